@@ -1,0 +1,71 @@
+# outspoken: `make run` starts it, `make test` proves it. Everything lives in .venv; nothing is installed elsewhere.
+
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+# pip must take exactly what the lock names, whatever the machine's own pip settings add.
+PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
+WORKERS ?= 2
+
+.DEFAULT_GOAL := help
+
+.PHONY: help
+help: ## show this list
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## /  make \1\t/' | expand -t 18
+
+.PHONY: python-check
+python-check:
+	@command -v $(PYTHON) >/dev/null || { echo "outspoken needs Python 3.11 or newer, and '$(PYTHON)' was not found. Install it, or say where it is: make PYTHON=/path/to/python3 run"; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "outspoken needs Python 3.11 or newer; $(PYTHON) is $$($(PYTHON) --version). Say which one to use: make PYTHON=python3.12 run"; exit 1; }
+	@$(PYTHON) -c 'import venv, ensurepip' 2>/dev/null || { echo "This Python cannot make virtual environments. On Debian and Ubuntu: apt install python3-venv"; exit 1; }
+
+$(VENV)/.run-ready: requirements.lock pyproject.toml | python-check
+	@echo "Setting up .venv (once) ..."
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(PIP) install --require-hashes -r requirements.lock
+	@$(PIP) install --no-deps --no-build-isolation --editable .
+	@touch $@
+
+$(VENV)/.test-ready: requirements-dev.lock $(VENV)/.run-ready
+	@echo "Adding the test tools to .venv (once) ..."
+	@$(PIP) install --require-hashes -r requirements-dev.lock
+	@touch $@
+
+.PHONY: run
+run: $(VENV)/.run-ready ## start the daemon with the web chat on http://127.0.0.1:8787
+	@exec $(BIN)/outspoken run
+
+.PHONY: chat
+chat: $(VENV)/.run-ready ## talk to it in this terminal
+	@exec $(BIN)/outspoken chat
+
+.PHONY: setup
+setup: $(VENV)/.test-ready ## prepare .venv with everything that the tests need
+
+.PHONY: format
+format: $(VENV)/.test-ready ## format and mend what can be mended
+	@$(BIN)/ruff format .
+	@$(BIN)/ruff check --fix .
+
+.PHONY: lint
+lint: $(VENV)/.test-ready ## formatter, linter and type checker, changing nothing
+	@$(BIN)/ruff format --check .
+	@$(BIN)/ruff check .
+	@$(BIN)/pyright --warnings
+
+.PHONY: test
+test: lint ## formatter, linter, type checker and all tests
+	@bash tests/browser-check.sh
+	@$(BIN)/pytest -n $(WORKERS) --dist worksteal
+
+.PHONY: lock
+lock: $(VENV)/.test-ready ## pin the dependencies anew (with hashes; no index host is written)
+	@$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
+	  --no-emit-index-url --quiet --extra postgres --group build -o requirements.lock
+	@$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
+	  --no-emit-index-url --quiet --all-extras --all-groups -c requirements.lock -o requirements-dev.lock
+
+.PHONY: clean
+clean: ## remove .venv and everything that was generated
+	@rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis dist build tests/.out
+	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

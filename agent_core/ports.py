@@ -1,0 +1,68 @@
+"""What the core takes from the world instead of reaching for it: time, ids and randomness.
+
+Everything that decides receives these as arguments (usually inside an event), so a turn can be replayed and simulated.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+from typing import Protocol
+
+
+class Clock(Protocol):
+    """Two readings of time. Both are passed in everywhere; nothing in the core calls `time` itself."""
+
+    def now_ms(self) -> int:
+        """Wall-clock time in milliseconds since the Unix epoch. May jump; used for what is stored and shown."""
+        ...
+
+    def monotonic(self) -> float:
+        """Seconds that never go backwards. Used for every duration and deadline."""
+        ...
+
+
+class Ids(Protocol):
+    """A source of new identifiers and of seeds."""
+
+    def new(self, prefix: str) -> str:
+        """A new id such as ``t_01jz…``: `prefix`, an underscore, then characters that sort by creation time."""
+        ...
+
+    def seed(self) -> int:
+        """63 random bits, from which a turn derives its jitter, so that a replay waits exactly as long."""
+        ...
+
+
+class SystemClock:
+    """The machine's own clocks."""
+
+    def now_ms(self) -> int:
+        return time.time_ns() // 1_000_000
+
+    def monotonic(self) -> float:
+        return time.monotonic()
+
+
+_ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"  # Crockford's base 32: no letter is taken for a digit
+
+
+def _base32(value: int, length: int) -> str:
+    out: list[str] = []
+    for _ in range(length):
+        value, digit = divmod(value, 32)
+        out.append(_ALPHABET[digit])
+    return "".join(reversed(out))
+
+
+class SystemIds:
+    """Ids of 10 time characters (milliseconds) and 10 random ones (50 bits): unique, and sortable by creation."""
+
+    def __init__(self, clock: Clock) -> None:
+        self._clock = clock
+
+    def new(self, prefix: str) -> str:
+        return f"{prefix}_{_base32(self._clock.now_ms(), 10)}{_base32(secrets.randbits(50), 10)}"
+
+    def seed(self) -> int:
+        return secrets.randbits(63)

@@ -1,0 +1,114 @@
+"""What a tool is: its declaration, what it is given, and what it gives back.
+
+A tool declares how safe it is to run it again (`EffectClass`), because the turn machine decides from that alone what may
+happen after a crash. The result of a tool is always a value; a tool that raises is a bug, and is told as one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Protocol
+
+from agent_core.ports import Clock
+
+Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
+
+
+class EffectClass(StrEnum):
+    """How safe it is to run a call again whose outcome is not known (after a crash, for example)."""
+
+    PURE = "pure"
+    """Only reads: may run again, and may run beside other pure calls of the same step."""
+
+    KEYED = "keyed"
+    """Has an effect, but running it again with the same `ToolContext.key` changes nothing more."""
+
+    EFFECT = "effect"
+    """Has an effect that may happen twice: never run again. If in doubt, the turn ends and says so."""
+
+
+class ToolStatus(StrEnum):
+    """How a call came out."""
+
+    OK = "ok"
+    FAILED = "failed"
+    """The tool ran and could not do what was asked. The text says why, in words for the model."""
+    TIMED_OUT = "timed_out"
+    """Its deadline passed; it was cancelled. For an `effect` tool the work may have been done in part."""
+    REFUSED = "refused"
+    """It was not run: unknown tool, arguments that do not fit, not allowed."""
+    UNKNOWN = "unknown"
+    """It was started and nobody knows how it ended (the process died)."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolSpec:
+    """A tool as it is declared, to the model and to the turn machine."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Json]
+    """JSON Schema (2020-12) of the arguments; `additionalProperties` false."""
+    effect: EffectClass
+    housekeeping: bool = False
+    """True for bookkeeping of the model's own (memory, to-do lists): text beside such calls can be the answer."""
+    deadline_seconds: float = 60.0
+    heartbeat: bool = False
+    """True if the tool reports life through `ToolContext.heartbeat` while it works."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolOutcome:
+    """What a call gives back to the model."""
+
+    status: ToolStatus
+    text: str
+    left_out_chars: int = 0
+    """How many characters of the result were cut; the text itself says so too."""
+    facts: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    """Small facts for logs and the tool activity on screen (paths, byte counts). Never secrets."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolContext:
+    """What a running call may know and use."""
+
+    turn: str
+    call: str
+    key: str
+    """``turn:call``: the idempotency key of a *keyed* tool."""
+    workspace: Path
+    """The session's own folder. Everything a file tool touches lies below it. It may not exist yet."""
+    memory_scope: str
+    """Whose memory `remember` and `recall` use."""
+    clock: Clock
+    heartbeat: Callable[[str], None]
+    """Called with a few words about progress; resets the silence limit, not the deadline."""
+
+
+class Tool(Protocol):
+    """A tool: a declaration and one coroutine. `arguments` have been checked against `spec.parameters`."""
+
+    @property
+    def spec(self) -> ToolSpec: ...
+
+    def run(self, arguments: Mapping[str, Json], context: ToolContext) -> Awaitable[ToolOutcome]: ...
+
+
+class MemoryStore(Protocol):
+    """Where `remember`, `recall` and `todo` keep what they are told; durable when the call returns."""
+
+    async def put(self, scope: str, kind: str, name: str, value: str, *, at_ms: int) -> None:
+        """Store or replace one entry."""
+        ...
+
+    async def delete(self, scope: str, kind: str, name: str) -> bool:
+        """Remove one entry; True if it was there."""
+        ...
+
+    async def entries(self, scope: str, kind: str) -> list[tuple[str, str, int]]:
+        """All entries as (name, value, stored-at ms), oldest first."""
+        ...
