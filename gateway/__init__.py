@@ -1,0 +1,1 @@
+"""The daemon: the only place that puts core and adapters together."""

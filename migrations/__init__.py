@@ -1,0 +1,9 @@
+"""The history of the schema, one alembic revision a file. `agent_core.store.upgrade` runs it; no ini file is needed.
+
+A revision is written by hand for SQLite and PostgreSQL, and never changed once released.
+"""
+
+from __future__ import annotations
+
+REVISIONS = ("0001",)
+"""All revisions, oldest first. Read at every start, so that alembic need not be imported to know whether one is missing."""

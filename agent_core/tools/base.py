@@ -12,9 +12,12 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Protocol
 
+from typing_extensions import TypeAliasType
+
 from agent_core.ports import Clock
 
-Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
+Json = TypeAliasType("Json", "bool | int | float | str | list[Json] | dict[str, Json] | None")
+"""Any JSON value."""
 
 
 class EffectClass(StrEnum):

@@ -1,0 +1,1 @@
+"""One file a revision; the list of them is `migrations.REVISIONS`."""

@@ -1,0 +1,529 @@
+"""The driver: performs a turn's effects, feeds it what happens, and journals that. The only loop.
+
+It decides nothing about a turn. What it does keep is the order of things:
+
+- what ends a bubble, a tool's start, a tool's result and the exit are committed before anybody sees them or anything follows;
+- text on its way is shown at once and journalled in larger pieces, at the latest after a second;
+- all that it started (a model call, tools, timers) is owned by its task group and is over when `run` returns.
+
+A failure of its own becomes an event (`DriverFailed`) like any other, so the turn still ends with words.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from dataclasses import dataclass
+
+import structlog
+
+from agent_core.effects import AskApproval, CallModel, Compact, Effect, EndTurn, Record, RunTool, SetAside, Wait
+from agent_core.events import (
+    ApprovalAnswered,
+    CallBroke,
+    DeadlinePassed,
+    DriverFailed,
+    Event,
+    Refusal,
+    ReplyFinished,
+    TakenOver,
+    ToolCallNamed,
+    ToolReturned,
+    ToolStarted,
+    TurnEnded,
+    TurnOpened,
+    Verdict,
+    WaitEnded,
+)
+from agent_core.exits import Exit
+from agent_core.journal import encode, merged
+from agent_core.modelcalls import ModelCaller
+from agent_core.ports import Clock, Ids
+from agent_core.store.rows import IntendedCall, JournalRow
+from agent_core.store.store import Fenced, StorageUnavailable, Store
+from agent_core.tools.base import ToolContext, ToolStatus
+from agent_core.tools.registry import Runnable, ToolRegistry, UnknownTool, UnreadableArguments
+from agent_core.turn import Turn
+from agent_core.view import View, view
+
+log = structlog.get_logger("turn")
+
+FRAME_SECONDS = 0.025
+"""How often a watcher is shown text on its way; the first piece comes at once."""
+TICK_SECONDS = 5.0
+"""How often watchers look again although nothing happened, because statuses grow with time."""
+FLUSH_SECONDS = 1.0
+FLUSH_CHARS = 8_192
+STORAGE_PATIENCE_SECONDS = 30.0
+CANCEL_SECONDS = 5.0
+QUEUE_LIMIT = 1_000
+"""Events that wait for the loop. More than the turn itself can cause; a person's extra words beyond it are refused."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnIdentity:
+    """Whose turn it is, for rows and logs."""
+
+    turn: str
+    session: str
+    epoch: int
+    surface: str
+    inbox_ids: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What drivers share."""
+
+    store: Store
+    tools: ToolRegistry
+    clock: Clock
+    ids: Ids
+    set_aside: Callable[[str, float, str], None]
+    """(credential, seconds, why)"""
+
+
+class Overtaken(Exception):
+    """Another owner runs this turn now; whatever this driver still wanted is void."""
+
+
+class TurnDriver:
+    """Runs one turn. `begin` or `resume` it, `run` it to its end, `tell` it what people want, `views` for watchers."""
+
+    def __init__(
+        self,
+        world: World,
+        identity: TurnIdentity,
+        caller: ModelCaller,
+        context: Callable[[str, Callable[[str], None]], ToolContext],
+    ) -> None:
+        self._world = world
+        self.identity = identity
+        self._caller = caller
+        self._context = context
+        self.turn = Turn()
+        self._queue: asyncio.Queue[Event | None] = asyncio.Queue(QUEUE_LIMIT)
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._timers: list[asyncio.TimerHandle] = []
+        self._unwritten: list[Event] = []
+        self._seq = 0
+        self._effects: list[Effect] = []
+        self._held: View | None = None
+        self._watchers: set[asyncio.Event] = set()
+        self._flush_timer: asyncio.TimerHandle | None = None
+        self._unwritten_chars = 0
+        self._backlog: list[JournalRow] = []
+        self._overtaken = False
+        self.over = False
+        self.first_content_at = 0
+        self.progress: dict[str, str] = {}
+
+    # ------------------------------------------------------------------ beginning
+
+    async def begin(self, opened: TurnOpened) -> None:
+        """Open the turn in the store. From here on the message belongs to this turn."""
+        row = self._row(opened, 0)
+        await self._world.store.start(
+            session=self.identity.session,
+            epoch=self.identity.epoch,
+            turn=self.identity.turn,
+            inbox_ids=self.identity.inbox_ids,
+            row=row,
+            opened_at=opened.at,
+            deadline=opened.at + opened.settings.turn_seconds * 1000,
+        )
+        self._seq = 1
+        self._effects = self.turn.feed(opened)
+
+    def resume(self, turn: Turn, seq: int, taken_over: TakenOver) -> None:
+        """Go on with an open turn from the journal. Its `taken_over` row, the last of `seq` rows, is written already."""
+        self.turn = turn
+        self._seq = seq
+        self._effects = turn.feed(taken_over)
+
+    def _row(self, event: Event, seq: int) -> JournalRow:
+        written = encode(event)
+        return JournalRow(seq=seq, kind=written.kind, body=written.body, at=written.at)
+
+    @property
+    def opened_at(self) -> int:
+        """When the turn began, ms."""
+        return self.turn.opened.at if self.turn.opened else 0
+
+    # ------------------------------------------------------------------ from outside
+
+    def tell(self, event: Event) -> bool:
+        """Hand in an event from outside (stop, steer, approval, drain). False if the turn is over or cannot take more."""
+        if self.over or self._queue.full():
+            return False
+        self._queue.put_nowait(event)
+        return True
+
+    def current_view(self) -> View:
+        """What is to be seen now; while something is being committed, what was to be seen before."""
+        return self._held if self._held is not None else view(self.turn, self._world.clock.now_ms())
+
+    def watch(self) -> Watcher:
+        """A new watcher; use it as a context manager."""
+        return Watcher(self)
+
+    @property
+    def committing(self) -> bool:
+        """Something is being committed; until then `current_view` shows what was to be seen before."""
+        return self._held is not None
+
+    def subscribe(self, changed: asyncio.Event) -> None:
+        """Have `changed` set whenever there may be something new to see."""
+        self._watchers.add(changed)
+
+    def unsubscribe(self, changed: asyncio.Event) -> None:
+        self._watchers.discard(changed)
+
+    def _wake(self) -> None:
+        if self._held is None:
+            for watcher in self._watchers:
+                watcher.set()
+
+    # ------------------------------------------------------------------ the loop
+
+    async def run(self) -> Exit:
+        """Run the turn to its end; everything it started is over when this returns. Raises `Overtaken`."""
+        loop = asyncio.get_running_loop()
+        left = (self.turn.deadline_at - self._world.clock.now_ms()) / 1000
+        self._later(max(0.0, left), lambda at: DeadlinePassed(at=at))
+        tick = loop.call_later(TICK_SECONDS, self._tick)
+        try:
+            async with asyncio.TaskGroup() as group:
+                try:
+                    await self._loop(group)
+                finally:
+                    for task in self._tasks:
+                        task.cancel()
+        finally:
+            self.over = True
+            self._held = None
+            tick.cancel()
+            for timer in (*self._timers, *([self._flush_timer] if self._flush_timer else [])):
+                timer.cancel()
+            self._wake()
+        if self._overtaken:
+            raise Overtaken(self.identity.turn)
+        assert self.turn.exit is not None
+        return self.turn.exit
+
+    async def _loop(self, group: asyncio.TaskGroup) -> None:
+        events: list[Event | None] = []  # first, what `begin` or `resume` had left to do
+        while True:
+            try:
+                effects = await self._take([event for event in events if event is not None])
+            except Fenced:
+                self._overtaken = True
+                return
+            except Exception:  # noqa: BLE001 - the border of the driver: a bug becomes a visible end of the turn
+                effects = await self._fail()
+            for effect in effects:
+                self._perform(effect, group)
+            if self.turn.exit is not None or self._overtaken:
+                return
+            events = [await self._queue.get()]
+            while not self._queue.empty():
+                events.append(self._queue.get_nowait())
+
+    async def _fail(self) -> list[Effect]:
+        """A bug of ours in deciding or writing: the turn ends with a reference that the log explains."""
+        reference = self._world.ids.new("err")
+        log.exception("turn.driver_failed", turn=self.identity.turn, work="loop", reference=reference)
+        self._effects = []
+        self._unwritten = []
+        try:
+            return await self._take([DriverFailed(at=self._world.clock.now_ms(), reference=reference)])
+        except Fenced:
+            self._overtaken = True
+            return []
+
+    async def _take(self, events: Sequence[Event]) -> list[Effect]:
+        """Feed events, commit them with what they lead to, then let them be seen. What is still to be performed."""
+        if events or self._effects:  # text alone needs no commit to be seen, also while the storage is away
+            self._held = view(self.turn, self._world.clock.now_ms())
+        effects, self._effects = self._effects, []
+        for event in events:
+            effects += self._feed(event)
+        doing: list[Effect] = []
+        intended: list[IntendedCall] = []
+        ending: EndTurn | None = None
+        while effects:
+            effect = effects.pop(0)
+            match effect:
+                case Record():
+                    self._unwritten.append(effect.event)
+                case RunTool():
+                    more, call = self._check(effect)
+                    effects += more
+                    if call is not None:
+                        intended.append(call)
+                        doing.append(effect)
+                case EndTurn():
+                    ending = effect
+                case _:
+                    doing.append(effect)
+        if ending is not None:
+            await self._close(ending)
+            doing = []
+        elif self._unwritten or intended:
+            await self._commit(intended)
+        self._held = None
+        self._wake()
+        return doing
+
+    def _feed(self, event: Event) -> list[Effect]:
+        if self.turn.exit is not None:
+            return []
+        self._unwritten.append(event)
+        if isinstance(event, ToolReturned):
+            self.progress.pop(event.call, None)
+        return self.turn.feed(event)
+
+    def _check(self, effect: RunTool) -> tuple[list[Effect], IntendedCall | None]:
+        """Whether a call can run. If not, that is its result; if so, it is intended from here on."""
+        checked = self._world.tools.check(effect.name, effect.arguments, self._caller.offered)
+        now = self._world.clock.now_ms()
+        match checked:
+            case Runnable():
+                key = f"{self.identity.turn}:{effect.call}"
+                effects = self._feed(ToolStarted(at=now, call=effect.call))
+                return effects, IntendedCall(effect.call, effect.name, checked.spec.effect, key)
+            case UnknownTool():
+                nearest = f" Did you mean {checked.nearest}?" if checked.nearest else ""
+                text = f"There is no tool called {effect.name!r}.{nearest} The tools are: {', '.join(self._caller.offered)}."
+                refusal = Refusal.UNKNOWN_TOOL
+            case UnreadableArguments():
+                text = f"The arguments of {effect.name} cannot be used: {checked.complaint} The call was not executed."
+                refusal = Refusal.UNREADABLE_ARGUMENTS
+        refused = ToolReturned(at=now, call=effect.call, status=ToolStatus.REFUSED, text=text, refusal=refusal)
+        return self._feed(refused), None
+
+    # ------------------------------------------------------------------ the journal
+
+    async def _commit(self, intended: Sequence[IntendedCall]) -> None:
+        """Append what is not written yet. If the storage is away for too long, the turn ends for that reason."""
+        rows = self._rows()
+        identity = self.identity
+
+        async def write() -> None:
+            if intended:
+                await self._world.store.intend(identity.session, identity.epoch, identity.turn, rows, intended)
+            elif rows:
+                await self._world.store.append(identity.session, identity.epoch, identity.turn, rows)
+
+        if not await self._persist(write):
+            self._backlog = rows
+            self._put(lambda at: DriverFailed(at=at, reference=f"{identity.turn}/storage"))
+
+    async def _close(self, ending: EndTurn) -> None:
+        """Cancel what runs, then close the turn in one commit, then let it be seen."""
+        await self._cancel_all()
+        now = self._world.clock.now_ms()
+        self._unwritten.append(TurnEnded(at=now, exit=ending.exit))
+        rows = self._rows()
+        identity = self.identity
+
+        async def write() -> None:
+            await self._world.store.close(
+                identity.session, identity.epoch, identity.turn, rows, ending.exit.code.value, now
+            )
+
+        if not await self._persist(write):
+            log.error("turn.close_not_stored", turn=identity.turn, exit=ending.exit.code.value)
+
+    async def _persist(self, write: Callable[[], Awaitable[None]]) -> bool:
+        """Write, with patience for a storage that is away. False if it stayed away."""
+        deadline = self._world.clock.monotonic() + STORAGE_PATIENCE_SECONDS
+        while True:
+            try:
+                await write()
+            except StorageUnavailable as error:
+                log.warning("storage.unavailable", turn=self.identity.turn, error=str(error))
+                if self._world.clock.monotonic() >= deadline:
+                    return False
+                await asyncio.sleep(1.0)
+            else:
+                return True
+
+    def _rows(self) -> list[JournalRow]:
+        """What is to be written, with neighbouring text in one row; nothing is unwritten behind this."""
+        if self._flush_timer is not None:
+            self._flush_timer.cancel()
+            self._flush_timer = None
+        events = merged(self._unwritten)
+        self._unwritten = []
+        self._unwritten_chars = 0
+        rows = [self._row(event, self._seq + offset) for offset, event in enumerate(events)]
+        self._seq += len(rows)
+        backlog, self._backlog = self._backlog, []
+        return backlog + rows
+
+    def _content(self, events: Sequence[Event]) -> None:
+        """Content from the model: into the turn at once, into the journal soon, to the watchers by the frame."""
+        if self.turn.exit is not None:
+            return
+        if not self.first_content_at:
+            self.first_content_at = self._world.clock.now_ms()
+        named = False
+        for event in events:
+            self.turn.feed(event)
+            self._unwritten.append(event)
+            self._unwritten_chars += len(getattr(event, "text", ""))
+            named = named or isinstance(event, ToolCallNamed)
+        if named or self._unwritten_chars > FLUSH_CHARS:
+            self._flush()
+        elif self._flush_timer is None:
+            self._flush_timer = asyncio.get_running_loop().call_later(FLUSH_SECONDS, self._flush)
+        self._wake()
+
+    def _flush(self) -> None:
+        """Ask the loop to write what has come; if it is behind, it is about to do so anyway."""
+        self._flush_timer = None
+        if not self._queue.full():
+            self._queue.put_nowait(None)
+
+    # ------------------------------------------------------------------ doing
+
+    def _put(self, event: Callable[[int], Event]) -> None:
+        """Queue an event of our own. The queue is larger than what a turn can have under way at once."""
+        if not self.over and not self._queue.full():
+            self._queue.put_nowait(event(self._world.clock.now_ms()))
+
+    def _later(self, seconds: float, event: Callable[[int], Event]) -> None:
+        """Queue an event of our own in a while, if the turn is not over by then."""
+        self._timers.append(asyncio.get_running_loop().call_later(seconds, lambda: self._put(event)))
+
+    def _tick(self) -> None:
+        if not self.over:
+            self._wake()
+            self._timers = [timer for timer in self._timers if not timer.cancelled()]
+            self._timers.append(asyncio.get_running_loop().call_later(TICK_SECONDS, self._tick))
+
+    def _perform(self, effect: Effect, group: asyncio.TaskGroup) -> None:
+        """Start one thing that is wanted."""
+        match effect:
+            case CallModel():
+                self._start(group, self._call_model(effect), f"model call {effect.number}")
+            case RunTool():
+                self._start(group, self._run_tool(effect), f"tool {effect.name}")
+            case Compact():
+                self._start(group, self._compact(), "compaction")
+            case Wait():
+                self._later(effect.seconds, lambda at: WaitEnded(at=at))
+            case AskApproval(call=call):
+                verdict = Verdict.EXPIRED
+                self._later(effect.seconds, lambda at: ApprovalAnswered(at=at, call=call, verdict=verdict))
+            case SetAside():
+                self._world.set_aside(effect.credential, effect.seconds, effect.why)
+            case Record() | EndTurn():
+                raise AssertionError(f"{type(effect).__name__} is handled before the commit")
+
+    def _start(self, group: asyncio.TaskGroup, work: Coroutine[None, None, None], name: str) -> None:
+        task = group.create_task(self._guarded(work, name), name=f"{self.identity.turn}: {name}")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _guarded(self, work: Coroutine[None, None, None], name: str) -> None:
+        """A bug in one piece of work ends its turn with a notice, and nothing else."""
+        try:
+            await work
+        except Exception:
+            reference = self._world.ids.new("err")
+            log.exception("turn.driver_failed", turn=self.identity.turn, work=name, reference=reference)
+            self._put(lambda at: DriverFailed(at=at, reference=reference))
+
+    async def _cancel_all(self) -> None:
+        """Cancel all work and wait for its end, so that nothing of the turn happens after its last words."""
+        for timer in self._timers:
+            timer.cancel()
+        tasks = set(self._tasks)
+        for task in tasks:
+            task.cancel()
+        if tasks:
+            _, late = await asyncio.wait(tasks, timeout=CANCEL_SECONDS)
+            for task in late:
+                log.error("turn.work_ignores_cancellation", turn=self.identity.turn, work=task.get_name())
+
+    async def _call_model(self, effect: CallModel) -> None:
+        ending: ReplyFinished | CallBroke = await self._caller.call(self.turn, effect, self._content)
+        self._put(lambda _: ending)
+
+    async def _compact(self) -> None:
+        compacted = await self._caller.compact(self.turn)
+        self._put(lambda _: compacted)
+
+    async def _run_tool(self, effect: RunTool) -> None:
+        world = self._world
+        began = world.clock.monotonic()
+
+        def heartbeat(words: str) -> None:
+            self.progress[effect.call] = words
+            self._wake()
+
+        checked = world.tools.check(effect.name, effect.arguments, self._caller.offered)
+        assert isinstance(checked, Runnable)
+        outcome = await world.tools.run(checked, self._context(effect.call, heartbeat))
+        seconds = round(world.clock.monotonic() - began, 3)
+        log.info(
+            "tool.returned",
+            turn=self.identity.turn,
+            tool=effect.name,
+            call=effect.call,
+            status=outcome.status.value,
+            seconds=seconds,
+            left_out_chars=outcome.left_out_chars,
+        )
+        self._put(
+            lambda at: ToolReturned(
+                at=at,
+                call=effect.call,
+                status=outcome.status,
+                text=outcome.text,
+                seconds=seconds,
+                left_out_chars=outcome.left_out_chars,
+                facts=outcome.facts,
+            )
+        )
+
+
+class Watcher:
+    """Follows one turn: `next` gives the view as it is, at most once a frame, and never misses the last one."""
+
+    def __init__(self, driver: TurnDriver) -> None:
+        self._driver = driver
+        self._changed = asyncio.Event()
+        self._last = float("-inf")
+        self._ended = False
+
+    def __enter__(self) -> Watcher:
+        self._driver.subscribe(self._changed)
+        self._changed.set()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._driver.unsubscribe(self._changed)
+
+    async def next(self, timeout_seconds: float) -> View | None:
+        """The next view, or None if nothing changed within the time. After the last view, `ended` is true."""
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(timeout_seconds):
+                await self._changed.wait()
+        except TimeoutError:
+            return None
+        pause = self._last + FRAME_SECONDS - loop.time()
+        if pause > 0 and not self._driver.over:
+            await asyncio.sleep(pause)
+        self._changed.clear()
+        self._last = loop.time()
+        self._ended = self._driver.over
+        return self._driver.current_view()
+
+    @property
+    def ended(self) -> bool:
+        """The view that was given last was the final one."""
+        return self._ended

@@ -1,0 +1,259 @@
+"""What can happen to a turn. Each is a frozen fact with a past-tense name and the wall-clock time `at` (ms) it carries.
+
+The journal is the list of these; a turn's state is their fold. Adjacent `TextArrived` (and likewise reasoning and argument
+pieces) may be merged, keeping the later `at`, without changing the fold: how a stream was cut never matters.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TypeAlias
+
+from agent_core.exits import BreakCause, Exit
+from agent_core.messages import InputMessage, Message
+from agent_core.recovery import Failure, Rung
+from agent_core.settings import TurnSettings
+from agent_core.tools.base import Json, ToolStatus
+
+
+class Refusal(StrEnum):
+    """Why a call was not even started."""
+
+    NONE = ""
+    UNKNOWN_TOOL = "unknown_tool"
+    UNREADABLE_ARGUMENTS = "unreadable_arguments"
+
+
+class Verdict(StrEnum):
+    """What became of a request for approval."""
+
+    GIVEN = "given"
+    DENIED = "denied"
+    EXPIRED = "expired"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Happened:
+    """Base of all events."""
+
+    at: int
+    """Wall-clock time in ms, from the injected clock."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnOpened(Happened):
+    """The turn began. Carries all that its decisions depend on."""
+
+    input: tuple[InputMessage, ...]
+    settings: TurnSettings
+    seed: int
+    """Where the turn's jitter comes from."""
+    own_history: tuple[Message, ...] | None = None
+    """A stateless API request brings its whole conversation; None means the session's history counts."""
+    request: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    """Sampling parameters and the like, handed to the model as they came."""
+    client_tools: tuple[Mapping[str, Json], ...] = ()
+    """The schemas of the tools that an API client brought."""
+    surface: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextArrived(Happened):
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReasoningArrived(Happened):
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCallNamed(Happened):
+    """The model began a tool call and its name is known."""
+
+    index: int
+    """Position of the call in the reply, from 0, in order of appearance."""
+    call: str
+    """The call's id: the provider's if it is usable and new in this turn, else one of ours."""
+    name: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolArgumentsArrived(Happened):
+    index: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolCallCut(Happened):
+    """A tool call in the text form was not completed, or cannot be read; there is no call, and that is known."""
+
+    name: str
+    """Empty if it was not known yet."""
+    index: int = -1
+    """The index under which the call was named before, if it was."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplyFinished(Happened):
+    """The model's stream came to an end with a finish reason."""
+
+    reason: str
+    """As the provider wrote it; believed only if the content agrees."""
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallBroke(Happened):
+    """The model call failed or its stream broke."""
+
+    cause: BreakCause
+    status: int = 0
+    retry_after_seconds: float = 0
+    waited_seconds: float = 0
+    detail: str = ""
+    """The provider's own words, redacted, at most 300 characters."""
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WaitEnded(Happened):
+    """The pause before a retry is over."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolStarted(Happened):
+    """Journalled before the tool runs: from here on it may have had its effect."""
+
+    call: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolReturned(Happened):
+    call: str
+    status: ToolStatus
+    text: str
+    """What the model gets to read."""
+    refusal: Refusal = Refusal.NONE
+    seconds: float = 0
+    left_out_chars: int = 0
+    facts: Mapping[str, Json] = field(default_factory=dict[str, Json])
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalAnswered(Happened):
+    call: str
+    verdict: Verdict
+    by: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Steered(Happened):
+    """The person added something for the running turn; it is put before the model at the next step."""
+
+    input: InputMessage
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StopRequested(Happened):
+    by: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Superseded(Happened):
+    """A newer message interrupts the turn, because the session's policy says so."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeadlinePassed(Happened):
+    """The turn's own time is up."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compacted(Happened):
+    """The history was shortened, or could not be."""
+
+    summary: str
+    """What stands for the part that was left out; empty if nothing could be left out."""
+    kept_turns: int = 0
+    """How many of the latest closed turns are still told word for word."""
+    helped: bool = True
+    tokens_before: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DrainEnded(Happened):
+    """The daemon shuts down and could not wait any longer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TakenOver(Happened):
+    """A (new) process took the turn over; whatever the old one was doing is over."""
+
+    epoch: int
+    node: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DriverFailed(Happened):
+    """A bug of ours: the doing failed in a way that the machine has no other word for."""
+
+    reference: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RungClimbed(Happened):
+    """A record of a decision of the machine: which remedy it chose for which failure."""
+
+    failure: Failure
+    rung: Rung
+    number: int
+    """The how-many-th time this rung is climbed for this failure in this step, from 1."""
+    cause: BreakCause | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RungJudged(Happened):
+    """A record: whether the remedy that was chosen last helped."""
+
+    failure: Failure
+    rung: Rung
+    helped: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnEnded(Happened):
+    """A record: the exit, written in the transaction that closes the turn."""
+
+    exit: Exit
+
+
+Event: TypeAlias = (
+    TurnOpened
+    | TextArrived
+    | ReasoningArrived
+    | ToolCallNamed
+    | ToolArgumentsArrived
+    | ToolCallCut
+    | ReplyFinished
+    | CallBroke
+    | WaitEnded
+    | ToolStarted
+    | ToolReturned
+    | ApprovalAnswered
+    | Steered
+    | StopRequested
+    | Superseded
+    | DeadlinePassed
+    | Compacted
+    | DrainEnded
+    | TakenOver
+    | DriverFailed
+    | RungClimbed
+    | RungJudged
+    | TurnEnded
+)

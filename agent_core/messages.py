@@ -1,0 +1,51 @@
+"""The conversation as the model's API spells it: plain JSON messages of the Chat Completions format."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from agent_core.tools.base import Json
+
+Message: TypeAlias = dict[str, Json]
+"""One Chat Completions message (role, content, tool_calls, …)."""
+
+GATEWAY_PREFIX = "[outspoken]"
+"""How a message begins that the gateway, not the person, puts before the model."""
+
+
+@dataclass(frozen=True, slots=True)
+class InputMessage:
+    """One message that a turn answers: a person's words, or the result of a tool that an API client ran itself."""
+
+    content: Json
+    """Text, or a list of content parts (text, image_url, …) as the API takes them."""
+    role: str = "user"
+    """``user`` or ``tool``."""
+    tool_call_id: str = ""
+    """For a tool's result: the call that it answers."""
+    name: str = ""
+
+    def to_message(self) -> Message:
+        message: Message = {"role": self.role, "content": self.content}
+        if self.tool_call_id:
+            message["tool_call_id"] = self.tool_call_id
+        if self.name:
+            message["name"] = self.name
+        return message
+
+
+def text_of(content: Json) -> str:
+    """The readable text of a message's content; other parts are named in brackets."""
+    if isinstance(content, str):
+        return content
+    if not isinstance(content, list):
+        return ""
+    pieces: list[str] = []
+    for part in content:
+        if isinstance(part, str):
+            pieces.append(part)
+        elif isinstance(part, dict):
+            text = part.get("text")
+            pieces.append(text if isinstance(text, str) else f"[{part.get('type', 'part')}]")
+    return "\n".join(pieces)

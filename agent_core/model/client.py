@@ -1,0 +1,378 @@
+"""Asks a model and listens: one call, from request to its last event.
+
+The `openai` SDK carries the request (address, credentials, headers, errors); its stream objects stay out of the token path: we
+read the body's bytes and parse them ourselves. Retries are not made here; the turn decides them. This client decides nothing
+but what a byte or an exception means, and hands content to a sink as it comes.
+
+Only content (text, reasoning, pieces of tool calls) counts as life; comments, pings and empty chunks do not move the deadline.
+Leaving `ask`, also by cancellation, closes the socket.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import orjson
+import structlog
+
+from agent_core.events import CallBroke, Event, ReplyFinished
+from agent_core.exits import BreakCause
+from agent_core.messages import Message
+from agent_core.model.chunks import ChunkReader
+from agent_core.model.endpoints import Endpoint
+from agent_core.model.failures import DETAIL_CHARS, rejection, retry_after_seconds
+from agent_core.model.sse import SseReader, SseTooLarge
+from agent_core.ports import Clock
+from agent_core.redaction import Redactor
+from agent_core.settings import Route
+from agent_core.tools.base import Json
+
+if TYPE_CHECKING:
+    import httpx2
+    from openai import AsyncOpenAI
+
+log = structlog.get_logger("model")
+
+GRACE_SECONDS = 3.0
+"""How long a usage chunk or ``[DONE]`` is waited for once the finish reason is there."""
+MAX_REPLY_CHARS = 2_000_000
+"""A reply that grows beyond this is cut; the turn treats it as an output limit."""
+
+Sink = Callable[[Sequence[Event]], None]
+Ending = ReplyFinished | CallBroke
+
+
+@dataclass(frozen=True, slots=True)
+class ModelRequest:
+    """One model call as the driver puts it."""
+
+    route: Route
+    number: int
+    messages: Sequence[Message]
+    tools: Sequence[Mapping[str, Json]] = ()
+    parameters: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    """Sampling parameters and the like, in the API's words; they win over the endpoint's own."""
+    first_content_seconds: float = 120
+    stall_seconds: float = 120
+    connect_seconds: float = 10
+    taken_ids: frozenset[str] = frozenset()
+    """Tool-call ids that this turn has used."""
+    parse_text_calls: bool = True
+
+
+class UnknownRoute(Exception):
+    """A route names an endpoint or a credential that this client does not have."""
+
+
+class ModelClient:
+    """All endpoints of the configuration, and one SDK client for each credential, made at first use."""
+
+    def __init__(self, endpoints: Sequence[Endpoint], clock: Clock, redactor: Redactor) -> None:
+        self._endpoints = {endpoint.label: endpoint for endpoint in endpoints}
+        self._clock = clock
+        self._redactor = redactor
+        self._clients: dict[tuple[str, str], AsyncOpenAI] = {}
+        self._names: dict[str, str] = {}
+
+    def endpoint(self, label: str) -> Endpoint:
+        """The endpoint of that label; `UnknownRoute` if there is none."""
+        try:
+            return self._endpoints[label]
+        except KeyError:
+            raise UnknownRoute(f"no endpoint is called {label!r}") from None
+
+    async def aclose(self) -> None:
+        """Close all connections."""
+        clients, self._clients = list(self._clients.values()), {}
+        for client in clients:
+            await client.close()
+
+    async def model_names(self) -> dict[str, str]:
+        """For each endpoint without a configured model: the first model that it lists (asked once, within 5 s).
+
+        An endpoint that cannot be asked now gets the name ``default`` for the time being, and is asked again next time.
+        """
+        names: dict[str, str] = {}
+        for endpoint in self._endpoints.values():
+            if endpoint.models:
+                continue
+            if endpoint.label not in self._names:
+                found = await self._first_model(endpoint)
+                if not found:
+                    names[endpoint.label] = "default"
+                    continue
+                self._names[endpoint.label] = found
+            names[endpoint.label] = self._names[endpoint.label]
+        return names
+
+    async def _first_model(self, endpoint: Endpoint) -> str:
+        import openai
+
+        try:
+            async with asyncio.timeout(5):
+                client = self._client(endpoint, endpoint.credentials[0].id)
+                page = await client.models.with_raw_response.list(timeout=5)
+                body: Json = orjson.loads(page.content)
+        except (openai.OpenAIError, TimeoutError, OSError, orjson.JSONDecodeError) as error:
+            log.warning("model.names_unknown", endpoint=endpoint.label, error=type(error).__name__)
+            return ""
+        data = body.get("data") if isinstance(body, dict) else None
+        first = data[0] if isinstance(data, list) and data else None
+        name = first.get("id") if isinstance(first, dict) else None
+        return name if isinstance(name, str) else ""
+
+    # ------------------------------------------------------------------ one call
+
+    async def ask(self, request: ModelRequest, sink: Sink) -> Ending:
+        """Make one model call. Content events go to `sink` as they come; the result says how it ended.
+
+        Never raises for what a provider or a network does; raises `CancelledError` when cancelled, with the socket closed.
+        """
+        call = _Call(request, sink, self._clock, self._redactor)
+        try:
+            endpoint = self.endpoint(request.route.endpoint)
+            client = self._client(endpoint, request.route.credential)
+        except (OSError, UnknownRoute) as error:
+            return call.broke(BreakCause.UNREACHABLE, detail=_client_trouble(error))
+        return await call.run(client, _body(endpoint, request))
+
+    def _client(self, endpoint: Endpoint, credential: str) -> AsyncOpenAI:
+        key = (endpoint.label, credential)
+        if key not in self._clients:
+            secret = next((c.secret for c in endpoint.credentials if c.id == credential), None)
+            if secret is None:
+                raise UnknownRoute(f"no credential of {endpoint.label} is called {credential!r}")
+            import openai
+
+            self._clients[key] = openai.AsyncOpenAI(
+                api_key=secret,
+                base_url=endpoint.base_url,
+                max_retries=0,
+                default_headers=dict(endpoint.headers),
+                http_client=openai.DefaultAioHttpClient(timeout=None, follow_redirects=False),
+            )
+        return self._clients[key]
+
+
+def _client_trouble(error: Exception) -> str:
+    """Why a client could not be made. A wrong SSL_CERT_FILE raises a bare FileNotFoundError from the SDK."""
+    if isinstance(error, FileNotFoundError):
+        return "a certificate file was not found; check SSL_CERT_FILE and SSL_CERT_DIR"
+    return f"{type(error).__name__}: {error}"
+
+
+def _body(endpoint: Endpoint, request: ModelRequest) -> dict[str, Json]:
+    """The JSON body of a call."""
+    body: dict[str, Json] = {
+        **endpoint.extra_body,
+        "model": request.route.model,
+        "messages": list(request.messages),
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
+    if endpoint.temperature is not None:
+        body["temperature"] = endpoint.temperature
+    if endpoint.max_output_tokens:
+        body["max_tokens"] = endpoint.max_output_tokens
+    if request.tools:
+        body["tools"] = [dict(tool) for tool in request.tools]
+    body |= request.parameters
+    return body
+
+
+class _Call:
+    """One call that is under way."""
+
+    def __init__(self, request: ModelRequest, sink: Sink, clock: Clock, redactor: Redactor) -> None:
+        self._request = request
+        self._sink = sink
+        self._clock = clock
+        self._redactor = redactor
+        self._reader = ChunkReader(request.number, request.taken_ids, parse_text_calls=request.parse_text_calls)
+        self._began = clock.monotonic()
+        self._life = self._began
+        self._any_content = False
+
+    def broke(self, cause: BreakCause, *, status: int = 0, retry_after: float = 0.0, detail: str = "") -> CallBroke:
+        return CallBroke(
+            at=self._clock.now_ms(),
+            cause=cause,
+            status=status,
+            retry_after_seconds=retry_after,
+            waited_seconds=round(self._clock.monotonic() - self._life, 3),
+            detail=self._redactor.redact(" ".join(detail.split()))[:DETAIL_CHARS],
+            input_tokens=self._reader.input_tokens,
+            output_tokens=self._reader.output_tokens,
+        )
+
+    async def run(self, client: AsyncOpenAI, body: dict[str, Json]) -> Ending:
+        import httpx2
+        import openai
+
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout_at(loop.time() + self._request.first_content_seconds) as guard:
+                raw = client.chat.completions.with_streaming_response
+                timeout = httpx2.Timeout(None, connect=self._request.connect_seconds)
+                async with raw.create(**_sdk_arguments(body), timeout=timeout) as response:  # pyright: ignore[reportArgumentType, reportCallIssue, reportUnknownVariableType]
+                    return await self._listen(response.http_response, guard)  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]
+        except TimeoutError:
+            return self._silent()
+        except openai.APIStatusError as error:
+            return self._rejected(error.status_code, error.body, dict(error.response.headers.items()))
+        except openai.APITimeoutError:
+            return self.broke(BreakCause.UNREACHABLE, detail="no connection within the limit")
+        except openai.APIConnectionError as error:
+            return self._unreachable(error)
+        except (httpx2.HTTPError, httpx2.StreamError, OSError) as error:
+            return self._lost(error)
+        except SseTooLarge:
+            return self.broke(BreakCause.GARBAGE, detail="a single event of the stream was larger than is sensible")
+        except (openai.OpenAIError, ValueError) as error:
+            return self.broke(BreakCause.GARBAGE, detail=type(error).__name__)
+
+    # ------------------------------------------------------------------ the stream
+
+    async def _listen(self, response: httpx2.Response, guard: asyncio.Timeout) -> Ending:
+        if "application/json" in response.headers.get("content-type", ""):
+            return await self._whole(response)
+        loop = asyncio.get_running_loop()
+        sse = SseReader()
+        finished = False
+        async for data in response.aiter_bytes():
+            self._take([event.data for event in sse.feed(data)], loop, guard)
+            if self._over():
+                break
+            if self._reader.finish_reason and not finished:
+                finished = True
+                guard.reschedule(loop.time() + GRACE_SECONDS)
+        else:
+            self._take([event.data for event in sse.finish()], loop, guard)
+        return self._ended(response.status_code, sse.stray)
+
+    def _take(self, payloads: list[bytes], loop: asyncio.AbstractEventLoop, guard: asyncio.Timeout) -> None:
+        """Read what came in one piece from the socket; move the deadline if there was content in it."""
+        if not payloads:
+            return
+        before = self._reader.chars
+        events = self._reader.feed(payloads, self._clock.now_ms())
+        if events:
+            self._sink(events)
+        if self._reader.chars == before or self._reader.finish_reason:
+            return
+        self._any_content = True
+        self._life = self._clock.monotonic()
+        # Moving a timer costs more than reading a token: it is moved only once a twentieth of the limit has passed.
+        due = loop.time() + self._request.stall_seconds
+        when = guard.when()
+        if when is None or abs(due - when) > self._request.stall_seconds / 20:
+            guard.reschedule(due)
+
+    def _over(self) -> bool:
+        reader = self._reader
+        return reader.done or reader.error is not None or reader.bad_chunk or reader.chars > MAX_REPLY_CHARS
+
+    async def _whole(self, response: httpx2.Response) -> Ending:
+        """Some servers answer with one JSON object in spite of ``stream``; some put their error into a 200."""
+        data = await response.aread()
+        try:
+            body: Json = orjson.loads(data)
+        except orjson.JSONDecodeError:
+            return self.broke(BreakCause.GARBAGE, status=response.status_code, detail="the answer is no readable JSON")
+        events = self._reader.whole(body, self._clock.now_ms())
+        if events:
+            self._sink(events)
+        return self._ended(response.status_code, b"")
+
+    def _ended(self, status: int, stray: bytes) -> Ending:
+        """The stream is over: what it amounts to."""
+        reader = self._reader
+        now = self._clock.now_ms()
+        rest = reader.finish(now)
+        if rest:
+            self._sink(rest)
+        if reader.error is not None:
+            return self._error_in_stream()
+        if reader.bad_chunk:
+            return self.broke(BreakCause.GARBAGE, detail="a chunk of the stream was no readable JSON")
+        if reader.chars > MAX_REPLY_CHARS:
+            return self._finished("length")
+        if reader.finish_reason:
+            return self._finished(reader.finish_reason)
+        if not reader.recognised and stray.strip():
+            return self._stray(status, stray)
+        if not reader.recognised and reader.done:
+            return self.broke(BreakCause.GARBAGE, status=status, detail="the stream had no chat completion in it")
+        return self.broke(BreakCause.ENDED_EARLY)
+
+    def _finished(self, reason: str) -> ReplyFinished:
+        return ReplyFinished(
+            at=self._clock.now_ms(),
+            reason=reason,
+            input_tokens=self._reader.input_tokens,
+            output_tokens=self._reader.output_tokens,
+        )
+
+    # ------------------------------------------------------------------ what went wrong
+
+    def _silent(self) -> Ending:
+        """A limit passed without content."""
+        rest = self._reader.finish(self._clock.now_ms())
+        if rest:
+            self._sink(rest)
+        if self._reader.finish_reason:  # only the trailing usage chunk did not come
+            return self._finished(self._reader.finish_reason)
+        return self.broke(BreakCause.STALLED if self._any_content else BreakCause.NO_CONTENT)
+
+    def _error_in_stream(self) -> CallBroke:
+        found = rejection(0, self._reader.error)
+        return self.broke(found.cause, status=found.status, detail=found.detail)
+
+    def _stray(self, status: int, stray: bytes) -> CallBroke:
+        try:
+            body: Json = orjson.loads(stray)
+        except orjson.JSONDecodeError:
+            return self.broke(BreakCause.GARBAGE, status=status, detail="the answer is no event stream")
+        if isinstance(body, dict) and body.get("error"):
+            found = rejection(0, body)
+            return self.broke(found.cause, status=found.status, detail=found.detail)
+        return self.broke(BreakCause.GARBAGE, status=status, detail="the answer is no chat completion")
+
+    def _rejected(self, status: int, body: object, headers: dict[str, str]) -> CallBroke:
+        plain: Json = body if isinstance(body, dict | str | list) else None  # pyright: ignore[reportUnknownVariableType] - JSON of the SDK
+        found = rejection(status, plain)
+        detail = found.detail if isinstance(plain, dict) else ""  # an HTML page is no detail for a person
+        wait = retry_after_seconds({k.lower(): v for k, v in headers.items()}, self._clock.now_ms())
+        return self.broke(found.cause, status=status, retry_after=wait, detail=detail)
+
+    def _unreachable(self, error: Exception) -> Ending:
+        import httpx2
+
+        cause = error.__cause__
+        if isinstance(
+            cause, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.ProxyError | httpx2.UnsupportedProtocol
+        ):
+            return self.broke(BreakCause.UNREACHABLE, detail=_first_words(cause))
+        return self._lost(cause if isinstance(cause, Exception) else error)
+
+    def _lost(self, error: Exception) -> Ending:
+        """The connection broke after it was made."""
+        rest = self._reader.finish(self._clock.now_ms())
+        if rest:
+            self._sink(rest)
+        if self._reader.finish_reason and self._reader.error is None:  # the reply itself had come to its end
+            return self._finished(self._reader.finish_reason)
+        return self.broke(BreakCause.DROPPED, detail=type(error).__name__)
+
+
+def _first_words(error: Exception) -> str:
+    return str(error).split("\n", 1)[0][:160]
+
+
+def _sdk_arguments(body: dict[str, Json]) -> dict[str, Json]:
+    """The body as the SDK takes it: its own few by name, all else as it is, so that nothing is dropped or rewritten."""
+    named = ("model", "messages", "stream")
+    return {**{key: body[key] for key in named}, "extra_body": {k: v for k, v in body.items() if k not in named}}

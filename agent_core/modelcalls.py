@@ -1,0 +1,195 @@
+"""Composes a turn's model calls: from the turn's wish and the session's memory to a request, and back to events.
+
+The words and the order are decided by `transcript`, sizes by `compaction`, patience by `recovery`; this file brings them
+together with the client.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import orjson
+
+from agent_core.compaction import (
+    ASSUMED_WINDOW_TOKENS,
+    ELIDE_RESULTS_OVER_CHARS,
+    Group,
+    SessionMemory,
+    digest,
+    estimate_tokens,
+    groups_of,
+    plan,
+    summary_request,
+    summary_words,
+)
+from agent_core.effects import CallModel
+from agent_core.events import CallBroke, Compacted, Event, ReplyFinished, TextArrived
+from agent_core.exits import BreakCause
+from agent_core.messages import Message
+from agent_core.model.client import ModelClient, ModelRequest, Sink
+from agent_core.ports import Clock
+from agent_core.recovery import patience
+from agent_core.tools.base import Json
+from agent_core.transcript import request_messages
+from agent_core.turn import Turn
+from agent_core.turnstate import AssistantItem, CallItem
+
+SUMMARY_SECONDS = 60.0
+SLOW_ARGUMENTS_FACTOR = 4.0
+
+
+@dataclass(frozen=True)
+class Offer:
+    """The tools that a turn offers to the model, and in whose words."""
+
+    names: tuple[str, ...] = ()
+    schemas: tuple[Mapping[str, Json], ...] = ()
+
+    @functools.cached_property
+    def size(self) -> int:
+        return len(orjson.dumps(self.schemas))
+
+
+@dataclass(slots=True)
+class ModelCaller:
+    """Makes the model calls of one turn."""
+
+    client: ModelClient
+    clock: Clock
+    system_prompt: str
+    memory: SessionMemory
+    offer: Offer
+    connect_seconds: float = 10
+
+    @property
+    def offered(self) -> tuple[str, ...]:
+        return self.offer.names
+
+    async def call(self, turn: Turn, effect: CallModel, sink: Sink) -> ReplyFinished | CallBroke:
+        """One model call, as the turn wants it. Content goes to `sink`."""
+        assert turn.opened is not None
+        endpoint = self.client.endpoint(effect.route.endpoint)
+        messages = self._messages(turn, effect)
+        tools = self.offer.schemas if effect.offer_tools else ()
+        tokens = estimate_tokens(messages, self.offer.size if tools else 0)
+        window = endpoint.context_tokens
+        if window and tokens > window * 1.05 and turn.compacted is None:
+            return CallBroke(
+                at=self.clock.now_ms(), cause=BreakCause.CONTEXT_OVERFLOW, detail=f"about {tokens} of {window} tokens"
+            )
+        settings = turn.settings
+        grown = patience(tokens)
+        slow = SLOW_ARGUMENTS_FACTOR if endpoint.slow_arguments else 1.0
+        parameters = dict(turn.opened.request)
+        if not tools:
+            for key in ("tool_choice", "parallel_tool_calls"):
+                parameters.pop(key, None)
+        request = ModelRequest(
+            route=effect.route,
+            number=effect.number,
+            messages=messages,
+            tools=tools,
+            parameters=parameters,
+            first_content_seconds=settings.first_content_seconds * grown,
+            stall_seconds=settings.stall_seconds * grown * slow,
+            connect_seconds=self.connect_seconds,
+            taken_ids=frozenset(_call_ids(turn)),
+            parse_text_calls=bool(self.offer.names),
+        )
+        return await self.client.ask(request, sink)
+
+    def _messages(self, turn: Turn, effect: CallModel) -> list[Message]:
+        """The conversation of one call, with what a compaction left of it."""
+        assert turn.opened is not None
+        system, groups = self._history(turn)
+        elide_over = 0
+        if turn.compacted is not None:
+            kept = turn.compacted.kept_turns
+            groups = groups[len(groups) - kept :] if kept else []
+            elide_over = ELIDE_RESULTS_OVER_CHARS
+            if turn.compacted.summary:
+                system = _with_summary(system, turn.compacted.summary)
+        history = [*system, *(message for group in groups for message in group)]
+        return request_messages("", history, turn, effect, elide_results_over=elide_over)
+
+    def _history(self, turn: Turn) -> tuple[list[Message], list[Group]]:
+        """System messages and earlier groups: the client's own, or the session's."""
+        assert turn.opened is not None
+        if turn.opened.own_history is not None:
+            system, groups = groups_of(turn.opened.own_history)
+            if not system and self.system_prompt:
+                system = [{"role": "system", "content": self.system_prompt}]
+            return system, groups
+        system: list[Message] = [{"role": "system", "content": self.system_prompt}] if self.system_prompt else []
+        if self.memory.summary:
+            system = _with_summary(system, self.memory.summary)
+        return system, self.memory.groups
+
+    async def compact(self, turn: Turn) -> Compacted:
+        """Shorten the history: by a summary of the model's, or, if that fails, by a plain digest."""
+        _, groups = self._history(turn)
+        window = self.client.endpoint(turn.route.endpoint).context_tokens or ASSUMED_WINDOW_TOKENS
+        probe = CallModel(number=0, route=turn.route, offer_tools=False)
+        current = request_messages("", [], turn, probe)
+        tokens = estimate_tokens([message for group in groups for message in group]) + estimate_tokens(current)
+        chosen = plan(groups, current, window)
+        if not chosen.helps:
+            return Compacted(at=self.clock.now_ms(), summary="", helped=False, tokens_before=tokens)
+        summary = ""
+        if chosen.given_up:
+            summary = await self._summary(turn, chosen.given_up)
+        return Compacted(
+            at=self.clock.now_ms(), summary=summary, kept_turns=len(chosen.kept), helped=True, tokens_before=tokens
+        )
+
+    async def _summary(self, turn: Turn, given_up: Sequence[Group]) -> str:
+        text: list[str] = []
+
+        def collect(events: Sequence[Event]) -> None:
+            text.extend(event.text for event in events if isinstance(event, TextArrived))
+
+        request = ModelRequest(
+            route=turn.route,
+            number=0,
+            messages=summary_request(self.memory.summary, given_up),
+            first_content_seconds=min(SUMMARY_SECONDS, turn.settings.first_content_seconds),
+            stall_seconds=min(SUMMARY_SECONDS, turn.settings.stall_seconds),
+            connect_seconds=self.connect_seconds,
+            parse_text_calls=False,
+        )
+        ending = await self.client.ask(request, collect)
+        summary = "".join(text).strip()
+        if isinstance(ending, ReplyFinished) and ending.reason == "stop" and summary:
+            return summary
+        return digest(self.memory.summary, given_up)
+
+
+def _with_summary(system: list[Message], summary: str) -> list[Message]:
+    words = summary_words(summary)
+    if not system:
+        return [{"role": "system", "content": words}]
+    first = system[0]
+    return [{**first, "content": f"{first.get('content')}\n\n{words}"}, *system[1:]]
+
+
+def _call_ids(turn: Turn) -> list[str]:
+    calls: list[CallItem] = [c for item in turn.items if isinstance(item, AssistantItem) for c in item.calls]
+    return [call.call for call in calls]
+
+
+def own_tools(names: Sequence[str], schemas: Sequence[Mapping[str, Json]]) -> Offer:
+    """An offer of the gateway's own tools."""
+    return Offer(tuple(names), tuple(schemas))
+
+
+def client_tools(schemas: Sequence[Mapping[str, Json]]) -> Offer:
+    """An offer of the tools that an API client brought."""
+    names: list[str] = []
+    for schema in schemas:
+        function = schema.get("function")
+        name = function.get("name") if isinstance(function, dict) else None
+        if isinstance(name, str):
+            names.append(name)
+    return Offer(tuple(names), tuple(schemas))

@@ -1,0 +1,94 @@
+"""The numbers that one turn is decided by. They travel in the turn's first event, so a replay decides as the turn did."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from agent_core.tools.base import EffectClass
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """One way to a model: which model, at which endpoint, with which credential. Holds no secret."""
+
+    model: str
+    endpoint: str
+    """A short label of the endpoint (its host), for fingerprints and notices."""
+    credential: str = ""
+    """The credential's id (never its value); the same key at the same host always has the same id."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolFacts:
+    """What the machine needs to know of a tool."""
+
+    name: str
+    effect: EffectClass
+    housekeeping: bool = False
+    needs_approval: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class LadderCounts:
+    """How often each rung of the recovery ladder is climbed (behaviour, section 3)."""
+
+    retry: int = 3
+    continue_text: int = 2
+    tool_call_retry: int = 1
+    tool_call_advice: int = 1
+    empty_retry: int = 1
+    empty_nudge: int = 2
+    continue_thinking: int = 2
+    promise_nudge: int = 1
+    continue_length: int = 3
+    tool_call_length_advice: int = 2
+    unknown_tool: int = 3
+    unreadable_arguments: int = 3
+    compact: int = 1
+    same_stall_rounds: int = 3
+    """The step of a turn in which the same tool's call stalls for the n-th time ends the turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class GuardCounts:
+    """When a loop is warned of and when it is stopped (behaviour, section 4)."""
+
+    repeating_failing_warn: int = 2
+    repeating_failing_stop: int = 4
+    failing_tool_warn: int = 3
+    failing_tool_stop: int = 7
+    no_progress_warn: int = 2
+    no_progress_stop: int = 4
+    circles_warn: int = 2
+    circles_stop: int = 4
+
+
+@dataclass(frozen=True, slots=True)
+class TurnSettings:
+    """Everything a turn's decisions depend on, beside its events."""
+
+    routes: tuple[Route, ...]
+    """The chain, in order; never empty."""
+    tools: tuple[ToolFacts, ...] = ()
+    client_tools: tuple[str, ...] = ()
+    """Names of the tools that an API client brought; if there are any, they are the only ones offered."""
+    first_content_seconds: float = 120
+    stall_seconds: float = 120
+    turn_seconds: int = 1800
+    max_steps: int = 50
+    turn_tokens: int = 0
+    """Tokens that the turn may use in all; 0 is no limit."""
+    retry_min_seconds: float = 1
+    retry_max_seconds: float = 30
+    retry_after_max_seconds: float = 120
+    approval_seconds: int = 600
+    can_approve: bool = False
+    """True if somebody can approve a tool on the surface that the turn came from."""
+    client_output_limit: bool = False
+    """The client set the output limit itself, so a reply cut by it is what was asked for."""
+    ladder: LadderCounts = field(default_factory=LadderCounts)
+    guards: GuardCounts = field(default_factory=GuardCounts)
+
+    def tool(self, name: str) -> ToolFacts | None:
+        """The facts of an own tool, or None if there is none of that name."""
+        return next((tool for tool in self.tools if tool.name == name), None)

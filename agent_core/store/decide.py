@@ -1,0 +1,338 @@
+"""Decides each write of a batch on the facts that were read for it. Pure: no I/O, no clock, no ids of its own.
+
+Laws.
+1. Who writes for a session must own it under the epoch that it names; otherwise `Fenced`, and nothing is changed.
+2. What is brought again with the same keys and the same content changes nothing and succeeds; with other content it is
+   `Fenced`. So a batch whose answer was lost can be repeated.
+3. A turn's journal has no holes, and nothing is added to it once the turn is closed.
+4. An operation that raises has changed no record: every function checks all, then changes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TypeAlias, assert_never
+
+from agent_core.store.errors import Conflict, Fenced, NeedsTakeOver, OwnedElsewhere
+from agent_core.store.facts import AddedDelivery, AddedRow, CallFact, Facts, InboxFact, SessionFact, TurnFact
+from agent_core.store.ops import (
+    Accept,
+    Append,
+    Claim,
+    Close,
+    DeleteMemory,
+    Drop,
+    MoveCursor,
+    Op,
+    PutMemory,
+    Start,
+    Touch,
+)
+from agent_core.store.rows import Accepted, CallState, InboxState, IntendedCall, JournalRow, NewMessage, TurnState
+
+Result: TypeAlias = Accepted | int | bool | None
+"""What an operation answers: `Accept` an `Accepted`, `Claim` the epoch, `DeleteMemory` whether it was there."""
+
+LAST_AT_STEP_MS = 60_000
+"""`last_at` is kept to the minute, so that most commits need not write the session's page."""
+
+
+def decide(facts: Facts, op: Op, previous: Result = None) -> Result:
+    """Change the records as `op` asks, and return its answer.
+
+    `previous` is what an earlier attempt of the very same operation had answered when its commit's outcome was lost.
+    Raises Fenced, Conflict, OwnedElsewhere, NeedsTakeOver.
+    """
+    match op:
+        case Accept():
+            return _accept(facts, op, previous)
+        case Claim():
+            return _claim(facts, op)
+        case Start():
+            return _start(facts, op)
+        case Append():
+            return _append(facts, op)
+        case Close():
+            return _close(facts, op)
+        case Drop():
+            return _drop(facts, op)
+        case MoveCursor():
+            facts.cursors[op.account, op.channel] = op.last_seen
+            return None
+        case PutMemory():
+            entry = (op.scope, op.kind, op.name)
+            facts.memory.add(entry)
+            facts.memory_put[entry] = (op.value, op.at)
+            return None
+        case DeleteMemory():
+            return _delete_memory(facts, op, previous)
+        case Touch():
+            facts.touched = True
+            return None
+        case _:
+            assert_never(op)
+
+
+def _accept(facts: Facts, op: Accept, previous: Result) -> Accepted:
+    message = op.message
+    name = (message.account, message.platform_key)
+    found = facts.messages.get(name)
+    if found is not None:
+        if isinstance(previous, Accepted) and previous.inbox_id == found.inbox_id:
+            if not previous.duplicate:
+                _move_cursor(
+                    facts, message
+                )  # it was this very offer that stored it, and a batch is repeated as a whole
+            return previous
+        return Accepted(found.inbox_id, found.session, found.arrival, True, found.state, found.turn)
+    session = facts.sessions_by_key.get(message.session_key)
+    if session is None:
+        at = message.received_at
+        session = SessionFact(message.new_session_id, message.session_key, None, 0, at, at, 0, None, new=True)
+        facts.sessions_by_key[session.key] = session
+        facts.sessions[session.session] = session
+    number = facts.free_ids.pop()
+    row = InboxFact(
+        inbox_id=number,
+        account=message.account,
+        platform_key=message.platform_key,
+        session=session.session,
+        arrival=number,  # ids only grow, so they give the order inside the session as well
+        state=InboxState.NEW,
+        reason=None,
+        turn=None,
+        lane=message.lane,
+        body=message.body,
+        received_at=message.received_at,
+        new=True,
+    )
+    facts.messages[name] = row
+    facts.inbox[number] = row
+    _move_cursor(facts, message)
+    return Accepted(number, session.session, number, False, InboxState.NEW, None)
+
+
+def _move_cursor(facts: Facts, message: NewMessage) -> None:
+    if message.cursor is not None:
+        channel, last_seen = message.cursor
+        facts.cursors[message.account, channel] = last_seen
+
+
+def _claim(facts: Facts, op: Claim) -> int:
+    session = _session(facts, op.session)
+    if session.owner == facts.node:
+        return session.epoch
+    if session.owner is not None and session.owner not in facts.dead:
+        raise OwnedElsewhere(session.session, session.owner)
+    if session.open_turn is not None:
+        raise NeedsTakeOver(
+            f"Session {session.session} has turn {session.open_turn} open under a node that is gone. "
+            "Run take_over first, so that the turn's journal says so."
+        )
+    session.owner = facts.node
+    session.epoch += 1
+    session.dirty = True
+    return session.epoch
+
+
+def _start(facts: Facts, op: Start) -> None:
+    session = _owned(facts, op.session, op.epoch)
+    known = facts.turns.get(op.turn)
+    if known is not None:
+        inputs = facts.inputs.get(op.turn)
+        same = known.session == op.session and inputs == frozenset(op.inbox_ids)
+        if same and facts.journal.get((op.turn, op.row.seq)) == op.row:
+            return
+        raise Fenced(f"Turn {op.turn} is stored already, and with other content. Start a turn under a new id.")
+    if session.open_turn is not None:
+        raise Conflict(
+            f"Session {op.session} still has turn {session.open_turn} open; close it before {op.turn} starts."
+        )
+    if op.row.seq != 0:
+        raise Conflict(f"The journal of turn {op.turn} must begin with row 0, not {op.row.seq}.")
+    if len(set(op.inbox_ids)) != len(op.inbox_ids):
+        raise Conflict(f"Turn {op.turn} names a message twice: {op.inbox_ids}.")
+    messages = [_startable(facts, inbox_id, op) for inbox_id in op.inbox_ids]
+    for message in messages:
+        message.state = InboxState.TAKEN
+        message.turn = op.turn
+        message.dirty = True
+        facts.taken.setdefault(op.turn, []).append(message)
+        facts.added_inputs.append((message.inbox_id, op.turn))
+    session.open_turn = op.turn
+    session.last_number += 1
+    _seen(session, op.opened_at)
+    turn = TurnFact(
+        turn=op.turn,
+        session=op.session,
+        number=session.last_number,
+        state=TurnState.OPEN,
+        exit=None,
+        opened_at=op.opened_at,
+        closed_at=None,
+        deadline=op.deadline,
+        last_seq=-1,
+        new=True,
+    )
+    facts.turns[op.turn] = turn
+    facts.inputs[op.turn] = frozenset(op.inbox_ids)
+    _add_rows(facts, turn, op.epoch, [op.row])
+
+
+def _startable(facts: Facts, inbox_id: int, op: Start) -> InboxFact:
+    message = facts.inbox.get(inbox_id)
+    if message is None:
+        raise Conflict(f"There is no message {inbox_id} for turn {op.turn} to start with.")
+    if message.session != op.session:
+        raise Conflict(f"Message {inbox_id} is of session {message.session}, not of {op.session}.")
+    if message.state is not InboxState.NEW:
+        raise Conflict(f"Message {inbox_id} is {message.state} (turn {message.turn}); turn {op.turn} cannot take it.")
+    return message
+
+
+def _append(facts: Facts, op: Append) -> None:
+    _owned(facts, op.session, op.epoch)
+    turn = _turn(facts, op.turn, op.session)
+    fresh = _fresh_rows(facts, turn, op.rows)
+    opened = [made for call in op.intended if (made := _intended(facts, op.turn, call)) is not None]
+    moved = [
+        (call, done.state, done.result_ref)
+        for done in op.finished
+        if (call := _unfinished(facts, op, done.call, done.state)) is not None
+    ]
+    if opened and turn.state is TurnState.CLOSED:
+        raise Conflict(f"Turn {op.turn} is closed ({turn.exit}); it can run no tool any more.")
+    _add_rows(facts, turn, op.epoch, fresh)
+    for made in opened:
+        facts.calls[made.turn, made.call] = made
+    for call, state, result_ref in moved:
+        call.state, call.result_ref, call.dirty = state, result_ref, True
+
+
+def _intended(facts: Facts, turn: str, call: IntendedCall) -> CallFact | None:
+    """A record for a call that is new; None if this very call is stored already."""
+    known = facts.calls.get((turn, call.call))
+    if known is None:
+        return CallFact(turn, call.call, call.tool, call.effect, CallState.INTENDED, call.key, None, new=True)
+    if (known.tool, known.effect, known.key) != (call.tool, call.effect, call.key):
+        raise Fenced(
+            f"Call {call.call} of turn {turn} is stored already, for tool {known.tool}. It must not run again."
+        )
+    return None
+
+
+def _unfinished(facts: Facts, op: Append, name: str, state: CallState) -> CallFact | None:
+    """The record of a call that gets its outcome now; None if it has this very outcome already."""
+    if state is CallState.INTENDED:
+        raise Conflict(f"Call {name} of turn {op.turn} cannot go back to 'intended'.")
+    known = facts.calls.get((op.turn, name))
+    if known is None:
+        raise Conflict(f"Call {name} of turn {op.turn} was never intended, so it cannot be {state}.")
+    if known.state is state:
+        return None
+    if known.state is not CallState.INTENDED:
+        raise Fenced(f"Call {name} of turn {op.turn} is {known.state} already and cannot become {state}.")
+    return known
+
+
+def _close(facts: Facts, op: Close) -> None:
+    session = _owned(facts, op.session, op.epoch)
+    turn = _turn(facts, op.turn, op.session)
+    if turn.state is TurnState.CLOSED and turn.exit != op.exit:
+        raise Fenced(f"Turn {op.turn} ended already, with {turn.exit}; it cannot end with {op.exit} as well.")
+    fresh = _fresh_rows(facts, turn, op.rows)
+    if turn.state is TurnState.CLOSED:
+        return
+    _add_rows(facts, turn, op.epoch, fresh)
+    turn.state = TurnState.CLOSED
+    turn.exit = op.exit
+    turn.closed_at = op.closed_at
+    turn.dirty = True
+    session.open_turn = None
+    _seen(session, op.closed_at)
+    facts.closed_turns.append(op.turn)
+    for message in facts.taken.get(op.turn, ()):
+        message.state = InboxState.DONE
+    facts.added_deliveries.extend(AddedDelivery(op.turn, op.epoch, wanted) for wanted in op.deliveries)
+
+
+def _drop(facts: Facts, op: Drop) -> None:
+    message = facts.inbox.get(op.inbox_id)
+    if message is None:
+        raise Conflict(f"There is no message {op.inbox_id} to drop.")
+    if message.state is InboxState.DROPPED:
+        return
+    if message.state is not InboxState.NEW:
+        raise Conflict(
+            f"Message {op.inbox_id} is {message.state} (turn {message.turn}); only a new one can be dropped."
+        )
+    message.state = InboxState.DROPPED
+    message.reason = op.reason
+    message.dirty = True
+
+
+def _delete_memory(facts: Facts, op: DeleteMemory, previous: Result) -> bool:
+    entry = (op.scope, op.kind, op.name)
+    there = entry in facts.memory
+    facts.memory.discard(entry)
+    facts.memory_put.pop(entry, None)
+    if there:
+        facts.memory_gone.add(entry)
+    return previous if isinstance(previous, bool) else there
+
+
+def _session(facts: Facts, session: str) -> SessionFact:
+    found = facts.sessions.get(session)
+    if found is None:
+        raise Conflict(f"There is no session {session}.")
+    return found
+
+
+def _owned(facts: Facts, session: str, epoch: int) -> SessionFact:
+    found = _session(facts, session)
+    if found.owner != facts.node or found.epoch != epoch:
+        raise Fenced(
+            f"Session {session} is owned by node {found.owner} under epoch {found.epoch}; "
+            f"node {facts.node} with epoch {epoch} may not write for it any more."
+        )
+    return found
+
+
+def _turn(facts: Facts, turn: str, session: str) -> TurnFact:
+    found = facts.turns.get(turn)
+    if found is None:
+        raise Conflict(f"There is no turn {turn}; start it first.")
+    if found.session != session:
+        raise Conflict(f"Turn {turn} is of session {found.session}, not of {session}.")
+    return found
+
+
+def _fresh_rows(facts: Facts, turn: TurnFact, rows: Sequence[JournalRow]) -> list[JournalRow]:
+    """The rows that are not stored yet. Raises Fenced if a stored one differs, Conflict at a hole or after the end."""
+    fresh: list[JournalRow] = []
+    for row in rows:
+        if row.seq > turn.last_seq:
+            expected = turn.last_seq + 1 + len(fresh)
+            if row.seq != expected:
+                raise Conflict(f"Row {row.seq} of turn {turn.turn} would leave a hole; the next row is {expected}.")
+            fresh.append(row)
+        elif facts.journal.get((turn.turn, row.seq)) != row:
+            raise Fenced(
+                f"Row {row.seq} of turn {turn.turn} is stored already, with other content: someone else wrote it."
+            )
+    if fresh and turn.state is TurnState.CLOSED:
+        raise Conflict(f"Turn {turn.turn} is closed ({turn.exit}); nothing can be added to its journal.")
+    return fresh
+
+
+def _add_rows(facts: Facts, turn: TurnFact, epoch: int, rows: Sequence[JournalRow]) -> None:
+    for row in rows:
+        facts.added_rows.append(AddedRow(turn.turn, epoch, row))
+        facts.journal[turn.turn, row.seq] = row
+        turn.last_seq = row.seq
+
+
+def _seen(session: SessionFact, at: int) -> None:
+    if at - session.last_at >= LAST_AT_STEP_MS:
+        session.last_at = at
+        session.dirty = True

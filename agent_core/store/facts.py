@@ -1,0 +1,192 @@
+"""What the database says about the rows that a batch touches, and what the batch makes of it.
+
+Theory. A batch is decided in memory: `needs` names every row that its operations depend on, `sql.load` reads those once,
+`decide` lets the operations change the records one after the other, and `sql.store` writes what has become new or dirty, a
+statement per table. So the number of statements does not grow with the number of callers, and deciding is pure.
+
+Law: within a batch each operation sees what the ones before it did.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from agent_core.store.ops import (
+    Accept,
+    Append,
+    Claim,
+    Close,
+    DeleteMemory,
+    Drop,
+    MoveCursor,
+    Op,
+    PutMemory,
+    Start,
+    Touch,
+)
+from agent_core.store.rows import CallState, InboxState, JournalRow, TurnState, WantedDelivery
+
+
+@dataclass(slots=True)
+class SessionFact:
+    session: str
+    key: str
+    owner: int | None
+    epoch: int
+    created_at: int
+    last_at: int
+    last_number: int
+    open_turn: str | None
+    new: bool = False
+    dirty: bool = False
+
+
+@dataclass(slots=True)
+class TurnFact:
+    turn: str
+    session: str
+    number: int
+    state: TurnState
+    exit: str | None
+    opened_at: int
+    closed_at: int | None
+    deadline: int
+    last_seq: int
+    """The highest number in its journal; -1 if that is empty."""
+    new: bool = False
+    dirty: bool = False
+
+
+@dataclass(slots=True)
+class InboxFact:
+    inbox_id: int
+    account: str
+    platform_key: str
+    session: str
+    arrival: int
+    state: InboxState
+    reason: str | None
+    turn: str | None
+    lane: str = ""
+    body: bytes = b""
+    received_at: int = 0
+    new: bool = False
+    dirty: bool = False
+
+
+@dataclass(slots=True)
+class CallFact:
+    turn: str
+    call: str
+    tool: str
+    effect: str
+    state: CallState
+    key: str
+    result_ref: str | None
+    new: bool = False
+    dirty: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AddedRow:
+    turn: str
+    epoch: int
+    row: JournalRow
+
+
+@dataclass(frozen=True, slots=True)
+class AddedDelivery:
+    turn: str
+    epoch: int
+    wanted: WantedDelivery
+
+
+@dataclass(slots=True)
+class Facts:
+    """The records of a batch, by key, and the rows that it adds."""
+
+    node: int
+    sessions: dict[str, SessionFact] = field(default_factory=dict[str, SessionFact])
+    sessions_by_key: dict[str, SessionFact] = field(default_factory=dict[str, SessionFact])
+    turns: dict[str, TurnFact] = field(default_factory=dict[str, TurnFact])
+    inbox: dict[int, InboxFact] = field(default_factory=dict[int, InboxFact])
+    messages: dict[tuple[str, str], InboxFact] = field(default_factory=dict[tuple[str, str], InboxFact])
+    taken: dict[str, list[InboxFact]] = field(default_factory=dict[str, list[InboxFact]])
+    """The known messages of each turn."""
+    calls: dict[tuple[str, str], CallFact] = field(default_factory=dict[tuple[str, str], CallFact])
+    journal: dict[tuple[str, int], JournalRow] = field(default_factory=dict[tuple[str, int], JournalRow])
+    """Only stored rows that the batch brings again, and the rows it adds."""
+    inputs: dict[str, frozenset[int]] = field(default_factory=dict[str, frozenset[int]])
+    """Only of turns that the batch starts and that exist already."""
+    memory: set[tuple[str, str, str]] = field(default_factory=set[tuple[str, str, str]])
+    dead: frozenset[int] = frozenset()
+    """Which of the owners that stand in the way of a claim are dead."""
+    free_ids: list[int] = field(default_factory=list[int])
+    """Unused inbox ids, the next one last."""
+
+    added_rows: list[AddedRow] = field(default_factory=list[AddedRow])
+    added_inputs: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
+    added_deliveries: list[AddedDelivery] = field(default_factory=list[AddedDelivery])
+    closed_turns: list[str] = field(default_factory=list[str])
+    cursors: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
+    memory_put: dict[tuple[str, str, str], tuple[bytes, int]] = field(
+        default_factory=dict[tuple[str, str, str], tuple[bytes, int]]
+    )
+    memory_gone: set[tuple[str, str, str]] = field(default_factory=set[tuple[str, str, str]])
+    touched: bool = False
+
+
+@dataclass(slots=True)
+class Needs:
+    """Keys of the rows on which a batch depends."""
+
+    sessions: set[str] = field(default_factory=set[str])
+    session_keys: set[str] = field(default_factory=set[str])
+    turns: set[str] = field(default_factory=set[str])
+    messages: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
+    inbox: set[int] = field(default_factory=set[int])
+    calls: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
+    memory: set[tuple[str, str, str]] = field(default_factory=set[tuple[str, str, str]])
+    claims: set[str] = field(default_factory=set[str])
+    starts: set[str] = field(default_factory=set[str])
+    rows: set[tuple[str, int]] = field(default_factory=set[tuple[str, int]])
+
+
+def needs(ops: Iterable[Op]) -> Needs:
+    """What has to be read before `ops` can be decided."""
+    found = Needs()
+    for op in ops:
+        _add_needs(found, op)
+    return found
+
+
+def _add_needs(found: Needs, op: Op) -> None:
+    match op:
+        case Accept(message):
+            found.session_keys.add(message.session_key)
+            found.messages.add((message.account, message.platform_key))
+        case Claim(session):
+            found.sessions.add(session)
+            found.claims.add(session)
+        case Start(session=session, turn=turn, inbox_ids=inbox_ids, row=row):
+            found.sessions.add(session)
+            found.turns.add(turn)
+            found.starts.add(turn)
+            found.inbox.update(inbox_ids)
+            found.rows.add((turn, row.seq))
+        case Append(session=session, turn=turn, rows=rows, intended=intended, finished=finished):
+            found.sessions.add(session)
+            found.turns.add(turn)
+            found.rows.update((turn, row.seq) for row in rows)
+            found.calls.update((turn, call.call) for call in (*intended, *finished))
+        case Close(session=session, turn=turn, rows=rows):
+            found.sessions.add(session)
+            found.turns.add(turn)
+            found.rows.update((turn, row.seq) for row in rows)
+        case Drop(inbox_id=inbox_id):
+            found.inbox.add(inbox_id)
+        case PutMemory(scope=scope, kind=kind, name=name) | DeleteMemory(scope=scope, kind=kind, name=name):
+            found.memory.add((scope, kind, name))
+        case MoveCursor() | Touch():
+            pass

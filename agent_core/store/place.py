@@ -1,0 +1,89 @@
+"""Where a database is: reads a path or a URL into a `Place`, and names places without their passwords.
+
+Laws: `Place.shown` and the repr never hold a password; whatever form is given, the driver is spelt out (aiosqlite or asyncpg).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeAlias
+
+from sqlalchemy import URL, make_url
+from sqlalchemy.exc import ArgumentError
+
+from agent_core.store.errors import CannotOpen
+
+_SQLITE = {"sqlite", "sqlite+aiosqlite", "sqlite+pysqlite"}
+_POSTGRES = {"postgres", "postgresql", "postgresql+asyncpg"}
+
+
+@dataclass(frozen=True, slots=True)
+class SqlitePlace:
+    """A file on this machine."""
+
+    path: Path
+    """Absolute."""
+
+    @property
+    def shown(self) -> str:
+        return str(self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class PostgresPlace:
+    """A database of a PostgreSQL server."""
+
+    url: URL = field(repr=False)
+    shown: str = ""
+
+
+Place: TypeAlias = SqlitePlace | PostgresPlace
+
+
+def parse_place(where: str | Path) -> Place:
+    """The place that a path or URL names. Raises `CannotOpen` in words, without repeating what may hold a password."""
+    if isinstance(where, Path) or "://" not in where:
+        return _sqlite(str(where))
+    try:
+        url = make_url(where)
+    except ArgumentError:
+        raise CannotOpen(
+            "The database URL cannot be read. It should look like postgresql://user@host/name or be a path."
+        ) from None
+    if url.drivername in _SQLITE:
+        if url.query:
+            raise CannotOpen(
+                f"The database URL of {url.database} has options after '?', and SQLite takes none. Remove them."
+            )
+        return _sqlite(url.database or "")
+    if url.drivername in _POSTGRES:
+        return _postgres(url)
+    raise CannotOpen(
+        f"'{url.drivername}' is no database that can be used here. Give a path (SQLite) or postgresql://…."
+    )
+
+
+def _sqlite(path: str) -> SqlitePlace:
+    if path in {"", ":memory:"} or path.startswith("file:"):
+        raise CannotOpen(
+            "The SQLite database must be a plain file, because what is accepted must survive. Give a path."
+        )
+    return SqlitePlace(Path(path).expanduser().absolute())
+
+
+def _postgres(url: URL) -> PostgresPlace:
+    query = dict(url.query)
+    sslmode = query.pop("sslmode", None)
+    if sslmode is not None and "ssl" not in query:
+        query["ssl"] = sslmode  # libpq's name for what asyncpg calls ssl
+    full = url.set(drivername="postgresql+asyncpg", query=query)
+    shown = URL.create(
+        "postgresql",
+        username=url.username,
+        host=url.host,
+        port=url.port,
+        database=url.database,
+        query={name: value for name, value in query.items() if name in {"host", "port"}},
+    )
+    return PostgresPlace(full, shown.render_as_string())

@@ -1,0 +1,189 @@
+"""What can be asked of the store. Readers have connections of their own and never write.
+
+Law: a read sees everything that was committed before it began, so also whatever a caller has been answered.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Row, Select, func, select
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from agent_core.store import tables as t
+from agent_core.store.errors import StorageUnavailable
+from agent_core.store.rows import (
+    CallState,
+    InboxRow,
+    InboxState,
+    JournalRow,
+    SessionRow,
+    ToolCallRow,
+    TurnRow,
+    TurnState,
+)
+from agent_core.store.trouble import in_words
+
+_INBOX = select(
+    t.inbox.c.id,
+    t.inbox.c.account,
+    t.inbox.c.platform_key,
+    t.inbox.c.session,
+    t.inbox.c.arrival,
+    t.inbox.c.lane,
+    t.inbox.c.body,
+    t.inbox.c.state,
+    t.inbox.c.reason,
+    t.inbox.c.received_at,
+    t.turn_inputs.c.turn,
+).select_from(t.inbox.outerjoin(t.turn_inputs, t.turn_inputs.c.inbox == t.inbox.c.id))
+_SESSION = select(
+    t.sessions.c.session,
+    t.sessions.c.key,
+    t.sessions.c.owner,
+    t.sessions.c.epoch,
+    t.sessions.c.policy,
+    t.sessions.c.runnable_at,
+    t.sessions.c.quarantined,
+    t.sessions.c.created_at,
+    t.sessions.c.last_at,
+)
+_TURN = select(
+    t.turns.c.turn,
+    t.turns.c.session,
+    t.turns.c.number,
+    t.turns.c.state,
+    t.turns.c.exit,
+    t.turns.c.opened_at,
+    t.turns.c.closed_at,
+    t.turns.c.deadline,
+)
+_JOURNAL = select(t.journal.c.seq, t.journal.c.kind, t.journal.c.body, t.journal.c.at)
+_CALLS = select(
+    t.tool_calls.c.turn,
+    t.tool_calls.c.call,
+    t.tool_calls.c.tool,
+    t.tool_calls.c.effect,
+    t.tool_calls.c.state,
+    t.tool_calls.c.key,
+    t.tool_calls.c.result_ref,
+)
+_NEW = InboxState.NEW.value
+_OPEN = TurnState.OPEN.value
+
+
+class Reads:
+    """Every method raises `StorageUnavailable` if the database cannot be read."""
+
+    def __init__(self, engine: AsyncEngine, shown: str) -> None:
+        self._engine = engine
+        self._shown = shown
+
+    async def journal(self, turn: str, after: int = -1) -> list[JournalRow]:
+        """The rows of `turn` with a number above `after`, in order."""
+        query = _JOURNAL.where(t.journal.c.turn == turn, t.journal.c.seq > after).order_by(t.journal.c.seq)
+        return [JournalRow(r[0], r[1], bytes(r[2]), r[3]) for r in await self._all(query)]
+
+    async def turn(self, turn: str) -> TurnRow | None:
+        """One turn."""
+        found = await self._all(_TURN.where(t.turns.c.turn == turn))
+        return _turn(found[0]) if found else None
+
+    async def turns(self, session: str, limit: int, before: str | None = None) -> list[TurnRow]:
+        """The last `limit` turns of `session` (before the turn `before`, if given), the newest last."""
+        query = _TURN.where(t.turns.c.session == session).order_by(t.turns.c.number.desc()).limit(limit)
+        if before is not None:
+            number = select(t.turns.c.number).where(t.turns.c.turn == before).scalar_subquery()
+            query = query.where(t.turns.c.number < number)
+        return [_turn(row) for row in reversed(await self._all(query))]
+
+    async def inputs(self, turn: str) -> list[InboxRow]:
+        """The messages that `turn` answers, in order of arrival. Messages that were pruned are missing."""
+        query = _INBOX.where(t.turn_inputs.c.turn == turn).order_by(t.inbox.c.arrival)
+        return [_inbox(row) for row in await self._all(query)]
+
+    async def calls(self, turn: str) -> list[ToolCallRow]:
+        """The tool calls of `turn`."""
+        query = _CALLS.where(t.tool_calls.c.turn == turn).order_by(t.tool_calls.c.call)
+        return [ToolCallRow(r[0], r[1], r[2], r[3], CallState(r[4]), r[5], r[6]) for r in await self._all(query)]
+
+    async def pending(self, session: str) -> list[InboxRow]:
+        """The messages of `session` that no turn has taken yet, in order of arrival."""
+        query = _INBOX.where(t.inbox.c.session == session, t.inbox.c.state == _NEW).order_by(t.inbox.c.arrival)
+        return [_inbox(row) for row in await self._all(query)]
+
+    async def sessions_with_pending(self) -> list[str]:
+        """Sessions that have messages which no turn has taken yet; the one that waits longest comes first."""
+        oldest = func.min(t.inbox.c.arrival)
+        query = select(t.inbox.c.session).where(t.inbox.c.state == _NEW).group_by(t.inbox.c.session).order_by(oldest)
+        return [str(row[0]) for row in await self._all(query)]
+
+    async def session(self, session: str) -> SessionRow | None:
+        """One session, by its id."""
+        found = await self._all(_SESSION.where(t.sessions.c.session == session))
+        return SessionRow(*found[0]) if found else None
+
+    async def session_by_key(self, key: str) -> SessionRow | None:
+        """One session, by its key."""
+        found = await self._all(_SESSION.where(t.sessions.c.key == key))
+        return SessionRow(*found[0]) if found else None
+
+    async def inbox_row(self, inbox_id: int) -> InboxRow | None:
+        """One message, by its id."""
+        found = await self._all(_INBOX.where(t.inbox.c.id == inbox_id))
+        return _inbox(found[0]) if found else None
+
+    async def inbox_by_key(self, account: str, platform_key: str) -> InboxRow | None:
+        """One message, by the platform's own id."""
+        found = await self._all(_INBOX.where(t.inbox.c.account == account, t.inbox.c.platform_key == platform_key))
+        return _inbox(found[0]) if found else None
+
+    async def cursor(self, account: str, channel: str) -> str | None:
+        """How far an adapter has read `channel`; None if it never has."""
+        query = select(t.cursors.c.last_seen).where(t.cursors.c.account == account, t.cursors.c.channel == channel)
+        found = await self._all(query)
+        return str(found[0][0]) if found else None
+
+    async def count_open(self) -> int:
+        """How many turns are open, over all sessions."""
+        found = await self._all(select(func.count()).select_from(t.turns).where(t.turns.c.state == _OPEN))
+        return int(found[0][0])
+
+    async def memories(self, scope: str, kind: str) -> list[tuple[str, str, int]]:
+        """All entries as (name, value, stored-at ms), oldest first."""
+        query = (
+            select(t.memory.c.name, t.memory.c.value, t.memory.c.at)
+            .where(t.memory.c.scope == scope, t.memory.c.kind == kind)
+            .order_by(t.memory.c.at, t.memory.c.name)
+        )
+        return [(str(r[0]), bytes(r[1]).decode(), int(r[2])) for r in await self._all(query)]
+
+    async def _all(self, query: Select[*tuple[Any, ...]]) -> Sequence[Row[*tuple[Any, ...]]]:
+        try:
+            async with self._engine.connect() as conn:
+                return (await conn.execute(query)).all()
+        except (SQLAlchemyError, PoolTimeout, OSError, TimeoutError) as error:
+            raise StorageUnavailable(f"The database {self._shown} cannot be read: {in_words(error)}.") from error
+
+
+def _turn(row: Row[*tuple[Any, ...]]) -> TurnRow:
+    return TurnRow(row[0], row[1], row[2], TurnState(row[3]), row[4], row[5], row[6], row[7])
+
+
+def _inbox(row: Row[*tuple[Any, ...]]) -> InboxRow:
+    return InboxRow(
+        id=row[0],
+        account=row[1],
+        platform_key=row[2],
+        session=row[3],
+        arrival=row[4],
+        lane=row[5],
+        body=bytes(row[6]),
+        state=InboxState(row[7]),
+        reason=row[8],
+        received_at=row[9],
+        turn=row[10],
+    )

@@ -1,0 +1,209 @@
+"""The words that the store and its callers share: what is handed in and what is read back, frozen and typed.
+
+The store knows no event types: a journal row is a number, a kind, UTF-8 JSON as bytes, and a time in milliseconds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class InboxState(StrEnum):
+    """What has become of an accepted message."""
+
+    NEW = "new"
+    """Accepted, not yet part of a turn."""
+    TAKEN = "taken"
+    """Part of an open turn."""
+    DONE = "done"
+    """Its turn is closed."""
+    DROPPED = "dropped"
+    """Will never be part of a turn; `reason` says why."""
+
+
+class TurnState(StrEnum):
+    """Open until its exit is stored."""
+
+    OPEN = "open"
+    CLOSED = "closed"
+
+
+class CallState(StrEnum):
+    """How far a tool call got."""
+
+    INTENDED = "intended"
+    """It may run from here on, and may have run."""
+    DONE = "done"
+    FAILED = "failed"
+    UNKNOWN = "unknown"
+    """Started, and nobody knows how it ended."""
+
+
+class DeliveryState(StrEnum):
+    """How far a part got on its surface."""
+
+    WANTED = "wanted"
+    SENDING = "sending"
+    SENT = "sent"
+    UNKNOWN = "unknown"
+    """The call was made and its outcome is not known: reconcile first."""
+    FAILED = "failed"
+    SKIPPED = "skipped"
+
+
+@dataclass(frozen=True, slots=True)
+class JournalRow:
+    """One event of a turn, as it is stored."""
+
+    seq: int
+    """Position in the turn's journal, from 0, without holes."""
+    kind: str
+    body: bytes
+    """UTF-8 JSON. NUL and anything else survives: the store does not look inside."""
+    at: int
+    """Milliseconds since the Unix epoch."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewMessage:
+    """A message as `accept` takes it."""
+
+    account: str
+    platform_key: str
+    """The platform's own id of the message: with `account`, what makes a redelivery a no-op."""
+    session_key: str
+    lane: str
+    body: bytes
+    received_at: int
+    cursor: tuple[str, str] | None
+    """(channel, last seen): stored in the same commit, so that a cursor never runs ahead of its messages."""
+    new_session_id: str
+    """The id that the session gets if its key is new."""
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """What became of a message that was offered."""
+
+    inbox_id: int
+    session: str
+    arrival: int
+    """Grows from message to message of a session."""
+    duplicate: bool
+    """True if the same (account, platform_key) was stored before; then nothing was changed."""
+    state: InboxState
+    turn: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class InboxRow:
+    """A stored message."""
+
+    id: int
+    account: str
+    platform_key: str
+    session: str
+    arrival: int
+    lane: str
+    body: bytes
+    state: InboxState
+    reason: str | None
+    received_at: int
+    turn: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRow:
+    """A stored session."""
+
+    session: str
+    key: str
+    owner: int | None
+    epoch: int
+    policy: str | None
+    runnable_at: int | None
+    quarantined: str | None
+    """Why nothing of it is run for now; None if it is."""
+    created_at: int
+    last_at: int
+    """When a turn of it last began or ended, to the minute."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnRow:
+    """A stored turn."""
+
+    turn: str
+    session: str
+    number: int
+    """Counts the turns of the session, from 1."""
+    state: TurnState
+    exit: str | None
+    opened_at: int
+    closed_at: int | None
+    deadline: int
+
+
+@dataclass(frozen=True, slots=True)
+class OpenTurn:
+    """A turn that `take_over` found open, and under which epoch it is now ours."""
+
+    turn: str
+    session: str
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class IntendedCall:
+    """A tool call that is about to run."""
+
+    call: str
+    tool: str
+    effect: str
+    """`pure`, `keyed` or `effect`: how safe it is to run it again."""
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedCall:
+    """How a tool call came out; `state` is never `intended`."""
+
+    call: str
+    state: CallState
+    result_ref: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallRow:
+    """A stored tool call."""
+
+    turn: str
+    call: str
+    tool: str
+    effect: str
+    state: CallState
+    key: str
+    result_ref: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class WantedDelivery:
+    """A part as it should be on a surface."""
+
+    surface: str
+    bubble: str
+    part: int
+    rev: int
+    want_hash: str
+    want: bytes
+    key: str
+    """The idempotency key for the platform."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """How much `prune` removed."""
+
+    messages: int
+    nodes: int

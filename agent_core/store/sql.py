@@ -1,0 +1,439 @@
+"""Reads the facts of a batch and writes what became of them: a fixed number of statements, however many operations there are.
+
+The functions take a synchronous SQLAlchemy `Connection` inside a transaction; on SQLite it is the writer's own, on PostgreSQL
+asyncpg behind `AsyncConnection.run_sync`. Session rows are locked in the order of their keys, so that two writers on
+PostgreSQL do not deadlock; SQLite has one writer and ignores the locking clauses.
+
+Lists for ``IN`` are padded to a power of two: the number of different statements stays small, and so do the caches of
+prepared ones.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias, TypeVar
+
+from sqlalchemy import (
+    BigInteger,
+    Connection,
+    bindparam,
+    cast,
+    delete,
+    func,
+    insert,
+    literal_column,
+    select,
+    tuple_,
+    update,
+)
+from sqlalchemy.dialects import postgresql, sqlite
+
+from agent_core.store import tables as t
+from agent_core.store.facts import CallFact, Facts, InboxFact, Needs, SessionFact, TurnFact
+from agent_core.store.rows import CallState, DeliveryState, InboxState, JournalRow, TurnState
+
+K = TypeVar("K")
+Dead: TypeAlias = Callable[[Connection, Collection[int]], frozenset[int]]
+"""Which of these nodes are dead, as seen (and, on PostgreSQL, held) by the current transaction."""
+
+CHUNK_KEYS = 4096
+"""Most keys of one ``IN`` list: both engines allow about 32 000 parameters a statement."""
+
+
+@dataclass(frozen=True, slots=True)
+class Who:
+    """This node, and how to tell which others are dead."""
+
+    node: int
+    dead: Dead
+
+
+def padded(keys: Iterable[K]) -> Iterable[list[K]]:
+    """`keys` in chunks, each filled up to a power of two by repeating its last key."""
+    every = list(keys)
+    for begin in range(0, len(every), CHUNK_KEYS):
+        chunk = every[begin : begin + CHUNK_KEYS]
+        size = 1 << (len(chunk) - 1).bit_length()
+        yield chunk + [chunk[-1]] * (size - len(chunk))
+
+
+_open_turn = (
+    select(t.turns.c.turn)
+    .where(t.turns.c.session == t.sessions.c.session, t.turns.c.state == literal_column("'open'"))
+    .scalar_subquery()
+)
+_last_number = (
+    select(func.coalesce(func.max(t.turns.c.number), 0))
+    .where(t.turns.c.session == t.sessions.c.session)
+    .scalar_subquery()
+)
+_last_seq = (
+    select(func.coalesce(func.max(t.journal.c.seq), -1)).where(t.journal.c.turn == t.turns.c.turn).scalar_subquery()
+)
+SESSION = select(
+    t.sessions.c.session,
+    t.sessions.c.key,
+    t.sessions.c.owner,
+    t.sessions.c.epoch,
+    t.sessions.c.created_at,
+    t.sessions.c.last_at,
+    _last_number,
+    _open_turn,
+)
+TURN = select(
+    t.turns.c.turn,
+    t.turns.c.session,
+    t.turns.c.number,
+    t.turns.c.state,
+    t.turns.c.exit,
+    t.turns.c.opened_at,
+    t.turns.c.closed_at,
+    t.turns.c.deadline,
+    _last_seq,
+)
+INBOX = select(
+    t.inbox.c.id,
+    t.inbox.c.account,
+    t.inbox.c.platform_key,
+    t.inbox.c.session,
+    t.inbox.c.arrival,
+    t.inbox.c.state,
+    t.inbox.c.reason,
+    t.turn_inputs.c.turn,
+).select_from(t.inbox.outerjoin(t.turn_inputs, t.turn_inputs.c.inbox == t.inbox.c.id))
+
+_SESSIONS_BY_ID = (
+    SESSION.where(t.sessions.c.session.in_(bindparam("keys", expanding=True)))
+    .order_by(t.sessions.c.session)
+    .with_for_update(key_share=True, of=t.sessions)
+)
+_SESSIONS_BY_KEY = SESSION.where(t.sessions.c.key.in_(bindparam("keys", expanding=True)))
+_TURNS_BY_ID = TURN.where(t.turns.c.turn.in_(bindparam("keys", expanding=True)))
+_INBOX_BY_ID = (
+    INBOX.where(t.inbox.c.id.in_(bindparam("keys", expanding=True)))
+    .order_by(t.inbox.c.id)
+    .with_for_update(key_share=True, of=t.inbox)
+)
+_INBOX_BY_KEY = INBOX.where(tuple_(t.inbox.c.account, t.inbox.c.platform_key).in_(bindparam("keys", expanding=True)))
+_CALLS = select(
+    t.tool_calls.c.turn,
+    t.tool_calls.c.call,
+    t.tool_calls.c.tool,
+    t.tool_calls.c.effect,
+    t.tool_calls.c.state,
+    t.tool_calls.c.key,
+    t.tool_calls.c.result_ref,
+).where(tuple_(t.tool_calls.c.turn, t.tool_calls.c.call).in_(bindparam("keys", expanding=True)))
+_MEMORY = select(t.memory.c.scope, t.memory.c.kind, t.memory.c.name).where(
+    tuple_(t.memory.c.scope, t.memory.c.kind, t.memory.c.name).in_(bindparam("keys", expanding=True))
+)
+_JOURNAL = select(t.journal.c.turn, t.journal.c.seq, t.journal.c.kind, t.journal.c.body, t.journal.c.at).where(
+    tuple_(t.journal.c.turn, t.journal.c.seq).in_(bindparam("keys", expanding=True))
+)
+_INPUTS = select(t.turn_inputs.c.turn, t.turn_inputs.c.inbox).where(
+    t.turn_inputs.c.turn.in_(bindparam("keys", expanding=True))
+)
+_HIGHEST_ID = select(func.coalesce(func.max(t.inbox.c.id), 0))
+_NEXT_IDS = select(func.nextval(cast(func.pg_get_serial_sequence("inbox", "id"), postgresql.REGCLASS))).select_from(
+    func.generate_series(1, bindparam("count", type_=BigInteger))
+)
+
+
+def load(conn: Connection, wanted: Needs, who: Who) -> Facts:
+    """Read every row that `wanted` names."""
+    facts = Facts(who.node)
+    _load_sessions(conn, wanted, facts)
+    for keys in padded(wanted.turns):
+        for row in conn.execute(_TURNS_BY_ID, {"keys": keys}):
+            turn = TurnFact(row[0], row[1], row[2], TurnState(row[3]), row[4], row[5], row[6], row[7], row[8])
+            facts.turns[turn.turn] = turn
+    _load_inbox(conn, wanted, facts)
+    for keys in padded(wanted.calls):
+        for row in conn.execute(_CALLS, {"keys": keys}):
+            call = CallFact(row[0], row[1], row[2], row[3], CallState(row[4]), row[5], row[6])
+            facts.calls[call.turn, call.call] = call
+    for keys in padded(wanted.memory):
+        facts.memory.update((row[0], row[1], row[2]) for row in conn.execute(_MEMORY, {"keys": keys}))
+    _load_repeated(conn, wanted, facts)
+    facts.dead = _dead_owners(conn, wanted, facts, who)
+    facts.free_ids = _free_ids(conn, sum(key not in facts.messages for key in wanted.messages))
+    return facts
+
+
+def _load_sessions(conn: Connection, wanted: Needs, facts: Facts) -> None:
+    for statement, names in ((_SESSIONS_BY_ID, sorted(wanted.sessions)), (_SESSIONS_BY_KEY, wanted.session_keys)):
+        for keys in padded(names):
+            for row in conn.execute(statement, {"keys": keys}):
+                # A session found both by its id and by its key must be one record.
+                fact = facts.sessions.get(row[0]) or SessionFact(
+                    row[0], row[1], row[2], row[3], row[4], row[5], row[6], row[7]
+                )
+                facts.sessions[fact.session] = fact
+                facts.sessions_by_key[fact.key] = fact
+
+
+def _load_inbox(conn: Connection, wanted: Needs, facts: Facts) -> None:
+    by_id = ((_INBOX_BY_ID, list(keys)) for keys in padded(sorted(wanted.inbox)))
+    by_key = ((_INBOX_BY_KEY, list(keys)) for keys in padded(wanted.messages))
+    for statement, keys in (*by_id, *by_key):
+        for row in conn.execute(statement, {"keys": keys}):
+            fact = facts.inbox.get(row[0]) or InboxFact(
+                row[0], row[1], row[2], row[3], row[4], InboxState(row[5]), row[6], row[7]
+            )
+            facts.inbox[fact.inbox_id] = fact
+            facts.messages[fact.account, fact.platform_key] = fact
+    for fact in facts.inbox.values():
+        if fact.turn is not None:
+            facts.taken.setdefault(fact.turn, []).append(fact)
+
+
+def _load_repeated(conn: Connection, wanted: Needs, facts: Facts) -> None:
+    """Rows that are stored and are brought again: only these need their content compared."""
+    again = {key for key in wanted.rows if key[0] in facts.turns and key[1] <= facts.turns[key[0]].last_seq}
+    for keys in padded(again):
+        for row in conn.execute(_JOURNAL, {"keys": keys}):
+            facts.journal[row[0], row[1]] = JournalRow(row[1], row[2], bytes(row[3]), row[4])
+    started = wanted.starts & facts.turns.keys()
+    inputs: dict[str, set[int]] = {turn: set() for turn in started}
+    for keys in padded(started):
+        for row in conn.execute(_INPUTS, {"keys": keys}):
+            inputs[row[0]].add(row[1])
+    facts.inputs.update((turn, frozenset(ids)) for turn, ids in inputs.items())
+
+
+def _dead_owners(conn: Connection, wanted: Needs, facts: Facts, who: Who) -> frozenset[int]:
+    claimed = (facts.sessions[session] for session in wanted.claims if session in facts.sessions)
+    owners = {fact.owner for fact in claimed if fact.owner is not None and fact.owner != who.node}
+    return who.dead(conn, owners) if owners else frozenset()
+
+
+def _free_ids(conn: Connection, count: int) -> list[int]:
+    """`count` unused inbox ids, the lowest last. On SQLite the one writer counts on; PostgreSQL's sequence serves all nodes."""
+    if count == 0:
+        return []
+    if conn.dialect.name == "sqlite":
+        highest = conn.execute(_HIGHEST_ID).scalar_one()
+        return list(range(highest + count, highest, -1))
+    return sorted(conn.execute(_NEXT_IDS, {"count": count}).scalars(), reverse=True)
+
+
+_NEW_SESSION = insert(t.sessions)
+_SESSION_CHANGED = (
+    update(t.sessions)
+    .where(t.sessions.c.session == bindparam("which"))
+    .values(owner=bindparam("new_owner"), epoch=bindparam("new_epoch"), last_at=bindparam("new_last_at"))
+)
+_NEW_TURN = insert(t.turns)
+_TURN_CHANGED = (
+    update(t.turns)
+    .where(t.turns.c.turn == bindparam("which"))
+    .values(state=bindparam("new_state"), exit=bindparam("new_exit"), closed_at=bindparam("new_closed_at"))
+)
+_NEW_INBOX = insert(t.inbox)
+_INBOX_CHANGED = (
+    update(t.inbox)
+    .where(t.inbox.c.id == bindparam("which"))
+    .values(state=bindparam("new_state"), reason=bindparam("new_reason"))
+)
+_INBOX_DONE = (
+    update(t.inbox)
+    .where(t.inbox.c.id.in_(select(t.turn_inputs.c.inbox).where(t.turn_inputs.c.turn == bindparam("which"))))
+    .values(state=InboxState.DONE.value)
+)
+_NEW_INPUT = insert(t.turn_inputs)
+_NEW_ROW = insert(t.journal)
+_NEW_CALL = insert(t.tool_calls)
+_CALL_CHANGED = (
+    update(t.tool_calls)
+    .where(t.tool_calls.c.turn == bindparam("which_turn"), t.tool_calls.c.call == bindparam("which_call"))
+    .values(state=bindparam("new_state"), result_ref=bindparam("new_result_ref"))
+)
+_MEMORY_GONE = delete(t.memory).where(
+    t.memory.c.scope == bindparam("which_scope"),
+    t.memory.c.kind == bindparam("which_kind"),
+    t.memory.c.name == bindparam("which_name"),
+)
+_TOUCH = update(t.nodes).where(t.nodes.c.node == bindparam("which")).values(started_at=t.nodes.c.started_at)
+
+
+def _upserts(dialect: Any) -> tuple[Any, Any, Any]:
+    """The same three upserts for either dialect's module: cursors, memory, deliveries."""
+    cursor = dialect.insert(t.cursors)
+    memory = dialect.insert(t.memory)
+    part = dialect.insert(t.deliveries)
+    wanted = {name: part.excluded[name] for name in ("rev", "want_hash", "want", "key", "state", "epoch")}
+    return (
+        cursor.on_conflict_do_update(
+            index_elements=["account", "channel"], set_={"last_seen": cursor.excluded.last_seen}
+        ),
+        memory.on_conflict_do_update(
+            index_elements=["scope", "kind", "name"],
+            set_={"value": memory.excluded.value, "at": memory.excluded.at},
+        ),
+        part.on_conflict_do_update(
+            index_elements=["surface", "turn", "bubble", "part"],
+            set_=wanted,
+            where=t.deliveries.c.want_hash != part.excluded.want_hash,
+        ),
+    )
+
+
+_UPSERTS = {"sqlite": _upserts(sqlite), "postgresql": _upserts(postgresql)}
+
+
+def store(conn: Connection, facts: Facts) -> None:
+    """Write what is new or dirty. The order satisfies foreign keys, and lets a turn close before the next one opens."""
+    upsert_cursor, upsert_memory, upsert_part = _UPSERTS[conn.dialect.name]
+    _many(conn, _NEW_SESSION, [_session_values(s) for s in facts.sessions.values() if s.new])
+    changed = [s for s in facts.sessions.values() if s.dirty and not s.new]
+    _many(
+        conn,
+        _SESSION_CHANGED,
+        [{"which": s.session, "new_owner": s.owner, "new_epoch": s.epoch, "new_last_at": s.last_at} for s in changed],
+    )
+    closed = [turn for turn in facts.turns.values() if turn.dirty and not turn.new]
+    _many(
+        conn,
+        _TURN_CHANGED,
+        [
+            {"which": u.turn, "new_state": u.state.value, "new_exit": u.exit, "new_closed_at": u.closed_at}
+            for u in closed
+        ],
+    )
+    _many(conn, _NEW_TURN, [_turn_values(turn) for turn in facts.turns.values() if turn.new])
+    _store_inbox(conn, facts)
+    _many(
+        conn,
+        _NEW_ROW,
+        [
+            {
+                "turn": added.turn,
+                "seq": added.row.seq,
+                "epoch": added.epoch,
+                "kind": added.row.kind,
+                "body": added.row.body,
+                "at": added.row.at,
+            }
+            for added in facts.added_rows
+        ],
+    )
+    _store_calls(conn, facts)
+    _many(conn, upsert_part, _delivery_values(facts))
+    _many(conn, upsert_cursor, [{"account": a, "channel": c, "last_seen": s} for (a, c), s in facts.cursors.items()])
+    _many(
+        conn,
+        _MEMORY_GONE,
+        [dict(zip(("which_scope", "which_kind", "which_name"), k, strict=True)) for k in facts.memory_gone],
+    )
+    _many(
+        conn,
+        upsert_memory,
+        [
+            {"scope": scope, "kind": kind, "name": name, "value": value, "at": at}
+            for (scope, kind, name), (value, at) in facts.memory_put.items()
+        ],
+    )
+    if facts.touched:
+        conn.execute(_TOUCH, {"which": facts.node})
+
+
+def _store_inbox(conn: Connection, facts: Facts) -> None:
+    _many(conn, _NEW_INBOX, [_inbox_values(message) for message in facts.inbox.values() if message.new])
+    changed = [message for message in facts.inbox.values() if message.dirty and not message.new]
+    _many(
+        conn,
+        _INBOX_CHANGED,
+        [{"which": m.inbox_id, "new_state": m.state.value, "new_reason": m.reason} for m in changed],
+    )
+    _many(conn, _NEW_INPUT, [{"inbox": inbox_id, "turn": turn} for inbox_id, turn in facts.added_inputs])
+    _many(conn, _INBOX_DONE, [{"which": turn} for turn in facts.closed_turns])
+
+
+def _store_calls(conn: Connection, facts: Facts) -> None:
+    _many(conn, _NEW_CALL, [_call_values(call) for call in facts.calls.values() if call.new])
+    _many(
+        conn,
+        _CALL_CHANGED,
+        [
+            {"which_turn": c.turn, "which_call": c.call, "new_state": c.state.value, "new_result_ref": c.result_ref}
+            for c in facts.calls.values()
+            if c.dirty and not c.new
+        ],
+    )
+
+
+def _many(conn: Connection, statement: Any, rows: Sequence[dict[str, object]]) -> None:
+    if rows:
+        conn.execute(statement, rows)
+
+
+def _session_values(s: SessionFact) -> dict[str, object]:
+    return {
+        "session": s.session,
+        "key": s.key,
+        "owner": s.owner,
+        "epoch": s.epoch,
+        "created_at": s.created_at,
+        "last_at": s.last_at,
+    }
+
+
+def _turn_values(u: TurnFact) -> dict[str, object]:
+    return {
+        "turn": u.turn,
+        "session": u.session,
+        "number": u.number,
+        "state": u.state.value,
+        "exit": u.exit,
+        "opened_at": u.opened_at,
+        "closed_at": u.closed_at,
+        "deadline": u.deadline,
+    }
+
+
+def _inbox_values(m: InboxFact) -> dict[str, object]:
+    return {
+        "id": m.inbox_id,
+        "account": m.account,
+        "platform_key": m.platform_key,
+        "session": m.session,
+        "arrival": m.arrival,
+        "lane": m.lane,
+        "body": m.body,
+        "state": m.state.value,
+        "reason": m.reason,
+        "received_at": m.received_at,
+    }
+
+
+def _call_values(c: CallFact) -> dict[str, object]:
+    return {
+        "turn": c.turn,
+        "call": c.call,
+        "tool": c.tool,
+        "effect": c.effect,
+        "state": c.state.value,
+        "key": c.key,
+        "result_ref": c.result_ref,
+    }
+
+
+def _delivery_values(facts: Facts) -> list[dict[str, object]]:
+    return [
+        {
+            "turn": added.turn,
+            "surface": added.wanted.surface,
+            "bubble": added.wanted.bubble,
+            "part": added.wanted.part,
+            "rev": added.wanted.rev,
+            "want_hash": added.wanted.want_hash,
+            "want": added.wanted.want,
+            "state": DeliveryState.WANTED.value,
+            "key": added.wanted.key,
+            "attempt": 0,
+            "epoch": added.epoch,
+            "labelled": 0,
+        }
+        for added in facts.added_deliveries
+    ]

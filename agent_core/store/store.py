@@ -1,0 +1,312 @@
+"""The durable store: the named transactions of the core, each one commit, and what can be read back.
+
+Theory. The journal is the only checkpoint. Everything that must survive goes through one writer per node, which groups commits;
+a session's writes count only under the epoch of its owner, which is compared in the same transaction. All writes may be repeated
+with the same content. A method that returns has committed; one that raises `StorageUnavailable` may or may not have.
+
+All methods raise `StorageUnavailable` when the database is away, and those that write for a session raise `Fenced` when it is
+somebody else's by now: then whatever the caller holds of that session is void.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from pathlib import Path
+from typing import assert_never
+
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from agent_core.ports import Clock, Ids
+from agent_core.store import upkeep
+from agent_core.store.errors import (
+    AlreadyRunning,
+    CannotOpen,
+    Conflict,
+    DatabaseTooNew,
+    Fenced,
+    LeaseLost,
+    NeedsTakeOver,
+    NotOurDatabase,
+    OwnedElsewhere,
+    Rejected,
+    StorageUnavailable,
+    StoreError,
+)
+from agent_core.store.lines import PostgresLine, SqliteLine, postgres_engine, prepare_file, sqlite_readers
+from agent_core.store.ops import (
+    Accept,
+    Append,
+    Claim,
+    Close,
+    DeleteMemory,
+    Drop,
+    MoveCursor,
+    PutMemory,
+    Start,
+    Touch,
+)
+from agent_core.store.ownership import FileLock, FileOwnership, Ownership, pulse
+from agent_core.store.place import PostgresPlace, SqlitePlace, parse_place
+from agent_core.store.reads import Reads
+from agent_core.store.rows import (
+    Accepted,
+    FinishedCall,
+    IntendedCall,
+    JournalRow,
+    NewMessage,
+    OpenTurn,
+    Pruned,
+    WantedDelivery,
+)
+from agent_core.store.sql import Who
+from agent_core.store.upgrade import ensure_schema
+from agent_core.store.writer import Figures, Writer
+
+__all__ = [
+    "AlreadyRunning",
+    "CannotOpen",
+    "Conflict",
+    "DatabaseTooNew",
+    "Fenced",
+    "LeaseLost",
+    "NeedsTakeOver",
+    "NotOurDatabase",
+    "OwnedElsewhere",
+    "Rejected",
+    "StorageUnavailable",
+    "Store",
+    "StoreError",
+    "open_store",
+]
+
+KEEP_MESSAGES_MS = 7 * 24 * 3600 * 1000
+"""Platforms redeliver for days; within this time a repeated message is known again."""
+PRUNE_AT_ONCE = 2_000
+"""Most messages that one pruning transaction deletes, so that it holds up the others for some milliseconds only."""
+
+
+class Store(Reads):
+    """The open store of this node. Made by `open_store`; all reads are methods of `Reads`."""
+
+    def __init__(
+        self, engine: AsyncEngine, writer: Writer, who: Who, ownership: Ownership, clock: Clock, shown: str
+    ) -> None:
+        super().__init__(engine, shown)
+        self._writer = writer
+        self._who = who
+        self._clock = clock
+        self.ownership = ownership
+        """Ask `ownership.lease_ok()` before every send; watch `ownership.lost`."""
+        self.shown = shown
+        """The place in words, without a password."""
+        self.memory = Memory(self, writer)
+        """What `remember`, `recall` and `todo` use."""
+
+    @property
+    def node(self) -> int:
+        """The number of this node, new at every start."""
+        return self._who.node
+
+    @property
+    def figures(self) -> Figures:
+        """The writer's counts, for metrics."""
+        return self._writer.figures
+
+    async def accept(self, message: NewMessage) -> Accepted:
+        """Promises: the message is stored once, with its cursor; only now may it be acknowledged to the platform.
+
+        The session is made if its key is new. If the same (account, platform_key) is stored already, nothing changes, and the
+        stored one is told with its turn.
+        """
+        accepted = await self._writer.submit(Accept(message))
+        assert isinstance(accepted, Accepted)
+        return accepted
+
+    async def move_cursor(self, account: str, channel: str, last_seen: str) -> None:
+        """Promises: reading of `channel` goes on after `last_seen`; for what was read and is no message to accept."""
+        await self._writer.submit(MoveCursor(account, channel, last_seen))
+
+    async def claim(self, session: str) -> int:
+        """Promises: the session is this node's, under the epoch returned (at least 1).
+
+        Raises OwnedElsewhere if a living node owns it, NeedsTakeOver if a dead one left a turn open, LeaseLost, Conflict.
+        """
+        self._must_live()
+        epoch = await self._writer.submit(Claim(session))
+        assert isinstance(epoch, int)
+        return epoch
+
+    async def start(
+        self,
+        session: str,
+        epoch: int,
+        turn: str,
+        inbox_ids: Sequence[int],
+        row: JournalRow,
+        opened_at: int,
+        deadline: int,
+    ) -> None:
+        """Promises: the turn is open, its messages are taken by it alone, and its journal begins with `row` (number 0).
+
+        Raises Conflict if the session has an open turn, or a message is not new, or not of this session.
+        """
+        await self._writer.submit(Start(session, epoch, turn, tuple(inbox_ids), row, opened_at, deadline))
+
+    async def append(self, session: str, epoch: int, turn: str, rows: Sequence[JournalRow]) -> None:
+        """Promises: `rows` are in the journal; only now may they be shown or acted on.
+
+        Raises Conflict if they would leave a hole or the turn is closed, Fenced if a stored row differs.
+        """
+        await self._writer.submit(Append(session, epoch, turn, tuple(rows)))
+
+    async def intend(
+        self, session: str, epoch: int, turn: str, rows: Sequence[JournalRow], calls: Sequence[IntendedCall]
+    ) -> None:
+        """Promises: as `append`, and that `calls` are recorded as intended: from here on they may have run."""
+        await self._writer.submit(Append(session, epoch, turn, tuple(rows), intended=tuple(calls)))
+
+    async def finish_call(
+        self, session: str, epoch: int, turn: str, rows: Sequence[JournalRow], calls: Sequence[FinishedCall]
+    ) -> None:
+        """Promises: as `append`, and that the outcomes of `calls` are recorded; only now may the model see the results.
+
+        Raises Conflict if a call was never intended, Fenced if it has another outcome already.
+        """
+        await self._writer.submit(Append(session, epoch, turn, tuple(rows), finished=tuple(calls)))
+
+    async def close(
+        self,
+        session: str,
+        epoch: int,
+        turn: str,
+        rows: Sequence[JournalRow],
+        exit: str,  # noqa: A002 - the word of the design for how a turn ends
+        closed_at: int,
+        deliveries: Sequence[WantedDelivery] = (),
+    ) -> None:
+        """Promises: the exit's rows, the closed turn, its messages done and `deliveries` wanted are there together or not at all.
+
+        Raises Fenced if the turn has ended already in another way.
+        """
+        await self._writer.submit(Close(session, epoch, turn, tuple(rows), exit, closed_at, tuple(deliveries)))
+
+    async def drop(self, inbox_id: int, reason: str) -> None:
+        """Promises: the message will never be part of a turn, and `reason` says why. Raises Conflict unless it is new."""
+        await self._writer.submit(Drop(inbox_id, reason))
+
+    async def take_over(self, make_row: upkeep.MakeRow) -> list[OpenTurn]:
+        """Promises: the sessions of dead nodes have a new epoch, and each open turn's journal ends with the row from `make_row`.
+
+        `make_row(turn, seq, epoch)` is called inside the transaction, on the writer's thread, once an attempt; it must be quick
+        and use the number given. Sessions with an open turn or waiting messages are this node's now. Returns the open turns
+        taken. Tool calls are left as they are. Raises LeaseLost.
+        """
+        self._must_live()
+        return await self._writer.alone(upkeep.take_over(make_row, self._who))
+
+    async def prune(self, before_ms: int) -> Pruned:
+        """Promises: gone are the ended messages received before `before_ms`, yet none younger than 7 days or of an open turn.
+
+        Goes in small transactions, so that others are hardly held up.
+        """
+        limit = min(before_ms, self._clock.now_ms() - KEEP_MESSAGES_MS)
+        messages = nodes = 0
+        while True:
+            pruned = await self._writer.alone(upkeep.prune(limit, PRUNE_AT_ONCE, self._who))
+            messages += pruned.messages
+            nodes += pruned.nodes
+            if pruned.messages < PRUNE_AT_ONCE:
+                return Pruned(messages, nodes)
+
+    async def check(self, timeout_seconds: float = 5.0) -> None:
+        """Promises: a write got through just now, in the same commits as everybody's. Raises StorageUnavailable."""
+        try:
+            async with asyncio.timeout(timeout_seconds):
+                await self._writer.submit(Touch())
+        except TimeoutError:
+            raise StorageUnavailable(f"The database {self.shown} took no write within {timeout_seconds:g} s.") from None
+
+    def _must_live(self) -> None:
+        if not self.ownership.lease_ok():
+            raise LeaseLost(f"Node {self.node} has lost its lock in {self.shown}; open the store again as a new node.")
+
+
+class Memory:
+    """Implements `agent_core.tools.base.MemoryStore`: durable when the call returns."""
+
+    def __init__(self, reads: Reads, writer: Writer) -> None:
+        self._reads = reads
+        self._writer = writer
+
+    async def put(self, scope: str, kind: str, name: str, value: str, *, at_ms: int) -> None:
+        """Store or replace one entry."""
+        await self._writer.submit(PutMemory(scope, kind, name, value.encode(), at_ms))
+
+    async def delete(self, scope: str, kind: str, name: str) -> bool:
+        """Remove one entry; True if it was there."""
+        return await self._writer.submit(DeleteMemory(scope, kind, name)) is True
+
+    async def entries(self, scope: str, kind: str) -> list[tuple[str, str, int]]:
+        """All entries as (name, value, stored-at ms), oldest first."""
+        return await self._reads.memories(scope, kind)
+
+
+@asynccontextmanager
+async def open_store(url_or_path: str | Path, *, clock: Clock, ids: Ids, version: str) -> AsyncGenerator[Store]:
+    """The store at a path (SQLite) or URL (``sqlite:///…``, ``postgresql://…``), upgraded if need be, for the block.
+
+    Raises CannotOpen or one of its kinds: AlreadyRunning, DatabaseTooNew, NotOurDatabase.
+    """
+    place = parse_place(url_or_path)
+    arrival = upkeep.Arrival(ids.new("n"), clock.now_ms(), version)
+    async with AsyncExitStack() as stack:
+        match place:
+            case SqlitePlace():
+                store = await _open_sqlite(stack, place, arrival, clock)
+            case PostgresPlace():
+                store = await _open_postgres(stack, place, arrival, clock)
+            case _:
+                assert_never(place)
+        yield store
+
+
+async def _open_sqlite(stack: AsyncExitStack, place: SqlitePlace, arrival: upkeep.Arrival, clock: Clock) -> Store:
+    try:
+        await asyncio.to_thread(prepare_file, place.path)
+        lock = await FileLock.acquire(place.path)
+    except OSError as error:
+        raise CannotOpen(
+            f"{place.shown} cannot be created or opened: {error.strerror}. Check the folder's rights."
+        ) from error
+    stack.callback(lock.release)
+    line = SqliteLine(place)
+    stack.push_async_callback(line.close)  # the last connection: it copies the log into the file and removes it
+    await ensure_schema(line, place)
+    node = await line.transact(lambda conn: upkeep.register(conn, arrival))
+    readers = sqlite_readers(place.path)
+    stack.push_async_callback(readers.dispose)
+    ownership = FileOwnership()
+    who = Who(node, ownership.dead)
+    writer = Writer(line, who)
+    writer.start()
+    stack.push_async_callback(writer.close)
+    return Store(readers, writer, who, ownership, clock, place.shown)
+
+
+async def _open_postgres(stack: AsyncExitStack, place: PostgresPlace, arrival: upkeep.Arrival, clock: Clock) -> Store:
+    engine = postgres_engine(place, name="writer", autocommit=False)
+    stack.push_async_callback(engine.dispose)
+    line = PostgresLine(place, engine)
+    stack.push_async_callback(line.close)
+    await ensure_schema(line, place)
+    node = await line.transact(lambda conn: upkeep.register(conn, arrival))
+    ownership = await stack.enter_async_context(pulse(place, node))
+    readers = postgres_engine(place, name="reader", autocommit=True)
+    stack.push_async_callback(readers.dispose)
+    who = Who(node, ownership.dead)
+    writer = Writer(line, who)
+    writer.start()
+    stack.push_async_callback(writer.close)
+    return Store(readers, writer, who, ownership, clock, place.shown)

@@ -1,0 +1,199 @@
+"""The tables of the store, for SQLite and PostgreSQL alike; the migrations build the same schema by hand.
+
+Laws: times are milliseconds of the injected clock; text that people wrote is kept as UTF-8 bytes (`LargeBinary`), because
+PostgreSQL's text cannot hold NUL; a session has at most one open turn (`one_open`); a message belongs to at most one turn
+(`turn_inputs`); the journal's key is (turn, seq), and what fences a stale owner is not this key but owner and epoch of the
+session, compared in the same transaction.
+
+On SQLite the choice of b-trees decides how much a turn writes, because a commit writes whole pages: small tables with a text
+key are kept without rowid (one tree instead of two); the journal keeps its rowid, so that the rows of all turns are appended
+to one end.
+"""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    ForeignKey,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Table,
+    Text,
+    UniqueConstraint,
+    text,
+)
+
+metadata = MetaData(
+    naming_convention={
+        "ix": "ix_%(table_name)s_%(column_0_N_name)s",
+        "uq": "uq_%(table_name)s_%(column_0_N_name)s",
+        "fk": "fk_%(table_name)s_%(column_0_N_name)s",
+        "pk": "pk_%(table_name)s",
+    }
+)
+
+Int = BigInteger().with_variant(Integer(), "sqlite")
+"""64 bits on both engines; SQLite counts up by itself only in a column of the very type INTEGER."""
+
+nodes = Table(
+    "nodes",
+    metadata,
+    Column("node", Int, primary_key=True),
+    Column("name", Text, nullable=False, unique=True),
+    Column("started_at", Int, nullable=False),
+    Column("version", Text, nullable=False),
+    Column("boot_id", Text, nullable=False),
+)
+
+sessions = Table(
+    "sessions",
+    metadata,
+    Column("session", Text, primary_key=True),
+    Column("key", Text, nullable=False, unique=True),
+    Column("owner", Int, ForeignKey("nodes.node")),
+    Column("epoch", Int, nullable=False),
+    Column("policy", Text),
+    Column("runnable_at", Int),
+    Column("quarantined", Text),
+    Column("created_at", Int, nullable=False),
+    Column("last_at", Int, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+cursors = Table(
+    "cursors",
+    metadata,
+    Column("account", Text, primary_key=True),
+    Column("channel", Text, primary_key=True),
+    Column("last_seen", Text, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+inbox = Table(
+    "inbox",
+    metadata,
+    Column("id", Int, primary_key=True),
+    Column("account", Text, nullable=False),
+    Column("platform_key", Text, nullable=False),
+    Column("session", Text, ForeignKey("sessions.session"), nullable=False),
+    Column("arrival", Int, nullable=False),
+    Column("lane", Text, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("reason", Text),
+    Column("received_at", Int, nullable=False),
+    UniqueConstraint("account", "platform_key"),
+)
+Index(
+    "pending_inbox",
+    inbox.c.session,
+    inbox.c.arrival,
+    sqlite_where=text("state = 'new'"),
+    postgresql_where=text("state = 'new'"),
+)
+
+turns = Table(
+    "turns",
+    metadata,
+    Column("turn", Text, primary_key=True),
+    Column("session", Text, ForeignKey("sessions.session"), nullable=False),
+    Column("number", Int, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("exit", Text),
+    Column("opened_at", Int, nullable=False),
+    Column("closed_at", Int),
+    Column("deadline", Int, nullable=False),
+    UniqueConstraint("session", "number"),
+    sqlite_with_rowid=False,
+)
+Index(
+    "one_open",
+    turns.c.session,
+    unique=True,
+    sqlite_where=text("state = 'open'"),
+    postgresql_where=text("state = 'open'"),
+)
+
+turn_inputs = Table(
+    "turn_inputs",
+    metadata,
+    Column("inbox", Int, ForeignKey("inbox.id"), primary_key=True, autoincrement=False),
+    Column("turn", Text, ForeignKey("turns.turn"), nullable=False, index=True),
+)
+
+journal = Table(
+    "journal",
+    metadata,
+    Column("turn", Text, ForeignKey("turns.turn"), primary_key=True),
+    Column("seq", Int, primary_key=True, autoincrement=False),
+    Column("epoch", Int, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+    Column("at", Int, nullable=False),
+)
+
+tool_calls = Table(
+    "tool_calls",
+    metadata,
+    Column("turn", Text, ForeignKey("turns.turn"), primary_key=True),
+    Column("call", Text, primary_key=True),
+    Column("tool", Text, nullable=False),
+    Column("effect", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("key", Text, nullable=False),
+    Column("result_ref", Text),
+    sqlite_with_rowid=False,
+)
+
+deliveries = Table(
+    "deliveries",
+    metadata,
+    Column("id", Int, primary_key=True),
+    Column("turn", Text, ForeignKey("turns.turn"), index=True),
+    Column("surface", Text, nullable=False),
+    Column("bubble", Text, nullable=False),
+    Column("part", Int, nullable=False),
+    Column("rev", Int, nullable=False),
+    Column("want_hash", Text, nullable=False),
+    Column("want", LargeBinary, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("key", Text, nullable=False),
+    Column("platform_id", Text),
+    Column("attempt", Int, nullable=False),
+    Column("sending_at", Int),
+    Column("epoch", Int, nullable=False),
+    Column("retry_at", Int),
+    Column("labelled", Int, nullable=False),
+    UniqueConstraint("surface", "turn", "bubble", "part"),
+)
+Index(
+    "open_deliveries",
+    deliveries.c.surface,
+    deliveries.c.id,
+    sqlite_where=text("state in ('wanted', 'sending', 'unknown')"),
+    postgresql_where=text("state in ('wanted', 'sending', 'unknown')"),
+)
+
+gates = Table(
+    "gates",
+    metadata,
+    Column("account", Text, primary_key=True),
+    Column("bucket", Text, primary_key=True),
+    Column("not_before", Int, nullable=False),
+    Column("reason", Text, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+memory = Table(
+    "memory",
+    metadata,
+    Column("scope", Text, primary_key=True),
+    Column("kind", Text, primary_key=True),
+    Column("name", Text, primary_key=True),
+    Column("value", LargeBinary, nullable=False),
+    Column("at", Int, nullable=False),
+    sqlite_with_rowid=False,
+)

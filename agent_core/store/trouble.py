@@ -1,0 +1,86 @@
+"""Sorts what a database driver raises: is it the storage, the moment, or the one operation?
+
+Law: only what is known to be the storage's or the moment's fault is tried again; everything else belongs to the operation.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from enum import Enum, auto
+
+from sqlalchemy.exc import DBAPIError, IntegrityError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+_SQLITE_STORAGE = {
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_LOCKED,
+    sqlite3.SQLITE_NOMEM,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_INTERRUPT,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_CORRUPT,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_PROTOCOL,
+    sqlite3.SQLITE_NOTADB,
+    sqlite3.SQLITE_PERM,
+    sqlite3.SQLITE_AUTH,
+}
+_POSTGRES_STORAGE = ("08", "25006", "28", "3D", "53", "57", "58", "XX")
+"""Classes: connection, read-only standby, login, no such database, no resources (disk full), operator (shutdown,
+timeouts), system (I/O) and internal errors."""
+_POSTGRES_MOMENT = ("40", "55P03")
+"""Serialisation failure, deadlock, lock not available: the same batch may succeed at once."""
+
+
+class Blame(Enum):
+    """Whose fault an error is."""
+
+    STORAGE = auto()
+    """The database is away, full or broken: reopen, then repeat."""
+    MOMENT = auto()
+    """Another node was quicker: read the facts again and repeat."""
+    OPERATION = auto()
+    """The database can do it, but not this."""
+
+
+def blame(error: Exception) -> Blame:
+    """Whose fault `error` is, raised by a statement or a commit."""
+    if isinstance(error, IntegrityError):
+        # The facts were read in the same transaction, so a broken key means that another node wrote in between.
+        return Blame.MOMENT
+    if isinstance(error, DBAPIError):
+        if error.connection_invalidated:
+            return Blame.STORAGE
+        return _of_driver(error.orig)
+    if isinstance(error, sqlite3.Error):
+        return _of_driver(error)
+    if isinstance(error, OSError | PoolTimeout | TimeoutError):
+        return Blame.STORAGE
+    return Blame.OPERATION
+
+
+def _of_driver(orig: BaseException | None) -> Blame:
+    if isinstance(orig, sqlite3.Error):
+        code = getattr(orig, "sqlite_errorcode", None)
+        # Without a code the module itself complains: of a closed handle, for example.
+        storage = code is not None and (code & 0xFF) in _SQLITE_STORAGE
+        return Blame.STORAGE if storage else Blame.OPERATION
+    state = getattr(orig, "sqlstate", None)
+    if isinstance(state, str):
+        if state.startswith(_POSTGRES_STORAGE):
+            return Blame.STORAGE
+        return Blame.MOMENT if state.startswith(_POSTGRES_MOMENT) else Blame.OPERATION
+    # asyncpg reports a lost connection as an InterfaceError or ConnectionError without a state.
+    cause = orig.__cause__ if orig is not None else None
+    return Blame.STORAGE if isinstance(cause, OSError) or "Interface" in type(orig).__name__ else Blame.OPERATION
+
+
+def in_words(error: Exception) -> str:
+    """The driver's own words without SQL, parameters or addresses with passwords: one line."""
+    orig = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
+    text = str(orig).strip().split("\n", 1)[0]
+    # SQLAlchemy puts the class of asyncpg's error in front: "<class 'asyncpg.exceptions.X'>: words".
+    if text.startswith("<class ") and ">: " in text:
+        text = text.split(">: ", 1)[1]
+    return text[:300] or type(orig).__name__

@@ -1,0 +1,163 @@
+"""The transactions that stand alone: a node's arrival, taking over what a dead node left, and pruning.
+
+Each returns a body for `Writer.alone`, and each body is repeatable: if its commit's answer was lost, running it again finds its
+own work and gives the same answer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TypeAlias
+
+from sqlalchemy import Connection, and_, bindparam, delete, exists, func, insert, or_, select, update
+
+from agent_core.store import tables as t
+from agent_core.store.rows import InboxState, JournalRow, OpenTurn, Pruned, TurnState
+from agent_core.store.sql import Who, padded
+
+MakeRow: TypeAlias = Callable[[str, int, int], JournalRow]
+"""(turn, seq, epoch) -> the row that says that the turn was taken over; its `seq` must be the one given."""
+
+_pending = exists().where(t.inbox.c.session == t.sessions.c.session, t.inbox.c.state == InboxState.NEW.value)
+_last_seq = (
+    select(func.coalesce(func.max(t.journal.c.seq), -1)).where(t.journal.c.turn == t.turns.c.turn).scalar_subquery()
+)
+_open = and_(t.turns.c.session == t.sessions.c.session, t.turns.c.state == TurnState.OPEN.value)
+_LEFT_BEHIND = (
+    select(t.sessions.c.session, t.sessions.c.epoch, t.turns.c.turn, _last_seq, _pending)
+    .select_from(t.sessions.outerjoin(t.turns, _open))
+    .where(
+        or_(
+            t.sessions.c.owner.in_(bindparam("dead", expanding=True)),
+            and_(t.sessions.c.owner.is_(None), t.turns.c.turn.is_not(None)),
+        )
+    )
+    .order_by(t.sessions.c.session)
+    .with_for_update(key_share=True, skip_locked=True, of=t.sessions)
+)
+_TAKEN = (
+    update(t.sessions)
+    .where(t.sessions.c.session == bindparam("which"))
+    .values(owner=bindparam("new_owner"), epoch=bindparam("new_epoch"))
+)
+_OWNERS = select(t.sessions.c.owner).where(t.sessions.c.owner.is_not(None)).distinct()
+
+
+def boot_id() -> str:
+    """The machine's id of this boot, where the system tells one."""
+    try:
+        return Path("/proc/sys/kernel/random/boot_id").read_text(encoding="ascii").strip()
+    except OSError:
+        return ""
+
+
+@dataclass(frozen=True, slots=True)
+class Arrival:
+    """A node as it registers itself; `name` is unique, so that registering twice makes one row."""
+
+    name: str
+    started_at: int
+    version: str
+
+
+def register(conn: Connection, arrival: Arrival) -> int:
+    """The number of the node, which is new at every start."""
+    known = select(t.nodes.c.node).where(t.nodes.c.name == arrival.name)
+    found = conn.execute(known).scalar_one_or_none()
+    if found is None:
+        values = {
+            "name": arrival.name,
+            "started_at": arrival.started_at,
+            "version": arrival.version,
+            "boot_id": boot_id(),
+        }
+        conn.execute(insert(t.nodes), values)
+        found = conn.execute(known).scalar_one()
+    return int(found)
+
+
+def take_over(make_row: MakeRow, who: Who) -> Callable[[Connection], list[OpenTurn]]:
+    """Take the sessions of all dead nodes: a new epoch for each, and a row at the end of each open turn's journal.
+
+    A session with an open turn or a waiting message becomes this node's; the idle ones become nobody's, so that whoever gets
+    their next message claims them. Returns the open turns taken, in the order of their sessions.
+    """
+    earlier: list[OpenTurn] = []
+
+    def body(conn: Connection) -> list[OpenTurn]:
+        if earlier and _stands(conn, earlier[0], who.node):
+            return list(earlier)
+        owners = {int(owner) for owner in conn.execute(_OWNERS).scalars()} - {who.node}
+        dead = who.dead(conn, owners) if owners else frozenset[int]()
+        taken: list[OpenTurn] = []
+        changes: list[dict[str, object]] = []
+        rows: list[dict[str, object]] = []
+        for session, epoch, turn, last_seq, pending in conn.execute(_LEFT_BEHIND, {"dead": sorted(dead) or [-1]}).all():
+            busy = turn is not None or pending
+            changes.append({"which": session, "new_owner": who.node if busy else None, "new_epoch": epoch + 1})
+            if turn is not None:
+                taken.append(OpenTurn(turn, session, epoch + 1))
+                rows.append(_row_values(turn, epoch + 1, make_row(turn, last_seq + 1, epoch + 1), last_seq + 1))
+        if changes:
+            conn.execute(_TAKEN, changes)
+        if rows:
+            conn.execute(insert(t.journal), rows)
+        earlier[:] = taken
+        return taken
+
+    return body
+
+
+def _stands(conn: Connection, turn: OpenTurn, node: int) -> bool:
+    """Whether an earlier attempt of the same take-over was committed after all."""
+    query = select(t.sessions.c.owner, t.sessions.c.epoch).where(t.sessions.c.session == turn.session)
+    found = conn.execute(query).one()
+    return (found[0], found[1]) == (node, turn.epoch)
+
+
+def _row_values(turn: str, epoch: int, row: JournalRow, seq: int) -> dict[str, object]:
+    assert row.seq == seq, f"the row for turn {turn} must have number {seq}, not {row.seq}"
+    return {"turn": turn, "seq": seq, "epoch": epoch, "kind": row.kind, "body": row.body, "at": row.at}
+
+
+_ENDED = [InboxState.DONE.value, InboxState.DROPPED.value]
+_of_closed_turn = (
+    select(t.turn_inputs.c.inbox)
+    .join(t.turns, t.turns.c.turn == t.turn_inputs.c.turn)
+    .where(t.turns.c.state == TurnState.OPEN.value, t.turn_inputs.c.inbox == t.inbox.c.id)
+)
+_OLD_MESSAGES = (
+    select(t.inbox.c.id)
+    .where(
+        t.inbox.c.received_at < bindparam("before"),
+        t.inbox.c.state.in_(_ENDED),
+        ~exists(_of_closed_turn.correlate(t.inbox)),
+        # On SQLite the next id is the highest plus one: the highest must stay, or ids would come again.
+        t.inbox.c.id < select(func.max(t.inbox.c.id)).scalar_subquery(),
+    )
+    .limit(bindparam("most"))
+)
+_OLD_NODES = select(t.nodes.c.node).where(
+    t.nodes.c.started_at < bindparam("before"),
+    t.nodes.c.node != bindparam("me"),
+    ~exists().where(t.sessions.c.owner == t.nodes.c.node),
+)
+
+
+def prune(before_ms: int, most: int, who: Who) -> Callable[[Connection], Pruned]:
+    """Delete at most `most` ended messages received before `before_ms`, and rows of dead nodes that own nothing."""
+
+    def body(conn: Connection) -> Pruned:
+        ids = list(conn.execute(_OLD_MESSAGES, {"before": before_ms, "most": most}).scalars())
+        for some in padded(ids):
+            conn.execute(delete(t.turn_inputs).where(t.turn_inputs.c.inbox.in_(some)))
+            conn.execute(delete(t.inbox).where(t.inbox.c.id.in_(some)))
+        nodes = set(conn.execute(_OLD_NODES, {"before": before_ms, "me": who.node}).scalars())
+        gone = who.dead(conn, nodes) if nodes else frozenset[int]()
+        for some in padded(gone):
+            conn.execute(delete(t.nodes).where(t.nodes.c.node.in_(some)))
+        return Pruned(len(ids), len(gone))
+
+    return body

@@ -1,0 +1,36 @@
+"""Which piece of the model's text is the answer. Pure functions over a turn's timeline, used by `turn` alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from agent_core.settings import TurnSettings
+from agent_core.tools.base import ToolStatus
+from agent_core.turnstate import Activity, Segment, SegmentKind, TimelineEntry
+
+
+def adopt_answer(timeline: Sequence[TimelineEntry], segment: Segment) -> None:
+    """`segment` is the finished answer. If it only says again what is on screen already, that is the answer."""
+    if not segment.visible:
+        text = segment.text.strip()
+        for entry in reversed(timeline):
+            if isinstance(entry, Segment) and entry is not segment and entry.visible.strip().startswith(text):
+                entry.kind, entry.final = SegmentKind.ANSWER, True
+                return
+        segment.repeats = ""
+    segment.kind, segment.final = SegmentKind.ANSWER, True
+
+
+def housekeeping_answer(timeline: Sequence[TimelineEntry], settings: TurnSettings) -> Segment | None:
+    """The interim text that turns out to be the answer, because nothing followed it: said beside the latest calls, which
+    only kept house (memory, to-do list). Beside any other call, text is progress and never the answer by default."""
+    kept_house = False
+    for entry in reversed(timeline):
+        if isinstance(entry, Activity):
+            tool = settings.tool(entry.name)
+            if tool is None or not tool.housekeeping or entry.status is not ToolStatus.OK:
+                return None
+            kept_house = True
+        elif entry.kind is SegmentKind.INTERIM and entry.visible:
+            return entry if kept_house else None
+    return None

@@ -1,0 +1,231 @@
+"""Journal to messages: what the model gets to read.
+
+Theory. A request is: the system prompt, the history (closed turns of the session, or the conversation that a stateless
+client brought), the current turn's items, and at the end what this one call needs beside them (partial text to go on from,
+advice). Advice is a user-role message that begins with ``[outspoken]``: marked as the gateway's, never stored, never part of
+later turns. A notice stands in the history behind the text it belongs to, in brackets, as the gateway's words.
+
+Laws (tests/agent_core/test_transcript.py): `problems(messages)` is empty for whatever `request_messages` builds; each tool
+call is answered by exactly one result, right behind it; no user message is left without an assistant message between it and
+the next turn's; nothing that the gateway said appears as the person's words without its mark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from agent_core.effects import CallModel
+from agent_core.messages import GATEWAY_PREFIX, Message
+from agent_core.notices import notice_for
+from agent_core.recovery import Advice
+from agent_core.turn import Turn
+from agent_core.turnstate import AdviceItem, AssistantItem, Item, PersonItem, Segment, ToolItem
+
+REASONING_TAIL_CHARS = 6_000
+"""How much of an unfinished reasoning is handed back."""
+
+
+def advice_words(advice: Advice, detail: str = "", reasoning: str = "") -> str:
+    """What the gateway tells the model, marked as the gateway's words."""
+    match advice:
+        case Advice.CONTINUE:
+            words = (
+                "Your reply was cut off before its end. Go on exactly where it stopped, beginning with the very next "
+                "character. Do not repeat anything and do not comment on the interruption."
+            )
+        case Advice.SMALLER_PIECES:
+            tool = f" of {detail}" if detail else ""
+            words = (
+                f"Your call{tool} was cut off while its arguments were being sent, so it was not executed. Send the work "
+                "in smaller pieces: for a long text, write a short first part, then append or edit part by part, with at "
+                "most about 2,000 characters of arguments in a call."
+            )
+        case Advice.RETURNED_NOTHING:
+            words = "You returned nothing. Go on with the task, or say that you are done and what came of it."
+        case Advice.THOUGHT_ONLY:
+            tail = reasoning[-REASONING_TAIL_CHARS:]
+            words = "You thought about it but did not reply. Reply now, or call the tool you need."
+            if tail:
+                words += f" This is the end of your thoughts so far:\n\n{tail}"
+        case Advice.ACT_NOW:
+            words = (
+                f"You announced “{detail}” and then stopped without calling a tool. Do it now by calling the tool, or, if "
+                "nothing is left to do, give the final answer."
+            )
+        case Advice.SUM_UP_LIMIT:
+            words = (
+                "The step limit for this message is reached, so no more tools can be called. Say briefly what is done, "
+                "what is not done, and what the next step would be."
+            )
+        case Advice.SUM_UP_LOOP:
+            words = (
+                "The tool calls are not getting anywhere, so no more tools can be called. Say briefly what you found, "
+                "what is in the way, and what the person could do."
+            )
+    return f"{GATEWAY_PREFIX} {words}"
+
+
+def _advice_message(advice: Advice, detail: str = "", reasoning: str = "") -> Message:
+    return {"role": "user", "content": advice_words(advice, detail, reasoning)}
+
+
+def _assistant(item: AssistantItem) -> Message:
+    message: Message = {"role": "assistant", "content": item.text or None}
+    if item.calls:
+        message["tool_calls"] = [
+            {"id": c.call, "type": "function", "function": {"name": c.name, "arguments": c.arguments.strip() or "{}"}}
+            for c in item.calls
+        ]
+    elif not item.text:
+        message["content"] = ""
+    return message
+
+
+def _item_messages(items: Iterable[Item], *, with_advice: bool) -> list[Message]:
+    messages: list[Message] = []
+    for item in items:
+        match item:
+            case AssistantItem():
+                messages.append(_assistant(item))
+            case ToolItem():
+                messages.append({"role": "tool", "tool_call_id": item.call, "content": item.text})
+            case PersonItem():
+                messages.append(item.input.to_message())
+            case AdviceItem():
+                if with_advice:
+                    messages.append(_advice_message(item.advice, item.detail))
+    return messages
+
+
+def closed_turn_messages(turn: Turn) -> list[Message]:
+    """A closed turn as later turns tell it: the person's words, what was said and done, and how it ended."""
+    if turn.opened is None or turn.exit is None:
+        return []
+    messages = [message.to_message() for message in turn.opened.input]
+    messages += _item_messages(turn.items, with_advice=False)
+    cut = [e.text for e in turn.timeline if isinstance(e, Segment) and e.visible and not _told(e, turn.items)]
+    notice = notice_for(turn.exit)
+    closing = "\n\n".join(cut)
+    if notice is not None:
+        marked = f"[Notice from the gateway, not written by the model: {notice.text}]"
+        closing = f"{closing}\n\n{marked}" if closing else marked
+    if closing:
+        messages.append({"role": "assistant", "content": closing})
+    return messages
+
+
+def _told(segment: Segment, items: Iterable[Item]) -> bool:
+    """Whether a reply that came to a good end has said this segment's text."""
+    text = segment.text.strip()
+    return any(isinstance(item, AssistantItem) and text in item.text for item in items)
+
+
+def repaired(messages: Sequence[Message]) -> list[Message]:
+    """The same conversation in the form that every provider takes.
+
+    Neighbouring assistant messages become one; a call without a result gets one that says so; a result without a call is
+    left out; a conversation that ends a turn without any reply gets a short one.
+    """
+    merged: list[Message] = []
+    open_calls: dict[str, None] = {}
+    for message in messages:
+        role = message.get("role")
+        if role == "tool":
+            call = message.get("tool_call_id")
+            if isinstance(call, str) and call in open_calls:
+                del open_calls[call]
+                merged.append(message)
+            continue
+        merged += _no_results(open_calls)
+        open_calls = {}
+        if role == "assistant" and merged and merged[-1].get("role") == "assistant":
+            merged[-1] = _joined(merged[-1], message)
+        else:
+            merged.append(message)
+        open_calls = dict.fromkeys(_call_ids(merged[-1]))
+    return merged + _no_results(open_calls)
+
+
+def _no_results(calls: Iterable[str]) -> list[Message]:
+    words = "No result: the call was not carried out."
+    return [{"role": "tool", "tool_call_id": call, "content": words} for call in calls]
+
+
+def _call_ids(message: Message) -> list[str]:
+    calls = message.get("tool_calls")
+    if message.get("role") != "assistant" or not isinstance(calls, list):
+        return []
+    return [c["id"] for c in calls if isinstance(c, dict) and isinstance(c.get("id"), str)]  # pyright: ignore[reportReturnType]
+
+
+def _joined(first: Message, second: Message) -> Message:
+    """Two assistant messages in one. The first never has calls: a call is always followed by its result."""
+    texts = [t for t in (first.get("content"), second.get("content")) if isinstance(t, str) and t]
+    joined: Message = {**first, **second, "content": "\n\n".join(texts) if texts else second.get("content")}
+    return joined
+
+
+def request_messages(
+    system: str, history: Sequence[Message], turn: Turn, call: CallModel, *, elide_results_over: int = 0
+) -> list[Message]:
+    """The whole conversation for one model call.
+
+    `history` is what `closed_turn_messages` gave for earlier turns (or the client's own). `elide_results_over` > 0 shortens
+    tool results of this turn that are longer (characters), all but the latest two: the last means against overflow.
+    """
+    assert turn.opened is not None
+    messages: list[Message] = []
+    if system:
+        messages.append({"role": "system", "content": system})
+    messages += history
+    messages += [message.to_message() for message in turn.opened.input]
+    current = _item_messages(turn.items, with_advice=True)
+    messages += elide(current, elide_results_over, keep=2) if elide_results_over else current
+    if call.partial:
+        messages.append({"role": "assistant", "content": call.partial})
+    if call.advice is not None:
+        messages.append(_advice_message(call.advice, call.detail, call.reasoning))
+    return repaired(messages)
+
+
+def elide(messages: Sequence[Message], over_chars: int, *, keep: int) -> list[Message]:
+    """`messages` with long tool results shortened to their beginning, except the `keep` latest."""
+    results = [index for index, message in enumerate(messages) if message.get("role") == "tool"]
+    spared = set(results[-keep:]) if keep else set[int]()
+    out: list[Message] = []
+    for index, message in enumerate(messages):
+        content = message.get("content")
+        if index in results and index not in spared and isinstance(content, str) and len(content) > over_chars:
+            note = f"[… {len(content) - over_chars} characters left out to save space]"
+            out.append({**message, "content": f"{content[:over_chars]}\n{note}"})
+        else:
+            out.append(message)
+    return out
+
+
+def problems(messages: Sequence[Message]) -> list[str]:
+    """What a strict provider would object to; empty for a valid conversation."""
+    found: list[str] = []
+    waiting: list[str] = []
+    for position, message in enumerate(messages):
+        role = message.get("role")
+        if role == "tool":
+            call = message.get("tool_call_id")
+            if call not in waiting:
+                found.append(f"message {position}: a result for {call!r}, which is not waiting for one")
+            else:
+                waiting.remove(str(call))
+            continue
+        if waiting:
+            found.append(f"message {position}: calls without a result before it: {', '.join(waiting)}")
+            waiting = []
+        if role not in ("system", "developer", "user", "assistant"):
+            found.append(f"message {position}: unknown role {role!r}")
+        if role == "assistant" and not message.get("content") and not message.get("tool_calls"):
+            found.append(f"message {position}: an assistant message with neither text nor calls")
+        waiting = _call_ids(message)
+        if len(waiting) != len(set(waiting)):
+            found.append(f"message {position}: two calls with one id")
+    if waiting:
+        found.append(f"at the end: calls without a result: {', '.join(waiting)}")
+    return found

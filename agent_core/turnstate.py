@@ -1,0 +1,210 @@
+"""The parts that a turn's state is made of. Only data: what may happen to it is decided in `turn`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TypeAlias
+
+from agent_core.messages import InputMessage
+from agent_core.overlap import OverlapRemover
+from agent_core.recovery import Advice, Failure
+from agent_core.tools.base import ToolStatus
+
+
+class Phase(StrEnum):
+    """What a turn is waiting for."""
+
+    NEW = "new"
+    CALLING = "calling"
+    """The model."""
+    WAITING = "waiting"
+    """The pause before a retry."""
+    ACTING = "acting"
+    """Tools, or somebody's approval."""
+    COMPACTING = "compacting"
+    ENDED = "ended"
+
+
+class SegmentKind(StrEnum):
+    """What a piece of the model's text is, as far as is known."""
+
+    PARTIAL = "partial"
+    """Still coming, or cut for good."""
+    INTERIM = "interim"
+    """Said beside tool calls: progress."""
+    ANSWER = "answer"
+
+
+@dataclass(slots=True)
+class Segment:
+    """One visible piece of the model's text. Only ever grows."""
+
+    key: str
+    pieces: list[str] = field(default_factory=list[str])
+    kind: SegmentKind = SegmentKind.PARTIAL
+    final: bool = False
+    repeats: str = ""
+    """Text already on screen that the model may be saying again, because its call was repeated; while this segment is
+    the beginning of it, there is nothing new to see."""
+
+    @property
+    def text(self) -> str:
+        if len(self.pieces) > 1:
+            self.pieces[:] = ["".join(self.pieces)]
+        return self.pieces[0] if self.pieces else ""
+
+    @property
+    def visible(self) -> str:
+        """What a person should see of it."""
+        text = self.text
+        if not text.strip() or self.repeats.startswith(text.strip()):
+            return ""
+        return text
+
+
+class ActivityState(StrEnum):
+    """Where a tool call stands, for the screen."""
+
+    WAITING = "waiting"
+    APPROVAL = "approval"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    NOT_RUN = "not_run"
+    UNSURE = "unsure"
+
+
+@dataclass(slots=True)
+class Activity:
+    """One tool call, and how it goes. The same object serves the screen and the decisions."""
+
+    key: str
+    call: str
+    name: str
+    arguments: str
+    state: ActivityState = ActivityState.WAITING
+    since: int = 0
+    """When the state was entered, ms."""
+    seconds: float = 0
+    status: ToolStatus | None = None
+    started: bool = False
+    """`ToolStarted` was journalled: it may have had its effect from there on."""
+    approved: bool = False
+    approval_deadline: int = 0
+
+    @property
+    def returned(self) -> bool:
+        return self.status is not None
+
+
+TimelineEntry: TypeAlias = Segment | Activity
+
+
+@dataclass(frozen=True, slots=True)
+class CallItem:
+    """A tool call as the model asked for it."""
+
+    call: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class AssistantItem:
+    """A reply of the model that came to a good end."""
+
+    text: str
+    calls: tuple[CallItem, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ToolItem:
+    """A tool's result, as the model reads it."""
+
+    call: str
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class PersonItem:
+    """Words of the person that came during the turn."""
+
+    input: InputMessage
+
+
+@dataclass(frozen=True, slots=True)
+class AdviceItem:
+    """Advice of the gateway that stays before the model for the rest of the turn; never part of later turns."""
+
+    advice: Advice
+    detail: str = ""
+
+
+Item: TypeAlias = AssistantItem | ToolItem | PersonItem | AdviceItem
+
+
+@dataclass(slots=True)
+class DraftCall:
+    """A tool call that is still arriving."""
+
+    call: str
+    name: str
+    pieces: list[str] = field(default_factory=list[str])
+
+    @property
+    def arguments(self) -> str:
+        if len(self.pieces) > 1:
+            self.pieces[:] = ["".join(self.pieces)]
+        return self.pieces[0] if self.pieces else ""
+
+
+@dataclass(slots=True)
+class Draft:
+    """What one model call has brought so far."""
+
+    segment: Segment
+    remover: OverlapRemover | None = None
+    """Present if the model was asked to go on from text that is already there."""
+    text_pieces: list[str] = field(default_factory=list[str])
+    """What this call itself said, before overlap is removed."""
+    reasoning: list[str] = field(default_factory=list[str])
+    calls: dict[int, DraftCall] = field(default_factory=dict[int, DraftCall])
+    cut: list[str] = field(default_factory=list[str])
+    """Names of calls in the text form that were not completed."""
+
+    def name_call(self, index: int, call: str, name: str, taken: set[str]) -> None:
+        """Begin a call, once. Two calls of a turn never have one id: the model could not tell their results apart."""
+        if index in self.calls:
+            return
+        unique, count = call, 0
+        while unique in taken:
+            count += 1
+            unique = f"{call}.{count}"
+        taken.add(unique)
+        self.calls[index] = DraftCall(unique, name)
+
+    @property
+    def said(self) -> bool:
+        """Whether this call brought any text of its own."""
+        return any(piece.strip() for piece in self.text_pieces)
+
+    @property
+    def in_tool_call(self) -> bool:
+        return bool(self.calls or self.cut)
+
+    @property
+    def call_names(self) -> tuple[str, ...]:
+        return (*(call.name for _, call in sorted(self.calls.items())), *self.cut)
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """How the next model call is put, beside the conversation."""
+
+    advice: Advice | None = None
+    reasoning: str = ""
+    detail: str = ""
+    continues: Failure | None = None
+    """The model is to go on from the text of the current segment, because of this failure."""

@@ -1,0 +1,222 @@
+"""The ``outspoken`` command. Parses words, prints words, and turns outcomes into exit statuses; decides nothing else.
+
+Exit statuses: 0 all is well; 1 a problem; 2 wrong usage; 10 to 15 a turn that did not end cleanly (see `exits.process_status`);
+75 try again later; 78 the configuration has to be changed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, NoReturn, TypeVar
+
+import click
+
+from gateway.version import program_version
+
+PROBLEM, TRY_AGAIN, CONFIGURATION = 1, 75, 78
+
+T = TypeVar("T")
+
+HELP = """One LLM agent, many chats, never silent.
+
+\b
+  outspoken run               start the gateway; the web chat is at http://127.0.0.1:8787
+  outspoken chat              talk to it in this terminal
+  outspoken ask "a question"  one question, one answer; the exit status is honest
+"""
+
+
+@click.group(invoke_without_command=True, help=HELP, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(program_version(), "--version", "-V", prog_name="outspoken")
+@click.option(
+    "--config", "config_file", type=click.Path(dir_okay=False, path_type=Path), help="Configuration file to use."
+)
+@click.pass_context
+def cli(context: click.Context, config_file: Path | None) -> None:
+    context.obj = config_file
+    if context.invoked_subcommand is None:
+        click.echo(context.get_help())
+
+
+@cli.command()
+@click.pass_obj
+def run(config_file: Path | None) -> None:
+    """Start the gateway and serve until it is stopped (Ctrl-C or SIGTERM)."""
+    _guarded(lambda: _run(config_file))
+
+
+@cli.command()
+@click.option("--session", default="terminal", show_default=True, help="Which conversation to go on with.")
+@click.option("--new", is_flag=True, help="Begin a new conversation.")
+@click.pass_obj
+def chat(config_file: Path | None, session: str, new: bool) -> None:
+    """Talk to the agent in this terminal."""
+    _guarded(lambda: _chat(config_file, session, new=new))
+
+
+@cli.command()
+@click.argument("words", nargs=-1, required=True)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
+@click.option("--session", default="", help="Ask within this conversation; without it, the question stands alone.")
+@click.pass_obj
+def ask(config_file: Path | None, words: tuple[str, ...], as_json: bool, session: str) -> None:
+    """Ask one question and print the answer.
+
+    The words may be "-" to read the question from standard input. The exit status is 0 only if the turn ended cleanly.
+    """
+    question = sys.stdin.read() if words == ("-",) else " ".join(words)
+    if not question.strip():
+        raise click.UsageError("There is no question.")
+    _guarded(lambda: _ask(config_file, question, session, as_json=as_json))
+
+
+@cli.group()
+def config() -> None:
+    """Look at the configuration."""
+
+
+@config.command("show")
+@click.pass_obj
+def config_show(config_file: Path | None) -> None:
+    """Print what is in force, without secrets."""
+    from gateway.config import redacted
+    from gateway.setup import load_all
+
+    loaded, _ = _in_words(lambda: load_all(config_file))
+    import json
+
+    click.echo(json.dumps(redacted(loaded.config), indent=2, default=str))
+
+
+@config.command("check")
+@click.pass_obj
+def config_check(config_file: Path | None) -> None:
+    """Say whether the configuration is valid."""
+    from gateway.setup import load_all
+
+    loaded, _ = _in_words(lambda: load_all(config_file))
+    for warning in loaded.warnings:
+        click.echo(f"Warning: {warning}", err=True)
+    click.echo("The configuration is valid.")
+
+
+@config.command("template")
+def config_template() -> None:
+    """Print a commented outspoken.toml with all keys and their defaults."""
+    from gateway.config import template
+
+    click.echo(template())
+
+
+def main() -> None:
+    """Entry point of the ``outspoken`` command."""
+    cli(prog_name="outspoken")
+
+
+# ---------------------------------------------------------------------- doing
+
+
+async def _run(config_file: Path | None) -> int:
+    from gateway.daemon import Serving, run_daemon
+    from gateway.setup import configure_logs, load_all
+
+    loaded, paths = load_all(config_file)
+    configure_logs(loaded.config)
+    for warning in loaded.warnings:
+        click.echo(f"Warning: {warning}", err=True)
+
+    def announce(up: Serving) -> None:
+        click.echo(f"outspoken {program_version()} is ready: {up.url}")
+        if up.rehearsal:
+            from adapters.base import REHEARSAL_WORDS
+
+            click.echo(REHEARSAL_WORDS)
+            click.echo("To use a model: set OPENAI_API_KEY, or OPENAI_BASE_URL for a local one, and start again.")
+        click.echo("Stop it with Ctrl-C.")
+        sys.stdout.flush()
+
+    await run_daemon(loaded.config, paths, announce)
+    return 0
+
+
+async def _ask(config_file: Path | None, words: str, session: str, *, as_json: bool) -> int:
+    from adapters.ask import ask as ask_gateway
+
+    async with _gateway(config_file) as (url, key):
+        return await ask_gateway(url, key, words, session=session, as_json=as_json, out=sys.stdout, err=sys.stderr)
+
+
+async def _chat(config_file: Path | None, session: str, *, new: bool) -> int:
+    from adapters.terminal import chat as chat_with
+
+    async with _gateway(config_file) as (url, key):
+        return await chat_with(url, key, session, new=new)
+
+
+@asynccontextmanager
+async def _gateway(config_file: Path | None) -> AsyncIterator[tuple[str, str | None]]:
+    """(address, key) of the daemon that runs; if none does, of one in this process that ends with the block."""
+    from gateway.setup import configure_logs, load_all, running_url
+
+    loaded, paths = load_all(config_file)
+    secret = loaded.config.server.api_key
+    key = secret.get_secret_value() if secret else None
+    url = await running_url(loaded.config, paths)
+    if url:
+        yield url, key
+        return
+    from gateway.daemon import serving
+
+    configure_logs(loaded.config, quiet=True)
+    server = loaded.config.server.model_copy(update={"host": "127.0.0.1", "port": 0})
+    async with serving(loaded.config.model_copy(update={"server": server}), paths) as up:
+        yield up.url, key
+
+
+def _guarded(work: Callable[[], Coroutine[Any, Any, int]]) -> NoReturn:
+    """Run a command to its exit status; known problems become words, not tracebacks."""
+    try:
+        status = asyncio.run(work())
+    except KeyboardInterrupt:
+        status = 130
+    except Exception as error:  # noqa: BLE001 - known problems become words, others are raised again
+        status = _problem(error)
+    sys.stdout.flush()
+    sys.exit(status)
+
+
+def _in_words(work: Callable[[], T]) -> T:
+    try:
+        return work()
+    except Exception as error:  # noqa: BLE001
+        sys.exit(_problem(error))
+
+
+def _problem(error: Exception) -> int:
+    """Say what is wrong; the exit status for it. What is no known problem is a bug, and raised again."""
+    from adapters.ask import GatewayLost, GatewayRefused
+    from agent_core.store.errors import AlreadyRunning, CannotOpen
+    from gateway.config import ConfigError
+    from gateway.setup import CannotServe
+
+    match error:
+        case ConfigError() | CannotServe():
+            status = CONFIGURATION
+        case AlreadyRunning():
+            status = TRY_AGAIN
+        case CannotOpen() | GatewayRefused():
+            status = PROBLEM
+        case GatewayLost():
+            status = TRY_AGAIN
+        case BrokenPipeError():
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return PROBLEM
+        case _:
+            raise error
+    click.echo(str(error), err=True)
+    return status

@@ -1,0 +1,509 @@
+"""What can be configured: one frozen class a section, each key with its default, its range and a description.
+
+These classes are the only place that knows the keys. Their descriptions are sentences with units; the reference, the
+commented template and the help in error messages are made from them (gateway/configkeys.py).
+
+Laws: everything is immutable; an unknown key is refused; no message of a failed validation holds the value that was given
+(it could be a secret in the wrong place); `repr` shows no secret.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    JsonValue,
+    SecretStr,
+    model_validator,
+)
+from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
+from typing_extensions import override
+
+from agent_core.settings import GuardCounts, LadderCounts
+from gateway.configtypes import (
+    Disconnect,
+    FromOutside,
+    Headers,
+    LogFormat,
+    LogLevel,
+    Paths,
+    Secret,
+    Secrets,
+    Section,
+    SessionPolicy,
+    Table,
+    Texts,
+    Url,
+    Usual,
+    complaint,
+    database_url,
+    is_loopback,
+    named_level,
+    named_tables,
+)
+
+ASSUMED_CONTEXT_TOKENS = 128_000
+"""The context window of a model whose size nobody configured, tokens."""
+
+OPENAI_URL = "https://api.openai.com/v1"
+"""Where models are asked when there is a key and no `base_url`."""
+
+
+class Fallback(Section):
+    """A model that is tried when the one before it cannot go on. What is not set here is taken from ``[model]``.
+
+    Keys and extra headers are taken over only for the same address: a key is never sent to a host that it was not given for.
+    """
+
+    name: str = Field(min_length=1, description="The model's name at its endpoint.")
+    base_url: Url = Field(default="", description="Address of its OpenAI-compatible API; as in [model] if empty.")
+    api_key: Annotated[Secret | None, FromOutside("api_key_file")] = Field(default=None, description="Its key.")
+    api_key_env: str = Field(default="", description="Name of the environment variable that holds its key.")
+    api_key_file: Path | None = Field(default=None, description="File that holds its key.")
+    context_tokens: int | None = Field(default=None, ge=0, description="Size of its context window, tokens.")
+    max_output_tokens: int | None = Field(default=None, ge=0, description="Limit of one reply, tokens.")
+    temperature: float | None = Field(default=None, ge=0, le=2, description="Sampling temperature.")
+    extra_body: Table = Field(default_factory=dict, description="Further fields of the request.")
+    extra_headers: Headers = Field(default_factory=dict, repr=False, description="Further headers of the request.")
+
+
+@dataclass(frozen=True, slots=True)
+class ModelChoice:
+    """One model of the chain, with everything inherited filled in."""
+
+    name: str
+    """Empty: the endpoint is asked which it has."""
+    base_url: str
+    api_keys: tuple[SecretStr, ...]
+    """In the order in which they are tried; may be empty (a local server)."""
+    context_tokens: int
+    """Size of the context window, tokens; never 0."""
+    max_output_tokens: int
+    """Tokens; 0 leaves it to the provider."""
+    temperature: float | None
+    extra_body: Mapping[str, JsonValue]
+    extra_headers: Mapping[str, str]
+    slow_arguments: bool
+    """Sends tool arguments only when they are complete."""
+
+
+class Model(Section):
+    """The model, how long it is waited for, and what is tried when it fails."""
+
+    name: str = Field(
+        default="",
+        description="Name of the model. Empty: the endpoint is asked, and its first one is taken.",
+        examples=["gpt-5"],
+    )
+    base_url: Annotated[Url, Usual(("OPENAI_BASE_URL",))] = Field(
+        default="",
+        description=f"Address of an OpenAI-compatible API. Empty: {OPENAI_URL} if there is a key, else the rehearsal model.",
+        examples=["http://127.0.0.1:11434/v1"],
+    )
+    api_key: Annotated[Secret | None, Usual(("OPENAI_API_KEY",)), FromOutside("api_key_file")] = Field(
+        default=None, description="The key of the API."
+    )
+    api_key_file: Annotated[Path | None, Usual(("OPENAI_API_KEY_FILE",))] = Field(
+        default=None, description="File that holds the key and nothing else.", examples=["openai.key"]
+    )
+    api_keys: Annotated[Secrets, FromOutside("api_key_files")] = Field(
+        default=(),
+        description="Further keys, separated by commas; the next one is taken while one is refused or rate-limited.",
+    )
+    api_key_files: Paths = Field(
+        default=(), description="Files that hold further keys, one each.", examples=[["second.key"]]
+    )
+    fallbacks: Annotated[tuple[Fallback, ...], BeforeValidator(named_tables)] = Field(
+        default=(),
+        description="Models that are tried in turn when this one cannot go on: names, or tables with name and, where they differ, "
+        "base_url, api_key_env or api_key_file, context_tokens, max_output_tokens, temperature, extra_body, extra_headers. "
+        "From the environment: JSON, or names separated by commas.",
+        examples=[["gpt-5-mini"]],
+    )
+    connect_seconds: float = Field(default=10, ge=0.1, le=300, description="Seconds to wait for a connection.")
+    first_content_seconds: float = Field(
+        default=120,
+        ge=1,
+        le=3600,
+        description="Seconds to wait for the first content of a reply; grows with long prompts.",
+    )
+    stall_seconds: float = Field(
+        default=120,
+        ge=1,
+        le=3600,
+        description="Seconds of silence between two pieces of content that count as a stall; grows with long prompts.",
+    )
+    turn_seconds: int = Field(
+        default=1800, ge=10, le=86_400, description="Seconds that one turn may take, all retries included."
+    )
+    max_steps: int = Field(
+        default=50, ge=1, le=1000, description="Model calls with their tools that one turn may take."
+    )
+    turn_tokens: int = Field(
+        default=0, ge=0, description="Tokens that one turn may use in all, prompts included; 0 is no limit."
+    )
+    attempts: int = Field(
+        default=4,
+        ge=1,
+        le=20,
+        description="Calls in all for a failure before any content: the first one and its retries.",
+    )
+    retry_min_seconds: float = Field(
+        default=1, ge=0, le=300, description="Window of the first pause before a retry, seconds; doubles each time."
+    )
+    retry_max_seconds: float = Field(default=30, ge=0, le=3600, description="Longest pause before a retry, seconds.")
+    retry_after_max_seconds: float = Field(
+        default=120,
+        ge=0,
+        le=3600,
+        description="Longest Retry-After of a provider that is waited for, seconds; a longer one ends the turn.",
+    )
+    context_tokens: int = Field(
+        default=0,
+        ge=0,
+        description=f"Size of the context window, tokens; 0 is unknown, and {ASSUMED_CONTEXT_TOKENS} are assumed.",
+    )
+    max_output_tokens: int = Field(
+        default=0, ge=0, description="Limit of one reply, tokens; 0 leaves it to the provider."
+    )
+    temperature: float | None = Field(
+        default=None, ge=0, le=2, description="Sampling temperature; left to the provider if not set.", examples=[0.7]
+    )
+    system_prompt: Annotated[str, FromOutside("system_prompt_file", secret=False)] = Field(
+        default="",
+        description="What the model is told first, instead of the built-in words.",
+        examples=["You are a careful assistant."],
+    )
+    system_prompt_file: Path | None = Field(
+        default=None, description="File with the system prompt.", examples=["prompt.md"]
+    )
+    slow_arguments: Texts = Field(
+        default=(),
+        description="Models (names, * allowed) that send tool arguments only when they are complete; a long silence there is not taken for a stall so soon.",
+        examples=[["glm-*"]],
+    )
+    extra_body: Table = Field(
+        default_factory=dict,
+        description="Further fields of every request, as the provider names them.",
+        examples=[{"top_p": 0.9}],
+    )
+    extra_headers: Headers = Field(
+        default_factory=dict,
+        repr=False,
+        description="Further headers of every request.",
+        examples=[{"X-Title": "outspoken"}],
+    )
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Model:
+        if self.retry_min_seconds > self.retry_max_seconds:
+            raise complaint(
+                "retry_max_seconds",
+                "retry_max_seconds is less than retry_min_seconds",
+                "Set retry_max_seconds to at least retry_min_seconds.",
+            )
+        return self
+
+    @property
+    def credentials(self) -> tuple[SecretStr, ...]:
+        """All keys for `base_url`, in the order in which they are tried, each once."""
+        keys = ((self.api_key,) if self.api_key else ()) + self.api_keys
+        return tuple({key.get_secret_value(): key for key in keys}.values())
+
+    @property
+    def rehearsal(self) -> bool:
+        """True if no model is configured, so that the rehearsal model answers."""
+        return not self.base_url and not self.credentials
+
+    def chain(self) -> tuple[ModelChoice, ...]:
+        """The models in the order in which they are tried; empty if only the rehearsal model is there."""
+        if self.rehearsal:
+            return ()
+        own_url = self.base_url or OPENAI_URL
+        first = Fallback(name=self.name or "?")
+        choices: list[ModelChoice] = []
+        for entry in (first, *self.fallbacks):
+            url = entry.base_url or own_url
+            same = url == own_url
+            name = self.name if entry is first else entry.name
+            choices.append(
+                ModelChoice(
+                    name=name,
+                    base_url=url,
+                    api_keys=(entry.api_key,) if entry.api_key else (self.credentials if same else ()),
+                    context_tokens=(entry.context_tokens if entry.context_tokens is not None else self.context_tokens)
+                    or ASSUMED_CONTEXT_TOKENS,
+                    max_output_tokens=self.max_output_tokens
+                    if entry.max_output_tokens is None
+                    else entry.max_output_tokens,
+                    temperature=self.temperature if entry.temperature is None else entry.temperature,
+                    extra_body={**(self.extra_body if same else {}), **entry.extra_body},
+                    extra_headers={**(self.extra_headers if same else {}), **entry.extra_headers},
+                    slow_arguments=any(fnmatchcase(name, pattern) for pattern in self.slow_arguments),
+                )
+            )
+        return tuple(choices)
+
+
+class Server(Section):
+    """The HTTP server: web chat, OpenAI-compatible API, health and metrics."""
+
+    host: str = Field(
+        default="127.0.0.1",
+        min_length=1,
+        description="Address to listen at. One that other machines can reach needs an api_key.",
+    )
+    port: int = Field(default=8787, ge=0, le=65_535, description="Port to listen at; 0 takes a free one.")
+    api_key: Annotated[Secret | None, FromOutside("api_key_file")] = Field(
+        default=None, description="Key that clients of the API and the web page must send."
+    )
+    api_key_file: Path | None = Field(default=None, description="File that holds that key.", examples=["server.key"])
+    public_url: Url = Field(
+        default="",
+        description="Address under which people reach the server, if it is behind a proxy.",
+        examples=["https://chat.example.org"],
+    )
+    cors_origins: Texts = Field(
+        default=(),
+        description="Origins of web pages elsewhere that may call the API.",
+        examples=[["https://app.example.org"]],
+    )
+    max_body_bytes: int = Field(
+        default=16 * 1024 * 1024, ge=1024, le=1024**3, description="Largest request that is read, bytes."
+    )
+    keep_alive_seconds: float = Field(
+        default=10,
+        ge=1,
+        le=10,
+        description="Seconds between two signs of life in a stream that has nothing to say (1 to 10).",
+    )
+    disconnect: Disconnect = Field(
+        default=Disconnect.DETACH,
+        description="What happens to a turn whose API client goes away: detach lets it end and keeps its answer, cancel stops it.",
+    )
+
+    @model_validator(mode="after")
+    def _not_open_to_everybody(self) -> Server:
+        if self.api_key is None and not is_loopback(self.host):
+            raise complaint(
+                "host",
+                "host lets other machines in, and no api_key is set, so anybody could use your model and its tools",
+                "Put a key into the environment as OUTSPOKEN_SERVER__API_KEY, or name a file that holds one: "
+                'api_key_file = "server.key" – or listen on this machine only: host = "127.0.0.1".',
+            )
+        return self
+
+
+class Sessions(Section):
+    """Conversations."""
+
+    policy: SessionPolicy = Field(
+        default=SessionPolicy.QUEUE,
+        description="What a message does that comes while a turn is running: queue waits for its turn, steer goes into the running "
+        "turn at its next step, interrupt ends the running turn.",
+    )
+    queue_limit: int = Field(
+        default=20,
+        ge=1,
+        le=1000,
+        description="Messages that may wait in one session; the next one is declined with a notice.",
+    )
+    history_turns: int = Field(
+        default=200, ge=1, le=10_000, description="Closed turns of a session that are shown to the model at most."
+    )
+
+
+class Tools(Section):
+    """The tools that the model may use."""
+
+    enabled: Texts = Field(
+        default=(),
+        description="Names of the tools that are offered; empty offers all.",
+        examples=[["read_file", "fetch"]],
+    )
+    disabled: Texts = Field(default=(), description="Names of tools that are not offered.", examples=[["fetch"]])
+    workspace: Path | None = Field(
+        default=None,
+        description="Directory that holds the sessions' folders; in the state directory if not set.",
+        examples=["workspaces"],
+    )
+    result_chars: int = Field(
+        default=30_000,
+        ge=500,
+        le=1_000_000,
+        description="Characters of a tool's result that the model is shown; the middle of a longer one is left out.",
+    )
+    approval: Texts = Field(
+        default=(), description="Names of the tools that run only after a person has agreed.", examples=[["write_file"]]
+    )
+    approval_seconds: int = Field(
+        default=600, ge=10, le=86_400, description="Seconds to wait for a person's agreement."
+    )
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Tools:
+        if both := set(self.enabled) & set(self.disabled):
+            names = ", ".join(sorted(name for name in both if name.isidentifier())) or "a tool"
+            raise complaint("disabled", f"{names} is both enabled and disabled", "Take it out of one of the two lists.")
+        return self
+
+
+class Storage(Section):
+    """Where everything durable is kept."""
+
+    url: Annotated[str, AfterValidator(database_url), FromOutside("url_file", secret=False)] = Field(
+        default="",
+        repr=False,
+        description="Database: sqlite:///path or postgresql://user@host/name. Empty: SQLite in the state directory. An address with a "
+        "password comes from the environment or from url_file.",
+        examples=["postgresql://outspoken@localhost/outspoken"],
+    )
+    url_file: Path | None = Field(
+        default=None, description="File that holds the database's address.", examples=["database.url"]
+    )
+
+
+class Log(Section):
+    """Logs, on standard error."""
+
+    level: Annotated[LogLevel, BeforeValidator(named_level), Usual(("LOG_LEVEL",))] = Field(
+        default=LogLevel.INFO,
+        description="From which gravity on events are logged; libraries are logged from warning on.",
+    )
+    format: LogFormat = Field(
+        default=LogFormat.AUTO,
+        description="One JSON object a line, or lines for people; auto looks whether a terminal reads.",
+    )
+    show_text: bool = Field(default=False, description="Log what people and the model say. Off: only its length.")
+
+
+def _rounds(default: int, what: str) -> int:
+    """A guardrail's count; typed as its value, because that is what the class has."""
+    field: int = Field(default=default, ge=1, le=1000, description=what)
+    return field
+
+
+_GUARDS = GuardCounts()
+_LADDER = LadderCounts()
+
+
+class Guardrails(Section):
+    """When a loop inside a turn is warned of, and when it is stopped. Counts."""
+
+    repeating_failing_warn: int = _rounds(
+        _GUARDS.repeating_failing_warn, "Warn when the same call has failed this often."
+    )
+    repeating_failing_stop: int = _rounds(
+        _GUARDS.repeating_failing_stop, "Stop when the same call has failed this often."
+    )
+    failing_tool_warn: int = _rounds(
+        _GUARDS.failing_tool_warn, "Warn when the same tool has failed this often in a row."
+    )
+    failing_tool_stop: int = _rounds(
+        _GUARDS.failing_tool_stop, "Stop when the same tool has failed this often in a row."
+    )
+    no_progress_warn: int = _rounds(
+        _GUARDS.no_progress_warn, "Warn when the same reading call gave the same result this often."
+    )
+    no_progress_stop: int = _rounds(
+        _GUARDS.no_progress_stop, "Stop when the same reading call gave the same result this often."
+    )
+    circles_warn: int = _rounds(_GUARDS.circles_warn, "Warn when a cycle of 2 to 4 calls has gone round this often.")
+    circles_stop: int = _rounds(_GUARDS.circles_stop, "Stop when a cycle of 2 to 4 calls has gone round this often.")
+
+    @model_validator(mode="after")
+    def _warned_before_stopped(self) -> Guardrails:
+        for rule in ("repeating_failing", "failing_tool", "no_progress", "circles"):
+            if getattr(self, f"{rule}_warn") >= getattr(self, f"{rule}_stop"):
+                raise complaint(
+                    f"{rule}_stop",
+                    f"{rule}_stop is not above {rule}_warn, so the model would be stopped without a warning",
+                    f"Set {rule}_stop higher than {rule}_warn.",
+                )
+        return self
+
+    def counts(self) -> GuardCounts:
+        """The counts as a turn takes them."""
+        return GuardCounts(**self.model_dump())
+
+
+def _times(default: int, what: str) -> int:
+    field: int = Field(default=default, ge=0, le=20, description=what)
+    return field
+
+
+class Recovery(Section):
+    """How often each remedy is tried within one step before the next one, or before the turn ends with a notice. Counts.
+
+    The plain retry is ``attempts`` in ``[model]``.
+    """
+
+    continue_text: int = _times(_LADDER.continue_text, "Go on from a text that broke off.")
+    tool_call_retry: int = _times(_LADDER.tool_call_retry, "Call again after a break inside a tool call.")
+    tool_call_advice: int = _times(
+        _LADDER.tool_call_advice, "Call again after that, with the advice to send smaller pieces."
+    )
+    empty_retry: int = _times(_LADDER.empty_retry, "Call again after an empty reply.")
+    empty_nudge: int = _times(_LADDER.empty_nudge, "Tell the model that it returned nothing.")
+    continue_thinking: int = _times(_LADDER.continue_thinking, "Go on from a reply that was only reasoning.")
+    promise_nudge: int = _times(
+        _LADDER.promise_nudge, "Remind the model of an action that it announced and did not take."
+    )
+    continue_length: int = _times(_LADDER.continue_length, "Go on from a text that the output limit cut.")
+    tool_call_length_advice: int = _times(
+        _LADDER.tool_call_length_advice, "Advise smaller pieces after the output limit cut a tool call."
+    )
+    unknown_tool: int = _times(
+        _LADDER.unknown_tool, "Name the nearest tool to a model that calls one that is not there."
+    )
+    unreadable_arguments: int = _times(_LADDER.unreadable_arguments, "Say what is wrong with a tool call's arguments.")
+    compact: int = _times(_LADDER.compact, "Shorten the conversation when it does not fit into the context.")
+    same_stall_rounds: int = Field(
+        default=_LADDER.same_stall_rounds,
+        ge=1,
+        le=20,
+        description="End the turn when the same tool's call stalls for this many times.",
+    )
+
+    def counts(self, attempts: int) -> LadderCounts:
+        """The counts as a turn takes them; `attempts` is ``[model] attempts``."""
+        return LadderCounts(retry=attempts - 1, **self.model_dump())
+
+
+class Config(BaseSettings):
+    """All of it. Made by `gateway.config.load`; ``Config()`` is every default and reads nothing."""
+
+    model_config = SettingsConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+
+    model: Model = Field(default_factory=Model)
+    server: Server = Field(default_factory=Server)
+    session: Sessions = Field(default_factory=Sessions)
+    tools: Tools = Field(default_factory=Tools)
+    storage: Storage = Field(default_factory=Storage)
+    log: Log = Field(default_factory=Log)
+    guardrails: Guardrails = Field(default_factory=Guardrails)
+    recovery: Recovery = Field(default_factory=Recovery)
+
+    @override
+    @classmethod
+    def settings_customise_sources(
+        cls,
+        settings_cls: type[BaseSettings],
+        init_settings: PydanticBaseSettingsSource,
+        env_settings: PydanticBaseSettingsSource,
+        dotenv_settings: PydanticBaseSettingsSource,
+        file_secret_settings: PydanticBaseSettingsSource,
+    ) -> tuple[PydanticBaseSettingsSource, ...]:
+        """Only what is given: the process's own environment comes in through `gateway.config.load`, or not at all."""
+        return (init_settings,)
+
+    def ladder(self) -> LadderCounts:
+        """How often each rung of the recovery ladder is climbed."""
+        return self.recovery.counts(self.model.attempts)

@@ -1,0 +1,190 @@
+"""The daemon: builds everything from the configuration, serves until it is told to stop, and leaves nothing running.
+
+`serving` is the composition root: the daemon, a terminal client without a daemon, and the tests all use it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import AsyncIterator, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass
+
+import structlog
+from adapters.openai_api import ApiSettings, OpenAiApi
+from adapters.web import WebChat, WebSettings
+from agent_core.tools.builtin import builtin_tools
+from agent_core.tools.registry import ToolRegistry
+from aiohttp import web
+
+from agent_core.model.client import ModelClient
+from agent_core.model.endpoints import Endpoint
+from agent_core.ports import SystemClock, SystemIds
+from agent_core.settings import ToolFacts, TurnSettings
+from agent_core.store.store import Store, open_store
+from agent_core.tools.base import Tool
+from gateway.configmodel import Config
+from gateway.configtypes import SessionPolicy
+from gateway.health import Health
+from gateway.hub import Hub
+from gateway.models import endpoints_of, rehearsal_endpoint
+from gateway.opening import HubSettings
+from gateway.paths import Paths
+from gateway.secrets import redactor_of
+from gateway.setup import CannotServe
+from gateway.version import program_version
+
+log = structlog.get_logger("gateway")
+
+DRAIN_SECONDS = 20.0
+SYSTEM_PROMPT = (
+    "You are a helpful assistant. You can use tools: files in your workspace folder, web pages, a memory and a to-do list. "
+    "Use a tool when it helps, say briefly what you are doing, and answer in the language of the person. "
+    "Write long files in several parts: a first part, then append the rest."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Serving:
+    """A gateway that is up."""
+
+    url: str
+    hub: Hub
+    rehearsal: bool
+    recovered: int
+    """How many open turns of an earlier process were taken up."""
+
+
+@asynccontextmanager
+async def serving(config: Config, paths: Paths) -> AsyncIterator[Serving]:
+    """A running gateway for the block; at its end, turns are given time to end, and everything is closed.
+
+    Raises `CannotServe`, or `agent_core.store.store.CannotOpen`, with words for a person.
+    """
+    clock = SystemClock()
+    ids = SystemIds(clock)
+    redactor = redactor_of(config)
+    async with AsyncExitStack() as stack:
+        endpoints = await _endpoints(config, stack)
+        where = config.storage.url or paths.database
+        store = await stack.enter_async_context(open_store(where, clock=clock, ids=ids, version=program_version()))
+        client = ModelClient(endpoints, clock, redactor)
+        stack.push_async_callback(client.aclose)
+        tools = _tools(config, store)
+        hub = Hub(_hub_settings(config, paths, tools), store, client, endpoints, tools, clock, ids)
+        await stack.enter_async_context(hub)
+        recovered = await hub.recover()
+        url = await _serve_http(config, hub, store, clock, ids, stack)
+        stack.push_async_callback(hub.drain, DRAIN_SECONDS)
+        yield Serving(url, hub, config.model.rehearsal, recovered)
+
+
+async def _endpoints(config: Config, stack: AsyncExitStack) -> tuple[Endpoint, ...]:
+    if not config.model.rehearsal:
+        return endpoints_of(config.model.chain(), context_known=config.model.context_tokens > 0)
+    from agent_core.model.rehearsal import rehearsal_server
+
+    rehearsal = await stack.enter_async_context(rehearsal_server())
+    return (rehearsal_endpoint(rehearsal.base_url, rehearsal.api_key),)
+
+
+def _tools(config: Config, store: Store) -> ToolRegistry:
+    def offered(tool: Tool) -> bool:
+        name = tool.spec.name
+        return (not config.tools.enabled or name in config.tools.enabled) and name not in config.tools.disabled
+
+    everything = builtin_tools(store.memory)
+    known = {tool.spec.name for tool in everything}
+    asked = {*config.tools.enabled, *config.tools.disabled, *config.tools.approval}
+    if unknown := sorted(asked - known):
+        raise CannotServe(
+            f"[tools] names a tool that does not exist: {', '.join(unknown)}. The tools are: {', '.join(sorted(known))}."
+        )
+    return ToolRegistry([tool for tool in everything if offered(tool)], result_chars=config.tools.result_chars)
+
+
+def _hub_settings(config: Config, paths: Paths, tools: ToolRegistry) -> HubSettings:
+    model = config.model
+    prompt = model.system_prompt_file.read_text("utf-8") if model.system_prompt_file else model.system_prompt
+    approval = set(config.tools.approval)
+    return HubSettings(
+        turn=TurnSettings(
+            routes=(),
+            tools=tuple(ToolFacts(s.name, s.effect, s.housekeeping, s.name in approval) for s in tools.specs()),
+            first_content_seconds=model.first_content_seconds,
+            stall_seconds=model.stall_seconds,
+            turn_seconds=model.turn_seconds,
+            max_steps=model.max_steps,
+            turn_tokens=model.turn_tokens,
+            retry_min_seconds=model.retry_min_seconds,
+            retry_max_seconds=model.retry_max_seconds,
+            retry_after_max_seconds=model.retry_after_max_seconds,
+            approval_seconds=config.tools.approval_seconds,
+            ladder=config.ladder(),
+            guards=config.guardrails.counts(),
+        ),
+        system_prompt=prompt or SYSTEM_PROMPT,
+        connect_seconds=model.connect_seconds,
+        queue_limit=config.session.queue_limit,
+        interrupts=config.session.policy is SessionPolicy.INTERRUPT,
+        workspaces=config.tools.workspace or paths.workspaces,
+        history_turns=config.session.history_turns,
+        rehearsal=model.rehearsal,
+        version=program_version(),
+    )
+
+
+async def _serve_http(
+    config: Config, hub: Hub, store: Store, clock: SystemClock, ids: SystemIds, stack: AsyncExitStack
+) -> str:
+    """Start the server; its address."""
+    server = config.server
+    key = server.api_key.get_secret_value() if server.api_key else None
+    api = OpenAiApi(
+        hub,
+        ApiSettings(
+            api_key=key,
+            max_body_bytes=server.max_body_bytes,
+            keep_alive_seconds=server.keep_alive_seconds,
+            disconnect=server.disconnect.value,
+            cors_origins=server.cors_origins,
+        ),
+        clock,
+        ids,
+    )
+    page = WebChat(hub, WebSettings(api_key=key, keep_alive_seconds=server.keep_alive_seconds), clock, ids)
+    app = web.Application(client_max_size=server.max_body_bytes)
+    app.add_routes([*api.routes(), *page.routes(), *Health(store).routes()])
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=3)
+    await runner.setup()
+    stack.push_async_callback(runner.cleanup)
+    site = web.TCPSite(runner, server.host, server.port)
+    try:
+        await site.start()
+    except OSError as error:
+        raise CannotServe(
+            f"Cannot listen at {server.host}:{server.port}: {error.strerror}. If another program uses this port, stop it or "
+            "choose another one: OUTSPOKEN_SERVER__PORT=8788 outspoken run"
+        ) from error
+    host, port = runner.addresses[0][:2]
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+async def run_daemon(config: Config, paths: Paths, announce: Callable[[Serving], None]) -> None:
+    """Serve until SIGTERM or SIGINT; a second signal does not wait for open turns."""
+    stop = asyncio.Event()
+    loop = asyncio.get_running_loop()
+    signals = (signal.SIGTERM, signal.SIGINT)
+    for number in signals:
+        loop.add_signal_handler(number, stop.set)
+    async with serving(config, paths) as up:
+        announce(up)
+        log.info(
+            "gateway.ready", url=up.url, version=program_version(), rehearsal=up.rehearsal, recovered_turns=up.recovered
+        )
+        await stop.wait()
+        for number in signals:
+            loop.remove_signal_handler(number)
+        log.info("gateway.stopping")
+    log.info("gateway.stopped")

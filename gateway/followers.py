@@ -1,0 +1,213 @@
+"""Followers: how a surface sees one message, or a whole session, level-triggered.
+
+They hold no state of their own that could be lost: whatever they were last, the next sight is the latest there is.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from types import TracebackType
+from typing import Protocol
+
+from adapters.base import Ended, Queued, Showing, Sight, Ticket, TurnSight, TurnState
+from agent_core.driver import FRAME_SECONDS, TurnDriver, Watcher
+from gateway.lanes import Lane, Running, Waiting, person_words, sight_of, summary_of
+
+
+class LaneBook(Protocol):
+    """What followers need of the hub."""
+
+    def lane(self, session: str) -> Lane | None: ...
+
+    def now_ms(self) -> int: ...
+
+    async def stored_end(self, inbox_id: int) -> Ended | None:
+        """How a message ended, from the journal; None if it has not."""
+        ...
+
+    async def recent(self, lane: Lane) -> None:
+        """Load the session's latest closed turns into the lane."""
+        ...
+
+    def release(self, lane: Lane) -> None:
+        """Nobody watches any more; forget the lane if it is idle."""
+        ...
+
+
+def ended_of(driver: TurnDriver) -> Ended:
+    """The last sight of a driver's turn."""
+    turn = driver.turn
+    assert turn.exit is not None
+    return Ended(
+        turn=driver.identity.turn,
+        view=driver.current_view(),
+        exit=turn.exit,
+        handed=turn.handed_calls,
+        summary=summary_of(turn),
+    )
+
+
+class MessageFollower:
+    """Follows one message: queued, showing, ended."""
+
+    def __init__(self, book: LaneBook, ticket: Ticket) -> None:
+        self._book = book
+        self._ticket = ticket
+        self._changed = asyncio.Event()
+        self._running: Running | None = None
+        self._watcher: Watcher | None = None
+        self._lane: Lane | None = None
+        self._told_position = 0
+
+    async def __aenter__(self) -> MessageFollower:
+        self._attach()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._detach_watcher()
+        if self._lane is not None:
+            self._lane.watchers.discard(self._changed)
+            self._book.release(self._lane)
+
+    def _attach(self) -> None:
+        lane = self._book.lane(self._ticket.session)
+        if lane is not None and lane is not self._lane:
+            self._lane = lane
+            lane.watchers.add(self._changed)
+        self._find_driver()
+
+    def _find_driver(self) -> None:
+        running = self._lane.running if self._lane is not None else None
+        if running is not None and any(m.inbox_id == self._ticket.inbox_id for m in running.messages):
+            self._running = running
+        if self._running is not None and self._watcher is None:
+            self._watcher = self._running.driver.watch()
+            self._watcher.__enter__()
+
+    def _detach_watcher(self) -> None:
+        if self._watcher is not None:
+            self._watcher.__exit__()
+            self._watcher = None
+
+    async def next(self, timeout_seconds: float) -> Sight | None:
+        """See `adapters.base.Follower.next`."""
+        if self._watcher is not None and self._running is not None:
+            return await self._next_view(self._watcher, self._running.driver, timeout_seconds)
+        self._changed.clear()
+        self._attach()
+        if self._watcher is not None:
+            return await self.next(timeout_seconds)
+        position = self._lane.position(self._ticket.inbox_id) if self._lane is not None else None
+        if position is None:
+            ended = await self._book.stored_end(self._ticket.inbox_id)
+            if ended is not None:
+                return ended
+        elif position != self._told_position:
+            self._told_position = position
+            return Queued(position)
+        try:
+            async with asyncio.timeout(timeout_seconds):
+                await self._changed.wait()
+        except TimeoutError:
+            return None
+        return await self.next(timeout_seconds)
+
+    async def _next_view(self, watcher: Watcher, driver: TurnDriver, timeout_seconds: float) -> Sight | None:
+        view = await watcher.next(timeout_seconds)
+        if view is None:
+            return None
+        if watcher.ended and driver.turn.exit is not None:
+            return ended_of(driver)
+        return Showing(driver.identity.turn, view)
+
+
+class WholeSessionFollower:
+    """Follows a session: everything once, then what changes."""
+
+    def __init__(self, book: LaneBook, lane: Lane) -> None:
+        self._book = book
+        self._lane = lane
+        self._changed = asyncio.Event()
+        self._sent: dict[str, TurnSight] = {}
+        self._watched: TurnDriver | None = None
+        self._last = float("-inf")
+        self._first = True
+
+    async def __aenter__(self) -> WholeSessionFollower:
+        self._lane.watchers.add(self._changed)
+        await self._book.recent(self._lane)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._watch(None)
+        self._lane.watchers.discard(self._changed)
+        self._book.release(self._lane)
+
+    def _watch(self, driver: TurnDriver | None) -> None:
+        """Be woken by the running turn, too."""
+        if driver is self._watched:
+            return
+        if self._watched is not None:
+            self._watched.unsubscribe(self._changed)
+        if driver is not None:
+            driver.subscribe(self._changed)
+        self._watched = driver
+
+    async def next(self, timeout_seconds: float) -> tuple[TurnSight, ...] | None:
+        """See `adapters.base.SessionFollower.next`."""
+        if not self._first:
+            try:
+                async with asyncio.timeout(timeout_seconds):
+                    await self._changed.wait()
+            except TimeoutError:
+                return None
+        loop = asyncio.get_running_loop()
+        pause = self._last + FRAME_SECONDS - loop.time()
+        if pause > 0:
+            await asyncio.sleep(pause)
+        self._changed.clear()
+        self._last = loop.time()
+        changed = tuple(sight for sight in self._sights() if self._sent.get(sight.key) != sight)
+        self._sent |= {sight.key: sight for sight in changed}
+        first, self._first = self._first, False
+        return changed if changed or first else None
+
+    def _sights(self) -> list[TurnSight]:
+        lane = self._lane
+        sights = list(lane.recent)
+        running = lane.running
+        self._watch(running.driver if running is not None else None)
+        if running is not None:
+            sights += [self._running_sight(running, message) for message in running.messages]
+        sights += [self._queued_sight(message, index + 1) for index, message in enumerate(lane.waiting)]
+        return sights
+
+    def _running_sight(self, running: Running, message: Waiting) -> TurnSight:
+        driver = running.driver
+        sight = sight_of(driver.identity.turn, driver.turn, message, self._book.now_ms())
+        if driver.committing:  # the end is not committed yet: show what was to be seen before
+            return TurnSight(
+                key=sight.key,
+                order=sight.order,
+                state=TurnState.OPEN,
+                person=sight.person,
+                turn=sight.turn,
+                view=driver.current_view(),
+                at=sight.at,
+            )
+        return sight
+
+    @staticmethod
+    def _queued_sight(message: Waiting, position: int) -> TurnSight:
+        return TurnSight(
+            key=message.inbound.platform_key,
+            order=message.arrival,
+            state=TurnState.QUEUED,
+            person=person_words(message.inbound),
+            position=position,
+            at=message.received_at,
+        )

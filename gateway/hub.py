@@ -1,0 +1,475 @@
+"""The hub: what the gateway offers to its adapters (`adapters.base.Gateway`), put together from store, core and lanes.
+
+Nothing is acknowledged before it is stored: `accept` returns after the commit. The hub owns every lane's task; when it is
+closed, all of them are over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+
+import structlog
+from agent_core.tools.registry import ToolRegistry
+
+from adapters.base import (
+    About,
+    Ended,
+    Inbound,
+    NotAccepted,
+    NotAcceptedCode,
+    SessionKey,
+    StopOutcome,
+    Summary,
+    Ticket,
+)
+from agent_core.compaction import SessionMemory
+from agent_core.driver import TurnDriver, TurnIdentity, World
+from agent_core.events import (
+    ApprovalAnswered,
+    DrainEnded,
+    Event,
+    StopRequested,
+    Superseded,
+    TakenOver,
+    TurnEnded,
+    Verdict,
+)
+from agent_core.exits import Exit, ExitCode, Facts, NotStarted
+from agent_core.journal import UnreadableJournal, decode, encode, fold
+from agent_core.model.client import ModelClient
+from agent_core.model.endpoints import Endpoint, chain, preferred
+from agent_core.modelcalls import ModelCaller, Offer, own_tools
+from agent_core.notices import notice_for
+from agent_core.ports import Clock, Ids
+from agent_core.settings import Route
+from agent_core.store.rows import InboxState, JournalRow, NewMessage, OpenTurn
+from agent_core.store.store import StorageUnavailable, Store
+from agent_core.tools.base import ToolContext
+from agent_core.turn import Turn
+from agent_core.view import exit_view, view
+from agent_core.why import story
+from gateway import inbox
+from gateway.followers import MessageFollower, WholeSessionFollower
+from gateway.lanes import RECENT_TURNS, Lane, Running, Waiting, sight_of, summary_of
+from gateway.opening import HubSettings, offer_of, opened_event, system_prompt_of, workspace_of
+
+log = structlog.get_logger("gateway")
+
+STOP_SECONDS = 15.0
+
+
+class Hub:
+    """Implements `adapters.base.Gateway`. Use it as an async context manager."""
+
+    def __init__(
+        self,
+        settings: HubSettings,
+        store: Store,
+        client: ModelClient,
+        endpoints: tuple[Endpoint, ...],
+        tools: ToolRegistry,
+        clock: Clock,
+        ids: Ids,
+    ) -> None:
+        self._settings = settings
+        self._store = store
+        self._client = client
+        self._endpoints = endpoints
+        self._tools = tools
+        self._clock = clock
+        self._ids = ids
+        self._set_aside: dict[str, int] = {}
+        self._lanes: dict[str, Lane] = {}
+        """By session key."""
+        self._by_session: dict[str, Lane] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._group = asyncio.TaskGroup()
+        self._closing = False
+        self._names: Mapping[str, str] = {}
+        self._own_offer = own_tools(tools.names, tools.openai_tools())
+        self._world = World(store, tools, clock, ids, self._put_aside)
+
+    # ------------------------------------------------------------------ beginning and ending
+
+    async def __aenter__(self) -> Hub:
+        await self._group.__aenter__()
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        self._closing = True
+        for task in self._tasks.values():
+            task.cancel()
+        await self._group.__aexit__(None, None, None)
+
+    async def recover(self) -> int:
+        """At start: take over what a dead process left open, and take up what waits. How many turns were open."""
+        open_turns = await self._store.take_over(self._taken_over_row)
+        for open_turn in open_turns:
+            await self._resume(open_turn)
+        for session in await self._store.sessions_with_pending():
+            found = await self._store.session(session)
+            assert found is not None
+            lane = await self._own(found.key, session)
+            for row in await self._store.pending(session):
+                self._queue(lane, Waiting(row.id, row.arrival, inbox.decode(row.body), row.received_at))
+        return len(open_turns)
+
+    def _taken_over_row(self, turn: str, seq: int, epoch: int) -> JournalRow:
+        written = encode(TakenOver(at=self._clock.now_ms(), epoch=epoch))
+        log.info("turn.taken_over", turn=turn, epoch=epoch)
+        return JournalRow(seq=seq, kind=written.kind, body=written.body, at=written.at)
+
+    async def _resume(self, found: OpenTurn) -> None:
+        """Go on with an open turn, or, if its journal cannot be read, end it visibly."""
+        rows = await self._store.journal(found.turn)
+        try:
+            turn = fold((row.kind, row.body) for row in rows[:-1])
+            taken_over = decode(rows[-1].kind, rows[-1].body)
+            messages = await self._messages_of(found.turn)
+        except (UnreadableJournal, inbox.UnreadableMessage) as error:
+            reference = self._ids.new("err")
+            log.exception("turn.unreadable", turn=found.turn, reference=reference, error=str(error))
+            await self._close_unreadable(found, len(rows), reference)
+            return
+        assert isinstance(taken_over, TakenOver)
+        session = await self._store.session(found.session)
+        assert session is not None
+        lane = await self._own(session.key, found.session)
+        driver = self._driver(found.turn, found.session, found.epoch, messages, lane)
+        driver.resume(turn, len(rows), taken_over)
+        self._start(lane, Running(driver, messages))
+
+    async def _close_unreadable(self, found: OpenTurn, seq: int, reference: str) -> None:
+        now = self._clock.now_ms()
+        ending = Exit(ExitCode.INTERNAL_ERROR, Facts(reference=reference))
+        written = encode(TurnEnded(at=now, exit=ending))
+        row = JournalRow(seq=seq, kind=written.kind, body=written.body, at=now)
+        await self._store.close(found.session, found.epoch, found.turn, [row], ending.code.value, now)
+
+    async def _messages_of(self, turn: str) -> tuple[Waiting, ...]:
+        rows = await self._store.inputs(turn)
+        return tuple(Waiting(row.id, row.arrival, inbox.decode(row.body), row.received_at) for row in rows)
+
+    async def drain(self, seconds: float) -> None:
+        """Begin no more turns; give the running ones `seconds` to end, then end them with a notice."""
+        self._closing = True
+        for lane in self._lanes.values():
+            lane.held = True
+            lane.wake()
+        running = [lane.running.driver for lane in self._lanes.values() if lane.running is not None]
+        tasks = [task for task in self._tasks.values() if not task.done()]
+        if not tasks:
+            return
+        log.info("gateway.draining", turns=len(running), seconds=seconds)
+        _, late = await asyncio.wait(tasks, timeout=seconds)
+        if late:
+            self._tell_all(DrainEnded(at=self._clock.now_ms()))
+            await asyncio.wait(late, timeout=STOP_SECONDS)
+
+    def _tell_all(self, event: Event) -> None:
+        for lane in self._lanes.values():
+            if lane.running is not None:
+                lane.running.driver.tell(event)
+
+    # ------------------------------------------------------------------ models
+
+    def about(self) -> About:
+        configured = [model for endpoint in self._endpoints for model in endpoint.models]
+        names = [*dict.fromkeys(["outspoken", *configured, *self._names.values()])]
+        return About(self._settings.version, tuple(names), self._settings.rehearsal)
+
+    async def learn_model_names(self) -> None:
+        """Ask the endpoints without a configured model what they have."""
+        self._names = await self._client.model_names()
+
+    async def _routes(self, model: str) -> tuple[Route, ...]:
+        if any(not endpoint.models for endpoint in self._endpoints):
+            self._names = await self._client.model_names()
+        wished = "" if model in ("", "outspoken") else model
+        return preferred(chain(self._endpoints, self._names), self._set_aside, self._clock.now_ms(), wished)
+
+    def _put_aside(self, credential: str, seconds: float, why: str) -> None:
+        self._set_aside[credential] = self._clock.now_ms() + round(seconds * 1000)
+        log.warning("credential.set_aside", credential=credential, seconds=round(seconds), why=why)
+
+    # ------------------------------------------------------------------ accepting
+
+    async def accept(self, inbound: Inbound) -> Ticket:
+        """See `adapters.base.Gateway.accept`."""
+        if self._closing:
+            raise NotAccepted("The gateway is shutting down. Send it again in a minute.", NotAcceptedCode.SHUTTING_DOWN)
+        if inbound.model and inbound.model not in self.about().models:
+            known = ", ".join(self.about().models)
+            words = f"There is no model called {inbound.model!r} here. There is: {known}."
+            raise NotAccepted(words, NotAcceptedCode.UNKNOWN_MODEL)
+        key = inbound.session.text()
+        self._check_room(key)
+        now = self._clock.now_ms()
+        message = NewMessage(
+            account=inbound.account,
+            platform_key=inbound.platform_key,
+            session_key=key,
+            lane="normal",
+            body=inbox.encode(inbound),
+            received_at=now,
+            cursor=None,
+            new_session_id=self._ids.new("s"),
+        )
+        try:
+            accepted = await self._store.accept(message)
+        except StorageUnavailable as error:
+            words = (
+                "The gateway cannot store anything just now, so your message was not taken. Send it again in a minute."
+            )
+            raise NotAccepted(words, NotAcceptedCode.STORAGE_AWAY) from error
+        ticket = Ticket(accepted.inbox_id, accepted.session, accepted.duplicate)
+        if accepted.duplicate:
+            await self._check_same(inbound)
+            return ticket
+        lane = await self._own(key, accepted.session)
+        self._queue(lane, Waiting(accepted.inbox_id, accepted.arrival, inbound, now))
+        if self._settings.interrupts and lane.running is not None:
+            lane.running.driver.tell(Superseded(at=now))
+        return ticket
+
+    def _check_room(self, key: str) -> None:
+        lane = self._lanes.get(key)
+        if lane is None or len(lane.waiting) < self._settings.queue_limit:
+            return
+        facts = Facts(reason=NotStarted.QUEUE_FULL, count=len(lane.waiting))
+        notice = notice_for(Exit(ExitCode.NOT_STARTED, facts))
+        raise NotAccepted(notice.text if notice else "", NotAcceptedCode.QUEUE_FULL)
+
+    async def _check_same(self, inbound: Inbound) -> None:
+        """A redelivery says the same as before; anything else under the same key is a mistake of the sender."""
+        row = await self._store.inbox_by_key(inbound.account, inbound.platform_key)
+        if row is not None and inbox.decode(row.body).digest != inbound.digest:
+            words = "This request id was used before with other content. Use a new id for a new request."
+            raise NotAccepted(words, NotAcceptedCode.OTHER_CONTENT)
+
+    def _lane_of(self, key: str) -> Lane:
+        """The lane of a session key; the session itself may not exist yet."""
+        if key not in self._lanes:
+            self._lanes[key] = Lane(key, self._open_turn)
+        return self._lanes[key]
+
+    async def _own(self, key: str, session: str) -> Lane:
+        """The lane of a session that exists; owned by this process from here on."""
+        lane = self._lane_of(key)
+        if not lane.epoch:
+            epoch = await self._store.claim(session)
+            lane.session, lane.epoch = session, epoch
+            self._by_session[session] = lane
+            self._lanes[key] = lane  # it may have been forgotten as idle meanwhile
+        return lane
+
+    def _queue(self, lane: Lane, message: Waiting) -> None:
+        lane.waiting.append(message)
+        lane.wake()
+        self._start(lane, None)
+
+    def _start(self, lane: Lane, resumed: Running | None) -> None:
+        task = self._tasks.get(lane.key)
+        if task is None or task.done():
+            self._tasks[lane.key] = self._group.create_task(self._run_lane(lane, resumed), name=f"lane {lane.key}")
+
+    async def _run_lane(self, lane: Lane, resumed: Running | None) -> None:
+        try:
+            await lane.run(resumed)
+        except Exception:
+            log.exception("lane.failed", session=lane.session)
+            await self._give_up_first(lane)
+        finally:
+            self._tasks.pop(lane.key, None)
+            lane.wake()
+            self.release(lane)
+        if lane.waiting and not self._closing:
+            self._start(lane, None)
+
+    async def _give_up_first(self, lane: Lane) -> None:
+        """A message whose turn cannot even be opened must not stop the ones behind it, nor vanish."""
+        if lane.waiting:
+            message = lane.waiting.popleft()
+            await self._store.drop(message.inbox_id, "internal error")
+
+    # ------------------------------------------------------------------ turns
+
+    async def _open_turn(self, lane: Lane, messages: tuple[Waiting, ...]) -> TurnDriver:
+        first = messages[0].inbound
+        if first.own_history is None:
+            await self._load_memory(lane)
+        turn = self._ids.new("t")
+        driver = self._driver(turn, lane.session, lane.epoch, messages, lane)
+        routes = await self._routes(first.model)
+        inbounds = [message.inbound for message in messages]
+        opened = opened_event(inbounds, self._settings, routes, at=self._clock.now_ms(), seed=self._ids.seed())
+        await driver.begin(opened)
+        log.info("turn.started", turn=turn, session=lane.session, surface=first.surface, model=routes[0].model)
+        return driver
+
+    def _driver(self, turn: str, session: str, epoch: int, messages: tuple[Waiting, ...], lane: Lane) -> TurnDriver:
+        first = messages[0].inbound
+        workspace = workspace_of(first, self._settings.workspaces)
+        date = datetime.fromtimestamp(self._clock.now_ms() / 1000, UTC).date().isoformat()
+        caller = ModelCaller(
+            client=self._client,
+            clock=self._clock,
+            system_prompt=system_prompt_of(self._settings, date),
+            memory=lane.memory,
+            offer=self._offer(first),
+            connect_seconds=self._settings.connect_seconds,
+        )
+
+        def context(call: str, heartbeat: Callable[[str], None]) -> ToolContext:
+            return ToolContext(
+                turn=turn,
+                call=call,
+                key=f"{turn}:{call}",
+                workspace=workspace,
+                memory_scope=first.memory_scope,
+                clock=self._clock,
+                heartbeat=heartbeat,
+            )
+
+        identity = TurnIdentity(turn, session, epoch, first.surface, tuple(m.inbox_id for m in messages))
+        return TurnDriver(self._world, identity, caller, context)
+
+    def _offer(self, inbound: Inbound) -> Offer:
+        return offer_of(inbound, self._own_offer)
+
+    async def _load_memory(self, lane: Lane) -> None:
+        """The session's earlier turns, folded from the journal, once a lane."""
+        if lane.memory_loaded:
+            return
+        memory = SessionMemory()
+        for row in await self._store.turns(lane.session, self._settings.history_turns):
+            turn = await self._closed_turn(row.turn)
+            if turn is not None and turn.opened is not None and turn.opened.own_history is None:
+                memory.add(turn)
+        lane.memory = memory
+        lane.memory_loaded = True
+
+    async def _closed_turn(self, turn: str) -> Turn | None:
+        try:
+            folded = fold((row.kind, row.body) for row in await self._store.journal(turn))
+        except UnreadableJournal as error:
+            log.warning("turn.unreadable", turn=turn, error=str(error))
+            return None
+        return folded if folded.exit is not None else None
+
+    # ------------------------------------------------------------------ watching
+
+    def lane(self, session: str) -> Lane | None:
+        return self._by_session.get(session)
+
+    def now_ms(self) -> int:
+        return self._clock.now_ms()
+
+    def follow(self, ticket: Ticket) -> MessageFollower:
+        return MessageFollower(self, ticket)
+
+    def follow_session(self, key: SessionKey) -> WholeSessionFollower:
+        return WholeSessionFollower(self, self._lane_of(key.text()))
+
+    def release(self, lane: Lane) -> None:
+        """Forget a lane that has nothing to do and nobody watching."""
+        if lane.idle and lane.key not in self._tasks and self._lanes.get(lane.key) is lane:
+            del self._lanes[lane.key]
+            self._by_session.pop(lane.session, None)
+
+    async def stored_end(self, inbox_id: int) -> Ended | None:
+        """How a message ended, from the journal; None if it has not."""
+        row = await self._store.inbox_row(inbox_id)
+        if row is None:
+            return None
+        if row.state is InboxState.DROPPED:
+            return _not_started(row.reason or "")
+        turn = await self._closed_turn(row.turn) if row.turn is not None else None
+        if turn is None or turn.exit is None or row.turn is None:
+            return None
+        return Ended(row.turn, view(turn, turn.phase_since), turn.exit, turn.handed_calls, summary_of(turn))
+
+    async def recent(self, lane: Lane) -> None:
+        """Load the session's latest closed turns into the lane, once."""
+        if lane.recent_loaded:
+            return
+        lane.recent_loaded = True
+        if not lane.session:
+            known = await self._store.session_by_key(lane.key)
+            if known is None:
+                return
+            lane.session = known.session
+        already = {sight.turn for sight in lane.recent}
+        sights = list(lane.recent)
+        for row in await self._store.turns(lane.session, RECENT_TURNS):
+            if row.turn in already:
+                continue
+            turn = await self._closed_turn(row.turn)
+            if turn is None:
+                continue
+            messages = await self._messages_of(row.turn)
+            sights += [sight_of(row.turn, turn, message, turn.phase_since) for message in messages]
+        lane.recent.clear()
+        lane.recent.extend(sorted(sights, key=lambda sight: sight.order))
+
+    # ------------------------------------------------------------------ what people want
+
+    async def stop(self, key: SessionKey) -> StopOutcome:
+        """See `adapters.base.Gateway.stop`."""
+        lane = self._lanes.get(key.text())
+        if lane is None or lane.running is None:
+            return StopOutcome(stopped=False, words="Nothing is running here.")
+        return await self._stop_driver(lane.running.driver)
+
+    async def _stop_driver(self, driver: TurnDriver) -> StopOutcome:
+        driver.tell(StopRequested(at=self._clock.now_ms()))
+        with driver.watch() as watcher:
+            try:
+                async with asyncio.timeout(STOP_SECONDS):
+                    while not driver.over:
+                        await watcher.next(STOP_SECONDS)
+            except TimeoutError:
+                return StopOutcome(stopped=False, words="The stop was taken, but the turn has not ended yet.")
+        ending = driver.turn.exit
+        notice = notice_for(ending) if ending is not None else None
+        return StopOutcome(
+            stopped=ending is not None and ending.code is ExitCode.STOPPED,
+            words=notice.text if notice is not None else "It had just been answered.",
+        )
+
+    async def stop_message(self, ticket: Ticket) -> StopOutcome:
+        """See `adapters.base.Gateway.stop_message`."""
+        lane = self._by_session.get(ticket.session)
+        if lane is None:
+            return StopOutcome(stopped=False, words="Nothing is running for this message.")
+        running = lane.running
+        if running is not None and any(message.inbox_id == ticket.inbox_id for message in running.messages):
+            return await self._stop_driver(running.driver)
+        if lane.withdraw(ticket.inbox_id) is not None:
+            await self._store.drop(ticket.inbox_id, "withdrawn by the client")
+            return StopOutcome(stopped=True, words="The message was taken out of the queue.")
+        return StopOutcome(stopped=False, words="Nothing is running for this message.")
+
+    async def approve(self, key: SessionKey, turn: str, call: str, verdict: Verdict, by: str) -> bool:
+        """See `adapters.base.Gateway.approve`."""
+        lane = self._lanes.get(key.text())
+        if lane is None or lane.running is None or lane.running.driver.identity.turn != turn:
+            return False
+        answered = ApprovalAnswered(at=self._clock.now_ms(), call=call, verdict=verdict, by=by)
+        return lane.running.driver.tell(answered)
+
+    async def why(self, turn: str) -> tuple[str, ...]:
+        """See `adapters.base.Gateway.why`."""
+        rows = await self._store.journal(turn)
+        try:
+            return story([decode(row.kind, row.body) for row in rows])
+        except UnreadableJournal as error:
+            return (str(error),)
+
+
+def _not_started(why: str) -> Ended:
+    """The last sight of a message that was accepted and could not be run."""
+    ending = Exit(ExitCode.NOT_STARTED, Facts(reason=NotStarted.SHUTTING_DOWN, detail=why))
+    return Ended("", exit_view(ending), ending, (), Summary(0, 0, 0, 0, 0, 0, ""))

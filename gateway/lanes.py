@@ -1,0 +1,205 @@
+"""A lane: one session's messages in order, one turn at a time.
+
+A lane exists while its session has something to do or somebody watching. It takes the next message, opens a turn for it, runs
+the driver to its end, and goes on. What it knows beside the database is only a cache.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+import structlog
+
+from adapters.base import Inbound, Summary, TurnSight, TurnState
+from agent_core.compaction import SessionMemory
+from agent_core.driver import Overtaken, TurnDriver
+from agent_core.events import StopRequested
+from agent_core.exits import ExitClass, exit_class
+from agent_core.messages import text_of
+from agent_core.stalls import fingerprint
+from agent_core.store.store import StorageUnavailable
+from agent_core.turn import Turn
+from agent_core.turnstate import Activity
+from agent_core.view import view
+
+log = structlog.get_logger("turn")
+
+RECENT_TURNS = 50
+"""How many closed turns somebody who watches a session is shown."""
+
+
+@dataclass(slots=True)
+class Waiting:
+    """A message that waits for its turn."""
+
+    inbox_id: int
+    arrival: int
+    inbound: Inbound
+    received_at: int
+
+
+@dataclass(slots=True)
+class Running:
+    """The turn that runs now, and the messages that it answers."""
+
+    driver: TurnDriver
+    messages: tuple[Waiting, ...]
+
+
+def summary_of(turn: Turn) -> Summary:
+    """A turn in figures."""
+    began = turn.opened.at if turn.opened else 0
+    return Summary(
+        seconds=max(0, turn.phase_since - began) / 1000,
+        steps=turn.steps_done,
+        tool_calls=len(turn.round.tools_run),
+        input_tokens=turn.input_tokens,
+        output_tokens=turn.output_tokens,
+        attempts=turn.calls_made,
+        model=turn.route.model,
+    )
+
+
+def person_words(inbound: Inbound) -> str:
+    """What the person said, as text."""
+    return "\n\n".join(text_of(message.content) for message in inbound.input if message.role == "user")
+
+
+def log_ending(driver: TurnDriver) -> None:
+    """The one line that says how a turn ended."""
+    turn, identity = driver.turn, driver.identity
+    if turn.exit is None or turn.opened is None:
+        return
+    figures = summary_of(turn)
+    clean = exit_class(turn.exit.code) in (ExitClass.CLEAN, ExitClass.HANDED, ExitClass.STOPPED)
+    write = log.info if clean else log.warning
+    first = (driver.first_content_at - turn.opened.at) / 1000 if driver.first_content_at else None
+    write(
+        "turn.ended",
+        turn=identity.turn,
+        session=identity.session,
+        surface=identity.surface,
+        exit=turn.exit.code.value,
+        seconds=round(figures.seconds, 3),
+        first_content_seconds=None if first is None else round(first, 3),
+        steps=figures.steps,
+        tool_calls=figures.tool_calls,
+        tools_failed=sum(isinstance(e, Activity) and e.state.value == "failed" for e in turn.timeline),
+        model=figures.model,
+        model_calls=figures.attempts,
+        input_tokens=figures.input_tokens,
+        output_tokens=figures.output_tokens,
+        rungs=[f"{failure.value}:{rung.value}" for failure, rung in turn.rungs],
+        fingerprint=fingerprint(turn),
+        cause=turn.exit.facts.cause.value if turn.exit.facts.cause else None,
+        status=turn.exit.facts.status or None,
+    )
+
+
+Opener = Callable[["Lane", tuple[Waiting, ...]], Awaitable[TurnDriver]]
+
+
+@dataclass(eq=False)
+class Lane:
+    """One session's queue and its running turn."""
+
+    key: str
+    """The session's key."""
+    open_turn: Opener
+    session: str = ""
+    """The session's id, once it exists in the store."""
+    epoch: int = 0
+    """Under which this process owns the session; 0 as long as it does not."""
+    memory: SessionMemory = field(default_factory=SessionMemory)
+    memory_loaded: bool = False
+    waiting: deque[Waiting] = field(default_factory=deque[Waiting])
+    running: Running | None = None
+    watchers: set[asyncio.Event] = field(default_factory=set[asyncio.Event])
+    recent: deque[TurnSight] = field(default_factory=lambda: deque[TurnSight](maxlen=RECENT_TURNS))
+    recent_loaded: bool = False
+    held: bool = False
+    """Set at shutdown: no further turn begins; what waits stays in the inbox."""
+
+    def wake(self) -> None:
+        """Tell watchers that the queue or the running turn is another."""
+        for watcher in self.watchers:
+            watcher.set()
+
+    @property
+    def idle(self) -> bool:
+        return not self.waiting and self.running is None and not self.watchers
+
+    def position(self, inbox_id: int) -> int | None:
+        """The place of a waiting message, 1 being the next to run; None if it does not wait."""
+        return next((i + 1 for i, waiting in enumerate(self.waiting) if waiting.inbox_id == inbox_id), None)
+
+    def withdraw(self, inbox_id: int) -> Waiting | None:
+        """Take a waiting message out of the queue."""
+        found = next((waiting for waiting in self.waiting if waiting.inbox_id == inbox_id), None)
+        if found is not None:
+            self.waiting.remove(found)
+            self.wake()
+        return found
+
+    async def run(self, resumed: Running | None = None) -> None:
+        """Run what there is, until nothing waits any more."""
+        if resumed is not None:
+            await self._run_one(resumed)
+        while self.waiting and not self.held:
+            message = self.waiting[0]
+            driver = await self._opened(message)
+            if driver is None:
+                continue
+            if self.waiting and self.waiting[0] is message:
+                self.waiting.popleft()
+            else:  # withdrawn while the turn was being opened: it was too late for that, but not for a stop
+                driver.tell(StopRequested(at=driver.opened_at))
+            await self._run_one(Running(driver, (message,)))
+
+    async def _opened(self, message: Waiting) -> TurnDriver | None:
+        """A driver for the message; None if the storage is away just now (the message stays where it is)."""
+        try:
+            return await self.open_turn(self, (message,))
+        except StorageUnavailable as error:
+            log.warning("turn.not_opened", session=self.session, inbox=message.inbox_id, error=str(error))
+            await asyncio.sleep(1.0)
+            return None
+
+    async def _run_one(self, running: Running) -> None:
+        self.running = running
+        self.wake()
+        try:
+            await running.driver.run()
+        except Overtaken:
+            log.warning("turn.overtaken", turn=running.driver.identity.turn, session=self.session)
+        else:
+            log_ending(running.driver)
+            self._remember(running)
+        finally:
+            self.running = None
+            self.wake()
+
+    def _remember(self, running: Running) -> None:
+        turn = running.driver.turn
+        if turn.opened is not None and turn.opened.own_history is None:
+            self.memory.add(turn)
+        for waiting in running.messages:
+            self.recent.append(sight_of(running.driver.identity.turn, turn, waiting, turn.phase_since))
+
+
+def sight_of(turn_id: str, turn: Turn, waiting: Waiting, now: int) -> TurnSight:
+    """A message and its turn, as a watcher of the session sees it."""
+    closed = turn.exit is not None
+    return TurnSight(
+        key=waiting.inbound.platform_key,
+        order=waiting.arrival,
+        state=TurnState.CLOSED if closed else TurnState.OPEN,
+        person=person_words(waiting.inbound),
+        turn=turn_id,
+        view=view(turn, now),
+        at=waiting.received_at,
+        summary=summary_of(turn) if closed else None,
+    )

@@ -1,0 +1,86 @@
+"""From an accepted message to the turn's first event, and where its tools work. Pure."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from adapters.base import Inbound
+from agent_core.events import TurnOpened
+from agent_core.modelcalls import Offer, client_tools
+from agent_core.settings import Route, TurnSettings
+
+
+@dataclass(frozen=True, slots=True)
+class HubSettings:
+    """What the gateway's configuration says about turns and sessions."""
+
+    turn: TurnSettings
+    """The template of each turn's settings; its routes and client tools are replaced."""
+    system_prompt: str
+    connect_seconds: float
+    queue_limit: int
+    """How many messages may wait in one session."""
+    interrupts: bool
+    """A new message interrupts the session's running turn, instead of waiting for it."""
+    workspaces: Path
+    history_turns: int
+    """How many closed turns of a session are put before the model at most."""
+    rehearsal: bool
+    version: str
+
+
+def offer_of(inbound: Inbound, own: Offer) -> Offer:
+    """Which tools a turn offers: a client's own, if it brought any; else the gateway's."""
+    return client_tools(inbound.client_tools) if inbound.client_tools else own
+
+
+def opened_event(
+    inbounds: Sequence[Inbound], settings: HubSettings, routes: tuple[Route, ...], *, at: int, seed: int
+) -> TurnOpened:
+    """The first event of the turn that answers `inbounds` (one, or several that were merged)."""
+    first = inbounds[0]
+    offered = client_tools(first.client_tools) if first.client_tools else None
+    turn = replace(
+        settings.turn,
+        routes=routes,
+        tools=() if offered else settings.turn.tools,
+        client_tools=offered.names if offered else (),
+        can_approve=first.can_approve,
+        client_output_limit=first.client_output_limit,
+    )
+    return TurnOpened(
+        at=at,
+        input=tuple(message for inbound in inbounds for message in inbound.input),
+        settings=turn,
+        seed=seed,
+        own_history=first.own_history,
+        request=first.request,
+        client_tools=first.client_tools,
+        surface=first.surface,
+    )
+
+
+def folder_name(text: str) -> str:
+    """A folder's name for any text: readable where it can be, and different for different texts."""
+    plain = re.sub(r"[^A-Za-z0-9_-]+", "-", text).strip("-")[:40] or "session"
+    digest = hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=6).hexdigest()
+    return f"{plain}-{digest}"
+
+
+def workspace_of(inbound: Inbound, root: Path) -> Path:
+    """The folder that a turn's file tools work in.
+
+    A session has its own. Stateless requests share one for each memory scope, so that a client which keeps the
+    conversation itself finds its files again.
+    """
+    owner = inbound.session.text() if inbound.own_history is None else inbound.memory_scope
+    return root / folder_name(owner)
+
+
+def system_prompt_of(settings: HubSettings, date: str) -> str:
+    """The system prompt of a turn that begins on `date` (ISO)."""
+    return f"{settings.system_prompt}\n\nToday is {date} (UTC)." if settings.system_prompt else ""

@@ -1,0 +1,65 @@
+"""What providers' refusals mean, in the wordings that are about."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent_core.exits import BreakCause
+from agent_core.model.failures import rejection, retry_after_seconds
+from agent_core.tools.base import Json
+
+CASES: list[tuple[int, Json, BreakCause]] = [
+    (400, {"error": {"message": "This model's maximum context length is 8192 tokens.", "code": "context_length_exceeded"}}, BreakCause.CONTEXT_OVERFLOW),
+    (400, {"error": {"type": "invalid_request_error", "message": "prompt is too long: 210000 tokens > 200000"}}, BreakCause.CONTEXT_OVERFLOW),
+    (400, {"object": "error", "message": "This model's maximum context length is 4096 tokens", "type": "BadRequestError"}, BreakCause.CONTEXT_OVERFLOW),
+    (400, {"error": {"code": 400, "message": "the request exceeds the available context size", "type": "exceed_context_size_error"}}, BreakCause.CONTEXT_OVERFLOW),
+    (413, {"error": {"message": "Request too large"}}, BreakCause.TOO_LARGE),
+    (400, {"error": {"code": "content_filter", "message": "filtered"}}, BreakCause.REFUSED),
+    (400, {"error": {"message": "Unknown parameter: foo"}}, BreakCause.BAD_REQUEST),
+    (422, {"detail": "bad"}, BreakCause.BAD_REQUEST),
+    (401, {"error": {"message": "Incorrect API key provided: sk-abc"}}, BreakCause.UNAUTHORISED),
+    (403, None, BreakCause.FORBIDDEN),
+    (402, {"error": {"message": "Insufficient credits"}}, BreakCause.PAYMENT_REQUIRED),
+    (404, {"error": {"code": "model_not_found"}}, BreakCause.NOT_FOUND),
+    (429, {"error": {"code": "rate_limit_exceeded"}}, BreakCause.RATE_LIMITED),
+    (429, {"error": {"code": "insufficient_quota"}}, BreakCause.PAYMENT_REQUIRED),
+    (500, "<html>", BreakCause.SERVER_ERROR),
+    (529, {"error": {"type": "overloaded_error"}}, BreakCause.SERVER_ERROR),
+    (302, None, BreakCause.GARBAGE),
+    (0, {"message": "Upstream error", "code": 502}, BreakCause.SERVER_ERROR),
+    (0, {"message": "Rate limited", "code": 429}, BreakCause.RATE_LIMITED),
+    (0, {"message": "something odd"}, BreakCause.ERROR_IN_STREAM),
+    (0, "plain words", BreakCause.ERROR_IN_STREAM),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("status", "body", "cause"), CASES)
+def test_a_refusal_is_understood(status: int, body: Json, cause: BreakCause):
+    assert rejection(status, body).cause is cause
+
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=10),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(st.sampled_from(["error", "message", "code", "x"]), inner, max_size=3)
+    ),
+)
+
+
+@given(st.integers(0, 599), json_values)
+def test_no_body_is_too_odd(status: int, body: Json):
+    found = rejection(status, body)
+    assert len(found.detail) <= 300
+
+
+def test_retry_after_is_read_in_every_form():
+    assert retry_after_seconds({"retry-after": "7"}, 0) == 7
+    assert retry_after_seconds({"retry-after-ms": "1500"}, 0) == 1.5
+    assert retry_after_seconds({"retry-after": "Thu, 01 Jan 1970 00:01:00 GMT"}, 0) == 60
+    assert retry_after_seconds({"retry-after": "soon"}, 0) == 0
+    assert retry_after_seconds({"retry-after": "nan"}, 0) == 0
+    assert retry_after_seconds({"retry-after": "-5"}, 0) == 0
+    assert retry_after_seconds({}, 0) == 0

@@ -1,0 +1,124 @@
+"""Every exit has its words, and each names what its rule says it must name."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent_core.exits import (
+    BreakCause,
+    Exit,
+    ExitClass,
+    ExitCode,
+    Facts,
+    NotStarted,
+    exit_class,
+    finish_reason,
+    process_status,
+)
+from agent_core.notices import cause_words, duration, notice_for
+
+FACTS = Facts(
+    cause=BreakCause.STALLED,
+    seconds=37,
+    attempts=4,
+    steps=3,
+    tools_done=("read_file", "write_file"),
+    tools_dropped=("edit_file",),
+    tools_unsure=("append_file",),
+    tool="write_file",
+    count=7,
+    limit=600,
+    status=418,
+    retry_after_seconds=660,
+    announced="Now dispatching task 5:",
+    pattern="the call of write_file breaks off",
+    tried=("retry", "advise smaller"),
+    reference="err_xyz",
+    size=123456,
+    reason=NotStarted.QUEUE_FULL,
+    detail="some detail",
+    model="m-1",
+    text_shown=True,
+)
+
+MUST_NAME: dict[ExitCode, tuple[str, ...]] = {
+    ExitCode.BROKEN_BEFORE_TEXT: ("37 s", "4 attempts"),
+    ExitCode.BROKEN_IN_TEXT: ("cut short", "quiet"),
+    ExitCode.BROKEN_IN_TOOL_CALL: ("edit_file", "not executed"),
+    ExitCode.SAME_STALL_AGAIN: ("breaks off", "7 times", "advise smaller", "smaller piece"),
+    ExitCode.EMPTY_REPLY: ("4 attempts",),
+    ExitCode.EMPTY_AFTER_TOOLS: ("3 steps", "last tool: write_file", "not finished"),
+    ExitCode.THINKING_ONLY: ("4 attempts",),
+    ExitCode.PROMISED_WITHOUT_ACTING: ("Now dispatching task 5:", "Nothing is running"),
+    ExitCode.CUT_BY_LENGTH: ("cut",),
+    ExitCode.TOOL_CALL_CUT_BY_LENGTH: ("edit_file", "not executed"),
+    ExitCode.REFUSED: ("filter refused",),
+    ExitCode.REFUSED_MIDWAY: ("filter",),
+    ExitCode.UNKNOWN_TOOL: ("write_file", "7 times"),
+    ExitCode.UNREADABLE_ARGUMENTS: ("write_file", "7 times"),
+    ExitCode.REPEATING_FAILING_CALL: ("write_file", "7 times"),
+    ExitCode.FAILING_TOOL: ("write_file", "7 times"),
+    ExitCode.NO_PROGRESS: ("write_file", "7 times"),
+    ExitCode.GOING_IN_CIRCLES: ("write_file", "7 times"),
+    ExitCode.STEP_LIMIT: ("600", "Done before that"),
+    ExitCode.TIME_LIMIT: ("10 min", "Done before that"),
+    ExitCode.SPEND_LIMIT: ("600", "Done before that"),
+    ExitCode.RATE_LIMITED: ("429", "11 min", "4 attempts"),
+    ExitCode.PROVIDER_DOWN: ("4 attempts", "37 s"),
+    ExitCode.PROVIDER_GARBAGE: ("4 attempts", "no chat completion"),
+    ExitCode.NOT_AUTHORISED: ("key",),
+    ExitCode.PAYMENT_REQUIRED: ("payment",),
+    ExitCode.MODEL_NOT_FOUND: ("m-1",),
+    ExitCode.BAD_REQUEST: ("not accept", "418"),
+    ExitCode.CONTEXT_OVERFLOW: ("123456",),
+    ExitCode.REQUEST_TOO_LARGE: ("123456",),
+    ExitCode.STOPPED: ("Cancelled: some detail", "read_file"),
+    ExitCode.SUPERSEDED: ("Interrupted",),
+    ExitCode.APPROVAL_DENIED: ("write_file",),
+    ExitCode.APPROVAL_EXPIRED: ("write_file",),
+    ExitCode.INTERRUPTED_BY_RESTART: ("read_file", "May or may not have run: append_file"),
+    ExitCode.INTERNAL_ERROR: ("err_xyz",),
+    ExitCode.NOT_STARTED: ("not taken up", "send it again"),
+}
+
+
+@pytest.mark.parametrize("code", list(ExitCode))
+def test_every_exit_but_the_clean_ones_has_a_notice_that_names_what_it_must(code: ExitCode):
+    notice = notice_for(Exit(code, FACTS))
+    if exit_class(code) in (ExitClass.CLEAN, ExitClass.HANDED):
+        assert notice is None
+        return
+    assert notice is not None
+    for words in MUST_NAME[code]:
+        assert words in notice.text, (code, words, notice.text)
+
+
+@pytest.mark.parametrize("code", list(ExitCode))
+def test_stop_and_status_zero_belong_to_clean_exits_alone(code: ExitCode):
+    assert (finish_reason(code) == "stop") == (code is ExitCode.ANSWERED)
+    assert (process_status(code) == 0) == (exit_class(code) in (ExitClass.CLEAN, ExitClass.HANDED))
+    assert finish_reason(code) in ("stop", "length", "tool_calls", "content_filter")
+
+
+@given(st.sampled_from(list(ExitCode)), st.sampled_from([None, *BreakCause]), st.sampled_from([None, *NotStarted]))
+def test_a_notice_is_a_clean_sentence_whatever_facts_are_missing(
+    code: ExitCode, cause: BreakCause | None, reason: NotStarted | None
+):
+    notice = notice_for(Exit(code, Facts(cause=cause, reason=reason, tool="read", tools_done=("read",))))
+    if notice is not None:
+        assert notice.text.strip() == notice.text
+        assert "  " not in notice.text
+        assert "None" not in notice.text
+
+
+@pytest.mark.parametrize("cause", list(BreakCause))
+def test_every_cause_has_words(cause: BreakCause):
+    assert len(cause_words(Facts(cause=cause, seconds=3))) > 10
+
+
+def test_durations_are_said_in_the_unit_that_fits():
+    assert [duration(s) for s in (1, 119, 120, 150, 3599, 7200, 7500)] == [
+        "1 s", "119 s", "2 min", "2 min 30 s", "59 min", "2 h", "2 h 5 min",
+    ]  # fmt: skip

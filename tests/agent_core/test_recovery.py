@@ -1,0 +1,106 @@
+"""The ladders as data: they end, they are bounded, and they never repeat what cannot help."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent_core.exits import BreakCause
+from agent_core.recovery import (
+    CAUSE_TO_EXIT,
+    CAUSE_TO_FAILURE,
+    LADDERS,
+    Failure,
+    Helps,
+    Rung,
+    backoff_seconds,
+    exit_for,
+    next_route,
+    next_rung,
+    patience,
+)
+from agent_core.settings import LadderCounts, Route
+
+ROUTES = (Route("m1", "h", "k1"), Route("m1", "h", "k2"), Route("m2", "h", "k1"), Route("m2", "h", "k2"))
+
+
+@pytest.mark.parametrize("failure", list(Failure))
+def test_every_failure_has_a_ladder_that_ends(failure: Failure):
+    climbed: Counter[tuple[Failure, Rung]] = Counter()
+    route = 0
+    rungs: list[Rung] = []
+    while (step := next_rung(failure, climbed, LadderCounts(), ROUTES, route)) is not None:
+        climbed[failure, step.rung] += 1
+        rungs.append(step.rung)
+        if step.rung is Rung.NEXT_ROUTE:
+            following = next_route(ROUTES, route, step.helps)
+            assert following is not None
+            assert following > route
+            route = following
+        assert len(rungs) < 20
+    for rung in set(rungs):
+        step = next(s for s in LADDERS[failure] if s.rung is rung)
+        assert rungs.count(rung) <= step.times(LadderCounts())
+
+
+@pytest.mark.parametrize("failure", [Failure.CREDENTIAL, Failure.REQUEST])
+def test_what_the_same_route_cannot_mend_never_repeats_it(failure: Failure):
+    assert all(step.rung is Rung.NEXT_ROUTE for step in LADDERS[failure])
+
+
+def test_the_ladders_are_those_of_the_rules():
+    def rungs(failure: Failure) -> list[tuple[Rung, int]]:
+        counts = LadderCounts()
+        return [(s.rung, s.times(counts)) for s in LADDERS[failure] if s.rung is not Rung.NEXT_ROUTE]
+
+    assert rungs(Failure.BEFORE_CONTENT) == [(Rung.RETRY, 3)]
+    assert rungs(Failure.IN_TEXT) == [(Rung.CONTINUE, 2)]
+    assert rungs(Failure.IN_TOOL_CALL) == [(Rung.RETRY, 1), (Rung.ADVISE_SMALLER, 1)]
+    assert rungs(Failure.EMPTY) == [(Rung.RETRY, 1), (Rung.NUDGE, 2)]
+    assert rungs(Failure.THINKING_ONLY) == [(Rung.CONTINUE_THINKING, 2)]
+    assert rungs(Failure.PROMISED) == [(Rung.NUDGE, 1)]
+    assert rungs(Failure.LENGTH) == [(Rung.CONTINUE, 3)]
+    assert rungs(Failure.LENGTH_IN_TOOL_CALL) == [(Rung.ADVISE_SMALLER, 2)]
+    assert rungs(Failure.OVERFLOW) == [(Rung.COMPACT, 1)]
+
+
+def test_another_credential_and_another_model_are_told_apart():
+    assert next_route(ROUTES, 0, Helps.OTHER_CREDENTIAL) == 1
+    assert next_route(ROUTES, 0, Helps.OTHER_MODEL) == 2
+    assert next_route(ROUTES, 3, Helps.ANY) is None
+
+
+@pytest.mark.parametrize("cause", list(BreakCause))
+def test_every_cause_leads_to_a_failure_and_an_exit(cause: BreakCause):
+    failure = CAUSE_TO_FAILURE[cause]
+    assert CAUSE_TO_EXIT[cause]
+    for any_failure in (failure, *Failure):
+        assert exit_for(any_failure, cause, tools_ran=True)
+
+
+@given(st.integers(1, 60), st.integers(0, 2**63 - 1), st.floats(0.01, 5), st.floats(5, 60))
+def test_backoff_stays_in_its_window_and_repeats_itself(number: int, seed: int, low: float, high: float):
+    pause = backoff_seconds(number, seed, low, high)
+    window = min(high, low * 2 ** (number - 1))
+    assert window * 0.0999 <= pause <= window * 1.0001
+    assert pause == backoff_seconds(number, seed, low, high)
+
+
+def test_backoff_differs_between_turns():
+    assert len({round(backoff_seconds(3, seed, 1, 30), 6) for seed in range(200)}) > 190
+
+
+def test_patience_grows_with_the_prompt():
+    assert [patience(n) for n in (0, 50_000, 50_001, 100_001)] == [1.0, 1.0, 1.5, 2.0]
+
+
+def test_a_retry_can_be_left_out_when_the_provider_asks_for_too_long_a_pause():
+    step = next_rung(Failure.BEFORE_CONTENT, {}, LadderCounts(), ROUTES, 0, skip_retry=True)
+    assert step is not None
+    assert step.rung is Rung.NEXT_ROUTE
+    only = (replace(ROUTES[0]),)
+    assert next_rung(Failure.BEFORE_CONTENT, {}, LadderCounts(), only, 0, skip_retry=True) is None

@@ -1,0 +1,176 @@
+"""Secrets do not come out, whatever they are put into."""
+
+from __future__ import annotations
+
+import base64
+import json
+import time
+from urllib.parse import quote, quote_plus
+
+import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from agent_core.redaction import DEEPEST, MASK, SHORTEST_SECRET, Redactor, is_secret_name
+
+NOBODY = Redactor()
+# Built from pieces, so that no scanner takes this file for a leak.
+TELEGRAM = "123456789:" + "AAH" + "abcdefghijklmnopqrstuvwxyz0123456"
+DISCORD = "MTE" + "4NzQ2NTIzMjE2NzY1NDMyMQ" + ".GhIjKl." + "abcdefghijklmnopqrstuvwxyz0123456789ab"
+SLACK = "xoxb-" + "123456789012-abcdefghijkl"
+
+awkward = st.text(alphabet='ab1*=:/ "\\\n%+ü{}@&', min_size=SHORTEST_SECRET, max_size=24)
+secrets = st.one_of(st.text(min_size=SHORTEST_SECRET, max_size=40), awkward).filter(
+    lambda text: len(text.strip()) >= SHORTEST_SECRET
+)
+surroundings = st.one_of(
+    st.text(max_size=60), awkward, st.sampled_from(["password=", "Bearer ", "sk-", MASK, "://u:", "token: "])
+)
+
+
+@given(secret=secrets, before=surroundings, after=surroundings)
+@example(secret="***abc", before="***", after="abc")
+@example(secret="password=***", before="password=hunter2 ", after="")
+def test_a_known_secret_put_anywhere_never_comes_out(secret: str, before: str, after: str) -> None:
+    redactor = Redactor.of([secret])
+    assert secret not in redactor.redact(f"{before}{secret}{after}")
+    assert secret not in redactor.redact(f"{before}{after}")
+
+
+@given(first=secrets, second=secrets, between=surroundings)
+@example(first="aaaaaab", second="aabcccc", between="")
+@example(first="abcd***", second="123456", between="")
+def test_of_several_secrets_none_comes_out(first: str, second: str, between: str) -> None:
+    redacted = Redactor.of([first, second]).redact(f"{first}{between}{second}{between}{first}")
+    assert first not in redacted
+    assert second not in redacted
+
+
+@given(
+    secret=st.text(min_size=9, max_size=40).filter(lambda text: len(text.strip()) >= 9), before=st.binary(max_size=5)
+)
+def test_encoded_forms_of_a_known_secret_are_found(secret: str, before: bytes) -> None:
+    redactor = Redactor.of([secret])
+    raw = secret.encode()
+    for form in (quote(secret, safe=""), quote_plus(secret), json.dumps(secret)[1:-1], repr(secret)[1:-1]):
+        assert form not in redactor.redact(f"<{form}>")
+    for encode in (base64.b64encode, base64.urlsafe_b64encode):
+        encoded = encode(before + raw + b"!?").decode()
+        assert MASK in redactor.redact(encoded)
+        assert redactor.redact(encoded) != encoded
+
+
+@given(st.text())
+def test_text_that_holds_nothing_secret_shaped_is_left_alone(text: str) -> None:
+    assume_plain = "".join(character for character in text if character.isspace() or character in "abcdfghijlmnqruvz,.")
+    assert NOBODY.redact(assume_plain[:36]) == assume_plain[:36]
+
+
+@pytest.mark.parametrize(
+    ("text", "redacted"),
+    [
+        ("Incorrect API key provided: sk-proj-abc123def456.", "Incorrect API key provided: ***"),
+        ("Authorization: Bearer abc123def456", "Authorization: Bearer ***"),
+        ("{'Authorization': 'Basic dXNlcjpwYXNzd29yZA=='}", "{'Authorization': 'Basic ***'}"),
+        (f"poll {TELEGRAM} failed", "poll *** failed"),
+        (f"/bot{TELEGRAM}/getMe", "/bot***/getMe"),
+        (f"login with {DISCORD} failed", "login with *** failed"),
+        (f"{SLACK} was revoked", "*** was revoked"),
+        ("password=hunter2&user=bob", "password=***&user=bob"),
+        ('{"password": "two words", "user": "bob"}', '{"password": "***", "user": "bob"}'),
+        ("postgresql+asyncpg://bob:hunter2@db/main", "postgresql+asyncpg://bob:***@db/main"),
+        ("GET https://host:8080/v1?api_key=abcdefgh&x=1", "GET https://host:8080/v1?api_key=***&x=1"),
+        ("GET https://host/v1?key=abcdefgh#top", "GET https://host/v1?key=***#top"),
+        ("OPENAI_API_KEY=abcdefgh outspoken run", "OPENAI_API_KEY=*** outspoken run"),
+        ("Set-Cookie: a=b; c=d\nnext line", "Set-Cookie: ***\nnext line"),
+        ("-----BEGIN PRIVATE KEY-----\nMIIE\nxyz\n-----END PRIVATE KEY----- end", "*** end"),
+    ],
+)
+def test_the_usual_shapes_of_secrets_are_masked_and_their_names_stay(text: str, redacted: str) -> None:
+    assert NOBODY.redact(text) == redacted
+    assert NOBODY.redact(redacted) == redacted
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "max_tokens=4096, completion_tokens: 123456",
+        "Bearer authentication required",
+        "a basic understanding of the bearer of news",
+        "disk-usage-statistics of a task-force-of-many",
+        "turn t_01jzabcdef failed at gateway/ops/logging.py:12 after 3 s",
+        "https://127.0.0.1:8787/v1/chat/completions?model=gpt",
+        "12:34:56 2026-11-20T10:00:00Z",
+    ],
+)
+def test_ordinary_words_are_left_alone(text: str) -> None:
+    assert NOBODY.redact(text) == text
+
+
+def test_a_short_secret_is_not_looked_for_inside_words() -> None:
+    assert Redactor.of(["abc", "", "  "]).redact("abcdef") == "abcdef"
+
+
+def test_a_secret_read_from_a_file_with_a_line_break_is_found_without_it() -> None:
+    assert Redactor.of(["hunter2-and-more\n"]).redact("got hunter2-and-more!") == "got ***!"
+
+
+@pytest.mark.parametrize(
+    "name", ["Authorization", "x-api-key", "apiKey", "api_keys", "bot_token", "Cookie", "client_secret"]
+)
+def test_names_of_secrets_are_known(name: str) -> None:
+    assert is_secret_name(name)
+
+
+@pytest.mark.parametrize(
+    "name", ["max_tokens", "turn_tokens", "api_key_file", "api_key_env", "key", "session", "author"]
+)
+def test_other_names_are_not_taken_for_secrets(name: str) -> None:
+    assert not is_secret_name(name)
+
+
+def test_nested_values_are_redacted_by_content_and_by_name() -> None:
+    redactor = Redactor.of(["swordfish"])
+    value = {
+        "url": "x?q=swordfish",
+        "headers": {"Cookie": ["a", "b"], "n": 1},
+        "api_key": None,
+        "raw": b"swordfish",
+        "on": True,
+    }
+    assert redactor.redact_value(value) == {
+        "url": "x?q=***",
+        "headers": {"Cookie": MASK, "n": 1},
+        "api_key": None,
+        "raw": MASK,
+        "on": True,
+    }
+    assert redactor.redact_value(({"swordfish": 1}, frozenset(["swordfish"]))) == [{MASK: 1}, [MASK]]
+
+
+def test_a_value_that_holds_itself_ends() -> None:
+    loop: list[object] = ["swordfish"]
+    loop.append(loop)
+    redacted = repr(Redactor.of(["swordfish"]).redact_value(loop))
+    assert "swordfish" not in redacted
+    assert redacted.count("[") == DEEPEST
+
+
+def test_the_redactor_does_not_show_what_it_knows() -> None:
+    redactor = Redactor.of(["swordfish"])
+    assert "swordfish" not in f"{redactor} {redactor!r}"
+
+
+def test_lone_surrogates_and_binary_secrets_do_not_raise() -> None:
+    odd = "ab\ud800cd\x00\x1befgh"
+    assert odd not in Redactor.of([odd]).redact(f"<{odd}>")
+
+
+@pytest.mark.parametrize(
+    "piece", ["1", "a:", "://", "-----BEGIN PRIVATE KEY-----", "bearer ", "cookie:", 'password="', "a.b-c_d", "sk-"]
+)
+def test_no_text_makes_it_slow(piece: str) -> None:
+    text = (piece * 200_000)[:200_000]
+    started = time.process_time()
+    NOBODY.redact(text)
+    assert time.process_time() - started < 2  # some 0.1 s here; a quadratic pattern takes minutes

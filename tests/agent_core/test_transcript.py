@@ -1,0 +1,143 @@
+"""What the model gets to read: always a valid conversation, and nothing in the wrong mouth."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent_core.effects import CallModel
+from agent_core.exits import BreakCause
+from agent_core.messages import GATEWAY_PREFIX, Message
+from agent_core.recovery import Advice
+from agent_core.tools.base import ToolStatus
+from agent_core.transcript import advice_words, closed_turn_messages, elide, problems, repaired, request_messages
+from tests.agent_core.turns import ROUTE, Rig
+
+CALL = CallModel(number=1, route=ROUTE, offer_tools=True)
+
+
+def request(rig: Rig) -> list[Message]:
+    return request_messages("You are kind.", [], rig.turn, rig.last_call)
+
+
+def test_a_plain_turn_is_system_and_the_persons_words():
+    assert request(Rig()) == [
+        {"role": "system", "content": "You are kind."},
+        {"role": "user", "content": "hello"},
+    ]
+
+
+def test_a_tool_call_is_followed_by_its_result():
+    rig = Rig()
+    rig.calls_tool("read", '{"path": "a"}', text="Looking.")
+    rig.returns("contents")
+    messages = request(rig)
+    assert problems(messages) == []
+    assert messages[2]["content"] == "Looking."
+    assert messages[3] == {"role": "tool", "tool_call_id": "c1_0", "content": "contents"}
+
+
+def test_a_continuation_hands_back_the_partial_text_and_asks_for_the_rest():
+    rig = Rig()
+    rig.text("Half of")
+    rig.breaks(BreakCause.STALLED)
+    messages = request(rig)
+    assert messages[-2] == {"role": "assistant", "content": "Half of"}
+    assert str(messages[-1]["content"]).startswith(GATEWAY_PREFIX)
+
+
+def test_advice_stays_for_the_rest_of_the_turn_and_is_gone_in_the_next():
+    rig = Rig()
+    for _ in range(2):
+        rig.begins_call("write", '{"content": "ab')
+        rig.breaks(BreakCause.STALLED)
+    assert "smaller pieces" in str(request(rig))
+    rig.calls_tool("write", '{"content": "a"}')
+    rig.returns()
+    assert "smaller pieces" in str(request(rig))
+    rig.says("Written.")
+    assert "smaller pieces" not in str(closed_turn_messages(rig.turn))
+
+
+def test_a_notice_is_told_to_the_model_as_the_gateways_and_closes_the_turn():
+    rig = Rig()
+    for _ in range(4):
+        rig.breaks(BreakCause.NO_CONTENT)
+    messages = closed_turn_messages(rig.turn)
+    assert [m["role"] for m in messages] == ["user", "assistant"]
+    assert "[Notice from the gateway, not written by the model:" in str(messages[1]["content"])
+
+
+def test_cut_text_stands_before_its_notice():
+    rig = Rig()
+    rig.text("The quick brown")
+    for _ in range(3):
+        rig.breaks(BreakCause.STALLED)
+    content = str(closed_turn_messages(rig.turn)[-1]["content"])
+    assert content.startswith("The quick brown\n\n[Notice from the gateway")
+
+
+def test_a_stopped_tool_call_has_a_result_in_the_history():
+    from agent_core.events import StopRequested
+
+    rig = Rig()
+    rig.calls_tool("read")
+    rig.feed(StopRequested(at=rig.tick()))
+    history = repaired(closed_turn_messages(rig.turn))
+    assert problems(history) == []
+    assert history[2]["role"] == "tool"
+
+
+def test_failing_tools_and_warnings_reach_the_model():
+    rig = Rig()
+    for _ in range(2):
+        rig.calls_tool("write", '{"p": 1}')
+        rig.returns("permission denied", status=ToolStatus.FAILED)
+    assert "Note from the gateway" in str(request(rig)[-1]["content"])
+
+
+def test_every_advice_is_marked_as_the_gateways():
+    for advice in Advice:
+        assert advice_words(advice, "write", "thoughts").startswith(f"{GATEWAY_PREFIX} ")
+
+
+def test_long_results_are_shortened_except_the_latest():
+    messages: list[Message] = [{"role": "tool", "tool_call_id": str(n), "content": "x" * 100} for n in range(4)]
+    short = elide(messages, 10, keep=2)
+    assert [len(str(m["content"])) > 60 for m in short] == [False, False, True, True]
+    assert "90 characters left out" in str(short[0]["content"])
+
+
+calls = st.lists(st.sampled_from(["a", "b", "c"]), unique=True, max_size=3)
+message = st.one_of(
+    st.builds(lambda t: {"role": "user", "content": t}, st.text(max_size=5)),
+    st.builds(lambda t: {"role": "assistant", "content": t or "x"}, st.text(max_size=5)),
+    st.builds(
+        lambda ids: {
+            "role": "assistant",
+            "content": "t",
+            **(
+                {
+                    "tool_calls": [
+                        {"id": i, "type": "function", "function": {"name": "n", "arguments": "{}"}} for i in ids
+                    ]
+                }
+                if ids
+                else {}
+            ),
+        },
+        calls,
+    ),
+    st.builds(lambda i: {"role": "tool", "tool_call_id": i, "content": "r"}, st.sampled_from(["a", "b", "c", "d"])),
+)
+
+
+@given(st.lists(message, max_size=12))
+def test_whatever_a_client_sends_is_repaired_to_a_valid_conversation(messages: list[dict[str, Any]]):
+    fixed = repaired(messages)
+    assert problems(fixed) == []
+    assert repaired(fixed) == fixed
+    persons = [m["content"] for m in messages if m["role"] == "user"]
+    assert [m["content"] for m in fixed if m["role"] == "user"] == persons

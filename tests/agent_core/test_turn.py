@@ -1,0 +1,601 @@
+"""The turn machine, rule by rule: what a turn does when things go wrong."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from agent_core.effects import AskApproval, CallModel, Compact, EndTurn, RunTool
+from agent_core.events import (
+    ApprovalAnswered,
+    DeadlinePassed,
+    DrainEnded,
+    DriverFailed,
+    ReasoningArrived,
+    Steered,
+    StopRequested,
+    Superseded,
+    TakenOver,
+    TextArrived,
+    ToolCallCut,
+    ToolReturned,
+    ToolStarted,
+    Verdict,
+)
+from agent_core.exits import BreakCause, ExitCode
+from agent_core.messages import InputMessage
+from agent_core.recovery import Advice
+from agent_core.settings import LadderCounts, Route
+from agent_core.tools.base import ToolStatus
+from agent_core.turn import ProtocolError, Turn
+from agent_core.view import BubbleKind
+from tests.agent_core.turns import SETTINGS, Rig, opened
+
+CUT = '{"path": "a.txt", "content": "hel'
+
+
+def kinds(rig: Rig) -> list[BubbleKind]:
+    return [bubble.kind for bubble in rig.view().bubbles]
+
+
+def test_text_with_stop_is_the_answer():
+    rig = Rig()
+    rig.says("Hello!")
+    assert rig.code is ExitCode.ANSWERED
+    assert [(b.kind, b.text, b.final) for b in rig.view().bubbles] == [(BubbleKind.ANSWER, "Hello!", True)]
+
+
+def test_text_beside_a_tool_call_is_interim_and_the_next_text_is_the_answer():
+    rig = Rig()
+    rig.calls_tool("read", text="Let me look.")
+    rig.returns("contents")
+    rig.says("It says contents.")
+    assert rig.code is ExitCode.ANSWERED
+    assert kinds(rig) == [BubbleKind.INTERIM, BubbleKind.ACTIVITY, BubbleKind.ANSWER]
+
+
+def test_the_first_event_must_open_the_turn_and_only_once():
+    with pytest.raises(ProtocolError):
+        Turn().feed(TextArrived(at=1, text="x"))
+    with pytest.raises(ProtocolError):
+        Rig().feed(opened())
+
+
+# ---------------------------------------------------------------- before content
+
+
+def test_a_call_without_content_is_tried_four_times_and_then_ends_in_words():
+    rig = Rig()
+    for _ in range(4):
+        assert isinstance(rig.wanted[-1], CallModel)
+        rig.breaks(BreakCause.NO_CONTENT)
+    assert rig.code is ExitCode.BROKEN_BEFORE_TEXT
+    assert rig.exit.facts.attempts == 4
+    assert "4 attempts" in rig.view().text
+
+
+@pytest.mark.parametrize(
+    ("cause", "status", "code"),
+    [
+        (BreakCause.RATE_LIMITED, 429, ExitCode.RATE_LIMITED),
+        (BreakCause.SERVER_ERROR, 500, ExitCode.PROVIDER_DOWN),
+        (BreakCause.UNREACHABLE, 0, ExitCode.PROVIDER_DOWN),
+        (BreakCause.GARBAGE, 200, ExitCode.PROVIDER_GARBAGE),
+        (BreakCause.DROPPED, 0, ExitCode.BROKEN_BEFORE_TEXT),
+    ],
+)
+def test_transient_failures_are_retried_and_named(cause: BreakCause, status: int, code: ExitCode):
+    rig = Rig()
+    for _ in range(4):
+        rig.breaks(cause, status=status)
+    assert rig.code is code
+    assert len(rig.calls) == 4
+
+
+@pytest.mark.parametrize(
+    ("cause", "status", "code"),
+    [
+        (BreakCause.UNAUTHORISED, 401, ExitCode.NOT_AUTHORISED),
+        (BreakCause.FORBIDDEN, 403, ExitCode.NOT_AUTHORISED),
+        (BreakCause.PAYMENT_REQUIRED, 402, ExitCode.PAYMENT_REQUIRED),
+        (BreakCause.NOT_FOUND, 404, ExitCode.MODEL_NOT_FOUND),
+        (BreakCause.BAD_REQUEST, 400, ExitCode.BAD_REQUEST),
+        (BreakCause.REFUSED, 400, ExitCode.REFUSED),
+    ],
+)
+def test_what_the_same_route_cannot_mend_is_not_repeated(cause: BreakCause, status: int, code: ExitCode):
+    rig = Rig()
+    rig.breaks(cause, status=status)
+    assert rig.code is code
+    assert len(rig.calls) == 1
+
+
+def test_a_bad_key_goes_to_the_next_credential_and_a_missing_model_to_the_next_model():
+    routes = (Route("m1", "h", "k1"), Route("m1", "h", "k2"), Route("m2", "h", "k1"))
+    rig = Rig(replace(SETTINGS, routes=routes))
+    rig.breaks(BreakCause.UNAUTHORISED, status=401)
+    assert rig.last_call.route.credential == "k2"
+    rig.breaks(BreakCause.NOT_FOUND, status=404)
+    assert rig.last_call.route.model == "m2"
+    rig.says("fine")
+    assert rig.code is ExitCode.ANSWERED
+
+
+def test_a_long_retry_after_ends_the_turn_at_once_with_the_time():
+    rig = Rig()
+    rig.breaks(BreakCause.RATE_LIMITED, status=429, retry_after=600)
+    assert rig.code is ExitCode.RATE_LIMITED
+    assert "10 min" in rig.view().text
+
+
+def test_a_short_retry_after_is_waited_for():
+    rig = Rig()
+    before = rig.now
+    rig.breaks(BreakCause.RATE_LIMITED, status=429, retry_after=90)
+    assert rig.now - before >= 90_000
+    rig.says("back")
+    assert rig.code is ExitCode.ANSWERED
+
+
+# ---------------------------------------------------------------- in text
+
+
+def test_a_break_in_text_goes_on_from_the_text_and_shows_it_once():
+    rig = Rig()
+    rig.text("The quick brown ")
+    rig.breaks(BreakCause.DROPPED)
+    assert rig.last_call.partial == "The quick brown "
+    assert rig.last_call.advice is Advice.CONTINUE
+    rig.says("fox.")
+    assert rig.code is ExitCode.ANSWERED
+    assert rig.view().text == "The quick brown fox."
+
+
+def test_a_break_in_text_that_cannot_be_continued_says_that_the_reply_is_cut():
+    rig = Rig()
+    rig.text("The quick")
+    for _ in range(3):
+        rig.breaks(BreakCause.STALLED)
+    assert rig.code is ExitCode.BROKEN_IN_TEXT
+    assert kinds(rig) == [BubbleKind.PARTIAL, BubbleKind.NOTICE]
+    assert "cut short" in rig.view().text
+
+
+def test_a_continuation_that_returns_nothing_does_not_make_a_cut_reply_an_answer():
+    rig = Rig()
+    rig.text("Half a sent")
+    rig.breaks(BreakCause.ENDED_EARLY)
+    for _ in range(2):
+        rig.finish("stop")
+    assert rig.code is ExitCode.BROKEN_IN_TEXT
+
+
+def test_a_rate_limit_while_continuing_keeps_the_text_and_goes_on_from_it():
+    rig = Rig()
+    rig.text("Part one. ")
+    rig.breaks(BreakCause.DROPPED)
+    rig.breaks(BreakCause.RATE_LIMITED, status=429)
+    assert rig.last_call.partial == "Part one. "
+    rig.says("Part two.")
+    assert rig.view().text == "Part one. Part two."
+
+
+# ---------------------------------------------------------------- in a tool call
+
+
+def test_a_break_in_a_tool_call_is_retried_then_advised_then_ended_and_never_executed():
+    rig = Rig()
+    advices: list[bool] = []
+    while rig.turn.exit is None:
+        advices.append(any("smaller" in str(item) for item in rig.turn.items))
+        rig.begins_call("write", CUT)
+        rig.breaks(BreakCause.STALLED)
+    assert rig.code is ExitCode.BROKEN_IN_TOOL_CALL
+    assert advices == [False, False, True]
+    assert rig.tools_run == []
+    assert rig.exit.facts.tools_dropped == ("write",)
+    assert "not executed (write)" in rig.view().text
+
+
+def test_the_preamble_of_a_repeated_tool_call_is_seen_once():
+    rig = Rig()
+    rig.text("I will write the file.")
+    rig.begins_call("write", CUT)
+    rig.breaks(BreakCause.STALLED)
+    rig.text("I will write ")
+    assert rig.view().text == "I will write the file."
+    rig.text("the file.")
+    rig.begins_call("write", '{"path": "a"}')
+    rig.finish("tool_calls")
+    rig.returns()
+    rig.says("Done.")
+    assert rig.view().text == "I will write the file.\n\nDone."
+
+
+def test_a_finish_reason_is_not_believed_if_a_tool_call_is_half_there():
+    rig = Rig()
+    rig.begins_call("write", CUT)
+    rig.finish("tool_calls")
+    assert isinstance(rig.wanted[-1], CallModel)
+    rig.begins_call("write", CUT)
+    rig.finish("stop")
+    rig.begins_call("write", CUT)
+    rig.finish("stop")
+    assert rig.code is ExitCode.BROKEN_IN_TOOL_CALL
+
+
+def test_tool_calls_as_finish_reason_without_any_call_is_no_answer():
+    rig = Rig()
+    for _ in range(3):
+        rig.says("I will call the tool now", "tool_calls")
+    assert rig.code is ExitCode.BROKEN_IN_TOOL_CALL
+
+
+def test_a_text_tool_call_that_was_cut_is_a_break_and_not_an_answer():
+    rig = Rig()
+    rig.text("Writing.")
+    rig.feed(ToolCallCut(at=rig.tick(), name="write"))
+    rig.finish("stop")
+    assert isinstance(rig.wanted[-1], CallModel)
+
+
+def test_the_same_tool_stalling_in_a_third_step_ends_the_turn_as_a_pattern():
+    rig = Rig()
+    for _ in range(2):
+        rig.begins_call("write", CUT)
+        rig.breaks(BreakCause.STALLED)
+        rig.calls_tool("write", '{"path": "a"}')
+        rig.returns()
+    rig.begins_call("write", CUT)
+    rig.breaks(BreakCause.STALLED)
+    assert rig.code is ExitCode.SAME_STALL_AGAIN
+
+
+# ---------------------------------------------------------------- nothing, thoughts, promises
+
+
+def test_an_empty_reply_is_retried_nudged_twice_and_then_told():
+    rig = Rig()
+    advices = [rig.last_call.advice]
+    for _ in range(4):
+        rig.finish("stop")
+        if rig.turn.exit is None:
+            advices.append(rig.last_call.advice)
+    assert advices == [None, None, Advice.RETURNED_NOTHING, Advice.RETURNED_NOTHING]
+    assert rig.code is ExitCode.EMPTY_REPLY
+
+
+def test_nothing_after_tools_is_not_an_answer_and_the_interim_text_stays_progress():
+    rig = Rig()
+    rig.calls_tool("write", '{"path": "a"}', text="Now dispatching task 5.")
+    rig.returns()
+    for _ in range(4):
+        rig.finish("stop")
+    assert rig.code is ExitCode.EMPTY_AFTER_TOOLS
+    assert rig.exit.facts.tools_done == ("write",)
+    assert kinds(rig) == [BubbleKind.INTERIM, BubbleKind.ACTIVITY, BubbleKind.NOTICE]
+    assert "not finished" in rig.view().text
+
+
+def test_text_beside_housekeeping_only_is_the_answer_if_nothing_follows():
+    rig = Rig()
+    rig.calls_tool("todo", text="All is done; I noted it.")
+    rig.returns()
+    rig.finish("stop")
+    assert rig.code is ExitCode.ANSWERED
+    assert rig.view().bubbles[0].kind is BubbleKind.ANSWER
+
+
+def test_text_beside_housekeeping_and_another_tool_is_progress():
+    rig = Rig()
+    rig.text("Working on it.")
+    rig.begins_call("todo", "{}", 0)
+    rig.begins_call("read", "{}", 1)
+    rig.finish("tool_calls")
+    while any(isinstance(e, RunTool) for e in rig.wanted):
+        rig.returns()
+    for _ in range(4):
+        rig.finish("stop")
+    assert rig.code is ExitCode.EMPTY_AFTER_TOOLS
+
+
+def test_reasoning_only_is_continued_twice_and_then_told():
+    rig = Rig()
+    for _ in range(3):
+        rig.feed(ReasoningArrived(at=rig.tick(), text="hmm, so"))
+        rig.finish("stop")
+        if rig.turn.exit is None:
+            assert rig.last_call.advice is Advice.THOUGHT_ONLY
+            assert "hmm" in rig.last_call.reasoning
+    assert rig.code is ExitCode.THINKING_ONLY
+
+
+def test_an_announcement_without_an_act_gets_one_nudge_and_then_the_truth():
+    rig = Rig()
+    rig.says("Now dispatching task 5:")
+    assert rig.last_call.advice is Advice.ACT_NOW
+    rig.says("Now dispatching task 5:")
+    assert rig.code is ExitCode.PROMISED_WITHOUT_ACTING
+    assert "Now dispatching task 5:" in rig.exit.facts.announced
+
+
+def test_a_nudge_that_brings_the_act_makes_the_turn_go_on():
+    rig = Rig()
+    rig.says("Now dispatching task 5:")
+    rig.calls_tool("write", '{"path": "a"}')
+    rig.returns()
+    rig.says("Dispatched.")
+    assert rig.code is ExitCode.ANSWERED
+
+
+# ---------------------------------------------------------------- length, filter, overflow
+
+
+def test_a_reply_cut_by_length_is_continued_three_times():
+    rig = Rig()
+    for number in range(4):
+        rig.says(f"part {number} ", "length")
+    assert rig.code is ExitCode.CUT_BY_LENGTH
+    assert rig.view().text.startswith("part 0 part 1 part 2 part 3 ")
+
+
+def test_a_client_that_set_the_limit_itself_gets_what_it_asked_for():
+    rig = Rig(replace(SETTINGS, client_output_limit=True))
+    rig.says("five words and no more", "length")
+    assert rig.code is ExitCode.CUT_BY_LENGTH
+    assert rig.exit.facts.limit_was_asked
+    assert len(rig.calls) == 1
+
+
+def test_length_inside_a_tool_call_is_advised_twice():
+    rig = Rig()
+    for _ in range(3):
+        rig.begins_call("write", CUT)
+        rig.finish("length")
+    assert rig.code is ExitCode.TOOL_CALL_CUT_BY_LENGTH
+    assert rig.tools_run == []
+
+
+def test_a_filter_before_and_after_text():
+    rig = Rig()
+    rig.finish("content_filter")
+    assert rig.code is ExitCode.REFUSED
+    rig = Rig()
+    rig.says("Well, ", "content_filter")
+    assert rig.code is ExitCode.REFUSED_MIDWAY
+
+
+def test_overflow_is_compacted_once():
+    rig = Rig()
+    rig.breaks(BreakCause.CONTEXT_OVERFLOW, status=400)
+    assert isinstance(rig.wanted[-1], Compact)
+    rig.compacts()
+    rig.breaks(BreakCause.CONTEXT_OVERFLOW, status=400)
+    assert rig.code is ExitCode.CONTEXT_OVERFLOW
+
+
+def test_overflow_ends_at_once_if_nothing_can_be_left_out():
+    rig = Rig()
+    rig.breaks(BreakCause.TOO_LARGE, status=413)
+    rig.compacts(helped=False)
+    assert rig.code is ExitCode.REQUEST_TOO_LARGE
+
+
+# ---------------------------------------------------------------- tools
+
+
+@pytest.mark.parametrize(
+    ("refusal", "code"),
+    [("unknown_tool", ExitCode.UNKNOWN_TOOL), ("unreadable_arguments", ExitCode.UNREADABLE_ARGUMENTS)],
+)
+def test_calls_that_cannot_be_started_are_told_three_times(refusal: str, code: ExitCode):
+    rig = Rig()
+    for _ in range(4):
+        rig.calls_tool("nonsense")
+        rig.returns("no such tool", status=ToolStatus.REFUSED, refusal=refusal)
+    assert rig.code is code
+    assert rig.exit.facts.tool == "nonsense"
+
+
+def test_read_only_calls_run_together_and_others_alone_in_order():
+    rig = Rig()
+    for index, name in enumerate(("read", "read", "write", "read")):
+        rig.begins_call(name, f'{{"n": {index}}}', index)
+    rig.finish("tool_calls")
+    assert [e.name for e in rig.wanted if isinstance(e, RunTool)] == ["read", "read"]
+    rig.returns("a")
+    assert [e.name for e in rig.wanted if isinstance(e, RunTool)] == ["write"]
+    rig.returns("b")
+    assert [e.name for e in rig.wanted if isinstance(e, RunTool)] == ["read"]
+
+
+def test_the_same_failing_call_is_warned_of_and_then_stopped_with_a_last_word():
+    rig = Rig()
+    for number in range(4):
+        rig.calls_tool("write", '{"path": "x"}')
+        rig.returns("permission denied", status=ToolStatus.FAILED)
+        if number == 1:
+            assert "Note from the gateway" in str(rig.turn.items[-1])
+    assert rig.last_call.offer_tools is False
+    assert rig.last_call.advice is Advice.SUM_UP_LOOP
+    rig.says("I could not write it.")
+    assert rig.code is ExitCode.REPEATING_FAILING_CALL
+    assert "I could not write it." in rig.view().text
+
+
+def test_the_step_limit_asks_for_a_summary_without_tools():
+    rig = Rig(replace(SETTINGS, max_steps=2))
+    for number in range(2):
+        rig.calls_tool("write", f'{{"path": "{number}"}}')
+        rig.returns()
+    assert rig.last_call.offer_tools is False
+    rig.says("Two files are written.")
+    assert rig.code is ExitCode.STEP_LIMIT
+    assert "Two files are written." in rig.view().text
+
+
+def test_the_token_limit_ends_the_turn_before_the_next_call():
+    rig = Rig(replace(SETTINGS, turn_tokens=100))
+    rig.begins_call("read", "{}")
+    from agent_core.events import ReplyFinished
+
+    rig.feed(ReplyFinished(at=rig.tick(), reason="tool_calls", input_tokens=90, output_tokens=20))
+    rig.returns()
+    assert rig.code is ExitCode.SPEND_LIMIT
+
+
+def test_a_clients_own_tools_are_handed_back():
+    rig = Rig(replace(SETTINGS, tools=(), client_tools=("get_weather",)))
+    rig.calls_tool("get_weather", '{"city": "Rome"}', text="Checking.")
+    assert rig.code is ExitCode.HANDED_TO_CLIENT
+    assert [call.name for call in rig.turn.handed_calls] == ["get_weather"]
+
+
+def test_approval_is_asked_given_denied_and_expired():
+    rig = Rig()
+    rig.calls_tool("danger")
+    ask = rig.wanted[-1]
+    assert isinstance(ask, AskApproval)
+    assert rig.view().bubbles[-1].kind is BubbleKind.APPROVAL
+    rig.feed(ApprovalAnswered(at=rig.tick(), call=ask.call, verdict=Verdict.GIVEN))
+    assert isinstance(rig.wanted[-1], RunTool)
+    rig.returns()
+    rig.calls_tool("danger")
+    ask = rig.wanted[-1]
+    assert isinstance(ask, AskApproval)
+    rig.feed(ApprovalAnswered(at=rig.tick(), call=ask.call, verdict=Verdict.DENIED))
+    rig.calls_tool("danger")
+    ask = rig.wanted[-1]
+    assert isinstance(ask, AskApproval)
+    rig.feed(ApprovalAnswered(at=rig.tick(), call=ask.call, verdict=Verdict.DENIED))
+    assert rig.code is ExitCode.APPROVAL_DENIED
+    rig = Rig()
+    rig.calls_tool("danger")
+    ask = rig.wanted[-1]
+    assert isinstance(ask, AskApproval)
+    rig.feed(ApprovalAnswered(at=rig.tick(), call=ask.call, verdict=Verdict.EXPIRED))
+    assert rig.code is ExitCode.APPROVAL_EXPIRED
+
+
+# ---------------------------------------------------------------- from outside
+
+
+def test_what_ends_a_turn_from_outside_says_what_had_run_and_what_may_have():
+    rig = Rig()
+    rig.calls_tool("write", '{"path": "1"}')
+    rig.returns()
+    rig.calls_tool("send")
+    effect = rig.wanted[-1]
+    assert isinstance(effect, RunTool)
+    rig.feed(ToolStarted(at=rig.tick(), call=effect.call))
+    rig.feed(StopRequested(at=rig.tick()))
+    assert rig.code is ExitCode.STOPPED
+    assert rig.exit.facts.tools_done == ("write",)
+    assert rig.exit.facts.tools_unsure == ("send",)
+
+
+@pytest.mark.parametrize(
+    ("event", "code"),
+    [
+        (DeadlinePassed(at=9), ExitCode.TIME_LIMIT),
+        (Superseded(at=9), ExitCode.SUPERSEDED),
+        (DrainEnded(at=9), ExitCode.INTERRUPTED_BY_RESTART),
+        (DriverFailed(at=9, reference="err_1"), ExitCode.INTERNAL_ERROR),
+        (StopRequested(at=9), ExitCode.STOPPED),
+    ],
+)
+def test_events_from_outside_end_the_turn_in_every_phase(
+    event: DeadlinePassed | Superseded | DrainEnded | DriverFailed | StopRequested, code: ExitCode
+):
+    for prepare in (
+        lambda _: None,
+        lambda r: r.text("x"),
+        lambda r: r.calls_tool("read"),
+        lambda r: r.calls_tool("danger"),
+    ):
+        rig = Rig()
+        prepare(rig)
+        assert rig.feed(event) == [EndTurn(rig.exit)]
+        assert rig.code is code
+
+
+def test_steering_reaches_the_model_at_the_next_step_and_an_answer_waits_for_it():
+    rig = Rig()
+    rig.feed(Steered(at=rig.tick(), input=InputMessage("in French, please")))
+    rig.says("Hello.")
+    assert isinstance(rig.wanted[-1], CallModel)
+    assert "French" in str(rig.turn.items[-1])
+    rig.says("Bonjour.")
+    assert rig.code is ExitCode.ANSWERED
+    assert rig.turn.unheard == ()
+
+
+def test_what_the_model_never_heard_is_handed_back():
+    rig = Rig()
+    rig.feed(Steered(at=rig.tick(), input=InputMessage("and one more thing")))
+    rig.feed(StopRequested(at=rig.tick()))
+    assert [message.content for message in rig.turn.unheard] == ["and one more thing"]
+
+
+# ---------------------------------------------------------------- restart
+
+
+def test_a_turn_that_was_waiting_for_the_model_goes_on_after_a_restart():
+    rig = Rig()
+    rig.text("Half a ")
+    rig.feed(TakenOver(at=rig.tick(), epoch=2))
+    assert rig.last_call.partial == "Half a "
+    rig.says("sentence.")
+    assert rig.view().text == "Half a sentence."
+
+
+def test_a_pure_or_keyed_tool_runs_again_after_a_restart_and_one_with_effects_does_not():
+    for name in ("read", "write"):
+        rig = Rig()
+        rig.calls_tool(name)
+        effect = rig.wanted[-1]
+        assert isinstance(effect, RunTool)
+        rig.feed(ToolStarted(at=rig.tick(), call=effect.call))
+        rig.feed(TakenOver(at=rig.tick(), epoch=2))
+        assert rig.wanted == [effect]
+    rig = Rig()
+    rig.calls_tool("send")
+    effect = rig.wanted[-1]
+    assert isinstance(effect, RunTool)
+    rig.feed(ToolStarted(at=rig.tick(), call=effect.call))
+    rig.feed(TakenOver(at=rig.tick(), epoch=2))
+    assert rig.code is ExitCode.INTERRUPTED_BY_RESTART
+    assert rig.exit.facts.tools_unsure == ("send",)
+    assert "May or may not have run" in rig.view().text
+
+
+def test_a_tool_with_effects_that_was_not_started_is_safe_to_run_after_a_restart():
+    rig = Rig()
+    rig.calls_tool("send")
+    rig.feed(TakenOver(at=rig.tick(), epoch=2))
+    assert [type(effect) for effect in rig.wanted] == [RunTool]
+
+
+def test_restarts_that_never_end_are_bounded():
+    rig = Rig()
+    for epoch in range(2, 10):
+        rig.feed(TakenOver(at=rig.tick(), epoch=epoch))
+    assert rig.code is ExitCode.INTERRUPTED_BY_RESTART
+
+
+def test_late_results_change_nothing():
+    rig = Rig()
+    rig.calls_tool("read")
+    effect = rig.wanted[-1]
+    assert isinstance(effect, RunTool)
+    rig.feed(StopRequested(at=rig.tick()))
+    before = rig.view()
+    assert rig.turn.feed(ToolReturned(at=rig.tick(), call=effect.call, status=ToolStatus.OK, text="late")) == []
+    assert rig.view() == before
+
+
+def test_counts_come_from_the_settings():
+    rig = Rig(replace(SETTINGS, ladder=LadderCounts(retry=0)))
+    rig.breaks(BreakCause.NO_CONTENT)
+    assert rig.code is ExitCode.BROKEN_BEFORE_TEXT

@@ -1,0 +1,67 @@
+"""What people see: statuses in time, endings that stand out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from agent_core.effects import RunTool
+from agent_core.events import ReasoningArrived, ToolStarted
+from agent_core.exits import BreakCause
+from agent_core.view import BubbleKind, view
+from tests.agent_core.turns import SETTINGS, Rig
+
+
+def status(rig: Rig, after_seconds: float) -> str:
+    bubbles = view(rig.turn, rig.now + round(after_seconds * 1000)).bubbles
+    return next((b.text for b in bubbles if b.kind is BubbleKind.STATUS), "")
+
+
+def test_waiting_for_the_model_is_told_at_twenty_seconds_and_grows():
+    rig = Rig()
+    assert status(rig, 19) == ""
+    assert "20 s" in status(rig, 20)
+    assert "45 s" in status(rig, 45)
+
+
+def test_thinking_is_told_apart_from_silence():
+    rig = Rig()
+    rig.now += 25_000
+    rig.feed(ReasoningArrived(at=rig.now, text="hmm"))
+    assert "thinking" in status(rig, 1)
+
+
+def test_a_call_that_arrives_slowly_is_named_with_its_size():
+    rig = Rig()
+    rig.begins_call("write", '{"content": "' + "x" * 500)
+    words = status(rig, 30)
+    assert "write" in words
+    assert "513 characters" in words
+
+
+def test_a_pause_before_a_retry_says_why_and_how_long():
+    rig = Rig()
+    from agent_core.events import CallBroke
+
+    rig.turn.feed(CallBroke(at=rig.tick(), cause=BreakCause.RATE_LIMITED, status=429, retry_after_seconds=60))
+    words = status(rig, 0)
+    assert "rate limit" in words
+    assert "60 s" in words
+
+
+def test_a_tool_that_runs_long_is_told():
+    rig = Rig()
+    rig.calls_tool("read")
+    effect = rig.wanted[-1]
+    assert isinstance(effect, RunTool)
+    rig.feed(ToolStarted(at=rig.tick(), call=effect.call))
+    activity = view(rig.turn, rig.now + 42_000).bubbles[-2]
+    assert (activity.kind, activity.state, activity.seconds) == (BubbleKind.ACTIVITY, "running", 42)
+    assert "read" in status(rig, 42)
+
+
+def test_nothing_but_the_notice_remains_of_a_turn_that_never_spoke():
+    rig = Rig(replace(SETTINGS))
+    for _ in range(4):
+        rig.breaks(BreakCause.UNREACHABLE)
+    assert [b.kind for b in rig.view().bubbles] == [BubbleKind.NOTICE]
+    assert rig.view().bubbles[0].actions

@@ -1,0 +1,628 @@
+"""The configuration, from real files and plain mappings."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Callable
+from dataclasses import asdict, fields
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import SecretStr, ValidationError
+
+from agent_core.settings import GuardCounts, LadderCounts
+from gateway.config import (
+    ASSUMED_CONTEXT_TOKENS,
+    OPENAI_URL,
+    Config,
+    ConfigError,
+    Disconnect,
+    KeyDoc,
+    Loaded,
+    LogLevel,
+    SessionPolicy,
+    describe,
+    is_loopback,
+    load,
+    redacted,
+    secret_values,
+    template,
+)
+from gateway.configsources import TomlFile, read_dotenv, toml_lines
+
+KEY = "sk-test-0123456789abcdef"
+OTHER_KEY = "sk-other-0123456789abcdef"
+
+Write = Callable[..., Path]
+
+
+@pytest.fixture
+def write(tmp_path: Path) -> Write:
+    """Writes ``outspoken.toml``, and beside it whatever else a test names; gives the path of the former."""
+
+    def written(text: str, **others: str) -> Path:
+        for name, content in others.items():
+            path = tmp_path / re.sub(r"^__|__(?=(?:key|md|url)$)", ".", name)  # a__key is the file a.key
+            path.write_text(content)
+            path.chmod(0o600)
+        file = tmp_path / "outspoken.toml"
+        file.write_text(text)
+        return file
+
+    return written
+
+
+def problems(file: Path | None, env: dict[str, str] | None = None) -> list[str]:
+    """What is said about a configuration that cannot be used."""
+    with pytest.raises(ConfigError) as told:
+        load(file, env or {})
+    assert str(told.value).count("\n") == len(told.value.problems)
+    return [str(problem) for problem in told.value.problems]
+
+
+# --- defaults ---
+
+
+def test_without_anything_every_default_holds_and_the_rehearsal_model_answers() -> None:
+    loaded = load(None, {})
+    config = loaded.config
+    assert config == Config()
+    assert loaded.file is None
+    assert loaded.origins == {}
+    assert loaded.warnings == ()
+    assert config.model.rehearsal
+    assert config.model.chain() == ()
+    model = config.model
+    assert (model.connect_seconds, model.first_content_seconds, model.stall_seconds) == (10, 120, 120)
+    assert (model.turn_seconds, model.max_steps, model.attempts, model.retry_after_max_seconds) == (1800, 50, 4, 120)
+    assert (config.server.host, config.server.port, config.server.disconnect) == ("127.0.0.1", 8787, Disconnect.DETACH)
+    assert config.session.policy is SessionPolicy.QUEUE
+
+
+def test_the_counts_are_the_cores_own() -> None:
+    assert Config().ladder() == LadderCounts()
+    assert Config().guardrails.counts() == GuardCounts()
+    keys = {(doc.section, doc.key) for doc in describe()}
+    assert {("guardrails", field.name) for field in fields(GuardCounts)} <= keys
+    assert {("recovery", name) for name in set(asdict(LadderCounts())) - {"retry"}} <= keys
+    ladder = load(None, {"OUTSPOKEN_MODEL__ATTEMPTS": "2", "OUTSPOKEN_RECOVERY__COMPACT": "0"}).config.ladder()
+    assert (ladder.retry, ladder.compact) == (1, 0)
+
+
+def test_a_configuration_cannot_be_changed() -> None:
+    config = Config()
+    with pytest.raises(ValidationError):
+        config.model.name = "x"
+    with pytest.raises(ValidationError):
+        config.model = config.model
+
+
+def test_the_process_environment_is_never_read_behind_the_callers_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OUTSPOKEN_MODEL__NAME", "x")
+    monkeypatch.setenv("MODEL", '{"name": "x"}')
+    assert load(None, {}).config == Config()
+    assert Config().model.name == ""
+
+
+# --- places and their order ---
+
+
+def test_a_file_sets_keys_and_tells_their_lines(write: Write) -> None:
+    file = write('[model]\nname = "gpt-5"\nstall_seconds = 30\n\n[server]\nport = 0\n')
+    loaded = load(file, {})
+    assert (loaded.config.model.name, loaded.config.model.stall_seconds, loaded.config.server.port) == ("gpt-5", 30, 0)
+    assert loaded.file == file
+    assert loaded.origins == {
+        ("model", "name"): f"{file}:2",
+        ("model", "stall_seconds"): f"{file}:3",
+        ("server", "port"): f"{file}:6",
+    }
+
+
+def test_the_environment_wins_over_dotenv_and_dotenv_over_the_file(write: Write) -> None:
+    file = write(
+        '[model]\nname = "file"\nmax_steps = 1\nattempts = 1\n',
+        __env="OUTSPOKEN_MODEL__NAME=beside\nOUTSPOKEN_MODEL__MAX_STEPS=2\nHTTPS_PROXY=http://p\n",
+    )
+    loaded = load(file, {"OUTSPOKEN_MODEL__NAME": "set"})
+    assert (loaded.config.model.name, loaded.config.model.max_steps, loaded.config.model.attempts) == ("set", 2, 1)
+    assert loaded.origins["model", "name"] == "environment variable OUTSPOKEN_MODEL__NAME"
+    assert loaded.origins["model", "max_steps"] == f"OUTSPOKEN_MODEL__MAX_STEPS ({file.parent}/.env:2)"
+    assert loaded.environment["HTTPS_PROXY"] == "http://p"
+    assert loaded.environment["OUTSPOKEN_MODEL__NAME"] == "set"
+
+
+def test_a_variable_that_is_set_and_empty_hides_the_one_in_dotenv_and_counts_as_not_set(write: Write) -> None:
+    file = write("", __env=f"OPENAI_API_KEY={KEY}\n")
+    assert load(file, {}).config.model.api_key is not None
+    assert load(file, {"OPENAI_API_KEY": ""}).config.model.api_key is None
+
+
+def test_our_own_variable_wins_over_the_usual_one() -> None:
+    env = {"OPENAI_BASE_URL": "http://usual/v1", "OUTSPOKEN_MODEL__BASE_URL": "http://own/v1/", "LOG_LEVEL": "WARN"}
+    config = load(None, env).config
+    assert config.model.base_url == "http://own/v1"
+    assert config.log.level is LogLevel.WARNING
+
+
+def test_lists_and_tables_come_from_the_environment_as_commas_or_json() -> None:
+    config = load(
+        None,
+        {
+            "OUTSPOKEN_TOOLS__DISABLED": "fetch, shell,",
+            "OUTSPOKEN_TOOLS__APPROVAL": '["write_file"]',
+            "OUTSPOKEN_MODEL__EXTRA_BODY": '{"top_p": 0.5}',
+            "OUTSPOKEN_MODEL__FALLBACKS": "small, tiny",
+            "OUTSPOKEN_LOG__SHOW_TEXT": "yes",
+        },
+    ).config
+    assert config.tools.disabled == ("fetch", "shell")
+    assert config.tools.approval == ("write_file",)
+    assert config.model.extra_body == {"top_p": 0.5}
+    assert [fallback.name for fallback in config.model.fallbacks] == ["small", "tiny"]
+    assert config.log.show_text
+
+
+def test_a_missing_file_is_a_problem_only_where_it_was_named(tmp_path: Path) -> None:
+    file = tmp_path / "outspoken.toml"
+    assert load(file, {}).file is None
+    with pytest.raises(ConfigError, match="there is no such file"):
+        load(file, {}, required=True)
+
+
+def test_relative_paths_in_the_file_begin_beside_it_and_a_tilde_at_home(write: Write) -> None:
+    file = write('[tools]\nworkspace = "work"\n[model]\nsystem_prompt_file = "~/prompt.md"\n', prompt__md="Be kind.\n")
+    config = load(file, {"HOME": str(file.parent)}).config
+    assert config.tools.workspace == file.parent / "work"
+    assert config.model.system_prompt == "Be kind."
+
+
+# --- secrets ---
+
+
+def test_a_key_comes_from_the_usual_variable_and_is_shown_nowhere() -> None:
+    loaded = load(None, {"OPENAI_API_KEY": KEY, "OUTSPOKEN_MODEL__API_KEYS": f"{OTHER_KEY},{KEY}"})
+    model = loaded.config.model
+    assert [key.get_secret_value() for key in model.credentials] == [KEY, OTHER_KEY]
+    for shown in (repr(loaded), str(loaded.config), repr(redacted(loaded.config))):
+        assert KEY not in shown
+        assert OTHER_KEY not in shown
+    assert not model.rehearsal
+
+
+@pytest.mark.parametrize("name", ["OPENAI_API_KEY_FILE", "OUTSPOKEN_MODEL__API_KEY_FILE"])
+def test_a_key_comes_from_the_file_that_a_variable_names(write: Write, name: str) -> None:
+    file = write("", openai__key=f"{KEY}\n")
+    key = load(None, {name: str(file.parent / "openai.key")}).config.model.api_key
+    assert key is not None
+    assert key.get_secret_value() == KEY
+
+
+def test_a_key_comes_from_the_files_that_the_configuration_names(write: Write) -> None:
+    file = write(
+        '[model]\napi_key_file = "a.key"\napi_key_files = ["b.key"]\n[server]\napi_key_file = "c.key"\n',
+        a__key=KEY,
+        b__key=OTHER_KEY,
+        c__key="for-clients",
+    )
+    config = load(file, {}).config
+    assert [key.get_secret_value() for key in config.model.credentials] == [KEY, OTHER_KEY]
+    assert config.server.api_key == SecretStr("for-clients")
+    assert secret_values(config) == [KEY, OTHER_KEY, "for-clients"]
+
+
+@pytest.mark.parametrize("name", ["OPENAI_API_KEY", "openai_api_key", "outspoken_model__api_key"])
+def test_a_key_comes_from_the_credentials_of_systemd(write: Write, name: str) -> None:
+    file = write("", **{name: KEY})
+    loaded = load(file, {"CREDENTIALS_DIRECTORY": str(file.parent)})
+    assert loaded.config.model.api_key == SecretStr(KEY)
+    assert loaded.origins["model", "api_key"] == str(file.parent / name)
+
+
+def test_a_key_in_the_environment_wins_over_a_file_that_is_not_even_there(write: Write) -> None:
+    file = write('[model]\napi_key_file = "gone.key"\n')
+    assert load(file, {"OPENAI_API_KEY": KEY}).config.model.api_key == SecretStr(KEY)
+    assert problems(file) == [
+        f"{file}:2: [model] api_key_file: {file.parent}/gone.key there is no such file. Create it, or correct the name."
+    ]
+
+
+def test_a_key_that_is_set_twice_in_one_place_is_warned_of(write: Write) -> None:
+    file = write("", a__key=OTHER_KEY)
+    loaded = load(None, {"OPENAI_API_KEY": KEY, "OPENAI_API_KEY_FILE": str(file.parent / "a.key")})
+    assert loaded.config.model.api_key == SecretStr(KEY)
+    (warning,) = loaded.warnings
+    assert "set twice" in warning
+
+
+def test_a_secret_file_that_everybody_can_read_is_warned_of(write: Write) -> None:
+    file = write('[model]\napi_key_file = "a.key"\n', a__key=KEY, __env=f"OUTSPOKEN_SERVER__API_KEY={OTHER_KEY}\n")
+    assert load(file, {}).warnings == ()
+    (file.parent / "a.key").chmod(0o644)
+    (file.parent / ".env").chmod(0o644)
+    assert [warning.split(" holds a secret")[0] for warning in load(file, {}).warnings] == [
+        str(file.parent / ".env"),
+        str(file.parent / "a.key"),
+    ]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        f'[model]\napi_key = "{KEY}"\n',
+        f'[model]\napi_keys = ["{KEY}"]\n',
+        f'[server]\napi_key = "{KEY}"\n',
+        f'[storage]\nurl = "postgresql://u:{KEY}@h/d"\n',
+        f'[model]\nbase_url = "http://u:{KEY}@h/v1"\n',
+        f'[[model.fallbacks]]\nname = "x"\napi_key = "{KEY}"\n',
+        f'[model]\napi_key = ["{KEY}"]\n',
+        f'[model]\nstall_seconds = "{KEY}"\n',
+        f'[log]\nlevel = "{KEY}"\n',
+        f'[model]\nname = "{KEY}\n',
+        f'[tools]\nenabled = ["{KEY}"]\ndisabled = ["{KEY}"]\n',
+    ],
+)
+def test_a_secret_in_the_file_is_refused_and_never_repeated(write: Write, text: str) -> None:
+    (problem,) = problems(write(text))
+    assert KEY not in problem
+    assert re.search(r"outspoken\.toml:\d", problem)
+
+
+def test_the_refusal_of_a_key_says_where_it_belongs(write: Write) -> None:
+    file = write(f'[model]\nname = "x"\napi_key = "{KEY}"\n')
+    (problem,) = problems(file)
+    assert problem == (
+        f"{file}:3: [model] api_key is a secret, and does not belong into this file. Put it into the environment as "
+        'OUTSPOKEN_MODEL__API_KEY or OPENAI_API_KEY, or into a file and write api_key_file = "its.name".'
+    )
+
+
+@pytest.mark.parametrize("value", [f'"{KEY}"', f"{KEY} {KEY}", f"{KEY}…"])
+def test_a_key_that_no_server_can_accept_is_refused_without_repeating_it(value: str) -> None:
+    (problem,) = problems(None, {"OPENAI_API_KEY": value})
+    assert KEY not in problem
+    assert problem.startswith("environment variable OPENAI_API_KEY: [model] api_key must be")
+
+
+@given(value=st.text(st.characters(codec="utf-8"), min_size=8), doc=st.sampled_from(describe()))
+def test_no_message_repeats_what_was_given(value: str, doc: KeyDoc) -> None:
+    odd = f"Zq{value}qZ"
+    try:
+        load(None, {doc.env[0]: odd})
+    except ConfigError as error:
+        told = str(error)
+    else:
+        told = ""
+    assert odd not in told or doc.is_path  # which file it was must be said
+
+
+def test_showing_masks_secrets_and_keeps_the_rest(write: Write) -> None:
+    file = write(
+        '[model]\nname = "m"\nextra_headers = { Authorization = "Bearer abcdef", X-Title = "t" }\n'
+        '[[model.fallbacks]]\nname = "f"\napi_key_env = "F_KEY"\nextra_headers = { x-api-key = "ghijkl" }\n'
+    )
+    config = load(
+        file, {"OPENAI_API_KEY": KEY, "F_KEY": OTHER_KEY, "OUTSPOKEN_STORAGE__URL": "postgresql://u:passw0rd@h/d"}
+    ).config
+    shown = redacted(config)
+    assert shown["model"]["api_key"] == "***"
+    assert shown["server"]["api_key"] is None
+    assert shown["model"]["extra_headers"] == {"Authorization": "***", "X-Title": "t"}
+    assert shown["storage"]["url"] == "postgresql+asyncpg://u:***@h/d"
+    assert shown["model"]["name"] == "m"
+    for secret in (KEY, OTHER_KEY, "abcdef", "ghijkl", "passw0rd"):
+        assert secret not in repr(shown)
+        assert secret not in repr(config)
+        assert any(secret == value for value in secret_values(config))
+
+
+# --- what is refused ---
+
+
+def test_an_unknown_key_is_refused_with_the_nearest_one_and_its_line(write: Write) -> None:
+    file = write('[model]\nname = "x"\nstall_second = 3\nport = 1\n\n[modle]\nx = 1\n\n[log]\nzzz = 1\n')
+    assert problems(file) == [
+        f"{file}:3: there is no key stall_second in [model]. Did you mean stall_seconds?",
+        f"{file}:4: there is no key port in [model]. It belongs to [server].",
+        f"{file}:6: there is no section [modle]. Did you mean [model]?",
+        f"{file}:10: there is no key zzz in [log]. Its keys are level, format, show_text.",
+    ]
+
+
+def test_keys_outside_of_sections_and_sections_that_are_no_tables_are_told(write: Write) -> None:
+    file = write('port = 1\nmodel = "gpt-5"\n')
+    assert problems(file) == [
+        f"{file}:1: port stands outside of a section. It belongs to [server].",
+        f"{file}:2: model must be a table. Write [model] on a line of its own, and its keys below it.",
+    ]
+
+
+def test_an_unknown_variable_is_refused_with_the_nearest_one(write: Write) -> None:
+    file = write("", __env="OUTSPOKEN_SERVER__PROT=1\n")
+    env = {
+        "OUTSPOKEN_MODLE__NAME": "x",
+        "outspoken_log__level": "info",
+        "OUTSPOKEN_HOME": "/x",
+        "OUTSPOKEN_CONFIG": "/y",
+    }
+    assert problems(file, env) == [
+        "environment variable OUTSPOKEN_MODLE__NAME: there is no such setting. Did you mean OUTSPOKEN_MODEL__NAME?",
+        "environment variable outspoken_log__level: there is no such setting. Did you mean OUTSPOKEN_LOG__LEVEL?",
+        f"OUTSPOKEN_SERVER__PROT ({file.parent}/.env:1): there is no such setting. Did you mean OUTSPOKEN_SERVER__PORT?",
+    ]
+
+
+def test_variables_that_kubernetes_sets_for_a_service_of_our_name_do_not_stop_the_start() -> None:
+    links = {
+        "OUTSPOKEN_SERVICE_HOST": "10.0.0.1",
+        "OUTSPOKEN_SERVICE_PORT": "8787",
+        "OUTSPOKEN_SERVICE_PORT_HTTP": "8787",
+        "OUTSPOKEN_PORT": "tcp://10.0.0.1:8787",
+        "OUTSPOKEN_PORT_8787_TCP": "tcp://10.0.0.1:8787",
+        "OUTSPOKEN_PORT_8787_TCP_ADDR": "10.0.0.1",
+        "OUTSPOKEN_WEB_SERVICE_HOST": "10.0.0.2",
+    }
+    assert load(None, links).config == Config()
+    assert problems(None, {"OUTSPOKEN_SERVRE__PORT": "1"})
+
+
+@pytest.mark.parametrize(
+    ("text", "place", "words"),
+    [
+        ("[model]\nname = gpt-5\n", ":2:8", "is not valid TOML: Invalid value."),
+        ('[model]\nname = "x\n', ":2:", "is not valid TOML"),
+        ("[model\n", ":1:", "is not valid TOML"),
+        ('[model]\nname = "x"\nname = "y"\n', ":3:", "is not valid TOML: Cannot overwrite a value."),
+        ("[model]\nx = [", ":2:", "is not valid TOML"),
+    ],
+)
+def test_a_mistake_in_the_syntax_is_told_with_line_and_column(write: Write, text: str, place: str, words: str) -> None:
+    file = write(text)
+    (problem,) = problems(file)
+    assert problem.startswith(f"{file}{place}")
+    assert words in problem
+
+
+def test_a_file_that_is_no_utf8_or_no_file_is_told(tmp_path: Path) -> None:
+    file = tmp_path / "outspoken.toml"
+    file.write_bytes(b"[model]\nname = '\xff'\n")
+    assert problems(file) == [f"{file}:2: is not UTF-8 text. Save the file as UTF-8."]
+    assert problems(tmp_path) == [f"{tmp_path}: cannot be read: is a directory."]
+
+
+def test_a_file_with_a_byte_order_mark_is_read(tmp_path: Path) -> None:
+    file = tmp_path / "outspoken.toml"
+    file.write_bytes(b"\xef\xbb\xbf[model]\nname = 'x'\n")
+    assert load(file, {}).config.model.name == "x"
+
+
+@pytest.mark.parametrize(
+    ("env", "words"),
+    [
+        ({"OUTSPOKEN_MODEL__ATTEMPTS": "0"}, "[model] attempts must be a whole number, 1 to 20."),
+        ({"OUTSPOKEN_MODEL__ATTEMPTS": "many"}, "[model] attempts must be a whole number, 1 to 20."),
+        ({"OUTSPOKEN_MODEL__STALL_SECONDS": "nan"}, "[model] stall_seconds must be a number, 1 to 3600."),
+        ({"OUTSPOKEN_SERVER__PORT": "65536"}, "[server] port must be a whole number, 0 to 65535."),
+        ({"OUTSPOKEN_SERVER__KEEP_ALIVE_SECONDS": "11"}, "[server] keep_alive_seconds must be a number, 1 to 10."),
+        ({"OUTSPOKEN_SESSION__POLICY": "qeue"}, "[session] policy must be one of queue, steer, interrupt."),
+        ({"OUTSPOKEN_LOG__SHOW_TEXT": "maybe"}, "[log] show_text must be true or false."),
+        ({"OUTSPOKEN_MODEL__EXTRA_BODY": "top_p=1"}, "[model] extra_body must be JSON"),
+        ({"OUTSPOKEN_MODEL__FALLBACKS": "[1"}, "[model] fallbacks must be JSON"),
+        (
+            {"OUTSPOKEN_MODEL__FALLBACKS": '[{"nam": "x"}]'},
+            "fallbacks, number 1 nam: there is no such key. Did you mean name?",
+        ),
+        ({"OUTSPOKEN_MODEL__FALLBACKS": "[5]"}, "fallbacks, number 1: must be the name of a model, or a table"),
+        ({"OPENAI_BASE_URL": "api.example.org"}, "[model] base_url must be an address that begins with http://"),
+        ({"OPENAI_BASE_URL": "http://host:port/v1"}, "[model] base_url must be an address with a valid host and port"),
+        ({"OUTSPOKEN_STORAGE__URL": "mysql://x"}, "[storage] url must begin with sqlite:///"),
+        ({"OUTSPOKEN_MODEL__EXTRA_HEADERS": '{"X": "a\\r\\nb"}'}, "[model] extra_headers must hold header names"),
+        ({"OUTSPOKEN_MODEL__RETRY_MIN_SECONDS": "60"}, "[model] retry_max_seconds is less than retry_min_seconds."),
+        ({"OUTSPOKEN_GUARDRAILS__CIRCLES_STOP": "2"}, "[guardrails] circles_stop is not above circles_warn"),
+        (
+            {"OUTSPOKEN_TOOLS__ENABLED": "a", "OUTSPOKEN_TOOLS__DISABLED": "a"},
+            "[tools] a is both enabled and disabled.",
+        ),
+    ],
+)
+def test_a_value_that_does_not_fit_is_told_in_words_with_its_variable(env: dict[str, str], words: str) -> None:
+    told = problems(None, env)
+    assert any(words in problem for problem in told), told
+    assert any(problem.startswith(tuple(f"environment variable {name}" for name in env)) for problem in told), told
+
+
+def test_all_problems_are_told_at_once(write: Write) -> None:
+    file = write('[model]\nattempts = 0\nnam = 1\n[server]\nport = "x"\n')
+    assert len(problems(file, {"OUTSPOKEN_LOG__LEVEL": "loud", "OUTSPOKEN_X__Y": "1"})) == 5
+
+
+@pytest.mark.parametrize("host", ["0.0.0.0", "::", "192.168.1.5", "example.org"])
+def test_a_server_that_others_can_reach_needs_a_key(write: Write, host: str) -> None:
+    file = write(f'[server]\nhost = "{host}"\n')
+    (problem,) = problems(file)
+    assert problem.startswith(f"{file}:2: [server] host lets other machines in, and no api_key is set")
+    assert "OUTSPOKEN_SERVER__API_KEY" in problem
+    assert load(file, {"OUTSPOKEN_SERVER__API_KEY": "for-clients"}).config.server.host == host
+
+
+@pytest.mark.parametrize(
+    ("host", "loopback"),
+    [
+        ("127.0.0.1", True),
+        ("127.8.9.1", True),
+        ("::1", True),
+        ("[::1]", True),
+        ("localhost", True),
+        ("", False),
+        ("0", False),
+    ],
+)
+def test_loopback_addresses_are_told_from_others(host: str, loopback: bool) -> None:
+    assert is_loopback(host) is loopback
+
+
+# --- fallbacks ---
+
+
+def fallback_chain(write: Write, env: dict[str, str], **files: str) -> Loaded:
+    file = write(
+        """
+[model]
+name = "big"
+temperature = 0.5
+extra_headers = { X-Title = "t" }
+slow_arguments = ["gl*"]
+fallbacks = ["small"]
+""",
+        **files,
+    )
+    return load(file, env)
+
+
+def test_a_fallback_inherits_what_it_does_not_set(write: Write) -> None:
+    first, second = fallback_chain(write, {"OPENAI_API_KEY": KEY}).config.model.chain()
+    assert (first.name, first.base_url, first.context_tokens) == ("big", OPENAI_URL, ASSUMED_CONTEXT_TOKENS)
+    assert second.name == "small"
+    assert second.api_keys == first.api_keys == (SecretStr(KEY),)
+    assert (second.temperature, second.extra_headers) == (0.5, {"X-Title": "t"})
+    assert not first.slow_arguments
+
+
+def test_a_key_or_header_is_never_sent_to_a_host_that_it_was_not_given_for(write: Write) -> None:
+    fallbacks = '[{"name": "glm", "base_url": "http://other/v1", "temperature": 0, "context_tokens": 8000}]'
+    env = {"OPENAI_API_KEY": KEY, "OUTSPOKEN_MODEL__FALLBACKS": fallbacks}
+    _, other = fallback_chain(write, env).config.model.chain()
+    assert other.api_keys == ()
+    assert other.extra_headers == {}
+    assert (other.temperature, other.context_tokens, other.slow_arguments) == (0, 8000, True)
+
+
+def test_a_fallback_has_its_key_from_a_variable_or_a_file_that_it_names(write: Write) -> None:
+    file = write(
+        '[[model.fallbacks]]\nname = "a"\nbase_url = "http://a/v1"\napi_key_env = "A_KEY"\n'
+        '[[model.fallbacks]]\nname = "b"\nbase_url = "http://b/v1"\napi_key_file = "b.key"\n',
+        b__key=OTHER_KEY,
+    )
+    chain = load(file, {"A_KEY": KEY, "OPENAI_BASE_URL": "http://local/v1"}).config.model.chain()
+    assert [[key.get_secret_value() for key in choice.api_keys] for choice in chain] == [[], [KEY], [OTHER_KEY]]
+    (problem,) = problems(file)
+    assert (
+        problem == f"{file}:1: [model] fallbacks, number 1: the variable A_KEY is not set. Set it, or correct its name."
+    )
+
+
+def test_a_problem_inside_a_fallback_names_its_line(write: Write) -> None:
+    file = write('[[model.fallbacks]]\nname = "a"\n\n[[model.fallbacks]]\nname = "b"\ntemperature = 9\n')
+    (problem,) = problems(file)
+    assert problem.startswith(f"{file}:6: [model] fallbacks, number 2 temperature: must be")
+
+
+# --- storage ---
+
+
+@pytest.mark.parametrize(
+    ("given_url", "used"),
+    [
+        ("sqlite:///x.db", "sqlite+aiosqlite:///x.db"),
+        ("postgres://u@h/d", "postgresql+asyncpg://u@h/d"),
+        ("postgresql+asyncpg://u@h/d", "postgresql+asyncpg://u@h/d"),
+    ],
+)
+def test_a_database_address_gets_its_driver(given_url: str, used: str) -> None:
+    assert load(None, {"OUTSPOKEN_STORAGE__URL": given_url}).config.storage.url == used
+
+
+# --- the list of keys, and the template ---
+
+
+def test_every_key_is_described_with_a_unit_where_it_is_a_number() -> None:
+    names = {(doc.section, doc.key) for doc in describe()}
+    assert len(names) == len(describe())
+    for doc in describe():
+        assert doc.description.endswith("."), doc.name
+        assert doc.env[0] == f"OUTSPOKEN_{doc.section.upper()}__{doc.key.upper()}"
+        assert not doc.file_key or (doc.section, doc.file_key) in names
+        if doc.default in {"", '""', "[]", "{}"} and not doc.secret:
+            assert doc.example, f"{doc.name} has neither a default nor an example"
+        for unit in ("seconds", "bytes", "tokens"):
+            if doc.key.endswith(f"_{unit}"):
+                assert unit in doc.description.lower(), doc.name
+
+
+def test_the_template_changes_nothing_as_it_is(write: Write) -> None:
+    assert load(write(template()), {}).config == Config()
+
+
+def test_the_template_tells_the_true_defaults(write: Write) -> None:
+    text = re.sub(r"for example:\n#.*\n", "\n", template())
+    text = re.sub(r"^#(?=[a-z_]+ = )", "", text, flags=re.MULTILINE)
+    values = tomllib.loads(text)
+    assert sum(len(section) for section in values.values()) > 40
+    assert load(write(text), {}).config == Config()
+
+
+def test_every_example_of_the_template_is_accepted_alone(write: Write) -> None:
+    for doc in describe():
+        if doc.example:
+            files = {
+                "openai__key": KEY,
+                "second__key": OTHER_KEY,
+                "server__key": KEY,
+                "prompt__md": "x",
+                "database__url": "sqlite:///x",
+            }
+            load(write(f"[{doc.section}]\n{doc.key} = {doc.example}\n", **files), {})
+
+
+# --- readers ---
+
+
+def test_lines_are_found_in_spite_of_multi_line_strings_and_dotted_keys(tmp_path: Path) -> None:
+    text = '''# x
+[model]
+system_prompt = """
+name = "not this"
+[server]
+"""
+name = "x"
+extra_body.top_p = 1
+"temperature" = 1
+[[model.fallbacks]]
+name = "a"
+[[model.fallbacks]]
+name = "b"
+[model.fallbacks.extra_body]
+top_k = 1
+[server]
+host = \'\'\'x\'\'\'
+port = 1
+'''
+    tomllib.loads(text)
+    lines = toml_lines(text)
+    assert {
+        ("model", "name"): 7,
+        ("model", "extra_body"): 8,
+        ("model", "extra_body", "top_p"): 8,
+        ("model", "temperature"): 9,
+        ("model", "fallbacks", 1, "name"): 13,
+        ("model", "fallbacks", 1, "extra_body", "top_k"): 15,
+        ("server", "port"): 18,
+    }.items() <= lines.items()
+    file = TomlFile(tmp_path, {}, lines)
+    assert file.where("model", "fallbacks", 0, "temperature") == f"{tmp_path}:10"
+    assert file.where("nothing") == str(tmp_path)
+
+
+def test_a_dotenv_file_is_read_with_its_quotes_comments_and_exports(tmp_path: Path) -> None:
+    path = tmp_path / ".env"
+    path.write_text(
+        '# c\n\nA=1\nexport B = two words # c\nC="x # \\"y\\"\\n" # c\nD=\'$HOME\\n\'\nE=a#b\nF=\nnonsense\nG="open\n'
+    )
+    variables, told = read_dotenv(path)
+    assert variables.values == {"A": "1", "B": "two words", "C": 'x # "y"\n', "D": "$HOME\\n", "E": "a#b", "F": ""}
+    assert [problem.where for problem in told] == [f"{path}:9", f"{path}:10"]
+    assert variables.where("B") == f"B ({path}:4)"
+    assert "two words" not in repr(variables)

@@ -1,0 +1,1 @@
+"""Tests of the durable store, on both engines."""

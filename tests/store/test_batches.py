@@ -1,0 +1,152 @@
+"""Laws of a batch, for any operations: grouping changes nothing, repeating changes nothing, refusing changes nothing."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Collection, Generator, Sequence
+from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from sqlalchemy import Connection, insert, select
+
+from agent_core.store import tables as t
+from agent_core.store.decide import Result
+from agent_core.store.errors import StoreError
+from agent_core.store.lines import _sqlite_engine
+from agent_core.store.ops import (
+    Accept,
+    Append,
+    Claim,
+    Close,
+    DeleteMemory,
+    Drop,
+    MoveCursor,
+    Op,
+    PutMemory,
+    Start,
+)
+from agent_core.store.rows import CallState, FinishedCall, IntendedCall, JournalRow, NewMessage
+from agent_core.store.sql import Who
+from agent_core.store.writer import carry_out
+
+
+def _dead(_conn: Connection, nodes: Collection[int]) -> frozenset[int]:
+    return frozenset(nodes)
+
+
+WHO = Who(1, _dead)
+KEYS = st.sampled_from(["a", "b"])
+SESSIONS = KEYS.map("s_{}".format)
+TURNS = st.sampled_from(["t0", "t1", "t2"])
+EPOCHS = st.sampled_from([1, 1, 1, 2])
+BODIES = st.sampled_from([b"x", b"x", b"y"])
+CALLS = st.sampled_from(["c0", "c1"])
+
+
+def _rows(first: int, count: int, body: bytes) -> tuple[JournalRow, ...]:
+    return tuple(JournalRow(first + number, "k", body, 1) for number in range(count))
+
+
+def _accept(key: str, name: str, cursor: bool) -> Op:
+    return Accept(NewMessage("bot", name, key, "chat", b"hi", 1, ("room", name) if cursor else None, f"s_{key}"))
+
+
+def _start(session: str, epoch: int, turn: str, ids: list[int], body: bytes) -> Op:
+    return Start(session, epoch, turn, tuple(ids), JournalRow(0, "k", body, 1), 1, 2)
+
+
+def _intend(session: str, turn: str, rows: tuple[JournalRow, ...], call: str) -> Op:
+    return Append(session, 1, turn, rows, intended=(IntendedCall(call, "shell", "effect", "key"),))
+
+
+def _finish(session: str, turn: str, call: str, state: CallState) -> Op:
+    return Append(session, 1, turn, (), finished=(FinishedCall(call, state),))
+
+
+ROWS = st.builds(_rows, st.integers(0, 3), st.integers(0, 3), BODIES)
+OPS: st.SearchStrategy[Op] = st.one_of(
+    st.builds(_accept, KEYS, st.sampled_from(["m0", "m1", "m2", "m3"]), st.booleans()),
+    st.builds(Claim, SESSIONS),
+    st.builds(_start, SESSIONS, EPOCHS, TURNS, st.lists(st.integers(1, 4), max_size=2), BODIES),
+    st.builds(Append, SESSIONS, EPOCHS, TURNS, ROWS),
+    st.builds(_intend, SESSIONS, TURNS, ROWS, CALLS),
+    st.builds(_finish, SESSIONS, TURNS, CALLS, st.sampled_from(CallState)),
+    st.builds(Close, SESSIONS, EPOCHS, TURNS, ROWS, st.sampled_from(["answered", "stopped"]), st.just(9)),
+    st.builds(Drop, st.integers(1, 4), st.just("old")),
+    st.builds(MoveCursor, st.just("bot"), st.sampled_from(["room", "hall"]), st.sampled_from(["1", "2"])),
+    st.builds(PutMemory, st.just("me"), st.just("fact"), st.sampled_from(["p", "q"]), BODIES, st.integers(1, 3)),
+    st.builds(DeleteMemory, st.just("me"), st.just("fact"), st.sampled_from(["p", "q"])),
+)
+BEGINNING: tuple[Op, ...] = (
+    Accept(NewMessage("bot", "m0", "a", "chat", b"hi", 1, None, "s_a")),
+    Accept(NewMessage("bot", "m1", "b", "chat", b"hi", 1, None, "s_b")),
+    Claim("s_a"),
+    Claim("s_b"),
+)
+"""So that most of what follows has something to be about."""
+
+
+def _many(begun: bool, ops: list[Op]) -> list[Op]:
+    return [*(BEGINNING if begun else ()), *ops]
+
+
+MANY = st.builds(_many, st.booleans(), st.lists(OPS, max_size=25))
+
+
+@contextlib.contextmanager
+def database() -> Generator[Connection]:
+    """An empty database in memory, with this node in it."""
+    engine = _sqlite_engine(Path(":memory:"))
+    with engine.connect() as conn:
+        t.metadata.create_all(conn)
+        conn.execute(insert(t.nodes), {"node": 1, "name": "n", "started_at": 1, "version": "", "boot_id": ""})
+        yield conn
+    engine.dispose()
+
+
+def content(conn: Connection) -> dict[str, list[tuple[object, ...]]]:
+    return {table.name: sorted(map(tuple, conn.execute(select(table))), key=repr) for table in t.metadata.sorted_tables}
+
+
+def told(outcomes: Sequence[tuple[Result, StoreError | None]]) -> list[object]:
+    return [(result, type(refusal), str(refusal)) for result, refusal in outcomes]
+
+
+@settings(max_examples=120, deadline=None)
+@given(MANY, st.data())
+def test_how_operations_are_grouped_changes_neither_answers_nor_tables(ops: list[Op], data: st.DataObject) -> None:
+    cut = data.draw(st.integers(0, len(ops)))
+    with database() as together, database() as apart:
+        first = [*carry_out(together, [(op, None) for op in ops[:cut]], WHO)]
+        first += carry_out(together, [(op, None) for op in ops[cut:]], WHO)
+        second = [outcome for op in ops for outcome in carry_out(apart, [(op, None)], WHO)]
+        assert told(first) == told(second)
+        assert content(together) == content(apart)
+
+
+@settings(max_examples=120, deadline=None)
+@given(MANY)
+def test_a_batch_that_is_repeated_answers_the_same_and_changes_nothing(ops: list[Op]) -> None:
+    with database() as conn, database() as trial:
+        sound = [
+            op
+            for op, outcome in zip(ops, carry_out(trial, [(op, None) for op in ops], WHO), strict=True)
+            if not outcome[1]
+        ]
+        answers = [result for result, _ in carry_out(conn, [(op, None) for op in sound], WHO)]
+        before = content(conn)
+        again = carry_out(conn, list(zip(sound, answers, strict=True)), WHO)
+        assert content(conn) == before
+        assert again == [(answer, None) for answer in answers]
+
+
+@settings(max_examples=100, deadline=None)
+@given(MANY, OPS)
+def test_a_refused_operation_leaves_no_trace(ops: list[Op], last: Op) -> None:
+    with database() as conn:
+        carry_out(conn, [(op, None) for op in ops], WHO)
+        before = content(conn)
+        ((_, refusal),) = carry_out(conn, [(last, None)], WHO)
+        if refusal is not None:
+            assert content(conn) == before

@@ -1,0 +1,267 @@
+"""Fencing, claims, take-over, and the two liveness locks, tried with real processes that are killed and stopped."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from agent_core.store.ownership import running_pid
+from agent_core.store.rows import JournalRow, OpenTurn, WantedDelivery
+from agent_core.store.store import (
+    AlreadyRunning,
+    CannotOpen,
+    Conflict,
+    Fenced,
+    LeaseLost,
+    NeedsTakeOver,
+    OwnedElsewhere,
+    Store,
+)
+from tests.store.support import child, message, opened, row, session_of, taken_over, turn_of
+from tests.store.test_writer import make_faulty
+
+PATIENCE_SECONDS = 6.0
+
+
+async def _taken_over_from(store: Store, since: float) -> OpenTurn:
+    """Try until the one open turn is ours. Fails after the time that a stopped holder may cost."""
+    while True:
+        found = await store.take_over(taken_over)
+        if found:
+            assert len(found) == 1
+            return found[0]
+        assert time.monotonic() - since < PATIENCE_SECONDS
+        await asyncio.sleep(0.05)
+
+
+async def test_a_claimed_session_keeps_its_epoch_and_a_new_owner_gets_the_next(where: str) -> None:
+    async with opened(where) as store:
+        session, epoch = await session_of(store)
+        assert epoch == 1
+        assert await store.claim(session) == 1
+    async with opened(where) as store:
+        assert await store.claim(session) == 2
+        assert await store.claim(session) == 2
+
+
+async def test_an_old_epoch_can_write_nothing(where: str) -> None:
+    async with opened(where) as store:
+        session, epoch, turn = await turn_of(store)
+    async with opened(where) as store:
+        assert await store.take_over(taken_over) == [OpenTurn(turn, session, epoch + 1)]
+        fresh = await store.accept(message("fresh"))
+        wanted = WantedDelivery("s", "answer", 0, 1, "h", b"", "k")
+        for late in (
+            store.append(session, epoch, turn, [row(2)]),
+            store.append(session, epoch, turn, [row(0)]),  # even what is stored already
+            store.intend(session, epoch, turn, [row(2)], []),
+            store.finish_call(session, epoch, turn, [row(2)], []),
+            store.close(session, epoch, turn, [row(2)], "answered", 1, [wanted]),
+            store.start(session, epoch, "t_2", [fresh.inbox_id], row(0), 1, 2),
+        ):
+            with pytest.raises(Fenced, match=f"epoch {epoch + 1}"):
+                await late
+        assert [one.kind for one in await store.journal(turn)] == ["TextArrived", "TakenOver"]
+        assert len(await store.pending(session)) == 1
+        await store.append(session, epoch + 1, turn, [row(2)])
+
+
+async def test_taking_over_appends_to_open_turns_before_it_tells_of_them(where: str) -> None:
+    async with opened(where) as store:
+        open_turns = [await turn_of(store, f"open{number}") for number in range(3)]
+        await store.append(*open_turns[1], [row(1), row(2)])
+        idle, idle_epoch = await session_of(store, "idle")
+        waiting = await store.accept(message("w", "waiting"))
+        await store.claim(waiting.session)
+    async with opened(where) as store:
+        with pytest.raises(NeedsTakeOver, match="take_over"):
+            await store.claim(open_turns[0][0])
+        found = await store.take_over(taken_over)
+        assert {(one.session, one.epoch, one.turn) for one in found} == {(s, e + 1, turn) for s, e, turn in open_turns}
+        for one in found:
+            last = (await store.journal(one.turn))[-1]
+            assert last == taken_over(one.turn, last.seq, one.epoch)
+        assert len(await store.journal(open_turns[1][2])) == 4
+        owners = {s: found and found.owner for s in (idle, waiting.session) for found in [await store.session(s)]}
+        assert owners == {idle: None, waiting.session: store.node}
+        assert await store.claim(idle) == idle_epoch + 2
+        assert await store.claim(waiting.session) == 2
+        assert await store.take_over(taken_over) == []
+        for one in found:
+            await store.close(one.session, one.epoch, one.turn, [], "interrupted_by_restart", 1)
+
+
+async def test_a_take_over_whose_answer_was_lost_tells_the_same_turns_once(where: str) -> None:
+    async with opened(where) as store:
+        session, epoch, turn = await turn_of(store)
+    async with opened(where) as store:
+        make_faulty(store, after=2)
+        assert await store.take_over(taken_over) == [OpenTurn(turn, session, epoch + 1)]
+        assert len(await store.journal(turn)) == 2
+
+
+async def test_a_row_with_a_wrong_number_spoils_no_take_over(where: str) -> None:
+    async with opened(where) as store:
+        _, _, turn = await turn_of(store)
+    async with opened(where) as store:
+        with pytest.raises(AssertionError, match=turn):
+            await store.take_over(lambda turn, seq, epoch: JournalRow(seq + 1, turn, b"", epoch))
+        assert len(await store.take_over(taken_over)) == 1
+
+
+async def test_a_second_process_is_refused_and_told_who_holds_the_file(sqlite: str) -> None:
+    assert running_pid(Path(sqlite)) is None
+    async with child("hold", sqlite) as holder:
+        assert await holder.line() == "open"
+        assert running_pid(Path(sqlite)) == holder.pid
+        with pytest.raises(AlreadyRunning, match=f"Process {holder.pid}") as refused:
+            async with opened(sqlite):
+                pass
+        assert refused.value.pid == holder.pid
+        assert "--takeover" in str(refused.value)
+        async with child("hold", sqlite) as third:
+            assert (await third.line()).startswith("refused AlreadyRunning")
+        await holder.say()
+        assert await holder.line() == ""
+        assert running_pid(Path(sqlite)) is None
+    async with opened(sqlite):
+        assert running_pid(Path(sqlite)) == os.getpid()
+
+
+async def test_a_stopped_process_keeps_its_file_and_a_killed_one_frees_it(sqlite: str) -> None:
+    async with child("own", sqlite) as holder:
+        words = (await holder.line()).split()
+        holder.send(signal.SIGSTOP)
+        with pytest.raises(AlreadyRunning):
+            async with opened(sqlite):
+                pass
+        holder.send(signal.SIGKILL)
+        holder.send(signal.SIGCONT)
+        assert await holder.line() == ""
+    async with opened(sqlite) as store:
+        assert await store.take_over(taken_over) == [OpenTurn(words[2], words[0], int(words[1]) + 1)]
+
+
+async def test_looking_who_runs_does_not_disturb_a_start(sqlite: str) -> None:
+    async with opened(sqlite):
+        pass
+    looking = True
+
+    async def look() -> None:
+        while looking:
+            await asyncio.to_thread(running_pid, Path(sqlite))
+
+    looker = asyncio.create_task(look())
+    for _ in range(20):
+        async with opened(sqlite):
+            pass
+    looking = False
+    await looker
+
+
+async def test_a_living_node_keeps_its_sessions(postgres: str) -> None:
+    async with child("claim", postgres) as other, opened(postgres) as store:
+        session = (await other.line()).split()[0]
+        with pytest.raises(OwnedElsewhere, match="alive"):
+            await store.claim(session)
+        assert await store.take_over(taken_over) == []
+        await other.say()
+        assert await other.line() == ""
+        assert await store.claim(session) == 2
+
+
+async def test_a_killed_node_is_taken_over_at_once(postgres: str) -> None:
+    async with opened(postgres) as store, child("own", postgres) as other:
+        session, epoch, turn, _ = (await other.line()).split()
+        assert await store.take_over(taken_over) == []
+        other.send(signal.SIGKILL)
+        killed = time.monotonic()
+        assert await _taken_over_from(store, killed) == OpenTurn(turn, session, int(epoch) + 1)
+        assert time.monotonic() - killed < 2
+
+
+async def test_a_stopped_node_is_taken_over_and_writes_nothing_when_it_wakes(postgres: str) -> None:
+    async with opened(postgres) as store, child("own", postgres) as other:
+        session, epoch, turn, _ = (await other.line()).split()
+        other.send(signal.SIGSTOP)
+        try:
+            assert await _taken_over_from(store, time.monotonic()) == OpenTurn(turn, session, int(epoch) + 1)
+        finally:
+            other.send(signal.SIGCONT)
+        await other.say()
+        assert await other.line() == "False Fenced"
+        assert [one.kind for one in await store.journal(turn)] == ["TextArrived", "TakenOver"]
+
+
+async def test_a_node_that_lost_its_pulse_knows_it_and_claims_nothing(postgres: str) -> None:
+    async with opened(postgres) as store:
+        session, _ = await session_of(store)
+        assert 2 < store.ownership.lease_left() <= 3
+        kill = f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'outspoken pulse {store.node}'"
+        await store._writer.alone(lambda conn: conn.exec_driver_sql(kill).scalar_one())
+        async with asyncio.timeout(PATIENCE_SECONDS):
+            await store.ownership.lost.wait()
+        assert not store.ownership.lease_ok()
+        with pytest.raises(LeaseLost):
+            await store.claim(session)
+        with pytest.raises(LeaseLost):
+            await store.take_over(taken_over)
+
+
+async def test_a_lost_writer_connection_is_replaced_without_anybody_noticing(postgres: str) -> None:
+    async with opened(postgres) as store, opened(postgres) as other:
+        session, epoch, turn = await turn_of(store)
+        pid = await store._writer.alone(lambda conn: int(conn.exec_driver_sql("SELECT pg_backend_pid()").scalar_one()))
+        kill = f"SELECT pg_terminate_backend({pid})"
+        assert await other._writer.alone(lambda conn: bool(conn.exec_driver_sql(kill).scalar_one()))
+        await store.append(session, epoch, turn, [row(1)])
+        assert store.figures.reopened == 1
+        assert len(await store.journal(turn)) == 2
+
+
+async def test_two_nodes_that_get_the_same_messages_store_each_once(postgres: str) -> None:
+    async with opened(postgres) as one, opened(postgres) as two:
+        for turn in range(5):
+            offers = [
+                store.accept(message(f"m{turn}.{number}", f"chat{turn}.{number % 3}"))
+                for number in range(20)
+                for store in (one, two)
+            ]
+            answers = await asyncio.gather(*offers)
+            for first, second in zip(answers[::2], answers[1::2], strict=True):
+                assert first.inbox_id == second.inbox_id
+                assert first.session == second.session
+                assert first.duplicate != second.duplicate
+
+
+async def test_two_nodes_cannot_both_take_a_dead_ones_turns(postgres: str) -> None:
+    async with child("own", postgres) as other, opened(postgres) as one, opened(postgres) as two:
+        await other.line()
+        other.send(signal.SIGKILL)
+        await other.line()
+        await asyncio.sleep(0.2)
+        found = await asyncio.gather(*(store.take_over(taken_over) for store in (one, two, one, two)))
+        assert sum(map(len, found)) == 1
+
+
+async def test_a_server_that_is_not_there_is_told_without_the_password() -> None:
+    with pytest.raises(CannotOpen) as told:
+        async with opened("postgresql://me:hush-hush@127.0.0.1:1/none"):
+            pass
+    assert "127.0.0.1:1/none" in str(told.value)
+    assert "hush" not in str(told.value)
+
+
+async def test_only_the_owner_starts_turns(where: str) -> None:
+    async with opened(where) as store:
+        accepted = await store.accept(message())
+        with pytest.raises(Fenced):
+            await store.start(accepted.session, 0, "t", [accepted.inbox_id], row(0), 1, 2)
+        epoch = await store.claim(accepted.session)
+        with pytest.raises(Conflict, match="row 0"):
+            await store.start(accepted.session, epoch, "t", [accepted.inbox_id], row(1), 1, 2)

@@ -1,0 +1,198 @@
+"""The schema: from nothing, at rest, refused, copied before a change, and the same by migration as by the tables."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from alembic.config import Config
+from alembic.script import ScriptDirectory
+from sqlalchemy import Connection, create_engine, text
+from sqlalchemy.ext.asyncio import create_async_engine
+
+import migrations
+from agent_core.store import tables as t
+from agent_core.store.place import PostgresPlace, parse_place
+from agent_core.store.store import CannotOpen, DatabaseTooNew, NotOurDatabase
+from agent_core.store.upgrade import NEWEST, backup_path
+from tests.store.conftest import new_database
+from tests.store.support import ROOT, message, opened
+
+
+async def _run_on(where: str, *statements: str) -> None:
+    place = parse_place(where)
+    if isinstance(place, PostgresPlace):
+        engine = create_async_engine(place.url)
+        async with engine.begin() as conn:
+            for statement in statements:
+                await conn.execute(text(statement))
+        await engine.dispose()
+    else:
+        with create_engine(f"sqlite:///{place.path}").begin() as conn:
+            for statement in statements:
+                conn.execute(text(statement))
+
+
+async def test_the_list_of_revisions_is_alembics_own() -> None:
+    config = Config()
+    config.set_main_option("script_location", str(Path(migrations.__path__[0])))
+    history = ScriptDirectory.from_config(config).walk_revisions()
+    assert tuple(reversed([revision.revision for revision in history])) == migrations.REVISIONS
+
+
+async def test_opening_twice_changes_the_schema_once_and_keeps_what_was_stored(where: str) -> None:
+    async with opened(where) as store:
+        await store.accept(message("kept"))
+        first = store.node
+    async with opened(where) as store:
+        assert await store.inbox_by_key("bot", "kept") is not None
+        assert store.node > first
+
+
+def test_an_up_to_date_database_is_opened_without_alembic(sqlite: str) -> None:
+    program = (
+        "import asyncio, sys\n"
+        "from tests.store.support import opened\n"
+        "async def main():\n"
+        "    async with opened(sys.argv[1]) as store:\n"
+        "        await store.check()\n"
+        "asyncio.run(main())\n"
+        "print('alembic' in sys.modules)\n"
+    )
+    said = [
+        subprocess.run(
+            [sys.executable, "-c", program, sqlite], cwd=ROOT, check=True, capture_output=True, text=True
+        ).stdout
+        for _ in range(2)
+    ]
+    assert said == ["True\n", "False\n"]
+
+
+async def test_a_newer_database_is_refused_in_words_without_the_password(where: str) -> None:
+    async with opened(where):
+        pass
+    await _run_on(where, "UPDATE alembic_version SET version_num = '9999'")
+    with pytest.raises(DatabaseTooNew) as told:
+        async with opened(where):
+            pass
+    words = str(told.value)
+    assert "9999" in words
+    assert NEWEST in words
+    assert parse_place(where).shown in words
+    assert "hush" not in words
+
+
+async def test_somebody_elses_database_is_refused(where: str) -> None:
+    place = parse_place(where)
+    if not isinstance(place, PostgresPlace):
+        place.path.parent.mkdir()
+    await _run_on(where, "CREATE TABLE sessions (id int)")
+    with pytest.raises(NotOurDatabase, match="sessions"):
+        async with opened(where):
+            pass
+
+
+async def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path: Path) -> None:
+    path = tmp_path / "letter.txt"
+    path.write_text("Dear Sir or Madam, this is not a database. " * 100)
+    before = path.read_bytes()
+    with pytest.raises(CannotOpen, match="not a database"):
+        async with opened(str(path)):
+            pass
+    assert path.read_bytes() == before
+
+
+async def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(CannotOpen, match="rights"):
+        async with opened(str(tmp_path / "file" / "below" / "store.db")):
+            pass
+
+
+async def test_an_existing_file_is_copied_before_it_is_upgraded(sqlite: str) -> None:
+    async with opened(sqlite):
+        pass
+    assert list(Path(sqlite).parent.glob("*before-upgrade*")) == []
+    Path(sqlite).unlink()
+    await _run_on(
+        sqlite,
+        "CREATE TABLE alembic_version (version_num VARCHAR(32) NOT NULL)",
+        "CREATE TABLE old (x)",
+        "INSERT INTO old VALUES (7)",
+    )
+    async with opened(sqlite) as store:
+        await store.accept(message())
+    copy = backup_path(Path(sqlite), None)
+    with sqlite3.connect(copy) as conn:
+        assert conn.execute("SELECT x FROM old").fetchall() == [(7,)]
+        assert conn.execute("SELECT count(*) FROM sqlite_master WHERE name = 'sessions'").fetchall() == [(0,)]
+    conn.close()
+    assert stat.S_IMODE(copy.stat().st_mode) == 0o600
+
+
+async def test_the_file_and_the_folders_made_for_it_are_private(sqlite: str) -> None:
+    deep = Path(sqlite).parent / "a" / "store.db"
+    async with opened(str(deep)) as store:
+        await store.accept(message())
+        modes = {
+            one.name: stat.S_IMODE(one.stat().st_mode)
+            for one in (*deep.parent.iterdir(), deep.parent, deep.parent.parent)
+        }
+    assert modes == {
+        "store.db": 0o600,
+        "store.db-wal": 0o600,
+        "store.db-shm": 0o600,
+        "store.db.lock": 0o600,
+        "a": 0o700,
+        "state": 0o700,
+    }
+
+
+def _sqlite_schema(path: str) -> set[tuple[str, ...]]:
+    with sqlite3.connect(path) as conn:
+        found = conn.execute("SELECT type, name, sql FROM sqlite_master WHERE name NOT LIKE '%alembic%'").fetchall()
+    conn.close()
+    # A table's lines may come in any order: it is the constraints that alembic sorts otherwise.
+    return {(kind, name, *sorted(re.split(r",?\s*\n\s*", sql or ""))) for kind, name, sql in found}
+
+
+async def test_migrating_gives_the_schema_of_the_tables_on_sqlite(sqlite: str, tmp_path: Path) -> None:
+    async with opened(sqlite):
+        pass
+    made = str(tmp_path / "made.db")
+    engine = create_engine(f"sqlite:///{made}")
+    t.metadata.create_all(engine)
+    engine.dispose()
+    assert _sqlite_schema(sqlite) == _sqlite_schema(made)
+    assert len(_sqlite_schema(made)) > 20
+
+
+def _postgres_schema(conn: Connection) -> set[tuple[object, ...]]:
+    columns = "SELECT table_name, column_name, data_type, is_nullable, column_default FROM information_schema.columns"
+    constraints = "SELECT conrelid::regclass::text, conname, pg_get_constraintdef(oid) FROM pg_constraint"
+    queries = (
+        f"{columns} WHERE table_schema = 'public'",
+        f"{constraints} WHERE connamespace = 'public'::regnamespace AND contype <> 'n'",
+        "SELECT tablename, indexname, indexdef FROM pg_indexes WHERE schemaname = 'public'",
+    )
+    found = {tuple(one) for query in queries for one in conn.exec_driver_sql(query)}
+    return {one for one in found if one[0] != "alembic_version"}
+
+
+async def test_migrating_gives_the_schema_of_the_tables_on_postgres(postgres: str, postgres_server: str) -> None:
+    async with opened(postgres) as store:
+        migrated = await store._writer.alone(_postgres_schema)
+    place = parse_place(await new_database(postgres_server))
+    assert isinstance(place, PostgresPlace)
+    engine = create_async_engine(place.url)
+    async with engine.begin() as conn:
+        await conn.run_sync(t.metadata.create_all)
+        made = await conn.run_sync(_postgres_schema)
+    await engine.dispose()
+    assert migrated == made
+    assert len(made) > 60

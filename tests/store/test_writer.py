@@ -1,0 +1,305 @@
+"""The one writer: grouping, order, isolation of faults, repetition after lost answers, back-pressure."""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+import pytest
+from sqlalchemy import Connection
+from sqlalchemy.exc import OperationalError
+
+from agent_core.store import tables as t
+from agent_core.store.lines import Line, SqliteLine
+from agent_core.store.place import SqlitePlace
+from agent_core.store.store import Conflict, Fenced, Rejected, StorageUnavailable, Store
+from agent_core.store.writer import BATCH_OPS, QUEUE_OPS
+from tests.store.support import IDS, child, message, opened, row, session_of, turn_of
+
+T = TypeVar("T")
+
+
+class FaultyLine:
+    """The real line, on which a storage error comes before or after the next commits."""
+
+    def __init__(self, line: Line, *, before: int = 0, after: int = 0) -> None:
+        self._line = line
+        self.before = before
+        self.after = after
+        self.used_after_error = False
+        self._sound = True
+
+    @property
+    def shown(self) -> str:
+        return self._line.shown
+
+    async def open(self) -> None:
+        await self._line.open()
+
+    async def transact(self, body: Callable[[Connection], T]) -> T:
+        self.used_after_error |= not self._sound
+        if self.before:
+            self.before -= 1
+            self._sound = False
+            raise OSError(errno.EIO, "Input/output error")
+        done = await self._line.transact(body)
+        if self.after:
+            self.after -= 1
+            self._sound = False
+            raise OSError(errno.EIO, "Input/output error")
+        return done
+
+    async def reopen(self) -> None:
+        await self._line.reopen()
+        self._sound = True
+
+    async def close(self) -> None:
+        await self._line.close()
+
+
+def make_faulty(store: Store, *, before: int = 0, after: int = 0) -> FaultyLine:
+    faulty = FaultyLine(store._writer._line, before=before, after=after)
+    store._writer._line = faulty
+    return faulty
+
+
+async def test_whoever_waits_at_the_same_time_shares_a_commit(where: str) -> None:
+    async with opened(where) as store:
+        turns = [await turn_of(store, f"chat{number}") for number in range(40)]
+        batches = store.figures.batches
+        for seq in (1, 2, 3):
+            await asyncio.gather(*(store.append(s, e, turn, [row(seq)]) for s, e, turn in turns))
+        assert store.figures.batches - batches == 3
+        for _, _, turn in turns:
+            assert len(await store.journal(turn)) == 4
+
+
+async def test_writes_queued_together_are_carried_out_in_order(where: str) -> None:
+    async with opened(where) as store:
+        session, epoch, turn = await turn_of(store)
+        more = await store.accept(message("more"))
+        async with asyncio.TaskGroup() as group:
+            for seq in range(1, 50):
+                group.create_task(store.append(session, epoch, turn, [row(seq, str(seq).encode())]))
+            group.create_task(store.close(session, epoch, turn, [row(50)], "answered", 1))
+            group.create_task(store.start(session, epoch, "t_next", [more.inbox_id], row(0), 1, 2))
+            group.create_task(store.append(session, epoch, "t_next", [row(1)]))
+            again = group.create_task(store.accept(message("more")))
+        assert [one.seq for one in await store.journal(turn)] == list(range(51))
+        assert len(await store.journal("t_next")) == 2
+        assert again.result().duplicate
+
+
+async def test_more_than_a_batch_holds_is_written_in_several(sqlite: str) -> None:
+    async with opened(sqlite) as store:
+        await asyncio.gather(*(store.accept(message(f"m{number}", f"c{number}")) for number in range(BATCH_OPS + 10)))
+        assert store.figures.largest_batch == BATCH_OPS
+        assert len(await store.sessions_with_pending()) == BATCH_OPS + 10
+
+
+async def test_a_refused_operation_leaves_its_batch_alone(where: str) -> None:
+    async with opened(where) as store:
+        turns = [await turn_of(store, f"chat{number}") for number in range(5)]
+        batches = store.figures.batches
+        writes = [store.append(s, e + (number == 2), turn, [row(1)]) for number, (s, e, turn) in enumerate(turns)]
+        answers = await asyncio.gather(*writes, return_exceptions=True)
+        assert [type(answer) for answer in answers] == [type(None), type(None), Fenced, type(None), type(None)]
+        assert store.figures.batches - batches == 1
+
+
+async def test_what_the_database_refuses_fails_only_its_own_caller(where: str) -> None:
+    async with opened(where) as store:
+        turns = [await turn_of(store, f"chat{number}") for number in range(5)]
+        bad = row(1, at=2**70)  # no column of either engine holds it
+        writes = [
+            store.append(s, e, turn, [bad if number == 2 else row(1)]) for number, (s, e, turn) in enumerate(turns)
+        ]
+        answers = await asyncio.gather(*writes, return_exceptions=True)
+        assert [type(answer) for answer in answers] == [type(None), type(None), Rejected, type(None), type(None)]
+        stored = [len(await store.journal(turn)) for _, _, turn in turns]
+        assert stored == [2, 2, 1, 2, 2]
+
+
+@pytest.mark.parametrize("lost", [1, 2])
+async def test_a_batch_whose_answer_was_lost_is_repeated_without_doubling(where: str, lost: int) -> None:
+    async with opened(where) as store:
+        session, epoch, turn = await turn_of(store)
+        await store.memory.put("me", "fact", "a", "x", at_ms=1)
+        waiting = await store.accept(message("waiting"))
+        line = make_faulty(store, after=lost)
+        async with asyncio.TaskGroup() as group:
+            accepted = group.create_task(store.accept(message("new", "new chat")))
+            twin = group.create_task(store.accept(message("new", "new chat")))
+            group.create_task(store.append(session, epoch, turn, [row(1), row(2)]))
+            group.create_task(store.close(session, epoch, turn, [row(3)], "answered", 1))
+            group.create_task(store.start(session, epoch, "t_next", [waiting.inbox_id], row(0), 1, 2))
+            deleted = group.create_task(store.memory.delete("me", "fact", "a"))
+        assert not accepted.result().duplicate
+        assert twin.result().duplicate
+        assert deleted.result()
+        assert len(await store.journal(turn)) == 4
+        assert [one.turn for one in await store.turns(session, 9)] == [turn, "t_next"]
+        assert len(await store.pending(accepted.result().session)) == 1
+        assert store.figures.reopened == lost
+        assert not line.used_after_error
+
+
+async def test_a_claim_whose_answer_was_lost_keeps_its_epoch(where: str) -> None:
+    async with opened(where) as store:
+        accepted = await store.accept(message())
+        make_faulty(store, after=1)
+        assert await store.claim(accepted.session) == 1
+        assert await store.claim(accepted.session) == 1
+
+
+async def test_a_storage_that_stays_away_is_told_and_a_later_write_gets_through(where: str) -> None:
+    async with opened(where) as store:
+        session, epoch, turn = await turn_of(store)
+        line = make_faulty(store, before=10**6)
+        with pytest.raises(StorageUnavailable, match="cannot be written") as told:
+            await store.append(session, epoch, turn, [row(1)])
+        assert store.shown in str(told.value)
+        assert "hush" not in str(told.value)
+        async with asyncio.timeout(1):  # while it is known to be away, nobody waits long
+            with pytest.raises(StorageUnavailable):
+                await store.check()
+        line.before = 0
+        await store.append(session, epoch, turn, [row(1)])
+        assert not line.used_after_error
+        assert len(await store.journal(turn)) == 2
+
+
+async def test_a_full_disk_is_told_in_words_and_survived(sqlite: str) -> None:
+    async with child("fill", sqlite) as process:
+        away = await process.line()
+        assert away.startswith("away ")
+        assert sqlite in away
+        reached = int(away.split()[1])
+        assert await process.line() == "still away"
+        back = await process.line()
+        assert back.startswith(f"back {reached} ")
+        assert await process.line() == ""
+    async with opened(sqlite) as store:
+        assert [one.seq for one in await store.journal(back.split()[2])] == list(range(reached + 1))
+        assert await store.inbox_by_key("bot", "back") is not None
+
+
+async def test_a_write_behind_which_nobody_stands_any_more_is_left_out(sqlite: str) -> None:
+    async with opened(sqlite) as store:
+        session, epoch, turn = await turn_of(store)
+        given_up = asyncio.create_task(store.append(session, epoch, turn, [row(1, b"given up")]))
+        await asyncio.sleep(0)  # it is queued now, and the writer has not run yet
+        given_up.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await given_up
+        await store.append(session, epoch, turn, [row(1, b"meant")])
+        assert [one.body for one in await store.journal(turn, after=0)] == [b"meant"]
+
+
+async def test_a_full_queue_makes_callers_wait_and_drops_nothing(sqlite: str) -> None:
+    async with opened(sqlite) as store:
+        session, epoch, turn = await turn_of(store)
+        writes = [
+            asyncio.create_task(store.append(session, epoch, turn, [row(seq)])) for seq in range(1, QUEUE_OPS + 500)
+        ]
+        await asyncio.sleep(0)
+        assert store._writer._queue.full()
+        await asyncio.gather(*writes)
+        assert len(await store.journal(turn)) == QUEUE_OPS + 500
+
+
+async def test_after_closing_nothing_is_taken_and_what_was_queued_is_written(where: str) -> None:
+    async with opened(where) as store:
+        session, epoch, turn = await turn_of(store)
+        last = [asyncio.create_task(store.append(session, epoch, turn, [row(seq)])) for seq in range(1, 20)]
+        await asyncio.sleep(0)
+    await asyncio.gather(*last)
+    with pytest.raises(StorageUnavailable, match="closed"):
+        await store.check()
+    async with opened(where) as again:
+        assert len(await again.journal(turn)) == 20
+
+
+async def test_every_sqlite_commit_is_safe_against_a_power_cut(sqlite: str) -> None:
+    def settings(conn: Connection) -> list[object]:
+        names = ("synchronous", "journal_mode", "foreign_keys", "fullfsync")
+        return [conn.exec_driver_sql(f"PRAGMA {name}").scalar_one() for name in names]
+
+    async with opened(sqlite) as store:
+        assert await store._writer.alone(settings) == [2, "wal", 1, 1]
+        await store._writer._line.reopen()
+        assert await store._writer.alone(settings) == [2, "wal", 1, 1]
+
+
+async def test_postgres_commits_are_safe_too(postgres: str) -> None:
+    async with opened(postgres) as store:
+        names = ("synchronous_commit", "fsync", "idle_in_transaction_session_timeout")
+        shown = await store._writer.alone(
+            lambda conn: [conn.exec_driver_sql(f"SHOW {name}").scalar_one() for name in names]
+        )
+        assert shown == ["on", "on", "4s"]
+
+
+async def test_readers_cannot_write_and_do_not_checkpoint(sqlite: str) -> None:
+    async with opened(sqlite) as store, store._engine.connect() as conn:
+        assert (await conn.exec_driver_sql("PRAGMA wal_autocheckpoint")).scalar_one() == 0
+        with pytest.raises(OperationalError, match="readonly"):
+            await conn.execute(t.cursors.delete())
+
+
+async def test_a_damaged_file_is_found_when_it_is_reopened(sqlite: str) -> None:
+    async with opened(sqlite) as store:
+        session, epoch, turn = await turn_of(store)
+        await store.append(session, epoch, turn, [row(seq, b"x" * 900) for seq in range(1, 60)])
+    line = SqliteLine(SqlitePlace(Path(sqlite)))
+    await line.open()
+    try:
+        with Path(sqlite).open("r+b") as file:
+            file.seek(30 * 1024)
+            file.write(b"\xff" * 20 * 1024)
+        with pytest.raises((StorageUnavailable, OperationalError, sqlite3.DatabaseError), match=r"damaged|malformed"):
+            await line.reopen()
+    finally:
+        await line.close()
+
+
+async def test_a_plain_turn_writes_at_most_32_kib_of_log(sqlite: str) -> None:
+    log = Path(f"{sqlite}-wal")
+    async with opened(sqlite) as store:
+        session, epoch = await session_of(store)
+
+        async def turn() -> None:
+            name = IDS.new("t")
+            accepted = await store.accept(message(IDS.new("m"), cursor=("room", name)))
+            await store.start(session, epoch, name, [accepted.inbox_id], row(0, b"x" * 1024), 1, 2)
+            await store.close(session, epoch, name, [row(1, b"y" * 1024), row(2, b"z" * 1024)], "answered", 3)
+
+        for _ in range(5):
+            await turn()
+        before = log.stat().st_size
+        for _ in range(40):
+            await turn()
+        assert (log.stat().st_size - before) / 40 <= 32 * 1024
+
+
+async def test_a_defect_in_a_lone_transaction_goes_to_its_caller_and_the_writer_goes_on(where: str) -> None:
+    async with opened(where) as store:
+
+        def broken(_conn: Connection) -> None:
+            raise ZeroDivisionError
+
+        with pytest.raises(ZeroDivisionError):
+            await store._writer.alone(broken)
+        await store.check()
+
+
+async def test_an_unknown_session_is_a_conflict_in_words(where: str) -> None:
+    async with opened(where) as store:
+        with pytest.raises(Conflict, match="no session s_none"):
+            await store.claim("s_none")
+        with pytest.raises(Conflict, match="no session s_none"):
+            await store.append("s_none", 1, "t", [row(0)])
