@@ -63,7 +63,7 @@ lock: $(VENV)/.test-ready ## pin the dependencies anew (with hashes; no index ho
 	@$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
 	  --no-emit-index-url --quiet --extra postgres --group build -o requirements.lock
 	@$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
-	  --no-emit-index-url --quiet --all-extras --all-groups -c requirements.lock -o requirements-dev.lock
+	  --no-emit-index-url --quiet --all-extras --group test --group lint --group build --group lock -c requirements.lock -o requirements-dev.lock
 
 .PHONY: clean
 clean: ## remove .venv and everything that was generated

@@ -5,8 +5,6 @@ Text goes to standard output as it comes; statuses and the footer go to standard
 
 from __future__ import annotations
 
-import asyncio
-import sys
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import TextIO
@@ -63,12 +61,12 @@ class Answer:
 async def ask(url: str, key: str | None, words: str, *, session: str, as_json: bool, out: TextIO, err: TextIO) -> int:
     """Ask, show, and give the exit status. Raises `GatewayLost` and `GatewayRefused`."""
     answer = Answer()
-    shown = _Status(err, enabled=not as_json and err.isatty())
-    async for kind, data in _stream(url, key, words, session):
+    shown = StatusLine(err, enabled=not as_json and err.isatty())
+    async for kind, data in stream(url, key, words, session):
         if kind == "comment":
             shown.show(data)
             continue
-        delta = _take(answer, data)
+        delta = take(answer, data)
         if delta and not as_json:
             shown.clear()
             out.write(delta)
@@ -97,9 +95,13 @@ def _count(number: int, word: str) -> str:
     return f"{number} {word}" if number == 1 else f"{number} {word}s"
 
 
-async def _stream(url: str, key: str | None, words: str, session: str) -> AsyncIterator[tuple[str, str]]:
-    """(``comment`` | ``data``, text) as they come."""
+async def stream(
+    url: str, key: str | None, words: str, session: str, *, cancel_on_leave: bool = False
+) -> AsyncIterator[tuple[str, str]]:
+    """(``comment`` | ``data``, text) as they come. Leaving early lets the turn go on, unless `cancel_on_leave`."""
     headers = {"Authorization": f"Bearer {key}"} if key else {}
+    if cancel_on_leave:
+        headers["X-Outspoken-Disconnect"] = "cancel"
     if session:
         headers["X-Outspoken-Session"] = session
     body = orjson.dumps({"model": "outspoken", "stream": True, "messages": [{"role": "user", "content": words}]})
@@ -132,7 +134,7 @@ def _refusal(status: int, body: bytes) -> str:
     return message if isinstance(message, str) and message else f"The gateway answered with HTTP {status}."
 
 
-def _take(answer: Answer, data: str) -> str:
+def take(answer: Answer, data: str) -> str:
     """Note what a chunk says; the text in it."""
     if data == "[DONE]":
         return ""
@@ -166,7 +168,7 @@ def _note(answer: Answer, facts: dict[str, Json]) -> None:
         answer.seconds = float(seconds)
 
 
-class _Status:
+class StatusLine:
     """One line on the terminal that is replaced, and gone once text comes."""
 
     def __init__(self, err: TextIO, *, enabled: bool) -> None:
@@ -185,8 +187,3 @@ class _Status:
             self._err.write("\r\x1b[2K")
             self._err.flush()
             self._shown = False
-
-
-def run_ask(url: str, key: str | None, words: str, *, session: str, as_json: bool) -> int:
-    """`ask` for the command line."""
-    return asyncio.run(ask(url, key, words, session=session, as_json=as_json, out=sys.stdout, err=sys.stderr))

@@ -134,17 +134,14 @@ def notice_for(ending: Exit) -> Notice | None:
             | ExitCode.EMPTY_AFTER_TOOLS
             | ExitCode.THINKING_ONLY
             | ExitCode.PROMISED_WITHOUT_ACTING
-            | ExitCode.CUT_BY_LENGTH
-            | ExitCode.TOOL_CALL_CUT_BY_LENGTH
         ):
             return _broken_reply(ending.code, facts)
+        case ExitCode.CUT_BY_LENGTH | ExitCode.TOOL_CALL_CUT_BY_LENGTH:
+            return _cut_reply(ending.code, facts)
         case (
             ExitCode.RATE_LIMITED
             | ExitCode.PROVIDER_DOWN
             | ExitCode.PROVIDER_GARBAGE
-            | ExitCode.NOT_AUTHORISED
-            | ExitCode.PAYMENT_REQUIRED
-            | ExitCode.MODEL_NOT_FOUND
             | ExitCode.BAD_REQUEST
             | ExitCode.CONTEXT_OVERFLOW
             | ExitCode.REQUEST_TOO_LARGE
@@ -152,6 +149,8 @@ def notice_for(ending: Exit) -> Notice | None:
             | ExitCode.REFUSED_MIDWAY
         ):
             return _provider(ending.code, facts)
+        case ExitCode.NOT_AUTHORISED | ExitCode.PAYMENT_REQUIRED | ExitCode.MODEL_NOT_FOUND:
+            return _operator(ending.code, facts)
         case (
             ExitCode.UNKNOWN_TOOL
             | ExitCode.UNREADABLE_ARGUMENTS
@@ -187,8 +186,6 @@ _BrokenCode: TypeAlias = Literal[
     ExitCode.EMPTY_AFTER_TOOLS,
     ExitCode.THINKING_ONLY,
     ExitCode.PROMISED_WITHOUT_ACTING,
-    ExitCode.CUT_BY_LENGTH,
-    ExitCode.TOOL_CALL_CUT_BY_LENGTH,
 ]
 
 
@@ -251,6 +248,15 @@ def _broken_reply(code: _BrokenCode, facts: Facts) -> Notice:
                 _CONTINUE,
             )
             return Notice(text, _AGAIN)
+
+
+_CutCode: TypeAlias = Literal[ExitCode.CUT_BY_LENGTH, ExitCode.TOOL_CALL_CUT_BY_LENGTH]
+
+
+def _cut_reply(code: _CutCode, facts: Facts) -> Notice:
+    """Endings at the model's output limit."""
+    dropped = _names(facts.tools_dropped or ("",))
+    match code:
         case ExitCode.CUT_BY_LENGTH:
             asked = " that the request asked for" if facts.limit_was_asked else ""
             tried = (
@@ -272,9 +278,6 @@ _ProviderCode: TypeAlias = Literal[
     ExitCode.RATE_LIMITED,
     ExitCode.PROVIDER_DOWN,
     ExitCode.PROVIDER_GARBAGE,
-    ExitCode.NOT_AUTHORISED,
-    ExitCode.PAYMENT_REQUIRED,
-    ExitCode.MODEL_NOT_FOUND,
     ExitCode.BAD_REQUEST,
     ExitCode.CONTEXT_OVERFLOW,
     ExitCode.REQUEST_TOO_LARGE,
@@ -305,32 +308,6 @@ def _provider(code: _ProviderCode, facts: Facts) -> Notice:
                 "If it stays so, the configured base URL may be wrong.",
             )
             return Notice(text, _RETRY)
-        case ExitCode.NOT_AUTHORISED:
-            return Notice(
-                _say(
-                    f"The provider did not accept our key or does not allow this model{_status(facts)}{_detail(facts)}.",
-                    work,
-                    "Whoever runs this gateway has to check the key; asking again will not help before that.",
-                ),
-                _WHY,
-            )
-        case ExitCode.PAYMENT_REQUIRED:
-            return Notice(
-                _say(
-                    f"The provider asks for payment: the account is out of credit{_status(facts)}.",
-                    work,
-                    "Whoever runs this gateway has to top it up.",
-                ),
-                _WHY,
-            )
-        case ExitCode.MODEL_NOT_FOUND:
-            model = f" “{facts.model}”" if facts.model else ""
-            text = _say(
-                f"The provider does not know the model{model}{_status(facts)}{_detail(facts)}.",
-                work,
-                "Whoever runs this gateway has to set the model's name or address right.",
-            )
-            return Notice(text, _WHY)
         case ExitCode.BAD_REQUEST:
             text = _say(
                 f"The provider did not accept the request{_status(facts)}{_detail(facts)}. It was not repeated.",
@@ -361,6 +338,41 @@ def _provider(code: _ProviderCode, facts: Facts) -> Notice:
             return Notice(text, _WHY)
         case ExitCode.REFUSED_MIDWAY:
             text = _say("The provider's content filter stopped the reply above before its end.", _work(facts))
+            return Notice(text, _WHY)
+
+
+_OperatorCode: TypeAlias = Literal[ExitCode.NOT_AUTHORISED, ExitCode.PAYMENT_REQUIRED, ExitCode.MODEL_NOT_FOUND]
+
+
+def _operator(code: _OperatorCode, facts: Facts) -> Notice:
+    """Endings that only whoever runs the gateway can mend."""
+    work = _say(_work(facts), _cut(facts))
+    match code:
+        case ExitCode.NOT_AUTHORISED:
+            return Notice(
+                _say(
+                    f"The provider did not accept our key or does not allow this model{_status(facts)}{_detail(facts)}.",
+                    work,
+                    "Whoever runs this gateway has to check the key; asking again will not help before that.",
+                ),
+                _WHY,
+            )
+        case ExitCode.PAYMENT_REQUIRED:
+            return Notice(
+                _say(
+                    f"The provider asks for payment: the account is out of credit{_status(facts)}.",
+                    work,
+                    "Whoever runs this gateway has to top it up.",
+                ),
+                _WHY,
+            )
+        case ExitCode.MODEL_NOT_FOUND:
+            model = f" “{facts.model}”" if facts.model else ""
+            text = _say(
+                f"The provider does not know the model{model}{_status(facts)}{_detail(facts)}.",
+                work,
+                "Whoever runs this gateway has to set the model's name or address right.",
+            )
             return Notice(text, _WHY)
 
 

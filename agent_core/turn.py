@@ -315,13 +315,13 @@ class Turn:
                 self._draft.segment.pieces.append(rest)
             self._draft.remover = None
 
-    def _count_tokens(self, event: ReplyFinished | CallBroke) -> None:
+    def _call_over(self, event: ReplyFinished | CallBroke) -> None:
         self.input_tokens += event.input_tokens
         self.output_tokens += event.output_tokens
+        self._settle_overlap()
 
     def _reply_finished(self, event: ReplyFinished) -> list[Effect]:
-        self._count_tokens(event)
-        self._settle_overlap()
+        self._call_over(event)
         if self._closing is not None:
             return self._close_summary(event.at)
         draft = self._draft
@@ -358,8 +358,7 @@ class Turn:
                 assert_never(kind)
 
     def _call_broke(self, event: CallBroke) -> list[Effect]:
-        self._count_tokens(event)
-        self._settle_overlap()
+        self._call_over(event)
         if self._closing is not None:
             return self._close_summary(event.at)
         return self._broke_somewhere(event)
@@ -378,7 +377,7 @@ class Turn:
     def _said(self, text: str, at: int) -> list[Effect]:
         """The model finished a reply with text and without a call."""
         self.items.append(AssistantItem(text))
-        promised = announced_action(text) if self._can_act else None
+        promised = announced_action(text) if self.settings.tools or self.settings.client_tools else None
         if promised is not None:
             return self._announced(promised, at)
         effects = self._succeeded()
@@ -398,10 +397,6 @@ class Turn:
         self._promised = promised
         self._settle_segment(SegmentKind.INTERIM)
         return effects + self._fail(Failure.PROMISED, CallBroke(at=at, cause=BreakCause.ENDED_EARLY))
-
-    @property
-    def _can_act(self) -> bool:
-        return bool(self.settings.tools or self.settings.client_tools)
 
     def _nothing_came(self, failure: Failure, at: int) -> list[Effect]:
         """No text and no call. Beside housekeeping tools only, the interim text had been the answer."""
@@ -535,10 +530,10 @@ class Turn:
         return [Wait(pause)]
 
     def _compaction_done(self, event: Compacted) -> list[Effect]:
-        broke = self.last_break or CallBroke(at=event.at, cause=BreakCause.CONTEXT_OVERFLOW)
         if event.helped:
             self.compacted = event
             return self._call(event.at)
+        broke = self.last_break or CallBroke(at=event.at, cause=BreakCause.CONTEXT_OVERFLOW)
         return self._end_failed(self.failing or Failure.OVERFLOW, replace(broke, at=event.at))
 
     def _end_failed(self, failure: Failure, broke: CallBroke, *, again: bool = False) -> list[Effect]:
@@ -584,8 +579,7 @@ class Turn:
         """The model asked for tools."""
         self.items.append(AssistantItem(text, tuple(CallItem(c.call, c.name, c.arguments) for c in calls)))
         self._settle_segment(SegmentKind.INTERIM)
-        client = self.settings.client_tools
-        if client and all(call.name in client for call in calls):
+        if calls and all(call.name in self.settings.client_tools for call in calls):
             return self._end(at, ExitCode.HANDED_TO_CLIENT)
         activities = [Activity(c.call, c.call, c.name, c.arguments, since=at) for c in calls]
         # The screen shows activities before the (still empty) segment of the next reply.

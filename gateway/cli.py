@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, NoReturn, TypeVar
@@ -159,7 +159,7 @@ async def _chat(config_file: Path | None, session: str, *, new: bool) -> int:
 
 
 @asynccontextmanager
-async def _gateway(config_file: Path | None) -> AsyncIterator[tuple[str, str | None]]:
+async def _gateway(config_file: Path | None) -> AsyncGenerator[tuple[str, str | None]]:
     """(address, key) of the daemon that runs; if none does, of one in this process that ends with the block."""
     from gateway.setup import configure_logs, load_all, running_url
 

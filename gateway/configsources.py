@@ -47,6 +47,8 @@ def _read(path: Path) -> str:
             raw = file.read(MAX_FILE_BYTES + 1)
     except FileNotFoundError:
         raise Unreadable(Problem(str(path), "there is no such file.", "Create it, or correct the name.")) from None
+    except ValueError:
+        raise Unreadable(Problem(repr(str(path)), "cannot be the name of a file.", "Correct the name.")) from None
     except OSError as error:
         words = (error.strerror or type(error).__name__).lower()
         raise Unreadable(Problem(str(path), f"cannot be read: {words}.")) from None
@@ -238,5 +240,5 @@ def readable_by_all(path: Path) -> bool:
     """True if every user of this machine may read the file. False where that cannot be told."""
     try:
         return bool(stat.S_IMODE(path.stat().st_mode) & stat.S_IROTH)
-    except OSError:
+    except (OSError, ValueError):
         return False

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
@@ -57,7 +57,7 @@ class Serving:
 
 
 @asynccontextmanager
-async def serving(config: Config, paths: Paths) -> AsyncIterator[Serving]:
+async def serving(config: Config, paths: Paths) -> AsyncGenerator[Serving]:
     """A running gateway for the block; at its end, turns are given time to end, and everything is closed.
 
     Raises `CannotServe`, or `agent_core.store.store.CannotOpen`, with words for a person.

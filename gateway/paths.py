@@ -92,10 +92,14 @@ def resolve(env: Mapping[str, str], home: Path, *, cwd: Path | None = None, usua
     )
 
 
-def here(env: Mapping[str, str]) -> Paths:
+def find_paths(env: Mapping[str, str], home: Path | None = None) -> Paths:
     """The places of this process: `resolve` with this machine's home, working directory and usual directories."""
-    home = Path(env.get("HOME") or Path.home())
-    return resolve(env, home, cwd=Path.cwd(), usual=None if sys.platform.startswith("linux") else _of_the_platform())
+    return resolve(
+        env,
+        home or Path(env.get("HOME") or Path.home()),
+        cwd=Path.cwd(),
+        usual=None if sys.platform.startswith("linux") else _of_the_platform(),
+    )
 
 
 def _of_the_platform() -> Usual:

@@ -26,7 +26,7 @@ def load_all(config_file: Path | None) -> tuple[Loaded, Paths]:
 def configure_logs(config: Config, *, quiet: bool = False) -> None:
     """Logs go to standard error. A client that runs the gateway inside itself is `quiet`: only what went wrong."""
     level = LogLevel.ERROR if quiet else config.log.level
-    configure(level.value, config.log.format.value, redactor_of(config))
+    configure(level, config.log.format, redactor_of(config))
 
 
 async def running_url(config: Config, paths: Paths) -> str:

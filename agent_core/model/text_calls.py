@@ -106,9 +106,10 @@ _MAX_UNWRAPPED = 3
 _TAG = re.compile(r"</?tool_call>")
 _SPACES = re.compile(r"[ \t\r\n]*+")
 _IN_STRING = re.compile(r'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
-_SHALLOW = re.compile(r'[^"{}\[\],:<]*+')
+_NO_TAG = r"<(?=[^t/]|t[^o]|/[^t])"
+_SHALLOW = re.compile(rf'(?:[^"{{}}\[\],:<]++|{_NO_TAG})*+')
 # To the next bracket, tag or unfinished string. Whole strings and whole innermost brackets are passed in one go.
-_FLAT = r'(?:[^"{}\[\]<]++|<(?=[^t/])|"[^"\\]*+(?:\\.[^"\\]*+)*+")'
+_FLAT = rf'(?:[^"{{}}\[\]<]++|{_NO_TAG}|"[^"\\]*+(?:\\.[^"\\]*+)*+")'
 _DEEP = re.compile(rf"(?:{_FLAT}|\{{{_FLAT}*+\}}|\[{_FLAT}*+\])*+", re.DOTALL)
 _STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
 _CONTROL = re.compile(r"[\x00-\x1f]")
@@ -128,19 +129,10 @@ def _held_from(text: str, start: int) -> int:
     return len(text)
 
 
-# --- what a tag holds -----------------------------------------------------------------------------------------------
-
-
 class _Kind(Enum):
     LIST = auto()
     CALL = auto()
     FUNCTION = auto()
-
-
-class _Capture(Enum):
-    NOTHING = auto()
-    KEY = auto()
-    NAME = auto()
 
 
 @dataclass(slots=True)
@@ -166,25 +158,6 @@ class _Frame:
 class _Body:
     """Follows the JSON inside a tag just closely enough to know names, argument positions, and where it ends."""
 
-    __slots__ = (
-        "_capture",
-        "_captured",
-        "_deep",
-        "_frames",
-        "_garbage",
-        "_in_string",
-        "_next_index",
-        "_origin",
-        "_raw",
-        "_starved",
-        "_value_at",
-        "drafts",
-        "length",
-        "named",
-        "tag",
-        "values",
-    )
-
     def __init__(self, first_index: int) -> None:
         self.drafts: list[_Draft] = []
         self.named: list[_Draft] = []
@@ -201,8 +174,8 @@ class _Body:
         self._in_string = False
         self._garbage = False
         self._starved = False
-        self._capture = _Capture.NOTHING
-        self._captured: list[str] = []
+        self._captured: list[str] | None = None
+        """The pieces of the string that is being read, if it is a key or a name."""
         self._origin = 0
         self._value_at = 0
 
@@ -235,9 +208,17 @@ class _Body:
             self.length += at - start
         return at
 
+    def takes(self, text: str) -> bool:
+        """The short way for most feeds of a long argument: all of `text` is inside a string. Returns whether it is."""
+        if not self._in_string or self._captured is not None or '"' in text or "\\" in text:
+            return False
+        self._raw.append(text)
+        self.length += len(text)
+        return True
+
     def _read_string(self, text: str, at: int) -> int:
         end = _end_of(_IN_STRING, text, at)
-        if self._capture is not _Capture.NOTHING:
+        if self._captured is not None:
             self._captured.append(text[at:end])
         if end == len(text):
             return end
@@ -245,17 +226,13 @@ class _Body:
             self._starved = True
             return end
         self._in_string = False
-        if self._capture is not _Capture.NOTHING:
-            self._string_captured()
+        if self._captured is not None:
+            value, self._captured = _decoded_string(f'"{"".join(self._captured)}"'), None
+            self._take_string(self._frames[-1], value)
         return end + 1
 
-    def _string_captured(self) -> None:
-        capture, raw = self._capture, "".join(self._captured)
-        self._capture = _Capture.NOTHING
-        self._captured = []
-        value = _decoded_string(f'"{raw}"')
-        frame = self._frames[-1]
-        if capture is _Capture.KEY:
+    def _take_string(self, frame: _Frame, value: str) -> None:
+        if not frame.in_value:
             frame.key = value
         elif frame.draft is not None and value.strip():
             frame.draft.name = value.strip()
@@ -300,7 +277,7 @@ class _Body:
         frame, char = self._frames[-1], text[at]
         match char:
             case '"':
-                self._choose_capture(frame)
+                self._captured = [] if self._is_wanted(frame) else None
                 return self._quote_or_tag(text, at)
             case "<":
                 return self._quote_or_tag(text, at)
@@ -318,15 +295,13 @@ class _Body:
                     self.values.append((self._value_at, self._origin + at + 1, len(self.drafts)))
         return at + 1
 
-    def _choose_capture(self, frame: _Frame) -> None:
-        if frame.draft is None:
-            return
-        if not frame.in_value:
-            self._capture = _Capture.KEY
-        elif frame.draft.name is None and (
+    def _is_wanted(self, frame: _Frame) -> bool:
+        """Whether a string that begins here is a key, or the name."""
+        if frame.draft is None or not frame.in_value:
+            return frame.draft is not None
+        return frame.draft.name is None and (
             frame.key == "name" or (frame.key == "function" and frame.kind is _Kind.CALL)
-        ):
-            self._capture = _Capture.NAME
+        )
 
     def _end_value(self, frame: _Frame, at: int) -> None:
         if frame.draft is not None and frame.in_value and frame.key in _ARGUMENT_KEYS:
@@ -370,9 +345,6 @@ class _Body:
                 return at
         self._garbage = True
         return at
-
-
-# --- reading the JSON -----------------------------------------------------------------------------------------------
 
 
 def _no_constant(name: str) -> object:
@@ -468,9 +440,6 @@ def _settled(body: _Body) -> list[Piece]:
     return pieces
 
 
-# --- the text around it ---------------------------------------------------------------------------------------------
-
-
 class _Mode(Enum):
     TEXT = auto()
     TAG = auto()
@@ -489,8 +458,6 @@ def _gap(before: str, after: str) -> str:
 
 class TextCallParser:
     """Divides the content of one model reply into visible text and calls. See the module's text for the rules."""
-
-    __slots__ = ("_after_call", "_before", "_body", "_calls", "_mode", "_pending", "_shown", "_space", "_tag_space")
 
     def __init__(self) -> None:
         self._mode = _Mode.TEXT
@@ -516,6 +483,8 @@ class TextCallParser:
         out: list[Piece] = []
         if self._pending:
             text, self._pending = self._pending + text, ""
+        elif self._mode is _Mode.BODY and self._body.takes(text):
+            return out
         at, size = 0, len(text)
         while at < size:
             match self._mode:
@@ -560,6 +529,9 @@ class TextCallParser:
         return merged(out)
 
     def _read_text(self, text: str, at: int, out: list[Piece]) -> int:
+        if text.find("<", at) < 0:
+            self._show(text[at:], out)
+            return len(text)
         found = _TAG.search(text, at)
         if found is None:
             held = _held_from(text, at)
@@ -613,16 +585,16 @@ class TextCallParser:
             if text:
                 self._space.append(text)
             return
-        tail = text[len(core) :]
         if self._after_call:
             rest = core.lstrip(_WHITE)
             after = "".join(self._space) + core[: len(core) - len(rest)]
-            core = (_gap(self._before, after) if self._shown else "") + rest
+            shown = (_gap(self._before, after) if self._shown else "") + rest
             self._after_call = False
-        elif self._space:
-            core = "".join(self._space) + core
-        self._space = [tail] if tail else []
-        self._emit(core, out)
+        else:
+            shown = "".join(self._space) + core if self._space else core
+        if self._space or len(core) < len(text):
+            self._space = [text[len(core) :]]
+        self._emit(shown, out)
 
     def _emit(self, text: str, out: list[Piece]) -> None:
         self._shown = True

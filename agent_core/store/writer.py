@@ -264,7 +264,7 @@ class Writer:
         moments = 0
         while True:
             try:
-                if False:
+                if self._handle_bad:
                     await self._line.reopen()
                     self._handle_bad = False
                     self.figures.reopened += 1

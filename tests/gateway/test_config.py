@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Callable
 from dataclasses import asdict, fields
 from pathlib import Path
@@ -29,9 +28,7 @@ from gateway.config import (
     load,
     redacted,
     secret_values,
-    template,
 )
-from gateway.configsources import TomlFile, read_dotenv, toml_lines
 
 KEY = "sk-test-0123456789abcdef"
 OTHER_KEY = "sk-other-0123456789abcdef"
@@ -533,96 +530,3 @@ def test_a_problem_inside_a_fallback_names_its_line(write: Write) -> None:
 )
 def test_a_database_address_gets_its_driver(given_url: str, used: str) -> None:
     assert load(None, {"OUTSPOKEN_STORAGE__URL": given_url}).config.storage.url == used
-
-
-# --- the list of keys, and the template ---
-
-
-def test_every_key_is_described_with_a_unit_where_it_is_a_number() -> None:
-    names = {(doc.section, doc.key) for doc in describe()}
-    assert len(names) == len(describe())
-    for doc in describe():
-        assert doc.description.endswith("."), doc.name
-        assert doc.env[0] == f"OUTSPOKEN_{doc.section.upper()}__{doc.key.upper()}"
-        assert not doc.file_key or (doc.section, doc.file_key) in names
-        if doc.default in {"", '""', "[]", "{}"} and not doc.secret:
-            assert doc.example, f"{doc.name} has neither a default nor an example"
-        for unit in ("seconds", "bytes", "tokens"):
-            if doc.key.endswith(f"_{unit}"):
-                assert unit in doc.description.lower(), doc.name
-
-
-def test_the_template_changes_nothing_as_it_is(write: Write) -> None:
-    assert load(write(template()), {}).config == Config()
-
-
-def test_the_template_tells_the_true_defaults(write: Write) -> None:
-    text = re.sub(r"for example:\n#.*\n", "\n", template())
-    text = re.sub(r"^#(?=[a-z_]+ = )", "", text, flags=re.MULTILINE)
-    values = tomllib.loads(text)
-    assert sum(len(section) for section in values.values()) > 40
-    assert load(write(text), {}).config == Config()
-
-
-def test_every_example_of_the_template_is_accepted_alone(write: Write) -> None:
-    for doc in describe():
-        if doc.example:
-            files = {
-                "openai__key": KEY,
-                "second__key": OTHER_KEY,
-                "server__key": KEY,
-                "prompt__md": "x",
-                "database__url": "sqlite:///x",
-            }
-            load(write(f"[{doc.section}]\n{doc.key} = {doc.example}\n", **files), {})
-
-
-# --- readers ---
-
-
-def test_lines_are_found_in_spite_of_multi_line_strings_and_dotted_keys(tmp_path: Path) -> None:
-    text = '''# x
-[model]
-system_prompt = """
-name = "not this"
-[server]
-"""
-name = "x"
-extra_body.top_p = 1
-"temperature" = 1
-[[model.fallbacks]]
-name = "a"
-[[model.fallbacks]]
-name = "b"
-[model.fallbacks.extra_body]
-top_k = 1
-[server]
-host = \'\'\'x\'\'\'
-port = 1
-'''
-    tomllib.loads(text)
-    lines = toml_lines(text)
-    assert {
-        ("model", "name"): 7,
-        ("model", "extra_body"): 8,
-        ("model", "extra_body", "top_p"): 8,
-        ("model", "temperature"): 9,
-        ("model", "fallbacks", 1, "name"): 13,
-        ("model", "fallbacks", 1, "extra_body", "top_k"): 15,
-        ("server", "port"): 18,
-    }.items() <= lines.items()
-    file = TomlFile(tmp_path, {}, lines)
-    assert file.where("model", "fallbacks", 0, "temperature") == f"{tmp_path}:10"
-    assert file.where("nothing") == str(tmp_path)
-
-
-def test_a_dotenv_file_is_read_with_its_quotes_comments_and_exports(tmp_path: Path) -> None:
-    path = tmp_path / ".env"
-    path.write_text(
-        '# c\n\nA=1\nexport B = two words # c\nC="x # \\"y\\"\\n" # c\nD=\'$HOME\\n\'\nE=a#b\nF=\nnonsense\nG="open\n'
-    )
-    variables, told = read_dotenv(path)
-    assert variables.values == {"A": "1", "B": "two words", "C": 'x # "y"\n', "D": "$HOME\\n", "E": "a#b", "F": ""}
-    assert [problem.where for problem in told] == [f"{path}:9", f"{path}:10"]
-    assert variables.where("B") == f"B ({path}:4)"
-    assert "two words" not in repr(variables)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.paths import Paths, PathsError, Usual, here, prepare, resolve
+from gateway.paths import Paths, PathsError, Usual, find_paths, prepare, resolve
 
 HOME = Path("/h/ada")
 
@@ -99,8 +99,8 @@ def test_other_systems_bring_their_own_directories() -> None:
     )
 
 
-def test_here_takes_the_home_that_the_environment_names(tmp_path: Path) -> None:
-    assert here({"HOME": str(tmp_path), "OUTSPOKEN_HOME": "~/o"}).state_dir == tmp_path / "o"
+def test_the_places_of_this_process_take_the_home_that_the_environment_names(tmp_path: Path) -> None:
+    assert find_paths({"HOME": str(tmp_path), "OUTSPOKEN_HOME": "~/o"}).state_dir == tmp_path / "o"
 
 
 def test_prepare_makes_private_directories_and_may_be_called_again(tmp_path: Path) -> None:

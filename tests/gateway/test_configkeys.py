@@ -1,0 +1,120 @@
+"""The list of keys, the template that is made from it, and the readers of the places that keys come from."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from gateway.config import Config, describe, load, template
+from gateway.configsources import TomlFile, Unreadable, read_dotenv, read_value_file, toml_lines
+
+
+def written(folder: Path, text: str) -> Path:
+    """A configuration file with this text."""
+    file = folder / "outspoken.toml"
+    file.write_text(text)
+    return file
+
+
+def test_every_key_is_described_with_a_unit_where_it_is_a_number() -> None:
+    names = {(doc.section, doc.key) for doc in describe()}
+    assert len(names) == len(describe())
+    for doc in describe():
+        assert doc.description.endswith("."), doc.name
+        assert doc.env[0] == f"OUTSPOKEN_{doc.section.upper()}__{doc.key.upper()}"
+        assert not doc.file_key or (doc.section, doc.file_key) in names
+        if doc.default in {"", '""', "[]", "{}"} and not doc.secret:
+            assert doc.example, f"{doc.name} has neither a default nor an example"
+        for unit in ("seconds", "bytes", "tokens"):
+            if doc.key.endswith(f"_{unit}"):
+                assert unit in doc.description.lower(), doc.name
+
+
+def test_the_template_changes_nothing_as_it_is(tmp_path: Path) -> None:
+    assert load(written(tmp_path, template()), {}).config == Config()
+
+
+def test_the_template_tells_the_true_defaults(tmp_path: Path) -> None:
+    text = re.sub(r"for example:\n#.*\n", "\n", template())
+    text = re.sub(r"^#(?=[a-z_]+ = )", "", text, flags=re.MULTILINE)
+    values = tomllib.loads(text)
+    assert sum(len(section) for section in values.values()) > 40
+    assert load(written(tmp_path, text), {}).config == Config()
+
+
+def test_every_example_of_the_template_is_accepted_alone(tmp_path: Path) -> None:
+    for name in ("openai.key", "second.key", "server.key", "prompt.md"):
+        (tmp_path / name).write_text("some-words-0123")
+    (tmp_path / "database.url").write_text("sqlite:///x")
+    for doc in describe():
+        if doc.example:
+            load(written(tmp_path, f"[{doc.section}]\n{doc.key} = {doc.example}\n"), {})
+
+
+# --- readers ---
+
+
+def test_lines_are_found_in_spite_of_multi_line_strings_and_dotted_keys(tmp_path: Path) -> None:
+    text = '''# x
+[model]
+system_prompt = """
+name = "not this"
+[server]
+"""
+name = "x"
+extra_body.top_p = 1
+"temperature" = 1
+[[model.fallbacks]]
+name = "a"
+[[model.fallbacks]]
+name = "b"
+[model.fallbacks.extra_body]
+top_k = 1
+[server]
+host = \'\'\'x\'\'\'
+port = 1
+'''
+    tomllib.loads(text)
+    lines = toml_lines(text)
+    assert {
+        ("model", "name"): 7,
+        ("model", "extra_body"): 8,
+        ("model", "extra_body", "top_p"): 8,
+        ("model", "temperature"): 9,
+        ("model", "fallbacks", 1, "name"): 13,
+        ("model", "fallbacks", 1, "extra_body", "top_k"): 15,
+        ("server", "port"): 18,
+    }.items() <= lines.items()
+    file = TomlFile(tmp_path, {}, lines)
+    assert file.where("model", "fallbacks", 0, "temperature") == f"{tmp_path}:10"
+    assert file.where("nothing") == str(tmp_path)
+
+
+def test_a_dotenv_file_is_read_with_its_quotes_comments_and_exports(tmp_path: Path) -> None:
+    path = tmp_path / ".env"
+    path.write_text(
+        '# c\n\nA=1\nexport B = two words # c\nC="x # \\"y\\"\\n" # c\nD=\'$HOME\\n\'\nE=a#b\nF=\nnonsense\nG="open\n'
+    )
+    variables, told = read_dotenv(path)
+    assert variables.values == {"A": "1", "B": "two words", "C": 'x # "y"\n', "D": "$HOME\\n", "E": "a#b", "F": ""}
+    assert [problem.where for problem in told] == [f"{path}:9", f"{path}:10"]
+    assert variables.where("B") == f"B ({path}:4)"
+    assert "two words" not in repr(variables)
+
+
+@pytest.mark.parametrize(
+    ("content", "words"), [("", "is empty"), (" \n", "is empty"), ("x" * 1_000_001, "is larger than")]
+)
+def test_a_file_that_cannot_hold_one_value_is_told(tmp_path: Path, content: str, words: str) -> None:
+    path = tmp_path / "a.key"
+    path.write_text(content)
+    with pytest.raises(Unreadable, match=words):
+        read_value_file(path)
+
+
+def test_a_name_that_no_file_can_have_is_told() -> None:
+    with pytest.raises(Unreadable, match="cannot be the name of a file"):
+        read_value_file(Path("a\0b"))

@@ -1,0 +1,274 @@
+"""The shape of the house, held by looking at the source: who may import whom, how long things are, and what no file may hold.
+
+Each check is a function of text or of a syntax tree, so that it can be tried on small planted examples as well.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+from collections.abc import Iterator, Mapping
+from functools import cache
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("agent_core", "adapters", "gateway", "migrations")
+
+MAY_IMPORT: Mapping[str, frozenset[str]] = {
+    "agent_core": frozenset({"agent_core"}),
+    "adapters": frozenset({"adapters", "agent_core"}),
+    "gateway": frozenset({"gateway", "adapters", "agent_core", "migrations"}),
+    "migrations": frozenset({"migrations"}),
+}
+"""Which of our packages each of them may import."""
+MIGRATIONS_IN_THE_CORE = "agent_core/store/"
+"""The store runs the migrations, and nobody else in the core knows that they are there."""
+
+PLATFORM_LIBRARIES = frozenset({"discord", "telegram", "slack_bolt", "slack_sdk", "prompt_toolkit", "rich", "click"})
+NOT_IN: Mapping[str, frozenset[str]] = {
+    "agent_core": PLATFORM_LIBRARIES,
+    "adapters": frozenset({"sqlalchemy", "alembic", "aiosqlite", "asyncpg", "sqlite3"}),
+}
+AIOHTTP_IN_THE_CORE = ("agent_core/model/", "agent_core/tools/")
+
+PURE = (
+    *(
+        f"agent_core/{name}.py"
+        for name in ("turn", "turnstate", "events", "effects", "exits", "notices", "recovery", "guardrails")
+    ),
+    *(
+        f"agent_core/{name}.py"
+        for name in ("view", "transcript", "stalls", "overlap", "promises", "compaction", "settings")
+    ),
+    *(f"agent_core/{name}.py" for name in ("messages", "replies", "redaction", "why", "timeline")),
+    "adapters/reconcile.py",
+)
+"""Modules that only decide. What is not there yet, or no more, is passed over."""
+IMPURE_LIBRARIES = frozenset(
+    {
+        "asyncio",
+        "time",
+        "random",
+        "uuid",
+        "socket",
+        "sqlalchemy",
+        "os",
+        "secrets",
+        "subprocess",
+        "threading",
+        "aiohttp",
+        "httpx2",
+    }
+)
+
+LONGEST_FUNCTION = 70
+LONGEST_FILE = 700
+
+# Put together from pieces, so that this file does not hold what it looks for.
+DEVELOPERS_PATHS = re.compile(r"(?<![\w.~-])/(?:" + "work" + r"/|" + "root" + r"/|home/[a-z])")
+INDEX_HOST = re.compile(r"https?://|--(?:extra-)?index-url|--find-links", re.IGNORECASE)
+
+
+# --- the checks ---
+
+
+def imported(source: str, module: str) -> Iterator[tuple[int, str]]:
+    """The line and the full name of everything that a module imports, at any depth, also by name at run time."""
+    package = module.rpartition(".")[0].split(".")
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            base = package[: len(package) - node.level + 1] if node.level else []
+            yield node.lineno, ".".join([*base, *((node.module or "").split("."))]).strip(".")
+        elif isinstance(node, ast.Call) and ast.unparse(node.func) in {
+            "import_module",
+            "importlib.import_module",
+            "__import__",
+        }:
+            name = node.args[0] if node.args else None
+            if isinstance(name, ast.Constant) and isinstance(name.value, str):
+                yield node.lineno, name.value
+
+
+def forbidden_imports(source: str, path: str) -> list[str]:
+    """What a file imports although its place in the house forbids it."""
+    package = path.split("/")[0]
+    module = path.removesuffix(".py").replace("/", ".")
+    found: list[str] = []
+    for line, name in imported(source, module):
+        top = name.split(".")[0]
+        runs_migrations = top == "migrations" and path.startswith(MIGRATIONS_IN_THE_CORE)
+        if top in PACKAGES and top not in MAY_IMPORT[package] and not runs_migrations:
+            found.append(f"{path}:{line}: {package} must not know {top}")
+        if top in NOT_IN.get(package, frozenset()):
+            found.append(f"{path}:{line}: {package} must not know the library {top}")
+        if top == "aiohttp" and package == "agent_core" and not path.startswith(AIOHTTP_IN_THE_CORE):
+            found.append(f"{path}:{line}: aiohttp belongs to {' and '.join(AIOHTTP_IN_THE_CORE)}")
+        if path in PURE and top in IMPURE_LIBRARIES:
+            found.append(f"{path}:{line}: a module that only decides must not import {top}")
+    return found
+
+
+def too_long(source: str, path: str) -> list[str]:
+    """The functions over `LONGEST_FUNCTION` lines (signature to last line), and the file if it is over `LONGEST_FILE`."""
+    found = [
+        f"{path}:{node.lineno}: {node.name} has {(node.end_lineno or 0) - node.lineno + 1} lines"
+        for node in ast.walk(ast.parse(source))
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef)
+        and (node.end_lineno or 0) - node.lineno + 1 > LONGEST_FUNCTION
+    ]
+    lines = len(source.splitlines())
+    return [*found, f"{path}: the file has {lines} lines"] if lines > LONGEST_FILE else found
+
+
+def lines_with(pattern: re.Pattern[str], text: str, path: str) -> list[str]:
+    """Where a pattern stands in a text."""
+    return [
+        f"{path}:{number}: {line.strip()[:100]}"
+        for number, line in enumerate(text.splitlines(), 1)
+        if pattern.search(line)
+    ]
+
+
+# --- the repository ---
+
+
+def _listed() -> list[str]:
+    """Every file that belongs to the project, with or without git."""
+    try:
+        listing = subprocess.run(
+            ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+            cwd=ROOT,
+            capture_output=True,
+            check=True,
+            timeout=30,
+        )
+    except (OSError, subprocess.CalledProcessError):  # an unpacked archive
+        hidden = {".git", ".venv", "__pycache__", ".hypothesis", ".pytest_cache", ".ruff_cache", "dist", "build"}
+        paths = [path for path in ROOT.rglob("*") if path.is_file() and not hidden & set(path.relative_to(ROOT).parts)]
+        return sorted(path.relative_to(ROOT).as_posix() for path in paths)
+    return sorted(name for name in listing.stdout.decode().split("\0") if name and (ROOT / name).is_file())
+
+
+@cache
+def texts() -> Mapping[str, str]:
+    """Path and content of every text file of the project."""
+    found: dict[str, str] = {}
+    for name in _listed():
+        raw = (ROOT / name).read_bytes()
+        if b"\0" not in raw:
+            found[name] = raw.decode("utf-8", "replace")
+    return found
+
+
+def sources(*folders: str) -> Iterator[tuple[str, str]]:
+    """Path and content of the Python files below these folders."""
+    return ((path, text) for path, text in texts().items() if path.startswith(folders) and path.endswith(".py"))
+
+
+SOURCE_FOLDERS = tuple(f"{package}/" for package in PACKAGES)
+
+
+def test_there_is_something_to_look_at() -> None:
+    paths = [path for path, _ in sources(*SOURCE_FOLDERS)]
+    assert len(paths) > 20
+    assert {PurePosixPath(path).parts[0] for path in paths} == set(PACKAGES)
+    assert "agent_core/turn.py" in paths
+
+
+def test_every_import_keeps_to_the_layers() -> None:
+    assert [found for path, text in sources(*SOURCE_FOLDERS) for found in forbidden_imports(text, path)] == []
+
+
+def test_no_function_and_no_file_is_too_long() -> None:
+    assert [found for path, text in sources(*SOURCE_FOLDERS) for found in too_long(text, path)] == []
+
+
+def test_no_file_holds_a_path_of_somebodys_machine() -> None:
+    assert [found for path, text in texts().items() for found in lines_with(DEVELOPERS_PATHS, text, path)] == []
+
+
+def test_no_lock_file_names_the_host_of_an_index() -> None:
+    locks = {
+        path: text for path, text in texts().items() if path.endswith((".lock", "requirements.txt", "pylock.toml"))
+    }
+    assert "requirements.lock" in locks
+    assert [found for path, text in locks.items() for found in lines_with(INDEX_HOST, text, path)] == []
+
+
+# --- the checks themselves ---
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("agent_core/view.py", "import adapters.base"),
+        ("agent_core/view.py", "from gateway import hub"),
+        ("agent_core/view.py", "def f():\n    import discord"),
+        ("agent_core/driver.py", "import aiohttp"),
+        ("agent_core/driver.py", "from aiohttp.web import Request"),
+        ("agent_core/store/x.py", "import importlib\nimportlib.import_module('telegram.ext')"),
+        ("agent_core/turn.py", "import time"),
+        ("agent_core/turn.py", "from os import path"),
+        ("agent_core/turn.py", "if TYPE_CHECKING:\n    import sqlalchemy.ext.asyncio"),
+        ("adapters/web.py", "from sqlalchemy import select"),
+        ("adapters/web.py", "import gateway.hub as hub"),
+        ("adapters/text/split.py", "from ...gateway import hub"),
+        ("adapters/reconcile.py", "import asyncio"),
+        ("migrations/env.py", "from gateway.paths import Paths"),
+        ("migrations/env.py", "from agent_core.store import tables"),
+        ("agent_core/driver.py", "import migrations"),
+    ],
+)
+def test_a_planted_import_is_found(path: str, source: str) -> None:
+    assert len(forbidden_imports(source, path)) == 1
+
+
+@pytest.mark.parametrize(
+    ("path", "source"),
+    [
+        ("agent_core/model/client.py", "import aiohttp\nimport asyncio"),
+        ("agent_core/store/upgrade.py", "from migrations import REVISIONS"),
+        ("agent_core/driver.py", "import asyncio\nfrom agent_core.turn import Turn"),
+        ("agent_core/turn.py", "from agent_core.events import Event\nimport hashlib"),
+        ("agent_core/turn.py", "from . import time, os"),
+        ("adapters/web.py", "import aiohttp\nfrom agent_core.view import view\nfrom adapters.base import Inbound"),
+        ("gateway/daemon.py", "import sqlalchemy, aiohttp, adapters, agent_core"),
+    ],
+)
+def test_an_allowed_import_is_let_through(path: str, source: str) -> None:
+    assert forbidden_imports(source, path) == []
+
+
+def test_a_planted_long_function_and_a_long_file_are_found() -> None:
+    body = "\n".join("        x = 1" for _ in range(LONGEST_FUNCTION - 1))
+    fits = f"class A:\n    async def f(self):\n{body}\n"
+    assert too_long(fits, "a.py") == []
+    assert too_long(fits + "        x = 2\n", "a.py") == [f"a.py:2: f has {LONGEST_FUNCTION + 1} lines"]
+    assert too_long("x = 1\n" * LONGEST_FILE, "a.py") == []
+    assert too_long("x = 1\n" * (LONGEST_FILE + 1), "a.py") == [f"a.py: the file has {LONGEST_FILE + 1} lines"]
+
+
+def test_a_planted_path_of_a_machine_is_found_and_others_are_not() -> None:
+    for planted in ("work/main/x", "root/.cache", "home/ada/src"):
+        assert lines_with(DEVELOPERS_PATHS, f'open("/{planted}")', "a.py")
+    for fine in (
+        "frame" + "work/x",
+        "https://host.example/~ada",
+        "/workspaces/x",
+        "~/work",
+        "docs/roots/x",
+        "/homes",
+        "$HOME/x",
+    ):
+        assert lines_with(DEVELOPERS_PATHS, fine, "a.py") == []
+
+
+def test_a_planted_index_host_is_found() -> None:
+    assert lines_with(INDEX_HOST, "--index-url=x\na==1 \\\n    --hash=sha256:00", "a.lock")
+    assert lines_with(INDEX_HOST, "a @ https://files.example.org/a.whl", "a.lock")
+    assert lines_with(INDEX_HOST, "a==1 ; sys_platform == 'linux' \\\n    --hash=sha256:00", "a.lock") == []
