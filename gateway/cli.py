@@ -166,7 +166,7 @@ async def _gateway(config_file: Path | None) -> AsyncGenerator[tuple[str, str | 
     loaded, paths = load_all(config_file)
     secret = loaded.config.server.api_key
     key = secret.get_secret_value() if secret else None
-    url = await running_url(loaded.config, paths)
+    url = await running_url(loaded.config)
     if url:
         yield url, key
         return
@@ -202,10 +202,11 @@ def _problem(error: Exception) -> int:
     from adapters.ask import GatewayLost, GatewayRefused
     from agent_core.store.errors import AlreadyRunning, CannotOpen
     from gateway.config import ConfigError
+    from gateway.paths import PathsError
     from gateway.setup import CannotServe
 
     match error:
-        case ConfigError() | CannotServe():
+        case ConfigError() | CannotServe() | PathsError():
             status = CONFIGURATION
         case AlreadyRunning():
             status = TRY_AGAIN

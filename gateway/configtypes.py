@@ -40,7 +40,6 @@ class SessionPolicy(StrEnum):
     """What a message does that comes while its session's turn is running."""
 
     QUEUE = "queue"
-    STEER = "steer"
     INTERRUPT = "interrupt"
 
 

@@ -31,8 +31,7 @@ from gateway.hub import Hub
 from gateway.models import endpoints_of, rehearsal_endpoint
 from gateway.opening import HubSettings
 from gateway.paths import Paths
-from gateway.secrets import redactor_of
-from gateway.setup import CannotServe
+from gateway.setup import CannotServe, prepare_places, redactor_of
 from gateway.version import program_version
 
 log = structlog.get_logger("gateway")
@@ -62,6 +61,7 @@ async def serving(config: Config, paths: Paths) -> AsyncGenerator[Serving]:
 
     Raises `CannotServe`, or `agent_core.store.store.CannotOpen`, with words for a person.
     """
+    prepare_places(paths)
     clock = SystemClock()
     ids = SystemIds(clock)
     redactor = redactor_of(config)

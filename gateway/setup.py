@@ -5,12 +5,13 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from gateway.config import Loaded, load
+from adapters.probe import answers
+from agent_core.redaction import Redactor
+from gateway.config import Loaded, load, secret_values
 from gateway.configmodel import Config
 from gateway.configtypes import LogLevel
 from gateway.ops.logging import configure
-from gateway.paths import Paths, find_paths
-from gateway.secrets import redactor_of
+from gateway.paths import Paths, find_paths, prepare
 
 
 class CannotServe(Exception):
@@ -18,22 +19,31 @@ class CannotServe(Exception):
 
 
 def load_all(config_file: Path | None) -> tuple[Loaded, Paths]:
-    """The configuration and the places. Raises `ConfigError`."""
-    paths = find_paths(os.environ, Path.home())
-    return load(config_file or paths.config_file, os.environ), paths
+    """The configuration and the places. Raises `ConfigError` and `PathsError`."""
+    paths = find_paths(os.environ)
+    named = config_file is not None or paths.config_named
+    return load(config_file or paths.config_file, os.environ, required=named), paths
+
+
+def prepare_places(paths: Paths) -> None:
+    """Make the directories that a gateway writes to. Raises `PathsError`."""
+    prepare(paths)
+
+
+def redactor_of(config: Config) -> Redactor:
+    """Knows every secret of the configuration."""
+    return Redactor.of(secret_values(config))
 
 
 def configure_logs(config: Config, *, quiet: bool = False) -> None:
     """Logs go to standard error. A client that runs the gateway inside itself is `quiet`: only what went wrong."""
     level = LogLevel.ERROR if quiet else config.log.level
-    configure(level, config.log.format, redactor_of(config))
+    configure(level, config.log.format, redactor_of(config), show_text=config.log.show_text)
 
 
-async def running_url(config: Config, paths: Paths) -> str:
+async def running_url(config: Config) -> str:
     """The address of the daemon that runs with this configuration, or an empty text."""
-    from adapters.probe import answers
-
-    del paths
-    host = config.server.host if config.server.host not in ("0.0.0.0", "::", "") else "127.0.0.1"  # noqa: S104
-    url = f"http://{f'[{host}]' if ':' in host else host}:{config.server.port}"
-    return url if config.server.port and await answers(url) else ""
+    server = config.server
+    host = "127.0.0.1" if server.host in ("0.0.0.0", "::") else server.host  # noqa: S104 - a client calls it at loopback
+    url = f"http://{f'[{host}]' if ':' in host else host}:{server.port}"
+    return url if server.port and await answers(url) else ""

@@ -168,7 +168,7 @@ class _Body:
         self.tag = ""
         """The tag that ended the body, once it is there."""
         self._next_index = first_index
-        self._raw: list[str] = []
+        self.raw: list[str] = []
         self._frames: list[_Frame] = []
         self._deep = 0
         self._in_string = False
@@ -178,10 +178,6 @@ class _Body:
         """The pieces of the string that is being read, if it is a key or a name."""
         self._origin = 0
         self._value_at = 0
-
-    @property
-    def raw(self) -> str:
-        return "".join(self._raw)
 
     @property
     def well_ended(self) -> bool:
@@ -204,7 +200,7 @@ class _Body:
             else:
                 at = self._read_between(text, at)
         if at > start:
-            self._raw.append(text if start == 0 and at == size else text[start:at])
+            self.raw.append(text if start == 0 and at == size else text[start:at])
             self.length += at - start
         return at
 
@@ -212,7 +208,7 @@ class _Body:
         """The short way for most feeds of a long argument: all of `text` is inside a string. Returns whether it is."""
         if not self._in_string or self._captured is not None or '"' in text or "\\" in text:
             return False
-        self._raw.append(text)
+        self.raw.append(text)
         self.length += len(text)
         return True
 
@@ -414,7 +410,7 @@ def _is_calls(value: object) -> bool:
 
 def _settled(body: _Body) -> list[Piece]:
     """The calls of a body that a tag has ended, in order, as calls or as broken."""
-    raw = body.raw
+    raw = "".join(body.raw)
     readable = 0  # how many drafts, from the first, lie in values that are JSON
     if body.well_ended:
         for begin, end, drafts in body.values:

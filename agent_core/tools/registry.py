@@ -1,0 +1,143 @@
+"""The registry of tools: what is offered, whether a call can run, and how it is run.
+
+Checking is pure; running is bounded by the tool's deadline and never raises for what a tool does. A result that is too long is
+cut in its middle, and says so.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import difflib
+import json
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+import orjson
+import structlog
+
+from agent_core.tools.base import Json, Tool, ToolContext, ToolOutcome, ToolSpec, ToolStatus
+
+if TYPE_CHECKING:
+    from jsonschema import Draft202012Validator
+
+log = structlog.get_logger("tool")
+
+COMPLAINT_CHARS = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Runnable:
+    """The call can run with these arguments."""
+
+    spec: ToolSpec
+    arguments: Mapping[str, Json]
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownTool:
+    name: str
+    nearest: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadableArguments:
+    name: str
+    complaint: str
+    """For the model: what is wrong, at most 500 characters."""
+
+
+Checked: TypeAlias = Runnable | UnknownTool | UnreadableArguments
+
+
+class ToolRegistry:
+    """The tools of a gateway."""
+
+    def __init__(self, tools: Iterable[Tool], *, result_chars: int = 30_000) -> None:
+        self._tools = {tool.spec.name: tool for tool in tools}
+        self._result_chars = result_chars
+        self._validators: dict[str, Draft202012Validator] = {}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self._tools)
+
+    def specs(self) -> list[ToolSpec]:
+        return [tool.spec for tool in self._tools.values()]
+
+    def openai_tools(self) -> list[dict[str, Json]]:
+        """The schemas in the API's format."""
+        return [
+            {
+                "type": "function",
+                "function": {"name": s.name, "description": s.description, "parameters": dict(s.parameters)},
+            }
+            for s in self.specs()
+        ]
+
+    def check(self, name: str, arguments: str, offered: Sequence[str] | None = None) -> Checked:
+        """Whether a call can run. `offered`: the names that this turn offers, if not all."""
+        names = self.names if offered is None else tuple(offered)
+        if name not in names or name not in self._tools:
+            return UnknownTool(name, next(iter(difflib.get_close_matches(name, names, 1, 0.5)), None))
+        spec = self._tools[name].spec
+        parsed = _parsed(arguments)
+        if isinstance(parsed, str):
+            return UnreadableArguments(name, parsed)
+        error = next(iter(self._validator(spec).iter_errors(parsed)), None)  # pyright: ignore[reportUnknownMemberType] - jsonschema leaves it untyped
+        if error is None:
+            return Runnable(spec, parsed)
+        where = "/".join(str(part) for part in error.absolute_path) or "the arguments"
+        return UnreadableArguments(name, f"{where}: {error.message}"[:COMPLAINT_CHARS])
+
+    def _validator(self, spec: ToolSpec) -> Draft202012Validator:
+        if spec.name not in self._validators:
+            from jsonschema import Draft202012Validator
+
+            self._validators[spec.name] = Draft202012Validator(dict(spec.parameters))
+        return self._validators[spec.name]
+
+    async def run(self, checked: Runnable, context: ToolContext) -> ToolOutcome:
+        """Run a checked call to its end or its deadline."""
+        spec = checked.spec
+        try:
+            async with asyncio.timeout(spec.deadline_seconds):
+                outcome = await self._tools[spec.name].run(checked.arguments, context)
+        except TimeoutError:
+            words = f"{spec.name} did not finish within {spec.deadline_seconds:g} s and was cancelled."
+            return ToolOutcome(ToolStatus.TIMED_OUT, words)
+        except Exception:
+            log.exception("tool.crashed", tool=spec.name, turn=context.turn, call=context.call)
+            return ToolOutcome(ToolStatus.FAILED, f"{spec.name} failed because of an internal error in the tool.")
+        return cut(outcome, self._result_chars)
+
+
+def cut(outcome: ToolOutcome, limit: int) -> ToolOutcome:
+    """The outcome with its text within `limit` characters; a longer one loses its middle and says how much."""
+    text = outcome.text
+    if len(text) <= limit:
+        return outcome
+    head = limit * 2 // 3
+    tail = limit - head
+    left_out = len(text) - limit
+    shown = f"{text[:head]}\n[… {left_out} characters left out …]\n{text[len(text) - tail :]}"
+    return ToolOutcome(outcome.status, shown, left_out, outcome.facts)
+
+
+def _parsed(text: str) -> dict[str, Json] | str:
+    """The arguments as an object, or a complaint."""
+    value: Json
+    if not text.strip():
+        return {}
+    try:
+        value = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        try:
+            value = json.loads(text, strict=False)
+        except (ValueError, RecursionError) as error:
+            return f"they are no valid JSON: {error}"[:COMPLAINT_CHARS]
+    if isinstance(value, str):
+        return _parsed(value) if value.strip().startswith("{") else "they must be a JSON object"
+    if value is None:
+        return {}
+    return value if isinstance(value, dict) else "they must be a JSON object"
