@@ -21,6 +21,9 @@ UNFINISHED = 15
 """Exit status if the gateway was lost before the end."""
 
 
+_KNOWN = frozenset(code.value for code in ExitCode)
+
+
 class GatewayLost(Exception):
     """The gateway cannot be reached, or went away; the words say what to do."""
 
@@ -43,7 +46,7 @@ class Answer:
 
     def status(self) -> int:
         """The process's exit status: 0 only for a clean exit."""
-        return process_status(ExitCode(self.exit)) if self.exit in ExitCode else UNFINISHED
+        return process_status(ExitCode(self.exit)) if self.exit in _KNOWN else UNFINISHED
 
     def to_json(self) -> dict[str, Json]:
         return {

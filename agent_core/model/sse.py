@@ -1,118 +1,187 @@
-"""Reads server-sent events of a model stream from bytes. Pure, incremental, bounded.
+"""Server-sent events of a model stream, read from bytes as they arrive. No I/O.
 
-Follows the event stream format of the HTML standard (lines end with LF, CRLF or CR; a blank line ends an event; lines that
-begin with a colon are comments), with two concessions to model servers: a ``data:`` line that is a whole JSON object or
-``[DONE]`` is an event at once, blank line or not; and lines that are no event stream at all (an HTML page, a bare JSON error) are
-kept, up to 4 KiB, for whoever has to say what went wrong.
+The rules are those of the event-stream format in the HTML standard (section 9.2.6), with four decisions for model servers:
 
-Law (tests/agent_core/model/test_sse.py): every way of cutting the same bytes gives the same events.
+- Some servers put one JSON object on each ``data:`` line and only one line end between them. A line that begins with ``{``
+  (or is ``[DONE]``) after data that ends with ``}`` begins a new event: inside one JSON text a ``}`` is never followed by
+  a ``{``. All other ``data:`` lines of one event are joined with a line feed, as the standard says.
+- ``[DONE]`` is an event at its line end already: a server that keeps the connection open may send nothing after it.
+- An event without its blank line at the end of the stream is given by `finish`, where the standard drops it. Only a JSON
+  object that stops in the middle of a line is dropped: that is a stream that broke, not one that says something wrong.
+- Lines that are no event stream (a page of HTML, a plain JSON error in a 200 answer) are kept in `stray`, for diagnosis.
+
+Laws (tests hold them): every way of cutting the bytes gives the same events, the same stray lines and the same counts;
+memory is bounded by `limit_bytes`; time is linear.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-STRAY_LIMIT_BYTES = 4096
+import orjson
+
+DONE = b"[DONE]"
+LIMIT_BYTES = 16 * 1024 * 1024
+STRAY_BYTES = 4096
+"""How much of what is no event stream is kept."""
+
+_BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+_IGNORED_FIELDS = frozenset({b"id", b"retry"})
 
 
 class SseTooLarge(Exception):
-    """A single event is larger than the limit."""
+    """One event, or one line, is longer than the reader may hold."""
+
+    def __init__(self, limit_bytes: int) -> None:
+        super().__init__(
+            f"the model's stream sent one event of more than {limit_bytes} bytes; the call must be given up"
+        )
+        self.limit_bytes = limit_bytes
 
 
 @dataclass(frozen=True, slots=True)
 class SseEvent:
-    """One event."""
-
     data: bytes
+    """The ``data:`` lines, joined with a line feed."""
     event: str = ""
+    """What the ``event:`` line said; empty if there was none."""
+
+
+def _may_be_whole(data: bytes) -> bool:
+    """False for the beginning of a JSON object."""
+    if not data.lstrip().startswith(b"{"):
+        return True
+    try:
+        orjson.loads(data)
+    except orjson.JSONDecodeError:
+        return False
+    return True
 
 
 class SseReader:
-    """Feed bytes as they come; get events."""
+    """Turns the bytes of one response into events. Feed it bytes cut anywhere, then `finish`.
 
-    def __init__(self, limit_bytes: int = 16 * 1024 * 1024) -> None:
-        self._limit = limit_bytes
-        self._tail: list[bytes] = []
-        self._tail_bytes = 0
+    Raises `SseTooLarge` once a line, or the data of one event, is longer than `limit_bytes`; events that were complete
+    before that are given first. After that, and after `finish`, the reader is of no further use.
+    """
+
+    def __init__(self, limit_bytes: int = LIMIT_BYTES) -> None:
+        self.comments = 0
+        """How many comment lines came. They are no sign of life."""
+        self.ended_inside_line = False
+        """Set by `finish`: the last line had no line end, so the response was probably cut off."""
+        self._limit_bytes = limit_bytes
+        self._line: list[bytes] = []
+        self._line_bytes = 0
         self._data: list[bytes] = []
         self._data_bytes = 0
         self._event = ""
-        self._begun = False
-        self.stray = b""
-        """The beginning of what came and is no event stream."""
-        self.comments = 0
+        self._stray = bytearray()
+        self._first_line = True
+        self._skip_line_feed = False
+        self._too_large = False
+
+    @property
+    def stray(self) -> bytes:
+        """The first 4096 bytes of the lines that belong to no event stream, each with a line feed between them."""
+        return bytes(self._stray)
 
     def feed(self, data: bytes) -> list[SseEvent]:
-        """The events that are complete now. Raises `SseTooLarge`."""
+        """The events that `data`, the next bytes of the response, completes."""
+        self._check()
+        if self._skip_line_feed and data:
+            self._skip_line_feed = False
+            data = data.removeprefix(b"\n")
         if b"\n" not in data and b"\r" not in data:
             self._keep(data)
+            if self._too_large:
+                raise SseTooLarge(self._limit_bytes)
             return []
-        if self._tail:
-            data = b"".join((*self._tail, data))
-            self._tail.clear()
-            self._tail_bytes = 0
-        held = b""
-        if data.endswith(b"\r"):  # a line feed may follow in the next piece
-            data, held = data[:-1], b"\r"
-        if b"\r" in data:
-            data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-        *lines, rest = data.split(b"\n")
-        if rest or held:
-            self._keep(rest + held)
-        return self._lines(lines)
+        if self._line:
+            data = b"".join((*self._line, data))
+            self._line, self._line_bytes = [], 0
+        lines = data.splitlines()  # on bytes: LF, CR and CRLF, nothing else
+        rest = b"" if data.endswith((b"\n", b"\r")) else lines.pop()
+        self._skip_line_feed = data.endswith(b"\r")
+        events: list[SseEvent] = []
+        for line in lines:
+            self._read_line(line, events)
+            if self._too_large:
+                break
+        else:
+            self._keep(rest)
+        if self._too_large and not events:
+            raise SseTooLarge(self._limit_bytes)
+        return events
 
     def finish(self) -> list[SseEvent]:
-        """The stream is over: an event that no blank line ended."""
-        rest = b"".join(self._tail).rstrip(b"\r")
-        self._tail.clear()
-        self._tail_bytes = 0
-        events = self._lines([rest]) if rest else []
-        self._dispatch(events)
-        return events
-
-    def _keep(self, data: bytes) -> None:
-        self._tail.append(data)
-        self._tail_bytes += len(data)
-        if self._tail_bytes > self._limit:
-            raise SseTooLarge(f"an event of more than {self._limit} bytes")
-
-    def _lines(self, lines: list[bytes]) -> list[SseEvent]:
+        """The response is over: gives the event that was still open, if there is one."""
+        self._check()
         events: list[SseEvent] = []
-        for raw in lines:
-            line = raw
-            if not self._begun:
-                self._begun = True
-                line = line.removeprefix(b"\xef\xbb\xbf")
-            if not line:
-                self._dispatch(events)
-            elif line.startswith(b"data:"):
-                self._data_line(line[6:] if line[5:6] == b" " else line[5:], events)
-            elif line.startswith(b":"):
-                self.comments += 1
-            elif line.startswith(b"event:"):
-                self._event = line[6:].strip().decode("utf-8", "replace")
-            elif not line.startswith((b"id:", b"retry:")) and line not in (b"data", b"event", b"id", b"retry"):
-                self._stray(line)
+        if self._line:
+            self.ended_inside_line = True
+            line, self._line, self._line_bytes = b"".join(self._line), [], 0
+            self._read_line(line, events)
+            if self._data and not _may_be_whole(b"\n".join(self._data)):
+                self._data, self._data_bytes = [], 0
+        self._dispatch(events)
+        if self._too_large and not events:
+            raise SseTooLarge(self._limit_bytes)
         return events
 
-    def _data_line(self, data: bytes, events: list[SseEvent]) -> None:
-        starts_anew = data.startswith((b"{", b"[DONE]"))
-        if starts_anew and self._data:
+    def _check(self) -> None:
+        if self._too_large:
+            raise SseTooLarge(self._limit_bytes)
+
+    def _keep(self, part: bytes) -> None:
+        """Hold the beginning of a line whose end has not come."""
+        if part:
+            self._line.append(part)
+            self._line_bytes += len(part)
+            self._too_large = self._line_bytes > self._limit_bytes
+
+    def _read_line(self, line: bytes, events: list[SseEvent]) -> None:
+        if self._first_line:
+            self._first_line = False
+            line = line.removeprefix(_BYTE_ORDER_MARK)
+        if not line:
             self._dispatch(events)
-        self._data.append(data)
-        self._data_bytes += len(data)
-        if self._data_bytes > self._limit:
-            raise SseTooLarge(f"an event of more than {self._limit} bytes")
-        if starts_anew and data.rstrip().endswith((b"}", b"[DONE]")):
+            return
+        if len(line) > self._limit_bytes:
+            self._too_large = True
+            return
+        name, _, value = line.partition(b":")
+        if name == b"data":
+            self._read_data(value.removeprefix(b" "), events)
+        elif name == b"event":
+            self._event = value.removeprefix(b" ").decode("utf-8", "replace")
+        elif not name:
+            self.comments += 1
+        elif name not in _IGNORED_FIELDS:
+            self._read_stray(line)
+
+    def _read_data(self, value: bytes, events: list[SseEvent]) -> None:
+        done = value.strip() == DONE
+        if self._data and self._data[-1].rstrip().endswith(b"}") and (done or value.lstrip().startswith(b"{")):
+            event = self._event
+            self._dispatch(events)
+            self._event = event  # a server that sends no blank lines names its events once, if at all
+        self._data.append(value)
+        self._data_bytes += len(value) + 1
+        if self._data_bytes > self._limit_bytes + 1:
+            self._too_large = True
+            self._data = []
+        elif done and len(self._data) == 1:
             self._dispatch(events)
 
     def _dispatch(self, events: list[SseEvent]) -> None:
         if self._data:
-            events.append(SseEvent(b"\n".join(self._data), self._event))
-            self._data.clear()
-            self._data_bytes = 0
+            data = self._data[0] if len(self._data) == 1 else b"\n".join(self._data)
+            events.append(SseEvent(data, self._event))
+            self._data, self._data_bytes = [], 0
         self._event = ""
 
-    def _stray(self, line: bytes) -> None:
-        if len(self.stray) < STRAY_LIMIT_BYTES:
-            self.stray = (self.stray + line + b"\n")[:STRAY_LIMIT_BYTES]
+    def _read_stray(self, line: bytes) -> None:
+        room = STRAY_BYTES - len(self._stray)
+        if room > 0:
+            self._stray += (b"\n" + line if self._stray else line)[:room]

@@ -1,0 +1,93 @@
+"""What all HTTP surfaces share: who may call, and errors in OpenAI's shape."""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Sequence
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+import orjson
+from aiohttp import web
+
+from agent_core.tools.base import Json
+
+_LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """A request that is not served, in the words of OpenAI's error object."""
+
+    status: int
+    message: str
+    kind: str = "invalid_request_error"
+    param: str | None = None
+    code: str | None = None
+    retry_after: int = 0
+
+
+def problem_response(problem: Problem) -> web.Response:
+    """The problem as an HTTP answer."""
+    error: dict[str, Json] = {
+        "message": problem.message,
+        "type": problem.kind,
+        "param": problem.param,
+        "code": problem.code,
+    }
+    headers = {"Retry-After": str(problem.retry_after)} if problem.retry_after else None
+    return web.Response(
+        status=problem.status, body=orjson.dumps({"error": error}), content_type="application/json", headers=headers
+    )
+
+
+def bearer_ok(header: str | None, key: str | None) -> bool:
+    """Whether an Authorization header carries the key; compared in constant time. Without a key everybody may."""
+    if key is None:
+        return True
+    scheme, _, given = (header or "").partition(" ")
+    return scheme.lower() == "bearer" and hmac.compare_digest(given.strip().encode(), key.encode())
+
+
+def host_of(header: str) -> str:
+    """The host name of a Host header, without its port."""
+    return (urlsplit(f"//{header}").hostname or "").lower()
+
+
+def stranger(request: web.Request, key: str | None, allowed: Sequence[str], own_host: str = "") -> Problem | None:
+    """Why a request must be refused before it is looked at, or None.
+
+    A page of another origin may not use the gateway through a visitor's browser; without a key, a name that was made to
+    point here (DNS rebinding) may not either.
+    """
+    origin = request.headers.get("Origin")
+    if origin and origin != "null" and "*" not in allowed and origin not in allowed:
+        same = urlsplit(origin).netloc.lower() == request.host.lower()
+        if not same:
+            return Problem(
+                403, f"Pages of {origin} may not call this gateway. Its operator can allow them: [server] cors_origins."
+            )
+    if origin == "null" and "*" not in allowed:
+        return Problem(403, "Pages without an origin may not call this gateway.")
+    if key is None and host_of(request.host) not in _LOOPBACK | {own_host.lower()}:
+        return Problem(403, f"This gateway does not answer to the name {host_of(request.host)!r}.")
+    if not bearer_ok(request.headers.get("Authorization"), key):
+        words = "The API key is missing or wrong. Send it as: Authorization: Bearer <key>"
+        return Problem(401, words, "authentication_error", code="invalid_api_key")
+    return None
+
+
+def cors_headers(request: web.Request, allowed: Sequence[str]) -> dict[str, str]:
+    """Headers that let an allowed page of another origin read the answer."""
+    origin = request.headers.get("Origin", "")
+    if not origin or ("*" not in allowed and origin not in allowed):
+        return {}
+    return {
+        "Access-Control-Allow-Origin": origin,
+        "Access-Control-Allow-Headers": request.headers.get(
+            "Access-Control-Request-Headers", "authorization, content-type"
+        ),
+        "Access-Control-Allow-Methods": "GET, POST, OPTIONS",
+        "Access-Control-Expose-Headers": "x-request-id",
+        "Vary": "Origin",
+    }

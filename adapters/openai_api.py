@@ -1,0 +1,445 @@
+"""The OpenAI-compatible surface: ``/v1/chat/completions`` (streaming and not) and ``/v1/models``.
+
+A request becomes an `Inbound`; what comes back is the view of its turn. This surface only appends: for every text bubble it
+remembers how much has gone out, and sends the rest. Statuses and tool activity are comments of the event stream, so that no
+client takes them for the reply; notices are ordinary text, so that no client misses them. A client that goes away detaches from
+its turn, unless it or the configuration says ``cancel``.
+
+Sources: OpenAI's API reference for chat completions; design notes in docs/architecture.md.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+
+import orjson
+import structlog
+from aiohttp import web
+
+from adapters.base import (
+    Ended,
+    Follower,
+    Gateway,
+    Inbound,
+    NotAccepted,
+    NotAcceptedCode,
+    Queued,
+    SessionKey,
+    Showing,
+    Ticket,
+)
+from adapters.http_common import Problem, cors_headers, problem_response, stranger
+from adapters.openai_request import ChatRequest, parse
+from agent_core.exits import ExitClass, ExitCode, exit_class, finish_reason
+from agent_core.messages import InputMessage
+from agent_core.ports import Clock, Ids
+from agent_core.tools.base import Json
+from agent_core.view import BubbleKind, View
+
+log = structlog.get_logger("api")
+
+STATUS_SECONDS = 5.0
+"""How often a running status is told in a comment."""
+
+
+@dataclass(frozen=True, slots=True)
+class ApiSettings:
+    """What the configuration says about this surface."""
+
+    api_key: str | None = field(repr=False)
+    max_body_bytes: int
+    keep_alive_seconds: float
+    disconnect: str
+    """``detach`` or ``cancel``."""
+    cors_origins: tuple[str, ...] = ()
+    own_host: str = ""
+    """A name under which the gateway is reached, beside those of this machine."""
+
+
+class Spoken:
+    """What has been said to an append-only client, and what is new in a view."""
+
+    def __init__(self, *, with_notice: bool = True) -> None:
+        self._lengths: dict[str, int] = {}
+        self._kinds = {BubbleKind.INTERIM, BubbleKind.PARTIAL, BubbleKind.ANSWER}
+        if with_notice:
+            self._kinds.add(BubbleKind.NOTICE)
+
+    def new(self, view: View) -> str:
+        """The text of `view` that has not been said; bubbles are paragraphs."""
+        pieces: list[str] = []
+        for bubble in view.bubbles:
+            if bubble.kind not in self._kinds or not bubble.text:
+                continue
+            said = self._lengths.get(bubble.key)
+            if said is None:
+                pieces.append("\n\n" if self._lengths else "")
+                said = 0
+            pieces.append(bubble.text[said:])
+            self._lengths[bubble.key] = len(bubble.text)
+        return "".join(pieces)
+
+
+def is_asked_limit(ended: Ended) -> bool:
+    """The reply was cut by the limit that the client set itself: it asked for that, and is told by the finish reason."""
+    code = ended.exit.code
+    return ended.exit.facts.limit_was_asked and code in (ExitCode.CUT_BY_LENGTH, ExitCode.TOOL_CALL_CUT_BY_LENGTH)
+
+
+def comment(view: View) -> str:
+    """What a comment says about a running turn: its status, else the latest tool that runs."""
+    for bubble in reversed(view.bubbles):
+        if bubble.kind is BubbleKind.STATUS:
+            return bubble.text
+        if bubble.kind is BubbleKind.APPROVAL:
+            return f"waiting for approval of {bubble.tool}"
+        if bubble.kind is BubbleKind.ACTIVITY and bubble.state == "running":
+            return f"running {bubble.tool}, {bubble.seconds} s"
+    return ""
+
+
+def facts_of(ended: Ended, session: str) -> dict[str, Json]:
+    """The ``outspoken`` object of the last chunk: how the turn really ended."""
+    summary = ended.summary
+    return {
+        "exit": ended.exit.code.value,
+        "turn": ended.turn,
+        "session": session or None,
+        "seconds": round(summary.seconds, 3),
+        "steps": summary.steps,
+        "tool_calls": summary.tool_calls,
+        "model_calls": summary.attempts,
+        "model": summary.model,
+    }
+
+
+def usage_of(ended: Ended) -> dict[str, Json]:
+    summary = ended.summary
+    return {
+        "prompt_tokens": summary.input_tokens,
+        "completion_tokens": summary.output_tokens,
+        "total_tokens": summary.input_tokens + summary.output_tokens,
+    }
+
+
+def calls_of(ended: Ended) -> list[Json]:
+    """The client's tool calls, as the API spells them."""
+    return [
+        {"id": call.call, "type": "function", "function": {"name": call.name, "arguments": call.arguments or "{}"}}
+        for call in ended.handed
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """An accepted request."""
+
+    chat: ChatRequest
+    ticket: Ticket
+    request_id: str
+    model: str
+    created: int
+    headers: Mapping[str, str]
+
+
+class OpenAiApi:
+    """Serves the routes; decides nothing about turns."""
+
+    def __init__(self, gateway: Gateway, settings: ApiSettings, clock: Clock, ids: Ids) -> None:
+        self._gateway = gateway
+        self._settings = settings
+        self._clock = clock
+        self._ids = ids
+
+    def routes(self) -> list[web.RouteDef]:
+        return [
+            web.post("/v1/chat/completions", self._guarded(self._chat)),
+            web.get("/v1/models", self._guarded(self._models)),
+            web.get("/v1/models/{model:.+}", self._guarded(self._model)),
+            web.options("/v1/{path:.*}", self._preflight),
+            web.route("*", "/v1/{path:.*}", self._guarded(self._nothing_here)),
+        ]
+
+    def _guarded(
+        self, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+    ) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+        """Check who calls, and give every error OpenAI's shape."""
+
+        async def handle(request: web.Request) -> web.StreamResponse:
+            settings = self._settings
+            problem = stranger(request, settings.api_key, settings.cors_origins, settings.own_host)
+            if problem is None:
+                try:
+                    response = await handler(request)
+                except NotAccepted as refused:
+                    response = problem_response(_refusal(refused))
+            else:
+                response = problem_response(problem)
+            if not response.prepared:
+                response.headers.update(cors_headers(request, settings.cors_origins))
+            return response
+
+        return handle
+
+    async def _preflight(self, request: web.Request) -> web.StreamResponse:
+        return web.Response(status=204, headers=cors_headers(request, self._settings.cors_origins))
+
+    async def _nothing_here(self, request: web.Request) -> web.StreamResponse:
+        known = "POST /v1/chat/completions, GET /v1/models"
+        words = f"There is nothing at {request.method} {request.path[:200]}. There is: {known}."
+        return problem_response(Problem(404, words, code="unknown_url"))
+
+    # ------------------------------------------------------------------ models
+
+    def _model_object(self, name: str) -> dict[str, Json]:
+        return {"id": name, "object": "model", "created": 1_700_000_000, "owned_by": "outspoken"}
+
+    async def _models(self, _: web.Request) -> web.StreamResponse:
+        data: list[Json] = [self._model_object(name) for name in self._gateway.about().models]
+        return _json({"object": "list", "data": data})
+
+    async def _model(self, request: web.Request) -> web.StreamResponse:
+        name = request.match_info["model"]
+        if name in self._gateway.about().models:
+            return _json(self._model_object(name))
+        words = f"There is no model called {name[:200]!r} here."
+        return problem_response(Problem(404, words, param="model", code="model_not_found"))
+
+    # ------------------------------------------------------------------ one request
+
+    async def _chat(self, request: web.Request) -> web.StreamResponse:
+        body = await self._body(request)
+        if isinstance(body, Problem):
+            return problem_response(body)
+        chat = parse(body, request.headers.get("X-Outspoken-Session", ""))
+        if isinstance(chat, Problem):
+            return problem_response(chat)
+        key, request_id = self._platform_key(request, chat)
+        if len(key) > 400:
+            return problem_response(Problem(400, "The request id is longer than 255 characters."))
+        ticket = await self._gateway.accept(self._inbound(chat, key))
+        job = _Job(
+            chat=chat,
+            ticket=ticket,
+            request_id=request_id,
+            model=chat.model or "outspoken",
+            created=self._clock.now_ms() // 1000,
+            headers={"x-request-id": request_id, **cors_headers(request, self._settings.cors_origins)},
+        )
+        mode = request.headers.get("X-Outspoken-Disconnect", self._settings.disconnect)
+        try:
+            async with self._gateway.follow(ticket) as follower:
+                answer = self._streamed if chat.stream else self._whole
+                return await answer(request, job, follower)
+        except (ConnectionError, asyncio.CancelledError):
+            if mode == "cancel":
+                await asyncio.shield(self._gateway.stop_message(ticket))
+            else:
+                log.info("api.client_left", request=request_id, turn_goes_on=True)
+            raise
+
+    async def _body(self, request: web.Request) -> bytes | Problem:
+        limit = self._settings.max_body_bytes
+        too_large = Problem(413, f"The body is larger than {limit} bytes.", code="request_too_large")
+        if request.content_length is not None and request.content_length > limit:
+            return too_large
+        try:
+            return await request.read()
+        except web.HTTPRequestEntityTooLarge:
+            return too_large
+        except (ValueError, web.HTTPBadRequest) as error:
+            return Problem(400, f"The body could not be read: {type(error).__name__}.")
+
+    def _platform_key(self, request: web.Request, chat: ChatRequest) -> tuple[str, str]:
+        """(key of the message, request id). A retry under the same id is the same message.
+
+        ``Idempotency-Key`` stands for the request; a tracing id does so only together with the content.
+        """
+        key = request.headers.get("Idempotency-Key")
+        if key:
+            return f"key:{key}", key[:255]
+        traced = request.headers.get("X-Client-Request-Id") or request.headers.get("X-Request-Id")
+        if traced:
+            return f"rid:{traced[:255]}:{chat.digest}", traced[:255]
+        fresh = self._ids.new("req")
+        return fresh, fresh
+
+    def _inbound(self, chat: ChatRequest, key: str) -> Inbound:
+        before, latest = chat.split()
+        if chat.session:
+            system = tuple(
+                InputMessage(content=m.get("content"), role=str(m["role"]))
+                for m in chat.messages
+                if m["role"] in ("system", "developer")
+            )
+            session, history, latest = SessionKey("api", "key", chat.session), None, (*system, *latest)
+        else:
+            session, history = SessionKey("api", "key", f"once-{self._ids.new('x')}"), before
+        return Inbound(
+            account="api",
+            platform_key=key,
+            session=session,
+            input=latest,
+            surface="api",
+            memory_scope=f"api/{chat.user}" if chat.user else "api",
+            own_history=history,
+            request=chat.parameters,
+            client_tools=chat.tools,
+            model=chat.model,
+            client_output_limit=chat.client_output_limit,
+            digest=chat.digest,
+        )
+
+    # ------------------------------------------------------------------ streaming
+
+    async def _streamed(self, request: web.Request, job: _Job, follower: Follower) -> web.StreamResponse:
+        first = await follower.next(self._settings.keep_alive_seconds)
+        if isinstance(first, Ended) and exit_class(first.exit.code) is ExitClass.NOT_STARTED:
+            return problem_response(Problem(503, first.view.text, "server_error", code="not_started", retry_after=5))
+        headers = {
+            "Content-Type": "text/event-stream; charset=utf-8",
+            "Cache-Control": "no-cache",
+            "X-Accel-Buffering": "no",
+            **job.headers,
+        }
+        response = web.StreamResponse(headers=headers)
+        await response.prepare(request)
+        turn = first.turn if isinstance(first, Showing | Ended) else ""
+        await response.write(self._chunk(job, turn, {"role": "assistant", "content": ""}))
+        spoken = Spoken()
+        told_at = self._clock.monotonic()
+        sight = first
+        while True:
+            match sight:
+                case None:
+                    await response.write(b": keep-alive\n\n")
+                case Queued():
+                    await response.write(f": queued, place {sight.position}\n\n".encode())
+                case Showing():
+                    turn = sight.turn
+                    text = spoken.new(sight.view)
+                    if text:
+                        await response.write(self._chunk(job, turn, {"content": text}))
+                        told_at = self._clock.monotonic()
+                    elif self._clock.monotonic() - told_at >= STATUS_SECONDS:
+                        words = " ".join(comment(sight.view).split()) or "keep-alive"
+                        await response.write(f": {words}\n\n".encode())
+                        told_at = self._clock.monotonic()
+                case Ended():
+                    await response.write(self._last_chunks(job, sight, spoken))
+                    await response.write_eof()
+                    return response
+            sight = await follower.next(self._settings.keep_alive_seconds)
+
+    def _chunk(self, job: _Job, turn: str, delta: dict[str, Json], finish: str | None = None, **more: Json) -> bytes:
+        chunk: dict[str, Json] = {
+            "id": f"chatcmpl-{turn or job.request_id}",
+            "object": "chat.completion.chunk",
+            "created": job.created,
+            "model": job.model,
+            "choices": [{"index": 0, "delta": delta, "logprobs": None, "finish_reason": finish}],
+            **more,
+        }
+        return b"data: " + orjson.dumps(chunk) + b"\n\n"
+
+    def _last_chunks(self, job: _Job, ended: Ended, spoken: Spoken) -> bytes:
+        """The rest of the text, the finish reason with what really happened, usage if asked for, and the end mark."""
+        parts: list[bytes] = []
+        view = _without_notice(ended.view) if is_asked_limit(ended) else ended.view
+        rest = spoken.new(view)
+        if rest:
+            parts.append(self._chunk(job, ended.turn, {"content": rest}))
+        calls = calls_of(ended)
+        if calls:
+            numbered: list[Json] = [{"index": i, **c} for i, c in enumerate(calls) if isinstance(c, dict)]
+            parts.append(self._chunk(job, ended.turn, {"tool_calls": numbered}))
+        facts = facts_of(ended, job.chat.session)
+        parts.append(self._chunk(job, ended.turn, {}, finish_reason(ended.exit.code), outspoken=facts))
+        if job.chat.include_usage:
+            usage: dict[str, Json] = {
+                "id": f"chatcmpl-{ended.turn}",
+                "object": "chat.completion.chunk",
+                "created": job.created,
+                "model": job.model,
+                "choices": [],
+                "usage": usage_of(ended),
+            }
+            parts.append(b"data: " + orjson.dumps(usage) + b"\n\n")
+        parts.append(b"data: [DONE]\n\n")
+        return b"".join(parts)
+
+    # ------------------------------------------------------------------ not streaming
+
+    async def _whole(self, request: web.Request, job: _Job, follower: Follower) -> web.StreamResponse:
+        """One JSON object at the end. While it takes long, white space goes out, which JSON allows before a value."""
+        response: web.StreamResponse | None = None
+        quiet_since = self._clock.monotonic()
+        while True:
+            sight = await follower.next(self._settings.keep_alive_seconds)
+            if isinstance(sight, Ended):
+                break
+            if self._clock.monotonic() - quiet_since < self._settings.keep_alive_seconds:
+                continue
+            quiet_since = self._clock.monotonic()
+            if response is None:
+                response = web.StreamResponse(headers={"Content-Type": "application/json", **job.headers})
+                await response.prepare(request)
+            await response.write(b" ")
+        if response is None:
+            if exit_class(sight.exit.code) is ExitClass.NOT_STARTED:
+                return problem_response(
+                    Problem(503, sight.view.text, "server_error", code="not_started", retry_after=5)
+                )
+            return _json(self._completion(job, sight), headers=job.headers)
+        await response.write(orjson.dumps(self._completion(job, sight)))
+        await response.write_eof()
+        return response
+
+    def _completion(self, job: _Job, ended: Ended) -> dict[str, Json]:
+        view = _without_notice(ended.view) if is_asked_limit(ended) else ended.view
+        text = Spoken().new(view)
+        calls = calls_of(ended)
+        message: dict[str, Json] = {"role": "assistant", "content": text or (None if calls else ""), "refusal": None}
+        if calls:
+            message["tool_calls"] = calls
+        choice: dict[str, Json] = {
+            "index": 0,
+            "message": message,
+            "logprobs": None,
+            "finish_reason": finish_reason(ended.exit.code),
+        }
+        return {
+            "id": f"chatcmpl-{ended.turn}",
+            "object": "chat.completion",
+            "created": job.created,
+            "model": job.model,
+            "choices": [choice],
+            "usage": usage_of(ended),
+            "outspoken": facts_of(ended, job.chat.session),
+        }
+
+
+def _without_notice(view: View) -> View:
+    return View(tuple(b for b in view.bubbles if b.kind is not BubbleKind.NOTICE), view.open, view.exit_code)
+
+
+def _json(value: dict[str, Json], headers: Mapping[str, str] | None = None) -> web.Response:
+    return web.Response(body=orjson.dumps(value), content_type="application/json", headers=headers)
+
+
+def _refusal(refused: NotAccepted) -> Problem:
+    """Why the gateway did not take the message, as an HTTP error."""
+    words = str(refused)
+    match refused.code:
+        case NotAcceptedCode.QUEUE_FULL:
+            return Problem(429, words, "rate_limit_error", code="queue_full", retry_after=10)
+        case NotAcceptedCode.UNKNOWN_MODEL:
+            return Problem(404, words, param="model", code="model_not_found")
+        case NotAcceptedCode.OTHER_CONTENT:
+            return Problem(422, words, code="idempotency_key_reused")
+        case NotAcceptedCode.STORAGE_AWAY:
+            return Problem(503, words, "server_error", code="storage_unavailable", retry_after=10)
+        case NotAcceptedCode.SHUTTING_DOWN:
+            return Problem(503, words, "server_error", code="shutting_down", retry_after=30)

@@ -1,0 +1,70 @@
+"""What the rehearsal model reads out of a request. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from agent_core.messages import GATEWAY_PREFIX, text_of
+from agent_core.tools.base import Json
+
+
+@dataclass(frozen=True, slots=True)
+class Conversation:
+    """A request, as far as a script needs it."""
+
+    words: str
+    """The person's latest words."""
+    results: tuple[str, ...]
+    """Results of the tools that ran since then, in order."""
+    said: str
+    """Text of the unfinished reply that the model is to go on from."""
+    advice: str
+    """The gateway's latest advice of this turn, lower case; empty if there is none."""
+    tools: frozenset[str]
+    attempt: int
+    """Counts the requests with the same conversation, from 1."""
+    asked: int
+    """Counts the requests for the same words of the person, from 1."""
+
+
+def read(messages: Sequence[Json], tools: Json, attempt: int, asked: int) -> Conversation:
+    """The conversation in a request's messages."""
+    plain = [message for message in messages if isinstance(message, dict)]
+    last = max((i for i, message in enumerate(plain) if _is_person(message)), default=-1)
+    words = text_of(plain[last].get("content")) if last >= 0 else ""
+    since = plain[last + 1 :]
+    advice = [text_of(m.get("content")) for m in since if m.get("role") == "user"]
+    said = ""
+    if advice and len(since) > 1 and since[-1].get("role") == "user" and since[-2].get("role") == "assistant":
+        said = text_of(since[-2].get("content")) if not since[-2].get("tool_calls") else ""
+    return Conversation(
+        words=words.strip(),
+        results=tuple(text_of(m.get("content")) for m in since if m.get("role") == "tool"),
+        said=said,
+        advice=" ".join(advice).lower(),
+        tools=_names(tools),
+        attempt=attempt,
+        asked=asked,
+    )
+
+
+def key_of(messages: Sequence[Json]) -> str:
+    """What identifies the person's latest words: everything up to and including them."""
+    plain = [message for message in messages if isinstance(message, dict)]
+    last = max((i for i, message in enumerate(plain) if _is_person(message)), default=-1)
+    return repr(plain[: last + 1])
+
+
+def _is_person(message: Mapping[str, Json]) -> bool:
+    return message.get("role") == "user" and not text_of(message.get("content")).startswith(GATEWAY_PREFIX)
+
+
+def _names(tools: Json) -> frozenset[str]:
+    found: set[str] = set()
+    for tool in tools if isinstance(tools, list) else []:
+        function = tool.get("function") if isinstance(tool, dict) else None
+        name = function.get("name") if isinstance(function, dict) else None
+        if isinstance(name, str):
+            found.add(name)
+    return frozenset(found)

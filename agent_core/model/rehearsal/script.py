@@ -1,0 +1,146 @@
+"""What the rehearsal model replies: plain requests done with the tools on offer, faults on request. Pure and deterministic."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+
+from agent_core.model.rehearsal.conversation import Conversation
+from agent_core.model.rehearsal.faults import FAULTS, FINISHED, fault_named, listed
+from agent_core.model.rehearsal.wire import Call, Finish, Say, Script, Step
+
+PLAINLY = "Rehearsal – no AI model is configured. I follow a script, the tools and the recovery are real."
+CAN = """\
+- `write notes.txt: buy milk`, `append to notes.txt: and bread`, `read notes.txt`, `edit notes.txt: replace milk with tea`
+- `list files`, `search for tea`, `fetch https://example.org`
+- `remember that my dog is called Rex`, `what do you remember`, `todo: tidy up, write home`
+- `count to 30 slowly`, `write a long answer`
+- several in one message, joined by “ and then ”"""
+
+Task = tuple[str, dict[str, object], str]
+"""(tool, arguments, what is said beside the call)"""
+_RULES: tuple[tuple[str, Callable[[re.Match[str]], Task]], ...] = (
+        (r"^(?:please )?write (?:a file )?([\w./-]+)\s*:\s*(.*)$", lambda m: ("write_file", {"path": m[1], "content": m[2] + "\n"}, f"I'll write {m[1]}.")),
+        (r"^(?:please )?append to ([\w./-]+)\s*:\s*(.*)$", lambda m: ("append_file", {"path": m[1], "content": m[2] + "\n"}, f"I'll add that to {m[1]}.")),
+        (r"^(?:please )?(?:read|show)(?: me)?(?: the file)? ([\w./-]+\.\w+)\W*$", lambda m: ("read_file", {"path": m[1]}, f"I'll read {m[1]}.")),
+        (r"^(?:please )?edit ([\w./-]+)\s*:\s*replace (.+?) with (.*)$", lambda m: ("edit_file", {"path": m[1], "old": m[2], "new": m[3]}, f"I'll edit {m[1]}.")),
+        (r"^(?:please )?(?:list|show)(?: me)?(?: all| the| my)* files\W*$", lambda _: ("list_files", {}, "I'll look into the folder.")),
+        (r"^(?:please )?search (?:for )?(.+)$", lambda m: ("search_files", {"query": m[1].strip()}, "I'll search the files.")),
+        (r"^(?:please )?(?:fetch|read|open) (https?://\S+)\W*$", lambda m: ("fetch_url", {"url": m[1]}, "I'll read that page.")),
+        (r"^(?:please )?remember(?: that)?:?\s+(.+)$", lambda m: ("remember", {"text": m[1].strip()}, "I'll keep that.")),
+        (r"^what do you remember(?: about (.+?))?\W*$", lambda m: ("recall", {"query": m[1]} if m[1] else {}, "I'll look it up.")),
+        (r"^todo\s*:\s*(.+)$", lambda m: ("todo", {"items": [{"text": t.strip(), "state": "pending"} for t in m[1].split(",") if t.strip()]}, "I'll write the list.")),
+
+)  # fmt: skip
+
+
+def plan(conversation: Conversation) -> Script:
+    """The reply to a request."""
+    words = conversation.words
+    if words.lower().startswith("rehearse"):
+        return _rehearsed(conversation)
+    tasks = [task for part in re.split(r"\s+and then\s+", words) if (task := _task(part)) is not None]
+    if tasks:
+        return _work(conversation, tasks)
+    return _talk(conversation)
+
+
+def _rehearsed(conversation: Conversation) -> Script:
+    found = fault_named(conversation.words)
+    if found is None:
+        return (
+            Say(f"These can be rehearsed (add “forever” to see one that is not mended):\n\n{listed()}"),
+            Finish("stop"),
+        )
+    name, forever = found
+    if not conversation.tools and "no more tools can be called" in conversation.advice:
+        return (Say("I tried, and it did not get anywhere."), Finish("stop"))
+    fault = FAULTS[name]
+    faulty = forever or conversation.asked <= fault.times
+    return fault.acts(conversation) if faulty else fault.mended(conversation)
+
+
+def _task(part: str) -> Task | None:
+    for pattern, make in _RULES:
+        found = re.match(pattern, part.strip(), re.IGNORECASE | re.DOTALL)
+        if found is not None:
+            return make(found)
+    return None
+
+
+def _work(conversation: Conversation, tasks: list[Task]) -> Script:
+    """One tool after the other, then what came of it."""
+    done = len(conversation.results)
+    if done < len(tasks):
+        tool, arguments, words = tasks[done]
+        if tool not in conversation.tools:
+            return (
+                Say(f"For this I would need the tool {tool}, which is not offered here. Nothing was done."),
+                Finish("stop"),
+            )
+        return (Say(words), Call(tool, json.dumps(arguments, ensure_ascii=False)), Finish("tool_calls"))
+    shown = "\n\n".join(_shown(task[0], result) for task, result in zip(tasks, conversation.results, strict=False))
+    return (Say(shown), Finish("stop"))
+
+
+def _shown(tool: str, result: str) -> str:
+    if tool in ("read_file", "list_files", "search_files", "recall", "todo"):
+        return f"This is what came back:\n\n```\n{result.strip()[:3000]}\n```"
+    return result.strip()[:3000]
+
+
+def _talk(conversation: Conversation) -> Script:
+    words = conversation.words
+    count = re.search(r"count to (\d{1,3})", words.lower())
+    if count:
+        numbers = "".join(f"{n}{'.' if n == int(count[1]) else ', '}" for n in range(1, int(count[1]) + 1))
+        rest = (
+            numbers[len(conversation.said) :]
+            if conversation.said and numbers.startswith(conversation.said)
+            else numbers
+        )
+        return (Say(rest, slow=True), Finish("stop"))
+    if "long answer" in words.lower():
+        return (Say(_LONG_ANSWER), Finish("stop"))
+    if words.lower().strip(" ?.!") in ("help", "what can you do", "?"):
+        text = f"{PLAINLY}\n\n**Real work**\n\n{CAN}\n\n**Faults to rehearse**\n\n{listed()}"
+        return (Say(text), Finish("stop"))
+    if words.lower().strip(" .!") in ("continue", "go on", "retry"):
+        return FINISHED
+    quoted = " ".join(words.split())[:120]
+    opening: Step = Say(
+        f"You wrote “{quoted}”. {PLAINLY}\n\nThese I can do:\n\n{CAN}\n\nAnd say `rehearse stall in tool call` to see what happens when a model fails. `help` lists everything."
+    )
+    return (opening, Finish("stop"))
+
+
+_LONG_ANSWER = """\
+# A long answer
+
+It has *emphasis*, **strong words**, `code`, and a [link](https://example.org/).
+
+## A list
+
+1. First
+2. Second
+   - with an inner point
+   - and another one
+3. Third
+
+## Some code
+
+```python
+def greet(name: str) -> str:
+    return f"Hello, {name}!"
+```
+
+## A table
+
+| what | how many |
+| --- | --- |
+| apples | 3 |
+| pears | 12 |
+
+> And a quotation, to end with.
+"""

@@ -1,0 +1,170 @@
+"""Serves the rehearsal model on a loopback socket: real HTTP, real server-sent events, real broken connections."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections import OrderedDict, deque
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+
+import orjson
+from aiohttp import web
+
+from agent_core.model.rehearsal.conversation import Conversation, key_of, read
+from agent_core.model.rehearsal.script import plan
+from agent_core.model.rehearsal.wire import Call, Drop, Finish, Page, Raw, Refuse, Say, Script, Stall, Think
+from agent_core.tools.base import Json
+
+PACE_SECONDS = 0.012
+PIECE_CHARS = 6
+PING_SECONDS = 2.0
+REMEMBERED = 500
+
+
+class RehearsalServer:
+    """The server. `base_url` and `api_key` are what a client needs."""
+
+    def __init__(self, speed: float = 1.0) -> None:
+        self.base_url = ""
+        self.api_key = secrets.token_hex(16)
+        self.requests: deque[dict[str, Json]] = deque(maxlen=REMEMBERED)
+        self.cancelled = 0
+        """How often a client hung up in the middle of a reply."""
+        self._pause = PACE_SECONDS / speed
+        self._asked: OrderedDict[str, int] = OrderedDict()
+
+    def app(self) -> web.Application:
+        app = web.Application(client_max_size=256 * 1024 * 1024)
+        app.add_routes([web.post("/v1/chat/completions", self._chat), web.get("/v1/models", self._models)])
+        return app
+
+    def _count(self, key: str) -> int:
+        """The how-many-th request for these words this is."""
+        self._asked[key] = self._asked.get(key, 0) + 1
+        self._asked.move_to_end(key)
+        while len(self._asked) > REMEMBERED:
+            self._asked.popitem(last=False)
+        return self._asked[key]
+
+    def _refused(self, request: web.Request) -> web.Response | None:
+        if request.headers.get("Authorization") == f"Bearer {self.api_key}":
+            return None
+        return _error(Refuse(401, "This is the rehearsal model of another process.", "invalid_api_key"))
+
+    async def _models(self, request: web.Request) -> web.Response:
+        return self._refused(request) or web.json_response(
+            {"object": "list", "data": [{"id": "rehearsal", "object": "model"}]}
+        )
+
+    async def _chat(self, request: web.Request) -> web.StreamResponse:
+        refused = self._refused(request)
+        if refused is not None:
+            return refused
+        body: Json = orjson.loads(await request.read())
+        if not isinstance(body, dict) or not isinstance(messages := body.get("messages"), list):
+            return _error(Refuse(400, "messages must be a list"))
+        self.requests.append(body)
+        asked = self._count(key_of(messages))
+        conversation = read(messages, body.get("tools"), asked, asked)
+        script = plan(conversation)
+        match script[0]:
+            case Refuse():
+                return _error(script[0])
+            case Page():
+                return web.Response(body=script[0].body, content_type=script[0].kind)
+            case _:
+                return await self._stream(request, script, conversation)
+
+    async def _stream(self, request: web.Request, script: Script, conversation: Conversation) -> web.StreamResponse:
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        try:
+            whole = await self._perform(request, response, script, conversation)
+        except (ConnectionError, asyncio.CancelledError):
+            self.cancelled += 1
+            raise
+        if whole:
+            await response.write(b"data: [DONE]\n\n")
+        return response
+
+    async def _perform(
+        self, request: web.Request, response: web.StreamResponse, script: Script, conversation: Conversation
+    ) -> bool:
+        """Act the script out; True if it came to a proper end."""
+        spent = 0
+        for step in script:
+            match step:
+                case Say():
+                    spent += len(step.text)
+                    await self._say(response, "content", step.text, 4 if step.slow else 1)
+                case Think():
+                    await self._say(response, "reasoning_content", step.text, 1)
+                case Call():
+                    await self._call(response, step, conversation.asked)
+                case Raw():
+                    await response.write(step.data)
+                case Stall():
+                    while True:
+                        await response.write(b": ping\n\n")
+                        await asyncio.sleep(PING_SECONDS)
+                case Drop():
+                    if request.transport is not None:
+                        request.transport.abort()
+                    return False
+                case Finish():
+                    await response.write(_chunk({}, step.reason))
+                    usage = {"prompt_tokens": len(conversation.words) // 4 + 20, "completion_tokens": spent // 4 + 1}
+                    await response.write(b"data: " + orjson.dumps({"choices": [], "usage": usage}) + b"\n\n")
+                    return True
+                case Refuse() | Page():
+                    raise AssertionError("an answer that is no stream stands alone")
+        return False
+
+    async def _say(self, response: web.StreamResponse, name: str, text: str, slowness: int) -> None:
+        for start in range(0, len(text), PIECE_CHARS):
+            await response.write(_chunk({name: text[start : start + PIECE_CHARS]}))
+            await asyncio.sleep(self._pause * slowness)
+
+    async def _call(self, response: web.StreamResponse, step: Call, asked: int) -> None:
+        call = f"call_{asked}_{secrets.token_hex(4)}"
+        function: dict[str, Json] = {"name": step.name, "arguments": ""}
+        await response.write(
+            _chunk({"tool_calls": [{"index": 0, "id": call, "type": "function", "function": function}]})
+        )
+        arguments = step.arguments if step.cut < 0 else step.arguments[: step.cut]
+        for start in range(0, len(arguments), 40):
+            piece: dict[str, Json] = {"arguments": arguments[start : start + 40]}
+            await response.write(_chunk({"tool_calls": [{"index": 0, "function": piece}]}))
+            await asyncio.sleep(self._pause)
+
+
+def _chunk(delta: dict[str, Json], finish: str | None = None) -> bytes:
+    chunk: dict[str, Json] = {
+        "id": "chatcmpl-rehearsal",
+        "object": "chat.completion.chunk",
+        "created": 0,
+        "model": "rehearsal",
+        "choices": [{"index": 0, "delta": delta, "finish_reason": finish}],
+    }
+    return b"data: " + orjson.dumps(chunk) + b"\n\n"
+
+
+def _error(refuse: Refuse) -> web.Response:
+    body = orjson.dumps({"error": {"message": refuse.message, "type": "rehearsal", "code": refuse.code or None}})
+    headers = {"Retry-After": str(refuse.retry_after)} if refuse.retry_after else None
+    return web.Response(status=refuse.status, body=body, content_type="application/json", headers=headers)
+
+
+@asynccontextmanager
+async def rehearsal_server(speed: float = 1.0) -> AsyncGenerator[RehearsalServer]:
+    """The rehearsal model on a free loopback port, for the block. `speed` 2 is twice as fast."""
+    server = RehearsalServer(speed)
+    runner = web.AppRunner(server.app(), access_log=None, shutdown_timeout=0.2, handler_cancellation=True)
+    await runner.setup()
+    try:
+        await web.TCPSite(runner, "127.0.0.1", 0).start()
+        server.base_url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
+        yield server
+    finally:
+        await runner.cleanup()

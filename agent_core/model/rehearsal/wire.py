@@ -1,0 +1,68 @@
+"""What a rehearsed reply is made of: steps that the server performs one after the other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TypeAlias
+
+
+@dataclass(frozen=True, slots=True)
+class Say:
+    text: str
+    slow: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Think:
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A tool call; `cut` sends only so many characters of the arguments."""
+
+    name: str
+    arguments: str
+    cut: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Stall:
+    """Keeps the connection open and sends nothing but pings, until the client goes away."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drop:
+    """Breaks the connection without a word."""
+
+
+@dataclass(frozen=True, slots=True)
+class Raw:
+    data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Refuse:
+    """An HTTP error instead of a stream."""
+
+    status: int
+    message: str
+    code: str = ""
+    retry_after: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """A body that is no chat completion."""
+
+    body: bytes
+    kind: str = "text/html"
+
+
+Step: TypeAlias = Say | Think | Call | Stall | Drop | Raw | Finish | Refuse | Page
+Script: TypeAlias = tuple[Step, ...]

@@ -1,0 +1,13 @@
+"""All built-in tools, in the order in which they are offered."""
+
+from __future__ import annotations
+
+from agent_core.tools.base import MemoryStore, Tool
+from agent_core.tools.fetch import FetchUrl
+from agent_core.tools.files import file_tools
+from agent_core.tools.notes import Forget, Recall, Remember, Todo
+
+
+def builtin_tools(memory: MemoryStore) -> list[Tool]:
+    """The tools; `memory` keeps what `remember` and `todo` are told."""
+    return [*file_tools(), FetchUrl(), Remember(memory), Recall(memory), Forget(memory), Todo(memory)]

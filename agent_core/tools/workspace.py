@@ -1,0 +1,94 @@
+"""Confines file tools to the session's workspace folder: no way out by ``..``, absolute paths or links.
+
+Theory. A path is split into plain names first; what is no plain name is refused. Then it is walked from the workspace, one
+folder at a time, with a directory descriptor and ``O_NOFOLLOW``: a link anywhere on the way is refused by the kernel at the very
+moment of opening, so nothing can be swapped between a check and a use. Only regular files are read or replaced.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+MAX_DEPTH = 32
+MAX_NAME_BYTES = 200
+
+
+class Refused(Exception):
+    """The path or the file cannot be used; the words are for the model."""
+
+
+def names_of(path: str) -> list[str]:
+    """The plain names of a relative path, none for the workspace itself. Raises `Refused`."""
+    if "\0" in path:
+        raise Refused("A path cannot hold a NUL character.")
+    if "\\" in path:
+        raise Refused("Use / between the names of a path, not a backslash.")
+    if path.startswith(("/", "~")):
+        raise Refused(f"{path!r} is not inside the workspace: give a path relative to it, such as notes/today.txt.")
+    names = [name for name in path.split("/") if name not in ("", ".")]
+    if ".." in names:
+        raise Refused("A path cannot leave the workspace: '..' is not allowed.")
+    if len(names) > MAX_DEPTH:
+        raise Refused(f"The path is deeper than {MAX_DEPTH} folders.")
+    for name in names:
+        try:
+            size = len(name.encode())
+        except UnicodeEncodeError:
+            raise Refused("The path holds characters that no file name can have.") from None
+        if size > MAX_NAME_BYTES:
+            raise Refused(f"A name in the path is longer than {MAX_NAME_BYTES} bytes.")
+    return names
+
+
+@contextmanager
+def folder(workspace: Path, names: list[str], *, create: bool = False) -> Generator[int]:
+    """A descriptor of the folder `names` below the workspace. Raises `Refused`; with `create`, makes what is missing."""
+    if create:
+        workspace.mkdir(parents=True, exist_ok=True, mode=0o700)
+    try:
+        here = os.open(workspace, os.O_RDONLY | os.O_DIRECTORY)
+    except FileNotFoundError:
+        raise Refused("The workspace is empty.") from None
+    try:
+        for position, name in enumerate(names):
+            if create:
+                with suppress(FileExistsError):
+                    os.mkdir(name, 0o700, dir_fd=here)
+            shown = "/".join(names[: position + 1])
+            try:
+                there = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=here)
+            except FileNotFoundError:
+                raise Refused(f"There is no folder {shown}.") from None
+            except OSError:
+                raise Refused(f"{shown} is not a folder that can be used (links are not followed).") from None
+            os.close(here)
+            here = there
+        yield here
+    finally:
+        os.close(here)
+
+
+def open_file(directory: int, name: str, shown: str) -> int:
+    """A descriptor for reading a regular file. Raises `Refused`."""
+    try:
+        file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=directory)
+    except FileNotFoundError:
+        raise Refused(f"There is no file {shown}.") from None
+    except OSError:
+        raise Refused(f"{shown} cannot be opened (links are not followed).") from None
+    if not stat.S_ISREG(os.fstat(file).st_mode):
+        os.close(file)
+        raise Refused(f"{shown} is not a regular file.")
+    return file
+
+
+def split_file(path: str) -> tuple[list[str], str]:
+    """(folders, file name). Raises `Refused` if there is no name."""
+    names = names_of(path)
+    if not names or path.endswith("/"):
+        raise Refused("The path must name a file.")
+    return names[:-1], names[-1]
