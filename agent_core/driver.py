@@ -12,7 +12,7 @@ A failure of its own becomes an event (`DriverFailed`) like any other, so the tu
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Coroutine, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 import structlog
@@ -407,11 +407,11 @@ class TurnDriver:
         """Start one thing that is wanted."""
         match effect:
             case CallModel():
-                self._start(group, self._call_model(effect), f"model call {effect.number}")
+                self._start(group, lambda: self._call_model(effect), f"model call {effect.number}")
             case RunTool():
-                self._start(group, self._run_tool(effect), f"tool {effect.name}")
+                self._start(group, lambda: self._run_tool(effect), f"tool {effect.name}")
             case Compact():
-                self._start(group, self._compact(), "compaction")
+                self._start(group, self._compact, "compaction")
             case Wait():
                 self._later(effect.seconds, lambda at: WaitEnded(at=at))
             case AskApproval(call=call):
@@ -422,15 +422,15 @@ class TurnDriver:
             case Record() | EndTurn():
                 raise AssertionError(f"{type(effect).__name__} is handled before the commit")
 
-    def _start(self, group: asyncio.TaskGroup, work: Coroutine[None, None, None], name: str) -> None:
+    def _start(self, group: asyncio.TaskGroup, work: Callable[[], Awaitable[None]], name: str) -> None:
         task = group.create_task(self._guarded(work, name), name=f"{self.identity.turn}: {name}")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
 
-    async def _guarded(self, work: Coroutine[None, None, None], name: str) -> None:
+    async def _guarded(self, work: Callable[[], Awaitable[None]], name: str) -> None:
         """A bug in one piece of work ends its turn with a notice, and nothing else."""
         try:
-            await work
+            await work()
         except Exception:
             reference = self._world.ids.new("err")
             log.exception("turn.driver_failed", turn=self.identity.turn, work=name, reference=reference)

@@ -92,11 +92,12 @@ class Loops:
         call = self._calls.get(key)
         new = call is None
         call = self._calls.setdefault(key, _Call())
+        idle = self._no_progress(call, tool, outcome, counts=ok and read_only)
+        circle = self._circles(f"{key}{outcome}", tool)
         found = [
             self._failing_call(call, tool, ok=ok),
             self._failing_tool(tool, ok=ok),
-            self._no_progress(call, tool, outcome, counts=ok and read_only),
-            self._circles(f"{key}{outcome}", tool),
+            idle if circle is None else circle,  # each call of a cycle is also a repeated one; the cycle says more
         ]
         if ok and not read_only and new:
             for other in self._calls.values():  # something was changed for the first time: reading again is honest

@@ -226,7 +226,7 @@ def _broken_reply(code: _BrokenCode, facts: Facts) -> Notice:
             text = _say(f"The model returned an empty reply{_spent(facts)}. There is no answer.", _LATER)
             return Notice(text, _RETRY)
         case ExitCode.EMPTY_AFTER_TOOLS:
-            last = facts.tools_done[-1] if facts.tools_done else facts.tool
+            last = facts.tool or "".join(facts.tools_done[-1:])
             text = _say(
                 f"The task is not finished: after {_times(facts.steps, 'step')} (last tool: {last}) the model returned "
                 f"nothing{_spent(facts)}.",

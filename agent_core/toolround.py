@@ -56,7 +56,9 @@ class ToolRound:
         self._denied: set[str] = set()
         self.activities: list[Activity] = []
         self.tools_run: list[str] = []
-        """Names of all tools of the turn that ran to an end, in order."""
+        """Names of all tools of the turn that came back, in order, also those that failed."""
+        self.tools_done: list[str] = []
+        """Names of those that did what was asked."""
         self.stopping: Exit | None = None
         """A guardrail wants the turn to end so, after one tool-less step."""
 
@@ -181,6 +183,8 @@ class ToolRound:
         self._unknown_tools = self._unreadable = 0
         self.tools_run.append(activity.name)
         ok = event.status is ToolStatus.OK
+        if ok:
+            self.tools_done.append(activity.name)
         activity.state = ActivityState.DONE if ok else ActivityState.FAILED
         self._items.append(ToolItem(activity.call, activity.name, self._watched(activity, event.text, ok=ok)))
         return self._advance(event.at)

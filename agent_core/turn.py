@@ -530,11 +530,8 @@ class Turn:
         return [Wait(pause)]
 
     def _compaction_done(self, event: Compacted) -> list[Effect]:
-        if event.helped:
-            self.compacted = event
-            return self._call(event.at)
-        broke = self.last_break or CallBroke(at=event.at, cause=BreakCause.CONTEXT_OVERFLOW)
-        return self._end_failed(self.failing or Failure.OVERFLOW, replace(broke, at=event.at))
+        self.compacted = event  # also if little could be left out: the provider has the last word on what fits
+        return self._call(event.at)
 
     def _end_failed(self, failure: Failure, broke: CallBroke, *, again: bool = False) -> list[Effect]:
         """No rung is left: the exit that the failure leads to, with the facts for its notice."""
@@ -549,7 +546,7 @@ class Turn:
             retry_after_seconds=round(broke.retry_after_seconds),
             detail=broke.detail,
             announced=self._promised,
-            tool=names[0] if names else "",
+            tool=names[0] if names else "".join(self.round.tools_run[-1:]),
         )
         if not again:
             code = exit_for(failure, broke.cause, tools_ran=bool(self.round.tools_run))
@@ -681,7 +678,7 @@ class Turn:
                 facts or Facts(),
                 model=self.route.model,
                 steps=self.steps_done,
-                tools_done=tuple(self.round.tools_run),
+                tools_done=tuple(self.round.tools_done),
                 tools_dropped=dropped or (*arriving, *lost),
                 tools_unsure=tuple(unsure),
                 text_shown=cut or progress,

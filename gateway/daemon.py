@@ -12,18 +12,18 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 
 import structlog
-from adapters.openai_api import ApiSettings, OpenAiApi
-from adapters.web import WebChat, WebSettings
-from agent_core.tools.builtin import builtin_tools
-from agent_core.tools.registry import ToolRegistry
 from aiohttp import web
 
+from adapters.openai_api import ApiSettings, OpenAiApi
+from adapters.web import WebChat, WebSettings
 from agent_core.model.client import ModelClient
 from agent_core.model.endpoints import Endpoint
 from agent_core.ports import SystemClock, SystemIds
 from agent_core.settings import ToolFacts, TurnSettings
 from agent_core.store.store import Store, open_store
 from agent_core.tools.base import Tool
+from agent_core.tools.builtin import builtin_tools
+from agent_core.tools.registry import ToolRegistry
 from gateway.configmodel import Config
 from gateway.configtypes import SessionPolicy
 from gateway.health import Health

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
 
 import structlog
-from agent_core.tools.registry import ToolRegistry
 
 from adapters.base import (
     About,
@@ -45,8 +45,9 @@ from agent_core.notices import notice_for
 from agent_core.ports import Clock, Ids
 from agent_core.settings import Route
 from agent_core.store.rows import InboxState, JournalRow, NewMessage, OpenTurn
-from agent_core.store.store import StorageUnavailable, Store
+from agent_core.store.store import Conflict, StorageUnavailable, Store
 from agent_core.tools.base import ToolContext
+from agent_core.tools.registry import ToolRegistry
 from agent_core.turn import Turn
 from agent_core.view import exit_view, view
 from agent_core.why import story
@@ -280,7 +281,6 @@ class Hub:
             await lane.run(resumed)
         except Exception:
             log.exception("lane.failed", session=lane.session)
-            await self._give_up_first(lane)
         finally:
             self._tasks.pop(lane.key, None)
             lane.wake()
@@ -288,15 +288,30 @@ class Hub:
         if lane.waiting and not self._closing:
             self._start(lane, None)
 
-    async def _give_up_first(self, lane: Lane) -> None:
-        """A message whose turn cannot even be opened must not stop the ones behind it, nor vanish."""
-        if lane.waiting:
-            message = lane.waiting.popleft()
-            await self._store.drop(message.inbox_id, "internal error")
+    async def _give_up(self, lane: Lane, message: Waiting) -> None:
+        """A message whose turn cannot be opened must not stop the ones behind it, nor vanish without a word."""
+        if message in lane.waiting:
+            lane.waiting.remove(message)
+        with suppress(Conflict):  # it was dropped before: that is why no turn could be opened for it
+            await self._store.drop(message.inbox_id, "its turn could not be opened")
+        lane.wake()
 
     # ------------------------------------------------------------------ turns
 
-    async def _open_turn(self, lane: Lane, messages: tuple[Waiting, ...]) -> TurnDriver:
+    async def _open_turn(self, lane: Lane, messages: tuple[Waiting, ...]) -> TurnDriver | None:
+        """A driver whose turn is open in the store. None if that is not possible, and the message has been given up."""
+        try:
+            return await self._try_to_open(lane, messages)
+        except StorageUnavailable:
+            raise
+        except Exception as error:
+            withdrawn = messages[0] not in lane.waiting
+            if not withdrawn:
+                log.exception("turn.not_opened", session=lane.session, error=type(error).__name__)
+            await self._give_up(lane, messages[0])
+            return None
+
+    async def _try_to_open(self, lane: Lane, messages: tuple[Waiting, ...]) -> TurnDriver:
         first = messages[0].inbound
         if first.own_history is None:
             await self._load_memory(lane)
@@ -448,7 +463,10 @@ class Hub:
         if running is not None and any(message.inbox_id == ticket.inbox_id for message in running.messages):
             return await self._stop_driver(running.driver)
         if lane.withdraw(ticket.inbox_id) is not None:
-            await self._store.drop(ticket.inbox_id, "withdrawn by the client")
+            try:
+                await self._store.drop(ticket.inbox_id, "withdrawn by the client")
+            except Conflict:
+                return StopOutcome(stopped=True, words="Its turn had just begun, and is stopped.")
             return StopOutcome(stopped=True, words="The message was taken out of the queue.")
         return StopOutcome(stopped=False, words="Nothing is running for this message.")
 

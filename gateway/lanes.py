@@ -99,7 +99,7 @@ def log_ending(driver: TurnDriver) -> None:
     )
 
 
-Opener = Callable[["Lane", tuple[Waiting, ...]], Awaitable[TurnDriver]]
+Opener = Callable[["Lane", tuple[Waiting, ...]], Awaitable[TurnDriver | None]]
 
 
 @dataclass(eq=False)
@@ -160,7 +160,7 @@ class Lane:
             await self._run_one(Running(driver, (message,)))
 
     async def _opened(self, message: Waiting) -> TurnDriver | None:
-        """A driver for the message; None if the storage is away just now (the message stays where it is)."""
+        """A driver for the message. None: it will not run (and has left the queue), or the storage is away just now."""
         try:
             return await self.open_turn(self, (message,))
         except StorageUnavailable as error:

@@ -225,7 +225,7 @@ function turnNode(turn) {
     else item.append(node("div", `bubble ${bubble.kind}`, markdown(bubble.text)));
   }
   flush();
-  if (turn.state === "open" && !turn.bubbles.some((b) => ["status", "partial", "approval"].includes(b.kind))) item.append(node("div", "status", "Working …"));
+  if (turn.state === "open" && !turn.bubbles.some((b) => ["status", "approval"].includes(b.kind))) item.append(node("div", "status", "Working …"));
   if (turn.summary) item.append(node("div", "figures", figures(turn.summary)));
   return item;
 }

@@ -10,14 +10,16 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from typing_extensions import TypeAliasType
 
 from agent_core.ports import Clock
 
-Json = TypeAliasType("Json", "bool | int | float | str | list[Json] | dict[str, Json] | None")
-"""Any JSON value."""
+if TYPE_CHECKING:
+    Json: TypeAlias = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
+else:  # pydantic reads stored events by this, and wants a recursive alias to have a name
+    Json = TypeAliasType("Json", "bool | int | float | str | list[Json] | dict[str, Json] | None")
 
 
 class EffectClass(StrEnum):

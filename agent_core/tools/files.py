@@ -246,79 +246,77 @@ def _size(text: str) -> str:
     return f"{lines} line{'' if lines == 1 else 's'}, {len(text.encode('utf-8', 'replace'))} bytes"
 
 
-def file_tools() -> list[FileTool]:
-    """All file tools."""
-    content: Json = {"type": "string", "description": "The text"}
-    number: Json = {"type": "integer", "minimum": 1}
-    return [
-        FileTool(
-            ToolSpec(
-                "read_file",
-                "Read a text file of the workspace, whole or some lines of it.",
-                _schema(("path",), path=_PATH, first_line=number, lines=number),
-                EffectClass.PURE,
-            ),
-            _read,
+_CONTENT: Json = {"type": "string", "description": "The text"}
+_NUMBER: Json = {"type": "integer", "minimum": 1}
+FILE_TOOLS: tuple[FileTool, ...] = (
+    FileTool(
+        ToolSpec(
+            "read_file",
+            "Read a text file of the workspace, whole or some lines of it.",
+            _schema(("path",), path=_PATH, first_line=_NUMBER, lines=_NUMBER),
+            EffectClass.PURE,
         ),
-        FileTool(
-            ToolSpec(
-                "write_file",
-                "Write a text file of the workspace; an existing one is replaced. For long texts write a first part, then "
-                "use append_file.",
-                _schema(("path", "content"), path=_PATH, content=content),
-                EffectClass.KEYED,
-            ),
-            _write,
+        _read,
+    ),
+    FileTool(
+        ToolSpec(
+            "write_file",
+            "Write a text file of the workspace; an existing one is replaced. For long texts write a first part, then "
+            "use append_file.",
+            _schema(("path", "content"), path=_PATH, content=_CONTENT),
+            EffectClass.KEYED,
         ),
-        FileTool(
-            ToolSpec(
-                "append_file",
-                "Add text to the end of a file of the workspace; makes the file if it is not there.",
-                _schema(("path", "content"), path=_PATH, content=content),
-                EffectClass.EFFECT,
-            ),
-            _append,
+        _write,
+    ),
+    FileTool(
+        ToolSpec(
+            "append_file",
+            "Add text to the end of a file of the workspace; makes the file if it is not there.",
+            _schema(("path", "content"), path=_PATH, content=_CONTENT),
+            EffectClass.EFFECT,
         ),
-        FileTool(
-            ToolSpec(
-                "edit_file",
-                "Replace a piece of text in a file of the workspace. The old text must occur exactly once, unless everywhere is true.",
-                _schema(
-                    ("path", "old", "new"),
-                    path=_PATH,
-                    old={"type": "string", "minLength": 1, "description": "The text to replace, exactly as it stands"},
-                    new={"type": "string", "description": "What to put in its place"},
-                    everywhere={"type": "boolean", "description": "Replace all occurrences"},
-                ),
-                EffectClass.EFFECT,
+        _append,
+    ),
+    FileTool(
+        ToolSpec(
+            "edit_file",
+            "Replace a piece of text in a file of the workspace. The old text must occur exactly once, unless everywhere is true.",
+            _schema(
+                ("path", "old", "new"),
+                path=_PATH,
+                old={"type": "string", "minLength": 1, "description": "The text to replace, exactly as it stands"},
+                new={"type": "string", "description": "What to put in its place"},
+                everywhere={"type": "boolean", "description": "Replace all occurrences"},
             ),
-            _edit,
+            EffectClass.EFFECT,
         ),
-        FileTool(
-            ToolSpec(
-                "list_files",
-                f"List the files of the workspace with their sizes, at most {MAX_ENTRIES}.",
-                _schema(
-                    (),
-                    path={"type": "string", "description": "Folder to list; the whole workspace if left out"},
-                    recursive={"type": "boolean", "description": "Also what is in its folders (default true)"},
-                ),
-                EffectClass.PURE,
+        _edit,
+    ),
+    FileTool(
+        ToolSpec(
+            "list_files",
+            f"List the files of the workspace with their sizes, at most {MAX_ENTRIES}.",
+            _schema(
+                (),
+                path={"type": "string", "description": "Folder to list; the whole workspace if left out"},
+                recursive={"type": "boolean", "description": "Also what is in its folders (default true)"},
             ),
-            _list,
+            EffectClass.PURE,
         ),
-        FileTool(
-            ToolSpec(
-                "search_files",
-                f"Find lines in the text files of the workspace; upper and lower case do not matter. At most {MAX_MATCHES} lines.",
-                _schema(
-                    ("query",),
-                    query={"type": "string", "minLength": 1, "maxLength": 500},
-                    regex={"type": "boolean", "description": "The query is a regular expression"},
-                    path={"type": "string", "description": "Folder to search; the whole workspace if left out"},
-                ),
-                EffectClass.PURE,
+        _list,
+    ),
+    FileTool(
+        ToolSpec(
+            "search_files",
+            f"Find lines in the text files of the workspace; upper and lower case do not matter. At most {MAX_MATCHES} lines.",
+            _schema(
+                ("query",),
+                query={"type": "string", "minLength": 1, "maxLength": 500},
+                regex={"type": "boolean", "description": "The query is a regular expression"},
+                path={"type": "string", "description": "Folder to search; the whole workspace if left out"},
             ),
-            _search,
+            EffectClass.PURE,
         ),
-    ]
+        _search,
+    ),
+)

@@ -66,6 +66,11 @@ def test_a_cycle_of_three_calls_warns_in_the_second_round_and_stops_in_the_fourt
     assert stops(found)[0] == (12, ExitCode.GOING_IN_CIRCLES)
 
 
+def test_a_cycle_of_two_readings_is_told_as_a_cycle():
+    cycle = [("a", "{}", "1", True, True), ("b", "{}", "2", True, True)]
+    assert stops(run(*(cycle * 4)))[0] == (8, ExitCode.GOING_IN_CIRCLES)
+
+
 def test_many_similar_edits_are_left_alone():
     assert stops(run(*[("edit", f'{{"line": {n}}}', "edited", True, False) for n in range(60)])) == []
 

@@ -35,7 +35,7 @@ def test_announcements_are_told_from_other_endings() -> None:
 def test_endings_that_the_patterns_were_not_made_from_are_told_apart_too() -> None:
     precision, recall = figures(HELD_OUT_ANNOUNCING, HELD_OUT_NOT_ANNOUNCING)
     assert precision >= 0.97
-    assert recall >= 0.75
+    assert recall >= 0.85
 
 
 def test_the_announcing_sentence_is_given_and_nothing_else() -> None:

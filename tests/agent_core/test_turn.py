@@ -375,11 +375,23 @@ def test_overflow_is_compacted_once():
     assert rig.code is ExitCode.CONTEXT_OVERFLOW
 
 
-def test_overflow_ends_at_once_if_nothing_can_be_left_out():
+def test_overflow_is_tried_once_more_even_if_little_could_be_left_out():
     rig = Rig()
     rig.breaks(BreakCause.TOO_LARGE, status=413)
     rig.compacts(helped=False)
+    rig.breaks(BreakCause.TOO_LARGE, status=413)
     assert rig.code is ExitCode.REQUEST_TOO_LARGE
+
+
+def test_a_tool_that_failed_is_not_told_as_done():
+    rig = Rig()
+    rig.calls_tool("write", '{"path": "x"}')
+    rig.returns("permission denied", status=ToolStatus.FAILED)
+    for _ in range(4):
+        rig.finish("stop")
+    assert rig.code is ExitCode.EMPTY_AFTER_TOOLS
+    assert rig.exit.facts.tools_done == ()
+    assert "Done" not in rig.view().text
 
 
 # ---------------------------------------------------------------- tools

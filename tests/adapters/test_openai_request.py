@@ -1,0 +1,88 @@
+"""The parser of request bodies, and what an append-only client is told."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapters.http_common import Problem
+from adapters.openai_api import Spoken
+from adapters.openai_request import ChatRequest, parse
+from agent_core.view import Bubble, BubbleKind, View
+
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),
+    lambda inner: (
+        st.lists(inner, max_size=4)
+        | st.dictionaries(
+            st.sampled_from(["role", "content", "messages", "tools", "function", "name", "type", "text", "id"]),
+            inner,
+            max_size=5,
+        )
+    ),
+    max_leaves=20,
+)
+keys = st.sampled_from(
+    [
+        "messages",
+        "model",
+        "stream",
+        "tools",
+        "temperature",
+        "n",
+        "stop",
+        "stream_options",
+        "outspoken",
+        "max_tokens",
+        "user",
+    ]
+)
+
+
+@given(st.binary(max_size=200))
+def test_no_bytes_break_the_parser(body: bytes):
+    assert isinstance(parse(body), ChatRequest | Problem)
+
+
+@given(st.dictionaries(keys, json_values, max_size=6))
+def test_no_object_breaks_the_parser(value: dict[str, Any]):
+    found = parse(json.dumps(value).encode())
+    if isinstance(found, Problem):
+        assert found.status == 400
+        assert found.message
+    else:
+        _, latest = found.split()
+        assert latest
+
+
+def test_the_trailing_words_and_results_are_what_is_answered():
+    messages = [
+        {"role": "system", "content": "s"},
+        {"role": "user", "content": "a"},
+        {"role": "assistant", "content": "b"},
+        {"role": "user", "content": "c"},
+        {"role": "user", "content": [{"type": "text", "text": "d"}]},
+    ]
+    found = parse(json.dumps({"messages": messages}).encode())
+    assert isinstance(found, ChatRequest)
+    before, latest = found.split()
+    assert [m["role"] for m in before] == ["system", "user", "assistant"]
+    assert [m.content for m in latest] == ["c", [{"type": "text", "text": "d"}]]
+
+
+@given(st.lists(st.tuples(st.integers(0, 3), st.text(alphabet="ab \n😀", min_size=1, max_size=6)), max_size=20))
+def test_what_an_append_only_client_hears_is_the_final_text_once(growth: list[tuple[int, str]]):
+    texts: dict[int, str] = {}
+    spoken, heard = Spoken(), ""
+    order: list[int] = []
+    for key, more in sorted(growth, key=lambda pair: pair[0]):  # a bubble only grows while it is the latest
+        texts[key] = texts.get(key, "") + more
+        if key not in order:
+            order.append(key)
+        view = View(tuple(Bubble(str(k), BubbleKind.PARTIAL, texts[k], final=False) for k in order), open=True)
+        heard += spoken.new(view)
+        assert spoken.new(view) == ""
+    assert heard == "\n\n".join(texts[k] for k in order)

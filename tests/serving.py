@@ -1,0 +1,30 @@
+"""A whole gateway on a free port, as the daemon serves it, for tests of the surfaces."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+from gateway.config import load
+from gateway.daemon import Serving, serving
+from gateway.paths import find_paths
+
+QUICK = {
+    "OUTSPOKEN_SERVER__PORT": "0",
+    "OUTSPOKEN_MODEL__STALL_SECONDS": "1",
+    "OUTSPOKEN_MODEL__FIRST_CONTENT_SECONDS": "1",
+    "OUTSPOKEN_MODEL__RETRY_MIN_SECONDS": "0.05",
+    "OUTSPOKEN_MODEL__RETRY_MAX_SECONDS": "0.2",
+    "OUTSPOKEN_MODEL__MAX_STEPS": "8",
+}
+"""Short limits, so that failures do not take long."""
+
+
+@asynccontextmanager
+async def served(folder: Path, env: Mapping[str, str] | None = None) -> AsyncGenerator[Serving]:
+    """A gateway with its home in `folder`; the rehearsal model answers unless `env` says otherwise."""
+    variables = {**QUICK, "OUTSPOKEN_HOME": str(folder), **(env or {})}
+    paths = find_paths(variables, folder)
+    async with serving(load(paths.config_file, variables).config, paths) as up:
+        yield up
