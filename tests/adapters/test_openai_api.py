@@ -42,14 +42,16 @@ def words(text: str) -> list[Any]:
 
 async def streamed(client: openai.AsyncOpenAI, text: str, **more: Any) -> tuple[str, str, dict[str, Any]]:
     """(text, finish reason, the outspoken object)."""
-    said, finish, facts = "", "", {}
+    said, finish = "", ""
+    facts: dict[str, Any] = {}
     async with asyncio.timeout(45):
         stream: Any = await client.chat.completions.create(model="outspoken", messages=words(text), stream=True, **more)
         async for chunk in stream:
             for choice in chunk.choices:
                 said += choice.delta.content or ""
                 finish = choice.finish_reason or finish
-            facts = (chunk.model_extra or {}).get("outspoken") or facts
+            extra: dict[str, Any] = chunk.model_extra or {}
+            facts = extra.get("outspoken") or facts
     return said, finish, facts
 
 
@@ -112,9 +114,9 @@ async def test_a_clients_own_tools_are_handed_back_and_their_results_taken(clien
     stream: Any = await client.chat.completions.create(
         model="outspoken", messages=words("list files"), tools=[tool], stream=True
     )
-    names = [
-        c.function.name async for chunk in stream for choice in chunk.choices for c in choice.delta.tool_calls or []
-    ]
+    deltas: list[Any] = [choice.delta async for chunk in stream for choice in chunk.choices]
+    calls: list[Any] = [call for delta in deltas for call in delta.tool_calls or ()]
+    names = [call.function.name for call in calls]
     assert names == ["list_files"]
 
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -11,7 +9,7 @@ from agent_core.effects import CallModel
 from agent_core.exits import BreakCause
 from agent_core.messages import GATEWAY_PREFIX, Message
 from agent_core.recovery import Advice
-from agent_core.tools.base import ToolStatus
+from agent_core.tools.base import Json, ToolStatus
 from agent_core.transcript import advice_words, closed_turn_messages, elide, problems, repaired, request_messages
 from tests.agent_core.turns import ROUTE, Rig
 
@@ -110,32 +108,32 @@ def test_long_results_are_shortened_except_the_latest():
     assert "90 characters left out" in str(short[0]["content"])
 
 
-calls = st.lists(st.sampled_from(["a", "b", "c"]), unique=True, max_size=3)
+def person(text: str) -> Message:
+    return {"role": "user", "content": text}
+
+
+def assistant(text: str, ids: list[str]) -> Message:
+    message: Message = {"role": "assistant", "content": text or "x"}
+    if ids:
+        function: Json = {"name": "n", "arguments": "{}"}
+        message["tool_calls"] = [{"id": i, "type": "function", "function": function} for i in ids]
+    return message
+
+
+def result(call: str) -> Message:
+    return {"role": "tool", "tool_call_id": call, "content": "r"}
+
+
+ids = st.lists(st.sampled_from(["a", "b", "c"]), unique=True, max_size=3)
 message = st.one_of(
-    st.builds(lambda t: {"role": "user", "content": t}, st.text(max_size=5)),
-    st.builds(lambda t: {"role": "assistant", "content": t or "x"}, st.text(max_size=5)),
-    st.builds(
-        lambda ids: {
-            "role": "assistant",
-            "content": "t",
-            **(
-                {
-                    "tool_calls": [
-                        {"id": i, "type": "function", "function": {"name": "n", "arguments": "{}"}} for i in ids
-                    ]
-                }
-                if ids
-                else {}
-            ),
-        },
-        calls,
-    ),
-    st.builds(lambda i: {"role": "tool", "tool_call_id": i, "content": "r"}, st.sampled_from(["a", "b", "c", "d"])),
+    st.builds(person, st.text(max_size=5)),
+    st.builds(assistant, st.text(max_size=5), ids),
+    st.builds(result, st.sampled_from(["a", "b", "c", "d"])),
 )
 
 
 @given(st.lists(message, max_size=12))
-def test_whatever_a_client_sends_is_repaired_to_a_valid_conversation(messages: list[dict[str, Any]]):
+def test_whatever_a_client_sends_is_repaired_to_a_valid_conversation(messages: list[Message]):
     fixed = repaired(messages)
     assert problems(fixed) == []
     assert repaired(fixed) == fixed

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import pytest
@@ -520,12 +521,13 @@ def test_what_ends_a_turn_from_outside_says_what_had_run_and_what_may_have():
 def test_events_from_outside_end_the_turn_in_every_phase(
     event: DeadlinePassed | Superseded | DrainEnded | DriverFailed | StopRequested, code: ExitCode
 ):
-    for prepare in (
+    prepares: list[Callable[[Rig], object]] = [
         lambda _: None,
-        lambda r: r.text("x"),
-        lambda r: r.calls_tool("read"),
-        lambda r: r.calls_tool("danger"),
-    ):
+        lambda rig: rig.text("x"),
+        lambda rig: rig.calls_tool("read"),
+        lambda rig: rig.calls_tool("danger"),
+    ]
+    for prepare in prepares:
         rig = Rig()
         prepare(rig)
         assert rig.feed(event) == [EndTurn(rig.exit)]

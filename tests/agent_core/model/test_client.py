@@ -1,0 +1,291 @@
+"""The model client against a raw socket: what counts as life, what counts as an end, and that leaving hangs up."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
+from contextlib import asynccontextmanager
+
+import pytest
+
+from agent_core.events import (
+    CallBroke,
+    Event,
+    ReplyFinished,
+    TextArrived,
+    ToolArgumentsArrived,
+    ToolCallCut,
+    ToolCallNamed,
+)
+from agent_core.exits import BreakCause
+from agent_core.model.client import ModelClient, ModelRequest
+from agent_core.model.endpoints import Credential, Endpoint
+from agent_core.ports import SystemClock
+from agent_core.redaction import Redactor
+from agent_core.settings import Route
+
+Peer = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
+
+
+def data(text: str) -> bytes:
+    return f"data: {text}\n\n".encode()
+
+
+def delta(inner: str, finish: str = "null") -> bytes:
+    return data(f'{{"choices": [{{"index": 0, "delta": {{{inner}}}, "finish_reason": {finish}}}]}}')
+
+
+@asynccontextmanager
+async def upstream(
+    peer: Peer,
+) -> AsyncGenerator[Callable[..., Awaitable[tuple[list[Event], ReplyFinished | CallBroke]]]]:
+    """A server that reads a request and then does what `peer` says; gives a function that makes one call."""
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            head = await reader.readuntil(b"\r\n\r\n")
+            length = next(
+                int(line.split(b":")[1]) for line in head.split(b"\r\n") if line.lower().startswith(b"content-length")
+            )
+            await reader.readexactly(length)
+            await peer(reader, writer)
+        except (ConnectionError, asyncio.IncompleteReadError):
+            pass
+        finally:
+            writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    endpoint = Endpoint("up", f"http://127.0.0.1:{port}/v1", (Credential("k", "sk-very-secret"),), ("m",))
+    client = ModelClient((endpoint,), SystemClock(), Redactor.of(["sk-very-secret"]))
+
+    async def call(stall: float = 0.4) -> tuple[list[Event], ReplyFinished | CallBroke]:
+        events: list[Event] = []
+
+        def sink(more: Sequence[Event]) -> None:
+            events.extend(more)
+
+        request = ModelRequest(
+            Route("m", "up", "k"),
+            1,
+            [{"role": "user", "content": "x"}],
+            first_content_seconds=stall,
+            stall_seconds=stall,
+        )
+        return events, await client.ask(request, sink)
+
+    try:
+        yield call
+    finally:
+        await client.aclose()
+        server.close()
+
+
+def writes(*pieces: bytes, head: bytes = HEAD) -> Peer:
+    async def peer(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        for piece in (head, *pieces):
+            writer.write(piece)
+            await writer.drain()
+            await asyncio.sleep(0.01)
+
+    return peer
+
+
+def text_of(events: Sequence[Event]) -> str:
+    return "".join(event.text for event in events if isinstance(event, TextArrived))
+
+
+async def test_text_comes_and_the_finish_reason_ends_it():
+    async with upstream(writes(delta('"content": "Hi"'), delta("", '"stop"'), data("[DONE]"))) as call:
+        events, ending = await call()
+        assert text_of(events) == "Hi"
+        assert isinstance(ending, ReplyFinished)
+        assert ending.reason == "stop"
+
+
+@pytest.mark.parametrize(
+    ("pieces", "cause"),
+    [
+        ((), BreakCause.ENDED_EARLY),
+        ((delta('"content": "Hi"'),), BreakCause.ENDED_EARLY),
+        ((delta('"content": "Hi"'), data("[DONE]")), BreakCause.ENDED_EARLY),
+        ((delta('"content": "Hi"'), data("{nonsense")), BreakCause.GARBAGE),
+        ((b"<html>oops</html>",), BreakCause.GARBAGE),
+        ((data('{"error": {"message": "slow down", "code": 429}}'),), BreakCause.RATE_LIMITED),
+        ((data('{"error": {"message": "boom sk-very-secret"}}'),), BreakCause.ERROR_IN_STREAM),
+    ],
+)
+async def test_what_is_no_proper_end_is_a_break(pieces: tuple[bytes, ...], cause: BreakCause):
+    async with upstream(writes(*pieces)) as call:
+        _, ending = await call()
+        assert isinstance(ending, CallBroke)
+        assert ending.cause is cause
+        assert "sk-very-secret" not in ending.detail
+
+
+@pytest.mark.parametrize("life", [b": ping\n\n", delta(""), delta('"content": ""'), b"\n"])
+async def test_pings_and_empty_deltas_are_no_life(life: bytes):
+    async def peer(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(HEAD + delta('"content": "Hi"'))
+        while True:
+            writer.write(life)
+            await writer.drain()
+            await asyncio.sleep(0.05)
+
+    async with upstream(peer) as call:
+        async with asyncio.timeout(3):
+            _, ending = await call()
+        assert isinstance(ending, CallBroke)
+        assert ending.cause is BreakCause.STALLED
+        assert 0.3 < ending.waited_seconds < 1.5
+
+
+async def test_slow_content_is_life():
+    async def peer(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(HEAD)
+        for number in range(8):
+            writer.write(delta(f'"content": "{number}"'))
+            await writer.drain()
+            await asyncio.sleep(0.25)
+        writer.write(delta("", '"stop"'))
+
+    async with upstream(peer) as call:
+        events, ending = await call(stall=0.6)
+        assert text_of(events) == "01234567"
+        assert isinstance(ending, ReplyFinished)
+
+
+async def test_cancelling_hangs_up_at_once():
+    gone = asyncio.Event()
+
+    async def peer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(HEAD + delta('"content": "Hi"'))
+        await writer.drain()
+        assert await reader.read() == b""
+        gone.set()
+
+    async with upstream(peer) as call:
+        task = asyncio.ensure_future(call(stall=30))
+        await asyncio.sleep(0.3)
+        task.cancel()
+        await asyncio.wait_for(gone.wait(), 1)
+        with pytest.raises(asyncio.CancelledError):
+            await task
+
+
+async def test_a_finish_reason_without_an_end_of_the_stream_is_not_waited_for_long():
+    async def peer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(HEAD + delta('"content": "Hi"', '"stop"'))
+        await reader.read()
+
+    async with upstream(peer) as call, asyncio.timeout(6):
+        _, ending = await call(stall=30)
+        assert isinstance(ending, ReplyFinished)
+
+
+@pytest.mark.parametrize(
+    ("status", "body", "cause", "wait"),
+    [
+        (b"429 Too Many\r\nRetry-After: 7", b'{"error": {"message": "wait"}}', BreakCause.RATE_LIMITED, 7),
+        (b"500 Oops", b"<html>", BreakCause.SERVER_ERROR, 0),
+        (b"401 No", b'{"error": {"message": "key sk-very-secret"}}', BreakCause.UNAUTHORISED, 0),
+        (b"302 Found\r\nLocation: http://127.0.0.1:1/", b"", BreakCause.GARBAGE, 0),
+    ],
+)
+async def test_refusals_come_with_their_cause_and_without_the_key(
+    status: bytes, body: bytes, cause: BreakCause, wait: float
+):
+    head = b"HTTP/1.1 " + status + b"\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
+    async with upstream(writes(body, head=head)) as call:
+        _, ending = await call()
+        assert isinstance(ending, CallBroke)
+        assert (ending.cause, ending.retry_after_seconds) == (cause, wait)
+        assert "sk-very-secret" not in repr(ending)
+
+
+def calls_of(events: Sequence[Event]) -> list[tuple[str, str]]:
+    names = {e.index: e.name for e in events if isinstance(e, ToolCallNamed)}
+    return [
+        (name, "".join(e.text for e in events if isinstance(e, ToolArgumentsArrived) and e.index == index))
+        for index, name in sorted(names.items())
+    ]
+
+
+def piece(inner: str) -> bytes:
+    return delta(f'"tool_calls": [{inner}]')
+
+
+FORMS: dict[str, tuple[bytes, ...]] = {
+    "in pieces": (
+        piece('{"index": 0, "id": "a", "function": {"name": "f", "arguments": ""}}'),
+        piece('{"index": 0, "function": {"arguments": "{\\"x\\""}}'),
+        piece('{"index": 0, "function": {"arguments": ": 1}"}}'),
+        piece('{"index": 1, "id": "b", "function": {"name": "g", "arguments": "{}"}}'),
+    ),
+    "several in one delta": (
+        piece(
+            '{"index": 0, "id": "a", "function": {"name": "f", "arguments": "{\\"x\\": 1}"}}, {"index": 1, "id": "b", "function": {"name": "g", "arguments": "{}"}}'
+        ),
+    ),
+    "interleaved, out of order": (
+        piece('{"index": 1, "id": "b", "function": {"name": "g", "arguments": "{"}}'),
+        piece('{"index": 0, "id": "a", "function": {"name": "f", "arguments": "{\\"x\\": 1}"}}'),
+        piece('{"index": 1, "function": {"arguments": "}"}}'),
+    ),
+    "never an index": (
+        piece('{"id": "a", "function": {"name": "f", "arguments": "{\\"x\\": "}}'),
+        piece('{"function": {"arguments": "1}"}}'),
+        piece('{"id": "b", "function": {"name": "g", "arguments": "{}"}}'),
+    ),
+    "always index 0": (
+        piece('{"index": 0, "id": "a", "function": {"name": "f", "arguments": "{\\"x\\": 1}"}}'),
+        piece('{"index": 0, "id": "b", "function": {"name": "g", "arguments": "{}"}}'),
+    ),
+    "arguments before the name": (
+        piece('{"index": 0, "id": "a", "function": {"arguments": "{\\"x\\": 1}"}}'),
+        piece('{"index": 0, "id": "a", "function": {"name": "f"}}'),
+        piece('{"index": 1, "id": "b", "function": {"name": "g", "arguments": {}}}'),
+    ),
+    "id and name repeated": (
+        piece('{"index": 0, "id": "a", "function": {"name": "f", "arguments": "{\\"x\\": "}}'),
+        piece('{"index": 0, "id": "a", "function": {"name": "f", "arguments": "1}"}}'),
+        piece('{"index": 1, "id": "b", "function": {"name": "g", "arguments": "{}"}}'),
+    ),
+    "as text": (
+        delta('"content": "<tool_"'),
+        delta('"content": "call>{\\"name\\": \\"f\\", \\"arguments\\": {\\"x\\": 1}}</tool_call>"'),
+        delta('"content": "<tool_call>{\\"name\\": \\"g\\"}</tool_call>"'),
+    ),
+}
+
+
+@pytest.mark.parametrize("form", list(FORMS))
+async def test_tool_calls_are_understood_in_every_grouping(form: str):
+    async with upstream(writes(*FORMS[form], delta("", '"tool_calls"'), data("[DONE]"))) as call:
+        events, ending = await call()
+        assert isinstance(ending, ReplyFinished)
+        assert [(name, arguments.replace(" ", "")) for name, arguments in calls_of(events)] == [
+            ("f", '{"x":1}'),
+            ("g", "{}"),
+        ]
+        assert text_of(events).strip() == ""
+        assert not any(isinstance(event, ToolCallCut) for event in events)
+
+
+async def test_a_character_cut_between_two_writes_or_two_chunks_is_whole():
+    whole = delta('"content": "é😀"')
+    cut = whole.index("😀".encode()) + 2
+    halves = (delta('"content": "\\ud83d"'), delta('"content": "\\ude00"'))
+    async with upstream(writes(whole[:cut], whole[cut:], *halves, delta("", '"stop"'))) as call:
+        events, _ = await call()
+        assert text_of(events) == "é😀😀"
+
+
+async def test_an_answer_that_is_not_streamed_is_taken_as_well():
+    body = b'{"choices": [{"message": {"role": "assistant", "content": "whole"}, "finish_reason": "stop"}]}'
+    head = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(body)
+    async with upstream(writes(body, head=head)) as call:
+        events, ending = await call()
+        assert text_of(events) == "whole"
+        assert isinstance(ending, ReplyFinished)

@@ -1,0 +1,138 @@
+"""fetch_url: public addresses only, whatever spelling, name or redirect leads to another."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from ipaddress import IPv4Address, IPv6Address, ip_address
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent_core.ports import SystemClock
+from agent_core.tools.addresses import refusal
+from agent_core.tools.base import ToolContext, ToolOutcome, ToolStatus
+from agent_core.tools.fetch import FetchUrl, readable
+
+CONTEXT = ToolContext("t", "c", "k", Path("unused"), "m", SystemClock(), lambda _: None)
+
+
+@asynccontextmanager
+async def site() -> AsyncGenerator[int]:
+    """A web site on loopback; its port."""
+
+    async def handle(request: web.Request) -> web.Response:
+        match request.path:
+            case "/page":
+                html = "<html><head><title>x</title><script>bad()</script></head><body><h1>Hi</h1><p>A <a href='/b'>link</a></p>"
+                return web.Response(text=html, content_type="text/html")
+            case "/redirect":
+                return web.Response(status=302, headers={"Location": str(request.query["to"])})
+            case "/big":
+                return web.Response(body=b"x" * 1_500_000, content_type="text/plain")
+            case "/binary":
+                return web.Response(body=b"a\0b", content_type="application/octet-stream")
+            case _:
+                return web.Response(status=404, text="nothing")
+
+    app = web.Application()
+    app.router.add_get("/{path:.*}", handle)
+    runner = web.AppRunner(app)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    try:
+        yield runner.addresses[0][1]
+    finally:
+        await runner.cleanup()
+
+
+async def fetch(url: str, *, open_to_loopback: bool = False) -> ToolOutcome:
+    tool = FetchUrl(refuse=lambda _: None) if open_to_loopback else FetchUrl()
+    return await tool.run({"url": url}, CONTEXT)
+
+
+async def test_a_page_comes_as_text_with_its_links():
+    async with site() as port:
+        outcome = await fetch(f"http://127.0.0.1:{port}/page", open_to_loopback=True)
+        assert outcome.status is ToolStatus.OK
+        assert "Hi" in outcome.text
+        assert f"link (http://127.0.0.1:{port}/b)" in outcome.text
+        assert "bad()" not in outcome.text
+
+
+async def test_limits_and_failures_are_told():
+    async with site() as port:
+        base = f"http://127.0.0.1:{port}"
+        assert "cut at 1000000 bytes" in (await fetch(f"{base}/big", open_to_loopback=True)).text
+        assert "no text" in (await fetch(f"{base}/binary", open_to_loopback=True)).text
+        assert (await fetch(f"{base}/missing", open_to_loopback=True)).status is ToolStatus.FAILED
+        loop = f"{base}/redirect?to={base}/redirect?to=x"
+        assert (await fetch(loop, open_to_loopback=True)).status is ToolStatus.FAILED
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "http://127.0.0.1:{port}/page",
+        "http://localhost:{port}/page",
+        "http://2130706433:{port}/page",
+        "http://0x7f.1:{port}/page",
+        "http://0177.0.0.1:{port}/page",
+        "http://[::1]:{port}/page",
+        "http://[::ffff:127.0.0.1]:{port}/page",
+        "http://0.0.0.0:{port}/page",
+        "ftp://example.org/",
+        "file:///etc/passwd",
+        "http://user:word@example.org/",
+        "http://10.0.0.1/",
+        "http://169.254.169.254/latest/meta-data/",
+    ],
+)
+async def test_nothing_inside_is_read_in_any_spelling(url: str):
+    async with site() as port:
+        outcome = await fetch(url.format(port=port))
+        assert outcome.status is ToolStatus.FAILED
+        assert "Hi" not in outcome.text
+
+
+async def test_a_redirect_does_not_lead_inside():
+    async with site() as port:
+        inside = f"http://localhost:{port}/page"
+        allowed_first = iter([None])
+        tool = FetchUrl(refuse=lambda address: next(allowed_first, refusal(address)))
+        # Literal addresses are judged before and while dialling; only the very first judgement is waved through here.
+        outcome = await tool.run({"url": f"http://127.0.0.1:{port}/redirect?to={inside}"}, CONTEXT)
+        assert outcome.status is ToolStatus.FAILED
+        assert "this machine" in outcome.text
+
+
+@pytest.mark.parametrize(
+    "address",
+    ["127.0.0.1", "10.1.2.3", "192.168.0.1", "172.16.0.1", "169.254.1.1", "100.64.0.1", "192.0.0.192", "224.0.0.1", "255.255.255.255",
+     "0.0.0.0", "::", "::1", "fe80::1", "fc00::1", "ff02::1", "::ffff:10.0.0.1", "64:ff9b::7f00:1", "2002:7f00:1::", "::127.0.0.1",
+     "2001:0:0:0:0:0:80ff:fffe"],
+)  # fmt: skip
+def test_addresses_that_are_not_public_are_refused(address: str):
+    assert refusal(ip_address(address)) is not None
+
+
+@pytest.mark.parametrize("address", ["8.8.8.8", "1.1.1.1", "2606:4700::1111", "64:ff9b::808:808", "::ffff:8.8.8.8"])
+def test_public_addresses_are_called(address: str):
+    assert refusal(ip_address(address)) is None
+
+
+@given(st.integers(0, 2**32 - 1))
+def test_an_address_that_is_refused_is_refused_under_its_ipv6_names_too(number: int):
+    plain = IPv4Address(number)
+    mapped = IPv6Address((0xFFFF << 32) | number)
+    nat64 = IPv6Address((0x64FF9B << 96) | number)
+    assert (refusal(mapped) is None) == (refusal(plain) is None)
+    assert (refusal(nat64) is None) == (refusal(plain) is None)
+
+
+@given(st.text(max_size=300))
+def test_no_page_breaks_the_reader(html: str):
+    readable(html, "http://example.org/")

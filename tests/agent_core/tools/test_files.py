@@ -1,0 +1,145 @@
+"""File tools: they do what they say, and nothing outside of the workspace is ever read or written."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agent_core.ports import SystemClock
+from agent_core.tools.base import Json, ToolContext, ToolOutcome, ToolStatus
+from agent_core.tools.files import FILE_TOOLS
+from agent_core.tools.registry import Runnable, ToolRegistry, UnknownTool, UnreadableArguments
+
+REGISTRY = ToolRegistry(FILE_TOOLS)
+
+
+async def run(workspace: Path, name: str, **arguments: Json) -> ToolOutcome:
+    spec = next(spec for spec in REGISTRY.specs() if spec.name == name)
+    context = ToolContext("t", "c", "t:c", workspace, "m", SystemClock(), lambda _: None)
+    return await REGISTRY.run(Runnable(spec, arguments), context)
+
+
+async def text(workspace: Path, name: str, **arguments: Json) -> str:
+    outcome = await run(workspace, name, **arguments)
+    assert outcome.status is ToolStatus.OK, outcome.text
+    return outcome.text
+
+
+async def test_a_file_is_written_read_appended_edited_listed_and_searched(tmp_path: Path):
+    await text(tmp_path, "write_file", path="notes/a.txt", content="one\ntwo\n")
+    await text(tmp_path, "append_file", path="notes/a.txt", content="three\n")
+    await text(tmp_path, "edit_file", path="notes/a.txt", old="two", new="2")
+    assert await text(tmp_path, "read_file", path="notes/a.txt") == "one\n2\nthree\n"
+    assert "(lines 2 to 2 of 3)" in await text(tmp_path, "read_file", path="notes/a.txt", first_line=2, lines=1)
+    assert "notes/a.txt  12 bytes" in await text(tmp_path, "list_files")
+    assert await text(tmp_path, "search_files", query="THREE") == "notes/a.txt:3: three"
+    assert await text(tmp_path, "search_files", query="^t", regex=True) == "notes/a.txt:3: three"
+    assert [p.name for p in (tmp_path / "notes").iterdir()] == ["a.txt"]
+
+
+async def test_failures_are_told_in_words(tmp_path: Path):
+    await text(tmp_path, "write_file", path="a.txt", content="x x")
+    (tmp_path / "binary").write_bytes(b"a\0b")
+    (tmp_path / "big").write_bytes(b"x" * 2_000_001)
+    for name, arguments, words in (
+        ("read_file", {"path": "missing.txt"}, "no file missing.txt"),
+        ("read_file", {"path": "binary"}, "not a text file"),
+        ("read_file", {"path": "big"}, "can be read"),
+        ("read_file", {"path": "a.txt", "first_line": 9}, "only 1 lines"),
+        ("edit_file", {"path": "a.txt", "old": "y", "new": "z"}, "does not occur"),
+        ("edit_file", {"path": "a.txt", "old": "x", "new": "z"}, "occurs 2 times"),
+        ("search_files", {"query": "(a+)+b", "regex": True}, "for ever"),
+        ("search_files", {"query": "(", "regex": True}, "cannot be read"),
+        ("write_file", {"path": "a.txt/b", "content": ""}, "not a folder"),
+    ):
+        outcome = await run(tmp_path, name, **arguments)
+        assert outcome.status is ToolStatus.FAILED
+        assert words in outcome.text, outcome.text
+
+
+def planted(root: Path) -> tuple[Path, Path]:
+    """(workspace, a secret outside of it), with links that lead there."""
+    workspace = root / "workspace"
+    (workspace / "inner").mkdir(parents=True)
+    outside = root / "outside"
+    outside.mkdir()
+    (outside / "secret.txt").write_text("CANARY")
+    (workspace / "link").symlink_to(outside)
+    (workspace / "file").symlink_to(outside / "secret.txt")
+    (workspace / "inner" / "up").symlink_to("../../outside")
+    (workspace / "dangling").symlink_to(outside / "new.txt")
+    os.mkfifo(workspace / "pipe")
+    return workspace, outside
+
+
+NAMES = st.sampled_from(
+    ["..", ".", "link", "file", "inner", "up", "secret.txt", "dangling", "pipe", "~", "", "outside", "\\..", "new"]
+)
+PATHS = st.lists(NAMES, min_size=1, max_size=6).map("/".join) | st.text(max_size=20)
+
+
+@settings(max_examples=150, deadline=None)
+@given(PATHS, st.booleans())
+def test_no_path_reads_or_writes_outside_of_the_workspace(path: str, absolute: bool):
+    with TemporaryDirectory() as folder:
+        workspace, outside = planted(Path(folder))
+        target = f"{outside}/{path}" if absolute else path
+
+        async def everything() -> list[ToolOutcome]:
+            calls: list[tuple[str, Mapping[str, Json]]] = [
+                ("read_file", {"path": target}),
+                ("write_file", {"path": target, "content": "BROKEN OUT"}),
+                ("append_file", {"path": target, "content": "BROKEN OUT"}),
+                ("edit_file", {"path": target, "old": "CANARY", "new": "BROKEN OUT"}),
+                ("list_files", {"path": target}),
+                ("search_files", {"query": "CANARY", "path": target}),
+            ]
+            return [await run(workspace, name, **arguments) for name, arguments in calls]
+
+        for outcome in asyncio.run(everything()):
+            assert "CANARY" not in outcome.text or target in outcome.text
+            assert "secret.txt  6 bytes" not in outcome.text
+        assert {p.name: p.read_text() for p in outside.iterdir()} == {"secret.txt": "CANARY"}
+        assert sorted(p.name for p in Path(folder).iterdir()) == ["outside", "workspace"]
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "words"),
+    [
+        ("read_file", "{", "no valid JSON"),
+        ("read_file", "[]", "must be a JSON object"),
+        ("read_file", '{"file": 7}', "path"),
+        ("read_file", '{"path": 7}', "path"),
+        ("write_file", '{"path": "a"}', "content"),
+    ],
+)
+def test_arguments_are_checked_and_the_complaint_says_what_is_wrong(name: str, arguments: str, words: str):
+    checked = REGISTRY.check(name, arguments)
+    assert isinstance(checked, UnreadableArguments)
+    assert words in checked.complaint
+
+
+def test_lenient_arguments_and_unknown_tools():
+    assert isinstance(REGISTRY.check("list_files", ""), Runnable)
+    assert isinstance(REGISTRY.check("list_files", "null"), Runnable)
+    assert isinstance(REGISTRY.check("read_file", '"{\\"path\\": \\"a\\"}"'), Runnable)
+    unknown = REGISTRY.check("read_fil", "{}")
+    assert isinstance(unknown, UnknownTool)
+    assert unknown.nearest == "read_file"
+
+
+async def test_a_long_result_loses_its_middle_and_says_how_much(tmp_path: Path):
+    registry = ToolRegistry(FILE_TOOLS, result_chars=100)
+    (tmp_path / "a").write_text("x" * 1000)
+    spec = next(spec for spec in registry.specs() if spec.name == "read_file")
+    context = ToolContext("t", "c", "t:c", tmp_path, "m", SystemClock(), lambda _: None)
+    outcome = await registry.run(Runnable(spec, {"path": "a"}), context)
+    assert outcome.left_out_chars == 900
+    assert "900 characters left out" in outcome.text

@@ -1,0 +1,63 @@
+"""Memory and to-do list, on a store that is just a dictionary."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from agent_core.ports import SystemClock
+from agent_core.tools.base import Json, ToolContext, ToolStatus
+from agent_core.tools.notes import Forget, Recall, Remember, Todo, ranked
+
+
+class Shelf:
+    """Implements `MemoryStore` without durability."""
+
+    def __init__(self) -> None:
+        self.kept: dict[tuple[str, str, str], tuple[str, int]] = {}
+
+    async def put(self, scope: str, kind: str, name: str, value: str, *, at_ms: int) -> None:
+        self.kept[scope, kind, name] = (value, at_ms)
+
+    async def delete(self, scope: str, kind: str, name: str) -> bool:
+        return self.kept.pop((scope, kind, name), None) is not None
+
+    async def entries(self, scope: str, kind: str) -> list[tuple[str, str, int]]:
+        found = [(n, v, at) for (s, k, n), (v, at) in self.kept.items() if (s, k) == (scope, kind)]
+        return sorted(found, key=lambda entry: entry[2])
+
+
+def context(scope: str = "me") -> ToolContext:
+    return ToolContext("t", "c", "k", Path("w"), scope, SystemClock(), lambda _: None)
+
+
+async def test_what_is_remembered_is_recalled_by_its_owner_alone_until_it_is_forgotten():
+    shelf = Shelf()
+    await Remember(shelf).run({"text": "the dog is called Rex", "name": "dog"}, context())
+    await Remember(shelf).run({"text": "tea, not coffee"}, context())
+    everything = (await Recall(shelf).run({}, context())).text
+    assert "Rex" in everything
+    assert "tea" in everything
+    assert (await Recall(shelf).run({"query": "dog name"}, context())).text == "- dog: the dog is called Rex"
+    assert "Nothing" in (await Recall(shelf).run({}, context("somebody else"))).text
+    assert (await Forget(shelf).run({"name": "dog"}, context())).status is ToolStatus.OK
+    assert (await Forget(shelf).run({"name": "dog"}, context())).status is ToolStatus.FAILED
+
+
+async def test_remembering_twice_keeps_one():
+    shelf = Shelf()
+    for _ in range(2):
+        await Remember(shelf).run({"text": "once"}, context())
+    assert len(shelf.kept) == 1
+
+
+async def test_the_list_is_kept_as_a_whole_and_shown():
+    shelf = Shelf()
+    items: Json = [{"text": "a", "state": "done"}, {"text": "b"}]
+    assert (await Todo(shelf).run({"items": items}, context())).text == "[x] a\n[ ] b"
+    assert (await Todo(shelf).run({}, context())).text == "[x] a\n[ ] b"
+
+
+def test_ranking_prefers_more_words_then_newer_entries():
+    entries = [("a", "red car", 1), ("b", "red bike", 2), ("c", "blue car", 3)]
+    assert [name for name, _, _ in ranked(entries, "red car")] == ["a", "c", "b"]
+    assert [name for name, _, _ in ranked(entries, "")] == ["c", "b", "a"]
