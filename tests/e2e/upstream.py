@@ -1,0 +1,138 @@
+"""A model server of ours that misbehaves to order, byte by byte, on a raw socket.
+
+A scenario is a list of replies, one an attempt; the last is repeated. A reply is a list of steps: bytes are written as they are,
+`Wait` holds the line open, `HANG` does so for ever, `RESET` breaks the connection. The person's words choose the scenario:
+``scenario: NAME``. The server is strict about what it gets: an invalid conversation is noted in `violations`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import json
+import socket
+import struct
+from collections import Counter
+from collections.abc import AsyncGenerator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from enum import Enum, auto
+from typing import Any, TypeAlias
+
+from agent_core.transcript import problems
+
+
+class Act(Enum):
+    HANG = auto()
+    PINGS = auto()
+    RESET = auto()
+
+
+@dataclass(frozen=True)
+class Wait:
+    seconds: float
+
+
+Step: TypeAlias = bytes | Wait | Act
+Reply: TypeAlias = Sequence[Step]
+
+HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
+
+
+def status(code: int, body: str = "", *headers: str, kind: str = "application/json") -> bytes:
+    lines = [
+        f"HTTP/1.1 {code} X",
+        f"Content-Type: {kind}",
+        f"Content-Length: {len(body.encode())}",
+        "Connection: close",
+        *headers,
+    ]
+    return ("\r\n".join(lines) + "\r\n\r\n" + body).encode()
+
+
+def event(value: Any) -> bytes:
+    return b"data: " + (value if isinstance(value, bytes) else json.dumps(value).encode()) + b"\n\n"
+
+
+def delta(finish: str | None = None, **inner: Any) -> bytes:
+    return event({"choices": [{"index": 0, "delta": inner, "finish_reason": finish}]})
+
+
+def text(words: str) -> bytes:
+    return delta(content=words)
+
+
+def call(name: str, arguments: str, index: int = 0, call_id: str = "call_x") -> bytes:
+    return delta(
+        tool_calls=[
+            {"index": index, "id": call_id, "type": "function", "function": {"name": name, "arguments": arguments}}
+        ]
+    )
+
+
+def end(reason: str = "stop") -> bytes:
+    return delta(reason) + event(b"[DONE]")
+
+
+@dataclass
+class Upstream:
+    scenarios: Mapping[str, Sequence[Reply]]
+    url: str = ""
+    violations: list[str] = field(default_factory=list[str])
+    asked: Counter[str] = field(default_factory=Counter[str])
+    hung_up: int = 0
+
+    async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
+            head = await reader.readuntil(b"\r\n\r\n")
+            lines = [line.lower() for line in head.split(b"\r\n")]
+            length = next((int(line.split(b":")[1]) for line in lines if line.startswith(b"content-length")), 0)
+            body = json.loads(await reader.readexactly(length) or b"{}")
+            name = self._scenario(body.get("messages", []))
+            replies = self.scenarios[name]
+            number = self.asked[name]
+            self.asked[name] += 1
+            await self._perform(replies[min(number, len(replies) - 1)], reader, writer)
+        writer.close()
+
+    def _scenario(self, messages: list[dict[str, Any]]) -> str:
+        self.violations += problems(messages)
+        for message in messages:
+            content = message.get("content")
+            if isinstance(content, str) and message.get("role") == "user" and content.startswith("scenario: "):
+                return content.removeprefix("scenario: ")
+        return "unnamed"
+
+    async def _perform(self, reply: Reply, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        for step in reply:
+            match step:
+                case bytes():
+                    writer.write(step)
+                    await writer.drain()
+                    await asyncio.sleep(0.002)
+                case Wait():
+                    await asyncio.sleep(step.seconds)
+                case Act.HANG:
+                    await reader.read()
+                    self.hung_up += 1
+                case Act.PINGS:
+                    while not reader.at_eof():
+                        writer.write(b": ping\n\n" + delta())
+                        await writer.drain()
+                        await asyncio.sleep(0.1)
+                    self.hung_up += 1
+                case Act.RESET:
+                    raw: socket.socket = writer.get_extra_info("socket")
+                    raw.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                    writer.transport.abort()
+
+
+@asynccontextmanager
+async def upstream(scenarios: Mapping[str, Sequence[Reply]]) -> AsyncGenerator[Upstream]:
+    made = Upstream(scenarios)
+    server = await asyncio.start_server(made.serve, "127.0.0.1", 0)
+    made.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
+    try:
+        yield made
+    finally:
+        server.close()
