@@ -175,6 +175,15 @@ class OpenAiApi:
                     response = await handler(request)
                 except NotAccepted as refused:
                     response = problem_response(_refusal(refused))
+                except (ConnectionError, web.HTTPException):
+                    raise
+                except Exception:
+                    reference = self._ids.new("err")
+                    log.exception("api.failed", reference=reference, path=request.path[:200])
+                    words = (
+                        f"Something went wrong inside the gateway (reference {reference}). Please tell whoever runs it."
+                    )
+                    response = problem_response(Problem(500, words, "server_error", code="internal_error"))
             else:
                 response = problem_response(problem)
             if not response.prepared:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import structlog
 
@@ -117,6 +117,7 @@ class TurnDriver:
         self.over = False
         self.first_content_at = 0
         self.progress: dict[str, str] = {}
+        """What running tools said last about how far they are, by call."""
 
     # ------------------------------------------------------------------ beginning
 
@@ -161,7 +162,14 @@ class TurnDriver:
 
     def current_view(self) -> View:
         """What is to be seen now; while something is being committed, what was to be seen before."""
-        return self._held if self._held is not None else view(self.turn, self._world.clock.now_ms())
+        shown = self._held if self._held is not None else view(self.turn, self._world.clock.now_ms())
+        if not self.progress or not shown.open:
+            return shown
+        bubbles = (
+            replace(b, text=f"{b.text} – {self.progress[b.call]}") if b.call in self.progress else b
+            for b in shown.bubbles
+        )
+        return replace(shown, bubbles=tuple(bubbles))
 
     def watch(self) -> Watcher:
         """A new watcher; use it as a context manager."""

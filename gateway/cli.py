@@ -202,13 +202,14 @@ def _problem(error: Exception) -> int:
     from adapters.ask import GatewayLost, GatewayRefused
     from agent_core.store.errors import AlreadyRunning, CannotOpen
     from gateway.config import ConfigError
+    from gateway.daemon import OwnershipLost
     from gateway.paths import PathsError
     from gateway.setup import CannotServe
 
     match error:
         case ConfigError() | CannotServe() | PathsError():
             status = CONFIGURATION
-        case AlreadyRunning():
+        case AlreadyRunning() | OwnershipLost():
             status = TRY_AGAIN
         case CannotOpen() | GatewayRefused():
             status = PROBLEM

@@ -44,6 +44,10 @@ SYSTEM_PROMPT = (
 )
 
 
+class OwnershipLost(Exception):
+    """The process must end, because it no longer owns what it works on."""
+
+
 @dataclass(frozen=True, slots=True)
 class Serving:
     """A gateway that is up."""
@@ -53,6 +57,8 @@ class Serving:
     rehearsal: bool
     recovered: int
     """How many open turns of an earlier process were taken up."""
+    lost: asyncio.Event
+    """Set when this process no longer owns its database (PostgreSQL only): it must end."""
 
 
 @asynccontextmanager
@@ -77,7 +83,7 @@ async def serving(config: Config, paths: Paths) -> AsyncGenerator[Serving]:
         recovered = await hub.recover()
         url = await _serve_http(config, hub, store, clock, ids, stack)
         stack.push_async_callback(hub.drain, DRAIN_SECONDS)
-        yield Serving(url, hub, config.model.rehearsal, recovered)
+        yield Serving(url, hub, config.model.rehearsal, recovered, store.ownership.lost)
 
 
 async def _endpoints(config: Config, stack: AsyncExitStack) -> tuple[Endpoint, ...]:
@@ -183,8 +189,23 @@ async def run_daemon(config: Config, paths: Paths, announce: Callable[[Serving],
         log.info(
             "gateway.ready", url=up.url, version=program_version(), rehearsal=up.rehearsal, recovered_turns=up.recovered
         )
-        await stop.wait()
+        await _either(stop, up.lost)
         for number in signals:
             loop.remove_signal_handler(number)
         log.info("gateway.stopping")
+        lost = up.lost.is_set()
     log.info("gateway.stopped")
+    if lost:
+        raise OwnershipLost(
+            "The lock in the database was lost, so another process may run its turns now. Start it again."
+        )
+
+
+async def _either(first: asyncio.Event, second: asyncio.Event) -> None:
+    """Wait for one of two events."""
+    waiting = [asyncio.ensure_future(event.wait()) for event in (first, second)]
+    try:
+        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in waiting:
+            task.cancel()

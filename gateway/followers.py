@@ -188,18 +188,17 @@ class WholeSessionFollower:
 
     def _running_sight(self, running: Running, message: Waiting) -> TurnSight:
         driver = running.driver
-        sight = sight_of(driver.identity.turn, driver.turn, message, self._book.now_ms())
-        if driver.committing:  # the end is not committed yet: show what was to be seen before
-            return TurnSight(
-                key=sight.key,
-                order=sight.order,
-                state=TurnState.OPEN,
-                person=sight.person,
-                turn=sight.turn,
-                view=driver.current_view(),
-                at=sight.at,
-            )
-        return sight
+        if driver.turn.exit is not None and not driver.committing:
+            return sight_of(driver.identity.turn, driver.turn, message, self._book.now_ms())
+        return TurnSight(
+            key=message.inbound.platform_key,
+            order=message.arrival,
+            state=TurnState.OPEN,
+            person=person_words(message.inbound),
+            turn=driver.identity.turn,
+            view=driver.current_view(),
+            at=message.received_at,
+        )
 
     @staticmethod
     def _queued_sight(message: Waiting, position: int) -> TurnSight:

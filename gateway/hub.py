@@ -59,6 +59,7 @@ from gateway.opening import HubSettings, offer_of, opened_event, system_prompt_o
 log = structlog.get_logger("gateway")
 
 STOP_SECONDS = 15.0
+UPKEEP_SECONDS = 6 * 3600.0
 
 
 class Hub:
@@ -96,7 +97,19 @@ class Hub:
 
     async def __aenter__(self) -> Hub:
         await self._group.__aenter__()
+        self._tasks["upkeep"] = self._group.create_task(self._upkeep(), name="upkeep")
         return self
+
+    async def _upkeep(self) -> None:
+        """Forget, now and then, what is only kept to know redeliveries again."""
+        while True:
+            await asyncio.sleep(UPKEEP_SECONDS)
+            try:
+                pruned = await self._store.prune(self._clock.now_ms())
+            except StorageUnavailable as error:
+                log.warning("upkeep.not_done", error=str(error))
+            else:
+                log.info("upkeep.done", messages=pruned.messages, nodes=pruned.nodes)
 
     async def __aexit__(self, *exc: object) -> None:
         self._closing = True
@@ -148,6 +161,7 @@ class Hub:
         written = encode(TurnEnded(at=now, exit=ending))
         row = JournalRow(seq=seq, kind=written.kind, body=written.body, at=now)
         await self._store.close(found.session, found.epoch, found.turn, [row], ending.code.value, now)
+        log.error("turn.ended", turn=found.turn, session=found.session, exit=ending.code.value, reference=reference)
 
     async def _messages_of(self, turn: str) -> tuple[Waiting, ...]:
         rows = await self._store.inputs(turn)
@@ -160,7 +174,7 @@ class Hub:
             lane.held = True
             lane.wake()
         running = [lane.running.driver for lane in self._lanes.values() if lane.running is not None]
-        tasks = [task for task in self._tasks.values() if not task.done()]
+        tasks = [task for name, task in self._tasks.items() if name != "upkeep" and not task.done()]
         if not tasks:
             return
         log.info("gateway.draining", turns=len(running), seconds=seconds)
