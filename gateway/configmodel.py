@@ -130,18 +130,18 @@ class Model(Section):
     connect_seconds: float = Field(default=10, ge=0.1, le=300, description="Seconds to wait for a connection.")
     first_content_seconds: float = Field(
         default=120,
-        ge=1,
+        ge=0.1,
         le=3600,
         description="Seconds to wait for the first content of a reply; grows with long prompts.",
     )
     stall_seconds: float = Field(
         default=120,
-        ge=1,
+        ge=0.1,
         le=3600,
         description="Seconds of silence between two pieces of content that count as a stall; grows with long prompts.",
     )
     turn_seconds: int = Field(
-        default=1800, ge=10, le=86_400, description="Seconds that one turn may take, all retries included."
+        default=1800, ge=1, le=86_400, description="Seconds that one turn may take, all retries included."
     )
     max_steps: int = Field(
         default=50, ge=1, le=1000, description="Model calls with their tools that one turn may take."

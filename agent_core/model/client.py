@@ -38,8 +38,11 @@ log = structlog.get_logger("model")
 
 GRACE_SECONDS = 3.0
 """How long a usage chunk or ``[DONE]`` is waited for once the finish reason is there."""
-MAX_REPLY_CHARS = 2_000_000
-"""A reply that grows beyond this is cut; the turn treats it as an output limit."""
+MAX_REPLY_CHARS = 600_000
+"""A reply that grows beyond this (no model's output limit is larger) is cut; the turn treats it as an output limit."""
+
+ASK_AGAIN_SECONDS = 60.0
+"""How long an endpoint that could not say which models it has is not asked again."""
 
 Sink = Callable[[Sequence[Event]], None]
 Ending = ReplyFinished | CallBroke
@@ -76,6 +79,7 @@ class ModelClient:
         self._redactor = redactor
         self._clients: dict[tuple[str, str], AsyncOpenAI] = {}
         self._names: dict[str, str] = {}
+        self._ask_again_at: dict[str, float] = {}
 
     def endpoint(self, label: str) -> Endpoint:
         """The endpoint of that label; `UnknownRoute` if there is none."""
@@ -93,19 +97,20 @@ class ModelClient:
     async def model_names(self) -> dict[str, str]:
         """For each endpoint without a configured model: the first model that it lists (asked once, within 5 s).
 
-        An endpoint that cannot be asked now gets the name ``default`` for the time being, and is asked again next time.
+        An endpoint that cannot be asked now gets the name ``default`` for the time being, and is asked again in a minute.
         """
         names: dict[str, str] = {}
         for endpoint in self._endpoints.values():
             if endpoint.models:
                 continue
-            if endpoint.label not in self._names:
+            now = self._clock.monotonic()
+            if endpoint.label not in self._names and self._ask_again_at.get(endpoint.label, 0) <= now:
                 found = await self._first_model(endpoint)
-                if not found:
-                    names[endpoint.label] = "default"
-                    continue
-                self._names[endpoint.label] = found
-            names[endpoint.label] = self._names[endpoint.label]
+                if found:
+                    self._names[endpoint.label] = found
+                else:
+                    self._ask_again_at[endpoint.label] = now + ASK_AGAIN_SECONDS
+            names[endpoint.label] = self._names.get(endpoint.label, "default")
         return names
 
     async def _first_model(self, endpoint: Endpoint) -> str:

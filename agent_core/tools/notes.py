@@ -130,11 +130,16 @@ _TODO = ToolSpec(
         items={
             "type": "array",
             "maxItems": 100,
-            "items": _object(
-                ["text"],
-                text={"type": "string", "minLength": 1, "maxLength": 500},
-                state={"type": "string", "enum": ["pending", "doing", "done"]},
-            ),
+            "items": {
+                "anyOf": [
+                    {"type": "string", "minLength": 1, "maxLength": 500},
+                    _object(
+                        ["text"],
+                        text={"type": "string", "minLength": 1, "maxLength": 500},
+                        state={"type": "string", "enum": ["pending", "doing", "done"]},
+                    ),
+                ]
+            },
         },
     ),
     EffectClass.KEYED,
@@ -167,5 +172,8 @@ _MARKS = {"pending": "[ ]", "doing": "[>]", "done": "[x]"}
 
 def rendered(items: list[Json]) -> str:
     """The list as text. Pure."""
-    lines = [f"{_MARKS.get(str(i.get('state')), '[ ]')} {i.get('text')}" for i in items if isinstance(i, dict)]
+    lines = [
+        f"{_MARKS.get(str(item.get('state')), '[ ]')} {item.get('text')}" if isinstance(item, dict) else f"[ ] {item}"
+        for item in items
+    ]
     return "\n".join(lines) or "(The list is empty.)"

@@ -52,9 +52,9 @@ async def test_remembering_twice_keeps_one():
 
 async def test_the_list_is_kept_as_a_whole_and_shown():
     shelf = Shelf()
-    items: Json = [{"text": "a", "state": "done"}, {"text": "b"}]
-    assert (await Todo(shelf).run({"items": items}, context())).text == "[x] a\n[ ] b"
-    assert (await Todo(shelf).run({}, context())).text == "[x] a\n[ ] b"
+    items: Json = [{"text": "a", "state": "done"}, {"text": "b"}, "c"]
+    assert (await Todo(shelf).run({"items": items}, context())).text == "[x] a\n[ ] b\n[ ] c"
+    assert (await Todo(shelf).run({}, context())).text == "[x] a\n[ ] b\n[ ] c"
 
 
 def test_ranking_prefers_more_words_then_newer_entries():

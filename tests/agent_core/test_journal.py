@@ -1,0 +1,92 @@
+"""Events as rows and back: nothing is lost, nothing is guessed."""
+
+from __future__ import annotations
+
+import pytest
+
+from agent_core.events import (
+    ApprovalAnswered,
+    CallBroke,
+    Compacted,
+    DeadlinePassed,
+    DrainEnded,
+    DriverFailed,
+    Event,
+    ReasoningArrived,
+    Refusal,
+    ReplyFinished,
+    RungClimbed,
+    RungJudged,
+    Steered,
+    StopRequested,
+    Superseded,
+    TakenOver,
+    TextArrived,
+    ToolArgumentsArrived,
+    ToolCallCut,
+    ToolCallNamed,
+    ToolReturned,
+    ToolStarted,
+    TurnEnded,
+    Verdict,
+    WaitEnded,
+)
+from agent_core.exits import BreakCause, Exit, ExitCode, Facts, NotStarted
+from agent_core.journal import KINDS, UnreadableJournal, decode, encode, fold
+from agent_core.messages import InputMessage
+from agent_core.recovery import Failure, Rung
+from agent_core.tools.base import ToolStatus
+from tests.agent_core.turns import opened
+
+PARTS = [{"type": "text", "text": "look \0 \ud83d\ude00".encode("utf-16", "surrogatepass").decode("utf-16")}]
+EXAMPLES: list[Event] = [
+    opened(),
+    TextArrived(at=1, text="line\nbreak \0 é😀"),
+    ReasoningArrived(at=1, text="hm"),
+    ToolCallNamed(at=1, index=2, call="c", name="n"),
+    ToolArgumentsArrived(at=1, index=2, text='{"a": "'),
+    ToolCallCut(at=1, name="n", index=2),
+    ReplyFinished(at=1, reason="stop", input_tokens=3, output_tokens=4),
+    CallBroke(at=1, cause=BreakCause.STALLED, status=500, retry_after_seconds=1.5, waited_seconds=3.25, detail="d"),
+    WaitEnded(at=1),
+    ToolStarted(at=1, call="c"),
+    ToolReturned(
+        at=1, call="c", status=ToolStatus.REFUSED, text="t", refusal=Refusal.UNKNOWN_TOOL, facts={"a": [1, None]}
+    ),
+    ApprovalAnswered(at=1, call="c", verdict=Verdict.DENIED, by="me"),
+    Steered(at=1, input=InputMessage(list(PARTS), name="x")),
+    StopRequested(at=1, by="me"),
+    Superseded(at=1),
+    DeadlinePassed(at=1),
+    Compacted(at=1, summary="s", kept_turns=2, helped=False, tokens_before=9),
+    DrainEnded(at=1),
+    TakenOver(at=1, epoch=3, node="n"),
+    DriverFailed(at=1, reference="err"),
+    RungClimbed(at=1, failure=Failure.IN_TEXT, rung=Rung.CONTINUE, number=2, cause=BreakCause.DROPPED),
+    RungJudged(at=1, failure=Failure.EMPTY, rung=Rung.NUDGE, helped=True),
+    TurnEnded(at=1, exit=Exit(ExitCode.NOT_STARTED, Facts(reason=NotStarted.QUOTA, tools_done=("a", "b")))),
+]
+
+
+def test_there_is_an_example_of_every_kind():
+    assert {type(event).__name__ for event in EXAMPLES} == set(KINDS)
+
+
+@pytest.mark.parametrize("event", EXAMPLES, ids=lambda event: type(event).__name__)
+def test_an_event_comes_back_as_it_was(event: Event):
+    row = encode(event)
+    assert decode(row.kind, row.body) == event
+    assert row.at == event.at
+
+
+def test_what_cannot_be_read_is_told_and_not_guessed():
+    with pytest.raises(UnreadableJournal, match="does not know: FutureEvent"):
+        decode("FutureEvent", b"{}")
+    with pytest.raises(UnreadableJournal, match="TextArrived"):
+        decode("TextArrived", b'{"at": "yesterday"}')
+
+
+def test_an_exit_in_the_journal_stands_even_if_this_version_would_decide_otherwise():
+    ended = TurnEnded(at=9, exit=Exit(ExitCode.STEP_LIMIT))
+    turn = fold([(row.kind, row.body) for row in map(encode, [opened(), ended])])
+    assert turn.exit == ended.exit
