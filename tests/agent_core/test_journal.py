@@ -35,10 +35,10 @@ from agent_core.exits import BreakCause, Exit, ExitCode, Facts, NotStarted
 from agent_core.journal import KINDS, UnreadableJournal, decode, encode, fold
 from agent_core.messages import InputMessage
 from agent_core.recovery import Failure, Rung
-from agent_core.tools.base import ToolStatus
+from agent_core.tools.base import Json, ToolStatus
 from tests.agent_core.turns import opened
 
-PARTS = [{"type": "text", "text": "look \0 \ud83d\ude00".encode("utf-16", "surrogatepass").decode("utf-16")}]
+PARTS: Json = [{"type": "text", "text": "look \0 \ud83d\ude00".encode("utf-16", "surrogatepass").decode("utf-16")}]
 EXAMPLES: list[Event] = [
     opened(),
     TextArrived(at=1, text="line\nbreak \0 é😀"),
@@ -54,7 +54,7 @@ EXAMPLES: list[Event] = [
         at=1, call="c", status=ToolStatus.REFUSED, text="t", refusal=Refusal.UNKNOWN_TOOL, facts={"a": [1, None]}
     ),
     ApprovalAnswered(at=1, call="c", verdict=Verdict.DENIED, by="me"),
-    Steered(at=1, input=InputMessage(list(PARTS), name="x")),
+    Steered(at=1, input=InputMessage(PARTS, name="x")),
     StopRequested(at=1, by="me"),
     Superseded(at=1),
     DeadlinePassed(at=1),
