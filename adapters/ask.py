@@ -180,7 +180,7 @@ class StatusLine:
         self._shown = False
 
     def show(self, words: str) -> None:
-        if self._enabled and words and words != "keep-alive":
+        if self._enabled and words and words != "keep-alive" and not words.startswith("turn "):
             self._err.write(f"\r\x1b[2K\x1b[2m{words[:100]}\x1b[0m")
             self._err.flush()
             self._shown = True

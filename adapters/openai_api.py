@@ -28,6 +28,7 @@ from adapters.base import (
     Queued,
     SessionKey,
     Showing,
+    Sight,
     Ticket,
 )
 from adapters.http_common import Problem, cors_headers, problem_response, stranger
@@ -142,6 +143,11 @@ class _Job:
     model: str
     created: int
     headers: Mapping[str, str]
+
+    @property
+    def completion_id(self) -> str:
+        """One id for all chunks, also those before the turn begins, and for every retry of the same request."""
+        return f"chatcmpl-{self.ticket.session}-{self.ticket.inbox_id}"
 
 
 class OpenAiApi:
@@ -315,8 +321,19 @@ class OpenAiApi:
         }
         response = web.StreamResponse(headers=headers)
         await response.prepare(request)
-        turn = first.turn if isinstance(first, Showing | Ended) else ""
-        await response.write(self._chunk(job, turn, {"role": "assistant", "content": ""}))
+        await response.write(self._chunk(job, {"role": "assistant", "content": ""}))
+        try:
+            await self._tell(response, job, follower, first)
+        except ConnectionError:
+            raise
+        except Exception:  # noqa: BLE001 - the border of this surface: a client that waits must get an end
+            await response.write(self._broken(job))
+        await response.write_eof()
+        return response
+
+    async def _tell(self, response: web.StreamResponse, job: _Job, follower: Follower, first: Sight | None) -> None:
+        """Write what there is to see, from the first sight to the last."""
+        turn = ""
         spoken = Spoken()
         told_at = self._clock.monotonic()
         sight = first
@@ -327,10 +344,12 @@ class OpenAiApi:
                 case Queued():
                     await response.write(f": queued, place {sight.position}\n\n".encode())
                 case Showing():
-                    turn = sight.turn
+                    if not turn:
+                        turn = sight.turn
+                        await response.write(f": turn {turn}\n\n".encode())
                     text = spoken.new(sight.view)
                     if text:
-                        await response.write(self._chunk(job, turn, {"content": text}))
+                        await response.write(self._chunk(job, {"content": text}))
                         told_at = self._clock.monotonic()
                     elif self._clock.monotonic() - told_at >= STATUS_SECONDS:
                         words = " ".join(comment(sight.view).split()) or "keep-alive"
@@ -338,13 +357,23 @@ class OpenAiApi:
                         told_at = self._clock.monotonic()
                 case Ended():
                     await response.write(self._last_chunks(job, sight, spoken))
-                    await response.write_eof()
-                    return response
+                    return
             sight = await follower.next(self._settings.keep_alive_seconds)
 
-    def _chunk(self, job: _Job, turn: str, delta: dict[str, Json], finish: str | None = None, **more: Json) -> bytes:
+    def _broken(self, job: _Job) -> bytes:
+        """The end of a stream that this surface itself could not go on with: a bug of ours, told as one."""
+        reference = self._ids.new("err")
+        log.exception("api.stream_failed", reference=reference, request=job.request_id)
+        words = (
+            f"\n\nSomething went wrong inside the gateway while it was showing this (reference {reference}). The turn itself "
+            "goes on; ask again with the same Idempotency-Key to get what came of it."
+        )
+        end = self._chunk(job, {}, "length", outspoken={"exit": ExitCode.INTERNAL_ERROR.value, "reference": reference})
+        return self._chunk(job, {"content": words}) + end + b"data: [DONE]\n\n"
+
+    def _chunk(self, job: _Job, delta: dict[str, Json], finish: str | None = None, **more: Json) -> bytes:
         chunk: dict[str, Json] = {
-            "id": f"chatcmpl-{turn or job.request_id}",
+            "id": job.completion_id,
             "object": "chat.completion.chunk",
             "created": job.created,
             "model": job.model,
@@ -359,16 +388,16 @@ class OpenAiApi:
         view = _without_notice(ended.view) if is_asked_limit(ended) else ended.view
         rest = spoken.new(view)
         if rest:
-            parts.append(self._chunk(job, ended.turn, {"content": rest}))
+            parts.append(self._chunk(job, {"content": rest}))
         calls = calls_of(ended)
         if calls:
             numbered: list[Json] = [{"index": i, **c} for i, c in enumerate(calls) if isinstance(c, dict)]
-            parts.append(self._chunk(job, ended.turn, {"tool_calls": numbered}))
+            parts.append(self._chunk(job, {"tool_calls": numbered}))
         facts = facts_of(ended, job.chat.session)
-        parts.append(self._chunk(job, ended.turn, {}, finish_reason(ended.exit.code), outspoken=facts))
+        parts.append(self._chunk(job, {}, finish_reason(ended.exit.code), outspoken=facts))
         if job.chat.include_usage:
             usage: dict[str, Json] = {
-                "id": f"chatcmpl-{ended.turn}",
+                "id": job.completion_id,
                 "object": "chat.completion.chunk",
                 "created": job.created,
                 "model": job.model,
@@ -420,7 +449,7 @@ class OpenAiApi:
             "finish_reason": finish_reason(ended.exit.code),
         }
         return {
-            "id": f"chatcmpl-{ended.turn}",
+            "id": job.completion_id,
             "object": "chat.completion",
             "created": job.created,
             "model": job.model,

@@ -62,10 +62,13 @@ class _Chat:
         answer = Answer()
         async for kind, data in stream(self._url, self._key, words, self.session, cancel_on_leave=True):
             if kind == "comment":
-                self._status.show(data)
+                if data.startswith("turn "):
+                    self._last_turn = data.removeprefix("turn ")
+                else:
+                    self._status.show(data)
                 continue
             text = take(answer, data)
-            self._last_turn = answer.turn or _turn_of(data) or self._last_turn
+            self._last_turn = answer.turn or self._last_turn
             if text:
                 self._status.clear()
                 sys.stdout.write(text)
@@ -94,13 +97,6 @@ class _Chat:
         lines = body.get("lines") if isinstance(body, dict) else None
         for line in lines if isinstance(lines, list) else ["Nothing is known of it."]:
             _aside(str(line))
-
-
-def _turn_of(data: str) -> str:
-    """The turn's id from the first chunk, so that a stopped turn can be asked about."""
-    marker = '"id":"chatcmpl-'
-    start = data.find(marker)
-    return data[start + len(marker) :].split('"', 1)[0] if start >= 0 else ""
 
 
 def _aside(words: str) -> None:

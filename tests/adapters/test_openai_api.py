@@ -180,6 +180,7 @@ async def test_usage_and_models_are_as_the_api_says(client: openai.AsyncOpenAI):
     chunks = [chunk async for chunk in stream]
     assert chunks[-1].usage.total_tokens > 0
     assert chunks[-1].choices == []
+    assert len({chunk.id for chunk in chunks}) == 1
     assert [model.id async for model in client.models.list()] == ["outspoken", "rehearsal"]
     assert (await client.models.retrieve("rehearsal")).id == "rehearsal"
 
