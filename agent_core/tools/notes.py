@@ -11,7 +11,7 @@ import orjson
 from agent_core.tools.base import EffectClass, Json, MemoryStore, ToolContext, ToolOutcome, ToolSpec, ToolStatus
 
 MEMORY = "memory"
-TODO = "todo"
+LISTS = "todo"
 MAX_CHARS = 4_000
 MAX_SHOWN = 30
 
@@ -159,9 +159,9 @@ class Todo:
         scope = f"{context.memory_scope}/{context.workspace.name}"
         items = arguments.get("items")
         if isinstance(items, list):
-            await self.memory.put(scope, TODO, "list", orjson.dumps(items).decode(), at_ms=context.clock.now_ms())
+            await self.memory.put(scope, LISTS, "list", orjson.dumps(items).decode(), at_ms=context.clock.now_ms())
         else:
-            stored = await self.memory.entries(scope, TODO)
+            stored = await self.memory.entries(scope, LISTS)
             kept: Json = orjson.loads(stored[-1][1]) if stored else []
             items = kept if isinstance(kept, list) else []
         return _ok(rendered(items))
