@@ -99,12 +99,14 @@ class MessageFollower:
         self._attach()
         if self._watcher is not None:
             return await self.next(timeout_seconds)
-        position = self._lane.position(self._ticket.inbox_id) if self._lane is not None else None
+        lane = self._lane
+        position = lane.position(self._ticket.inbox_id) if lane is not None else None
+        waits = lane is not None and (lane.running is not None or position != 1)  # else it is just about to begin
         if position is None:
             ended = await self._book.stored_end(self._ticket.inbox_id)
             if ended is not None:
                 return ended
-        elif position != self._told_position:
+        elif waits and position != self._told_position:
             self._told_position = position
             return Queued(position)
         try:
