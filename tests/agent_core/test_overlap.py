@@ -169,8 +169,8 @@ def test_a_restart_is_seen_however_long_the_partial_text_is() -> None:
 )
 def test_texts_full_of_near_repetitions_take_little_time(partial: str, continuation: str) -> None:
     for size in (1, None):
-        begin = time.perf_counter()
+        begin = time.process_time()
         added(partial, continuation, size)
-        seconds = time.perf_counter() - begin
+        seconds = time.process_time() - begin
         print(f"{len(partial)} + {len(continuation)} characters in pieces of {size}: {seconds * 1000:.0f} ms")
-        assert seconds < 1.5
+        assert seconds < 5  # some tenths of a second; quadratic would take minutes

@@ -93,9 +93,9 @@ def test_any_text_gives_a_part_of_itself_or_nothing(text: str) -> None:
 )
 def test_a_long_text_takes_no_longer_than_its_end(unit: str) -> None:
     text = unit * (2_000_000 // len(unit))
-    begin = time.perf_counter()
+    begin = time.process_time()
     announced_action(text)
     announced_action(text[: LOOK_BACK_CHARS - 1])
-    seconds = time.perf_counter() - begin
+    seconds = time.process_time() - begin
     print(f"{unit!r}: {seconds * 1000:.1f} ms")
-    assert seconds < 0.25
+    assert seconds < 2  # some milliseconds; looking at the whole text would take far longer

@@ -176,25 +176,25 @@ def test_what_a_server_writes_by_the_standard_is_read_back(written: list[tuple[s
     assert read(stream)[0] == [SseEvent("\n".join(lines).encode(), name) for name, lines in written]
 
 
-@pytest.mark.parametrize(("size", "least"), [(1 << 20, 20), (4096, 20), (200, 5)])
-def test_a_long_stream_is_read_fast(size: int, least: float) -> None:
+@pytest.mark.parametrize("size", [1 << 20, 4096, 200])
+def test_a_long_stream_is_read_in_linear_time(size: int) -> None:
     line = b'data: {"id":"chatcmpl-1","object":"chat.completion.chunk","created":1,"model":"m","choices":[{"index":0,"delta":{"content":" word"},"finish_reason":null}]}\n\n'
     stream = line * 30_000
-    begin = time.perf_counter()
+    begin = time.process_time()
     events, _ = read(stream, size)
-    rate = len(stream) / (time.perf_counter() - begin) / 1e6
-    print(f"{rate:.0f} MB/s in pieces of {size}")
+    seconds = time.process_time() - begin
+    print(f"{len(stream) / seconds / 1e6:.0f} MB/s in pieces of {size}")
     assert len(events) == 30_000
-    assert rate > least, "measured about ten times this on two shared cores"
+    assert seconds < 5, "some hundredths of a second; quadratic would take minutes"
 
 
 def test_one_long_line_in_small_pieces_takes_linear_time() -> None:
     def seconds(length: int) -> float:
         best = 9.0
         for _ in range(3):
-            begin = time.perf_counter()
+            begin = time.process_time()
             assert len(read(b"data: " + b"x" * length + b"\n\n", 16)[0]) == 1
-            best = min(best, time.perf_counter() - begin)
+            best = min(best, time.process_time() - begin)
         return best
 
-    assert seconds(1_600_000) < 8 * seconds(400_000) + 0.02
+    assert seconds(1_600_000) < 8 * seconds(400_000) + 0.05
