@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 
 import structlog
 
+from agent_core.bell import Bell
 from agent_core.effects import AskApproval, CallModel, Compact, Effect, EndTurn, Record, RunTool, SetAside, Wait
 from agent_core.events import (
     ApprovalAnswered,
@@ -48,8 +49,6 @@ from agent_core.view import View, view
 
 log = structlog.get_logger("turn")
 
-FRAME_SECONDS = 0.025
-"""How often a watcher is shown text on its way; the first piece comes at once."""
 TICK_SECONDS = 5.0
 """How often watchers look again although nothing happened, because statuses grow with time."""
 FLUSH_SECONDS = 1.0
@@ -109,7 +108,7 @@ class TurnDriver:
         self._seq = 0
         self._effects: list[Effect] = []
         self._held: View | None = None
-        self._watchers: set[asyncio.Event] = set()
+        self._watchers: set[Bell] = set()
         self._flush_timer: asyncio.TimerHandle | None = None
         self._unwritten_chars = 0
         self._backlog: list[JournalRow] = []
@@ -180,17 +179,22 @@ class TurnDriver:
         """Something is being committed; until then `current_view` shows what was to be seen before."""
         return self._held is not None
 
-    def subscribe(self, changed: asyncio.Event) -> None:
-        """Have `changed` set whenever there may be something new to see."""
-        self._watchers.add(changed)
+    def subscribe(self, bell: Bell) -> None:
+        """Have `bell` rung whenever there may be something new to see."""
+        self._watchers.add(bell)
 
-    def unsubscribe(self, changed: asyncio.Event) -> None:
-        self._watchers.discard(changed)
+    def unsubscribe(self, bell: Bell) -> None:
+        self._watchers.discard(bell)
 
     def _wake(self) -> None:
         if self._held is None:
-            for watcher in self._watchers:
-                watcher.set()
+            for bell in self._watchers:
+                bell.ring()
+
+    def _wake_for_text(self) -> None:
+        if self._held is None:
+            for bell in self._watchers:
+                bell.ring_in_frame()
 
     # ------------------------------------------------------------------ the loop
 
@@ -386,7 +390,7 @@ class TurnDriver:
             self._flush()
         elif self._flush_timer is None:
             self._flush_timer = asyncio.get_running_loop().call_later(FLUSH_SECONDS, self._flush)
-        self._wake()
+        self._wake_for_text()
 
     def _flush(self) -> None:
         """Ask the loop to write what has come; if it is behind, it is about to do so anyway."""
@@ -499,35 +503,26 @@ class TurnDriver:
 
 
 class Watcher:
-    """Follows one turn: `next` gives the view as it is, at most once a frame, and never misses the last one."""
+    """Follows one turn: `next` gives the view as it is, text at most once a frame, and never misses the last one."""
 
     def __init__(self, driver: TurnDriver) -> None:
         self._driver = driver
-        self._changed = asyncio.Event()
-        self._last = float("-inf")
+        self._bell = Bell()
         self._ended = False
 
     def __enter__(self) -> Watcher:
-        self._driver.subscribe(self._changed)
-        self._changed.set()
+        self._driver.subscribe(self._bell)
+        self._bell.ring()
         return self
 
     def __exit__(self, *_: object) -> None:
-        self._driver.unsubscribe(self._changed)
+        self._driver.unsubscribe(self._bell)
+        self._bell.close()
 
     async def next(self, timeout_seconds: float) -> View | None:
         """The next view, or None if nothing changed within the time. After the last view, `ended` is true."""
-        loop = asyncio.get_running_loop()
-        try:
-            async with asyncio.timeout(timeout_seconds):
-                await self._changed.wait()
-        except TimeoutError:
+        if not await self._bell.wait(timeout_seconds):
             return None
-        pause = self._last + FRAME_SECONDS - loop.time()
-        if pause > 0 and not self._driver.over:
-            await asyncio.sleep(pause)
-        self._changed.clear()
-        self._last = loop.time()
         self._ended = self._driver.over
         return self._driver.current_view()
 

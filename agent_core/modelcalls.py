@@ -48,8 +48,9 @@ class Offer:
     schemas: tuple[Mapping[str, Json], ...] = ()
 
     @functools.cached_property
-    def size(self) -> int:
-        return len(orjson.dumps(self.schemas))
+    def encoded(self) -> bytes:
+        """The schemas as a JSON array, empty if there are none."""
+        return orjson.dumps(self.schemas) if self.schemas else b""
 
 
 @dataclass(slots=True)
@@ -72,8 +73,8 @@ class ModelCaller:
         assert turn.opened is not None
         endpoint = self.client.endpoint(effect.route.endpoint)
         messages = self._messages(turn, effect)
-        tools = self.offer.schemas if effect.offer_tools else ()
-        tokens = estimate_tokens(messages, self.offer.size if tools else 0)
+        tools = self.offer.encoded if effect.offer_tools else b""
+        tokens = estimate_tokens(messages, len(tools))
         window = endpoint.context_tokens
         if window and tokens > window * 1.05 and turn.compacted is None:
             return CallBroke(

@@ -58,7 +58,7 @@ class Segment:
     def visible(self) -> str:
         """What a person should see of it."""
         text = self.text
-        if not text.strip() or self.repeats.startswith(text.strip()):
+        if not text or text.isspace() or (self.repeats and self.repeats.startswith(text.strip())):
             return ""
         return text
 

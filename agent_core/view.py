@@ -75,8 +75,9 @@ def view(turn: Turn, now: int) -> View:
     for entry in turn.timeline:
         match entry:
             case Segment():
-                if entry.visible:
-                    bubbles.append(Bubble(entry.key, _kind(entry.kind), entry.visible, entry.final))
+                visible = entry.visible
+                if visible:
+                    bubbles.append(Bubble(entry.key, _kind(entry.kind), visible, entry.final))
             case Activity():
                 bubbles.append(_activity(entry, now))
     if turn.exit is None:
@@ -166,7 +167,7 @@ def status_words(turn: Turn, now: int) -> str:
 
 def _calling_words(turn: Turn, waited: int, in_phase: int) -> str:
     again = _again_words(turn)
-    if turn.naming and (in_phase >= STATUS_AFTER_SECONDS or waited >= STATUS_AFTER_SECONDS):
+    if (in_phase >= STATUS_AFTER_SECONDS or waited >= STATUS_AFTER_SECONDS) and turn.naming:
         quiet = f", nothing new for {waited} s" if waited >= STATUS_AFTER_SECONDS else ""
         return f"The model is writing a call of {turn.naming} ({turn.arriving_chars} characters, {in_phase} s{quiet})"
     if waited >= STATUS_AFTER_SECONDS:
@@ -174,7 +175,7 @@ def _calling_words(turn: Turn, waited: int, in_phase: int) -> str:
             turn.settings.stall_seconds if turn.life_at > turn.phase_since else turn.settings.first_content_seconds
         )
         return f"Waiting for the model, {waited} s{again} (gives up at about {limit} s)"
-    if turn.thinking and in_phase >= STATUS_AFTER_SECONDS:
+    if in_phase >= STATUS_AFTER_SECONDS and turn.thinking:
         return f"The model is thinking, {in_phase} s{again}"
     return f"Trying again{again}" if again and turn.life_at == turn.phase_since else ""
 

@@ -5,12 +5,12 @@ They hold no state of their own that could be lost: whatever they were last, the
 
 from __future__ import annotations
 
-import asyncio
 from types import TracebackType
 from typing import Protocol
 
 from adapters.base import Ended, Queued, Showing, Sight, Ticket, TurnSight, TurnState
-from agent_core.driver import FRAME_SECONDS, TurnDriver, Watcher
+from agent_core.bell import Bell
+from agent_core.driver import TurnDriver, Watcher
 from gateway.lanes import Lane, Running, Waiting, person_words, sight_of, summary_of
 
 
@@ -53,7 +53,7 @@ class MessageFollower:
     def __init__(self, book: LaneBook, ticket: Ticket) -> None:
         self._book = book
         self._ticket = ticket
-        self._changed = asyncio.Event()
+        self._bell = Bell()
         self._running: Running | None = None
         self._watcher: Watcher | None = None
         self._lane: Lane | None = None
@@ -68,14 +68,15 @@ class MessageFollower:
     ) -> None:
         self._detach_watcher()
         if self._lane is not None:
-            self._lane.watchers.discard(self._changed)
+            self._lane.watchers.discard(self._bell)
             self._book.release(self._lane)
+        self._bell.close()
 
     def _attach(self) -> None:
         lane = self._book.lane(self._ticket.session)
         if lane is not None and lane is not self._lane:
             self._lane = lane
-            lane.watchers.add(self._changed)
+            lane.watchers.add(self._bell)
         self._find_driver()
 
     def _find_driver(self) -> None:
@@ -95,7 +96,6 @@ class MessageFollower:
         """See `adapters.base.Follower.next`."""
         if self._watcher is not None and self._running is not None:
             return await self._next_view(self._watcher, self._running.driver, timeout_seconds)
-        self._changed.clear()
         self._attach()
         if self._watcher is not None:
             return await self.next(timeout_seconds)
@@ -109,10 +109,7 @@ class MessageFollower:
         elif waits and position != self._told_position:
             self._told_position = position
             return Queued(position)
-        try:
-            async with asyncio.timeout(timeout_seconds):
-                await self._changed.wait()
-        except TimeoutError:
+        if not await self._bell.wait(timeout_seconds):
             return None
         return await self.next(timeout_seconds)
 
@@ -131,14 +128,13 @@ class WholeSessionFollower:
     def __init__(self, book: LaneBook, lane: Lane) -> None:
         self._book = book
         self._lane = lane
-        self._changed = asyncio.Event()
+        self._bell = Bell()
         self._sent: dict[str, TurnSight] = {}
         self._watched: TurnDriver | None = None
-        self._last = float("-inf")
         self._first = True
 
     async def __aenter__(self) -> WholeSessionFollower:
-        self._lane.watchers.add(self._changed)
+        self._lane.watchers.add(self._bell)
         await self._book.recent(self._lane)
         return self
 
@@ -146,33 +142,24 @@ class WholeSessionFollower:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._watch(None)
-        self._lane.watchers.discard(self._changed)
+        self._lane.watchers.discard(self._bell)
         self._book.release(self._lane)
+        self._bell.close()
 
     def _watch(self, driver: TurnDriver | None) -> None:
         """Be woken by the running turn, too."""
         if driver is self._watched:
             return
         if self._watched is not None:
-            self._watched.unsubscribe(self._changed)
+            self._watched.unsubscribe(self._bell)
         if driver is not None:
-            driver.subscribe(self._changed)
+            driver.subscribe(self._bell)
         self._watched = driver
 
     async def next(self, timeout_seconds: float) -> tuple[TurnSight, ...] | None:
         """See `adapters.base.SessionFollower.next`."""
-        if not self._first:
-            try:
-                async with asyncio.timeout(timeout_seconds):
-                    await self._changed.wait()
-            except TimeoutError:
-                return None
-        loop = asyncio.get_running_loop()
-        pause = self._last + FRAME_SECONDS - loop.time()
-        if pause > 0:
-            await asyncio.sleep(pause)
-        self._changed.clear()
-        self._last = loop.time()
+        if not self._first and not await self._bell.wait(timeout_seconds):
+            return None
         changed = tuple(sight for sight in self._sights() if self._sent.get(sight.key) != sight)
         self._sent |= {sight.key: sight for sight in changed}
         first, self._first = self._first, False

@@ -243,7 +243,7 @@ class Hub:
         if accepted.duplicate:
             await self._check_same(inbound)
             return ticket
-        lane = await self._own(key, accepted.session)
+        lane = await self._own(key, accepted.session, accepted.epoch)
         self._queue(lane, Waiting(accepted.inbox_id, accepted.arrival, inbound, now))
         if self._settings.interrupts and lane.running is not None:
             lane.running.driver.tell(Superseded(at=now))
@@ -270,11 +270,11 @@ class Hub:
             self._lanes[key] = Lane(key, self._open_turn)
         return self._lanes[key]
 
-    async def _own(self, key: str, session: str) -> Lane:
-        """The lane of a session that exists; owned by this process from here on."""
+    async def _own(self, key: str, session: str, epoch: int = 0) -> Lane:
+        """The lane of a session that exists; owned by this process from here on, by `epoch` if it is so already."""
         lane = self._lane_of(key)
         if not lane.epoch:
-            epoch = await self._store.claim(session)
+            epoch = epoch or await self._store.claim(session)
             lane.session, lane.epoch = session, epoch
             self._by_session[session] = lane
             self._lanes[key] = lane  # it may have been forgotten as idle meanwhile

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 import structlog
 
 from adapters.base import Inbound, Summary, TurnSight, TurnState
+from agent_core.bell import Bell
 from agent_core.compaction import SessionMemory
 from agent_core.driver import Overtaken, TurnDriver
 from agent_core.events import StopRequested
@@ -117,7 +118,7 @@ class Lane:
     memory_loaded: bool = False
     waiting: deque[Waiting] = field(default_factory=deque[Waiting])
     running: Running | None = None
-    watchers: set[asyncio.Event] = field(default_factory=set[asyncio.Event])
+    watchers: set[Bell] = field(default_factory=set[Bell])
     recent: deque[TurnSight] = field(default_factory=lambda: deque[TurnSight](maxlen=RECENT_TURNS))
     recent_loaded: bool = False
     held: bool = False
@@ -126,7 +127,7 @@ class Lane:
     def wake(self) -> None:
         """Tell watchers that the queue or the running turn is another."""
         for watcher in self.watchers:
-            watcher.set()
+            watcher.ring()
 
     @property
     def idle(self) -> bool:

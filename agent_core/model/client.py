@@ -11,13 +11,15 @@ Leaving `ask`, also by cancellation, closes the socket.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+import json
+from collections.abc import AsyncIterable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 import orjson
 import structlog
 
+from agent_core.bell import Frames
 from agent_core.events import CallBroke, Event, ReplyFinished
 from agent_core.exits import BreakCause
 from agent_core.messages import Message
@@ -33,6 +35,7 @@ from agent_core.tools.base import Json
 if TYPE_CHECKING:
     import httpx2
     from openai import AsyncOpenAI
+    from openai._types import RequestOptions
 
 log = structlog.get_logger("model")
 
@@ -43,6 +46,15 @@ MAX_REPLY_CHARS = 600_000
 
 ASK_AGAIN_SECONDS = 60.0
 """How long an endpoint that could not say which models it has is not asked again."""
+
+MAX_CONNECTIONS = 100_000
+
+_HEADERS = {"Content-Type": "application/json", "Accept": "text/event-stream", "Accept-Encoding": "identity"}
+
+STEADY_SECONDS = 0.05
+BULK_BYTES = 8_192
+"""A stream that has been going for this long in pieces smaller than this is read once a frame: people see the same, and a token
+costs less. Short replies and those that come in bulk are not held up: somebody may be waiting for their end."""
 
 Sink = Callable[[Sequence[Event]], None]
 Ending = ReplyFinished | CallBroke
@@ -55,7 +67,8 @@ class ModelRequest:
     route: Route
     number: int
     messages: Sequence[Message]
-    tools: Sequence[Mapping[str, Json]] = ()
+    tools: bytes = b""
+    """The schemas of the tools on offer, encoded as a JSON array once for all calls; empty if none are."""
     parameters: Mapping[str, Json] = field(default_factory=dict[str, Json])
     """Sampling parameters and the like, in the API's words; they win over the endpoint's own."""
     first_content_seconds: float = 120
@@ -78,6 +91,7 @@ class ModelClient:
         self._clock = clock
         self._redactor = redactor
         self._clients: dict[tuple[str, str], AsyncOpenAI] = {}
+        self._frames: Frames | None = None
         self._names: dict[str, str] = {}
         self._ask_again_at: dict[str, float] = {}
 
@@ -136,7 +150,8 @@ class ModelClient:
 
         Never raises for what a provider or a network does; raises `CancelledError` when cancelled, with the socket closed.
         """
-        call = _Call(request, sink, self._clock, self._redactor)
+        self._frames = self._frames or Frames()
+        call = _Call(request, sink, self._clock, self._redactor, self._frames)
         try:
             endpoint = self.endpoint(request.route.endpoint)
             client = self._client(endpoint, request.route.credential)
@@ -157,9 +172,16 @@ class ModelClient:
                 base_url=endpoint.base_url,
                 max_retries=0,
                 default_headers=dict(endpoint.headers),
-                http_client=openai.DefaultAioHttpClient(timeout=None, follow_redirects=False),
+                http_client=openai.DefaultAioHttpClient(timeout=None, follow_redirects=False, limits=_limits()),
             )
         return self._clients[key]
+
+
+def _limits() -> httpx2.Limits:
+    """No limit of ours: a call that waits in the client's queue would look like a model that says nothing."""
+    import httpx2
+
+    return httpx2.Limits(max_connections=MAX_CONNECTIONS, max_keepalive_connections=100)
 
 
 def _client_trouble(error: Exception) -> str:
@@ -169,9 +191,9 @@ def _client_trouble(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def _body(endpoint: Endpoint, request: ModelRequest) -> dict[str, Json]:
+def _body(endpoint: Endpoint, request: ModelRequest) -> bytes:
     """The JSON body of a call."""
-    body: dict[str, Json] = {
+    body: dict[str, object] = {
         **endpoint.extra_body,
         "model": request.route.model,
         "messages": list(request.messages),
@@ -183,23 +205,32 @@ def _body(endpoint: Endpoint, request: ModelRequest) -> dict[str, Json]:
     if endpoint.max_output_tokens:
         body["max_tokens"] = endpoint.max_output_tokens
     if request.tools:
-        body["tools"] = [dict(tool) for tool in request.tools]
+        body["tools"] = orjson.Fragment(request.tools)
     body |= request.parameters
-    return body
+    try:
+        return orjson.dumps(body)
+    except orjson.JSONEncodeError:  # half a surrogate pair somewhere: JSON can spell it, UTF-8 cannot
+        if request.tools:
+            body["tools"] = orjson.loads(request.tools)
+        return json.dumps(body).encode()
 
 
 class _Call:
     """One call that is under way."""
 
-    def __init__(self, request: ModelRequest, sink: Sink, clock: Clock, redactor: Redactor) -> None:
+    def __init__(
+        self, request: ModelRequest, sink: Sink, clock: Clock, redactor: Redactor, frames: Frames
+    ) -> None:
         self._request = request
         self._sink = sink
         self._clock = clock
         self._redactor = redactor
+        self._frames = frames
         self._reader = ChunkReader(request.number, request.taken_ids, parse_text_calls=request.parse_text_calls)
         self._began = clock.monotonic()
         self._life = self._began
         self._any_content = False
+        self._content_began = 0.0
 
     def broke(self, cause: BreakCause, *, status: int = 0, retry_after: float = 0.0, detail: str = "") -> CallBroke:
         return CallBroke(
@@ -213,17 +244,28 @@ class _Call:
             output_tokens=self._reader.output_tokens,
         )
 
-    async def run(self, client: AsyncOpenAI, body: dict[str, Json]) -> Ending:
+    async def run(self, client: AsyncOpenAI, body: bytes) -> Ending:
         import httpx2
         import openai
 
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout_at(loop.time() + self._request.first_content_seconds) as guard:
-                raw = client.chat.completions.with_streaming_response
                 timeout = httpx2.Timeout(None, connect=self._request.connect_seconds)
-                async with raw.create(**_sdk_arguments(body), timeout=timeout) as response:  # pyright: ignore[reportArgumentType, reportCallIssue, reportUnknownVariableType]
-                    return await self._listen(response.http_response, guard)  # pyright: ignore[reportUnknownArgumentType, reportUnknownMemberType]
+                options: RequestOptions = {"headers": _HEADERS, "timeout": timeout}
+                asked = await client.post(
+                    "/chat/completions",
+                    cast_to=httpx2.Response,
+                    content=body,
+                    options=options,
+                    stream=True,
+                    stream_cls=openai.AsyncStream[object],
+                )
+                response = cast("httpx2.Response", asked)  # what `cast_to` asks for, whatever the overload says
+                try:
+                    return await self._listen(response, guard)
+                finally:
+                    await response.aclose()
         except TimeoutError:
             return self._silent()
         except openai.APIStatusError as error:
@@ -247,16 +289,22 @@ class _Call:
         loop = asyncio.get_running_loop()
         sse = SseReader()
         finished = False
-        async for data in response.aiter_bytes():
+        async for data in _pieces(response):
             self._take([event.data for event in sse.feed(data)], loop, guard)
             if self._over():
                 break
             if self._reader.finish_reason and not finished:
                 finished = True
                 guard.reschedule(loop.time() + GRACE_SECONDS)
+            elif self._steady(len(data)):
+                await self._frames.next()
         else:
             self._take([event.data for event in sse.finish()], loop, guard)
         return self._ended(response.status_code, sse.stray)
+
+    def _steady(self, size: int) -> bool:
+        """The next read can wait for the next frame."""
+        return self._any_content and size < BULK_BYTES and self._life - self._content_began >= STEADY_SECONDS
 
     def _take(self, payloads: list[bytes], loop: asyncio.AbstractEventLoop, guard: asyncio.Timeout) -> None:
         """Read what came in one piece from the socket; move the deadline if there was content in it."""
@@ -268,8 +316,9 @@ class _Call:
             self._sink(events)
         if self._reader.chars == before or self._reader.finish_reason:
             return
-        self._any_content = True
         self._life = self._clock.monotonic()
+        if not self._any_content:
+            self._any_content, self._content_began = True, self._life
         # Moving a timer costs more than reading a token: it is moved only once a twentieth of the limit has passed.
         due = loop.time() + self._request.stall_seconds
         when = guard.when()
@@ -373,11 +422,13 @@ class _Call:
         return self.broke(BreakCause.DROPPED, detail=type(error).__name__)
 
 
+def _pieces(response: httpx2.Response) -> AsyncIterable[bytes]:
+    """The body as it comes. A plain body goes past the layers for compression, which cost more than reading a token."""
+    encoding = response.headers.get("content-encoding", "identity")
+    if encoding.strip().lower() in ("", "identity") and isinstance(response.stream, AsyncIterable):
+        return response.stream
+    return response.aiter_bytes()
+
+
 def _first_words(error: Exception) -> str:
     return str(error).split("\n", 1)[0][:160]
-
-
-def _sdk_arguments(body: dict[str, Json]) -> dict[str, Json]:
-    """The body as the SDK takes it: its own few by name, all else as it is, so that nothing is dropped or rewritten."""
-    named = ("model", "messages", "stream")
-    return {**{key: body[key] for key in named}, "extra_body": {k: v for k, v in body.items() if k not in named}}

@@ -88,7 +88,8 @@ def _accept(facts: Facts, op: Accept, previous: Result) -> Accepted:
     session = facts.sessions_by_key.get(message.session_key)
     if session is None:
         at = message.received_at
-        session = SessionFact(message.new_session_id, message.session_key, None, 0, at, at, 0, None, new=True)
+        owner, epoch = (facts.node, 1) if op.claims else (None, 0)
+        session = SessionFact(message.new_session_id, message.session_key, owner, epoch, at, at, 0, None, new=True)
         facts.sessions_by_key[session.key] = session
         facts.sessions[session.session] = session
     number = facts.free_ids.pop()
@@ -109,7 +110,8 @@ def _accept(facts: Facts, op: Accept, previous: Result) -> Accepted:
     facts.messages[name] = row
     facts.inbox[number] = row
     _move_cursor(facts, message)
-    return Accepted(number, session.session, number, False, InboxState.NEW, None)
+    epoch = session.epoch if op.claims and session.owner == facts.node else 0
+    return Accepted(number, session.session, number, False, InboxState.NEW, None, epoch)
 
 
 def _move_cursor(facts: Facts, message: NewMessage) -> None:

@@ -15,6 +15,8 @@ from agent_core.store.rows import FinishedCall, IntendedCall, JournalRow, NewMes
 @dataclass(frozen=True, slots=True)
 class Accept:
     message: NewMessage
+    claims: bool = True
+    """A session that is made for the message is this node's at once: one commit less until its turn can begin."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -94,6 +94,8 @@ class Accepted:
     """True if the same (account, platform_key) was stored before; then nothing was changed."""
     state: InboxState
     turn: str | None
+    epoch: int = 0
+    """Under which this node owns the session already, because it is new or was its own; 0 if it must be claimed first."""
 
 
 @dataclass(frozen=True, slots=True)

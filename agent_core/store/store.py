@@ -117,10 +117,10 @@ class Store(Reads):
     async def accept(self, message: NewMessage) -> Accepted:
         """Promises: the message is stored once, with its cursor; only now may it be acknowledged to the platform.
 
-        The session is made if its key is new. If the same (account, platform_key) is stored already, nothing changes, and the
+        The session is made if its key is new, and is then this node's without a `claim` of its own. If the same (account, platform_key) is stored already, nothing changes, and the
         stored one is told with its turn.
         """
-        accepted = await self._writer.submit(Accept(message))
+        accepted = await self._writer.submit(Accept(message, claims=self.ownership.lease_ok()))
         assert isinstance(accepted, Accepted)
         return accepted
 

@@ -41,7 +41,7 @@ async def test_an_accepted_message_waits_in_its_session_and_its_cursor_is_stored
     session = await store.session_by_key("chat")
     assert session is not None
     assert session == await store.session(accepted.session)
-    assert (session.owner, session.epoch, session.created_at) == (None, 0, 10)
+    assert (session.owner, session.epoch, session.created_at) == (store.node, 1, 10)  # a new one is its maker's
 
 
 async def test_a_message_offered_again_changes_nothing_and_tells_its_turn(store: Store) -> None:

@@ -1,0 +1,118 @@
+"""A bell: wakes one waiting task when there is something new to see. No decision about what that is.
+
+What changes rarely (a tool begins, a turn ends) rings at once. Text on its way rings at once after a quiet moment and then once
+a frame; the frames of all bells of a process fall together, so that a hundred streams cost one wake-up of the loop and not a hundred.
+
+Waiting costs one future. The limit of a wait is one timer for the life of the bell that is moved by writing a number, because
+a stream waits forty times a second and times out once a quarter of a minute.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+
+FRAME_SECONDS = 0.03
+"""How often a watcher is shown text on its way."""
+
+
+def next_frame(now: float) -> float:
+    """When the next frame after `now` begins (both in the loop's seconds)."""
+    return (now // FRAME_SECONDS + 1) * FRAME_SECONDS
+
+
+class Frames:
+    """Lets any number of tasks wait for the next frame, with one timer for all of them. One an event loop."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._waiting: list[asyncio.Future[None]] = []
+
+    async def next(self) -> None:
+        """Return when the next frame begins."""
+        if not self._waiting:
+            self._loop.call_at(next_frame(self._loop.time()), self._begin)
+        waiter = self._loop.create_future()
+        self._waiting.append(waiter)
+        await waiter
+
+    def _begin(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        for waiter in waiting:
+            if not waiter.done():
+                waiter.set_result(None)
+
+
+class Bell:
+    """Ring it, and `wait` returns. One task waits at a time. Make it inside the event loop; `close` it at the end."""
+
+    __slots__ = ("_deadline", "_frame", "_loop", "_rung", "_text_at", "_timer", "_waiter")
+
+    def __init__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._rung = False
+        self._waiter: asyncio.Future[None] | None = None
+        self._frame: asyncio.TimerHandle | None = None
+        self._text_at = -math.inf
+        self._timer: asyncio.TimerHandle | None = None
+        self._deadline = math.inf
+
+    def ring(self) -> None:
+        """There is something new; wake the waiting task at once."""
+        self._rung = True
+        waiter, self._waiter = self._waiter, None
+        if waiter is not None and not waiter.done():
+            waiter.set_result(None)
+
+    def ring_in_frame(self) -> None:
+        """There is new text; wake the waiting task at the next frame, or at once if the last frame is long past."""
+        if self._rung or self._frame is not None:
+            return
+        now = self._loop.time()
+        if now - self._text_at >= FRAME_SECONDS / 2:  # half: what comes in step with the frames must not wait for a second one
+            self._text_at = now
+            self.ring()
+        else:
+            self._frame = self._loop.call_at(next_frame(now), self._on_frame)
+
+    def _on_frame(self) -> None:
+        self._frame = None
+        self._text_at = self._loop.time()
+        self.ring()
+
+    async def wait(self, timeout_seconds: float) -> bool:
+        """True once it has rung since the last wait; False if it does not within the time."""
+        if not self._rung:
+            self._waiter = self._loop.create_future()
+            self._deadline = self._loop.time() + timeout_seconds
+            if self._timer is None or self._timer.when() > self._deadline:
+                self._arm()
+            try:
+                await self._waiter
+            finally:
+                self._waiter = None
+                self._deadline = math.inf
+        rung, self._rung = self._rung, False
+        return rung
+
+    def _arm(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        self._timer = self._loop.call_at(self._deadline, self._on_timer)
+
+    def _on_timer(self) -> None:
+        self._timer = None
+        waiter = self._waiter
+        if waiter is None or waiter.done():
+            return
+        if self._loop.time() < self._deadline:
+            self._arm()
+        else:
+            waiter.set_result(None)
+
+    def close(self) -> None:
+        """Nobody will wait any more."""
+        for timer in (self._timer, self._frame):
+            if timer is not None:
+                timer.cancel()
+        self._timer = self._frame = None

@@ -1,0 +1,79 @@
+"""The client of the measurements: opens streams on raw sockets and notes when what came. Cheap, so that it is not what is measured."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from dataclasses import dataclass, field
+
+import orjson
+
+
+@dataclass(slots=True)
+class Stream:
+    """One streamed answer, as its client saw it."""
+
+    status: int = 0
+    asked_at: float = 0.0
+    """Seconds (monotonic)."""
+    first_at: float = 0.0
+    """When the first content came."""
+    over_at: float = 0.0
+    tokens: int = 0
+    content: int = 0
+    """Bytes in all."""
+    whole: bool = False
+    """``[DONE]`` came after a finish reason of ``stop``."""
+    tail: bytes = field(default=b"", repr=False)
+
+    @property
+    def first_seconds(self) -> float:
+        return self.first_at - self.asked_at
+
+    @property
+    def seconds(self) -> float:
+        return self.over_at - self.asked_at
+
+    def take(self, data: bytes) -> None:
+        """Note what came."""
+        self.content += len(data)
+        found = data.count(b"pling")
+        if found and not self.first_at:
+            self.first_at = time.monotonic()
+        self.tokens += found
+        self.tail = (self.tail + data)[-2_000:]
+
+
+def request_bytes(port: int, words: str, *, stream: bool = True) -> bytes:
+    """The request of one stateless turn."""
+    body = orjson.dumps({"model": "bench", "stream": stream, "messages": [{"role": "user", "content": words}]})
+    head = (
+        f"POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1:{port}\r\nContent-Type: application/json\r\n"
+        f"Content-Length: {len(body)}\r\nConnection: close\r\n\r\n"
+    )
+    return head.encode() + body
+
+
+async def ask(port: int, words: str, *, stream: bool = True) -> Stream:
+    """Ask once, read to the end."""
+    seen = Stream()
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        seen.asked_at = time.monotonic()
+        writer.write(request_bytes(port, words, stream=stream))
+        head = await reader.readuntil(b"\r\n\r\n")
+        seen.status = int(head.split(b" ", 2)[1])
+        while data := await reader.read(65_536):
+            seen.take(data)
+            if data.endswith(b"0\r\n\r\n"):
+                break
+        seen.over_at = time.monotonic()
+        seen.whole = b'"stop"' in seen.tail and (not stream or b"[DONE]" in seen.tail)
+    finally:
+        writer.close()
+    return seen
+
+
+async def ask_many(port: int, words: str, count: int) -> list[Stream]:
+    """`count` streams at once."""
+    return list(await asyncio.gather(*(ask(port, words) for _ in range(count))))

@@ -1,0 +1,92 @@
+"""Processes that are measured: starting them on one core, and reading from the kernel what they used (Linux)."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+MEASURED_CORE = 0
+OTHER_CORE = (os.cpu_count() or 1) - 1
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """A running process."""
+
+    pid: int
+    port: int
+    ready_seconds: float
+
+    def cpu_seconds(self) -> float:
+        """CPU time of all its threads so far, from the scheduler's own account (ns)."""
+        total = 0
+        for task in Path(f"/proc/{self.pid}/task").iterdir():
+            total += int((task / "schedstat").read_text().split()[0])
+        return total / 1e9
+
+    def resident_mib(self) -> float:
+        """Resident memory, MiB."""
+        for line in Path(f"/proc/{self.pid}/status").read_text().splitlines():
+            if line.startswith("VmRSS:"):
+                return int(line.split()[1]) / 1024
+        raise ProcessLookupError(f"process {self.pid} is gone")
+
+    def written_bytes(self) -> int:
+        """What it handed to `write` calls for files and sockets so far."""
+        for line in Path(f"/proc/{self.pid}/io").read_text().splitlines():
+            if line.startswith("write_bytes:"):
+                return int(line.split()[1])
+        return 0
+
+
+@contextmanager
+def process(
+    arguments: Sequence[str], port: int, env: Mapping[str, str] | None = None, *, core: int = MEASURED_CORE, log: Path
+) -> Generator[Measured]:
+    """Run ``python ARGUMENTS`` on one core until the block ends; ready as soon as its port answers."""
+    began = time.monotonic()
+    with log.open("wb") as out:
+        child = subprocess.Popen(
+            [sys.executable, *arguments],
+            env={**os.environ, **(env or {})},
+            stdout=out,
+            stderr=out,
+            stdin=subprocess.DEVNULL,
+            preexec_fn=lambda: os.sched_setaffinity(0, {core}),
+        )
+    try:
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", port), timeout=0.2).close()
+                break
+            except OSError:
+                if child.poll() is not None or time.monotonic() - began > 30:
+                    raise RuntimeError(f"{arguments[0]} did not start:\n{log.read_text()[-2000:]}") from None
+                time.sleep(0.01)
+        yield Measured(child.pid, port, time.monotonic() - began)
+    finally:
+        child.terminate()
+        try:
+            child.wait(20)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            child.wait()
+
+
+async def settle(seconds: float = 0.5) -> None:
+    """Let background work of the measured process end before it is measured."""
+    await asyncio.sleep(seconds)
