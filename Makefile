@@ -58,6 +58,14 @@ test: lint ## formatter, linter, type checker and all tests
 	@bash tests/browser-check.sh
 	@$(BIN)/pytest -n $(WORKERS) --dist worksteal
 
+.PHONY: soak
+soak: $(VENV)/.test-ready ## the long proofs: simulation, exploration, kills, fuzzing, power cuts
+	@$(BIN)/python -m tests.soak
+
+.PHONY: bench
+bench: $(VENV)/.test-ready ## measure speed and memory beside a reference gateway
+	@$(BIN)/python -m tests.bench.run
+
 .PHONY: lock
 lock: $(VENV)/.test-ready ## pin the dependencies anew (with hashes; no index host is written)
 	@$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \

@@ -69,7 +69,9 @@ class Bell:
         if self._rung or self._frame is not None:
             return
         now = self._loop.time()
-        if now - self._text_at >= FRAME_SECONDS / 2:  # half: what comes in step with the frames must not wait for a second one
+        if (
+            now - self._text_at >= FRAME_SECONDS / 2
+        ):  # half: what comes in step with the frames must not wait for a second one
             self._text_at = now
             self.ring()
         else:

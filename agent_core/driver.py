@@ -89,6 +89,14 @@ class Overtaken(Exception):
 class TurnDriver:
     """Runs one turn. `begin` or `resume` it, `run` it to its end, `tell` it what people want, `views` for watchers."""
 
+    # fmt: off
+    __slots__ = (
+        "_backlog", "_caller", "_context", "_effects", "_events", "_flush_timer", "_held", "_overtaken", "_seq",
+        "_tasks", "_timers", "_unwritten", "_unwritten_chars", "_waiter", "_watchers", "_world",
+        "first_content_at", "identity", "over", "progress", "turn",
+    )
+    # fmt: on
+
     def __init__(
         self,
         world: World,
@@ -101,14 +109,16 @@ class TurnDriver:
         self._caller = caller
         self._context = context
         self.turn = Turn()
-        self._queue: asyncio.Queue[Event | None] = asyncio.Queue(QUEUE_LIMIT)
-        self._tasks: set[asyncio.Task[None]] = set()
+        self._events: list[Event | None] = []
+        """What waits for the loop; None only asks it to write."""
+        self._waiter: asyncio.Future[None] | None = None
+        self._tasks: dict[asyncio.Task[None], None] = {}
         self._timers: list[asyncio.TimerHandle] = []
         self._unwritten: list[Event] = []
         self._seq = 0
         self._effects: list[Effect] = []
         self._held: View | None = None
-        self._watchers: set[Bell] = set()
+        self._watchers: dict[Bell, None] = {}  # in order, so that a run can be repeated
         self._flush_timer: asyncio.TimerHandle | None = None
         self._unwritten_chars = 0
         self._backlog: list[JournalRow] = []
@@ -154,10 +164,16 @@ class TurnDriver:
 
     def tell(self, event: Event) -> bool:
         """Hand in an event from outside (stop, steer, approval, drain). False if the turn is over or cannot take more."""
-        if self.over or self._queue.full():
+        if self.over or len(self._events) >= QUEUE_LIMIT:
             return False
-        self._queue.put_nowait(event)
+        self._post(event)
         return True
+
+    def _post(self, event: Event | None) -> None:
+        self._events.append(event)
+        waiter, self._waiter = self._waiter, None
+        if waiter is not None and not waiter.done():
+            waiter.set_result(None)
 
     def current_view(self) -> View:
         """What is to be seen now; while something is being committed, what was to be seen before."""
@@ -181,10 +197,10 @@ class TurnDriver:
 
     def subscribe(self, bell: Bell) -> None:
         """Have `bell` rung whenever there may be something new to see."""
-        self._watchers.add(bell)
+        self._watchers[bell] = None
 
     def unsubscribe(self, bell: Bell) -> None:
-        self._watchers.discard(bell)
+        self._watchers.pop(bell, None)
 
     def _wake(self) -> None:
         if self._held is None:
@@ -237,9 +253,10 @@ class TurnDriver:
                 self._perform(effect, group)
             if self.turn.exit is not None or self._overtaken:
                 return
-            events = [await self._queue.get()]
-            while not self._queue.empty():
-                events.append(self._queue.get_nowait())
+            if not self._events:
+                self._waiter = asyncio.get_running_loop().create_future()
+                await self._waiter
+            events, self._events = self._events, []
 
     async def _fail(self) -> list[Effect]:
         """A bug of ours in deciding or writing: the turn ends with a reference that the log explains."""
@@ -395,15 +412,15 @@ class TurnDriver:
     def _flush(self) -> None:
         """Ask the loop to write what has come; if it is behind, it is about to do so anyway."""
         self._flush_timer = None
-        if not self._queue.full():
-            self._queue.put_nowait(None)
+        if len(self._events) < QUEUE_LIMIT:
+            self._post(None)
 
     # ------------------------------------------------------------------ doing
 
     def _put(self, event: Callable[[int], Event]) -> None:
         """Queue an event of our own. The queue is larger than what a turn can have under way at once."""
-        if not self.over and not self._queue.full():
-            self._queue.put_nowait(event(self._world.clock.now_ms()))
+        if not self.over and len(self._events) < QUEUE_LIMIT:
+            self._post(event(self._world.clock.now_ms()))
 
     def _later(self, seconds: float, event: Callable[[int], Event]) -> None:
         """Queue an event of our own in a while, if the turn is not over by then."""
@@ -436,8 +453,8 @@ class TurnDriver:
 
     def _start(self, group: asyncio.TaskGroup, work: Callable[[], Awaitable[None]], name: str) -> None:
         task = group.create_task(self._guarded(work, name), name=f"{self.identity.turn}: {name}")
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        self._tasks[task] = None
+        task.add_done_callback(lambda done: self._tasks.pop(done, None))
 
     async def _guarded(self, work: Callable[[], Awaitable[None]], name: str) -> None:
         """A bug in one piece of work ends its turn with a notice, and nothing else."""
@@ -452,7 +469,7 @@ class TurnDriver:
         """Cancel all work and wait for its end, so that nothing of the turn happens after its last words."""
         for timer in self._timers:
             timer.cancel()
-        tasks = set(self._tasks)
+        tasks = list(self._tasks)
         for task in tasks:
             task.cancel()
         if tasks:
@@ -504,6 +521,12 @@ class TurnDriver:
 
 class Watcher:
     """Follows one turn: `next` gives the view as it is, text at most once a frame, and never misses the last one."""
+
+    # fmt: off
+    __slots__ = (
+        "_bell", "_driver", "_ended",
+    )
+    # fmt: on
 
     def __init__(self, driver: TurnDriver) -> None:
         self._driver = driver

@@ -12,8 +12,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, get_args
 
-import orjson
-
+from agent_core import slim
 from agent_core.events import (
     Event,
     ReasoningArrived,
@@ -43,7 +42,7 @@ class Written:
 
 def encode(event: Event) -> Written:
     """The row for an event."""
-    return Written(type(event).__name__, orjson.dumps(event), event.at)
+    return Written(type(event).__name__, slim.dumps(event), event.at)
 
 
 @functools.cache

@@ -58,6 +58,20 @@ class _Mode(Enum):
 class OverlapRemover:
     """Feed it a continuation of `partial`, cut anywhere; it returns what is to be appended to `partial`."""
 
+    __slots__ = (
+        "_body",
+        "_held",
+        "_lead",
+        "_length",
+        "_mode",
+        "_restart_open",
+        "_same_start",
+        "_tail_at",
+        "_tail_start",
+        "_trailing",
+        "_trim_at",
+    )
+
     def __init__(self, partial: str) -> None:
         text = partial.rstrip(_WHITE)
         self._trailing = partial[len(text) :]

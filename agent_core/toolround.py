@@ -47,6 +47,19 @@ Outcome: TypeAlias = Waiting | RoundOver | MustEnd
 class ToolRound:
     """The calls of the current step, and what is remembered of earlier ones to judge them. One a turn."""
 
+    __slots__ = (
+        "_denied",
+        "_items",
+        "_loops",
+        "_settings",
+        "_unknown_tools",
+        "_unreadable",
+        "activities",
+        "stopping",
+        "tools_done",
+        "tools_run",
+    )
+
     def __init__(self, settings: TurnSettings, items: list[Item]) -> None:
         self._settings = settings
         self._items = items

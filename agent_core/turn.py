@@ -6,14 +6,14 @@ a replay and the simulation all drive this same class.
 
 The machine waits for one thing at a time (`Phase`). In CALLING, stream events fill a `Draft`; when the stream ends, well
 or not, `replies.judge` and the break's cause say what it amounts to, and either the turn goes on (tools, the next step), or a
-failure climbs its ladder in `recovery`, or the turn ends. In ACTING, tools come back one by one, watched by `guardrails`, and when the last is back (`toolround`) the next step begins.
+failure climbs its ladder in `recovery`, or the turn ends. In ACTING, tools come back one by one, watched by `guardrails`; when
+the last is back (`toolround`) the next step begins.
 
 Rules for this file: everything that changes a turn's state is here; nothing here knows words for people (`notices`), words
-for the model (`transcript`) or how things look (`view`). An event that does not fit the phase changes nothing: late
-results of something that was cancelled are normal.
+for the model (`transcript`) or how things look (`view`). An event that does not fit the phase changes nothing.
 
-Laws (tests/agent_core/test_turn.py): any interleaving of events leads to at most one `EndTurn`, and from every state a
-deadline ends it; merging adjacent text events gives the same state; no `RunTool` comes twice for an `effect` tool.
+Laws (tests): any interleaving of events leads to at most one `EndTurn`, and from every state a deadline ends it; merging
+adjacent text events gives the same state; no `RunTool` comes twice for an `effect` tool.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ from agent_core.turnstate import (
 
 
 class ProtocolError(Exception):
-    """The caller broke the machine's protocol: a bug of the caller, with the rule that it broke."""
+    """A bug of the caller, with the rule that it broke."""
 
 
 class Turn:
@@ -95,6 +95,14 @@ class Turn:
 
     The attributes are for reading (`view`, `transcript`, the driver's log); only `feed` changes them.
     """
+
+    __slots__ = (
+        "_ask", "_climbed", "_closing", "_draft", "_failed_seconds", "_ids", "_judging", "_promised",
+        "_stall_rounds", "_stalled_in_step", "_steers", "attempts", "attempts_in_all", "calls_made",
+        "compacted", "exit", "failing", "input_tokens", "items", "last_break", "life_at", "opened",
+        "output_tokens", "phase", "phase_since", "round", "route_index", "rungs", "step", "timeline",
+        "wait_until",
+    )  # fmt: skip
 
     def __init__(self) -> None:
         self.opened: TurnOpened | None = None
@@ -107,20 +115,17 @@ class Turn:
         self.route_index = 0
         self.phase_since = 0
         """When the current phase began, ms."""
-        self.life_at = 0
-        """When the last content came from the model, or the call began, ms."""
+        self.life_at = 0  # when the last content came from the model, or the call began, ms
         self.wait_until = 0
         self.last_break: CallBroke | None = None
         """Why the current step's last call failed, until one succeeds."""
         self.failing: Failure | None = None
-        self.attempts = 0
-        """Failed calls of the current step."""
+        self.attempts = 0  # failed calls of the current step
         self.attempts_in_all = 0
         self.rungs: list[tuple[Failure, Rung]] = []
         self.input_tokens = 0
         self.output_tokens = 0
-        self.round = ToolRound(TurnSettings(routes=()), self.items)
-        """The tools of the current step."""
+        self.round = ToolRound(TurnSettings(routes=()), self.items)  # the tools of the current step
         self.compacted: Compacted | None = None
         self._draft = Draft(Segment("s0"))
         self._ask = Ask()

@@ -50,6 +50,16 @@ def ended_of(driver: TurnDriver) -> Ended:
 class MessageFollower:
     """Follows one message: queued, showing, ended."""
 
+    __slots__ = (
+        "_bell",
+        "_book",
+        "_lane",
+        "_running",
+        "_ticket",
+        "_told_position",
+        "_watcher",
+    )
+
     def __init__(self, book: LaneBook, ticket: Ticket) -> None:
         self._book = book
         self._ticket = ticket
@@ -68,7 +78,7 @@ class MessageFollower:
     ) -> None:
         self._detach_watcher()
         if self._lane is not None:
-            self._lane.watchers.discard(self._bell)
+            self._lane.watchers.pop(self._bell, None)
             self._book.release(self._lane)
         self._bell.close()
 
@@ -76,7 +86,7 @@ class MessageFollower:
         lane = self._book.lane(self._ticket.session)
         if lane is not None and lane is not self._lane:
             self._lane = lane
-            lane.watchers.add(self._bell)
+            lane.watchers[self._bell] = None
         self._find_driver()
 
     def _find_driver(self) -> None:
@@ -134,7 +144,7 @@ class WholeSessionFollower:
         self._first = True
 
     async def __aenter__(self) -> WholeSessionFollower:
-        self._lane.watchers.add(self._bell)
+        self._lane.watchers[self._bell] = None
         await self._book.recent(self._lane)
         return self
 
@@ -142,7 +152,7 @@ class WholeSessionFollower:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._watch(None)
-        self._lane.watchers.discard(self._bell)
+        self._lane.watchers.pop(self._bell, None)
         self._book.release(self._lane)
         self._bell.close()
 

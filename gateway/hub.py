@@ -440,8 +440,7 @@ class Hub:
                 continue
             messages = await self._messages_of(row.turn)
             sights += [sight_of(row.turn, turn, message, turn.phase_since) for message in messages]
-        lane.recent.clear()
-        lane.recent.extend(sorted(sights, key=lambda sight: sight.order))
+        lane.recent = sorted(sights, key=lambda sight: sight.order)[-RECENT_TURNS:]
 
     # ------------------------------------------------------------------ what people want
 

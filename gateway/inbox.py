@@ -5,9 +5,8 @@ from __future__ import annotations
 import functools
 from typing import TYPE_CHECKING
 
-import orjson
-
 from adapters.base import Inbound
+from agent_core import slim
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -26,7 +25,7 @@ def _adapter() -> TypeAdapter[Inbound]:
 
 def encode(inbound: Inbound) -> bytes:
     """The body of the message's inbox row."""
-    return orjson.dumps(inbound)
+    return slim.dumps(inbound)
 
 
 def decode(body: bytes) -> Inbound:

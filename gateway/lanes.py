@@ -7,7 +7,6 @@ the driver to its end, and goes on. What it knows beside the database is only a 
 from __future__ import annotations
 
 import asyncio
-from collections import deque
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
@@ -103,7 +102,7 @@ def log_ending(driver: TurnDriver) -> None:
 Opener = Callable[["Lane", tuple[Waiting, ...]], Awaitable[TurnDriver | None]]
 
 
-@dataclass(eq=False)
+@dataclass(eq=False, slots=True)
 class Lane:
     """One session's queue and its running turn."""
 
@@ -116,10 +115,11 @@ class Lane:
     """Under which this process owns the session; 0 as long as it does not."""
     memory: SessionMemory = field(default_factory=SessionMemory)
     memory_loaded: bool = False
-    waiting: deque[Waiting] = field(default_factory=deque[Waiting])
+    waiting: list[Waiting] = field(default_factory=list[Waiting])
     running: Running | None = None
-    watchers: set[Bell] = field(default_factory=set[Bell])
-    recent: deque[TurnSight] = field(default_factory=lambda: deque[TurnSight](maxlen=RECENT_TURNS))
+    watchers: dict[Bell, None] = field(default_factory=dict[Bell, None])
+    recent: list[TurnSight] = field(default_factory=list[TurnSight])
+    """Closed turns, at most `RECENT_TURNS`, the oldest first."""
     recent_loaded: bool = False
     held: bool = False
     """Set at shutdown: no further turn begins; what waits stays in the inbox."""
@@ -155,7 +155,7 @@ class Lane:
             if driver is None:
                 continue
             if self.waiting and self.waiting[0] is message:
-                self.waiting.popleft()
+                del self.waiting[0]
             else:  # withdrawn while the turn was being opened: it was too late for that, but not for a stop
                 driver.tell(StopRequested(at=driver.opened_at))
             await self._run_one(Running(driver, (message,)))
@@ -189,6 +189,7 @@ class Lane:
             self.memory.add(turn)
         for waiting in running.messages:
             self.recent.append(sight_of(running.driver.identity.turn, turn, waiting, turn.phase_since))
+        del self.recent[:-RECENT_TURNS]
 
 
 def sight_of(turn_id: str, turn: Turn, waiting: Waiting, now: int) -> TurnSight:

@@ -41,6 +41,28 @@ class _Slot:
 class ChunkReader:
     """Feed the payloads of ``data:`` lines; get events. One reader a model call."""
 
+    __slots__ = (
+        "_at",
+        "_high_surrogate",
+        "_number",
+        "_open_text_calls",
+        "_parser",
+        "_reasoning",
+        "_slots",
+        "_taken",
+        "_text",
+        "_text_call_ids",
+        "_thoughts",
+        "bad_chunk",
+        "chars",
+        "done",
+        "error",
+        "finish_reason",
+        "input_tokens",
+        "output_tokens",
+        "recognised",
+    )
+
     def __init__(self, number: int, taken_ids: Iterable[str], *, parse_text_calls: bool) -> None:
         self._number = number
         self._taken = set(taken_ids)

@@ -12,7 +12,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
@@ -154,10 +155,18 @@ class ModelClient:
         call = _Call(request, sink, self._clock, self._redactor, self._frames)
         try:
             endpoint = self.endpoint(request.route.endpoint)
-            client = self._client(endpoint, request.route.credential)
+            stream = self.open_stream(endpoint, request)
         except (OSError, UnknownRoute) as error:
             return call.broke(BreakCause.UNREACHABLE, detail=_client_trouble(error))
-        return await call.run(client, _body(endpoint, request))
+        return await call.run(stream)
+
+    def open_stream(self, endpoint: Endpoint, request: ModelRequest) -> AbstractAsyncContextManager[httpx2.Response]:
+        """The answer to `request`, its body not read yet; leaving the block closes its connection.
+
+        Raises what `openai` and `httpx2` raise.
+        """
+        client = self._client(endpoint, request.route.credential)
+        return _stream(client, _body(endpoint, request), request.connect_seconds)
 
     def _client(self, endpoint: Endpoint, credential: str) -> AsyncOpenAI:
         key = (endpoint.label, credential)
@@ -215,12 +224,47 @@ def _body(endpoint: Endpoint, request: ModelRequest) -> bytes:
         return json.dumps(body).encode()
 
 
+@asynccontextmanager
+async def _stream(client: AsyncOpenAI, body: bytes, connect_seconds: float) -> AsyncGenerator[httpx2.Response]:
+    import httpx2
+    import openai
+
+    options: RequestOptions = {"headers": _HEADERS, "timeout": httpx2.Timeout(None, connect=connect_seconds)}
+    asked = await client.post(
+        "/chat/completions",
+        cast_to=httpx2.Response,
+        content=body,
+        options=options,
+        stream=True,
+        stream_cls=openai.AsyncStream[object],
+    )
+    response = cast("httpx2.Response", asked)  # what `cast_to` asks for, whatever the overload says
+    # The request has been sent: its body (kilobytes of tools) need not be kept as long as the answer takes.
+    response.request = httpx2.Request("POST", response.request.url)
+    del body
+    try:
+        yield response
+    finally:
+        await response.aclose()
+
+
 class _Call:
     """One call that is under way."""
 
-    def __init__(
-        self, request: ModelRequest, sink: Sink, clock: Clock, redactor: Redactor, frames: Frames
-    ) -> None:
+    __slots__ = (
+        "_any_content",
+        "_began",
+        "_clock",
+        "_content_began",
+        "_frames",
+        "_life",
+        "_reader",
+        "_redactor",
+        "_request",
+        "_sink",
+    )
+
+    def __init__(self, request: ModelRequest, sink: Sink, clock: Clock, redactor: Redactor, frames: Frames) -> None:
         self._request = request
         self._sink = sink
         self._clock = clock
@@ -244,28 +288,16 @@ class _Call:
             output_tokens=self._reader.output_tokens,
         )
 
-    async def run(self, client: AsyncOpenAI, body: bytes) -> Ending:
+    async def run(self, stream: AbstractAsyncContextManager[httpx2.Response]) -> Ending:
+        """Listen to the stream until it is over, however that comes about."""
         import httpx2
         import openai
 
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout_at(loop.time() + self._request.first_content_seconds) as guard:
-                timeout = httpx2.Timeout(None, connect=self._request.connect_seconds)
-                options: RequestOptions = {"headers": _HEADERS, "timeout": timeout}
-                asked = await client.post(
-                    "/chat/completions",
-                    cast_to=httpx2.Response,
-                    content=body,
-                    options=options,
-                    stream=True,
-                    stream_cls=openai.AsyncStream[object],
-                )
-                response = cast("httpx2.Response", asked)  # what `cast_to` asks for, whatever the overload says
-                try:
+                async with stream as response:
                     return await self._listen(response, guard)
-                finally:
-                    await response.aclose()
         except TimeoutError:
             return self._silent()
         except openai.APIStatusError as error:

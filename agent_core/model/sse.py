@@ -66,6 +66,21 @@ class SseReader:
     before that are given first. After that, and after `finish`, the reader is of no further use.
     """
 
+    __slots__ = (
+        "_data",
+        "_data_bytes",
+        "_event",
+        "_first_line",
+        "_limit_bytes",
+        "_line",
+        "_line_bytes",
+        "_skip_line_feed",
+        "_stray",
+        "_too_large",
+        "comments",
+        "ended_inside_line",
+    )
+
     def __init__(self, limit_bytes: int = LIMIT_BYTES) -> None:
         self.comments = 0
         """How many comment lines came. They are no sign of life."""

@@ -158,6 +158,24 @@ class _Frame:
 class _Body:
     """Follows the JSON inside a tag just closely enough to know names, argument positions, and where it ends."""
 
+    __slots__ = (
+        "_captured",
+        "_deep",
+        "_frames",
+        "_garbage",
+        "_in_string",
+        "_next_index",
+        "_origin",
+        "_starved",
+        "_value_at",
+        "drafts",
+        "length",
+        "named",
+        "raw",
+        "tag",
+        "values",
+    )
+
     def __init__(self, first_index: int) -> None:
         self.drafts: list[_Draft] = []
         self.named: list[_Draft] = []
@@ -454,6 +472,18 @@ def _gap(before: str, after: str) -> str:
 
 class TextCallParser:
     """Divides the content of one model reply into visible text and calls. See the module's text for the rules."""
+
+    __slots__ = (
+        "_after_call",
+        "_before",
+        "_body",
+        "_calls",
+        "_mode",
+        "_pending",
+        "_shown",
+        "_space",
+        "_tag_space",
+    )
 
     def __init__(self) -> None:
         self._mode = _Mode.TEXT

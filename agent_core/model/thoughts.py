@@ -22,6 +22,11 @@ class _State(Enum):
 class ThoughtSplitter:
     """Feed the text of a reply; get (reasoning, text) that is decided so far."""
 
+    __slots__ = (
+        "_held",
+        "_state",
+    )
+
     def __init__(self) -> None:
         self._state = _State.START
         self._held = ""

@@ -31,7 +31,7 @@ T = TypeVar("T")
 
 PAGE_BYTES = 1024
 """A commit writes whole pages, and a turn touches about twenty: small pages keep a plain turn under 32 KiB of log."""
-CHECKPOINT_PAGES = 4096
+CHECKPOINT_PAGES = 4_096
 """The log is copied into the file when it has grown by 4 MiB."""
 LOG_LIMIT_BYTES = 16 * 1024 * 1024
 CACHE_KIB = 8 * 1024

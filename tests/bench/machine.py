@@ -45,13 +45,6 @@ class Measured:
                 return int(line.split()[1]) / 1024
         raise ProcessLookupError(f"process {self.pid} is gone")
 
-    def written_bytes(self) -> int:
-        """What it handed to `write` calls for files and sockets so far."""
-        for line in Path(f"/proc/{self.pid}/io").read_text().splitlines():
-            if line.startswith("write_bytes:"):
-                return int(line.split()[1])
-        return 0
-
 
 @contextmanager
 def process(
@@ -66,8 +59,8 @@ def process(
             stdout=out,
             stderr=out,
             stdin=subprocess.DEVNULL,
-            preexec_fn=lambda: os.sched_setaffinity(0, {core}),
         )
+    os.sched_setaffinity(child.pid, {core})
     try:
         while True:
             try:

@@ -1,0 +1,47 @@
+"""Dataclasses as JSON for the database, without the fields that say nothing.
+
+A field whose value is its default is left out, and comes back as the default: most fields of most events are empty, and what
+is stored is written to disk twice. So a default must mean "not there". Where it means a number that a later version may want
+to change, the class is named in `WHOLE`, and all its fields are written.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import MISSING, Field, fields, is_dataclass
+from typing import Any
+
+import orjson
+
+from agent_core.settings import GuardCounts, LadderCounts, TurnSettings
+
+WHOLE: frozenset[type] = frozenset({TurnSettings, LadderCounts, GuardCounts})
+
+
+def dumps(value: object) -> bytes:
+    """`value`, a dataclass instance with JSON-like fields, as JSON."""
+    return orjson.dumps(value, default=_fields, option=orjson.OPT_PASSTHROUGH_DATACLASS)
+
+
+@functools.cache
+def _plan(kind: type) -> tuple[tuple[str, object], ...]:
+    """Names of the fields, each with the value that need not be written."""
+    described: tuple[Field[Any], ...] = fields(kind)
+    return tuple((field.name, MISSING if kind in WHOLE else _default(field)) for field in described)
+
+
+def _default(field: Field[Any]) -> object:
+    if field.default is not MISSING:
+        return field.default
+    return field.default_factory() if field.default_factory is not MISSING else MISSING
+
+
+def _fields(value: object) -> dict[str, object]:
+    if not is_dataclass(value) or isinstance(value, type):
+        raise TypeError(f"{type(value).__name__} cannot be stored as JSON")
+    written: dict[str, object] = {}
+    for name, default in _plan(type(value)):
+        found = getattr(value, name)
+        if default is MISSING or found != default:
+            written[name] = found
+    return written

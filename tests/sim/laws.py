@@ -1,0 +1,164 @@
+"""What must hold after a scenario, whatever happened in it. Each broken law is a sentence."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections import Counter
+from collections.abc import Iterator
+
+from agent_core.events import ToolReturned, ToolStarted, TurnEnded
+from agent_core.exits import ExitCode
+from agent_core.journal import decode, fold
+from agent_core.transcript import closed_turn_messages, problems
+from agent_core.turn import Turn
+from agent_core.view import BubbleKind, View, view
+from tests.sim.people import TEXT, Said
+from tests.sim.scenario import TURN, Result
+
+FORBIDDEN = frozenset(
+    {"lane.failed", "turn.driver_failed", "turn.work_ignores_cancellation", "turn.unreadable", "turn.overtaken",
+     "turn.close_not_stored", "invariant.broken"}
+)  # fmt: skip
+SEEN_WITHIN = 25.0
+"""Seconds after its turn's end within which a person who looks must have seen it (their own pauses included)."""
+
+
+def broken(result: Result) -> list[str]:
+    """The laws that `result` breaks, in words."""
+    database = sqlite3.connect(f"file:{result.path}?mode=ro", uri=True)
+    try:
+        found = list(_of_the_whole(result))
+        turns: dict[str, Turn] = {}
+        for (turn,) in database.execute("SELECT turn FROM turns").fetchall():
+            found += _of_a_turn(database, turn, turns)
+        for said in result.plan.said:
+            found += _of_a_message(database, said, turns, result)
+    finally:
+        database.close()
+    return found
+
+
+def _of_the_whole(result: Result) -> Iterator[str]:
+    yield from result.violations
+    for repeated in result.runs.twice():
+        yield f"a tool with effects was run twice: {repeated}"
+    troubled = bool(result.plan.storage)
+    for event in result.logged:
+        if event["event"] in FORBIDDEN and not troubled:
+            yield f"logged {event['event']}: {event}"
+    ended = Counter(event["turn"] for event in result.logged if event["event"] == "turn.ended")
+    for turn, count in ended.items():
+        if count > 1:
+            yield f"turn {turn} was logged as ended {count} times"
+
+
+def _of_a_turn(database: sqlite3.Connection, turn: str, turns: dict[str, Turn]) -> Iterator[str]:
+    rows = database.execute("SELECT seq, kind, body FROM journal WHERE turn = ? ORDER BY seq", (turn,)).fetchall()
+    state, exit_code = database.execute("SELECT state, exit FROM turns WHERE turn = ?", (turn,)).fetchone()
+    if state != "closed":
+        yield f"turn {turn} is still {state}"
+        return
+    if [row[0] for row in rows] != list(range(len(rows))):
+        yield f"turn {turn} has holes in its journal"
+    events = [decode(row[1], row[2]) for row in rows]
+    ends = [event for event in events if isinstance(event, TurnEnded)]
+    if len(ends) != 1 or events[-1] is not ends[0]:
+        yield f"turn {turn} has {len(ends)} exits in its journal: {[row[1] for row in rows]}"
+        return
+    if ends[0].exit.code.value != exit_code:
+        yield f"turn {turn} ended with {ends[0].exit.code} in the journal and with {exit_code} in the table"
+    decided = fold((row[1], row[2]) for row in rows[:-1])
+    if decided.exit is None or decided.exit.code is not ends[0].exit.code:
+        yield f"turn {turn} ended with {ends[0].exit.code}, and its events lead to {decided.exit and decided.exit.code}"
+    folded = fold((row[1], row[2]) for row in rows)
+    turns[turn] = folded
+    yield from _of_its_tools(turn, events)
+    yield from (f"turn {turn} leaves an invalid history: {p}" for p in problems(closed_turn_messages(folded)))
+    yield from _of_its_ending(turn, folded)
+
+
+def _of_its_tools(turn: str, events: list[object]) -> Iterator[str]:
+    returned = Counter(event.call for event in events if isinstance(event, ToolReturned))
+    for call, count in returned.items():
+        if count > 1:
+            yield f"call {call} of {turn} came back {count} times"
+    open_calls: set[str] = set()
+    for event in events:
+        if isinstance(event, ToolStarted):
+            open_calls.add(event.call)
+        elif isinstance(event, ToolReturned) and not event.refusal.value and event.call not in open_calls:
+            yield f"call {event.call} of {turn} came back before it was journalled as started"
+
+
+def _of_its_ending(turn: str, folded: Turn) -> Iterator[str]:
+    assert folded.exit is not None
+    shown = view(folded, folded.phase_since)
+    kinds = [bubble.kind for bubble in shown.bubbles]
+    if shown.open or BubbleKind.STATUS in kinds:
+        yield f"turn {turn} is over and looks as if it went on"
+    match folded.exit.code:
+        case ExitCode.ANSWERED:
+            if kinds.count(BubbleKind.ANSWER) != 1 or BubbleKind.NOTICE in kinds:
+                yield f"turn {turn} was answered, and shows {kinds}"
+        case ExitCode.HANDED_TO_CLIENT:
+            pass
+        case _:
+            if kinds.count(BubbleKind.NOTICE) != 1 or not shown.bubbles[-1].text.strip():
+                yield f"turn {turn} ended with {folded.exit.code} and no notice"
+    if folded.exit.code is ExitCode.INTERNAL_ERROR:
+        yield f"turn {turn} ended with an internal error ({folded.exit.facts.reference})"
+
+
+def _words(shown: View) -> list[tuple[str, str, str]]:
+    return [(b.key, b.kind.value, b.text) for b in shown.bubbles if b.kind in TEXT]
+
+
+def _of_a_message(
+    database: sqlite3.Connection, said: Said, turns: dict[str, Turn], result: Result
+) -> Iterator[str]:
+    yield from (f"message {said.key}: {complaint}" for complaint in said.complaints)
+    if len({ticket.inbox_id for ticket in said.tickets}) > 1:
+        yield f"message {said.key} was stored more than once: {said.tickets}"
+    if said.ended is None:
+        yield f"message {said.key} has no end"
+        return
+    if not said.ended.view.bubbles and not said.ended.handed:
+        yield f"message {said.key} ended in silence ({said.ended.exit.code})"
+    inbox = said.tickets[0].inbox_id
+    answered = [row[0] for row in database.execute("SELECT turn FROM turn_inputs WHERE inbox = ?", (inbox,))]
+    if said.ended.turn and answered != [said.ended.turn]:
+        yield f"message {said.key} saw the end of {said.ended.turn} and is part of {answered}"
+    if not said.ended.turn:
+        if answered:
+            yield f"message {said.key} was told that it was not run, and is part of {answered}"
+        return
+    folded = turns.get(said.ended.turn)
+    if folded is None:
+        return
+    journalled = view(folded, folded.phase_since)
+    if _words(journalled) != _words(said.ended.view):
+        yield f"message {said.key} was shown {_words(said.ended.view)}, and the journal has {_words(journalled)}"
+    texts = {bubble.key: bubble.text for bubble in journalled.bubbles}
+    for (turn, bubble), text in said.settled.items():
+        if turn == said.ended.turn and texts.get(bubble) != text:
+            yield f"message {said.key} was shown bubble {bubble} as final, and it is not in the journal as it was shown"
+    yield from _in_time(database, said, result)
+
+
+def _in_time(database: sqlite3.Connection, said: Said, result: Result) -> Iterator[str]:
+    assert said.ended is not None
+    opened, closed = database.execute(
+        "SELECT opened_at, closed_at FROM turns WHERE turn = ?", (said.ended.turn,)
+    ).fetchone()
+    trouble = sum(end - begin for begin, end, _ in result.plan.storage)
+    if (closed - opened) / 1000 > TURN.turn_seconds + 10 + trouble + 6 * len(result.plan.kills):
+        yield f"turn {said.ended.turn} took {(closed - opened) / 1000} s of virtual time"
+    same = sum(other.session == said.session for other in result.plan.said)
+    limit = same * (TURN.turn_seconds + 10) + trouble + 20 * len(result.plan.kills) + SEEN_WITHIN
+    if said.ended_at - said.accepted_at > limit:
+        yield f"message {said.key} had its end after {said.ended_at - said.accepted_at:.0f} s"
+    from tests.sim.world import EPOCH_MS
+
+    late = said.ended_at - (closed - EPOCH_MS) / 1000
+    if late > SEEN_WITHIN + trouble + 35 * len(result.plan.kills):
+        yield f"message {said.key} was shown its end {late:.1f} s after the turn was over"

@@ -1,0 +1,145 @@
+"""An event loop with virtual time and seeded scheduling.
+
+Time stands still while anything can run, and then jumps to the next timer. Among the tasks that could take a step one is drawn;
+plain callbacks keep their order, as asyncio promises it. Work for an executor runs in the loop itself after a drawn delay,
+so a run has one thread and can be repeated from its seed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import heapq
+import random
+from collections.abc import Callable, Generator, Coroutine
+from concurrent.futures import Executor
+from contextvars import Context
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+MAX_STEPS = 400_000
+"""More steps than any honest scenario takes: a loop that spins is stopped, not waited for."""
+
+
+class TooManySteps(BaseException):
+    """The program spins."""
+
+
+class SimTask(asyncio.Task[Any]):
+    """A task whose place in a set does not depend on its address in memory."""
+
+    number = 0
+
+    def __init__(self, *arguments: Any, **more: Any) -> None:
+        SimTask.number += 1
+        self._number = SimTask.number
+        super().__init__(*arguments, **more)
+
+    def __hash__(self) -> int:
+        return self._number
+
+
+class SimLoop(asyncio.BaseEventLoop):
+    """Run it like any loop, with `run_until_complete`. `kill` stops it for ever in the middle of what it does."""
+
+    _ready: Any
+    _scheduled: Any
+    _stopping: bool
+    _timer_cancelled_count: int
+
+    def __init__(self, seed: int, start: float = 0.0) -> None:
+        super().__init__()
+        self.random = random.Random(seed)
+        self.now = start
+        self.steps = 0
+        self.killed = False
+        self.before_work: Callable[[], None] = lambda: None
+        """Called around each piece of executor work; may raise instead of it, or kill."""
+        self.after_work: Callable[[], None] = lambda: None
+        self.set_task_factory(self._make_task)
+
+    @staticmethod
+    def _make_task(
+        loop: asyncio.AbstractEventLoop,
+        coroutine: Coroutine[Any, Any, T] | Generator[Any, None, T],
+        context: Context | None = None,
+    ) -> asyncio.Task[T]:
+        return SimTask(coroutine, loop=loop, context=context)
+
+    def time(self) -> float:
+        return self.now
+
+    def kill(self) -> None:
+        """Nothing of this loop happens any more."""
+        self.killed = True
+        self._stopping = True
+
+    def _run_once(self) -> None:
+        """One step: a callback, or the next tick of the clock. What `BaseEventLoop.run_forever` calls again and again."""
+        self.steps += 1
+        if self.steps > MAX_STEPS:
+            raise TooManySteps(f"{MAX_STEPS} steps, at {self.now:.1f} s of virtual time")
+        if not self._ready:
+            self._advance()
+            return
+        handle = self._draw()
+        if not handle._cancelled:
+            handle._run()
+
+    def _advance(self) -> None:
+        while self._scheduled and self._scheduled[0]._cancelled:
+            heapq.heappop(self._scheduled)._scheduled = False
+        if not self._scheduled:
+            raise RuntimeError("nothing can ever happen any more: a task waits for something that nobody will do")
+        self.now = max(self.now, self._scheduled[0]._when)
+        while self._scheduled and self._scheduled[0]._when <= self.now:
+            handle = heapq.heappop(self._scheduled)
+            handle._scheduled = False
+            if not handle._cancelled:
+                self._ready.append(handle)
+
+    def _draw(self) -> Any:
+        """The next handle: the first one, unless that is a task's step and other tasks could step as well."""
+        ready = self._ready
+        if len(ready) == 1 or not _is_step(ready[0]):
+            return ready.popleft()
+        steps = [index for index in range(min(len(ready), 8)) if _is_step(ready[index])]
+        index = self.random.choice(steps)
+        handle = ready[index]
+        del ready[index]
+        return handle
+
+    def run_in_executor(  # pyright: ignore[reportIncompatibleMethodOverride]
+        self, executor: Executor | None, func: Callable[..., T], *arguments: Any
+    ) -> asyncio.Future[T]:
+        """Run `func` in this thread, a little later."""
+        done: asyncio.Future[T] = self.create_future()
+        self.call_later(self.random.choice((0.0, 0.001, 0.004, 0.03)), self._work, done, func, arguments)
+        return done
+
+    def _work(self, done: asyncio.Future[T], func: Callable[..., T], arguments: tuple[Any, ...]) -> None:
+        try:
+            self.before_work()
+            if self.killed:
+                return
+            result = func(*arguments)
+            self.after_work()
+        except Exception as error:  # noqa: BLE001 - it belongs to whoever waits for the work
+            if not done.done():
+                done.set_exception(error)
+        else:
+            if not done.done() and not self.killed:
+                done.set_result(result)
+
+    def _process_events(self, event_list: Any) -> None: ...
+
+    def _write_to_self(self) -> None: ...
+
+    def open_timers(self) -> list[str]:
+        """What is still scheduled, in words: after an orderly end there should be nothing."""
+        return [repr(handle._callback) for handle in self._scheduled if not handle._cancelled]
+
+
+def _is_step(handle: Any) -> bool:
+    owner = getattr(handle._callback, "__self__", None)
+    return isinstance(owner, asyncio.Task)

@@ -1,0 +1,129 @@
+"""The people of a simulation and the surfaces they look at: slow ones, ones that leave and come back, impatient ones."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from dataclasses import dataclass, field
+
+from adapters.base import Ended, Inbound, NotAccepted, SessionKey, Showing, Ticket
+from agent_core.events import Verdict
+from agent_core.messages import InputMessage
+from agent_core.view import BubbleKind, View
+from gateway.hub import Hub
+from tests.sim.loop import SimLoop
+
+TEXT = (BubbleKind.INTERIM, BubbleKind.PARTIAL, BubbleKind.ANSWER, BubbleKind.NOTICE)
+
+
+@dataclass
+class Said:
+    """One message, and what its person saw of its answer. Outlives every process."""
+
+    key: str
+    session: str
+    words: str
+    at: float
+    """Seconds of virtual time at which it is sent."""
+    withdraws: bool = False
+    attempted: bool = False
+    tickets: list[Ticket] = field(default_factory=list[Ticket])
+    accepted_at: float = 0.0
+    ended: Ended | None = None
+    ended_at: float = 0.0
+    settled: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
+    """(turn, bubble) → text of bubbles that were shown as final: what was said may not be unsaid."""
+    complaints: list[str] = field(default_factory=list[str])
+    incarnation: int = 0
+
+    def see(self, turn: str, view: View, before: View | None) -> None:
+        """Note a view; complain of text that went away or shrank."""
+        texts = {bubble.key: bubble.text for bubble in view.bubbles if bubble.kind in TEXT}
+        for bubble in before.bubbles if before is not None else ():
+            if bubble.kind in TEXT and not texts.get(bubble.key, "").startswith(bubble.text):
+                self.complaints.append(f"bubble {bubble.key} of {turn} was {bubble.text!r} and became {texts.get(bubble.key)!r}")
+        for bubble in view.bubbles:
+            if bubble.final and bubble.kind in TEXT:
+                self.settled[turn, bubble.key] = bubble.text
+
+
+@dataclass
+class Person:
+    """Sends one message and looks until it has its end."""
+
+    said: Said
+    hub: Hub
+    loop: SimLoop
+    draw: random.Random
+
+    async def live(self) -> None:
+        if self.said.ended is not None:
+            return
+        await asyncio.sleep(max(0.0, self.said.at - self.loop.now))
+        ticket = await self._send()
+        if self.said.withdraws and self.draw.random() < 0.7:
+            await self.hub.stop_message(ticket)
+        while self.said.ended is None:
+            await self._look(ticket, leaves=self.draw.random() < 0.2)
+
+    async def _send(self) -> Ticket:
+        said = self.said
+        inbound = Inbound(
+            account="sim",
+            platform_key=said.key,
+            session=SessionKey("sim", "a", said.session),
+            input=(InputMessage(said.words),),
+            surface="sim",
+            memory_scope="sim",
+            can_approve=True,
+        )
+        said.attempted = True
+        while True:
+            try:
+                ticket = await self.hub.accept(inbound)
+            except NotAccepted:
+                await asyncio.sleep(1.0)
+                continue
+            said.tickets.append(ticket)
+            said.accepted_at = said.accepted_at or self.loop.now
+            return ticket
+
+    async def _look(self, ticket: Ticket, *, leaves: bool) -> None:
+        """Follow until the end, or leave early and come back."""
+        said = self.said
+        last: dict[str, View] = {}
+        async with self.hub.follow(ticket) as follower:
+            for _ in range(10_000):
+                sight = await follower.next(15.0)
+                if isinstance(sight, Showing):
+                    said.see(sight.turn, sight.view, last.get(sight.turn))
+                    last[sight.turn] = sight.view
+                    self._decide(sight)
+                elif isinstance(sight, Ended):
+                    said.see(sight.turn, sight.view, last.get(sight.turn))
+                    said.ended, said.ended_at = sight, self.loop.now
+                    return
+                if self.draw.random() < 0.1:
+                    await asyncio.sleep(self.draw.choice((0.01, 0.5, 3.0)))
+                if leaves and self.draw.random() < 0.2:
+                    return
+            said.complaints.append("ten thousand sights and no end")
+
+    def _decide(self, sight: Showing) -> None:
+        """Answer a question for approval, most of the time, and a moment later."""
+        for bubble in sight.view.bubbles:
+            if bubble.kind is BubbleKind.APPROVAL and self.draw.random() < 0.6:
+                verdict = self.draw.choice((Verdict.GIVEN, Verdict.GIVEN, Verdict.DENIED))
+                key = SessionKey("sim", "a", self.said.session)
+                self.loop.call_later(
+                    self.draw.choice((0.1, 3.0)),
+                    lambda turn=sight.turn, call=bubble.call: self.loop.create_task(
+                        self.hub.approve(key, turn, call, verdict, "sim")
+                    ),
+                )
+
+
+async def stopper(hub: Hub, session: str, at: float, loop: SimLoop) -> None:
+    """Somebody who presses stop."""
+    await asyncio.sleep(max(0.0, at - loop.now))
+    await hub.stop(SessionKey("sim", "a", session))

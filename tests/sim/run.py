@@ -1,0 +1,171 @@
+"""``python -m tests.sim.run --turns 2000 --seed 1``: simulates until that many turns are over; exits with 1 if a law is broken.
+
+Scenarios run in forked children, a few hundred turns each, because a killed incarnation may never be cleaned up.
+``--only SEED`` runs one scenario and prints its fingerprint: the same seed gives the same one.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import gc
+import json
+import os
+import sys
+import tempfile
+import time
+import traceback
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from agent_core.ports import SystemClock, SystemIds
+from agent_core.store.store import open_store
+from tests.sim import world
+from tests.sim.laws import broken
+from tests.sim.loop import TooManySteps
+from tests.sim.scenario import Scenario, digest
+
+SCENARIOS_A_CHILD = 40
+
+
+@dataclass
+class Totals:
+    turns: int = 0
+    scenarios: int = 0
+    incarnations: int = 0
+    asked: int = 0
+    tools: int = 0
+    virtual_seconds: float = 0.0
+    exits: Counter[str] = field(default_factory=Counter[str])
+    failures: list[tuple[int, list[str]]] = field(default_factory=list[tuple[int, list[str]]])
+
+
+def make_template(folder: Path) -> None:
+    """An empty database with the newest schema."""
+
+    async def make() -> None:
+        clock = SystemClock()
+        async with open_store(folder / "template.db", clock=clock, ids=SystemIds(clock), version="sim"):
+            pass
+
+    asyncio.run(make())
+
+
+def one(seed: int, folder: Path, totals: Totals) -> str:
+    """Run one scenario; its fingerprint."""
+    scenario = Scenario(seed, folder)
+    try:
+        result = scenario.run()
+        found = broken(result)
+    except (Exception, TooManySteps) as error:  # noqa: BLE001 - whatever breaks here is a finding
+        last = traceback.format_exception(error)[-6:]
+        totals.failures.append((seed, [f"{type(error).__name__}: {error}", *last]))
+        totals.scenarios += 1
+        totals.turns += 1
+        return ""
+    totals.scenarios += 1
+    totals.turns += len({said.ended.turn for said in result.plan.said if said.ended is not None})
+    totals.incarnations += result.incarnations
+    totals.asked += result.asked
+    totals.tools += len(result.runs.begun)
+    totals.virtual_seconds += result.seconds
+    totals.exits.update(said.ended.exit.code.value for said in result.plan.said if said.ended is not None)
+    if found:
+        totals.failures.append((seed, found))
+    return digest(result)
+
+
+def _child(first: int, count: int, folder: Path, out: int) -> None:
+    totals = Totals()
+    gc.disable()
+    world.install()
+    for seed in range(first, first + count):
+        one(seed, folder, totals)
+    with os.fdopen(out, "w") as pipe:
+        json.dump(vars(totals), pipe)
+
+
+def batch(first: int, count: int, folder: Path, totals: Totals) -> None:
+    """Some scenarios in a child, which ends without any clean-up."""
+    read, write = os.pipe()
+    child = os.fork()
+    if child == 0:
+        status = 1
+        try:
+            os.close(read)
+            _child(first, count, folder, write)
+            status = 0
+        except BaseException:  # noqa: BLE001 - the child may not return into the parent's code
+            traceback.print_exc()
+        os._exit(status)
+    os.close(write)
+    with os.fdopen(read) as pipe:
+        written = pipe.read()
+    os.waitpid(child, 0)
+    if not written:
+        totals.failures.append((first, ["the child died"]))
+        return
+    got = json.loads(written)
+    for name in ("turns", "scenarios", "incarnations", "asked", "tools", "virtual_seconds"):
+        setattr(totals, name, getattr(totals, name) + got[name])
+    totals.exits.update(got["exits"])
+    totals.failures += [(seed, found) for seed, found in got["failures"]]
+
+
+def simulate(turns: int, seed: int, *, stop_at_failure: bool = True) -> Totals:
+    """At least `turns` turns, from `seed` on."""
+    totals = Totals()
+    shm = Path("/dev/shm")
+    with tempfile.TemporaryDirectory(prefix="outspoken-sim-", dir=shm if shm.is_dir() else None) as name:
+        folder = Path(name)
+        make_template(folder)
+        while totals.turns < turns and not (totals.failures and stop_at_failure):
+            batch(seed, SCENARIOS_A_CHILD, folder, totals)
+            seed += SCENARIOS_A_CHILD
+    return totals
+
+
+def _report(totals: Totals, seconds: float) -> None:
+    print(
+        f"{totals.turns} turns in {totals.scenarios} scenarios, {totals.incarnations} incarnations, {totals.asked} model calls, "
+        f"{totals.tools} tool runs, {totals.virtual_seconds / 3600:.1f} h of virtual time"
+    )
+    print(f"{seconds:.1f} s, {totals.turns / seconds:.0f} turns/s on one core")
+    print("exits:", ", ".join(f"{code} {count}" for code, count in totals.exits.most_common()))
+    for seed, found in totals.failures[:10]:
+        print(f"\nseed {seed}:")
+        for line in found[:12]:
+            print(f"  {line[:1200]}")
+        print(f"  again: PYTHONHASHSEED=0 python -m tests.sim.run --only {seed}")
+
+
+def main() -> None:
+    """Entry point."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--turns", type=int, default=2_000)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--only", type=int, help="one scenario, in this process")
+    parser.add_argument("--all", action="store_true", help="go on after a failure")
+    asked = parser.parse_args()
+    if os.environ.get("PYTHONHASHSEED") != "0":
+        os.environ["PYTHONHASHSEED"] = "0"
+        os.execv(sys.executable, [sys.executable, "-m", "tests.sim.run", *sys.argv[1:]])
+    began = time.monotonic()
+    if asked.only is not None:
+        totals = Totals()
+        with tempfile.TemporaryDirectory(prefix="outspoken-sim-") as name:
+            make_template(Path(name))
+            gc.disable()
+            world.install()
+            print("fingerprint", one(asked.only, Path(name), totals))
+            _report(totals, time.monotonic() - began)
+            sys.stdout.flush()
+            os._exit(bool(totals.failures))
+    totals = simulate(asked.turns, asked.seed, stop_at_failure=not asked.all)
+    _report(totals, time.monotonic() - began)
+    sys.exit(bool(totals.failures))
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,259 @@
+"""One scenario: some people, a model, tools, and a gateway that is killed and started again until everybody has their answer."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import random
+import shutil
+import sqlite3
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from sqlalchemy.exc import OperationalError
+
+from agent_core.settings import TurnSettings
+from agent_core.store.store import open_store
+from agent_core.tools.registry import ToolRegistry
+from gateway.hub import Hub
+from gateway.opening import HubSettings
+from tests.sim import world
+from tests.sim.loop import SimLoop
+from tests.sim.model import ENDPOINTS, Script, SimClient
+from tests.sim.people import Person, Said, stopper
+from tests.sim.tools import FACTS, Runs, tools
+
+TURN = TurnSettings(
+    routes=(),
+    tools=FACTS,
+    first_content_seconds=5,
+    stall_seconds=3,
+    turn_seconds=90,
+    max_steps=6,
+    retry_min_seconds=0.2,
+    retry_max_seconds=4,
+    retry_after_max_seconds=20,
+    approval_seconds=12,
+)
+LAST_SECOND = 4_000.0
+"""No scenario may need more virtual time than this."""
+
+GRAVE: list[object] = []
+"""Loops of killed incarnations: their tasks must never be collected, or their `finally` blocks would run."""
+
+
+@dataclass
+class Plan:
+    """What is drawn before a scenario begins."""
+
+    seed: int
+    said: list[Said]
+    stops: list[tuple[str, float]]
+    kills: list[tuple[str, float]]
+    """(where: at the n-th commit ``before`` or ``after`` it, at a time, or an orderly ``drain``; how much)."""
+    trouble: float
+    interrupts: bool
+    storage: list[tuple[float, float, bool]]
+    """(from, to, the commit happens and only its answer is lost)."""
+
+
+def plan(seed: int) -> Plan:
+    """The scenario of a seed."""
+    draw = random.Random(seed)
+    said: list[Said] = []
+    for session in range(draw.choice((1, 2, 3, 5))):
+        at = 0.0
+        for number in range(draw.choice((1, 3, 6))):
+            at += draw.choice((0.0, 0.05, 2.0, 20.0))
+            words = draw.choice(("hello", "do it", "continue", "x" * 300))
+            said.append(Said(f"k{session}.{number}", f"s{session}", words, at, withdraws=draw.random() < 0.07))
+    kills: list[tuple[str, float]] = []
+    for _ in range(draw.choice((0, 0, 1, 1, 2, 4))):
+        where = draw.choice(("before", "after", "before", "after", "time", "drain"))
+        kills.append((where, draw.randint(1, 40) if where in ("before", "after") else draw.uniform(0.0, 30.0)))
+    storage: list[tuple[float, float, bool]] = []
+    if draw.random() < 0.15:
+        begin = draw.uniform(0, 20)
+        storage.append((begin, begin + draw.choice((0.1, 2.0, 15.0)), draw.random() < 0.5))
+    return Plan(
+        seed=seed,
+        said=said,
+        stops=[(f"s{draw.randint(0, 2)}", draw.uniform(0, 30)) for _ in range(draw.choice((0, 0, 1, 3)))],
+        kills=kills,
+        trouble=draw.choice((0.0, 0.1, 0.3, 0.7)),
+        interrupts=draw.random() < 0.2,
+        storage=storage,
+    )
+
+
+@dataclass
+class Result:
+    """A scenario that is over."""
+
+    plan: Plan
+    path: Path
+    runs: Runs
+    violations: list[str]
+    asked: int = 0
+    incarnations: int = 0
+    seconds: float = 0.0
+    """Virtual time that it took."""
+    logged: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    orderly_ends: list[float] = field(default_factory=list[float])
+
+
+class Incarnation:
+    """One process of the gateway, from its start to its end or death."""
+
+    def __init__(self, scenario: Scenario, number: int, start: float) -> None:
+        self.scenario = scenario
+        self.loop = SimLoop(scenario.plan.seed * 31 + number, start)
+        self.loop.set_exception_handler(self._unhandled)
+        self._kill = scenario.plan.kills[number] if number < len(scenario.plan.kills) else None
+        self._commits = 0
+        self.loop.before_work = self._before
+        self.loop.after_work = self._after
+        self.number = number
+
+    def _unhandled(self, _loop: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:
+        if not self.loop.killed:
+            error = context.get("exception")
+            self.scenario.result.violations.append(f"unhandled in the loop: {context['message']}: {error!r}")
+
+    def _in_trouble(self) -> bool | None:
+        """Whether the storage is away now; if so, whether commits happen all the same."""
+        for begin, end, happens in self.scenario.plan.storage:
+            if begin <= self.loop.now < end:
+                return happens
+        return None
+
+    def _before(self) -> None:
+        self._commits += 1
+        if self._kill == ("before", self._commits):
+            self.loop.kill()
+        elif self._in_trouble() is False:
+            raise OperationalError("sim", None, sqlite3.OperationalError("disk I/O error"))
+
+    def _after(self) -> None:
+        if self._kill == ("after", self._commits):
+            self.loop.kill()
+        elif self._in_trouble() is True:
+            raise OperationalError("sim", None, sqlite3.OperationalError("disk I/O error"))
+
+    def run(self) -> bool:
+        """True if everybody has their end; False if the process died or was stopped before."""
+        if self._kill is not None and self._kill[0] == "time":
+            self.loop.call_later(self._kill[1], self.loop.kill)
+        asyncio.set_event_loop(self.loop)
+        try:
+            done = self.loop.run_until_complete(self._live())
+        except RuntimeError:
+            if not self.loop.killed:
+                raise
+            done = False
+        if self.loop.killed:
+            world.die(self.scenario.path)
+            GRAVE.append(self.loop)
+            asyncio.events._set_running_loop(None)
+            return False
+        self._look_around()
+        self.loop.close()
+        return done
+
+    def _look_around(self) -> None:
+        """An orderly end leaves nothing behind."""
+        left = [repr(task)[:200] for task in asyncio.all_tasks(self.loop)]
+        self.loop.run_until_complete(asyncio.sleep(0.1))
+        left += self.loop.open_timers()
+        self.scenario.result.violations += [f"left behind at the end: {what}" for what in left]
+        world.OPEN_CONNECTIONS.clear()
+        world.OPEN_LOCKS.clear()
+
+    async def _live(self) -> bool:
+        scenario = self.scenario
+        draw = random.Random(scenario.plan.seed * 17 + self.number)
+        clock = world.SimClock(self.loop)
+        async with open_store(scenario.path, clock=clock, ids=scenario.ids, version="sim") as store:
+            script = Script(draw, scenario.plan.trouble)
+            client = SimClient(self.loop, clock, script, scenario.result.violations)
+            registry = ToolRegistry(tools(draw, scenario.result.runs), result_chars=10_000)
+            hub = Hub(scenario.settings, store, client, ENDPOINTS, registry, clock, scenario.ids)
+            async with hub:
+                await hub.recover()
+                people = [Person(said, hub, self.loop, draw).live() for said in scenario.plan.said]
+                stops = [stopper(hub, session, at, self.loop) for session, at in scenario.plan.stops if at >= self.loop.now]
+                done = await self._everybody(hub, [*people, *stops])
+            scenario.result.asked += client.asked
+        return done
+
+    async def _everybody(self, hub: Hub, people: list[Any]) -> bool:
+        """All people in tasks; at an orderly restart they are left where they are."""
+        tasks = [asyncio.ensure_future(person) for person in people]
+        until = self._kill[1] if self._kill is not None and self._kill[0] == "drain" else LAST_SECOND
+        done, late = await asyncio.wait(tasks, timeout=until)
+        if late and until == LAST_SECOND:
+            self.scenario.result.violations.append(f"{len(late)} people had no end after {LAST_SECOND} s")
+        if late:
+            await hub.drain(5.0)
+        for task in late:
+            task.cancel()
+        await asyncio.gather(*late, return_exceptions=True)
+        for task in done:
+            task.result()
+        return not late or until == LAST_SECOND
+
+
+class Scenario:
+    """Runs a plan in `folder`, whose ``template.db`` is an empty database."""
+
+    def __init__(self, seed: int, folder: Path) -> None:
+        self.plan = plan(seed)
+        self.path = folder / "sim.db"
+        for old in folder.glob("sim.db*"):
+            old.unlink()
+        shutil.copyfile(folder / "template.db", self.path)
+        self.ids = world.SimIds()
+        self.result = Result(self.plan, self.path, Runs(), [])
+        self.settings = HubSettings(
+            turn=replace(TURN),
+            system_prompt="You are kind.",
+            connect_seconds=5,
+            queue_limit=20,
+            interrupts=self.plan.interrupts,
+            workspaces=folder,
+            history_turns=20,
+            rehearsal=False,
+            version="sim",
+        )
+
+    def run(self) -> Result:
+        """Start incarnations until everybody has their end."""
+        world.LOGGED.clear()
+        now = 0.0
+        for number in range(len(self.plan.kills) + 1):
+            for said in self.plan.said:
+                said.incarnation = number if said.ended is None else said.incarnation
+            incarnation = Incarnation(self, number, now)
+            self.result.incarnations += 1
+            over = incarnation.run()
+            now = incarnation.loop.now + 1.0
+            if over:
+                break
+        self.result.seconds = now
+        self.result.logged = list(world.LOGGED)
+        return self.result
+
+
+def digest(result: Result) -> str:
+    """A fingerprint of everything that happened, for comparing two runs of one seed."""
+    hashed = hashlib.sha256()
+    with sqlite3.connect(f"file:{result.path}?mode=ro", uri=True) as database:
+        for table in ("inbox", "turns", "journal", "tool_calls"):
+            for row in database.execute(f"SELECT * FROM {table}"):
+                hashed.update(repr(row).encode())
+    for event in result.logged:
+        hashed.update(repr(sorted((key, repr(value)) for key, value in event.items() if key != "exception")).encode())
+    hashed.update(repr([(s.key, s.ended_at, s.ended) for s in result.plan.said]).encode())
+    hashed.update(repr(result.runs.begun).encode())
+    return hashed.hexdigest()
