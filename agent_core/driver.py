@@ -150,6 +150,8 @@ class TurnDriver:
         self.turn = turn
         self._seq = seq
         self._effects = turn.feed(taken_over)
+        if turn.exit is not None and not self._effects:  # decided by the process before, which died before it was stored
+            self._effects = [EndTurn(turn.exit)]
 
     def _row(self, event: Event, seq: int) -> JournalRow:
         written = encode(event)
@@ -411,7 +413,9 @@ class TurnDriver:
 
     def _flush(self) -> None:
         """Ask the loop to write what has come; if it is behind, it is about to do so anyway."""
-        self._flush_timer = None
+        if self._flush_timer is not None:
+            self._flush_timer.cancel()
+            self._flush_timer = None
         if len(self._events) < QUEUE_LIMIT:
             self._post(None)
 

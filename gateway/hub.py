@@ -242,9 +242,12 @@ class Hub:
         ticket = Ticket(accepted.inbox_id, accepted.session, accepted.duplicate)
         if accepted.duplicate:
             await self._check_same(inbound)
-            return ticket
+            if accepted.state is not InboxState.NEW:
+                return ticket
+            # Stored, and perhaps nobody knows: the answer to the first offer may have been lost on its way from the storage.
         lane = await self._own(key, accepted.session, accepted.epoch)
-        self._queue(lane, Waiting(accepted.inbox_id, accepted.arrival, inbound, now))
+        if not lane.knows(accepted.inbox_id):
+            self._queue(lane, Waiting(accepted.inbox_id, accepted.arrival, inbound, now))
         if self._settings.interrupts and lane.running is not None:
             lane.running.driver.tell(Superseded(at=now))
         return ticket

@@ -137,6 +137,11 @@ class Lane:
         """The place of a waiting message, 1 being the next to run; None if it does not wait."""
         return next((i + 1 for i, waiting in enumerate(self.waiting) if waiting.inbox_id == inbox_id), None)
 
+    def knows(self, inbox_id: int) -> bool:
+        """The message waits here, or its turn runs."""
+        running = self.running.messages if self.running is not None else ()
+        return any(message.inbox_id == inbox_id for message in (*self.waiting, *running))
+
     def withdraw(self, inbox_id: int) -> Waiting | None:
         """Take a waiting message out of the queue."""
         found = next((waiting for waiting in self.waiting if waiting.inbox_id == inbox_id), None)

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from agent_core.events import ToolReturned, ToolStarted, TurnEnded
 from agent_core.exits import ExitCode
 from agent_core.journal import decode, fold
-from agent_core.transcript import closed_turn_messages, problems
+from agent_core.transcript import closed_turn_messages, problems, repaired
 from agent_core.turn import Turn
 from agent_core.view import BubbleKind, View, view
 from tests.sim.people import TEXT, Said
@@ -73,7 +73,7 @@ def _of_a_turn(database: sqlite3.Connection, turn: str, turns: dict[str, Turn]) 
     folded = fold((row[1], row[2]) for row in rows)
     turns[turn] = folded
     yield from _of_its_tools(turn, events)
-    yield from (f"turn {turn} leaves an invalid history: {p}" for p in problems(closed_turn_messages(folded)))
+    yield from (f"turn {turn} leaves an invalid history: {p}" for p in problems(repaired(closed_turn_messages(folded))))
     yield from _of_its_ending(turn, folded)
 
 

@@ -98,7 +98,7 @@ class Person:
                 if isinstance(sight, Showing):
                     said.see(sight.turn, sight.view, last.get(sight.turn))
                     last[sight.turn] = sight.view
-                    self._decide(sight)
+                    await self._decide(sight)
                 elif isinstance(sight, Ended):
                     said.see(sight.turn, sight.view, last.get(sight.turn))
                     said.ended, said.ended_at = sight, self.loop.now
@@ -109,17 +109,14 @@ class Person:
                     return
             said.complaints.append("ten thousand sights and no end")
 
-    def _decide(self, sight: Showing) -> None:
+    async def _decide(self, sight: Showing) -> None:
         """Answer a question for approval, most of the time, and a moment later."""
         for bubble in sight.view.bubbles:
             if bubble.kind is BubbleKind.APPROVAL and self.draw.random() < 0.6:
                 verdict = self.draw.choice((Verdict.GIVEN, Verdict.GIVEN, Verdict.DENIED))
-                key = SessionKey("sim", "a", self.said.session)
-                self.loop.call_later(
-                    self.draw.choice((0.1, 3.0)),
-                    lambda turn=sight.turn, call=bubble.call: self.loop.create_task(
-                        self.hub.approve(key, turn, call, verdict, "sim")
-                    ),
+                await asyncio.sleep(self.draw.choice((0.1, 3.0)))
+                await self.hub.approve(
+                    SessionKey("sim", "a", self.said.session), sight.turn, bubble.call, verdict, "sim"
                 )
 
 

@@ -19,7 +19,7 @@ from agent_core.tools.registry import ToolRegistry
 from gateway.hub import Hub
 from gateway.opening import HubSettings
 from tests.sim import world
-from tests.sim.loop import SimLoop
+from tests.sim.loop import SimLoop, SimTask
 from tests.sim.model import ENDPOINTS, Script, SimClient
 from tests.sim.people import Person, Said, stopper
 from tests.sim.tools import FACTS, Runs, tools
@@ -103,6 +103,12 @@ class Result:
     orderly_ends: list[float] = field(default_factory=list[float])
 
 
+def _disk_error() -> OperationalError:
+    error = sqlite3.OperationalError("disk I/O error")
+    error.sqlite_errorcode, error.sqlite_errorname = sqlite3.SQLITE_IOERR, "SQLITE_IOERR"
+    return OperationalError("sim", None, error)
+
+
 class Incarnation:
     """One process of the gateway, from its start to its end or death."""
 
@@ -133,25 +139,31 @@ class Incarnation:
         if self._kill == ("before", self._commits):
             self.loop.kill()
         elif self._in_trouble() is False:
-            raise OperationalError("sim", None, sqlite3.OperationalError("disk I/O error"))
+            raise _disk_error()
 
     def _after(self) -> None:
         if self._kill == ("after", self._commits):
             self.loop.kill()
         elif self._in_trouble() is True:
-            raise OperationalError("sim", None, sqlite3.OperationalError("disk I/O error"))
+            raise _disk_error()
 
     def run(self) -> bool:
         """True if everybody has their end; False if the process died or was stopped before."""
+        timer = None
         if self._kill is not None and self._kill[0] == "time":
-            self.loop.call_later(self._kill[1], self.loop.kill)
+            timer = self.loop.call_later(self._kill[1], self.loop.kill)
         asyncio.set_event_loop(self.loop)
         try:
             done = self.loop.run_until_complete(self._live())
+        except OperationalError:  # the storage was away at the start or at the end: the process says so, and ends
+            self.loop.kill()
+            done = False
         except RuntimeError:
             if not self.loop.killed:
                 raise
             done = False
+        if timer is not None:
+            timer.cancel()
         if self.loop.killed:
             world.die(self.scenario.path)
             GRAVE.append(self.loop)
@@ -230,8 +242,9 @@ class Scenario:
     def run(self) -> Result:
         """Start incarnations until everybody has their end."""
         world.LOGGED.clear()
+        SimTask.number = 0
         now = 0.0
-        for number in range(len(self.plan.kills) + 1):
+        for number in range(len(self.plan.kills) + 20):
             for said in self.plan.said:
                 said.incarnation = number if said.ended is None else said.incarnation
             incarnation = Incarnation(self, number, now)
