@@ -59,6 +59,7 @@ from gateway.opening import HubSettings, offer_of, opened_event, system_prompt_o
 log = structlog.get_logger("gateway")
 
 STOP_SECONDS = 15.0
+STORAGE_AWAY = "The gateway cannot store anything just now, so your message was not taken. Send it again in a minute."
 UPKEEP_SECONDS = 6 * 3600.0
 
 
@@ -125,9 +126,11 @@ class Hub:
         for session in await self._store.sessions_with_pending():
             found = await self._store.session(session)
             assert found is not None
-            lane = await self._own(found.key, session)
-            for row in await self._store.pending(session):
-                self._queue(lane, Waiting(row.id, row.arrival, inbox.decode(row.body), row.received_at))
+            rows = await self._store.pending(session)
+            lane = await self._own(found.key, session)  # last: a lane that is held over an await may be forgotten as idle
+            for row in rows:
+                if not lane.knows(row.id):
+                    self._queue(lane, Waiting(row.id, row.arrival, inbox.decode(row.body), row.received_at))
         return len(open_turns)
 
     def _taken_over_row(self, turn: str, seq: int, epoch: int) -> JournalRow:
@@ -232,24 +235,38 @@ class Hub:
             cursor=None,
             new_session_id=self._ids.new("s"),
         )
+        # In a task of the hub's own: whoever asked may leave, and a message that is stored must be run all the same.
+        outcome = await asyncio.shield(self._group.create_task(self._try_to_take_in(inbound, message)))
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    async def _try_to_take_in(self, inbound: Inbound, message: NewMessage) -> Ticket | Exception:
+        """What went wrong is the caller's to hear; raised here, it would end the hub and everybody's turns."""
         try:
-            accepted = await self._store.accept(message)
-        except StorageUnavailable as error:
-            words = (
-                "The gateway cannot store anything just now, so your message was not taken. Send it again in a minute."
-            )
-            raise NotAccepted(words, NotAcceptedCode.STORAGE_AWAY) from error
-        ticket = Ticket(accepted.inbox_id, accepted.session, accepted.duplicate)
-        if accepted.duplicate:
-            await self._check_same(inbound)
-            if accepted.state is not InboxState.NEW:
-                return ticket
-            # Stored, and perhaps nobody knows: the answer to the first offer may have been lost on its way from the storage.
-        lane = await self._own(key, accepted.session, accepted.epoch)
-        if not lane.knows(accepted.inbox_id):
-            self._queue(lane, Waiting(accepted.inbox_id, accepted.arrival, inbound, now))
-        if self._settings.interrupts and lane.running is not None:
-            lane.running.driver.tell(Superseded(at=now))
+            return await self._take_in(inbound, message)
+        except Exception as error:  # noqa: BLE001
+            return error
+
+    async def _take_in(self, inbound: Inbound, message: NewMessage) -> Ticket:
+        """Store the message and queue it. One at a time in a session, so that the queue has the order of arrival."""
+        lane = self._lane_of(message.session_key)
+        async with lane.accepting:
+            try:
+                accepted = await self._store.accept(message)
+            except StorageUnavailable as error:
+                raise NotAccepted(STORAGE_AWAY, NotAcceptedCode.STORAGE_AWAY) from error
+            ticket = Ticket(accepted.inbox_id, accepted.session, accepted.duplicate)
+            if accepted.duplicate:
+                await self._check_same(inbound)
+            # A repeated one that is still new may be known to nobody: the answer to its first offer was lost on the way.
+            if accepted.state is InboxState.NEW:
+                lane = await self._own(message.session_key, accepted.session, accepted.epoch)
+                if not lane.knows(accepted.inbox_id):
+                    self._queue(lane, Waiting(accepted.inbox_id, accepted.arrival, inbound, message.received_at))
+        if self._settings.interrupts and not accepted.duplicate and lane.running is not None:
+            lane.running.driver.tell(Superseded(at=message.received_at))
+        self.release(lane)
         return ticket
 
     def _check_room(self, key: str) -> None:

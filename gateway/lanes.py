@@ -118,9 +118,13 @@ class Lane:
     waiting: list[Waiting] = field(default_factory=list[Waiting])
     running: Running | None = None
     watchers: dict[Bell, None] = field(default_factory=dict[Bell, None])
+    begun: list[int] = field(default_factory=list[int])
+    """The messages whose turns began last: one that is offered again meanwhile must not be queued again."""
     recent: list[TurnSight] = field(default_factory=list[TurnSight])
     """Closed turns, at most `RECENT_TURNS`, the oldest first."""
     recent_loaded: bool = False
+    accepting: asyncio.Lock = field(default_factory=asyncio.Lock)
+    """Held while a message is stored and queued."""
     held: bool = False
     """Set at shutdown: no further turn begins; what waits stays in the inbox."""
 
@@ -131,16 +135,15 @@ class Lane:
 
     @property
     def idle(self) -> bool:
-        return not self.waiting and self.running is None and not self.watchers
+        return not self.waiting and self.running is None and not self.watchers and not self.accepting.locked()
 
     def position(self, inbox_id: int) -> int | None:
         """The place of a waiting message, 1 being the next to run; None if it does not wait."""
         return next((i + 1 for i, waiting in enumerate(self.waiting) if waiting.inbox_id == inbox_id), None)
 
     def knows(self, inbox_id: int) -> bool:
-        """The message waits here, or its turn runs."""
-        running = self.running.messages if self.running is not None else ()
-        return any(message.inbox_id == inbox_id for message in (*self.waiting, *running))
+        """The message waits here, or its turn has begun not long ago."""
+        return inbox_id in self.begun or any(message.inbox_id == inbox_id for message in self.waiting)
 
     def withdraw(self, inbox_id: int) -> Waiting | None:
         """Take a waiting message out of the queue."""
@@ -176,6 +179,7 @@ class Lane:
 
     async def _run_one(self, running: Running) -> None:
         self.running = running
+        self.begun = [*self.begun, *(message.inbox_id for message in running.messages)][-RECENT_TURNS:]
         self.wake()
         try:
             await running.driver.run()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator
+from itertools import pairwise
 
 from agent_core.events import ToolReturned, ToolStarted, TurnEnded
 from agent_core.exits import ExitCode
@@ -23,6 +24,10 @@ SEEN_WITHIN = 25.0
 """Seconds after its turn's end within which a person who looks must have seen it (their own pauses included)."""
 
 
+CALLS_A_STEP = 14
+"""More calls than the longest ladder of remedies has, over all routes."""
+
+
 def broken(result: Result) -> list[str]:
     """The laws that `result` breaks, in words."""
     database = sqlite3.connect(f"file:{result.path}?mode=ro", uri=True)
@@ -31,6 +36,7 @@ def broken(result: Result) -> list[str]:
         turns: dict[str, Turn] = {}
         for (turn,) in database.execute("SELECT turn FROM turns").fetchall():
             found += _of_a_turn(database, turn, turns)
+        found += _of_the_order(database)
         for said in result.plan.said:
             found += _of_a_message(database, said, turns, result)
     finally:
@@ -50,6 +56,17 @@ def _of_the_whole(result: Result) -> Iterator[str]:
     for turn, count in ended.items():
         if count > 1:
             yield f"turn {turn} was logged as ended {count} times"
+
+
+def _of_the_order(database: sqlite3.Connection) -> Iterator[str]:
+    """Within a session, turns begin in the order in which their messages arrived."""
+    rows = database.execute(
+        "SELECT t.session, t.turn, i.arrival FROM turns t JOIN turn_inputs n ON n.turn = t.turn "
+        "JOIN inbox i ON i.id = n.inbox ORDER BY t.session, t.number"
+    ).fetchall()
+    for (session, _, before), (other, turn, after) in pairwise(rows):
+        if session == other and after < before:
+            yield f"turn {turn} of {session} overtook an earlier message"
 
 
 def _of_a_turn(database: sqlite3.Connection, turn: str, turns: dict[str, Turn]) -> Iterator[str]:
@@ -105,6 +122,10 @@ def _of_its_ending(turn: str, folded: Turn) -> Iterator[str]:
         case _:
             if kinds.count(BubbleKind.NOTICE) != 1 or not shown.bubbles[-1].text.strip():
                 yield f"turn {turn} ended with {folded.exit.code} and no notice"
+    if folded.exit.code is ExitCode.TIME_LIMIT:
+        yield f"turn {turn} ran into its own time limit: nothing here takes that long unless something hangs"
+    if folded.calls_made > CALLS_A_STEP * (folded.steps_done + 1):
+        yield f"turn {turn} called the model {folded.calls_made} times for {folded.steps_done} good steps"
     if folded.exit.code is ExitCode.INTERNAL_ERROR:
         yield f"turn {turn} ended with an internal error ({folded.exit.facts.reference})"
 

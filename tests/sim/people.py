@@ -80,9 +80,10 @@ class Person:
         said.attempted = True
         while True:
             try:
-                ticket = await self.hub.accept(inbound)
-            except NotAccepted:
-                await asyncio.sleep(1.0)
+                async with asyncio.timeout(self.draw.choice((None, None, None, 0.002, 0.02))):  # who leaves comes back
+                    ticket = await self.hub.accept(inbound)
+            except (NotAccepted, TimeoutError):
+                await asyncio.sleep(self.draw.choice((0.0, 1.0)))
                 continue
             said.tickets.append(ticket)
             said.accepted_at = said.accepted_at or self.loop.now
@@ -94,7 +95,7 @@ class Person:
         last: dict[str, View] = {}
         async with self.hub.follow(ticket) as follower:
             for _ in range(10_000):
-                sight = await follower.next(15.0)
+                sight = await follower.next(60.0)
                 if isinstance(sight, Showing):
                     said.see(sight.turn, sight.view, last.get(sight.turn))
                     last[sight.turn] = sight.view

@@ -1,0 +1,45 @@
+"""Planted mistakes: each patch in ``mutants/`` is one, and the simulation has to find it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+MUTANTS = sorted((ROOT / "tests" / "sim" / "mutants").glob("*.patch"))
+TURNS = 1_500
+
+
+def mutated(folder: Path, patch: Path) -> None:
+    """A copy of the program in `folder`, with the mistake in it."""
+    ignored = shutil.ignore_patterns("__pycache__", "mutants", ".hypothesis")
+    for part in ("agent_core", "gateway", "adapters", "migrations", "tests/sim"):
+        shutil.copytree(ROOT / part, folder / part, ignore=ignored)
+    shutil.copy(ROOT / "tests" / "__init__.py", folder / "tests")
+    shutil.copy(ROOT / "pyproject.toml", folder)
+    subprocess.run(["patch", "-p1", "--fuzz=3", "-i", str(patch)], cwd=folder, check=True, capture_output=True)
+
+
+def test_there_are_enough_of_them() -> None:
+    assert len(MUTANTS) >= 12
+
+
+@pytest.mark.parametrize("patch", MUTANTS, ids=lambda path: path.stem)
+def test_the_simulation_finds(patch: Path, tmp_path: Path) -> None:
+    mutated(tmp_path, patch)
+    found = subprocess.run(
+        [sys.executable, "-m", "tests.sim.run", "--turns", str(TURNS)],
+        cwd=tmp_path,
+        env={**os.environ, "PYTHONPATH": str(tmp_path), "PYTHONHASHSEED": "0"},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    assert found.returncode == 1, found.stdout + found.stderr
+    assert "\nseed " in found.stdout, found.stdout + found.stderr
