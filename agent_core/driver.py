@@ -36,7 +36,8 @@ from agent_core.events import (
     Verdict,
     WaitEnded,
 )
-from agent_core.exits import Exit
+from agent_core.exits import Exit, ExitCode, Facts
+from agent_core.invariants import broken_laws
 from agent_core.journal import encode, merged
 from agent_core.modelcalls import ModelCaller
 from agent_core.ports import Clock, Ids
@@ -80,10 +81,16 @@ class World:
     ids: Ids
     set_aside: Callable[[str, float, str], None]
     """(credential, seconds, why)"""
+    count_broken: Callable[[], None]
+    """Called for each law of a turn that was found broken."""
 
 
 class Overtaken(Exception):
     """Another owner runs this turn now; whatever this driver still wanted is void."""
+
+
+class InvariantBroken(Exception):
+    """The machine did what it never may: a bug of ours, and the turn must be ended visibly."""
 
 
 class TurnDriver:
@@ -91,7 +98,7 @@ class TurnDriver:
 
     # fmt: off
     __slots__ = (
-        "_backlog", "_caller", "_context", "_effects", "_events", "_flush_timer", "_held", "_overtaken", "_seq",
+        "_backlog", "_begun", "_caller", "_context", "_effects", "_events", "_flush_timer", "_held", "_overtaken", "_seq",
         "_tasks", "_timers", "_unwritten", "_unwritten_chars", "_waiter", "_watchers", "_world",
         "first_content_at", "identity", "over", "progress", "turn",
     )
@@ -120,6 +127,7 @@ class TurnDriver:
         self._held: View | None = None
         self._watchers: dict[Bell, None] = {}  # in order, so that a run can be repeated
         self._flush_timer: asyncio.TimerHandle | None = None
+        self._begun: set[str] = set()
         self._unwritten_chars = 0
         self._backlog: list[JournalRow] = []
         self._overtaken = False
@@ -150,7 +158,7 @@ class TurnDriver:
         self.turn = turn
         self._seq = seq
         self._effects = turn.feed(taken_over)
-        if turn.exit is not None and not self._effects:  # decided by the process before, which died before it was stored
+        if turn.exit is not None and not self._effects:  # decided before, by a process that died before it was stored
             self._effects = [EndTurn(turn.exit)]
 
     def _row(self, event: Event, seq: int) -> JournalRow:
@@ -266,8 +274,14 @@ class TurnDriver:
         log.exception("turn.driver_failed", turn=self.identity.turn, work="loop", reference=reference)
         self._effects = []
         self._unwritten = []
+        now = self._world.clock.now_ms()
+        events: list[Event] = [DriverFailed(at=now, reference=reference)]
+        if self.turn.exit is not None:  # it had decided to end, and that cannot be stored or must not be shown as it is
+            ending = Exit(ExitCode.INTERNAL_ERROR, Facts(reference=reference))
+            self.turn.feed(TurnEnded(at=now, exit=ending))
+            self._effects, events = [EndTurn(ending)], []
         try:
-            return await self._take([DriverFailed(at=self._world.clock.now_ms(), reference=reference)])
+            return await self._take(events)
         except Fenced:
             self._overtaken = True
             return []
@@ -312,7 +326,15 @@ class TurnDriver:
         self._unwritten.append(event)
         if isinstance(event, ToolReturned):
             self.progress.pop(event.call, None)
-        return self.turn.feed(event)
+        effects = self.turn.feed(event)
+        found = broken_laws(self.turn, effects, self._begun)
+        if found:
+            self._world.count_broken()
+            kind = type(event).__name__
+            log.error("invariant.broken", turn=self.identity.turn, after=kind, laws=found)
+            raise InvariantBroken("; ".join(found))
+        self._begun.update(effect.call for effect in effects if isinstance(effect, RunTool))
+        return effects
 
     def _check(self, effect: RunTool) -> tuple[list[Effect], IntendedCall | None]:
         """Whether a call can run. If not, that is its result; if so, it is intended from here on."""

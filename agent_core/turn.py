@@ -150,6 +150,8 @@ class Turn:
             return self._open(event)
         if self.opened is None:
             raise ProtocolError(f"the first event of a turn must be TurnOpened, not {type(event).__name__}")
+        if isinstance(event, TurnEnded):
+            return self._adopt_end(event)
         if self.phase is Phase.ENDED:
             return []
         match event:
@@ -188,8 +190,6 @@ class Turn:
                 return self._end(event.at, ExitCode.INTERRUPTED_BY_RESTART)
             case DriverFailed():
                 return self._end(event.at, ExitCode.INTERNAL_ERROR, Facts(reference=event.reference))
-            case TurnEnded():
-                return self._adopt_end(event)
             case RungClimbed() | RungJudged():
                 return []  # records of what this machine decided; the decisions are made again by the fold
             case _:

@@ -161,7 +161,7 @@ async def _serve_http(
     )
     page = WebChat(hub, WebSettings(api_key=key, keep_alive_seconds=server.keep_alive_seconds), clock, ids)
     app = web.Application(client_max_size=server.max_body_bytes)
-    app.add_routes([*api.routes(), *page.routes(), *Health(store).routes()])
+    app.add_routes([*api.routes(), *page.routes(), *Health(store, lambda: hub.laws_broken).routes()])
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=3, handler_cancellation=True)
     await runner.setup()
     stack.push_async_callback(runner.cleanup)

@@ -92,7 +92,9 @@ class Hub:
         self._closing = False
         self._names: Mapping[str, str] = {}
         self._own_offer = own_tools(tools.names, tools.openai_tools())
-        self._world = World(store, tools, clock, ids, self._put_aside)
+        self.laws_broken = 0
+        """How often a turn was found to break a law of the machine: a bug, each time."""
+        self._world = World(store, tools, clock, ids, self._put_aside, self._count_broken)
 
     # ------------------------------------------------------------------ beginning and ending
 
@@ -127,7 +129,9 @@ class Hub:
             found = await self._store.session(session)
             assert found is not None
             rows = await self._store.pending(session)
-            lane = await self._own(found.key, session)  # last: a lane that is held over an await may be forgotten as idle
+            lane = await self._own(
+                found.key, session
+            )  # last: a lane that is held over an await may be forgotten as idle
             for row in rows:
                 if not lane.knows(row.id):
                     self._queue(lane, Waiting(row.id, row.arrival, inbox.decode(row.body), row.received_at))
@@ -207,6 +211,9 @@ class Hub:
             self._names = await self._client.model_names()
         wished = "" if model in ("", "outspoken") else model
         return preferred(chain(self._endpoints, self._names), self._set_aside, self._clock.now_ms(), wished)
+
+    def _count_broken(self) -> None:
+        self.laws_broken += 1
 
     def _put_aside(self, credential: str, seconds: float, why: str) -> None:
         self._set_aside[credential] = self._clock.now_ms() + round(seconds * 1000)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import heapq
 import random
-from collections.abc import Callable, Generator, Coroutine
+from collections.abc import Callable, Coroutine, Generator
 from concurrent.futures import Executor
 from contextvars import Context
 from typing import Any, TypeVar
@@ -109,9 +109,7 @@ class SimLoop(asyncio.BaseEventLoop):
         del ready[index]
         return handle
 
-    def run_in_executor(  # pyright: ignore[reportIncompatibleMethodOverride]
-        self, executor: Executor | None, func: Callable[..., T], *arguments: Any
-    ) -> asyncio.Future[T]:
+    def run_in_executor(self, executor: Executor | None, func: Callable[..., T], *arguments: Any) -> asyncio.Future[T]:
         """Run `func` in this thread, a little later."""
         done: asyncio.Future[T] = self.create_future()
         self.call_later(self.random.choice((0.0, 0.001, 0.004, 0.03)), self._work, done, func, arguments)

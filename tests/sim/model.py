@@ -72,11 +72,17 @@ class Script:
         steps: list[Step] = []
         for index in range(self._draw.choice((1, 1, 1, 2, 3))):
             self._calls += 1
-            name, arguments = self._draw.choice(TOOLS), self._draw.choice(ARGUMENTS[: 3 if self._draw.random() < 0.9 else 5])
+            name, arguments = (
+                self._draw.choice(TOOLS),
+                self._draw.choice(ARGUMENTS[: 3 if self._draw.random() < 0.9 else 5]),
+            )
             half = len(arguments) // 2
             call = {"index": index, "id": f"c{self._calls}", "type": "function"}
             steps.append(
-                (self._pause(), _event({"tool_calls": [{**call, "function": {"name": name, "arguments": arguments[:half]}}]}))
+                (
+                    self._pause(),
+                    _event({"tool_calls": [{**call, "function": {"name": name, "arguments": arguments[:half]}}]}),
+                )
             )
             steps.append(
                 (self._pause(), _event({"tool_calls": [{"index": index, "function": {"arguments": arguments[half:]}}]}))
@@ -118,7 +124,9 @@ class Script:
             case "text_call":
                 return [(0.1, _event({"content": '<tool_call>{"name": "look", "argum'})), (0.0, _end("stop"))]
             case _:
-                return [(0.05, _status(draw.choice((400, 401, 404, 429, 429, 500, 503)), draw.choice(("", "1", "700"))))]
+                return [
+                    (0.05, _status(draw.choice((400, 401, 404, 429, 429, 500, 503)), draw.choice(("", "1", "700"))))
+                ]
 
 
 def _status(code: int, retry_after: str) -> openai.APIStatusError:
@@ -158,9 +166,7 @@ class SimClient(ModelClient):
         self.asked = 0
 
     @asynccontextmanager
-    async def open_stream(  # pyright: ignore[reportIncompatibleMethodOverride]
-        self, endpoint: Endpoint, request: ModelRequest
-    ) -> AsyncGenerator[Any]:
+    async def open_stream(self, endpoint: Endpoint, request: ModelRequest) -> AsyncGenerator[Any]:
         self.asked += 1
         messages = [dict(message) for message in request.messages]
         self._violations += [f"invalid conversation for the model: {problem}" for problem in problems(messages)]

@@ -35,13 +35,17 @@ class Said:
     """(turn, bubble) → text of bubbles that were shown as final: what was said may not be unsaid."""
     complaints: list[str] = field(default_factory=list[str])
     incarnation: int = 0
+    asked: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
+    """Questions for approval that the person has read; they answer at once or never."""
 
     def see(self, turn: str, view: View, before: View | None) -> None:
         """Note a view; complain of text that went away or shrank."""
         texts = {bubble.key: bubble.text for bubble in view.bubbles if bubble.kind in TEXT}
         for bubble in before.bubbles if before is not None else ():
             if bubble.kind in TEXT and not texts.get(bubble.key, "").startswith(bubble.text):
-                self.complaints.append(f"bubble {bubble.key} of {turn} was {bubble.text!r} and became {texts.get(bubble.key)!r}")
+                self.complaints.append(
+                    f"bubble {bubble.key} of {turn} was {bubble.text!r} and became {texts.get(bubble.key)!r}"
+                )
         for bubble in view.bubbles:
             if bubble.final and bubble.kind in TEXT:
                 self.settled[turn, bubble.key] = bubble.text
@@ -113,7 +117,11 @@ class Person:
     async def _decide(self, sight: Showing) -> None:
         """Answer a question for approval, most of the time, and a moment later."""
         for bubble in sight.view.bubbles:
-            if bubble.kind is BubbleKind.APPROVAL and self.draw.random() < 0.6:
+            question = (sight.turn, bubble.call)
+            if bubble.kind is not BubbleKind.APPROVAL or question in self.said.asked:
+                continue
+            self.said.asked.add(question)
+            if self.draw.random() < 0.7:
                 verdict = self.draw.choice((Verdict.GIVEN, Verdict.GIVEN, Verdict.DENIED))
                 await asyncio.sleep(self.draw.choice((0.1, 3.0)))
                 await self.hub.approve(

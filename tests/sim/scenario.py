@@ -69,19 +69,20 @@ def plan(seed: int) -> Plan:
             words = draw.choice(("hello", "do it", "continue", "x" * 300))
             said.append(Said(f"k{session}.{number}", f"s{session}", words, at, withdraws=draw.random() < 0.07))
     kills: list[tuple[str, float]] = []
-    for _ in range(draw.choice((0, 0, 1, 1, 2, 4))):
+    for number in range(draw.choice((0, 0, 1, 1, 2, 5))):
         where = draw.choice(("before", "after", "before", "after", "time", "drain"))
-        kills.append((where, draw.randint(1, 40) if where in ("before", "after") else draw.uniform(0.0, 30.0)))
+        last = 40 if number == 0 else 12  # a second death is most dangerous soon after the start
+        kills.append((where, draw.randint(1, last) if where in ("before", "after") else draw.uniform(0.0, 30.0)))
     storage: list[tuple[float, float, bool]] = []
-    if draw.random() < 0.15:
-        begin = draw.uniform(0, 20)
-        storage.append((begin, begin + draw.choice((0.1, 2.0, 15.0)), draw.random() < 0.5))
+    if draw.random() < 0.2:
+        begin = draw.choice((0.0, draw.uniform(0, 20)))
+        storage.append((begin, begin + draw.choice((0.1, 2.0, 15.0)), draw.random() < 0.6))
     return Plan(
         seed=seed,
         said=said,
         stops=[(f"s{draw.randint(0, 2)}", draw.uniform(0, 30)) for _ in range(draw.choice((0, 0, 1, 3)))],
         kills=kills,
-        trouble=draw.choice((0.0, 0.1, 0.3, 0.7)),
+        trouble=draw.choice((0.0, 0.1, 0.3, 0.7, 1.0)),
         interrupts=draw.random() < 0.2,
         storage=storage,
     )
@@ -194,7 +195,9 @@ class Incarnation:
             async with hub:
                 await hub.recover()
                 people = [Person(said, hub, self.loop, draw).live() for said in scenario.plan.said]
-                stops = [stopper(hub, session, at, self.loop) for session, at in scenario.plan.stops if at >= self.loop.now]
+                stops = [
+                    stopper(hub, session, at, self.loop) for session, at in scenario.plan.stops if at >= self.loop.now
+                ]
                 done = await self._everybody(hub, [*people, *stops])
             scenario.result.asked += client.asked
         return done

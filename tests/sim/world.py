@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import importlib
 import sqlite3
 from collections.abc import Callable
 from pathlib import Path
@@ -113,7 +114,7 @@ def install() -> None:
     core: Any = aiosqlite.core
     core.Thread, core.SimpleQueue = _NoThread, _InlineQueue
     connect = _remembered(sqlite3.connect)
-    modules: tuple[Any, ...] = (sqlite3, sqlite3.dbapi2)
+    modules: tuple[Any, ...] = (sqlite3, importlib.import_module("sqlite3.dbapi2"))
     for module in modules:
         module.connect = connect
     place: Any = lines
