@@ -157,6 +157,7 @@ class TurnDriver:
         """Go on with an open turn from the journal. Its `taken_over` row, the last of `seq` rows, is written already."""
         self.turn = turn
         self._seq = seq
+        self._begun = {activity.call for activity in turn.round.unfinished if activity.started}
         self._effects = turn.feed(taken_over)
         if turn.exit is not None and not self._effects:  # decided before, by a process that died before it was stored
             self._effects = [EndTurn(turn.exit)]
@@ -333,7 +334,8 @@ class TurnDriver:
             kind = type(event).__name__
             log.error("invariant.broken", turn=self.identity.turn, after=kind, laws=found)
             raise InvariantBroken("; ".join(found))
-        self._begun.update(effect.call for effect in effects if isinstance(effect, RunTool))
+        if isinstance(event, ToolStarted):
+            self._begun.add(event.call)
         return effects
 
     def _check(self, effect: RunTool) -> tuple[list[Effect], IntendedCall | None]:

@@ -7,7 +7,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from agent_core.events import Event, ToolReturned, ToolStarted, TurnEnded
+from agent_core.events import Event, TakenOver, ToolReturned, ToolStarted, TurnEnded
 from agent_core.exits import ExitCode
 from agent_core.journal import decode, fold
 from agent_core.transcript import closed_turn_messages, problems, repaired
@@ -94,6 +94,9 @@ def _of_a_turn(database: sqlite3.Connection, turn: str, turns: dict[str, Turn]) 
     yield from _of_its_tools(turn, events)
     yield from (f"turn {turn} leaves an invalid history: {p}" for p in problems(repaired(closed_turn_messages(folded))))
     yield from _of_its_ending(turn, folded)
+    restarts = sum(isinstance(event, TakenOver) for event in events)
+    if folded.calls_made > CALLS_A_STEP * (folded.steps_done + 1) + 2 * restarts:
+        yield f"turn {turn} called the model {folded.calls_made} times for {folded.steps_done} good steps"
 
 
 def _of_its_tools(turn: str, events: Sequence[Event]) -> Iterator[str]:
@@ -126,8 +129,6 @@ def _of_its_ending(turn: str, folded: Turn) -> Iterator[str]:
                 yield f"turn {turn} ended with {folded.exit.code} and no notice"
     if folded.exit.code is ExitCode.TIME_LIMIT:
         yield f"turn {turn} ran into its own time limit: nothing here takes that long unless something hangs"
-    if folded.calls_made > CALLS_A_STEP * (folded.steps_done + 1):
-        yield f"turn {turn} called the model {folded.calls_made} times for {folded.steps_done} good steps"
     if folded.exit.code is ExitCode.INTERNAL_ERROR:
         yield f"turn {turn} ended with an internal error ({folded.exit.facts.reference})"
 

@@ -48,7 +48,7 @@ class Said:
                 )
         for bubble in view.bubbles:
             if bubble.final and bubble.kind in TEXT:
-                self.settled[turn, bubble.key] = bubble.text
+                self.settled.setdefault((turn, bubble.key), bubble.text)
 
 
 @dataclass

@@ -1,0 +1,81 @@
+"""The model for the kills, a process of its own that is never killed: two appends to a file, then an answer, all of it slowly.
+
+``python -m tests.kills.model PORT LOG`` writes one line of JSON for each request that it gets.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+import sys
+from pathlib import Path
+from typing import Any
+
+from aiohttp import web
+
+from agent_core.transcript import problems
+
+PAUSE = 0.03
+STEPS = 2
+PATH = "log.txt"
+
+
+def _event(delta: dict[str, Any], finish: str | None = None) -> bytes:
+    return (
+        b"data: " + json.dumps({"choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}).encode() + b"\n\n"
+    )
+
+
+def _task_of(messages: list[dict[str, Any]]) -> tuple[str, int]:
+    """(the task's name, how many of its appends came back)."""
+    name, returned = "", 0
+    for message in messages:
+        found = re.match(r"task (\w+)", str(message.get("content"))) if message["role"] == "user" else None
+        if found is not None:
+            name, returned = found[1], 0
+        returned += message["role"] == "tool"
+    return name, returned
+
+
+async def chat(request: web.Request, log: Path) -> web.StreamResponse:
+    """One reply."""
+    body = await request.json()
+    name, returned = _task_of(body["messages"])
+    with log.open("a") as file:
+        line = {"task": name, "returned": returned, "problems": problems(body["messages"])}
+        file.write(json.dumps(line) + "\n")
+    response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+    await response.prepare(request)
+    if returned < STEPS:
+        for word in ("Now ", "writing ", f"line {returned} ", f"of {name}."):
+            await response.write(_event({"content": word}))
+            await asyncio.sleep(PAUSE)
+        function = {"name": "append_file", "arguments": json.dumps({"path": PATH, "content": f"{name}.{returned}\n"})}
+        call = {"index": 0, "id": f"{name}_{returned}", "type": "function", "function": function}
+        await response.write(_event({"tool_calls": [call]}, "tool_calls") + b"data: [DONE]\n\n")
+    else:
+        for number in range(8):
+            await response.write(_event({"content": f"word{number} "}))
+            await asyncio.sleep(PAUSE)
+        await response.write(_event({"content": f"finished {name}."}, "stop") + b"data: [DONE]\n\n")
+    return response
+
+
+def main() -> None:
+    """Entry point."""
+    log = Path(sys.argv[2])
+    app = web.Application()
+
+    async def handle(request: web.Request) -> web.StreamResponse:
+        try:
+            return await chat(request, log)
+        except ConnectionError:  # who asked has just been killed
+            return web.Response(status=499)
+
+    app.router.add_post("/v1/chat/completions", handle)
+    web.run_app(app, host="127.0.0.1", port=int(sys.argv[1]), print=None, access_log=None)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,51 @@
+"""``python -m tests.soak``: the long proofs, one after the other, each a process of its own. Takes about an hour on two cores.
+
+``--quick`` runs each for a tenth of its length. Names as arguments run only those.
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import time
+
+
+def commands(share: float) -> dict[str, list[list[str]]]:
+    """What is run, by name; the processes of one name run at the same time."""
+    half = round(100_000 * share)
+    return {
+        "simulation": [
+            ["tests.sim.run", "--turns", str(half), "--seed", str(seed), "--all"] for seed in (1_000_000, 2_000_000)
+        ],
+        "exploration": [["tests.explore.run", "--transitions", str(round(1_000_000 * share))]],
+        "kills": [["tests.kills.run", "--kills", str(round(200 * share))]],
+    }
+
+
+def main() -> None:
+    """Entry point; exits with 1 if anything was found."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("name", nargs="*", help=f"only these: {', '.join(commands(1))}")
+    parser.add_argument("--quick", action="store_true", help="a tenth of each")
+    asked = parser.parse_args()
+    chosen = commands(0.1 if asked.quick else 1.0)
+    if unknown := set(asked.name) - set(chosen):
+        parser.error(f"no such proof: {', '.join(sorted(unknown))}")
+    failed: list[str] = []
+    for name, processes in chosen.items():
+        if asked.name and name not in asked.name:
+            continue
+        print(f"== {name}", flush=True)
+        began = time.monotonic()
+        running = [subprocess.Popen([sys.executable, "-m", *words]) for words in processes]
+        statuses = [process.wait() for process in running]
+        if any(statuses):
+            failed.append(name)
+        print(f"== {name}: {time.monotonic() - began:.0f} s\n", flush=True)
+    print(f"failed: {', '.join(failed)}" if failed else "all of it holds")
+    sys.exit(bool(failed))
+
+
+if __name__ == "__main__":
+    main()
