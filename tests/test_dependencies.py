@@ -90,7 +90,7 @@ def test_both_lock_files_pin_every_dependency_of_theirs(pyproject: str) -> None:
     wanted = declared(pyproject)
     for lock, groups in (
         ("requirements.lock", ("runtime", "postgres", "build")),
-        ("requirements-dev.lock", tuple(wanted)),
+        ("requirements-dev.lock", tuple(group for group in wanted if group != "fuzz")),  # no wheels for every Python
     ):
         pinned = {
             normal(name) for name in re.findall(r"^([A-Za-z0-9._-]+)==", (ROOT / lock).read_text("utf-8"), re.MULTILINE)
