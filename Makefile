@@ -60,6 +60,7 @@ test: lint ## formatter, linter, type checker and all tests
 
 .PHONY: soak
 soak: $(VENV)/.test-ready ## the long proofs: simulation, exploration, kills, fuzzing, power cuts
+	@$(PIP) install --only-binary :all: 'atheris>=3' || echo "No atheris for this Python: the fuzzing will say so."
 	@$(BIN)/python -m tests.soak
 
 .PHONY: bench

@@ -19,6 +19,8 @@ def commands(share: float) -> dict[str, list[list[str]]]:
             ["tests.sim.run", "--turns", str(half), "--seed", str(seed), "--all"] for seed in (1_000_000, 2_000_000)
         ],
         "exploration": [["tests.explore.run", "--transitions", str(round(1_000_000 * share))]],
+        "power cuts": [["tests.power.run", "--cuts", str(round(10_000 * share))]],
+        "fuzzing": [["tests.fuzz.run", "--seconds", str(round(240 * share))]],
         "kills": [["tests.kills.run", "--kills", str(round(200 * share))]],
     }
 
