@@ -12,6 +12,7 @@ A failure of its own becomes an event (`DriverFailed`) like any other, so the tu
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -46,7 +47,7 @@ from agent_core.store.store import Fenced, StorageUnavailable, Store
 from agent_core.tools.base import ToolContext, ToolStatus
 from agent_core.tools.registry import Runnable, ToolRegistry, UnknownTool, UnreadableArguments
 from agent_core.turn import Turn
-from agent_core.view import View, view
+from agent_core.view import Bubble, BubbleKind, View, view
 
 log = structlog.get_logger("turn")
 
@@ -55,6 +56,7 @@ TICK_SECONDS = 5.0
 FLUSH_SECONDS = 1.0
 FLUSH_CHARS = 8_192
 STORAGE_PATIENCE_SECONDS = 30.0
+STORAGE_AWAY = "The gateway cannot store anything just now; what comes next is kept back until it can"
 CANCEL_SECONDS = 5.0
 QUEUE_LIMIT = 1_000
 """Events that wait for the loop. More than the turn itself can cause; a person's extra words beyond it are refused."""
@@ -98,7 +100,7 @@ class TurnDriver:
 
     # fmt: off
     __slots__ = (
-        "_backlog", "_begun", "_caller", "_context", "_effects", "_events", "_flush_timer", "_held", "_overtaken", "_seq",
+        "_backlog", "_begun", "_caller", "_context", "_effects", "_events", "_flush_timer", "_held", "_overtaken", "_seq", "_storage_away",
         "_tasks", "_timers", "_unwritten", "_unwritten_chars", "_waiter", "_watchers", "_world",
         "first_content_at", "identity", "over", "progress", "turn",
     )
@@ -131,6 +133,7 @@ class TurnDriver:
         self._unwritten_chars = 0
         self._backlog: list[JournalRow] = []
         self._overtaken = False
+        self._storage_away = False
         self.over = False
         self.first_content_at = 0
         self.progress: dict[str, str] = {}
@@ -189,6 +192,9 @@ class TurnDriver:
     def current_view(self) -> View:
         """What is to be seen now; while something is being committed, what was to be seen before."""
         shown = self._held if self._held is not None else view(self.turn, self._world.clock.now_ms())
+        if self._storage_away and shown.open:
+            status = Bubble("status", BubbleKind.STATUS, STORAGE_AWAY, final=False)
+            shown = replace(shown, bubbles=(*(b for b in shown.bubbles if b.kind is not BubbleKind.STATUS), status))
         if not self.progress or not shown.open:
             return shown
         bubbles = (
@@ -215,8 +221,11 @@ class TurnDriver:
 
     def _wake(self) -> None:
         if self._held is None:
-            for bell in self._watchers:
-                bell.ring()
+            self._ring()
+
+    def _ring(self) -> None:
+        for bell in self._watchers:
+            bell.ring()
 
     def _wake_for_text(self) -> None:
         if self._held is None:
@@ -370,7 +379,7 @@ class TurnDriver:
             elif rows:
                 await self._world.store.append(identity.session, identity.epoch, identity.turn, rows)
 
-        if not await self._persist(write):
+        if not await self._persist(write, STORAGE_PATIENCE_SECONDS):
             self._backlog = rows
             self._put(lambda at: DriverFailed(at=at, reference=f"{identity.turn}/storage"))
 
@@ -387,22 +396,30 @@ class TurnDriver:
                 identity.session, identity.epoch, identity.turn, rows, ending.exit.code.value, now
             )
 
-        if not await self._persist(write):
-            log.error("turn.close_not_stored", turn=identity.turn, exit=ending.exit.code.value)
+        # Without a limit: an end that is not stored is none, and after a restart this turn may end in another way.
+        await self._persist(write, math.inf)
 
-    async def _persist(self, write: Callable[[], Awaitable[None]]) -> bool:
-        """Write, with patience for a storage that is away. False if it stayed away."""
-        deadline = self._world.clock.monotonic() + STORAGE_PATIENCE_SECONDS
-        while True:
-            try:
-                await write()
-            except StorageUnavailable as error:
-                log.warning("storage.unavailable", turn=self.identity.turn, error=str(error))
-                if self._world.clock.monotonic() >= deadline:
-                    return False
-                await asyncio.sleep(1.0)
-            else:
-                return True
+    async def _persist(self, write: Callable[[], Awaitable[None]], patience_seconds: float) -> bool:
+        """Write, with patience for a storage that is away. False if it stayed away. Who watches is told meanwhile."""
+        began = self._world.clock.monotonic()
+        try:
+            while True:
+                try:
+                    await write()
+                except StorageUnavailable as error:
+                    away = self._world.clock.monotonic() - began
+                    log.warning(
+                        "storage.unavailable", turn=self.identity.turn, away_seconds=round(away), error=str(error)
+                    )
+                    if away >= patience_seconds:
+                        return False
+                    self._storage_away = True
+                    self._ring()
+                    await asyncio.sleep(1.0 if away < 10 else 5.0)
+                else:
+                    return True
+        finally:
+            self._storage_away = False
 
     def _rows(self) -> list[JournalRow]:
         """What is to be written, with neighbouring text in one row; nothing is unwritten behind this."""

@@ -76,7 +76,7 @@ def plan(seed: int) -> Plan:
     storage: list[tuple[float, float, bool]] = []
     if draw.random() < 0.2:
         begin = draw.choice((0.0, draw.uniform(0, 20)))
-        storage.append((begin, begin + draw.choice((0.1, 2.0, 15.0)), draw.random() < 0.6))
+        storage.append((begin, begin + draw.choice((0.1, 2.0, 15.0, 50.0)), draw.random() < 0.6))
     return Plan(
         seed=seed,
         said=said,
@@ -247,7 +247,7 @@ class Scenario:
         world.LOGGED.clear()
         SimTask.number = 0
         now = 0.0
-        for number in range(len(self.plan.kills) + 20):
+        for number in range(len(self.plan.kills) + 80):
             for said in self.plan.said:
                 said.incarnation = number if said.ended is None else said.incarnation
             incarnation = Incarnation(self, number, now)
