@@ -36,6 +36,8 @@ from gateway.version import program_version
 
 log = structlog.get_logger("gateway")
 
+BACKLOG = 2_048
+"""Connections that may wait to be taken: a thousand people may come at once."""
 DRAIN_SECONDS = 20.0
 SYSTEM_PROMPT = (
     "You are a helpful assistant. You can use tools: files in your workspace folder, web pages, a memory and a to-do list. "
@@ -165,7 +167,7 @@ async def _serve_http(
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=3, handler_cancellation=True)
     await runner.setup()
     stack.push_async_callback(runner.cleanup)
-    site = web.TCPSite(runner, server.host, server.port)
+    site = web.TCPSite(runner, server.host, server.port, backlog=BACKLOG)
     try:
         await site.start()
     except OSError as error:
