@@ -24,11 +24,25 @@ from agent_core.store.ops import (
     Drop,
     MoveCursor,
     Op,
+    PutDeliveries,
+    PutGate,
     PutMemory,
+    PutPerson,
+    Respond,
+    Reword,
     Start,
     Touch,
 )
-from agent_core.store.rows import Accepted, CallState, InboxState, IntendedCall, JournalRow, NewMessage, TurnState
+from agent_core.store.rows import (
+    Accepted,
+    CallState,
+    DeliveryRow,
+    InboxState,
+    IntendedCall,
+    JournalRow,
+    NewMessage,
+    TurnState,
+)
 
 Result: TypeAlias = Accepted | int | bool | None
 """What an operation answers: `Accept` an `Accepted`, `Claim` the epoch, `DeleteMemory` whether it was there."""
@@ -58,6 +72,19 @@ def decide(facts: Facts, op: Op, previous: Result = None) -> Result:
             return _drop(facts, op)
         case MoveCursor():
             facts.cursors[op.account, op.channel] = op.last_seen
+            return None
+        case Respond():
+            return _respond(facts, op)
+        case Reword():
+            return _reword(facts, op)
+        case PutDeliveries():
+            _owned(facts, op.session, op.epoch)
+            return _deliver(facts, op.session, op.epoch, op.deliveries)
+        case PutGate(gate):
+            facts.gates[gate.account, gate.bucket] = gate
+            return None
+        case PutPerson(person):
+            facts.people[person.account, person.person] = person
             return None
         case PutMemory():
             entry = (op.scope, op.kind, op.name)
@@ -99,8 +126,8 @@ def _accept(facts: Facts, op: Accept, previous: Result) -> Accepted:
         platform_key=message.platform_key,
         session=session.session,
         arrival=number,  # ids only grow, so they give the order inside the session as well
-        state=InboxState.NEW,
-        reason=None,
+        state=InboxState.DROPPED if message.refused else InboxState.NEW,
+        reason=message.refused or None,
         turn=None,
         lane=message.lane,
         body=message.body,
@@ -111,7 +138,7 @@ def _accept(facts: Facts, op: Accept, previous: Result) -> Accepted:
     facts.inbox[number] = row
     _move_cursor(facts, message)
     epoch = session.epoch if op.claims and session.owner == facts.node else 0
-    return Accepted(number, session.session, number, False, InboxState.NEW, None, epoch)
+    return Accepted(number, session.session, number, False, row.state, None, epoch)
 
 
 def _move_cursor(facts: Facts, message: NewMessage) -> None:
@@ -255,7 +282,44 @@ def _close(facts: Facts, op: Close) -> None:
     facts.closed_turns.append(op.turn)
     for message in facts.taken.get(op.turn, ()):
         message.state = InboxState.DONE
-    facts.added_deliveries.extend(AddedDelivery(op.turn, op.epoch, wanted) for wanted in op.deliveries)
+    turn.input_tokens, turn.output_tokens = op.input_tokens, op.output_tokens
+    _deliver(facts, op.session, op.epoch, op.deliveries)
+
+
+def _deliver(facts: Facts, session: str, epoch: int, rows: Sequence[DeliveryRow]) -> None:
+    for row in rows:
+        facts.deliveries[row.surface, row.origin, row.bubble, row.part] = AddedDelivery(session, epoch, row)
+
+
+def _respond(facts: Facts, op: Respond) -> None:
+    session = _owned(facts, op.session, op.epoch)
+    message = facts.inbox.get(op.inbox_id)
+    if message is None or message.session != op.session:
+        raise Conflict(f"There is no message {op.inbox_id} in session {op.session} to respond to.")
+    if message.state is InboxState.DONE:
+        return
+    if message.state is not InboxState.NEW:
+        raise Conflict(f"Message {op.inbox_id} is {message.state}; it cannot be responded to.")
+    undone = facts.turns.get(op.change.undo) if op.change.undo is not None else None
+    if undone is not None:
+        undone.undone = undone.dirty = True
+    if op.change.forget:
+        session.since = session.last_number
+    if op.change.policy is not None:
+        session.policy = op.change.policy
+    session.dirty = True
+    message.state = InboxState.DONE
+    message.dirty = True
+    _deliver(facts, op.session, op.epoch, op.deliveries)
+
+
+def _reword(facts: Facts, op: Reword) -> bool:
+    message = facts.messages.get((op.account, op.platform_key))
+    if message is None or message.state is not InboxState.NEW:
+        return False
+    message.body = op.body
+    message.reworded = True
+    return True
 
 
 def _drop(facts: Facts, op: Drop) -> None:

@@ -21,11 +21,16 @@ from agent_core.store.ops import (
     Drop,
     MoveCursor,
     Op,
+    PutDeliveries,
+    PutGate,
     PutMemory,
+    PutPerson,
+    Respond,
+    Reword,
     Start,
     Touch,
 )
-from agent_core.store.rows import CallState, InboxState, JournalRow, TurnState, WantedDelivery
+from agent_core.store.rows import CallState, DeliveryRow, GateRow, InboxState, JournalRow, PersonRow, TurnState
 
 
 @dataclass(slots=True)
@@ -38,6 +43,8 @@ class SessionFact:
     last_at: int
     last_number: int
     open_turn: str | None
+    since: int = 0
+    policy: str | None = None
     new: bool = False
     dirty: bool = False
 
@@ -54,6 +61,9 @@ class TurnFact:
     deadline: int
     last_seq: int
     """The highest number in its journal; -1 if that is empty."""
+    undone: bool = False
+    input_tokens: int = 0
+    output_tokens: int = 0
     new: bool = False
     dirty: bool = False
 
@@ -71,6 +81,7 @@ class InboxFact:
     lane: str = ""
     body: bytes = b""
     received_at: int = 0
+    reworded: bool = False
     new: bool = False
     dirty: bool = False
 
@@ -97,9 +108,9 @@ class AddedRow:
 
 @dataclass(frozen=True, slots=True)
 class AddedDelivery:
-    turn: str
+    session: str
     epoch: int
-    wanted: WantedDelivery
+    row: DeliveryRow
 
 
 @dataclass(slots=True)
@@ -127,7 +138,12 @@ class Facts:
 
     added_rows: list[AddedRow] = field(default_factory=list[AddedRow])
     added_inputs: list[tuple[int, str]] = field(default_factory=list[tuple[int, str]])
-    added_deliveries: list[AddedDelivery] = field(default_factory=list[AddedDelivery])
+    deliveries: dict[tuple[str, str, str, int], AddedDelivery] = field(
+        default_factory=dict[tuple[str, str, str, int], AddedDelivery]
+    )
+    """By surface, origin, bubble and part: the last state that the batch gives it."""
+    gates: dict[tuple[str, str], GateRow] = field(default_factory=dict[tuple[str, str], GateRow])
+    people: dict[tuple[str, str], PersonRow] = field(default_factory=dict[tuple[str, str], PersonRow])
     closed_turns: list[str] = field(default_factory=list[str])
     cursors: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
     memory_put: dict[tuple[str, str, str], tuple[bytes, int]] = field(
@@ -145,6 +161,7 @@ class Needs:
     session_keys: set[str] = field(default_factory=set[str])
     turns: set[str] = field(default_factory=set[str])
     messages: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
+    rewordings: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
     inbox: set[int] = field(default_factory=set[int])
     calls: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
     memory: set[tuple[str, str, str]] = field(default_factory=set[tuple[str, str, str]])
@@ -186,7 +203,16 @@ def _add_needs(found: Needs, op: Op) -> None:
             found.rows.update((turn, row.seq) for row in rows)
         case Drop(inbox_id=inbox_id):
             found.inbox.add(inbox_id)
+        case Respond(session=session, inbox_id=inbox_id, change=change):
+            found.sessions.add(session)
+            found.inbox.add(inbox_id)
+            if change.undo is not None:
+                found.turns.add(change.undo)
+        case Reword(account=account, platform_key=platform_key):
+            found.rewordings.add((account, platform_key))
+        case PutDeliveries(session=session):
+            found.sessions.add(session)
         case PutMemory(scope=scope, kind=kind, name=name) | DeleteMemory(scope=scope, kind=kind, name=name):
             found.memory.add((scope, kind, name))
-        case MoveCursor() | Touch():
+        case MoveCursor() | PutGate() | PutPerson() | Touch():
             pass

@@ -9,7 +9,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from agent_core.store.rows import FinishedCall, IntendedCall, JournalRow, NewMessage, WantedDelivery
+from agent_core.store.rows import (
+    DeliveryRow,
+    FinishedCall,
+    GateRow,
+    IntendedCall,
+    JournalRow,
+    NewMessage,
+    PersonRow,
+    SessionChange,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +77,46 @@ class Close:
     rows: tuple[JournalRow, ...]
     exit: str
     closed_at: int
-    deliveries: tuple[WantedDelivery, ...] = ()
+    deliveries: tuple[DeliveryRow, ...] = ()
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Respond:
+    """A command was carried out: its message is done, and what it changes and answers is there."""
+
+    session: str
+    epoch: int
+    inbox_id: int
+    change: SessionChange
+    deliveries: tuple[DeliveryRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reword:
+    """A waiting message was edited where it came from."""
+
+    account: str
+    platform_key: str
+    body: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class PutDeliveries:
+    session: str
+    epoch: int
+    deliveries: tuple[DeliveryRow, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PutGate:
+    gate: GateRow
+
+
+@dataclass(frozen=True, slots=True)
+class PutPerson:
+    person: PersonRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +140,23 @@ class Touch:
     """Writes this node's own row as it is: the proof that a write gets through."""
 
 
-Op: TypeAlias = Accept | MoveCursor | Drop | Claim | Start | Append | Close | PutMemory | DeleteMemory | Touch
+Op: TypeAlias = (
+    Accept
+    | MoveCursor
+    | Drop
+    | Claim
+    | Start
+    | Append
+    | Close
+    | Respond
+    | Reword
+    | PutDeliveries
+    | PutGate
+    | PutPerson
+    | PutMemory
+    | DeleteMemory
+    | Touch
+)
 
 
 def size_bytes(op: Op) -> int:
@@ -106,7 +170,11 @@ def size_bytes(op: Op) -> int:
             return sum(len(row.body) for row in rows)
         case Close(rows=rows, deliveries=deliveries):
             return sum(len(row.body) for row in rows) + sum(len(wanted.want) for wanted in deliveries)
+        case Respond(deliveries=deliveries) | PutDeliveries(deliveries=deliveries):
+            return sum(len(wanted.want) for wanted in deliveries)
+        case Reword(body=body):
+            return len(body)
         case PutMemory(value=value):
             return len(value)
-        case MoveCursor() | Drop() | Claim() | DeleteMemory() | Touch():
+        case MoveCursor() | Drop() | Claim() | PutGate() | PutPerson() | DeleteMemory() | Touch():
             return 0

@@ -17,13 +17,20 @@ from agent_core.store import tables as t
 from agent_core.store.errors import StorageUnavailable
 from agent_core.store.rows import (
     CallState,
+    Delivery,
+    DeliveryRow,
+    DeliveryState,
+    GateRow,
     InboxRow,
     InboxState,
     JournalRow,
+    PersonRow,
+    PersonState,
     SessionRow,
     ToolCallRow,
     TurnRow,
     TurnState,
+    Usage,
 )
 from agent_core.store.trouble import in_words
 
@@ -50,6 +57,7 @@ _SESSION = select(
     t.sessions.c.quarantined,
     t.sessions.c.created_at,
     t.sessions.c.last_at,
+    t.sessions.c.since,
 )
 _TURN = select(
     t.turns.c.turn,
@@ -60,6 +68,7 @@ _TURN = select(
     t.turns.c.opened_at,
     t.turns.c.closed_at,
     t.turns.c.deadline,
+    t.turns.c.undone,
 )
 _JOURNAL = select(t.journal.c.seq, t.journal.c.kind, t.journal.c.body, t.journal.c.at)
 _CALLS = select(
@@ -70,6 +79,32 @@ _CALLS = select(
     t.tool_calls.c.state,
     t.tool_calls.c.key,
     t.tool_calls.c.result_ref,
+)
+_DELIVERY = select(
+    t.deliveries.c.session,
+    t.deliveries.c.surface,
+    t.deliveries.c.origin,
+    t.deliveries.c.bubble,
+    t.deliveries.c.part,
+    t.deliveries.c.place,
+    t.deliveries.c.want,
+    t.deliveries.c.want_hash,
+    t.deliveries.c.key,
+    t.deliveries.c.state,
+    t.deliveries.c.rev,
+    t.deliveries.c.final,
+    t.deliveries.c.gone,
+    t.deliveries.c.platform_id,
+    t.deliveries.c.attempt,
+    t.deliveries.c.sending_at,
+    t.deliveries.c.retry_at,
+    t.deliveries.c.labelled,
+    t.deliveries.c.plain,
+    t.deliveries.c.cause,
+    t.deliveries.c.at,
+)
+_OPEN_DELIVERY = t.deliveries.c.state.in_(
+    [s.value for s in (DeliveryState.WANTED, DeliveryState.SENDING, DeliveryState.UNKNOWN)]
 )
 _NEW = InboxState.NEW.value
 _OPEN = TurnState.OPEN.value
@@ -152,6 +187,52 @@ class Reads:
         found = await self._all(select(func.count()).select_from(t.turns).where(t.turns.c.state == _OPEN))
         return int(found[0][0])
 
+    async def open_deliveries(self) -> list[Delivery]:
+        """The parts of all surfaces that are not as they should be yet, in the order of their places."""
+        return await self._deliveries(
+            _DELIVERY.where(_OPEN_DELIVERY).order_by(t.deliveries.c.surface, t.deliveries.c.place)
+        )
+
+    async def deliveries_of(self, origin: str) -> list[Delivery]:
+        """All parts of a turn, or of the answer to a command."""
+        return await self._deliveries(_DELIVERY.where(t.deliveries.c.origin == origin).order_by(t.deliveries.c.place))
+
+    async def failed_deliveries(self, limit: int) -> list[Delivery]:
+        """Parts that were refused for good, the newest first."""
+        failed = t.deliveries.c.state == DeliveryState.FAILED.value
+        return await self._deliveries(_DELIVERY.where(failed).order_by(t.deliveries.c.at.desc()).limit(limit))
+
+    async def last_place(self) -> int:
+        """The highest place that a part has."""
+        found = await self._all(select(func.coalesce(func.max(t.deliveries.c.place), 0)))
+        return int(found[0][0])
+
+    async def _deliveries(self, query: Select[*tuple[Any, ...]]) -> list[Delivery]:
+        return [_delivery(row) for row in await self._all(query)]
+
+    async def gates(self) -> list[GateRow]:
+        """What platforms said about when to send again."""
+        query = select(t.gates.c.account, t.gates.c.bucket, t.gates.c.not_before, t.gates.c.reason)
+        return [GateRow(*row) for row in await self._all(query)]
+
+    async def people(self, account: str = "") -> list[PersonRow]:
+        """Everybody who is known, the newest first; of one account, if it is named."""
+        p = t.people.c
+        query = select(p.account, p.person, p.state, p.name, p.code, p.code_until, p.at, p.by).order_by(p.at.desc())
+        if account:
+            query = query.where(p.account == account)
+        return [PersonRow(r[0], r[1], PersonState(r[2]), *r[3:]) for r in await self._all(query)]
+
+    async def usage(self, session: str, since_ms: int = 0) -> Usage:
+        """What the turns of a session used that ended at or after a time."""
+        query = select(
+            func.count(),
+            func.coalesce(func.sum(t.turns.c.input_tokens), 0),
+            func.coalesce(func.sum(t.turns.c.output_tokens), 0),
+        ).where(t.turns.c.session == session, t.turns.c.closed_at >= since_ms)
+        found = await self._all(query)
+        return Usage(int(found[0][0]), int(found[0][1]), int(found[0][2]))
+
     async def memories(self, scope: str, kind: str) -> list[tuple[str, str, int]]:
         """All entries as (name, value, stored-at ms), oldest first."""
         query = (
@@ -170,7 +251,35 @@ class Reads:
 
 
 def _turn(row: Row[*tuple[Any, ...]]) -> TurnRow:
-    return TurnRow(row[0], row[1], row[2], TurnState(row[3]), row[4], row[5], row[6], row[7])
+    return TurnRow(row[0], row[1], row[2], TurnState(row[3]), row[4], row[5], row[6], row[7], bool(row[8]))
+
+
+def _delivery(row: Row[*tuple[Any, ...]]) -> Delivery:
+    return Delivery(
+        session=row[0],
+        row=DeliveryRow(
+            surface=row[1],
+            origin=row[2],
+            bubble=row[3],
+            part=row[4],
+            place=row[5],
+            want=bytes(row[6]),
+            want_hash=row[7],
+            key=row[8],
+            state=DeliveryState(row[9]),
+            rev=row[10],
+            final=bool(row[11]),
+            gone=bool(row[12]),
+            platform_id=row[13],
+            attempt=row[14],
+            sending_at=row[15],
+            retry_at=row[16],
+            labelled=bool(row[17]),
+            plain=bool(row[18]),
+            cause=row[19],
+            at=row[20],
+        ),
+    )
 
 
 def _inbox(row: Row[*tuple[Any, ...]]) -> InboxRow:

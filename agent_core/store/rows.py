@@ -80,6 +80,8 @@ class NewMessage:
     """(channel, last seen): stored in the same commit, so that a cursor never runs ahead of its messages."""
     new_session_id: str
     """The id that the session gets if its key is new."""
+    refused: str = ""
+    """Why it will never be run; it is recorded all the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +132,8 @@ class SessionRow:
     created_at: int
     last_at: int
     """When a turn of it last began or ended, to the minute."""
+    since: int
+    """Turns up to this number are not put before the model any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,6 +149,8 @@ class TurnRow:
     opened_at: int
     closed_at: int | None
     deadline: int
+    undone: bool = False
+    """A person took it back: it is not put before the model any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,17 +196,110 @@ class ToolCallRow:
 
 
 @dataclass(frozen=True, slots=True)
-class WantedDelivery:
-    """A part as it should be on a surface."""
+class DeliveryRow:
+    """One visible part on its surface: as it should be, and how far that got."""
 
     surface: str
+    origin: str
+    """What it belongs to: a turn's id, or ``inbox:<number>`` for the answer to a command."""
     bubble: str
     part: int
-    rev: int
-    want_hash: str
+    place: int
+    """Orders the parts of a surface; grows."""
     want: bytes
+    """The content, as the outbox encodes it."""
+    want_hash: str
     key: str
     """The idempotency key for the platform."""
+    state: DeliveryState = DeliveryState.WANTED
+    rev: int = 1
+    """Counts the contents that were wanted."""
+    final: bool = True
+    """The content will not change any more."""
+    gone: bool = False
+    """It should not be there (any more)."""
+    platform_id: str | None = None
+    attempt: int = 0
+    sending_at: int | None = None
+    """When the last call was begun that creates it, ms."""
+    retry_at: int | None = None
+    """Not before then, ms."""
+    labelled: bool = False
+    """It is sent with the words that it may be there twice."""
+    plain: bool = False
+    """The platform refused its form, so it goes without any."""
+    cause: str = ""
+    """Why the last call failed."""
+    at: int = 0
+    """Of the last change, ms."""
+
+
+@dataclass(frozen=True, slots=True)
+class Delivery:
+    """A stored part, with the session that owns it."""
+
+    session: str
+    row: DeliveryRow
+
+
+@dataclass(frozen=True, slots=True)
+class GateRow:
+    """A platform said that nothing may be sent before a time."""
+
+    account: str
+    bucket: str
+    """A surface, or empty for the whole account."""
+    not_before: int
+    reason: str
+
+
+class PersonState(StrEnum):
+    """What a person may do."""
+
+    PENDING = "pending"
+    """Has been shown a pairing code."""
+    REFUSED = "refused"
+    """Has been told that this is not open to all."""
+    APPROVED = "approved"
+    ADMIN = "admin"
+    REVOKED = "revoked"
+
+
+@dataclass(frozen=True, slots=True)
+class PersonRow:
+    """Somebody who has talked to an account."""
+
+    account: str
+    person: str
+    state: PersonState
+    name: str = ""
+    code: str = ""
+    """Of the pairing code; empty if there is none."""
+    code_until: int = 0
+    at: int = 0
+    by: str = ""
+    """Who decided it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionChange:
+    """What a command changes in a session; None leaves a thing as it is."""
+
+    forget: bool = False
+    """The conversation begins anew: earlier turns are not put before the model any more."""
+    undo: str | None = None
+    """This turn is not put before the model any more."""
+    policy: str | None = None
+    """The session's settings, as the gateway encodes them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What turns used."""
+
+    turns: int
+    input_tokens: int
+    output_tokens: int
 
 
 @dataclass(frozen=True, slots=True)

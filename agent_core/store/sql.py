@@ -11,7 +11,7 @@ prepared ones.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any, TypeAlias, TypeVar
 
 from sqlalchemy import (
@@ -31,7 +31,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 
 from agent_core.store import tables as t
 from agent_core.store.facts import CallFact, Facts, InboxFact, Needs, SessionFact, TurnFact
-from agent_core.store.rows import CallState, DeliveryState, InboxState, JournalRow, TurnState
+from agent_core.store.rows import CallState, InboxState, JournalRow, TurnState
 
 K = TypeVar("K")
 Dead: TypeAlias = Callable[[Connection, Collection[int]], frozenset[int]]
@@ -80,6 +80,8 @@ SESSION = select(
     t.sessions.c.last_at,
     _last_number,
     _open_turn,
+    t.sessions.c.since,
+    t.sessions.c.policy,
 )
 TURN = select(
     t.turns.c.turn,
@@ -91,6 +93,9 @@ TURN = select(
     t.turns.c.closed_at,
     t.turns.c.deadline,
     _last_seq,
+    t.turns.c.undone,
+    t.turns.c.input_tokens,
+    t.turns.c.output_tokens,
 )
 INBOX = select(
     t.inbox.c.id,
@@ -146,7 +151,9 @@ def load(conn: Connection, wanted: Needs, who: Who) -> Facts:
     _load_sessions(conn, wanted, facts)
     for keys in padded(wanted.turns):
         for row in conn.execute(_TURNS_BY_ID, {"keys": keys}):
-            turn = TurnFact(row[0], row[1], row[2], TurnState(row[3]), row[4], row[5], row[6], row[7], row[8])
+            turn = TurnFact(
+                row[0], row[1], row[2], TurnState(row[3]), row[4], row[5], row[6], row[7], row[8], bool(row[9]), row[10], row[11]
+            )  # fmt: skip
             facts.turns[turn.turn] = turn
     _load_inbox(conn, wanted, facts)
     for keys in padded(wanted.calls):
@@ -167,7 +174,7 @@ def _load_sessions(conn: Connection, wanted: Needs, facts: Facts) -> None:
             for row in conn.execute(statement, {"keys": keys}):
                 # A session found both by its id and by its key must be one record.
                 fact = facts.sessions.get(row[0]) or SessionFact(
-                    row[0], row[1], row[2], row[3], row[4], row[5], row[6], row[7]
+                    row[0], row[1], row[2], row[3], row[4], row[5], row[6], row[7], row[8], row[9]
                 )
                 facts.sessions[fact.session] = fact
                 facts.sessions_by_key[fact.key] = fact
@@ -175,7 +182,7 @@ def _load_sessions(conn: Connection, wanted: Needs, facts: Facts) -> None:
 
 def _load_inbox(conn: Connection, wanted: Needs, facts: Facts) -> None:
     by_id = ((_INBOX_BY_ID, list(keys)) for keys in padded(sorted(wanted.inbox)))
-    by_key = ((_INBOX_BY_KEY, list(keys)) for keys in padded(wanted.messages))
+    by_key = ((_INBOX_BY_KEY, list(keys)) for keys in padded(wanted.messages | wanted.rewordings))
     for statement, keys in (*by_id, *by_key):
         for row in conn.execute(statement, {"keys": keys}):
             fact = facts.inbox.get(row[0]) or InboxFact(
@@ -222,13 +229,26 @@ _NEW_SESSION = insert(t.sessions)
 _SESSION_CHANGED = (
     update(t.sessions)
     .where(t.sessions.c.session == bindparam("which"))
-    .values(owner=bindparam("new_owner"), epoch=bindparam("new_epoch"), last_at=bindparam("new_last_at"))
+    .values(
+        owner=bindparam("new_owner"),
+        epoch=bindparam("new_epoch"),
+        last_at=bindparam("new_last_at"),
+        since=bindparam("new_since"),
+        policy=bindparam("new_policy"),
+    )
 )
 _NEW_TURN = insert(t.turns)
 _TURN_CHANGED = (
     update(t.turns)
     .where(t.turns.c.turn == bindparam("which"))
-    .values(state=bindparam("new_state"), exit=bindparam("new_exit"), closed_at=bindparam("new_closed_at"))
+    .values(
+        state=bindparam("new_state"),
+        exit=bindparam("new_exit"),
+        closed_at=bindparam("new_closed_at"),
+        undone=bindparam("new_undone"),
+        input_tokens=bindparam("new_input_tokens"),
+        output_tokens=bindparam("new_output_tokens"),
+    )
 )
 _NEW_INBOX = insert(t.inbox)
 _INBOX_CHANGED = (
@@ -236,6 +256,7 @@ _INBOX_CHANGED = (
     .where(t.inbox.c.id == bindparam("which"))
     .values(state=bindparam("new_state"), reason=bindparam("new_reason"))
 )
+_REWORDED = update(t.inbox).where(t.inbox.c.id == bindparam("which")).values(body=bindparam("new_body"))
 _INBOX_DONE = (
     update(t.inbox)
     .where(t.inbox.c.id.in_(select(t.turn_inputs.c.inbox).where(t.turn_inputs.c.turn == bindparam("which"))))
@@ -257,12 +278,18 @@ _MEMORY_GONE = delete(t.memory).where(
 _TOUCH = update(t.nodes).where(t.nodes.c.node == bindparam("which")).values(started_at=t.nodes.c.started_at)
 
 
-def _upserts(dialect: Any) -> tuple[Any, Any, Any]:
-    """The same three upserts for either dialect's module: cursors, memory, deliveries."""
+_DELIVERY_KEY = ("surface", "origin", "bubble", "part")
+
+
+def _upserts(dialect: Any) -> tuple[Any, Any, Any, Any, Any]:
+    """The same upserts for either dialect's module: cursors, memory, deliveries, gates, people."""
     cursor = dialect.insert(t.cursors)
     memory = dialect.insert(t.memory)
     part = dialect.insert(t.deliveries)
-    wanted = {name: part.excluded[name] for name in ("rev", "want_hash", "want", "key", "state", "epoch")}
+    gate = dialect.insert(t.gates)
+    person = dialect.insert(t.people)
+    fixed = {*_DELIVERY_KEY, "id", "session"}
+    whole = {column.name: part.excluded[column.name] for column in t.deliveries.c if column.name not in fixed}
     return (
         cursor.on_conflict_do_update(
             index_elements=["account", "channel"], set_={"last_seen": cursor.excluded.last_seen}
@@ -271,10 +298,14 @@ def _upserts(dialect: Any) -> tuple[Any, Any, Any]:
             index_elements=["scope", "kind", "name"],
             set_={"value": memory.excluded.value, "at": memory.excluded.at},
         ),
-        part.on_conflict_do_update(
-            index_elements=["surface", "turn", "bubble", "part"],
-            set_=wanted,
-            where=t.deliveries.c.want_hash != part.excluded.want_hash,
+        part.on_conflict_do_update(index_elements=list(_DELIVERY_KEY), set_=whole),
+        gate.on_conflict_do_update(
+            index_elements=["account", "bucket"],
+            set_={"not_before": gate.excluded.not_before, "reason": gate.excluded.reason},
+        ),
+        person.on_conflict_do_update(
+            index_elements=["account", "person"],
+            set_={c.name: person.excluded[c.name] for c in t.people.c if c.name not in ("account", "person")},
         ),
     )
 
@@ -284,20 +315,38 @@ _UPSERTS = {"sqlite": _upserts(sqlite), "postgresql": _upserts(postgresql)}
 
 def store(conn: Connection, facts: Facts) -> None:
     """Write what is new or dirty. The order satisfies foreign keys, and lets a turn close before the next one opens."""
-    upsert_cursor, upsert_memory, upsert_part = _UPSERTS[conn.dialect.name]
+    upsert_cursor, upsert_memory, upsert_part, upsert_gate, upsert_person = _UPSERTS[conn.dialect.name]
     _many(conn, _NEW_SESSION, [_session_values(s) for s in facts.sessions.values() if s.new])
     changed = [s for s in facts.sessions.values() if s.dirty and not s.new]
     _many(
         conn,
         _SESSION_CHANGED,
-        [{"which": s.session, "new_owner": s.owner, "new_epoch": s.epoch, "new_last_at": s.last_at} for s in changed],
+        [
+            {
+                "which": s.session,
+                "new_owner": s.owner,
+                "new_epoch": s.epoch,
+                "new_last_at": s.last_at,
+                "new_since": s.since,
+                "new_policy": s.policy,
+            }
+            for s in changed
+        ],
     )
     closed = [turn for turn in facts.turns.values() if turn.dirty and not turn.new]
     _many(
         conn,
         _TURN_CHANGED,
         [
-            {"which": u.turn, "new_state": u.state.value, "new_exit": u.exit, "new_closed_at": u.closed_at}
+            {
+                "which": u.turn,
+                "new_state": u.state.value,
+                "new_exit": u.exit,
+                "new_closed_at": u.closed_at,
+                "new_undone": int(u.undone),
+                "new_input_tokens": u.input_tokens,
+                "new_output_tokens": u.output_tokens,
+            }
             for u in closed
         ],
     )
@@ -320,6 +369,8 @@ def store(conn: Connection, facts: Facts) -> None:
     )
     _store_calls(conn, facts)
     _many(conn, upsert_part, _delivery_values(facts))
+    _many(conn, upsert_gate, [asdict(gate) for gate in facts.gates.values()])
+    _many(conn, upsert_person, [{**asdict(person), "state": person.state.value} for person in facts.people.values()])
     _many(conn, upsert_cursor, [{"account": a, "channel": c, "last_seen": s} for (a, c), s in facts.cursors.items()])
     _many(
         conn,
@@ -346,6 +397,8 @@ def _store_inbox(conn: Connection, facts: Facts) -> None:
         _INBOX_CHANGED,
         [{"which": m.inbox_id, "new_state": m.state.value, "new_reason": m.reason} for m in changed],
     )
+    again = [m for m in facts.inbox.values() if m.reworded and not m.new]
+    _many(conn, _REWORDED, [{"which": m.inbox_id, "new_body": m.body} for m in again])
     _many(conn, _NEW_INPUT, [{"inbox": inbox_id, "turn": turn} for inbox_id, turn in facts.added_inputs])
     _many(conn, _INBOX_DONE, [{"which": turn} for turn in facts.closed_turns])
 
@@ -422,18 +475,14 @@ def _call_values(c: CallFact) -> dict[str, object]:
 def _delivery_values(facts: Facts) -> list[dict[str, object]]:
     return [
         {
-            "turn": added.turn,
-            "surface": added.wanted.surface,
-            "bubble": added.wanted.bubble,
-            "part": added.wanted.part,
-            "rev": added.wanted.rev,
-            "want_hash": added.wanted.want_hash,
-            "want": added.wanted.want,
-            "state": DeliveryState.WANTED.value,
-            "key": added.wanted.key,
-            "attempt": 0,
+            **asdict(added.row),
+            "session": added.session,
             "epoch": added.epoch,
-            "labelled": 0,
+            "state": added.row.state.value,
+            "final": int(added.row.final),
+            "gone": int(added.row.gone),
+            "labelled": int(added.row.labelled),
+            "plain": int(added.row.plain),
         }
-        for added in facts.added_deliveries
+        for added in facts.deliveries.values()
     ]

@@ -43,7 +43,12 @@ from agent_core.store.ops import (
     DeleteMemory,
     Drop,
     MoveCursor,
+    PutDeliveries,
+    PutGate,
     PutMemory,
+    PutPerson,
+    Respond,
+    Reword,
     Start,
     Touch,
 )
@@ -52,13 +57,16 @@ from agent_core.store.place import PostgresPlace, SqlitePlace, parse_place
 from agent_core.store.reads import Reads
 from agent_core.store.rows import (
     Accepted,
+    DeliveryRow,
     FinishedCall,
+    GateRow,
     IntendedCall,
     JournalRow,
     NewMessage,
     OpenTurn,
+    PersonRow,
     Pruned,
-    WantedDelivery,
+    SessionChange,
 )
 from agent_core.store.sql import Who
 from agent_core.store.upgrade import ensure_schema
@@ -184,13 +192,36 @@ class Store(Reads):
         rows: Sequence[JournalRow],
         exit: str,  # noqa: A002 - the word of the design for how a turn ends
         closed_at: int,
-        deliveries: Sequence[WantedDelivery] = (),
+        deliveries: Sequence[DeliveryRow] = (),
+        used: tuple[int, int] = (0, 0),
     ) -> None:
         """Promises: the exit's rows, the closed turn, its messages done and `deliveries` wanted are there together or not at all.
 
-        Raises Fenced if the turn has ended already in another way.
+        `used` are the tokens of the turn, in and out. Raises Fenced if the turn has ended already in another way.
         """
-        await self._writer.submit(Close(session, epoch, turn, tuple(rows), exit, closed_at, tuple(deliveries)))
+        await self._writer.submit(Close(session, epoch, turn, tuple(rows), exit, closed_at, tuple(deliveries), *used))
+
+    async def respond(
+        self, session: str, epoch: int, inbox_id: int, change: SessionChange, deliveries: Sequence[DeliveryRow]
+    ) -> None:
+        """Promises: a command is done, with what it changes and what is to be said, together or not at all."""
+        await self._writer.submit(Respond(session, epoch, inbox_id, change, tuple(deliveries)))
+
+    async def reword(self, account: str, platform_key: str, body: bytes) -> bool:
+        """Promises: a message that no turn has taken yet now reads like this. False if it is too late, or unknown."""
+        return await self._writer.submit(Reword(account, platform_key, body)) is True
+
+    async def put_deliveries(self, session: str, epoch: int, deliveries: Sequence[DeliveryRow]) -> None:
+        """Promises: these parts are stored as they are given. Before a part is sent, and after, see `gateway.outbox`."""
+        await self._writer.submit(PutDeliveries(session, epoch, tuple(deliveries)))
+
+    async def put_gate(self, gate: GateRow) -> None:
+        """Promises: also after a restart nothing is sent there before the time."""
+        await self._writer.submit(PutGate(gate))
+
+    async def put_person(self, person: PersonRow) -> None:
+        """Promises: what is known of a person, and what they may do, is stored."""
+        await self._writer.submit(PutPerson(person))
 
     async def drop(self, inbox_id: int, reason: str) -> None:
         """Promises: the message will never be part of a turn, and `reason` says why. Raises Conflict unless it is new."""

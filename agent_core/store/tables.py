@@ -60,6 +60,7 @@ sessions = Table(
     Column("quarantined", Text),
     Column("created_at", Int, nullable=False),
     Column("last_at", Int, nullable=False),
+    Column("since", Int, nullable=False, server_default="0"),
     sqlite_with_rowid=False,
 )
 
@@ -106,6 +107,9 @@ turns = Table(
     Column("opened_at", Int, nullable=False),
     Column("closed_at", Int),
     Column("deadline", Int, nullable=False),
+    Column("undone", Int, nullable=False, server_default="0"),
+    Column("input_tokens", Int, nullable=False, server_default="0"),
+    Column("output_tokens", Int, nullable=False, server_default="0"),
     UniqueConstraint("session", "number"),
     sqlite_with_rowid=False,
 )
@@ -152,29 +156,51 @@ deliveries = Table(
     "deliveries",
     metadata,
     Column("id", Int, primary_key=True),
-    Column("turn", Text, ForeignKey("turns.turn"), index=True),
+    Column("session", Text, ForeignKey("sessions.session"), nullable=False),
+    Column("origin", Text, nullable=False, index=True),
     Column("surface", Text, nullable=False),
     Column("bubble", Text, nullable=False),
     Column("part", Int, nullable=False),
+    Column("place", Int, nullable=False),
     Column("rev", Int, nullable=False),
     Column("want_hash", Text, nullable=False),
     Column("want", LargeBinary, nullable=False),
+    Column("final", Int, nullable=False),
+    Column("gone", Int, nullable=False),
     Column("state", Text, nullable=False),
     Column("key", Text, nullable=False),
     Column("platform_id", Text),
     Column("attempt", Int, nullable=False),
     Column("sending_at", Int),
-    Column("epoch", Int, nullable=False),
     Column("retry_at", Int),
+    Column("epoch", Int, nullable=False),
     Column("labelled", Int, nullable=False),
-    UniqueConstraint("surface", "turn", "bubble", "part"),
+    Column("plain", Int, nullable=False),
+    Column("cause", Text, nullable=False),
+    Column("at", Int, nullable=False),
+    UniqueConstraint("surface", "origin", "bubble", "part"),
 )
-Index(
-    "open_deliveries",
-    deliveries.c.surface,
-    deliveries.c.id,
-    sqlite_where=text("state in ('wanted', 'sending', 'unknown')"),
-    postgresql_where=text("state in ('wanted', 'sending', 'unknown')"),
+for _name, _states in (("open_deliveries", "'wanted', 'sending', 'unknown'"), ("failed_deliveries", "'failed'")):
+    Index(
+        _name,
+        deliveries.c.surface,
+        deliveries.c.place,
+        sqlite_where=text(f"state in ({_states})"),
+        postgresql_where=text(f"state in ({_states})"),
+    )
+
+people = Table(
+    "people",
+    metadata,
+    Column("account", Text, primary_key=True),
+    Column("person", Text, primary_key=True),
+    Column("state", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("code", Text, nullable=False),
+    Column("code_until", Int, nullable=False),
+    Column("at", Int, nullable=False),
+    Column("by", Text, nullable=False),
+    sqlite_with_rowid=False,
 )
 
 gates = Table(

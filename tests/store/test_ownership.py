@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from agent_core.store.ownership import running_pid
-from agent_core.store.rows import JournalRow, OpenTurn, WantedDelivery
+from agent_core.store.rows import JournalRow, OpenTurn, DeliveryRow
 from agent_core.store.store import (
     AlreadyRunning,
     CannotOpen,
@@ -55,7 +55,7 @@ async def test_an_old_epoch_can_write_nothing(where: str) -> None:
     async with opened(where) as store:
         assert await store.take_over(taken_over) == [OpenTurn(turn, session, epoch + 1)]
         fresh = await store.accept(message("fresh"))
-        wanted = WantedDelivery("s", "answer", 0, 1, "h", b"", "k")
+        wanted = DeliveryRow("s", turn, "answer", 0, 1, b"", "h", "k")
         for late in (
             store.append(session, epoch, turn, [row(2)]),
             store.append(session, epoch, turn, [row(0)]),  # even what is stored already

@@ -8,7 +8,7 @@ from collections.abc import AsyncGenerator
 import pytest
 
 from agent_core.store.ops import Close
-from agent_core.store.rows import CallState, FinishedCall, InboxState, IntendedCall, TurnState, WantedDelivery
+from agent_core.store.rows import CallState, FinishedCall, InboxState, IntendedCall, TurnState, DeliveryRow
 from agent_core.store.store import Conflict, Fenced, Rejected, Store
 from agent_core.tools.base import MemoryStore
 from tests.store.support import IDS, FakeClock, message, opened, row, session_of, started, turn_of
@@ -160,7 +160,8 @@ async def test_an_intended_call_gets_exactly_one_outcome(store: Store) -> None:
 async def test_closing_ends_the_turn_its_messages_and_wants_its_deliveries_together(store: Store) -> None:
     session, epoch, turn = await turn_of(store)
     wanted = [
-        WantedDelivery("telegram:1", "answer", part, 1, f"h{part}", b"text", f"{turn}/{part}") for part in range(2)
+        DeliveryRow("telegram:1", turn, "answer", part, part + 1, b"text", f"h{part}", f"{turn}/{part}")
+        for part in range(2)
     ]
     await store.close(session, epoch, turn, [row(1, kind="TurnEnded")], "answered", 300, wanted)
     await store.close(session, epoch, turn, [row(1, kind="TurnEnded")], "answered", 300, wanted)
@@ -189,7 +190,7 @@ async def test_a_closed_turn_stays_as_it_is(store: Store) -> None:
 
 async def test_a_closing_that_the_database_refuses_leaves_nothing_behind(store: Store) -> None:
     session, epoch, turn = await turn_of(store)
-    bad = WantedDelivery("s", "answer", 2**70, 1, "h", b"", "k")
+    bad = DeliveryRow("s", turn, "answer", 2**70, 1, b"", "h", "k")
     with pytest.raises(Rejected, match=Close.__name__):
         await store.close(session, epoch, turn, [row(1)], "answered", 300, [bad])
     assert len(await store.journal(turn)) == 1

@@ -157,8 +157,15 @@ def _sqlite_schema(path: str) -> set[tuple[str, ...]]:
     with sqlite3.connect(path) as conn:
         found = conn.execute("SELECT type, name, sql FROM sqlite_master WHERE name NOT LIKE '%alembic%'").fetchall()
     conn.close()
-    # A table's lines may come in any order: it is the constraints that alembic sorts otherwise.
-    return {(kind, name, *sorted(re.split(r",?\s*\n\s*", sql or ""))) for kind, name, sql in found}
+    return {(kind, name, *_pieces(sql or "")) for kind, name, sql in found}
+
+
+def _pieces(sql: str) -> list[str]:
+    """Its columns and constraints in any order: alembic sorts constraints otherwise, and SQLite adds columns at the end."""
+    head, _, inner = sql.partition("(")
+    body, _, tail = inner.rpartition(")")
+    pieces = re.split(r",\s*(?![^(]*\))", body)
+    return sorted(" ".join(piece.split()) for piece in (head, *pieces, tail))
 
 
 async def test_migrating_gives_the_schema_of_the_tables_on_sqlite(sqlite: str, tmp_path: Path) -> None:

@@ -1,0 +1,106 @@
+"""Deliveries, gates, people and what commands change: stored whole, fenced, repeatable."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from dataclasses import replace
+from typing import Any
+
+import pytest
+import pytest_asyncio
+
+from agent_core.store.rows import (
+    DeliveryRow,
+    DeliveryState,
+    GateRow,
+    InboxState,
+    PersonRow,
+    PersonState,
+    SessionChange,
+)
+from agent_core.store.store import Conflict, Fenced, Store
+from tests.store.support import message, opened, row, session_of, turn_of
+
+
+@pytest_asyncio.fixture
+async def store(where: str) -> AsyncGenerator[Store]:
+    async with opened(where) as opened_store:
+        yield opened_store
+
+
+def part(origin: str, number: int = 0, **more: Any) -> DeliveryRow:
+    base = DeliveryRow("telegram/1/7", origin, "answer", number, number + 1, b"text", "h", f"{origin}/{number}")
+    return replace(base, **more)
+
+
+async def test_a_part_is_stored_as_it_is_given_and_open_until_it_is_settled(store: Store) -> None:
+    session, epoch, turn = await turn_of(store)
+    sending = part(turn, state=DeliveryState.SENDING, attempt=1, sending_at=100)
+    await store.put_deliveries(session, epoch, [sending, part(turn, 1)])
+    assert [one.row for one in await store.open_deliveries()] == [sending, part(turn, 1)]
+    sent = replace(sending, state=DeliveryState.SENT, platform_id="55", rev=2, want=b"new", at=300)
+    await store.put_deliveries(session, epoch, [sent])
+    assert [one.row for one in await store.open_deliveries()] == [part(turn, 1)]
+    assert [one.row for one in await store.deliveries_of(turn)] == [sent, part(turn, 1)]
+    assert await store.last_place() == 2
+
+
+async def test_who_does_not_own_the_session_stores_no_part(store: Store) -> None:
+    session, epoch, turn = await turn_of(store)
+    with pytest.raises(Fenced):
+        await store.put_deliveries(session, epoch + 1, [part(turn)])
+    assert await store.open_deliveries() == []
+
+
+async def test_a_command_is_done_with_what_it_changes_and_says(store: Store) -> None:
+    session, epoch, turn = await turn_of(store)
+    await store.close(session, epoch, turn, [row(1)], "answered", 300, used=(12, 3))
+    found = await store.accept(message("cmd"))
+    told = part(f"inbox:{found.inbox_id}")
+    change = SessionChange(forget=True, undo=turn, policy='{"model":"m"}')
+    for _ in range(2):  # a repeated one changes nothing more
+        await store.respond(session, epoch, found.inbox_id, change, [told])
+    known = await store.session(session)
+    assert known is not None
+    assert (known.since, known.policy) == (1, '{"model":"m"}')
+    assert [one.undone for one in await store.turns(session, 10)] == [True]
+    stored = await store.inbox_row(found.inbox_id)
+    assert stored is not None
+    assert stored.state is InboxState.DONE
+    assert [one.row for one in await store.open_deliveries()] == [told]
+    usage = await store.usage(session)
+    assert (usage.turns, usage.input_tokens, usage.output_tokens) == (1, 12, 3)
+
+
+async def test_only_a_waiting_message_is_reworded(store: Store) -> None:
+    session, epoch = await session_of(store)
+    waiting = await store.accept(message("later"))
+    assert await store.reword("bot", "later", b"other")
+    found = await store.inbox_row(waiting.inbox_id)
+    assert found is not None
+    assert found.body == b"other"
+    await store.start(session, epoch, "t_9", [waiting.inbox_id], row(0), 1, 2)
+    assert not await store.reword("bot", "later", b"third")
+    assert not await store.reword("bot", "unknown", b"third")
+
+
+async def test_a_refused_message_is_recorded_and_never_pending(store: Store) -> None:
+    refused = await store.accept(replace(message("no"), refused="not allowed"))
+    assert refused.state is InboxState.DROPPED
+    found = await store.inbox_row(refused.inbox_id)
+    assert found is not None
+    assert found.reason == "not allowed"
+    assert await store.pending(refused.session) == []
+    with pytest.raises(Conflict):
+        await store.respond(refused.session, refused.epoch, refused.inbox_id, SessionChange(), [])
+
+
+async def test_gates_and_people_are_remembered(store: Store) -> None:
+    await store.put_gate(GateRow("a", "chat", 100, "429"))
+    await store.put_gate(GateRow("a", "chat", 200, "429"))
+    assert await store.gates() == [GateRow("a", "chat", 200, "429")]
+    ada = PersonRow("a", "1", PersonState.PENDING, "Ada", "1234", 500, 1)
+    await store.put_person(ada)
+    await store.put_person(replace(ada, state=PersonState.APPROVED, by="bob"))
+    assert await store.people("a") == [replace(ada, state=PersonState.APPROVED, by="bob")]
+    assert await store.people("b") == []
