@@ -15,6 +15,7 @@ import asyncio
 import math
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol
 
 import structlog
 
@@ -42,7 +43,7 @@ from agent_core.invariants import broken_laws
 from agent_core.journal import encode, merged
 from agent_core.modelcalls import ModelCaller
 from agent_core.ports import Clock, Ids
-from agent_core.store.rows import IntendedCall, JournalRow
+from agent_core.store.rows import DeliveryRow, IntendedCall, JournalRow
 from agent_core.store.store import Fenced, StorageUnavailable, Store
 from agent_core.tools.base import ToolContext, ToolStatus
 from agent_core.tools.registry import Runnable, ToolRegistry, UnknownTool, UnreadableArguments
@@ -87,6 +88,18 @@ class World:
     """Called for each law of a turn that was found broken."""
 
 
+class Outlet(Protocol):
+    """Where a turn is shown by stored parts: what its end wants there is stored together with the end."""
+
+    def closing(self, view: View) -> Sequence[DeliveryRow]:
+        """The parts that have to be stored with the end that `view` shows. May be asked again."""
+        ...
+
+    def closed(self) -> None:
+        """The end is stored; the parts may go out."""
+        ...
+
+
 class Overtaken(Exception):
     """Another owner runs this turn now; whatever this driver still wanted is void."""
 
@@ -100,7 +113,7 @@ class TurnDriver:
 
     # fmt: off
     __slots__ = (
-        "_backlog", "_begun", "_caller", "_context", "_effects", "_events", "_flush_timer", "_held", "_overtaken", "_seq", "_storage_away",
+        "_backlog", "_begun", "_caller", "_context", "_effects", "_events", "_flush_timer", "_held", "_outlet", "_overtaken", "_seq", "_storage_away",
         "_tasks", "_timers", "_unwritten", "_unwritten_chars", "_waiter", "_watchers", "_world",
         "first_content_at", "identity", "over", "progress", "turn",
     )
@@ -112,11 +125,13 @@ class TurnDriver:
         identity: TurnIdentity,
         caller: ModelCaller,
         context: Callable[[str, Callable[[str], None]], ToolContext],
+        outlet: Outlet | None = None,
     ) -> None:
         self._world = world
         self.identity = identity
         self._caller = caller
         self._context = context
+        self._outlet = outlet
         self.turn = Turn()
         self._events: list[Event | None] = []
         """What waits for the loop; None only asks it to write."""
@@ -391,13 +406,18 @@ class TurnDriver:
         rows = self._rows()
         identity = self.identity
 
+        used = (self.turn.input_tokens, self.turn.output_tokens)
+
         async def write() -> None:
+            parts = self._outlet.closing(view(self.turn, now)) if self._outlet is not None else ()
             await self._world.store.close(
-                identity.session, identity.epoch, identity.turn, rows, ending.exit.code.value, now
+                identity.session, identity.epoch, identity.turn, rows, ending.exit.code.value, now, parts, used
             )
 
         # Without a limit: an end that is not stored is none, and after a restart this turn may end in another way.
         await self._persist(write, math.inf)
+        if self._outlet is not None:
+            self._outlet.closed()
 
     async def _persist(self, write: Callable[[], Awaitable[None]], patience_seconds: float) -> bool:
         """Write, with patience for a storage that is away. False if it stayed away. Who watches is told meanwhile."""

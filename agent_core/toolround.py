@@ -188,6 +188,8 @@ class ToolRound:
         if activity is None:
             return Waiting()
         activity.status, activity.since, activity.seconds = event.status, event.at, event.seconds
+        sent = event.facts.get("sent_file")
+        activity.file = sent if isinstance(sent, str) else ""
         if event.refusal is not Refusal.NONE:
             activity.state = ActivityState.NOT_RUN
             self._items.append(ToolItem(activity.call, activity.name, event.text))

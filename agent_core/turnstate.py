@@ -92,6 +92,8 @@ class Activity:
     """`ToolStarted` was journalled: it may have had its effect from there on."""
     approved: bool = False
     approval_deadline: int = 0
+    file: str = ""
+    """The file that the call handed over to be sent."""
 
     @property
     def returned(self) -> bool:

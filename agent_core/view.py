@@ -33,6 +33,7 @@ class BubbleKind(StrEnum):
     APPROVAL = "approval"
     STATUS = "status"
     NOTICE = "notice"
+    FILE = "file"
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,8 @@ class Bubble:
     call: str = ""
     """For activities and approvals: the call's id."""
     actions: tuple[Action, ...] = ()
+    path: str = ""
+    """For files: where the one that was sent lies."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +83,9 @@ def view(turn: Turn, now: int) -> View:
                     bubbles.append(Bubble(entry.key, _kind(entry.kind), visible, entry.final))
             case Activity():
                 bubbles.append(_activity(entry, now))
+                if entry.file:
+                    name = entry.file.rpartition("/")[2]
+                    bubbles.append(Bubble(f"{entry.key}.file", BubbleKind.FILE, name, final=True, path=entry.file))
     if turn.exit is None:
         status = status_words(turn, now)
         if status:

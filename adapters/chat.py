@@ -1,0 +1,323 @@
+"""What chat platforms and the gateway say to each other: messages in, contents out, and how a call can fail.
+
+An adapter makes a `ChatMessage` of what its platform brought and hands it to `ChatDesk.receive`; when that returns, the message
+is stored (or rightly ignored), and the platform may be told so. What is to be shown comes to the adapter's `ChatPort` as single
+calls. A port decides nothing: when, in which order, how often and whether again is the outbox's business alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Protocol, TypeAlias
+
+from adapters.text.files import CodeFile
+from adapters.text.styled import Styled
+from agent_core.exits import Action
+
+# ---------------------------------------------------------------------- in
+
+
+@dataclass(frozen=True, slots=True)
+class ChatAddress:
+    """Where something is seen: a chat, or a thread of it."""
+
+    platform: str
+    account: str
+    """The bot's own id on the platform."""
+    chat: str
+    thread: str = ""
+
+    def text(self) -> str:
+        """The surface's name: different addresses never give the same."""
+        parts = (self.platform, self.account, self.chat, self.thread)
+        return "/".join(part.replace("%", "%25").replace("/", "%2F") for part in parts)
+
+    @staticmethod
+    def of(text: str) -> ChatAddress:
+        """The address with this name."""
+        platform, account, chat, thread = (p.replace("%2F", "/").replace("%25", "%") for p in text.split("/"))
+        return ChatAddress(platform, account, chat, thread)
+
+
+class ChatKind(StrEnum):
+    """What sort of chat it is."""
+
+    PRIVATE = "private"
+    GROUP = "group"
+
+
+@dataclass(frozen=True, slots=True)
+class ChatPerson:
+    """Who wrote."""
+
+    id: str
+    name: str
+    username: str = ""
+
+
+class AttachmentKind(StrEnum):
+    """What a person attached."""
+
+    FILE = "file"
+    IMAGE = "image"
+    OTHER = "other"
+    """Something that no model of ours can take: voice, video, a sticker, a place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Attachment:
+    """A file that came with a message; still with the platform."""
+
+    kind: AttachmentKind
+    ref: str
+    """How the adapter fetches it; empty if it cannot be."""
+    name: str
+    mime: str = ""
+    size: int = 0
+    """Bytes; 0 if it is not known."""
+
+
+@dataclass(frozen=True, slots=True)
+class ChatOrigin:
+    """Where a message came from, and where what follows from it is shown. Kept with the message."""
+
+    address: ChatAddress
+    kind: ChatKind
+    person: ChatPerson
+    message: str = ""
+    """The platform's id of the message, for replies to it."""
+    attachments: tuple[Attachment, ...] = ()
+    group: str = ""
+    """Pieces of one album carry the same mark."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChatMessage:
+    """Something that a person wrote or pressed, as a platform brought it."""
+
+    origin: ChatOrigin
+    key: str
+    """The platform's own id of it, unique within the account."""
+    text: str = ""
+    command: str = ""
+    """A command's name without its slash; the words behind it are in `text`."""
+    for_us: bool = False
+    """The bot is mentioned, or the command is addressed to it."""
+    for_others: bool = False
+    """The command is addressed to another bot."""
+    reply_to_us: bool = False
+    edited: bool = False
+    """It is the new wording of an earlier message with the same key."""
+    cursor: tuple[str, str] | None = None
+    """(channel, last seen), stored in the same commit."""
+
+
+class CommandDoc(Protocol):
+    """A command, as a platform's menu shows it."""
+
+    @property
+    def name(self) -> str: ...
+
+    @property
+    def words(self) -> str: ...
+
+
+class ChatDesk(Protocol):
+    """What the gateway offers to chat adapters."""
+
+    async def receive(self, message: ChatMessage) -> None:
+        """Take a message in. When this returns, it is stored, or was known, or is none of ours.
+
+        Raises `adapters.base.NotAccepted` if it could not be stored: then it must be offered again.
+        """
+        ...
+
+    async def skip(self, account: str, cursor: tuple[str, str]) -> None:
+        """What was read up to `cursor` is no message to accept. Raises as `receive`."""
+        ...
+
+    async def cursor(self, account: str, channel: str) -> str | None:
+        """How far a channel was read."""
+        ...
+
+    def commands(self) -> tuple[CommandDoc, ...]:
+        """The commands for a platform's menu."""
+        ...
+
+    async def moved(self, platform: str, account: str, old_chat: str, new_chat: str) -> None:
+        """The platform gave a chat another id. Everything of it goes on under the new one."""
+        ...
+
+
+# ---------------------------------------------------------------------- out
+
+
+class ContentKind(StrEnum):
+    """What a part is for; a platform may give each its own look."""
+
+    TEXT = "text"
+    STATUS = "status"
+    NOTICE = "notice"
+    APPROVAL = "approval"
+    FILE = "file"
+    ASIDE = "aside"
+    """What the gateway says beside turns: the answer to a command, a place in the queue."""
+
+
+@dataclass(frozen=True, slots=True)
+class Button:
+    """Something to press under a part."""
+
+    label: str
+    data: str
+    """What comes back when it is pressed; at most 64 bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """One part as it should be seen."""
+
+    kind: ContentKind
+    body: Styled
+    buttons: tuple[Button, ...] = ()
+    reply_to: str = ""
+    silent: bool = False
+    """It should not make a sound."""
+    file: str = ""
+    """Path of the file that it is; `body` is its caption."""
+    file_text: str = ""
+    """Or the file's text itself."""
+    file_name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Traits:
+    """What a platform can do in one chat, and how fast."""
+
+    drafts: bool
+    """Text on its way is shown by drafts that are no messages; else by editing a message."""
+    edits: bool = True
+    typing_seconds: float = 4.5
+    """How often "typing" has to be said again; 0 if it cannot be said."""
+    preview_seconds: float = 1.0
+    """The shortest time between two states of text on its way."""
+    status_seconds: float = 4.0
+    edit_within_seconds: float = 47 * 3600
+
+
+class Ability(StrEnum):
+    """By what means an unknown outcome is settled."""
+
+    KEYED = "keyed"
+    """The same call with the same key does nothing twice."""
+    LOOK_UP = "look_up"
+    """What was sent can be read back."""
+    NONE = "none"
+    """Nothing of that: it is sent again, with a label."""
+
+
+class Fate(StrEnum):
+    """What is known of a call that failed (the classes N, U and R of a failed call)."""
+
+    NOT_SENT = "not_sent"
+    """It did not happen: it may be made again."""
+    UNKNOWN = "unknown"
+    """It may have happened."""
+    REFUSED = "refused"
+    """It will never happen like this."""
+    TOO_FAST = "too_fast"
+    """It did not happen, and nothing may be sent for some time."""
+
+
+class Cause(StrEnum):
+    """Why a call was refused."""
+
+    NONE = ""
+    FORM = "form"
+    """The platform cannot take the content's form (markup, length, button)."""
+    BLOCKED = "blocked"
+    """The person does not want anything from us (any more)."""
+    NO_RIGHTS = "no_rights"
+    """We may not write there, or are not there any more."""
+    NO_CHAT = "no_chat"
+    NO_THREAD = "no_thread"
+    NO_MESSAGE = "no_message"
+    """The message to be changed is not there any more."""
+    UNCHANGED = "unchanged"
+    """It is as it should be already: a success."""
+    UNEDITABLE = "uneditable"
+    MOVED = "moved"
+    FILE = "file"
+    """The file cannot be sent (too large, gone, empty)."""
+    NOT_LET_IN = "not_let_in"
+    """The bot itself is not let in."""
+    OTHER = "other"
+
+
+class CallFailed(Exception):
+    """A call to the platform did not succeed. `words` hold no secret."""
+
+    def __init__(
+        self, fate: Fate, words: str, *, cause: Cause = Cause.NONE, retry_after: float = 0.0, moved_to: str = ""
+    ) -> None:
+        super().__init__(words)
+        self.fate = fate
+        self.words = words
+        self.cause = cause
+        self.retry_after = retry_after
+        """Seconds."""
+        self.moved_to = moved_to
+
+
+Piece: TypeAlias = Styled | CodeFile
+
+
+class ChatPort(Protocol):
+    """Single calls to a platform. Each raises `CallFailed`, within its own time limits, and retries nothing."""
+
+    @property
+    def ability(self) -> Ability: ...
+
+    def traits(self, address: ChatAddress) -> Traits: ...
+
+    def parts(self, markdown: str, *, growing: bool) -> tuple[Piece, ...]:
+        """A text of the model, cut and formatted for this platform; long code may come as a file, if nothing grows any more."""
+        ...
+
+    async def create(self, address: ChatAddress, content: Content, key: str) -> str:
+        """Show a new part; its id on the platform."""
+        ...
+
+    async def edit(self, address: ChatAddress, platform_id: str, content: Content) -> None: ...
+
+    async def delete(self, address: ChatAddress, platform_id: str) -> None: ...
+
+    async def draft(self, address: ChatAddress, number: int, body: Styled) -> None:
+        """Show text on its way; `number` (not 0) says which text it is."""
+        ...
+
+    async def typing(self, address: ChatAddress) -> None: ...
+
+    async def find(self, address: ChatAddress, key: str, since_ms: int) -> str | None:
+        """The id of the part that was sent with `key`, if it is there."""
+        ...
+
+    async def fetch(self, ref: str, limit_bytes: int) -> bytes:
+        """The bytes of an attachment."""
+        ...
+
+
+ACTION_LABELS: Mapping[Action, str] = {Action.CONTINUE: "Continue", Action.RETRY: "Retry", Action.WHY: "Why?"}
+
+
+@dataclass(frozen=True, slots=True)
+class AdapterSight:
+    """How an adapter is doing, for `status`."""
+
+    name: str
+    state: str
+    words: str = ""
+    inbound_age_seconds: float | None = None
+    outbound_age_seconds: float | None = None

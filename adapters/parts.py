@@ -1,0 +1,174 @@
+"""From a turn's view to the parts that a chat should show. Pure.
+
+Text beside tool calls, answers, notices and requests for approval are parts of their own; tools and waiting share one status
+part, which exists only while the turn is open and is the last of all. Text on its way is a draft where the platform has drafts:
+then only what can still change is a draft, and the parts before it are messages already.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import assert_never
+
+from adapters.chat import ACTION_LABELS, Button, Content, ContentKind, Piece
+from adapters.text.files import CodeFile
+from adapters.text.styled import Styled
+from agent_core.view import Bubble, BubbleKind, View
+
+SHOW_TOOL_AFTER_SECONDS = 3
+"""A tool that is quicker is not worth a status."""
+STATUS_TOOLS = 4
+"""How many tools a status names at most."""
+STATUS_BUBBLE = "status"
+
+Parts = Callable[[str, bool], tuple[Piece, ...]]
+"""(Markdown, whether it still grows) to pieces of the platform's size."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A part as a chat should show it now."""
+
+    bubble: str
+    part: int
+    content: Content
+    final: bool
+    """Its content will not change any more."""
+    fleeting: bool = False
+    """It is always the last, and goes when something follows or the turn ends."""
+
+
+@dataclass(frozen=True, slots=True)
+class Draft:
+    """Text on its way, for platforms that have drafts."""
+
+    bubble: str
+    number: int
+    body: Styled
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """Everything that a chat should show of a turn."""
+
+    wanted: tuple[Wanted, ...]
+    draft: Draft | None = None
+    untouched: tuple[str, ...] = ()
+    """Bubbles whose text grows and was not looked at this time: they stay as they are."""
+
+
+def picture(view: View, turn: str, parts: Parts, *, drafts: bool, reply_to: str, growing: bool = True) -> Picture:
+    """What a chat should show of `view`. `reply_to` is the person's message, if the first part should answer to it.
+
+    Without `growing`, text on its way is left as it is: formatting it costs, and a chat takes a new state only so often.
+    """
+    wanted: list[Wanted] = []
+    untouched: list[str] = []
+    draft: Draft | None = None
+    for bubble in view.bubbles:
+        match bubble.kind:
+            case BubbleKind.INTERIM | BubbleKind.PARTIAL | BubbleKind.ANSWER:
+                settled = bubble.final or not view.open
+                if not settled and not growing:
+                    untouched.append(bubble.key)
+                    continue
+                texts = _texts(bubble, parts, settled=settled)
+                last = texts[-1] if texts else None
+                if drafts and not settled and last is not None:
+                    draft = Draft(bubble.key, draft_number(turn, bubble.key, len(texts)), last.content.body)
+                    texts = texts[:-1]
+                wanted += texts
+            case BubbleKind.NOTICE:
+                wanted += _notice(bubble, turn, parts)
+            case BubbleKind.APPROVAL:
+                wanted.append(_approval(bubble, turn))
+            case BubbleKind.FILE:
+                wanted.append(_file(bubble))
+            case BubbleKind.ACTIVITY | BubbleKind.STATUS:
+                pass
+            case _:
+                assert_never(bubble.kind)
+    if reply_to and wanted and not (untouched and untouched[0] == view.bubbles[0].key):
+        first = wanted[0]
+        wanted[0] = Wanted(first.bubble, first.part, _replying(first.content, reply_to), first.final)
+    status = status_words(view.bubbles) if view.open and draft is None and not untouched else ""
+    if status:
+        content = Content(ContentKind.STATUS, Styled(status, ()), silent=True)
+        wanted.append(Wanted(STATUS_BUBBLE, 0, content, final=False, fleeting=True))
+    return Picture(tuple(wanted), draft, tuple(untouched))
+
+
+def draft_number(turn: str, bubble: str, part: int) -> int:
+    """The number of a draft: never 0, the same for the same text, another for another one."""
+    digest = hashlib.blake2b(f"{turn}/{bubble}/{part}".encode(), digest_size=4).digest()
+    return (int.from_bytes(digest) & 0x7FFF_FFFF) or 1
+
+
+def call_mark(call: str) -> str:
+    """A short mark of a call's id, for a button."""
+    return hashlib.blake2b(call.encode(), digest_size=6).hexdigest()
+
+
+def _texts(bubble: Bubble, parts: Parts, *, settled: bool) -> list[Wanted]:
+    found = [_content(piece) for piece in parts(bubble.text, not settled)]
+    last = len(found) - 1
+    return [Wanted(bubble.key, i, content, final=settled or i < last) for i, content in enumerate(found)]
+
+
+def _content(piece: Piece) -> Content:
+    match piece:
+        case Styled():
+            return Content(ContentKind.TEXT, piece)
+        case CodeFile():
+            return Content(ContentKind.FILE, Styled("", ()), file_text=piece.text, file_name=piece.name)
+
+
+def _replying(content: Content, reply_to: str) -> Content:
+    return Content(
+        content.kind, content.body, content.buttons, reply_to, content.silent, content.file, content.file_text, content.file_name
+    )  # fmt: skip
+
+
+def _notice(bubble: Bubble, turn: str, parts: Parts) -> list[Wanted]:
+    buttons = tuple(Button(ACTION_LABELS[action], f"{action.value}:{turn}") for action in bubble.actions)
+    pieces = [_content(piece) for piece in parts(f"⚠️ {bubble.text}", False)]
+    last = len(pieces) - 1
+    return [
+        Wanted(bubble.key, i, Content(ContentKind.NOTICE, piece.body, buttons if i == last else ()), final=True)
+        for i, piece in enumerate(pieces)
+    ]
+
+
+def _approval(bubble: Bubble, turn: str) -> Wanted:
+    mark = call_mark(bubble.call)
+    buttons = (Button("Allow", f"allow:{turn}:{mark}"), Button("Deny", f"deny:{turn}:{mark}"))
+    words = bubble.text.partition(" (")[0] if bubble.text.endswith("left to decide)") else bubble.text
+    content = Content(ContentKind.APPROVAL, Styled(f"🔐 {words}", ()), buttons)
+    return Wanted(bubble.key, 0, content, final=True)
+
+
+def _file(bubble: Bubble) -> Wanted:
+    content = Content(ContentKind.FILE, Styled(), file=bubble.path, file_name=bubble.text)
+    return Wanted(bubble.key, 0, content, final=True)
+
+
+def status_words(bubbles: Sequence[Bubble]) -> str:
+    """What an open turn is doing, once that is worth a word."""
+    lines: list[str] = []
+    tools = [b for b in bubbles if b.kind is BubbleKind.ACTIVITY]
+    slow = [b for b in tools if b.state == "running" and b.seconds >= SHOW_TOOL_AFTER_SECONDS]
+    if slow:
+        done = [b for b in tools if b.state in _MARKS][-STATUS_TOOLS:]
+        lines += [f"{_MARKS[b.state]} {_short(b.text)}" for b in done]
+        lines += [f"⚙️ {_short(b.text)} – {b.seconds} s" for b in slow[-STATUS_TOOLS:]]
+    lines += [f"⏳ {b.text}" for b in bubbles if b.kind is BubbleKind.STATUS]
+    return "\n".join(lines)
+
+
+_MARKS = {"done": "✓", "failed": "✗", "not_run": "–", "unsure": "?"}
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 80 else text[:77] + "…"

@@ -1,0 +1,326 @@
+"""Wanted parts against deliveries: what has to be done to a surface so that it shows what it should. Pure.
+
+Theory. A surface has rows (`DeliveryRow`), each a part: as it should be, and how far that got. `plan` puts what is wanted into
+the rows. `next_step` says what to do first. `begun`, `settled` and `failed` say what becomes of a row by a call. Nobody else
+changes rows.
+
+Laws (tests/adapters/test_reconcile.py).
+1. A final part is created only when all parts before it are there (or can never be): what people see is in order.
+2. A part has one identity: as long as its message exists it is edited, never created again.
+3. A part whose creation has an unknown outcome is settled first by the platform's own means; only where there is none is it
+   sent again, and then with a label.
+4. What is refused for its form goes plain; only what is refused for good fails, with its cause.
+5. Applied to a platform that answers at last, the steps end, and then the surface shows exactly the parts that are wanted.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias, assert_never
+
+from adapters.contents import encode
+from adapters.chat import Ability, CallFailed, Cause, Content, ContentKind, Fate
+from adapters.pacing import Urgency, backoff_ms
+from adapters.parts import STATUS_BUBBLE, Wanted
+from agent_core.store.rows import DeliveryRow, DeliveryState
+
+KEYED_MS = 120_000
+"""For how long a platform surely remembers a key (durability: Discord says "past few minutes")."""
+NOT_LET_IN_MS = 60_000
+"""Pause after a call that was refused because of the bot itself."""
+
+Name: TypeAlias = tuple[str, str, int]
+"""Origin, bubble and part: names a row on its surface."""
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A row with its content read."""
+
+    row: DeliveryRow
+    content: Content
+
+    @property
+    def name(self) -> Name:
+        return self.row.origin, self.row.bubble, self.row.part
+
+    @property
+    def open(self) -> bool:
+        """Something is still to be done about it."""
+        return self.row.state in (DeliveryState.WANTED, DeliveryState.SENDING, DeliveryState.UNKNOWN)
+
+    @property
+    def urgency(self) -> Urgency:
+        if self.content.kind is ContentKind.STATUS or self.row.gone:
+            return Urgency.STATUS
+        if self.row.final:
+            return Urgency.FINAL
+        return Urgency.COSMETIC if self.row.platform_id is not None else Urgency.STATUS
+
+
+@dataclass(frozen=True, slots=True)
+class Create:
+    """Send a new message; `labelled` says that it may be there already. `look_up` first, where that can be done."""
+
+    part: Part
+    labelled: bool = False
+    look_up: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    part: Part
+
+
+@dataclass(frozen=True, slots=True)
+class Delete:
+    part: Part
+
+
+@dataclass(frozen=True, slots=True)
+class Wait:
+    """Nothing can be done now; look again after so many milliseconds. None: nothing is to be done at all."""
+
+    ms: int | None
+
+
+Step: TypeAlias = Create | Edit | Delete | Wait
+
+
+# ---------------------------------------------------------------------- planning
+
+
+def plan(
+    parts: Mapping[Name, Part], wanted: Sequence[Wanted], surface: str, origin: str, place: int, untouched: Sequence[str] = ()
+) -> list[Part]:
+    """The rows of `origin` that have to be other than they are. New ones get places from `place` on."""
+    changed: list[Part] = []
+    mine = {name: part for name, part in parts.items() if name[0] == origin}
+    keep: set[Name] = set()
+    for one in wanted:
+        if one.fleeting:
+            continue
+        name = (origin, one.bubble, one.part)
+        keep.add(name)
+        known = mine.get(name)
+        made = _new(one, surface, origin, one.part, place) if known is None else _changed(known, one)
+        place += known is None
+        if made is not None:
+            changed.append(made)
+    status, place = _status(mine, changed, wanted, surface, origin, place)
+    changed += status
+    keep |= {part.name for part in status if not part.row.gone}
+    keep |= {name for name in mine if name[1] == STATUS_BUBBLE or name[1] in untouched}
+    changed += [gone for name, part in mine.items() if name not in keep and (gone := _gone(part)) is not None]
+    return changed
+
+
+def want_hash(want: bytes) -> str:
+    """What tells two contents apart."""
+    return hashlib.blake2b(want, digest_size=8).hexdigest()
+
+
+def _new(one: Wanted, surface: str, origin: str, number: int, place: int) -> Part:
+    want = encode(one.content)
+    row = DeliveryRow(
+        surface=surface,
+        origin=origin,
+        bubble=one.bubble,
+        part=number,
+        place=place,
+        want=want,
+        want_hash=want_hash(want),
+        key=f"{surface}/{origin}/{one.bubble}/{number}",
+        final=one.final,
+    )
+    return Part(row, one.content)
+
+
+def _changed(known: Part, one: Wanted) -> Part | None:
+    row = known.row
+    want = row.want if known.content == one.content else encode(one.content)
+    same = want == row.want and not row.gone
+    if same and row.final == one.final:
+        return None
+    if same and row.state is not DeliveryState.SKIPPED:
+        return Part(replace(row, final=one.final), known.content)
+    reopened = row.state in (DeliveryState.SENT, DeliveryState.SKIPPED)
+    made = replace(
+        row,
+        want=want,
+        want_hash=want_hash(want),
+        rev=row.rev + 1,
+        final=one.final,
+        gone=False,
+        plain=False,
+        state=DeliveryState.WANTED if reopened else row.state,
+    )
+    return Part(made, one.content)
+
+
+def _gone(part: Part) -> Part | None:
+    """A part that should not be there (any more)."""
+    row = part.row
+    if row.gone or row.state in (DeliveryState.SKIPPED, DeliveryState.FAILED):
+        return None
+    never = row.platform_id is None and row.state is DeliveryState.WANTED
+    state = DeliveryState.SKIPPED if never else (DeliveryState.WANTED if row.state is DeliveryState.SENT else row.state)
+    return Part(replace(row, gone=True, state=state), part.content)
+
+
+def _status(
+    mine: Mapping[Name, Part], changed: Sequence[Part], wanted: Sequence[Wanted], surface: str, origin: str, place: int,
+) -> tuple[list[Part], int]:  # fmt: skip
+    """The status is the last message, or goes: an older one is taken away, and a new one is made behind the rest."""
+    want = next((one for one in wanted if one.fleeting), None)
+    statuses = [part for name, part in mine.items() if name[1] == STATUS_BUBBLE]
+    current = max((s for s in statuses if not s.row.gone), key=lambda s: s.row.part, default=None)
+    last = max((p.row.place for p in (*mine.values(), *changed) if p.row.bubble != STATUS_BUBBLE), default=-1)
+    if current is not None and want is not None and current.row.place > last:
+        made = _changed(current, want)
+        return ([made] if made is not None else []), place
+    out = [gone] if current is not None and (gone := _gone(current)) is not None else []
+    if want is None:
+        return out, place
+    number = max((s.row.part for s in statuses), default=-1) + 1
+    return [*out, _new(want, surface, origin, number, place)], place + 1
+
+
+# ---------------------------------------------------------------------- choosing
+
+
+def next_step(parts: Iterable[Part], ability: Ability, waits: Mapping[Urgency, int], now: int) -> Step:
+    """What to do first. `waits` says how long the gates keep back each urgency, in milliseconds."""
+    todo = sorted((part for part in parts if part.open), key=lambda part: part.row.place)
+    found: list[tuple[int, int, Step]] = []
+    shortest: int | None = None
+    blocked = False
+    for part in todo:
+        step = _step(part, ability, now)
+        ordered = isinstance(step, Create) or (isinstance(step, Edit) and part.row.final)
+        wait = max((part.row.retry_at or 0) - now, waits[part.urgency])
+        if ordered and blocked:
+            continue
+        if wait <= 0:
+            found.append((-part.urgency, part.row.place, step))
+        else:
+            shortest = wait if shortest is None else min(shortest, wait)
+        blocked = blocked or ordered
+    if found:
+        return min(found, key=lambda one: one[:2])[2]
+    return Wait(shortest)
+
+
+def _step(part: Part, ability: Ability, now: int) -> Create | Edit | Delete:
+    row = part.row
+    match row.state:
+        case DeliveryState.UNKNOWN | DeliveryState.SENDING:
+            return _resolved(part, ability, now)
+        case _ if row.gone:
+            return Delete(part)
+        case _ if row.platform_id is None:
+            return Create(part, labelled=row.labelled)
+        case _:
+            return Edit(part)
+
+
+def _resolved(part: Part, ability: Ability, now: int) -> Create:
+    """How an unknown outcome is settled."""
+    match ability:
+        case Ability.LOOK_UP:
+            return Create(part, labelled=part.row.labelled, look_up=True)
+        case Ability.KEYED:
+            fresh = part.row.sending_at is not None and now - part.row.sending_at < KEYED_MS
+            return Create(part, labelled=part.row.labelled, look_up=not fresh)
+        case Ability.NONE:
+            return Create(part, labelled=True)
+        case _:
+            assert_never(ability)
+
+
+# ---------------------------------------------------------------------- what a call did
+
+
+def begun(part: Part, now: int, *, labelled: bool) -> Part:
+    """A part that is about to be created: stored like this before the call."""
+    row = part.row
+    made = replace(
+        row,
+        state=DeliveryState.SENDING,
+        attempt=row.attempt + 1,
+        sending_at=row.sending_at if row.state is DeliveryState.UNKNOWN and row.sending_at else now,
+        retry_at=None,
+        labelled=labelled,
+        at=now,
+    )
+    return Part(made, part.content)
+
+
+def settled(part: Part, platform_id: str, sent: Content, now: int) -> Part:
+    """It is there, showing `sent`. If something else is wanted by now, that is still to be done."""
+    same = part.content == sent and not part.row.gone
+    made = replace(
+        part.row,
+        state=DeliveryState.SENT if same else DeliveryState.WANTED,
+        platform_id=platform_id,
+        attempt=0,
+        retry_at=None,
+        cause="",
+        at=now,
+    )
+    return Part(made, part.content)
+
+
+def removed(part: Part, now: int) -> Part:
+    """Its message is not there (any more)."""
+    state = DeliveryState.SKIPPED if part.row.gone or not part.row.final else DeliveryState.WANTED
+    return Part(replace(part.row, state=state, platform_id=None, retry_at=None, at=now), part.content)
+
+
+def failed(part: Part, error: CallFailed, *, creating: bool, now: int, share: float) -> Part:
+    """What becomes of a part by a call that failed. `share` in [0, 1) is the jitter."""
+    row = part.row
+    match error.fate:
+        case Fate.TOO_FAST:
+            back = DeliveryState.UNKNOWN if row.labelled and row.state is DeliveryState.UNKNOWN else DeliveryState.WANTED
+            made = replace(row, state=back, attempt=max(0, row.attempt - 1))
+        case Fate.NOT_SENT:
+            made = replace(row, state=DeliveryState.WANTED, retry_at=now + backoff_ms(max(1, row.attempt), share))
+        case Fate.UNKNOWN:
+            later = now + backoff_ms(max(1, row.attempt), share)
+            made = replace(row, state=DeliveryState.UNKNOWN if creating else DeliveryState.WANTED, retry_at=later)
+        case Fate.REFUSED:
+            return _refused(part, error, now)
+        case _:
+            assert_never(error.fate)
+    return Part(replace(made, cause=error.words, at=now), part.content)
+
+
+def _refused(part: Part, error: CallFailed, now: int) -> Part:
+    row = part.row
+    match error.cause:
+        case Cause.UNCHANGED if row.platform_id is not None:
+            return settled(part, row.platform_id, part.content, now)
+        case Cause.NO_MESSAGE | Cause.UNEDITABLE if row.platform_id is not None:
+            return removed(part, now)
+        case Cause.FORM if not row.plain:
+            made = replace(row, state=DeliveryState.WANTED, plain=True, retry_at=None)
+        case Cause.NO_THREAD if row.cause != Cause.NO_THREAD.value:
+            return Part(replace(row, state=DeliveryState.WANTED, retry_at=None, cause=Cause.NO_THREAD.value, at=now), part.content)
+        case Cause.MOVED:
+            made = replace(row, state=DeliveryState.WANTED, retry_at=now + 1_000)
+        case Cause.NOT_LET_IN:
+            made = replace(row, state=DeliveryState.WANTED, retry_at=now + NOT_LET_IN_MS)
+        case _:
+            state = DeliveryState.SKIPPED if row.gone else DeliveryState.FAILED
+            made = replace(row, state=state, retry_at=None)
+    return Part(replace(made, cause=error.words, at=now), part.content)
+
+
+def loaded(part: Part) -> Part:
+    """A part as a new process finds it: what was being sent has an unknown outcome."""
+    if part.row.state is not DeliveryState.SENDING:
+        return part
+    return Part(replace(part.row, state=DeliveryState.UNKNOWN), part.content)

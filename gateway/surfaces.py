@@ -1,0 +1,482 @@
+"""A surface: one chat (or thread), what it should show, and the one task that makes it so.
+
+Everything that goes to a chat goes through this task, one call after the other: parts, edits, drafts, typing. So nothing of a
+turn can overtake its final part, and one gate is enough. What is to be done is decided by `adapters.reconcile`; here it is
+done, and stored before and after.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Protocol
+
+import structlog
+
+from adapters.chat import (
+    Ability,
+    CallFailed,
+    Cause,
+    ChatAddress,
+    ChatPort,
+    Content,
+    ContentKind,
+    Fate,
+    Piece,
+)
+from adapters.contents import decode
+from adapters.pacing import Gate, Urgency
+from adapters.parts import Draft, Picture, picture
+from adapters.reconcile import (
+    Create,
+    Delete,
+    Edit,
+    Name,
+    Part,
+    Step,
+    Wait,
+    begun,
+    failed,
+    loaded,
+    next_step,
+    plan,
+    removed,
+    settled,
+)
+from adapters.text.styled import Styled
+from agent_core.bell import Bell
+from agent_core.driver import TurnDriver
+from agent_core.ports import Clock
+from agent_core.store.rows import Delivery, DeliveryRow, DeliveryState
+from agent_core.store.store import Fenced, StorageUnavailable
+from agent_core.view import View
+
+log = structlog.get_logger("delivery")
+
+LINGER_SECONDS = 60.0
+"""How long a surface that has nothing to do is kept: the next message often comes soon."""
+DRAFT_REFRESH_SECONDS = 20.0
+"""Drafts fade after 30 s (Bot API, sendMessageDraft)."""
+TROUBLE_SECONDS = 5.0
+LABEL = "(Sent again after an interruption; you may see this twice.)\n\n"
+ASTRAY = "(This belongs to a topic that is not there any more.)\n\n"
+
+
+@dataclass(frozen=True, slots=True)
+class Owner:
+    """Under which ownership the parts of a turn (or of a command's answer) are written."""
+
+    session: str
+    epoch: int
+
+
+class Desk(Protocol):
+    """What a surface needs of the outbox."""
+
+    def waits(self, surface: str) -> Mapping[Urgency, int]: ...
+
+    def passed(self, surface: str) -> None: ...
+
+    async def too_fast(self, surface: str, seconds: float) -> None: ...
+
+    def take_place(self) -> int: ...
+
+    async def store_parts(self, owner: Owner, rows: Sequence[DeliveryRow]) -> None: ...
+
+    def may_send(self) -> bool: ...
+
+    def delivered(self, surface: str) -> None: ...
+
+    async def given_up(self, surface: Surface, part: Part, error: CallFailed) -> None: ...
+
+    async def moved(self, address: ChatAddress, new_chat: str) -> None: ...
+
+    def forget(self, surface: Surface) -> None: ...
+
+
+class PacedBell(Bell):
+    """A bell that text rings rarely: a chat takes a new state only so often."""
+
+    __slots__ = ("_later", "seconds")
+
+    def __init__(self, seconds: float) -> None:
+        super().__init__()
+        self.seconds = seconds
+        self._later: asyncio.TimerHandle | None = None
+
+    def ring_in_frame(self) -> None:
+        if self._later is None:
+            self._later = self._loop.call_later(self.seconds / 4, self._now)
+
+    def _now(self) -> None:
+        self._later = None
+        self.ring()
+
+    def close(self) -> None:
+        if self._later is not None:
+            self._later.cancel()
+        super().close()
+
+
+@dataclass(eq=False, slots=True)
+class TurnOutlet:
+    """A running turn on a surface. Implements `agent_core.driver.Outlet`."""
+
+    surface: Surface
+    turn: str
+    owner: Owner
+    reply_to: str
+    driver: TurnDriver | None = None
+    rendered: dict[tuple[str, bool], tuple[Piece, ...]] = field(default_factory=dict[tuple[str, bool], tuple[Piece, ...]])
+
+    def attach(self, driver: TurnDriver) -> None:
+        """Show this turn from now on."""
+        self.driver = driver
+        self.surface.add(self)
+        driver.subscribe(self.surface.bell)
+
+    def detach(self) -> None:
+        """The turn does not run here any more."""
+        if self.driver is not None:
+            self.driver.unsubscribe(self.surface.bell)
+        self.surface.drop(self)
+
+    def closing(self, view: View) -> Sequence[DeliveryRow]:
+        """See `agent_core.driver.Outlet`."""
+        return self.surface.closing(self, view)
+
+    def closed(self) -> None:
+        """See `agent_core.driver.Outlet`."""
+        self.surface.release(self.turn)
+        self.detach()
+
+    def parts(self, markdown: str, growing: bool) -> tuple[Piece, ...]:
+        """Formats a text; one that is final is formatted once."""
+        if growing:
+            return self.surface.port.parts(markdown, growing=True)
+        key = (markdown, growing)
+        if key not in self.rendered:
+            self.rendered[key] = self.surface.port.parts(markdown, growing=False)
+        return self.rendered[key]
+
+
+class Surface:
+    """One chat. Made by `gateway.outbox.Outbox`, whose task group owns `run`."""
+
+    def __init__(self, address: ChatAddress, port: ChatPort, desk: Desk, clock: Clock, chance: random.Random) -> None:
+        self.address = address
+        self.name = address.text()
+        self.port = port
+        self.traits = port.traits(address)
+        self.bell = PacedBell(self.traits.preview_seconds)
+        self.parts: dict[Name, Part] = {}
+        self.owners: dict[str, Owner] = {}
+        """By origin."""
+        self.outlets: list[TurnOutlet] = []
+        self._held: set[str] = set()
+        """Origins whose parts are not stored yet as they are here: nothing new of them goes out."""
+        self._desk = desk
+        self._clock = clock
+        self._chance = chance
+        self._preview_at = 0
+        self._typing_at = 0
+        self._draft: Draft | None = None
+        self._draft_shown: Draft | None = None
+        self._draft_at = 0
+        self._idle_since: int | None = None
+
+    # ------------------------------------------------------------------ from outside
+
+    def add(self, outlet: TurnOutlet) -> None:
+        self.outlets.append(outlet)
+        self.owners[outlet.turn] = outlet.owner
+        self.bell.ring()
+
+    def drop(self, outlet: TurnOutlet) -> None:
+        if outlet in self.outlets:
+            self.outlets.remove(outlet)
+        self._draft = None
+        self.bell.ring()
+
+    def restore(self, found: Sequence[Delivery], owner: Owner) -> None:
+        """Parts that an earlier process left open."""
+        for one in found:
+            part = loaded(Part(one.row, decode(one.row.want)))
+            self.parts.setdefault(part.name, part)
+            self.owners[one.row.origin] = owner
+        self.bell.ring()
+
+    def propose(self, origin: str, owner: Owner, planned: Sequence[Part]) -> list[DeliveryRow]:
+        """Take parts in that are about to be stored; `release` the origin when they are."""
+        self.owners[origin] = owner
+        self._held.add(origin)
+        self._take(planned)
+        return [part.row for part in self.parts.values() if part.row.origin == origin and part.open]
+
+    def closing(self, outlet: TurnOutlet, view: View) -> list[DeliveryRow]:
+        """The parts of a turn that ends: everything of it that is not as it should be yet."""
+        shown = picture(view, outlet.turn, outlet.parts, drafts=self.traits.drafts, reply_to=outlet.reply_to)
+        before = {name: part for name, part in self.parts.items() if name[0] == outlet.turn}
+        self._held.add(outlet.turn)
+        self._draft = None
+        self._take(plan(self.parts, shown.wanted, self.name, outlet.turn, self._desk.take_place()))
+        mine = {name: part for name, part in self.parts.items() if name[0] == outlet.turn}
+        return [part.row for name, part in mine.items() if part.open or before.get(name) != part]
+
+    def release(self, origin: str) -> None:
+        """The parts of `origin` are stored."""
+        self._held.discard(origin)
+        self.bell.ring()
+
+    def _take(self, planned: Sequence[Part]) -> None:
+        for part in planned:
+            self.parts[part.name] = part
+            self._desk.take_place()
+
+    @property
+    def waiting(self) -> list[Part]:
+        """Parts that are not as they should be."""
+        return [part for part in self.parts.values() if part.open]
+
+    # ------------------------------------------------------------------ the loop
+
+    async def run(self) -> None:
+        """Make the chat show what it should, until there has been nothing to do for a while."""
+        while True:
+            try:
+                if not await self._once():
+                    return
+            except Fenced:
+                log.warning("surface.overtaken", surface=self.name)
+                self._forget_all()
+            except StorageUnavailable as error:
+                log.warning("surface.storage_unavailable", surface=self.name, error=str(error))
+                await self.bell.wait(TROUBLE_SECONDS)
+            except Exception:
+                log.exception("surface.failed", surface=self.name)
+                await asyncio.sleep(TROUBLE_SECONDS)
+
+    def _forget_all(self) -> None:
+        self.parts.clear()
+        self.owners.clear()
+        self._held.clear()
+
+    async def _once(self) -> bool:
+        """One step. False if the surface is not needed any more."""
+        now = self._clock.now_ms()
+        waits = self._desk.waits(self.name)
+        self._look(now, waits)
+        ready = [part for part in self.parts.values() if part.open and part.row.origin not in self._held]
+        step = next_step(ready, self.port.ability, waits, now) if self._desk.may_send() else Wait(1_000)
+        if not isinstance(step, Wait):
+            self._idle_since = None
+            await self._do(step)
+            return True
+        if self._desk.may_send() and await self._cosmetic(now, waits[Urgency.COSMETIC]):
+            return True
+        return await self._rest(now, step)
+
+    async def _rest(self, now: int, step: Wait) -> bool:
+        busy = bool(self.outlets or self.waiting or self._held)
+        if busy:
+            self._idle_since = None
+        elif self._idle_since is None:
+            self._idle_since = now
+            self._sweep()
+        elif now - self._idle_since >= LINGER_SECONDS * 1000:
+            self._desk.forget(self)
+            return False
+        limit = self.traits.preview_seconds if self.outlets else (LINGER_SECONDS if not busy else 30.0)
+        await self.bell.wait(max(0.02, min(limit, (step.ms if step.ms is not None else limit * 1000) / 1000)))
+        return True
+
+    def _sweep(self) -> None:
+        """Settled parts need not be remembered once nothing of their turn runs any more."""
+        running = {outlet.turn for outlet in self.outlets}
+        for name in [name for name, part in self.parts.items() if not part.open and name[0] not in running]:
+            del self.parts[name]
+        origins = {name[0] for name in self.parts} | running
+        self.owners = {origin: owner for origin, owner in self.owners.items() if origin in origins}
+
+    def _look(self, now: int, waits: Mapping[Urgency, int]) -> None:
+        """Put what the running turns show into the parts."""
+        due = now - self._preview_at >= self.traits.preview_seconds * 1000 and waits[Urgency.COSMETIC] <= 0
+        for outlet in self.outlets:
+            if outlet.driver is None or outlet.turn in self._held:
+                continue
+            view = outlet.driver.current_view()
+            shown = picture(
+                view, outlet.turn, outlet.parts, drafts=self.traits.drafts, reply_to=outlet.reply_to, growing=due
+            )
+            if not view.open:
+                continue  # it is being closed, and then its parts come by `closing`
+            self._take(self._timely(shown, outlet.turn, now))
+            if due:
+                self._draft = shown.draft
+
+    def _timely(self, shown: Picture, turn: str, now: int) -> list[Part]:
+        """What changes by `shown`, without a status that was changed only just now."""
+        planned = plan(self.parts, shown.wanted, self.name, turn, self._desk.take_place(), shown.untouched)
+        fresh = round(self.traits.status_seconds * 1000)
+        return [
+            part
+            for part in planned
+            if part.content.kind is not ContentKind.STATUS
+            or part.row.gone
+            or part.row.platform_id is None
+            or now - part.row.at >= fresh
+        ]
+
+    # ------------------------------------------------------------------ doing
+
+    async def _do(self, step: Step) -> None:
+        match step:
+            case Create():
+                await self._create(step)
+            case Edit():
+                await self._edit(step)
+            case Delete():
+                await self._delete(step)
+            case Wait():
+                pass
+
+    async def _keep(self, part: Part) -> None:
+        """Store a part as it is now."""
+        self.parts[part.name] = part
+        await self._desk.store_parts(self.owners[part.row.origin], [part.row])
+
+    async def _create(self, step: Create) -> None:
+        now = self._clock.now_ms()
+        part = step.part
+        unknown = part.row.state is DeliveryState.UNKNOWN
+        if unknown and part.content.kind is ContentKind.STATUS and self.port.ability is Ability.NONE:
+            await self._keep(Part(replace(part.row, state=DeliveryState.SKIPPED, gone=True), part.content))
+            return
+        if part.content.kind is not ContentKind.STATUS and part.row.final:
+            self._draft = None
+        part = begun(part, now, labelled=step.labelled and self.port.ability is Ability.NONE)
+        await self._keep(part)
+        if not self._desk.may_send():
+            return
+        sent = part.content
+        try:
+            found = None
+            if step.look_up:
+                found = await self.port.find(self._target(part), part.row.key, (part.row.sending_at or now) - 60_000)
+            platform_id = found or await self._call(self.port.create(self._target(part), self._dressed(part), part.row.key))
+        except CallFailed as error:
+            await self._failed(part, error, creating=True)
+            return
+        self._desk.delivered(self.name)
+        current = self.parts.get(part.name, part)
+        await self._keep(settled(current, platform_id, sent, self._clock.now_ms()))
+        if unknown or part.row.labelled:
+            log.info("delivery.settled", surface=self.name, part=part.row.key, found=found is not None)
+
+    async def _edit(self, step: Edit) -> None:
+        part, sent = step.part, step.part.content
+        assert part.row.platform_id is not None
+        if not part.row.final:
+            self._preview_at = self._clock.now_ms()
+        try:
+            await self._call(self.port.edit(self._target(part), part.row.platform_id, self._dressed(part)))
+        except CallFailed as error:
+            await self._failed(part, error, creating=False)
+            return
+        self._desk.delivered(self.name)
+        done = settled(self.parts.get(part.name, part), part.row.platform_id, sent, self._clock.now_ms())
+        if part.row.final:
+            await self._keep(done)
+        else:  # a state on the way need not be stored: after a restart the turn shows it anew
+            self.parts[done.name] = done
+
+    async def _delete(self, step: Delete) -> None:
+        part = step.part
+        assert part.row.platform_id is not None or part.row.state is DeliveryState.WANTED
+        try:
+            if part.row.platform_id is not None:
+                await self._call(self.port.delete(self._target(part), part.row.platform_id))
+        except CallFailed as error:
+            if not (error.fate is Fate.REFUSED and error.cause in (Cause.NO_MESSAGE, Cause.UNEDITABLE)):
+                await self._failed(part, error, creating=False)
+                return
+        await self._keep(removed(part, self._clock.now_ms()))
+
+    async def _call(self, call: Awaitable[str | None]) -> str:
+        self._desk.passed(self.name)
+        return await call or ""
+
+    async def _failed(self, part: Part, error: CallFailed, *, creating: bool) -> None:
+        now = self._clock.now_ms()
+        current = self.parts.get(part.name, part)
+        current = failed(current, error, creating=creating, now=now, share=self._chance.random())
+        if error.fate is Fate.TOO_FAST:
+            await self._desk.too_fast(self.name, error.retry_after)
+        await self._keep(current)
+        if current.row.state is DeliveryState.FAILED:
+            await self._desk.given_up(self, current, error)
+        elif not (error.fate is Fate.REFUSED and error.cause in (Cause.UNCHANGED, Cause.NO_MESSAGE)):
+            log.info(
+                "delivery.retried",
+                surface=self.name,
+                part=part.row.key,
+                fate=error.fate.value,
+                cause=error.cause.value or None,
+                attempt=current.row.attempt,
+                words=error.words,
+            )
+        if error.cause is Cause.MOVED and error.moved_to:
+            await self._desk.moved(self.address, error.moved_to)
+
+    def _target(self, part: Part) -> ChatAddress:
+        return replace(self.address, thread="") if part.row.cause == Cause.NO_THREAD.value else self.address
+
+    def _dressed(self, part: Part) -> Content:
+        """The content as it goes out: without form if that was refused, with a label if it may be there already."""
+        content = part.content
+        body = Styled(content.body.text) if part.row.plain else content.body
+        buttons = () if part.row.plain else content.buttons
+        if part.row.labelled and content.kind is not ContentKind.STATUS:
+            body = Styled(LABEL) + body
+        if part.row.cause == Cause.NO_THREAD.value and self.address.thread:
+            body = Styled(ASTRAY) + body
+        return replace(content, body=body, buttons=buttons)
+
+    # ------------------------------------------------------------------ cosmetics
+
+    async def _cosmetic(self, now: int, wait: int) -> bool:
+        """Show text on its way, or that we type; never while something that must be seen is under way."""
+        if wait > 0 or not self.outlets or any(part.urgency is Urgency.FINAL for part in self.waiting):
+            return False
+        if self._draft is not None:
+            return await self._show_draft(self._draft, now)
+        return await self._type(now)
+
+    async def _show_draft(self, draft: Draft, now: int) -> bool:
+        fresh = now - self._draft_at < DRAFT_REFRESH_SECONDS * 1000
+        if (draft == self._draft_shown and fresh) or now - self._draft_at < self.traits.preview_seconds * 1000:
+            return False
+        self._draft_at = self._preview_at = now
+        self._draft_shown = draft
+        await self._try(self.port.draft(self.address, draft.number, draft.body))
+        return True
+
+    async def _type(self, now: int) -> bool:
+        if not self.traits.typing_seconds or now - self._typing_at < self.traits.typing_seconds * 1000:
+            return False
+        if not any(outlet.driver is not None and outlet.turn not in self._held for outlet in self.outlets):
+            return False
+        self._typing_at = now
+        await self._try(self.port.typing(self.address))
+        return True
+
+    async def _try(self, call: Awaitable[str | None]) -> None:
+        """A call that nobody misses if it fails."""
+        try:
+            await self._call(call)
+        except CallFailed as error:
+            if error.fate is Fate.TOO_FAST:
+                await self._desk.too_fast(self.name, error.retry_after)
+
