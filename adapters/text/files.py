@@ -1,0 +1,135 @@
+"""Long code as files: a chat is no place to read, or to copy, hundreds of lines.
+
+Theory. A code block over the limits is taken out of the text, and a paragraph that names the file stands in its place. The
+file's name is the one that the code gives itself in its first line, if that is harmless; else a number.
+
+Laws (tests hold them): names are unique and safe on every system (no separators, no leading dot, nothing reserved); each
+code block is either in the text or a file, in the same order; other blocks stay as they are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import assert_never
+
+from adapters.text.document import (
+    Block,
+    BulletList,
+    CodeBlock,
+    Heading,
+    Item,
+    OrderedList,
+    Paragraph,
+    Quote,
+    Rule,
+    Table,
+    Text,
+)
+
+LINES = 60
+CHARS = 3000
+
+_EXTENSIONS = {
+    "ada": "adb", "asm": "asm", "awk": "awk", "bash": "sh", "bat": "bat", "c": "c", "c#": "cs", "c++": "cpp",
+    "clojure": "clj", "cmake": "cmake", "console": "txt", "cpp": "cpp", "cs": "cs", "csharp": "cs", "css": "css",
+    "csv": "csv", "cuda": "cu", "d": "d", "dart": "dart", "diff": "diff", "dockerfile": "dockerfile", "elixir": "ex",
+    "erlang": "erl", "fortran": "f90", "fsharp": "fs", "go": "go", "golang": "go", "graphql": "graphql",
+    "groovy": "groovy", "haskell": "hs", "hcl": "tf", "html": "html", "ini": "ini", "java": "java",
+    "javascript": "js", "js": "js", "json": "json", "jsonc": "json", "jsonl": "jsonl", "jsx": "jsx", "julia": "jl",
+    "kotlin": "kt", "latex": "tex", "less": "less", "lisp": "lisp", "lua": "lua", "makefile": "mk", "markdown": "md",
+    "matlab": "m", "md": "md", "nim": "nim", "nix": "nix", "objective-c": "m", "ocaml": "ml", "patch": "diff",
+    "perl": "pl", "php": "php", "powershell": "ps1", "prolog": "pl", "proto": "proto", "protobuf": "proto",
+    "ps1": "ps1", "py": "py", "python": "py", "python3": "py", "r": "r", "rb": "rb", "rs": "rs", "ruby": "rb",
+    "rust": "rs", "sass": "sass", "scala": "scala", "scheme": "scm", "scss": "scss", "sh": "sh", "shell": "sh",
+    "solidity": "sol", "sql": "sql", "svelte": "svelte", "svg": "svg", "swift": "swift", "tcl": "tcl",
+    "terraform": "tf", "tex": "tex", "text": "txt", "toml": "toml", "ts": "ts", "tsx": "tsx", "txt": "txt",
+    "typescript": "ts", "verilog": "v", "vhdl": "vhd", "vim": "vim", "vue": "vue", "xml": "xml", "yaml": "yaml",
+    "yml": "yaml", "zig": "zig", "zsh": "zsh",
+}  # fmt: skip
+_COMMENT = re.compile(
+    r"(?:#|//|--|;|%|/\*|<!--)\s*(?:file(?:name)?\s*:\s*)?(\S{1,200})\s*(?:\*/|-->)?\s*", re.IGNORECASE
+)
+_SAFE_PATH = re.compile(r"(?:[\w-][\w.-]{0,63}/){0,8}([A-Za-z0-9_][\w.-]{0,63}\.[A-Za-z0-9]{1,10})", re.ASCII)
+_RESERVED = re.compile(r"(?:con|prn|aux|nul|com\d|lpt\d)(?:\..*)?", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class CodeFile:
+    """A code block that became a file."""
+
+    name: str
+    language: str
+    text: str
+
+
+@dataclass(slots=True)
+class _Lift:
+    lines: int
+    chars: int
+    files: list[CodeFile] = field(default_factory=list[CodeFile])
+    names: set[str] = field(default_factory=set[str])
+
+
+def lift_long_code(
+    blocks: Sequence[Block],
+    lines: int = LINES,
+    chars: int = CHARS,
+) -> tuple[tuple[Block, ...], tuple[CodeFile, ...]]:
+    """The blocks with a note in place of each code block of more lines or characters, and the files."""
+    lift = _Lift(lines, chars)
+    return _blocks(lift, blocks), tuple(lift.files)
+
+
+def extension(language: str) -> str:
+    """What files of a language end with; `txt` if that is not known."""
+    return _EXTENSIONS.get(language.lower(), "txt")
+
+
+def _blocks(lift: _Lift, blocks: Sequence[Block]) -> tuple[Block, ...]:
+    return tuple(_block(lift, block) for block in blocks)
+
+
+def _block(lift: _Lift, block: Block) -> Block:
+    match block:
+        case CodeBlock():
+            return _code(lift, block)
+        case Quote(inside):
+            return Quote(_blocks(lift, inside))
+        case BulletList(items) | OrderedList(_, items):
+            return replace(block, items=tuple(Item(_blocks(lift, item.blocks), item.checked) for item in items))
+        case Paragraph() | Heading() | Table() | Rule():
+            return block
+        case _:
+            assert_never(block)
+
+
+def _code(lift: _Lift, block: CodeBlock) -> Block:
+    count = block.text.count("\n") + 1
+    if count <= lift.lines and len(block.text) <= lift.chars:
+        return block
+    number = len(lift.files) + 1
+    name = _unique(_own_name(block.text) or f"code-{number}.{extension(block.language)}", lift.names)
+    lift.names.add(name.lower())
+    lift.files.append(CodeFile(name, block.language, block.text + "\n"))
+    return Paragraph((Text(f"(code: {name}, {count} {'line' if count == 1 else 'lines'}, attached)"),))
+
+
+def _own_name(text: str) -> str:
+    """The name that the code's first line gives it, without folders; empty if there is none, or it is not safe."""
+    comment = _COMMENT.fullmatch(text.partition("\n")[0].strip())
+    path = _SAFE_PATH.fullmatch(comment.group(1)) if comment else None
+    if path is None or ".." in path.group() or _RESERVED.fullmatch(path.group(1)):
+        return ""
+    return path.group(1)
+
+
+def _unique(name: str, taken: set[str]) -> str:
+    stem, dot, end = name.rpartition(".")
+    number = 1
+    found = name
+    while found.lower() in taken:
+        number += 1
+        found = f"{stem}-{number}{dot}{end}"
+    return found

@@ -1,0 +1,282 @@
+"""Markdown to a tree, of a whole text or of one that is still growing.
+
+Theory. `markdown-it` knows CommonMark, tables and strikethrough; here its tokens become the tree of `document`. HTML is text,
+bare addresses stay text. While a text grows, `growing.hold` takes away what its last line cannot say yet, and
+`growing.heal` closes what the last inline text has opened.
+
+Laws (tests hold them): no text raises; every letter of a text without markup is in the tree; time grows with the length
+alone, as nesting is bounded: emphasis deeper than `DEEPEST_STYLE` has no effect, and a text whose blocks are nested deeper
+than any person would (`DEEPEST_BLOCK` levels, a list counting two) is shown as it was written.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import cast
+
+from markdown_it import MarkdownIt
+from markdown_it.rules_core import StateCore
+from markdown_it.token import Token
+
+from adapters.text.document import (
+    Align,
+    Block,
+    Bold,
+    BulletList,
+    Cell,
+    Code,
+    CodeBlock,
+    Heading,
+    Image,
+    Inline,
+    Italic,
+    Item,
+    LineBreak,
+    Link,
+    OrderedList,
+    Paragraph,
+    Quote,
+    Rule,
+    SoftBreak,
+    Strike,
+    Table,
+    Text,
+    inline_text,
+)
+from adapters.text.growing import heal, hold
+
+DEEPEST_BLOCK = 80
+DEEPEST_STYLE = 16
+
+_LINE_END = re.compile(r"\r\n?")
+_UNFIT = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
+_SURROGATE = re.compile("[\ud800-\udfff]")
+_TASK = re.compile(r"\[([ xX])\][ \t]+(?=\S)")
+_FINISHED = re.compile(r"\n[ \t>]*\n?[ \t>]*\Z")
+_GROWING = "growing"
+
+
+def _any_link(url: str) -> bool:
+    """Every address makes a link: whoever shows it judges its scheme."""
+    return bool(url)
+
+
+def _heal_last(state: StateCore) -> None:
+    if not state.env.get(_GROWING):
+        return
+    last = next((token for token in reversed(state.tokens) if token.nesting == 0 and _says(token)), None)
+    if last is not None and last.type == "inline":
+        last.content = heal(last.content)
+
+
+def _says(token: Token) -> bool:
+    return token.type != "inline" or bool(token.content)
+
+
+def _reader() -> MarkdownIt:
+    options = {"html": False, "linkify": False, "maxNesting": DEEPEST_BLOCK}
+    reader = MarkdownIt("commonmark", options).enable(["table", "strikethrough"])
+    reader.validateLink = _any_link
+    reader.core.ruler.after("block", "heal", _heal_last)
+    return reader
+
+
+_READER = _reader()
+_BLOCK_READER = MarkdownIt("commonmark", {"html": False, "maxNesting": DEEPEST_BLOCK}).enable("table")
+_BLOCK_READER.core.ruler.disable("inline")
+
+
+def parse(markdown: str, *, growing: bool = False) -> tuple[Block, ...]:
+    """The blocks of a text; if it is `growing`, half-written markup at its end is completed or left out."""
+    text = _UNFIT.sub("", _SURROGATE.sub("\ufffd", _LINE_END.sub("\n", markdown)))
+    env: dict[str, bool] = {}
+    if growing:
+        text = hold(text, _BLOCK_READER.parse(text))
+        env[_GROWING] = not _is_finished(text)
+    tokens = _READER.parse(text, env)
+    if any(token.level >= DEEPEST_BLOCK - 1 for token in tokens):
+        return _as_written(text)
+    return _Builder().build(tokens)
+
+
+def _is_finished(text: str) -> bool:
+    """Whether a blank line says that the last paragraph is over."""
+    found = _FINISHED.search(text)
+    return found is not None and found.group().count("\n") > 1
+
+
+def _as_written(text: str) -> tuple[Block, ...]:
+    pieces = re.split(r"\n[ \t]*\n", text)
+    return tuple(Paragraph(_lines(piece.strip())) for piece in pieces if piece.strip())
+
+
+def _lines(text: str) -> tuple[Inline, ...]:
+    found: list[Inline] = []
+    for line in text.split("\n"):
+        found += [SoftBreak(), Text(line)] if found else [Text(line)]
+    return tuple(found)
+
+
+@dataclass(slots=True)
+class _Frame:
+    """A block that is open: its token, and what has been found in it."""
+
+    token: Token
+    blocks: list[Block] = field(default_factory=list[Block])
+    inlines: Cell = ()
+    items: list[Item] = field(default_factory=list[Item])
+    cells: list[Cell] = field(default_factory=list[Cell])
+    aligns: list[Align] = field(default_factory=list[Align])
+    rows: list[tuple[Cell, ...]] = field(default_factory=list[tuple[Cell, ...]])
+    loose: bool = False
+
+
+class _Builder:
+    """Tokens to blocks, without recursion: a stack of open blocks."""
+
+    __slots__ = ("_stack",)
+
+    def __init__(self) -> None:
+        self._stack = [_Frame(Token("root", "", 0))]
+
+    def build(self, tokens: Sequence[Token]) -> tuple[Block, ...]:
+        for token in tokens:
+            if token.nesting > 0:
+                self._stack.append(_Frame(token))
+            elif token.nesting < 0:
+                self._close(self._stack.pop())
+            else:
+                self._leaf(token)
+        return tuple(self._stack[0].blocks)
+
+    def _leaf(self, token: Token) -> None:
+        top = self._stack[-1]
+        match token.type:
+            case "inline":
+                top.inlines = inlines(token.children or [])
+            case "fence":
+                words = token.info.split()
+                top.blocks.append(CodeBlock(words[0] if words else "", token.content.rstrip("\n")))
+            case "code_block":
+                top.blocks.append(CodeBlock("", token.content.rstrip("\n")))
+            case "hr":
+                top.blocks.append(Rule())
+            case kind:
+                raise AssertionError(kind)
+
+    def _close(self, done: _Frame) -> None:
+        top = self._stack[-1]
+        match done.token.type:
+            case "paragraph_open":
+                top.loose = top.loose or not done.token.hidden
+                top.blocks.append(Paragraph(done.inlines))
+            case "heading_open":
+                top.blocks.append(Heading(int(done.token.tag[1:]), done.inlines))
+            case "blockquote_open":
+                top.blocks.append(Quote(tuple(done.blocks)))
+            case "list_item_open":
+                top.loose = top.loose or done.loose
+                top.items.append(_item(done.blocks))
+            case "bullet_list_open":
+                top.blocks.append(BulletList(tuple(done.items), not done.loose))
+            case "ordered_list_open":
+                start = int(cast("int", done.token.attrs.get("start", 1)))
+                top.blocks.append(OrderedList(start, tuple(done.items), not done.loose))
+            case "table_open":
+                top.blocks.append(_table(done))
+            case _:
+                _close_in_table(top, done)
+
+
+def _close_in_table(top: _Frame, done: _Frame) -> None:
+    match done.token.type:
+        case "th_open" | "td_open":
+            top.cells.append(done.inlines)
+            style = str(done.token.attrs.get("style", ""))
+            top.aligns.append(Align(style.removeprefix("text-align:")))
+        case "tr_open":
+            top.rows.append(tuple(done.cells))
+            top.aligns = done.aligns
+        case "thead_open":
+            top.cells = list(done.rows[0])
+            top.aligns = done.aligns
+        case "tbody_open":
+            top.rows = done.rows
+        case kind:
+            raise AssertionError(kind)
+
+
+def _table(done: _Frame) -> Table:
+    columns = len(done.cells)
+    rows = tuple(row[:columns] + ((),) * (columns - len(row)) for row in done.rows)
+    return Table(tuple(done.cells), tuple(done.aligns[:columns]), rows)
+
+
+def _item(blocks: Sequence[Block]) -> Item:
+    """An item; one whose first text begins with a box is a task."""
+    match blocks:
+        case [Paragraph((Text(text), *more)), *others] if found := _TASK.match(text + ("…" if more else "")):
+            rest = text[found.end() :]
+            inside: tuple[Inline, ...] = ((Text(rest),) if rest else ()) + tuple(more)
+            return Item((Paragraph(inside), *others), found.group(1) != " ")
+        case _:
+            return Item(tuple(blocks))
+
+
+def inlines(tokens: Sequence[Token]) -> tuple[Inline, ...]:
+    """The inlines of an inline token's children."""
+    stack: list[tuple[Token | None, list[Inline]]] = [(None, [])]
+    for token in tokens:
+        if token.nesting > 0:
+            stack.append((token, []))
+        elif token.nesting < 0:
+            opener, children = stack.pop()
+            assert opener is not None
+            too_deep = len(stack) > DEEPEST_STYLE
+            _add(stack[-1][1], *(children if too_deep else [_styled(opener, tuple(children))]))
+        else:
+            _add(stack[-1][1], _single(token))
+    return tuple(stack[0][1])
+
+
+def _add(target: list[Inline], *new: Inline) -> None:
+    """Append, joining neighbouring texts and leaving out empty ones."""
+    for inline in new:
+        if isinstance(inline, Text):
+            if not inline.text:
+                continue
+            last = target[-1] if target else None
+            if isinstance(last, Text):
+                target[-1] = Text(last.text + inline.text)
+                continue
+        target.append(inline)
+
+
+def _styled(opener: Token, children: tuple[Inline, ...]) -> Inline:
+    match opener.type:
+        case "strong_open":
+            return Bold(children)
+        case "em_open":
+            return Italic(children)
+        case "s_open":
+            return Strike(children)
+        case "link_open":
+            return Link(str(opener.attrs.get("href", "")), children)
+        case kind:
+            raise AssertionError(kind)
+
+
+def _single(token: Token) -> Inline:
+    match token.type:
+        case "code_inline":
+            return Code(token.content)
+        case "hardbreak":
+            return LineBreak()
+        case "softbreak":
+            return SoftBreak()
+        case "image":
+            return Image(str(token.attrs.get("src", "")), inline_text(inlines(token.children or [])))
+        case _:
+            return Text(token.content)

@@ -1,0 +1,192 @@
+"""Markdown to a tree, whole and growing."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapters.text.document import (
+    Align,
+    Block,
+    Bold,
+    BulletList,
+    Code,
+    CodeBlock,
+    Heading,
+    Image,
+    Italic,
+    Item,
+    LineBreak,
+    Link,
+    OrderedList,
+    Paragraph,
+    Quote,
+    Rule,
+    SoftBreak,
+    Strike,
+    Table,
+    Text,
+)
+from adapters.text.parse import parse
+from tests.adapters.text.seen import letters
+from tests.adapters.text.strategies import SAMPLES, markdowns
+
+
+def para(text: str) -> Paragraph:
+    return Paragraph((Text(text),))
+
+
+WHOLE: dict[str, tuple[Block, ...]] = {
+    "": (),
+    " \n\n": (),
+    "a *b **c*** ~~d~~ `e`": (
+        Paragraph(
+            (
+                Text("a "),
+                Italic((Text("b "), Bold((Text("c"),)))),
+                Text(" "),
+                Strike((Text("d"),)),
+                Text(" "),
+                Code("e"),
+            )
+        ),
+    ),
+    "a\nb  \nc": (Paragraph((Text("a"), SoftBreak(), Text("b"), LineBreak(), Text("c"))),),
+    "## Two\n\n---": (Heading(2, (Text("Two"),)), Rule()),
+    "```py x\n a\n\n```": (CodeBlock("py", " a"),),
+    "    code\n": (CodeBlock("", "code"),),
+    "> a\n> > b": (Quote((para("a"), Quote((para("b"),)))),),
+    "- [x] a\n- [ ] **b**\n- [] c": (
+        BulletList(
+            (
+                Item((para("a"),), checked=True),
+                Item((Paragraph((Bold((Text("b"),)),)),), checked=False),
+                Item((para("[] c"),)),
+            )
+        ),
+    ),
+    "3. a\n\n4. b": (OrderedList(3, (Item((para("a"),)), Item((para("b"),))), tight=False),),
+    "|a|b|\n|:-|-:|\n|1|": (
+        Table(((Text("a"),), (Text("b"),)), (Align.LEFT, Align.RIGHT), (((Text("1"),), ()),)),
+    ),
+    "[l](http://a.b) ![i](c)": (Paragraph((Link("http://a.b", (Text("l"),)), Text(" "), Image("c", "i"))),),
+    "<b>no</b> <!-- x -->\n\n<div>\n": (para("<b>no</b> <!-- x -->"), para("<div>")),
+    "a\x00b\x07c\r\nd": (Paragraph((Text("abc"), SoftBreak(), Text("d"))),),
+}
+
+
+@pytest.mark.parametrize("markdown", WHOLE)
+def test_whole_texts(markdown: str) -> None:
+    assert parse(markdown) == WHOLE[markdown]
+
+
+GROWING: dict[str, tuple[Block, ...]] = {
+    "**bold wi": (Paragraph((Bold((Text("bold wi"),)),)),),
+    "**bold*": (Paragraph((Bold((Text("bold"),)),)),),
+    "a **": (para("a"),),
+    "a `": (para("a"),),
+    "a `b": (Paragraph((Text("a "), Code("b"))),),
+    "``a`": (Paragraph((Code("a"),)),),
+    "~~a": (Paragraph((Strike((Text("a"),)),)),),
+    "see [label](http://exa": (para("see label"),),
+    "see [**label**](http://exa": (Paragraph((Text("see "), Bold((Text("label"),)))),),
+    "see [lab": (para("see lab"),),
+    "see ![alt](http:": (para("see alt"),),
+    "see <http://ex": (para("see"),),
+    "a &am": (para("a"),),
+    "```py\nx = 1": (CodeBlock("py", "x = 1"),),
+    "```py\nx = 1\n``": (CodeBlock("py", "x = 1"),),
+    "text\n-": (para("text"),),
+    "text\n---": (para("text"),),
+    "text\n==": (para("text"),),
+    "- a\n- ": (BulletList((Item((para("a"),)),)),),
+    "- a\n- [x": (BulletList((Item((para("a"),)),)),),
+    "- a\n  1.": (BulletList((Item((para("a"),)),)),),
+    "| a | b": (),
+    "text\n| a | b |\n|--": (para("text"),),
+    "| a | b |\n|--|--|": (),
+    "> | a |\n> |-": (),
+    "a\n\n##": (para("a"),),
+    "> ": (),
+    "Hello!": (para("Hello!"),),
+    "2*3": (para("2*3"),),
+    "**over\n\nnext *one": (para("**over"), Paragraph((Text("next "), Italic((Text("one"),))))),
+}
+
+
+@pytest.mark.parametrize("markdown", GROWING)
+def test_growing_texts(markdown: str) -> None:
+    assert parse(markdown, growing=True) == GROWING[markdown]
+
+
+@pytest.mark.parametrize("sample", SAMPLES)
+def test_what_a_growing_text_shows_is_a_beginning_of_what_it_shows_in_the_end(sample: str) -> None:
+    final = letters(parse(sample))
+    for end in range(len(sample) + 1):
+        shown = letters(parse(sample[:end], growing=True))
+        assert final.startswith(shown), (sample[:end], shown)
+
+
+@pytest.mark.parametrize("sample", SAMPLES)
+def test_a_growing_text_is_not_held_back_for_long(sample: str) -> None:
+    for end in range(len(sample) + 1):
+        prefix = sample[:end]
+        behind = len(letters(parse(prefix))) - len(letters(parse(prefix, growing=True)))
+        assert behind <= 2 * max(map(len, sample.split("\n")))
+
+
+@given(markdowns | st.text())
+def test_nothing_raises(markdown: str) -> None:
+    parse(markdown)
+    parse(markdown, growing=True)
+
+
+@given(st.lists(st.text(st.sampled_from("abcdeäß你𝔘"), min_size=1, max_size=8), max_size=30))
+def test_every_letter_of_a_text_without_markup_is_in_the_tree(words: list[str]) -> None:
+    assert letters(parse(" ".join(words))) == "".join(words)
+
+
+@pytest.mark.parametrize("deep", ["> " * 300 + "end", "- " * 300 + "end", "".join("  " * i + "- x\n" for i in range(99))])
+def test_deep_nesting_loses_nothing(deep: str) -> None:
+    assert letters(parse(deep)).endswith(deep.strip()[-1])
+    assert letters(parse(deep, growing=True)).endswith(deep.strip()[-1])
+
+
+def test_deep_emphasis_is_flat() -> None:
+    blocks = parse("*a " * 3000 + "b* " * 3000)
+    assert letters(blocks).startswith("a" * 3000)
+
+
+PATHOLOGICAL = {
+    "brackets": "[a](",
+    "glued": "[a](b[",
+    "titles": '[a](b "',
+    "angles": "<a",
+    "stars": "*a ",
+    "crossed": "*a _b ",
+    "ticks": "`a ",
+    "escapes": "\\",
+    "bars": "|a",
+    "quotes": "> ",
+    "dashes": "- ",
+    "blanks": " ",
+    "references": "[a][",
+    "hashes": "# #",
+    "entities": "&a",
+    "pictures": "![",
+}
+
+
+@pytest.mark.parametrize("unit", PATHOLOGICAL.values(), ids=PATHOLOGICAL.keys())
+def test_time_grows_with_the_length_alone(unit: str) -> None:
+    def spent(count: int) -> float:
+        begin = time.process_time()
+        parse(unit * count + "x", growing=True)
+        return time.process_time() - begin
+
+    spent(10)
+    small, large = spent(1000), spent(8000)
+    assert large < 24 * max(small, 0.004)

@@ -1,0 +1,72 @@
+"""Texts as Telegram's messages, checked by the rules of the fake Telegram."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapters.text.styled import Span, Style, Styled, units
+from adapters.text.telegram import MOST_ENTITIES, Entity, entities, is_visible, telegram_parts
+from tests.adapters.text.laws import is_sorted
+from tests.adapters.text.strategies import markdowns
+from tests.fakes.telegram import entities as judge
+
+
+def test_offsets_count_utf16() -> None:
+    styled = Styled("👍 a 𝔘", (Span(2, 3, Style.BOLD), Span(4, 5, Style.LINK, "http://a.de")))
+    assert entities(styled) == (Entity("bold", 3, 1), Entity("text_link", 5, 2, url="http://a.de"))
+
+
+def test_every_style_has_a_type() -> None:
+    styled = Styled("x", tuple(Span(0, 1, style, "v") for style in Style))
+    kinds = [entity.type for entity in entities(styled)]
+    assert kinds == ["blockquote", "pre", "code", "text_link", "bold", "italic", "strikethrough"]
+    assert all(judge.Kind(kind) for kind in kinds)
+
+
+@pytest.mark.parametrize("text", ["", "  \n", "\u200b", "&nbsp;\u3164", "\ufe0f\u2060", "```\n\u200b\n```", "[](http://)\u200b"[:0]])
+def test_what_cannot_be_seen_is_no_message(text: str) -> None:
+    assert telegram_parts(text) == ()
+    assert telegram_parts(text, growing=True) == ()
+
+
+def test_at_most_a_hundred_entities() -> None:
+    parts = telegram_parts("**a** `b` " * 300)
+    assert len(parts) > 5
+    assert all(len(part.spans) <= MOST_ENTITIES for part in parts)
+    assert "".join(part.text.replace(" ", "") for part in parts) == "ab" * 300
+
+
+@given(markdowns, st.sampled_from([16, 40, 4096]), st.booleans())
+def test_telegram_takes_every_part_as_it_is(markdown: str, limit: int, growing: bool) -> None:
+    for part in telegram_parts(markdown, growing=growing, limit=limit):
+        found = entities(part)
+        assert units(part.text) <= limit
+        assert is_visible(part.text)
+        assert is_sorted([entity.offset for entity in found])
+        given_ = judge.given([{name: value for name, value in asdict(one).items() if value != ""} for one in found])
+        judge.check(part.text, given_)
+        assert len(given_) == len(found)
+        text, kept = judge.trimmed(part.text, given_)
+        assert len(kept) == len(found), "nothing is dropped"
+        assert text == part.text.strip()
+        part.text.encode()
+
+
+@given(markdowns)
+def test_codes_hold_nothing_and_quotes_hold_no_quotes(markdown: str) -> None:
+    for part in telegram_parts(markdown):
+        found = entities(part)
+        for outer in found:
+            inside = [one for one in found if one is not outer and _holds(outer, one)]
+            assert not inside or outer.type not in ("pre", "code")
+            assert outer.type != "blockquote" or all(one.type != "blockquote" for one in inside)
+
+
+def _holds(outer: Entity, inner: Entity) -> bool:
+    return outer.offset < inner.offset + inner.length and inner.offset < outer.offset + outer.length and (
+        inner.offset >= outer.offset and inner.offset + inner.length <= outer.offset + outer.length
+    )
