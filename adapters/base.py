@@ -14,6 +14,7 @@ from enum import StrEnum
 from types import TracebackType
 from typing import Protocol, TypeAlias
 
+from adapters.chat import ChatOrigin
 from agent_core.events import Verdict
 from agent_core.exits import Exit
 from agent_core.messages import InputMessage, Message
@@ -61,6 +62,8 @@ class Inbound:
     """The wished model; empty is the configured chain."""
     can_approve: bool = False
     client_output_limit: bool = False
+    chat: ChatOrigin | None = None
+    """Where it came from, if that is a chat; what follows is shown there."""
     digest: str = ""
     """Of the request's content: the same platform key with another digest is a client's mistake, not a redelivery."""
 

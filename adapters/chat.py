@@ -110,8 +110,6 @@ class ChatMessage:
     reply_to_us: bool = False
     edited: bool = False
     """It is the new wording of an earlier message with the same key."""
-    cursor: tuple[str, str] | None = None
-    """(channel, last seen), stored in the same commit."""
 
 
 class CommandDoc(Protocol):
@@ -127,8 +125,8 @@ class CommandDoc(Protocol):
 class ChatDesk(Protocol):
     """What the gateway offers to chat adapters."""
 
-    async def receive(self, message: ChatMessage) -> None:
-        """Take a message in. When this returns, it is stored, or was known, or is none of ours.
+    async def receive(self, message: ChatMessage, cursor: tuple[str, str] | None) -> None:
+        """Take a message in. When this returns, it is stored (with `cursor`: channel, last seen), or was known, or is not for us.
 
         Raises `adapters.base.NotAccepted` if it could not be stored: then it must be offered again.
         """

@@ -20,8 +20,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias, assert_never
 
-from adapters.contents import encode
 from adapters.chat import Ability, CallFailed, Cause, Content, ContentKind, Fate
+from adapters.contents import encode
 from adapters.pacing import Urgency, backoff_ms
 from adapters.parts import STATUS_BUBBLE, Wanted
 from agent_core.store.rows import DeliveryRow, DeliveryState
@@ -62,10 +62,10 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Create:
-    """Send a new message; `labelled` says that it may be there already. `look_up` first, where that can be done."""
+    """Send a new message. One that is `repeated` may be there already; `look_up` first, where that can be done."""
 
     part: Part
-    labelled: bool = False
+    repeated: bool = False
     look_up: bool = False
 
 
@@ -93,7 +93,12 @@ Step: TypeAlias = Create | Edit | Delete | Wait
 
 
 def plan(
-    parts: Mapping[Name, Part], wanted: Sequence[Wanted], surface: str, origin: str, place: int, untouched: Sequence[str] = ()
+    parts: Mapping[Name, Part],
+    wanted: Sequence[Wanted],
+    surface: str,
+    origin: str,
+    place: int,
+    untouched: Sequence[str] = (),
 ) -> list[Part]:
     """The rows of `origin` that have to be other than they are. New ones get places from `place` on."""
     changed: list[Part] = []
@@ -221,7 +226,7 @@ def _step(part: Part, ability: Ability, now: int) -> Create | Edit | Delete:
         case _ if row.gone:
             return Delete(part)
         case _ if row.platform_id is None:
-            return Create(part, labelled=row.labelled)
+            return _resolved(part, ability, now) if row.labelled else Create(part)
         case _:
             return Edit(part)
 
@@ -230,12 +235,12 @@ def _resolved(part: Part, ability: Ability, now: int) -> Create:
     """How an unknown outcome is settled."""
     match ability:
         case Ability.LOOK_UP:
-            return Create(part, labelled=part.row.labelled, look_up=True)
+            return Create(part, repeated=True, look_up=True)
         case Ability.KEYED:
             fresh = part.row.sending_at is not None and now - part.row.sending_at < KEYED_MS
-            return Create(part, labelled=part.row.labelled, look_up=not fresh)
+            return Create(part, repeated=True, look_up=not fresh)
         case Ability.NONE:
-            return Create(part, labelled=True)
+            return Create(part, repeated=True)
         case _:
             assert_never(ability)
 
@@ -243,22 +248,22 @@ def _resolved(part: Part, ability: Ability, now: int) -> Create:
 # ---------------------------------------------------------------------- what a call did
 
 
-def begun(part: Part, now: int, *, labelled: bool) -> Part:
+def begun(part: Part, now: int, *, repeated: bool) -> Part:
     """A part that is about to be created: stored like this before the call."""
     row = part.row
     made = replace(
         row,
         state=DeliveryState.SENDING,
         attempt=row.attempt + 1,
-        sending_at=row.sending_at if row.state is DeliveryState.UNKNOWN and row.sending_at else now,
+        sending_at=row.sending_at if repeated and row.sending_at else now,
         retry_at=None,
-        labelled=labelled,
+        labelled=repeated,
         at=now,
     )
     return Part(made, part.content)
 
 
-def settled(part: Part, platform_id: str, sent: Content, now: int) -> Part:
+def settled(part: Part, platform_id: str, sent: Content, ability: Ability, now: int) -> Part:
     """It is there, showing `sent`. If something else is wanted by now, that is still to be done."""
     same = part.content == sent and not part.row.gone
     made = replace(
@@ -267,7 +272,8 @@ def settled(part: Part, platform_id: str, sent: Content, now: int) -> Part:
         platform_id=platform_id,
         attempt=0,
         retry_at=None,
-        cause="",
+        labelled=part.row.labelled and ability is Ability.NONE,
+        cause=part.row.cause if part.row.cause == Cause.NO_THREAD.value else "",
         at=now,
     )
     return Part(made, part.content)
@@ -279,36 +285,38 @@ def removed(part: Part, now: int) -> Part:
     return Part(replace(part.row, state=state, platform_id=None, retry_at=None, at=now), part.content)
 
 
-def failed(part: Part, error: CallFailed, *, creating: bool, now: int, share: float) -> Part:
+def failed(part: Part, error: CallFailed, ability: Ability, *, creating: bool, now: int, share: float) -> Part:
     """What becomes of a part by a call that failed. `share` in [0, 1) is the jitter."""
     row = part.row
     match error.fate:
         case Fate.TOO_FAST:
-            back = DeliveryState.UNKNOWN if row.labelled and row.state is DeliveryState.UNKNOWN else DeliveryState.WANTED
-            made = replace(row, state=back, attempt=max(0, row.attempt - 1))
+            made = replace(row, state=DeliveryState.WANTED, attempt=max(0, row.attempt - 1))
         case Fate.NOT_SENT:
             made = replace(row, state=DeliveryState.WANTED, retry_at=now + backoff_ms(max(1, row.attempt), share))
         case Fate.UNKNOWN:
             later = now + backoff_ms(max(1, row.attempt), share)
             made = replace(row, state=DeliveryState.UNKNOWN if creating else DeliveryState.WANTED, retry_at=later)
         case Fate.REFUSED:
-            return _refused(part, error, now)
+            return _refused(part, error, ability, now)
         case _:
             assert_never(error.fate)
     return Part(replace(made, cause=error.words, at=now), part.content)
 
 
-def _refused(part: Part, error: CallFailed, now: int) -> Part:
+def _refused(part: Part, error: CallFailed, ability: Ability, now: int) -> Part:
     row = part.row
     match error.cause:
         case Cause.UNCHANGED if row.platform_id is not None:
-            return settled(part, row.platform_id, part.content, now)
+            return settled(part, row.platform_id, part.content, ability, now)
         case Cause.NO_MESSAGE | Cause.UNEDITABLE if row.platform_id is not None:
             return removed(part, now)
         case Cause.FORM if not row.plain:
             made = replace(row, state=DeliveryState.WANTED, plain=True, retry_at=None)
         case Cause.NO_THREAD if row.cause != Cause.NO_THREAD.value:
-            return Part(replace(row, state=DeliveryState.WANTED, retry_at=None, cause=Cause.NO_THREAD.value, at=now), part.content)
+            return Part(
+                replace(row, state=DeliveryState.WANTED, retry_at=None, cause=Cause.NO_THREAD.value, at=now),
+                part.content,
+            )
         case Cause.MOVED:
             made = replace(row, state=DeliveryState.WANTED, retry_at=now + 1_000)
         case Cause.NOT_LET_IN:

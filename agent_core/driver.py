@@ -48,6 +48,7 @@ from agent_core.store.store import Fenced, StorageUnavailable, Store
 from agent_core.tools.base import ToolContext, ToolStatus
 from agent_core.tools.registry import Runnable, ToolRegistry, UnknownTool, UnreadableArguments
 from agent_core.turn import Turn
+from agent_core.turnstate import PersonItem
 from agent_core.view import Bubble, BubbleKind, View, view
 
 log = structlog.get_logger("turn")
@@ -113,9 +114,9 @@ class TurnDriver:
 
     # fmt: off
     __slots__ = (
-        "_backlog", "_begun", "_caller", "_context", "_effects", "_events", "_flush_timer", "_held", "_outlet", "_overtaken", "_seq", "_storage_away",
+        "_backlog", "_begun", "_caller", "_context", "_effects", "_events", "_flush_timer", "_held", "_overtaken", "_seq", "_storage_away",
         "_tasks", "_timers", "_unwritten", "_unwritten_chars", "_waiter", "_watchers", "_world",
-        "first_content_at", "identity", "over", "progress", "turn",
+        "first_content_at", "identity", "outlet", "over", "progress", "turn",
     )
     # fmt: on
 
@@ -131,7 +132,7 @@ class TurnDriver:
         self.identity = identity
         self._caller = caller
         self._context = context
-        self._outlet = outlet
+        self.outlet = outlet
         self.turn = Turn()
         self._events: list[Event | None] = []
         """What waits for the loop; None only asks it to write."""
@@ -217,6 +218,11 @@ class TurnDriver:
             for b in shown.bubbles
         )
         return replace(shown, bubbles=tuple(bubbles))
+
+    @property
+    def heard(self) -> tuple[int, ...]:
+        """The accepted messages that came into the running turn and that the model was told."""
+        return tuple(item.inbox for item in self.turn.items if isinstance(item, PersonItem) and item.inbox)
 
     def watch(self) -> Watcher:
         """A new watcher; use it as a context manager."""
@@ -407,17 +413,18 @@ class TurnDriver:
         identity = self.identity
 
         used = (self.turn.input_tokens, self.turn.output_tokens)
+        heard = self.heard
 
         async def write() -> None:
-            parts = self._outlet.closing(view(self.turn, now)) if self._outlet is not None else ()
+            parts = self.outlet.closing(view(self.turn, now)) if self.outlet is not None else ()
             await self._world.store.close(
-                identity.session, identity.epoch, identity.turn, rows, ending.exit.code.value, now, parts, used
+                identity.session, identity.epoch, identity.turn, rows, ending.exit.code.value, now, parts, used, heard
             )
 
         # Without a limit: an end that is not stored is none, and after a restart this turn may end in another way.
         await self._persist(write, math.inf)
-        if self._outlet is not None:
-            self._outlet.closed()
+        if self.outlet is not None:
+            self.outlet.closed()
 
     async def _persist(self, write: Callable[[], Awaitable[None]], patience_seconds: float) -> bool:
         """Write, with patience for a storage that is away. False if it stayed away. Who watches is told meanwhile."""

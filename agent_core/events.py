@@ -156,6 +156,8 @@ class Steered(Happened):
     """The person added something for the running turn; it is put before the model at the next step."""
 
     input: InputMessage
+    inbox: int = 0
+    """The accepted message that it is; 0 if it is none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

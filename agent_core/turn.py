@@ -50,7 +50,6 @@ from agent_core.events import (
     WaitEnded,
 )
 from agent_core.exits import BreakCause, Exit, ExitCode, Facts
-from agent_core.messages import InputMessage
 from agent_core.overlap import OverlapRemover
 from agent_core.promises import announced_action
 from agent_core.recovery import (
@@ -174,7 +173,7 @@ class Turn:
             case ApprovalAnswered():
                 return self._after(self.round.approval_answered(event), event.at) if self.phase is Phase.ACTING else []
             case Steered():
-                self._steers.append(PersonItem(event.input))
+                self._steers.append(PersonItem(event.input, event.inbox))
                 return []
             case Compacted():
                 return self._compaction_done(event) if self.phase is Phase.COMPACTING else []
@@ -240,9 +239,9 @@ class Turn:
         return last.calls if isinstance(last, AssistantItem) else ()
 
     @property
-    def unheard(self) -> tuple[InputMessage, ...]:
+    def steers(self) -> tuple[PersonItem, ...]:
         """What the person added during the turn and the model has not been told; it must become a turn of its own."""
-        return tuple(steer.input for steer in self._steers)
+        return tuple(self._steers)
 
     # ------------------------------------------------------------------ beginning, calling
 

@@ -134,6 +134,8 @@ class PersonItem:
     """Words of the person that came during the turn."""
 
     input: InputMessage
+    inbox: int = 0
+    """The accepted message that they are; 0 if they are none."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -306,7 +306,7 @@ class Sessions(Section):
 
     policy: SessionPolicy = Field(
         default=SessionPolicy.QUEUE,
-        description="What a message does that comes while a turn is running: queue waits for its turn, interrupt ends the running turn.",
+        description="What a message does that comes while a turn is running: queue waits for its turn, steer goes into the running turn, interrupt ends it.",
     )
     queue_limit: int = Field(
         default=20,

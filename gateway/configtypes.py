@@ -40,6 +40,7 @@ class SessionPolicy(StrEnum):
     """What a message does that comes while its session's turn is running."""
 
     QUEUE = "queue"
+    STEER = "steer"
     INTERRUPT = "interrupt"
 
 

@@ -25,7 +25,6 @@ from agent_core.tools.base import Tool
 from agent_core.tools.builtin import builtin_tools
 from agent_core.tools.registry import ToolRegistry
 from gateway.configmodel import Config
-from gateway.configtypes import SessionPolicy
 from gateway.health import Health
 from gateway.hub import Hub
 from gateway.models import endpoints_of, rehearsal_endpoint
@@ -135,7 +134,7 @@ def _hub_settings(config: Config, paths: Paths, tools: ToolRegistry) -> HubSetti
         system_prompt=prompt or SYSTEM_PROMPT,
         connect_seconds=model.connect_seconds,
         queue_limit=config.session.queue_limit,
-        interrupts=config.session.policy is SessionPolicy.INTERRUPT,
+        policy=config.session.policy,
         workspaces=config.tools.workspace or paths.workspaces,
         history_turns=config.session.history_turns,
         rehearsal=model.rehearsal,

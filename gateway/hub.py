@@ -7,9 +7,10 @@ closed, all of them are over.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from pathlib import Path
 
 import structlog
 
@@ -24,12 +25,14 @@ from adapters.base import (
     Summary,
     Ticket,
 )
+from adapters.chat import ChatOrigin
 from agent_core.compaction import SessionMemory
 from agent_core.driver import TurnDriver, TurnIdentity, World
 from agent_core.events import (
     ApprovalAnswered,
     DrainEnded,
     Event,
+    Steered,
     StopRequested,
     Superseded,
     TakenOver,
@@ -44,19 +47,31 @@ from agent_core.modelcalls import ModelCaller, Offer, own_tools
 from agent_core.notices import notice_for
 from agent_core.ports import Clock, Ids
 from agent_core.settings import Route
-from agent_core.store.rows import InboxState, JournalRow, NewMessage, OpenTurn
+from agent_core.store.rows import InboxRow, InboxState, JournalRow, NewMessage, OpenTurn
 from agent_core.store.store import Conflict, StorageUnavailable, Store
 from agent_core.tools.base import ToolContext
 from agent_core.tools.registry import ToolRegistry
 from agent_core.turn import Turn
+from agent_core.turnstate import PersonItem
 from agent_core.view import exit_view, view
 from agent_core.why import story
 from gateway import inbox
+from gateway.configtypes import SessionPolicy
 from gateway.followers import MessageFollower, WholeSessionFollower
 from gateway.lanes import RECENT_TURNS, Lane, Running, Waiting, sight_of, summary_of
 from gateway.opening import HubSettings, offer_of, opened_event, system_prompt_of, workspace_of
+from gateway.prefs import Prefs
+from gateway.surfaces import TurnOutlet
 
 log = structlog.get_logger("gateway")
+
+NORMAL_LANE = "normal"
+COMMAND_LANE = "command"
+"""Commands wait for no turn."""
+Outlets = Callable[[ChatOrigin, str, str, int], TurnOutlet | None]
+"""(origin, turn, session, epoch)"""
+Attacher = Callable[[Inbound, Path], Awaitable[Inbound]]
+"""Fetches what came with a message into a workspace, and puts it into the message."""
 
 STOP_SECONDS = 15.0
 STORAGE_AWAY = "The gateway cannot store anything just now, so your message was not taken. Send it again in a minute."
@@ -94,6 +109,11 @@ class Hub:
         self._own_offer = own_tools(tools.names, tools.openai_tools())
         self.laws_broken = 0
         """How often a turn was found to break a law of the machine: a bug, each time."""
+        self.outlets: Outlets | None = None
+        """Where turns that answer chat messages are shown."""
+        self.attachments: Attacher | None = None
+        self.commands_left: list[tuple[InboxRow, Inbound]] = []
+        """Commands that an earlier process accepted and did not carry out."""
         self._world = World(store, tools, clock, ids, self._put_aside, self._count_broken)
 
     # ------------------------------------------------------------------ beginning and ending
@@ -133,8 +153,13 @@ class Hub:
                 found.key, session
             )  # last: a lane that is held over an await may be forgotten as idle
             for row in rows:
-                if not lane.knows(row.id):
-                    self._queue(lane, Waiting(row.id, row.arrival, inbox.decode(row.body), row.received_at))
+                message = Waiting(row.id, row.arrival, inbox.decode(row.body), row.received_at)
+                if row.lane == COMMAND_LANE:
+                    self.commands_left.append((row, message.inbound))
+                elif lane.running is not None and row.id in steered_into(lane.running.driver.turn):
+                    lane.steers.append(message)
+                elif not lane.knows(row.id):
+                    self._queue(lane, message)
         return len(open_turns)
 
     def _taken_over_row(self, turn: str, seq: int, epoch: int) -> JournalRow:
@@ -160,7 +185,8 @@ class Hub:
         lane = await self._own(session.key, found.session)
         driver = self._driver(found.turn, found.session, found.epoch, messages, lane)
         driver.resume(turn, len(rows), taken_over)
-        self._start(lane, Running(driver, messages))
+        lane.running = Running(driver, messages)
+        self._start(lane, lane.running)
 
     async def _close_unreadable(self, found: OpenTurn, seq: int, reference: str) -> None:
         now = self._clock.now_ms()
@@ -221,8 +247,10 @@ class Hub:
 
     # ------------------------------------------------------------------ accepting
 
-    async def accept(self, inbound: Inbound) -> Ticket:
-        """See `adapters.base.Gateway.accept`."""
+    async def accept(
+        self, inbound: Inbound, *, cursor: tuple[str, str] | None = None, busy: SessionPolicy | None = None
+    ) -> Ticket:
+        """See `adapters.base.Gateway.accept`. `cursor` is stored with it; `busy` says what it does to a running turn."""
         if self._closing:
             raise NotAccepted("The gateway is shutting down. Send it again in a minute.", NotAcceptedCode.SHUTTING_DOWN)
         if inbound.model and inbound.model not in self.about().models:
@@ -232,30 +260,39 @@ class Hub:
         key = inbound.session.text()
         self._check_room(key)
         now = self._clock.now_ms()
-        message = NewMessage(
-            account=inbound.account,
-            platform_key=inbound.platform_key,
-            session_key=key,
-            lane="normal",
-            body=inbox.encode(inbound),
-            received_at=now,
-            cursor=None,
-            new_session_id=self._ids.new("s"),
-        )
+        message = self.new_message(inbound, NORMAL_LANE, now, cursor)
         # In a task of the hub's own: whoever asked may leave, and a message that is stored must be run all the same.
-        outcome = await asyncio.shield(self._group.create_task(self._try_to_take_in(inbound, message)))
+        outcome = await asyncio.shield(self._group.create_task(self._try_to_take_in(inbound, message, busy)))
         if isinstance(outcome, Exception):
             raise outcome
         return outcome
 
-    async def _try_to_take_in(self, inbound: Inbound, message: NewMessage) -> Ticket | Exception:
+    def new_message(
+        self, inbound: Inbound, lane: str, now: int, cursor: tuple[str, str] | None, refused: str = ""
+    ) -> NewMessage:
+        """A message as the store takes it."""
+        return NewMessage(
+            account=inbound.account,
+            platform_key=inbound.platform_key,
+            session_key=inbound.session.text(),
+            lane=lane,
+            body=inbox.encode(inbound),
+            received_at=now,
+            cursor=cursor,
+            new_session_id=self._ids.new("s"),
+            refused=refused,
+        )
+
+    async def _try_to_take_in(
+        self, inbound: Inbound, message: NewMessage, busy: SessionPolicy | None
+    ) -> Ticket | Exception:
         """What went wrong is the caller's to hear; raised here, it would end the hub and everybody's turns."""
         try:
-            return await self._take_in(inbound, message)
+            return await self._take_in(inbound, message, busy)
         except Exception as error:  # noqa: BLE001
             return error
 
-    async def _take_in(self, inbound: Inbound, message: NewMessage) -> Ticket:
+    async def _take_in(self, inbound: Inbound, message: NewMessage, busy: SessionPolicy | None) -> Ticket:
         """Store the message and queue it. One at a time in a session, so that the queue has the order of arrival."""
         lane = self._lane_of(message.session_key)
         async with lane.accepting:
@@ -270,11 +307,47 @@ class Hub:
             if accepted.state is InboxState.NEW:
                 lane = await self._own(message.session_key, accepted.session, accepted.epoch)
                 if not lane.knows(accepted.inbox_id):
-                    self._queue(lane, Waiting(accepted.inbox_id, accepted.arrival, inbound, message.received_at))
-        if self._settings.interrupts and not accepted.duplicate and lane.running is not None:
-            lane.running.driver.tell(Superseded(at=message.received_at))
+                    policy = busy or await self.policy_of(lane)
+                    self._put(lane, Waiting(accepted.inbox_id, accepted.arrival, inbound, message.received_at), policy)
         self.release(lane)
         return ticket
+
+    def _put(self, lane: Lane, message: Waiting, policy: SessionPolicy) -> None:
+        """Queue a new message, or put it into the running turn, or let it end that."""
+        running = lane.running
+        if running is not None and policy is SessionPolicy.STEER and message.inbound.own_history is None:
+            heard = [
+                running.driver.tell(Steered(at=message.received_at, input=words, inbox=message.inbox_id))
+                for words in message.inbound.input
+            ]
+            if all(heard) and not lane.waiting:
+                lane.steers.append(message)
+                return
+        self._queue(lane, message)
+        if running is not None and policy is SessionPolicy.INTERRUPT:
+            running.driver.tell(Superseded(at=message.received_at))
+
+    async def prefs_of(self, lane: Lane) -> Prefs:
+        """What the conversation has set for itself."""
+        if not lane.prefs_loaded and lane.session:
+            found = await self._store.session(lane.session)
+            lane.prefs = Prefs.decode(found.policy if found is not None else None)
+            lane.prefs_loaded = True
+        return lane.prefs
+
+    async def policy_of(self, lane: Lane) -> SessionPolicy:
+        """What a new message does to the lane's running turn."""
+        if lane.running is None:
+            return self._settings.policy
+        return (await self.prefs_of(lane)).policy or self._settings.policy
+
+    async def owned_lane(self, key: str, session: str, epoch: int = 0) -> Lane:
+        """The lane of a session that exists, owned by this process."""
+        return await self._own(key, session, epoch)
+
+    def known_lane(self, key: str) -> Lane | None:
+        """The lane of a session that is busy or watched just now."""
+        return self._lanes.get(key)
 
     def _check_room(self, key: str) -> None:
         lane = self._lanes.get(key)
@@ -294,7 +367,7 @@ class Hub:
     def _lane_of(self, key: str) -> Lane:
         """The lane of a session key; the session itself may not exist yet."""
         if key not in self._lanes:
-            self._lanes[key] = Lane(key, self._open_turn)
+            self._lanes[key] = Lane(key, self._open_turn, self._clock.now_ms)
         return self._lanes[key]
 
     async def _own(self, key: str, session: str, epoch: int = 0) -> Lane:
@@ -329,12 +402,13 @@ class Hub:
         if lane.waiting and not self._closing:
             self._start(lane, None)
 
-    async def _give_up(self, lane: Lane, message: Waiting) -> None:
-        """A message whose turn cannot be opened must not stop the ones behind it, nor vanish without a word."""
-        if message in lane.waiting:
-            lane.waiting.remove(message)
-        with suppress(Conflict):  # it was dropped before: that is why no turn could be opened for it
-            await self._store.drop(message.inbox_id, "its turn could not be opened")
+    async def _give_up(self, lane: Lane, messages: Sequence[Waiting]) -> None:
+        """Messages whose turn cannot be opened must not stop the ones behind them, nor vanish without a word."""
+        for message in messages:
+            if message in lane.waiting:
+                lane.waiting.remove(message)
+            with suppress(Conflict):  # it was dropped before: that is why no turn could be opened for it
+                await self._store.drop(message.inbox_id, "its turn could not be opened")
         lane.wake()
 
     # ------------------------------------------------------------------ turns
@@ -346,10 +420,10 @@ class Hub:
         except StorageUnavailable:
             raise
         except Exception as error:
-            withdrawn = messages[0] not in lane.waiting
+            withdrawn = [message for message in messages if message not in lane.waiting]
             if not withdrawn:
                 log.exception("turn.not_opened", session=lane.session, error=type(error).__name__)
-            await self._give_up(lane, messages[0])
+            await self._give_up(lane, withdrawn or messages)
             return None
 
     async def _try_to_open(self, lane: Lane, messages: tuple[Waiting, ...]) -> TurnDriver:
@@ -358,12 +432,20 @@ class Hub:
             await self._load_memory(lane)
         turn = self._ids.new("t")
         driver = self._driver(turn, lane.session, lane.epoch, messages, lane)
-        routes = await self._routes(first.model)
-        inbounds = [message.inbound for message in messages]
+        routes = await self._routes(first.model or (await self.prefs_of(lane)).model)
+        inbounds = [await self._with_attachments(message.inbound) for message in messages]
         opened = opened_event(inbounds, self._settings, routes, at=self._clock.now_ms(), seed=self._ids.seed())
         await driver.begin(opened)
+        if isinstance(driver.outlet, TurnOutlet):
+            driver.outlet.attach(driver)
         log.info("turn.started", turn=turn, session=lane.session, surface=first.surface, model=routes[0].model)
         return driver
+
+    async def _with_attachments(self, inbound: Inbound) -> Inbound:
+        """The message with what came with it, fetched into its workspace."""
+        if self.attachments is None or inbound.chat is None or not inbound.chat.attachments:
+            return inbound
+        return await self.attachments(inbound, workspace_of(inbound, self._settings.workspaces))
 
     def _driver(self, turn: str, session: str, epoch: int, messages: tuple[Waiting, ...], lane: Lane) -> TurnDriver:
         first = messages[0].inbound
@@ -390,7 +472,10 @@ class Hub:
             )
 
         identity = TurnIdentity(turn, session, epoch, first.surface, tuple(m.inbox_id for m in messages))
-        return TurnDriver(self._world, identity, caller, context)
+        outlet = None
+        if self.outlets is not None and first.chat is not None:
+            outlet = self.outlets(first.chat, turn, session, epoch)
+        return TurnDriver(self._world, identity, caller, context, outlet)
 
     def _offer(self, inbound: Inbound) -> Offer:
         return offer_of(inbound, self._own_offer)
@@ -400,7 +485,11 @@ class Hub:
         if lane.memory_loaded:
             return
         memory = SessionMemory()
+        session = await self._store.session(lane.session)
+        since = session.since if session is not None else 0
         for row in await self._store.turns(lane.session, self._settings.history_turns):
+            if row.undone or row.number <= since:
+                continue
             turn = await self._closed_turn(row.turn)
             if turn is not None and turn.opened is not None and turn.opened.own_history is None:
                 memory.add(turn)
@@ -525,6 +614,11 @@ class Hub:
             return story([decode(row.kind, row.body) for row in rows])
         except UnreadableJournal as error:
             return (str(error),)
+
+
+def steered_into(turn: Turn) -> frozenset[int]:
+    """The accepted messages that were put into a turn, heard or not."""
+    return frozenset(item.inbox for item in (*turn.items, *turn.steers) if isinstance(item, PersonItem) and item.inbox)
 
 
 def _not_started(why: str) -> Ended:

@@ -24,6 +24,8 @@ from agent_core.store.store import StorageUnavailable
 from agent_core.turn import Turn
 from agent_core.turnstate import Activity
 from agent_core.view import view
+from gateway.merging import Piece, merged
+from gateway.prefs import Prefs
 
 log = structlog.get_logger("turn")
 
@@ -61,6 +63,11 @@ def summary_of(turn: Turn) -> Summary:
         attempts=turn.calls_made,
         model=turn.route.model,
     )
+
+
+def piece_of(message: Waiting) -> Piece:
+    """What merging looks at."""
+    return Piece(message.inbound.chat, len(person_words(message.inbound)), message.received_at)
 
 
 def person_words(inbound: Inbound) -> str:
@@ -109,6 +116,7 @@ class Lane:
     key: str
     """The session's key."""
     open_turn: Opener
+    now_ms: Callable[[], int]
     session: str = ""
     """The session's id, once it exists in the store."""
     epoch: int = 0
@@ -125,6 +133,10 @@ class Lane:
     recent_loaded: bool = False
     accepting: asyncio.Lock = field(default_factory=asyncio.Lock)
     """Held while a message is stored and queued."""
+    steers: list[Waiting] = field(default_factory=list[Waiting])
+    """Messages that were put into the running turn; what it does not hear waits for a turn of its own."""
+    prefs: Prefs = field(default_factory=Prefs)
+    prefs_loaded: bool = False
     held: bool = False
     """Set at shutdown: no further turn begins; what waits stays in the inbox."""
 
@@ -143,7 +155,7 @@ class Lane:
 
     def knows(self, inbox_id: int) -> bool:
         """The message waits here, or its turn has begun not long ago."""
-        return inbox_id in self.begun or any(message.inbox_id == inbox_id for message in self.waiting)
+        return inbox_id in self.begun or any(m.inbox_id == inbox_id for m in (*self.waiting, *self.steers))
 
     def withdraw(self, inbox_id: int) -> Waiting | None:
         """Take a waiting message out of the queue."""
@@ -158,22 +170,34 @@ class Lane:
         if resumed is not None:
             await self._run_one(resumed)
         while self.waiting and not self.held:
-            message = self.waiting[0]
-            driver = await self._opened(message)
+            messages = await self._next_messages()
+            if not messages:
+                continue
+            driver = await self._opened(messages)
             if driver is None:
                 continue
-            if self.waiting and self.waiting[0] is message:
-                del self.waiting[0]
-            else:  # withdrawn while the turn was being opened: it was too late for that, but not for a stop
+            withdrawn = not any(message in self.waiting for message in messages)
+            self.waiting = [message for message in self.waiting if message not in messages]
+            if withdrawn:  # while the turn was being opened: it was too late for that, but not for a stop
                 driver.tell(StopRequested(at=driver.opened_at))
-            await self._run_one(Running(driver, (message,)))
+            await self._run_one(Running(driver, messages))
 
-    async def _opened(self, message: Waiting) -> TurnDriver | None:
-        """A driver for the message. None: it will not run (and has left the queue), or the storage is away just now."""
+    async def _next_messages(self) -> tuple[Waiting, ...]:
+        """What the next turn answers: one message, or the pieces of one. None if what waited was withdrawn meanwhile."""
+        found = merged([piece_of(message) for message in self.waiting], self.now_ms())
+        while found.wait_ms:
+            await asyncio.sleep(found.wait_ms / 1000)
+            if not self.waiting:
+                return ()
+            found = merged([piece_of(message) for message in self.waiting], self.now_ms())
+        return tuple(self.waiting[: found.count])
+
+    async def _opened(self, messages: tuple[Waiting, ...]) -> TurnDriver | None:
+        """A driver for the messages. None: they will not run (and have left the queue), or the storage is away just now."""
         try:
-            return await self.open_turn(self, (message,))
+            return await self.open_turn(self, messages)
         except StorageUnavailable as error:
-            log.warning("turn.not_opened", session=self.session, inbox=message.inbox_id, error=str(error))
+            log.warning("turn.not_opened", session=self.session, inbox=messages[0].inbox_id, error=str(error))
             await asyncio.sleep(1.0)
             return None
 
@@ -189,6 +213,9 @@ class Lane:
             log_ending(running.driver)
             self._remember(running)
         finally:
+            heard = running.driver.heard
+            self.waiting[:0] = [message for message in self.steers if message.inbox_id not in heard]
+            self.steers = []
             self.running = None
             self.wake()
 

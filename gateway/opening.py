@@ -12,6 +12,7 @@ from adapters.base import Inbound
 from agent_core.events import TurnOpened
 from agent_core.modelcalls import Offer, client_tools
 from agent_core.settings import Route, TurnSettings
+from gateway.configtypes import SessionPolicy
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,8 +25,8 @@ class HubSettings:
     connect_seconds: float
     queue_limit: int
     """How many messages may wait in one session."""
-    interrupts: bool
-    """A new message interrupts the session's running turn, instead of waiting for it."""
+    policy: SessionPolicy
+    """What a message does that comes while a turn of its session is running."""
     workspaces: Path
     history_turns: int
     """How many closed turns of a session are put before the model at most."""

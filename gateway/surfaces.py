@@ -27,7 +27,7 @@ from adapters.chat import (
     Piece,
 )
 from adapters.contents import decode
-from adapters.pacing import Gate, Urgency
+from adapters.pacing import Urgency
 from adapters.parts import Draft, Picture, picture
 from adapters.reconcile import (
     Create,
@@ -81,7 +81,10 @@ class Desk(Protocol):
 
     async def too_fast(self, surface: str, seconds: float) -> None: ...
 
-    def take_place(self) -> int: ...
+    @property
+    def next_place(self) -> int: ...
+
+    def placed(self, place: int) -> None: ...
 
     async def store_parts(self, owner: Owner, rows: Sequence[DeliveryRow]) -> None: ...
 
@@ -129,7 +132,9 @@ class TurnOutlet:
     owner: Owner
     reply_to: str
     driver: TurnDriver | None = None
-    rendered: dict[tuple[str, bool], tuple[Piece, ...]] = field(default_factory=dict[tuple[str, bool], tuple[Piece, ...]])
+    rendered: dict[tuple[str, bool], tuple[Piece, ...]] = field(
+        default_factory=dict[tuple[str, bool], tuple[Piece, ...]]
+    )
 
     def attach(self, driver: TurnDriver) -> None:
         """Show this turn from now on."""
@@ -221,7 +226,7 @@ class Surface:
         before = {name: part for name, part in self.parts.items() if name[0] == outlet.turn}
         self._held.add(outlet.turn)
         self._draft = None
-        self._take(plan(self.parts, shown.wanted, self.name, outlet.turn, self._desk.take_place()))
+        self._take(plan(self.parts, shown.wanted, self.name, outlet.turn, self._desk.next_place))
         mine = {name: part for name, part in self.parts.items() if name[0] == outlet.turn}
         return [part.row for name, part in mine.items() if part.open or before.get(name) != part]
 
@@ -233,7 +238,7 @@ class Surface:
     def _take(self, planned: Sequence[Part]) -> None:
         for part in planned:
             self.parts[part.name] = part
-            self._desk.take_place()
+            self._desk.placed(part.row.place)
 
     @property
     def waiting(self) -> list[Part]:
@@ -318,7 +323,7 @@ class Surface:
 
     def _timely(self, shown: Picture, turn: str, now: int) -> list[Part]:
         """What changes by `shown`, without a status that was changed only just now."""
-        planned = plan(self.parts, shown.wanted, self.name, turn, self._desk.take_place(), shown.untouched)
+        planned = plan(self.parts, shown.wanted, self.name, turn, self._desk.next_place, shown.untouched)
         fresh = round(self.traits.status_seconds * 1000)
         return [
             part
@@ -356,7 +361,7 @@ class Surface:
             return
         if part.content.kind is not ContentKind.STATUS and part.row.final:
             self._draft = None
-        part = begun(part, now, labelled=step.labelled and self.port.ability is Ability.NONE)
+        part = begun(part, now, repeated=step.repeated)
         await self._keep(part)
         if not self._desk.may_send():
             return
@@ -365,14 +370,16 @@ class Surface:
             found = None
             if step.look_up:
                 found = await self.port.find(self._target(part), part.row.key, (part.row.sending_at or now) - 60_000)
-            platform_id = found or await self._call(self.port.create(self._target(part), self._dressed(part), part.row.key))
+            platform_id = found or await self._call(
+                self.port.create(self._target(part), self._dressed(part), part.row.key)
+            )
         except CallFailed as error:
             await self._failed(part, error, creating=True)
             return
         self._desk.delivered(self.name)
         current = self.parts.get(part.name, part)
-        await self._keep(settled(current, platform_id, sent, self._clock.now_ms()))
-        if unknown or part.row.labelled:
+        await self._keep(settled(current, platform_id, sent, self.port.ability, self._clock.now_ms()))
+        if step.repeated:
             log.info("delivery.settled", surface=self.name, part=part.row.key, found=found is not None)
 
     async def _edit(self, step: Edit) -> None:
@@ -386,7 +393,9 @@ class Surface:
             await self._failed(part, error, creating=False)
             return
         self._desk.delivered(self.name)
-        done = settled(self.parts.get(part.name, part), part.row.platform_id, sent, self._clock.now_ms())
+        done = settled(
+            self.parts.get(part.name, part), part.row.platform_id, sent, self.port.ability, self._clock.now_ms()
+        )
         if part.row.final:
             await self._keep(done)
         else:  # a state on the way need not be stored: after a restart the turn shows it anew
@@ -411,7 +420,7 @@ class Surface:
     async def _failed(self, part: Part, error: CallFailed, *, creating: bool) -> None:
         now = self._clock.now_ms()
         current = self.parts.get(part.name, part)
-        current = failed(current, error, creating=creating, now=now, share=self._chance.random())
+        current = failed(current, error, self.port.ability, creating=creating, now=now, share=self._chance.random())
         if error.fate is Fate.TOO_FAST:
             await self._desk.too_fast(self.name, error.retry_after)
         await self._keep(current)
@@ -438,7 +447,7 @@ class Surface:
         content = part.content
         body = Styled(content.body.text) if part.row.plain else content.body
         buttons = () if part.row.plain else content.buttons
-        if part.row.labelled and content.kind is not ContentKind.STATUS:
+        if part.row.labelled and self.port.ability is Ability.NONE and content.kind is not ContentKind.STATUS:
             body = Styled(LABEL) + body
         if part.row.cause == Cause.NO_THREAD.value and self.address.thread:
             body = Styled(ASTRAY) + body
@@ -479,4 +488,3 @@ class Surface:
         except CallFailed as error:
             if error.fate is Fate.TOO_FAST:
                 await self._desk.too_fast(self.name, error.retry_after)
-

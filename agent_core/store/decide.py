@@ -282,6 +282,10 @@ def _close(facts: Facts, op: Close) -> None:
     facts.closed_turns.append(op.turn)
     for message in facts.taken.get(op.turn, ()):
         message.state = InboxState.DONE
+    for inbox_id in op.heard:
+        heard = facts.inbox.get(inbox_id)
+        if heard is not None and heard.state is InboxState.NEW:
+            heard.state, heard.dirty = InboxState.DONE, True
     turn.input_tokens, turn.output_tokens = op.input_tokens, op.output_tokens
     _deliver(facts, op.session, op.epoch, op.deliveries)
 

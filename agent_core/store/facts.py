@@ -197,7 +197,8 @@ def _add_needs(found: Needs, op: Op) -> None:
             found.turns.add(turn)
             found.rows.update((turn, row.seq) for row in rows)
             found.calls.update((turn, call.call) for call in (*intended, *finished))
-        case Close(session=session, turn=turn, rows=rows):
+        case Close(session=session, turn=turn, rows=rows, heard=heard):
+            found.inbox.update(heard)
             found.sessions.add(session)
             found.turns.add(turn)
             found.rows.update((turn, row.seq) for row in rows)

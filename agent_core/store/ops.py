@@ -80,6 +80,8 @@ class Close:
     deliveries: tuple[DeliveryRow, ...] = ()
     input_tokens: int = 0
     output_tokens: int = 0
+    heard: tuple[int, ...] = ()
+    """Messages that were put into the running turn, beside those that it began with."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -194,12 +194,15 @@ class Store(Reads):
         closed_at: int,
         deliveries: Sequence[DeliveryRow] = (),
         used: tuple[int, int] = (0, 0),
+        heard: Sequence[int] = (),
     ) -> None:
         """Promises: the exit's rows, the closed turn, its messages done and `deliveries` wanted are there together or not at all.
 
-        `used` are the tokens of the turn, in and out. Raises Fenced if the turn has ended already in another way.
+        `used` are the tokens of the turn, in and out; `heard` are messages that came into the running turn. Raises Fenced if the turn has ended already in another way.
         """
-        await self._writer.submit(Close(session, epoch, turn, tuple(rows), exit, closed_at, tuple(deliveries), *used))
+        await self._writer.submit(
+            Close(session, epoch, turn, tuple(rows), exit, closed_at, tuple(deliveries), *used, tuple(heard))
+        )
 
     async def respond(
         self, session: str, epoch: int, inbox_id: int, change: SessionChange, deliveries: Sequence[DeliveryRow]

@@ -151,7 +151,7 @@ async def gateway(
         stack.push_async_callback(client.aclose)
         registry = ToolRegistry(tools)
         facts = tuple(ToolFacts(s.name, s.effect, s.housekeeping, s.name == "danger") for s in registry.specs())
-        defaults: dict[str, Any] = {"queue_limit": 20, "interrupts": False, "history_turns": 50}
+        defaults: dict[str, Any] = {"queue_limit": 20, "policy": SessionPolicy.QUEUE, "history_turns": 50}
         hub_settings = HubSettings(
             turn=replace(settings, tools=facts),
             system_prompt="You are kind.",

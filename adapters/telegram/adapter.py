@@ -1,0 +1,318 @@
+"""The Telegram bot: asks for updates (or is sent them), has them stored, and only then confirms them.
+
+The library's own `Updater` is not used: it confirms what it holds only in memory. Here `getUpdates` is called with the offset
+behind the last update that is stored; what is not confirmed stays with Telegram for 24 hours.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hmac
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, cast
+
+import orjson
+import structlog
+from aiohttp import web
+
+from adapters.base import NotAccepted
+from adapters.chat import AdapterSight, CallFailed, Cause, ChatDesk, Fate
+from adapters.supervision import AdapterDown
+from adapters.telegram.inbound import PLATFORM, Me, Moved, Pressed, Table, as_table, read_update
+from adapters.telegram.port import TelegramPort
+from agent_core.ports import Clock
+
+if TYPE_CHECKING:
+    from telegram import Bot
+
+log = structlog.get_logger("telegram")
+
+UPDATES = ["message", "edited_message", "callback_query"]
+CHANNEL = "updates"
+CONFLICT_SECONDS = 30.0
+BATCH = 100
+MAX_BODY_BYTES = 1_000_000
+SECRET_HEADER = "X-Telegram-Bot-Api-Secret-Token"  # noqa: S105 - the header's name
+
+
+@dataclass(frozen=True, slots=True)
+class TelegramSettings:
+    """What the configuration says about the bot."""
+
+    token: str = field(repr=False)
+    api_base: str = "https://api.telegram.org"
+    drafts: bool = True
+    poll_seconds: int = 25
+    webhook_url: str = ""
+    webhook_secret: str = field(default="", repr=False)
+    proxy: str = ""
+
+    @property
+    def account(self) -> str:
+        """The bot's id, which its token begins with."""
+        return self.token.partition(":")[0]
+
+
+class TelegramAdapter:
+    """One bot. `run` it under supervision."""
+
+    def __init__(self, settings: TelegramSettings, desk: ChatDesk, clock: Clock) -> None:
+        self._settings = settings
+        self._desk = desk
+        self._clock = clock
+        self.account = settings.account
+        self.name = f"{PLATFORM}/{self.account}"
+        self._bot = _bot(settings, read_seconds=20)
+        self._poller = _bot(settings, read_seconds=settings.poll_seconds + 10)
+        self.port = TelegramPort(self._bot, drafts=settings.drafts)
+        self._me: Me | None = None
+        self._last_life = clock.monotonic()
+        self._last_inbound: float | None = None
+        self._words = ""
+        self._highest = 0
+        self._group: asyncio.TaskGroup | None = None
+
+    # ------------------------------------------------------------------ life
+
+    async def run(self, up: Callable[[], None]) -> None:
+        """Serve until cancelled; `up` is called when it works. Raises `AdapterDown` with words."""
+        self._last_life = self._clock.monotonic()
+        async with _Opened(self._bot), _Opened(self._poller):
+            await self._introduce()
+            try:
+                async with asyncio.TaskGroup() as self._group:
+                    await self._serve(up)
+            finally:
+                self._group = None
+
+    async def _serve(self, up: Callable[[], None]) -> None:
+        if self._settings.webhook_url:
+            await self._set_webhook()
+            up()
+            await asyncio.Event().wait()
+        up()
+        await self._poll()
+
+    async def _introduce(self) -> None:
+        """Learn who we are, and put our commands into the menu."""
+        try:
+            me = await self.port.asked(self._bot.get_me())
+            self._me = Me(str(me.id), me.username or "")
+            waiting = await self.port.asked(self._bot.get_webhook_info())
+            if waiting.url and not self._settings.webhook_url:
+                log.info("telegram.webhook_removed", was=waiting.url)
+                await self.port.asked(self._bot.delete_webhook(drop_pending_updates=False))
+            await self._set_menu()
+        except CallFailed as error:
+            raise self._down(error) from error
+        log.info("telegram.ready", bot=f"@{self._me.username}", account=self.account)
+
+    async def _set_menu(self) -> None:
+        from telegram import BotCommand
+
+        menu = [BotCommand(command.name, command.words[:256]) for command in self._desk.commands()]
+        known = await self.port.asked(self._bot.get_my_commands())
+        if list(known) != menu:
+            await self.port.asked(self._bot.set_my_commands(menu))
+
+    def _down(self, error: CallFailed) -> AdapterDown:
+        if error.cause is Cause.NOT_LET_IN:
+            words = (
+                "Telegram does not know the bot's token. Take it from @BotFather again (/mybots, API Token) and set "
+                "TELEGRAM_BOT_TOKEN."
+            )
+            return AdapterDown(words, fatal=True)
+        return AdapterDown(f"Telegram cannot be reached: {error.words}", wait_seconds=error.retry_after)
+
+    @property
+    def silent_seconds(self) -> float:
+        """How long there was no sign of life from the platform."""
+        return 0.0 if self._settings.webhook_url else self._clock.monotonic() - self._last_life
+
+    @property
+    def deaf_after_seconds(self) -> float:
+        """A poll is answered within its time; much later means that nobody is there."""
+        return self._settings.poll_seconds + 20.0
+
+    def sight(self, state: str, words: str, outbound: float | None) -> AdapterSight:
+        """For `status`."""
+        inbound = None if self._last_inbound is None else self._clock.monotonic() - self._last_inbound
+        return AdapterSight(self.name, state, words or self._words, inbound, outbound)
+
+    # ------------------------------------------------------------------ polling
+
+    async def _poll(self) -> None:
+        stored = await self._desk.cursor(self.name, CHANNEL)
+        self._highest = max(self._highest, int(stored) if stored else 0)
+        while True:
+            try:
+                updates = await self._ask()
+            except CallFailed as error:
+                await self._pause(error)
+                continue
+            self._last_life = self._clock.monotonic()
+            self._words = ""
+            for update in updates:
+                await self._until_taken(update)
+
+    async def _ask(self) -> list[Table]:
+        """The next updates, as they came: one that is malformed must not hide the others."""
+        kwargs = {
+            "offset": self._highest + 1 if self._highest else None,
+            "timeout": self._settings.poll_seconds,
+            "limit": BATCH,
+            "allowed_updates": UPDATES,
+        }
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Please use 'Bot.getUpdates'")
+            asked = self._poller.do_api_request("getUpdates", {k: v for k, v in kwargs.items() if v is not None})
+        answer: object = await self.port.asked(asked)
+        return [as_table(one) for one in cast("list[object]", answer)] if isinstance(answer, list) else []
+
+    async def _pause(self, error: CallFailed) -> None:
+        """Polling failed: wait as long as that needs."""
+        if error.cause is Cause.NOT_LET_IN:
+            raise self._down(error)
+        if "conflict" in error.words.lower():
+            self._last_life = self._clock.monotonic()
+            self._words = (
+                "Somebody else asks Telegram for this bot's updates (409). Two gateways with one token disturb each other: "
+                "stop one of them."
+            )
+            log.warning("telegram.conflict", account=self.account, words=self._words)
+            await asyncio.sleep(CONFLICT_SECONDS)
+            return
+        log.warning("telegram.poll_failed", account=self.account, words=error.words)
+        pause = error.retry_after if error.fate is Fate.TOO_FAST else 1.0
+        self._last_life = max(self._last_life, self._clock.monotonic() + pause - self.deaf_after_seconds / 2)
+        await asyncio.sleep(pause)
+
+    async def _until_taken(self, update: Table) -> None:
+        """Have an update stored. As long as that cannot be done, nothing after it is confirmed."""
+        while True:
+            try:
+                await self._take(update)
+            except NotAccepted as refused:
+                log.warning("telegram.not_stored", words=str(refused))
+                await asyncio.sleep(1.0)
+                self._last_life = self._clock.monotonic()
+            else:
+                return
+
+    async def _take(self, update: Table) -> None:
+        number = update.get("update_id")
+        self._highest = max(self._highest, number if isinstance(number, int) else 0)
+        cursor = (CHANNEL, str(self._highest))
+        assert self._me is not None
+        try:
+            read = read_update(update, self._me)
+        except (ValueError, KeyError, TypeError) as error:
+            log.warning("telegram.odd_update", update=number, error=f"{type(error).__name__}: {error}")
+            read = None
+        match read:
+            case None:
+                await self._desk.skip(self.name, cursor)
+                return
+            case Moved():
+                await self._desk.moved(PLATFORM, self.account, read.old, read.new)
+                await self._desk.skip(self.name, cursor)
+                return
+            case Pressed():
+                self._answer(read.query)
+                message = read.message
+            case _:
+                message = read
+        self._last_inbound = self._clock.monotonic()
+        await self._desk.receive(message, cursor)
+
+    def _answer(self, query: str) -> None:
+        """Let the pressed button stop spinning; nobody waits for that."""
+        if self._group is not None:
+            self._group.create_task(self._try_answer(query), name="telegram press")
+
+    async def _try_answer(self, query: str) -> None:
+        try:
+            await self.port.answer_press(query)
+        except CallFailed as error:
+            log.debug("telegram.press_not_answered", words=error.words)
+
+    # ------------------------------------------------------------------ webhook
+
+    @property
+    def path(self) -> str:
+        """Where the webhook is served."""
+        return f"/telegram/{self.account}"
+
+    def routes(self) -> list[web.RouteDef]:
+        return [web.post(self.path, self._hook)] if self._settings.webhook_url else []
+
+    async def _set_webhook(self) -> None:
+        try:
+            await self.port.asked(
+                self._bot.set_webhook(
+                    self._settings.webhook_url.rstrip("/") + self.path,
+                    secret_token=self._settings.webhook_secret,
+                    allowed_updates=UPDATES,
+                    max_connections=1,  # so that they come in order
+                    drop_pending_updates=False,
+                )
+            )
+        except CallFailed as error:
+            raise self._down(error) from error
+
+    async def _hook(self, request: web.Request) -> web.Response:
+        given = request.headers.get(SECRET_HEADER, "").encode()
+        if not hmac.compare_digest(given, self._settings.webhook_secret.encode()):
+            return web.Response(status=403)
+        if (request.content_length or 0) > MAX_BODY_BYTES or self._me is None:
+            return web.Response(status=503)
+        try:
+            update = as_table(orjson.loads(await request.read()))
+        except (orjson.JSONDecodeError, TypeError):
+            return web.Response(status=400)
+        try:
+            await self._take(update)
+        except NotAccepted as refused:
+            log.warning("telegram.not_stored", words=str(refused))
+            return web.Response(status=503)
+        return web.Response()
+
+
+class _Opened:
+    """A bot whose connections are open. The library's own way would also ask who it is, and raise its own errors."""
+
+    def __init__(self, bot: Bot) -> None:
+        self._bot = bot
+
+    async def __aenter__(self) -> None:
+        await self._bot.request.initialize()
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._bot.request.shutdown()
+
+
+def _bot(settings: TelegramSettings, *, read_seconds: float) -> Bot:
+    from telegram import Bot
+    from telegram.request import HTTPXRequest
+
+    def request() -> HTTPXRequest:
+        return HTTPXRequest(
+            connection_pool_size=64,
+            connect_timeout=5,
+            read_timeout=read_seconds,
+            write_timeout=20,
+            pool_timeout=5,
+            media_write_timeout=120,
+            proxy=settings.proxy or None,
+        )
+
+    base = settings.api_base.rstrip("/")
+    return Bot(
+        settings.token,
+        base_url=f"{base}/bot",
+        base_file_url=f"{base}/file/bot",
+        request=request(),
+        get_updates_request=request(),
+    )

@@ -1,0 +1,91 @@
+"""What a failed call to the Bot API means. Pure.
+
+Sources: https://core.telegram.org/bots/api#making-requests (ok, error_code, description, ResponseParameters), and the errors of
+python-telegram-bot 22: a time limit is `TimedOut`, a lost connection `NetworkError` with the HTTP library's error as its cause, a
+5xx `NetworkError` too; any 404 is `InvalidToken`, unknown methods included. Descriptions are compared without regard to case.
+"""
+
+from __future__ import annotations
+
+from adapters.chat import CallFailed, Cause, Fate
+
+_WORDS: tuple[tuple[str, Cause], ...] = (
+    ("message is not modified", Cause.UNCHANGED),
+    ("message to edit not found", Cause.NO_MESSAGE),
+    ("message to delete not found", Cause.NO_MESSAGE),
+    ("message_id_invalid", Cause.NO_MESSAGE),
+    ("message can't be edited", Cause.UNEDITABLE),
+    ("message can't be deleted", Cause.UNEDITABLE),
+    ("message thread not found", Cause.NO_THREAD),
+    ("topic_closed", Cause.NO_THREAD),
+    ("topic_deleted", Cause.NO_THREAD),
+    ("chat not found", Cause.NO_CHAT),
+    ("peer_id_invalid", Cause.NO_CHAT),
+    ("not enough rights", Cause.NO_RIGHTS),
+    ("have no rights", Cause.NO_RIGHTS),
+    ("chat_write_forbidden", Cause.NO_RIGHTS),
+    ("need administrator rights", Cause.NO_RIGHTS),
+    ("wrong file identifier", Cause.FILE),
+    ("file is too big", Cause.FILE),
+    ("file must be non-empty", Cause.FILE),
+    ("photo_invalid_dimensions", Cause.FORM),
+    ("image_process_failed", Cause.FORM),
+    ("can't parse entities", Cause.FORM),
+    ("entity", Cause.FORM),
+    ("entities", Cause.FORM),
+    ("message is too long", Cause.FORM),
+    ("caption is too long", Cause.FORM),
+    ("button", Cause.FORM),
+    ("url", Cause.FORM),
+    ("reply", Cause.FORM),
+)
+
+
+def failure(error: Exception) -> CallFailed:
+    """What is known of a call that raised `error`."""
+    from telegram import error as e
+
+    words = str(error) or type(error).__name__
+    match error:
+        case e.RetryAfter():
+            seconds = error.retry_after
+            after = seconds if isinstance(seconds, int | float) else seconds.total_seconds()
+            return CallFailed(Fate.TOO_FAST, f"Telegram asks to wait {after:g} s", retry_after=float(after))
+        case e.ChatMigrated():
+            moved = str(error.new_chat_id)
+            return CallFailed(Fate.REFUSED, "the group has become a supergroup", cause=Cause.MOVED, moved_to=moved)
+        case e.Forbidden():
+            lowered = words.lower()
+            blocked = "blocked" in lowered or "deactivated" in lowered or "initiate" in lowered
+            return CallFailed(Fate.REFUSED, _plain(words), cause=Cause.BLOCKED if blocked else Cause.NO_RIGHTS)
+        case e.InvalidToken():
+            return CallFailed(Fate.REFUSED, "Telegram does not know this bot's token", cause=Cause.NOT_LET_IN)
+        case e.BadRequest():
+            return CallFailed(Fate.REFUSED, _plain(words), cause=_cause(words))
+        case e.TimedOut():
+            return CallFailed(_sent_or_not(error), "Telegram did not answer in time")
+        case e.NetworkError():
+            if "413" in words or "too large" in words.lower():
+                return CallFailed(Fate.REFUSED, "the file is too large for Telegram", cause=Cause.FILE)
+            return CallFailed(_sent_or_not(error), f"the connection to Telegram failed ({_plain(words)[:120]})")
+        case _:
+            return CallFailed(Fate.UNKNOWN, f"the call to Telegram failed ({type(error).__name__})")
+
+
+def _cause(words: str) -> Cause:
+    lowered = words.lower()
+    return next((cause for part, cause in _WORDS if part in lowered), Cause.OTHER)
+
+
+def _plain(words: str) -> str:
+    """The description without the prefix that says the same as its code."""
+    return words.removeprefix("Bad Request: ").removeprefix("Forbidden: ")
+
+
+_BEFORE = ("ConnectError", "ConnectTimeout", "PoolTimeout", "UnsupportedProtocol", "ProxyError", "LocalProtocolError")
+"""Errors of httpx that come before the first byte of the request went out."""
+
+
+def _sent_or_not(error: BaseException) -> Fate:
+    cause = error.__cause__
+    return Fate.NOT_SENT if cause is not None and type(cause).__name__ in _BEFORE else Fate.UNKNOWN

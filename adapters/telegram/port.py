@@ -1,0 +1,211 @@
+"""Single calls to the Bot API, as `adapters.chat.ChatPort`. Retries nothing, waits for nothing but the answer."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+from adapters.chat import Ability, Button, CallFailed, Cause, ChatAddress, Content, ContentKind, Fate, Piece, Traits
+from adapters.pacing import Rate
+from adapters.telegram.errors import failure
+from adapters.text.files import lift_long_code
+from adapters.text.flatten import flatten
+from adapters.text.parse import parse
+from adapters.text.split import split
+from adapters.text.styled import Styled, units
+from adapters.text.telegram import MOST_ENTITIES, entities, is_visible
+
+if TYPE_CHECKING:
+    from telegram import Bot, InlineKeyboardMarkup, LinkPreviewOptions, MessageEntity, ReplyParameters
+
+T = TypeVar("T")
+
+LIMIT_UNITS = 4096
+"""Of a message, in UTF-16 units (https://core.telegram.org/bots/api#sendmessage)."""
+LABEL_UNITS = 160
+"""Room for words that the outbox may put before a part."""
+CAPTION_UNITS = 1024
+UPLOAD_BYTES = 50 * 1024 * 1024
+PHOTO_BYTES = 10 * 1024 * 1024
+_PICTURES = (".png", ".jpg", ".jpeg")
+
+ACCOUNT_RATE = Rate(burst=10, interval_ms=50)
+"""At most 30 in any second (https://core.telegram.org/bots/faq#my-bot-is-hitting-limits-how-do-i-avoid-this)."""
+PRIVATE_RATE = Rate(burst=4, interval_ms=1_000)
+GROUP_RATE = Rate(burst=5, interval_ms=4_000)
+"""At most 20 in any minute."""
+
+
+def chat_rate(address: ChatAddress) -> Rate:
+    """How fast a chat may be written to."""
+    return PRIVATE_RATE if is_private(address) else GROUP_RATE
+
+
+def is_private(address: ChatAddress) -> bool:
+    """Private chats have the id of their person; groups have negative ones."""
+    return not address.chat.startswith("-")
+
+
+class TelegramPort:
+    """Implements `ChatPort` for one bot."""
+
+    def __init__(self, bot: Bot, *, drafts: bool) -> None:
+        self._bot = bot
+        self._drafts = drafts
+
+    @property
+    def ability(self) -> Ability:
+        return Ability.NONE
+
+    def traits(self, address: ChatAddress) -> Traits:
+        if is_private(address):
+            return Traits(drafts=self._drafts, preview_seconds=1.0, status_seconds=4.0)
+        return Traits(drafts=False, preview_seconds=4.0, status_seconds=10.0)
+
+    def parts(self, markdown: str, *, growing: bool) -> tuple[Piece, ...]:
+        blocks = parse(markdown, growing=growing)
+        blocks, files = (blocks, ()) if growing else lift_long_code(blocks)
+        texts = split(flatten(blocks), LIMIT_UNITS - LABEL_UNITS, units, most_spans=MOST_ENTITIES - 1)
+        return (*(text for text in texts if is_visible(text.text)), *files)
+
+    async def create(self, address: ChatAddress, content: Content, key: str) -> str:  # noqa: ARG002 - there are no keys
+        if content.kind is ContentKind.FILE:
+            return await self._send_file(address, content)
+        message = await self.asked(
+            self._bot.send_message(
+                chat_id=int(address.chat),
+                text=content.body.text,
+                entities=_entities(content.body),
+                message_thread_id=_thread(address),
+                disable_notification=content.silent,
+                reply_markup=_keyboard(content.buttons),
+                reply_parameters=_reply(content),
+                link_preview_options=_no_preview(),
+            )
+        )
+        return str(message.message_id)
+
+    async def _send_file(self, address: ChatAddress, content: Content) -> str:
+        data = await _bytes_of(content)
+        caption, marks = content.body.text[:CAPTION_UNITS] or None, _entities(content.body)
+        chat, thread, name = int(address.chat), _thread(address), content.file_name
+        if name.lower().endswith(_PICTURES) and len(data) <= PHOTO_BYTES:
+            photo = self._bot.send_photo(
+                chat, data, caption, filename=name, caption_entities=marks, message_thread_id=thread
+            )
+            try:
+                return str((await self.asked(photo)).message_id)
+            except CallFailed as error:
+                if error.fate is not Fate.REFUSED or error.cause not in (Cause.FORM, Cause.OTHER):
+                    raise  # what is refused as a picture may still go as a file
+        document = self._bot.send_document(
+            chat, data, caption, filename=name, caption_entities=marks, message_thread_id=thread
+        )
+        return str((await self.asked(document)).message_id)
+
+    async def edit(self, address: ChatAddress, platform_id: str, content: Content) -> None:
+        if content.kind is ContentKind.FILE:
+            return  # a file that was sent stays as it is
+        await self.asked(
+            self._bot.edit_message_text(
+                text=content.body.text,
+                chat_id=int(address.chat),
+                message_id=int(platform_id),
+                entities=_entities(content.body),
+                reply_markup=_keyboard(content.buttons),
+                link_preview_options=_no_preview(),
+            )
+        )
+
+    async def delete(self, address: ChatAddress, platform_id: str) -> None:
+        await self.asked(self._bot.delete_message(chat_id=int(address.chat), message_id=int(platform_id)))
+
+    async def draft(self, address: ChatAddress, number: int, body: Styled) -> None:
+        await self.asked(
+            self._bot.send_message_draft(
+                chat_id=int(address.chat),
+                draft_id=number,
+                text=body.text,
+                entities=_entities(body),
+                message_thread_id=_thread(address),
+            )
+        )
+
+    async def typing(self, address: ChatAddress) -> None:
+        await self.asked(
+            self._bot.send_chat_action(chat_id=int(address.chat), action="typing", message_thread_id=_thread(address))
+        )
+
+    async def find(self, address: ChatAddress, key: str, since_ms: int) -> str | None:  # noqa: ARG002
+        return None  # bots cannot read what they have sent
+
+    async def fetch(self, ref: str, limit_bytes: int) -> bytes:
+        file = await self.asked(self._bot.get_file(ref))
+        if file.file_size is not None and file.file_size > limit_bytes:
+            raise CallFailed(Fate.REFUSED, "it is too large", cause=Cause.FILE)
+        return bytes(await self.asked(file.download_as_bytearray()))
+
+    async def answer_press(self, query: str) -> None:
+        """Tell Telegram that the press of a button was seen."""
+        await self.asked(self._bot.answer_callback_query(query))
+
+    @staticmethod
+    async def asked(call: Awaitable[T]) -> T:
+        """The answer to a call; raises `CallFailed`."""
+        from telegram.error import TelegramError
+
+        try:
+            return await call
+        except TelegramError as error:
+            raise failure(error) from error
+
+
+async def _bytes_of(content: Content) -> bytes:
+    if not content.file:
+        return content.file_text.encode()
+    try:
+        data = await asyncio.to_thread(Path(content.file).read_bytes)
+    except OSError as error:
+        raise CallFailed(Fate.REFUSED, f"it cannot be read ({error.strerror})", cause=Cause.FILE) from error
+    if not data:
+        raise CallFailed(Fate.REFUSED, "it is empty, and Telegram takes no empty files", cause=Cause.FILE)
+    if len(data) > UPLOAD_BYTES:
+        raise CallFailed(Fate.REFUSED, "it is larger than 50 MB, the most that Telegram takes", cause=Cause.FILE)
+    return data
+
+
+def _thread(address: ChatAddress) -> int | None:
+    return int(address.thread) if address.thread else None
+
+
+def _entities(body: Styled) -> list[MessageEntity]:
+    from telegram import MessageEntity
+
+    return [
+        MessageEntity(e.type, e.offset, e.length, url=e.url or None, language=e.language or None)
+        for e in entities(body)
+    ]
+
+
+def _keyboard(buttons: tuple[Button, ...]) -> InlineKeyboardMarkup | None:
+    from telegram import InlineKeyboardButton, InlineKeyboardMarkup
+
+    if not buttons:
+        return None
+    return InlineKeyboardMarkup([[InlineKeyboardButton(b.label, callback_data=b.data) for b in buttons]])
+
+
+def _reply(content: Content) -> ReplyParameters | None:
+    from telegram import ReplyParameters
+
+    if not content.reply_to:
+        return None
+    return ReplyParameters(int(content.reply_to), allow_sending_without_reply=True)
+
+
+def _no_preview() -> LinkPreviewOptions:
+    from telegram import LinkPreviewOptions
+
+    return LinkPreviewOptions(is_disabled=True)

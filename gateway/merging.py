@@ -1,0 +1,59 @@
+"""Which waiting messages are one: the pieces of a long paste, the pictures of an album. Pure.
+
+Clients cut a long paste at the platform's limit and send the pieces within about half a second; the pictures of an album come
+as single messages with a common mark. They are stored one by one, and answered as one, after a short wait for the rest.
+
+Laws (tests/gateway/test_merging.py): at least one message is taken; only messages of one person, one after the other, are
+merged; an ordinary message never waits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from adapters.chat import ChatOrigin
+
+HOLD_MS = 800
+"""How long the next piece may take."""
+NEARLY_FULL = 3_800
+"""A text at least so long (characters) was probably cut: clients cut at 4 096 UTF-16 units, some at the last space before."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """What merging looks at."""
+
+    origin: ChatOrigin | None
+    chars: int
+    received_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """So many of the first messages are one; ask again after `wait_ms` if it is not 0."""
+
+    count: int
+    wait_ms: int = 0
+
+
+def merged(pieces: Sequence[Piece], now: int) -> Merged:
+    """How many of the waiting messages, of which there is at least one, are the next turn's."""
+    count = 1
+    while count < len(pieces) and _belong(pieces[count - 1], pieces[count]):
+        count += 1
+    last = pieces[count - 1]
+    open_end = count == len(pieces) and _expects_more(last)
+    return Merged(count, max(0, last.received_at + HOLD_MS - now) if open_end else 0)
+
+
+def _expects_more(piece: Piece) -> bool:
+    return piece.origin is not None and (bool(piece.origin.group) or piece.chars >= NEARLY_FULL)
+
+
+def _belong(first: Piece, second: Piece) -> bool:
+    if first.origin is None or second.origin is None or first.origin.person.id != second.origin.person.id:
+        return False
+    if first.origin.group or second.origin.group:
+        return first.origin.group == second.origin.group
+    return first.chars >= NEARLY_FULL and second.received_at - first.received_at <= HOLD_MS * 2

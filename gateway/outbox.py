@@ -1,0 +1,303 @@
+"""The outbox: all surfaces of all chat platforms, their gates, and what is stored of them.
+
+Law: whatever is to be seen is a stored part before it is sent; what an earlier process left open is taken up at the start.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import random
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import structlog
+
+from adapters.chat import CallFailed, Cause, ChatAddress, ChatOrigin, ChatPort, Content, ContentKind
+from adapters.pacing import Gate, Rate, Refusals, Urgency
+from adapters.parts import Wanted
+from adapters.reconcile import Part, plan
+from adapters.text.styled import Styled
+from agent_core.driver import TurnDriver
+from agent_core.ports import Clock
+from agent_core.store.rows import Delivery, DeliveryRow, GateRow
+from agent_core.store.store import StorageUnavailable, Store
+from gateway.surfaces import Owner, Surface, TurnOutlet
+
+log = structlog.get_logger("delivery")
+
+BLOCKED_CAUSES = (Cause.BLOCKED, Cause.NO_RIGHTS, Cause.NO_CHAT)
+TROUBLED = 50
+"""How many surfaces with trouble are remembered for `status`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One platform account that can be written to."""
+
+    port: ChatPort
+    account_rate: Rate
+    chat_rate: Callable[[ChatAddress], Rate]
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """A surface that refuses what is sent there."""
+
+    surface: str
+    cause: str
+    words: str
+    at: int
+
+
+Elsewhere = Callable[[ChatAddress, Part, CallFailed], Awaitable[None]]
+"""Tells a person, in another chat, what could not be said in this one."""
+
+
+class Outbox:
+    """Use it as an async context manager: its tasks are over when it is left."""
+
+    def __init__(self, store: Store, clock: Clock, seed: int) -> None:
+        self._store = store
+        self._clock = clock
+        self._chance = random.Random(seed)  # noqa: S311 - jitter
+        self._lines: dict[tuple[str, str], Line] = {}
+        self._surfaces: dict[str, Surface] = {}
+        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._group = asyncio.TaskGroup()
+        self._gates: dict[tuple[str, str], Gate] = {}
+        self._closed_gates: dict[tuple[str, str], int] = {}
+        """What was stored of gates, until a gate is made from it."""
+        self._refusals: dict[str, Refusals] = {}
+        self._outbound_at: dict[str, float] = {}
+        self._next_place = 1
+        self._stored = asyncio.Event()
+        """Set whenever the state of parts was stored."""
+        self._waiting_lines: list[tuple[ChatAddress, Callable[[Surface], None]]] = []
+        self.troubles: dict[str, Trouble] = {}
+        self.elsewhere: Elsewhere | None = None
+        self.on_moved: Callable[[ChatAddress, str], Awaitable[None]] | None = None
+
+    async def __aenter__(self) -> Outbox:
+        await self._group.__aenter__()
+        self._next_place = await self._store.last_place() + 1
+        for gate in await self._store.gates():
+            self._closed_gates[gate.account, gate.bucket] = gate.not_before
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        for task in self._tasks.values():
+            task.cancel()
+        await self._group.__aexit__(None, None, None)
+        for surface in self._surfaces.values():
+            surface.bell.close()
+
+    def open_line(self, platform: str, account: str, line: Line) -> None:
+        """From now on this account can be written to. What waited for it begins to go out."""
+        self._lines[platform, account] = line
+        waiting, self._waiting_lines = self._waiting_lines, []
+        for address, work in waiting:
+            self._with_surface(address, work)
+
+    async def load(self, claim: Callable[[str], Awaitable[int]]) -> int:
+        """Take up the parts that an earlier process left open; `claim` owns a session and gives the epoch."""
+        found = await self._store.open_deliveries()
+        groups: dict[tuple[str, str], list[Delivery]] = {}
+        for one in found:
+            groups.setdefault((one.row.surface, one.session), []).append(one)
+        for (surface, session), rows in groups.items():
+            owner = Owner(session, await claim(session))
+            self._with_surface(ChatAddress.of(surface), lambda s, rows=rows, owner=owner: s.restore(rows, owner))
+        return len(found)
+
+    # ------------------------------------------------------------------ surfaces
+
+    def _with_surface(self, address: ChatAddress, work: Callable[[Surface], None]) -> None:
+        """Do something with a surface, as soon as its platform's account is there."""
+        if (address.platform, address.account) in self._lines:
+            work(self.surface(address))
+        else:
+            self._waiting_lines.append((address, work))
+
+    def surface(self, address: ChatAddress) -> Surface:
+        """The surface of an address, with its task."""
+        name = address.text()
+        known = self._surfaces.get(name)
+        if known is None:
+            line = self._lines[address.platform, address.account]
+            known = Surface(address, line.port, self, self._clock, self._chance)
+            self._surfaces[name] = known
+            self._tasks[name] = self._group.create_task(known.run(), name=f"surface {name}")
+        return known
+
+    def forget(self, surface: Surface) -> None:
+        self._surfaces.pop(surface.name, None)
+        self._tasks.pop(surface.name, None)
+        surface.bell.close()
+
+    def outlet(self, origin: ChatOrigin, turn: str, session: str, epoch: int) -> TurnOutlet | None:
+        """Where a turn that answers a chat message is shown. None if its platform is not configured (any more)."""
+        if (origin.address.platform, origin.address.account) not in self._lines:
+            return None
+        reply_to = origin.message if origin.kind.value == "group" else ""
+        return TurnOutlet(self.surface(origin.address), turn, Owner(session, epoch), reply_to)
+
+    @staticmethod
+    def attach(outlet: TurnOutlet, driver: TurnDriver) -> None:
+        outlet.attach(driver)
+
+    # ------------------------------------------------------------------ words beside turns
+
+    def propose(
+        self, address: ChatAddress, owner: Owner, origin: str, contents: Sequence[Content]
+    ) -> list[DeliveryRow]:
+        """Parts beside turns that are to be stored by the caller; then `release` them. None if nobody can be told."""
+        if (address.platform, address.account) not in self._lines:
+            return []
+        surface = self.surface(address)
+        wanted = [Wanted(f"aside{i}", 0, content, final=True) for i, content in enumerate(contents)]
+        planned = plan(surface.parts, wanted, surface.name, origin, self._next_place)
+        return surface.propose(origin, owner, planned)
+
+    def release(self, address: ChatAddress, origin: str) -> None:
+        """What was proposed is stored."""
+        if (address.platform, address.account) in self._lines:
+            self.surface(address).release(origin)
+
+    async def say(self, address: ChatAddress, owner: Owner, origin: str, *contents: Content) -> None:
+        """Say something beside turns. Saying nothing takes back what was said."""
+        rows = self.propose(address, owner, origin, contents)
+        try:
+            if rows:
+                await self._store.put_deliveries(owner.session, owner.epoch, rows)
+        finally:
+            self.release(address, origin)
+
+    # ------------------------------------------------------------------ what surfaces need (gateway.surfaces.Desk)
+
+    @property
+    def next_place(self) -> int:
+        return self._next_place
+
+    def placed(self, place: int) -> None:
+        self._next_place = max(self._next_place, place + 1)
+
+    def _gate(self, surface: str, *, whole: bool) -> tuple[tuple[str, str], Gate]:
+        address = ChatAddress.of(surface)
+        account = f"{address.platform}/{address.account}"
+        # Threads of one chat share its gate: the platform counts by the chat.
+        chat = replace(address, thread="").text()
+        key = (account, "" if whole else chat)
+        if key not in self._gates:
+            line = self._lines[address.platform, address.account]
+            rate = line.account_rate if whole else line.chat_rate(address)
+            self._gates[key] = Gate.fresh(rate, self._clock.now_ms(), self._closed_gates.pop(key, 0))
+        return key, self._gates[key]
+
+    def waits(self, surface: str) -> Mapping[Urgency, int]:
+        now = self._clock.now_ms()
+        _, chat = self._gate(surface, whole=False)
+        _, bot = self._gate(surface, whole=True)
+        return {urgency: max(chat.wait_ms(urgency, now), bot.wait_ms(urgency, now)) for urgency in Urgency}
+
+    def passed(self, surface: str) -> None:
+        now = self._clock.now_ms()
+        for whole in (False, True):
+            key, gate = self._gate(surface, whole=whole)
+            self._gates[key] = gate.passed(now)
+
+    async def too_fast(self, surface: str, seconds: float) -> None:
+        """The platform wants a pause: for this chat, or, if it says so of several at once, for the whole bot."""
+        now = self._clock.now_ms()
+        address = ChatAddress.of(surface)
+        account = f"{address.platform}/{address.account}"
+        refusals = self._refusals.get(account, Refusals()).noted(address.chat, now)
+        self._refusals[account] = refusals
+        key, gate = self._gate(surface, whole=refusals.whole_bot)
+        self._gates[key] = gate.refused(now, seconds)
+        log.warning("delivery.too_fast", surface=surface, seconds=seconds, whole_bot=refusals.whole_bot)
+        until = self._gates[key].closed_until
+        try:
+            await self._store.put_gate(GateRow(key[0], key[1], until, f"the platform asked for {seconds:g} s"))
+        except StorageUnavailable as error:
+            log.warning("delivery.gate_not_stored", surface=surface, error=str(error))
+
+    async def store_parts(self, owner: Owner, rows: Sequence[DeliveryRow]) -> None:
+        await self._store.put_deliveries(owner.session, owner.epoch, rows)
+        self._stored.set()
+
+    def may_send(self) -> bool:
+        return self._store.ownership.lease_ok()
+
+    def delivered(self, surface: str) -> None:
+        address = ChatAddress.of(surface)
+        self._outbound_at[f"{address.platform}/{address.account}"] = self._clock.monotonic()
+        self.troubles.pop(surface, None)
+
+    def outbound_age(self, platform: str, account: str) -> float | None:
+        """Seconds since something was delivered; None if nothing was yet."""
+        at = self._outbound_at.get(f"{platform}/{account}")
+        return None if at is None else self._clock.monotonic() - at
+
+    async def given_up(self, surface: Surface, part: Part, error: CallFailed) -> None:
+        """A part was refused for good: say so once in the log, in `status`, and to the person where that can be done."""
+        known = surface.name in self.troubles
+        if not known or error.cause not in BLOCKED_CAUSES:
+            log.error(
+                "delivery.failed",
+                surface=surface.name,
+                part=part.row.key,
+                cause=error.cause.value,
+                words=error.words,
+                kind=part.content.kind.value,
+            )
+        self.troubles[surface.name] = Trouble(surface.name, error.cause.value, error.words, self._clock.now_ms())
+        while len(self.troubles) > TROUBLED:
+            del self.troubles[next(iter(self.troubles))]
+        if part.content.kind is ContentKind.ASIDE and part.row.bubble.startswith("failed"):
+            return  # never a notice about a notice
+        if error.cause in BLOCKED_CAUSES:
+            if self.elsewhere is not None and not known:
+                await self.elsewhere(surface.address, part, error)
+            return
+        await self._say_so(surface, part, error)
+
+    async def _say_so(self, surface: Surface, part: Part, error: CallFailed) -> None:
+        """In the same chat: what of the turn could not be shown there, and why."""
+        what = f"The file {part.content.file_name}" if part.content.kind is ContentKind.FILE else "A part of the answer"
+        words = f"⚠️ {what} could not be sent: {error.words}"
+        content = Content(ContentKind.ASIDE, Styled(words))
+        origin, name = part.row.origin, f"failed.{part.row.bubble}.{part.row.part}"
+        owner = surface.owners[origin]
+        told = plan(
+            surface.parts, [Wanted(name, 0, content, final=True)], surface.name, f"{origin}!{name}", self._next_place
+        )
+        rows = surface.propose(f"{origin}!{name}", owner, told)
+        await self.store_parts(owner, rows)
+        surface.release(f"{origin}!{name}")
+
+    async def moved(self, address: ChatAddress, new_chat: str) -> None:
+        if self.on_moved is not None:
+            await self.on_moved(address, new_chat)
+
+    # ------------------------------------------------------------------ for status
+
+    @property
+    def unsent(self) -> int:
+        """Parts that are not as they should be yet."""
+        return sum(len(surface.waiting) for surface in self._surfaces.values())
+
+    def oldest_unsent_seconds(self) -> float:
+        """How long the oldest part waits."""
+        now = self._clock.now_ms()
+        ages = [now - part.row.at for s in self._surfaces.values() for part in s.waiting if part.row.at]
+        return max(ages, default=0) / 1000
+
+    async def drained(self, seconds: float) -> None:
+        """Return when everything is sent, or when the time is over (what is left is sent by the next process)."""
+        try:
+            async with asyncio.timeout(seconds):
+                while self.unsent:
+                    self._stored.clear()
+                    await self._stored.wait()
+        except TimeoutError:
+            log.warning("delivery.left", parts=self.unsent)
