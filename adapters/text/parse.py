@@ -47,7 +47,7 @@ from adapters.text.document import (
 )
 from adapters.text.growing import heal, hold
 
-DEEPEST_BLOCK = 80
+DEEPEST_BLOCK = 40
 DEEPEST_STYLE = 16
 
 _LINE_END = re.compile(r"\r\n?")
@@ -66,13 +66,17 @@ def _any_link(url: str) -> bool:
 def _heal_last(state: StateCore) -> None:
     if not state.env.get(_GROWING):
         return
-    last = next((token for token in reversed(state.tokens) if token.nesting == 0 and _says(token)), None)
-    if last is not None and last.type == "inline":
-        last.content = heal(last.content)
+    tokens = state.tokens
+    place = next((n for n in range(len(tokens) - 1, 0, -1) if _says(tokens[n])), 0)
+    if not place or tokens[place].type != "inline":
+        return
+    one_line = tokens[place - 1].type in ("heading_open", "th_open", "td_open")
+    if not (one_line and state.src.endswith("\n")):
+        tokens[place].content = heal(tokens[place].content)
 
 
 def _says(token: Token) -> bool:
-    return token.type != "inline" or bool(token.content)
+    return token.nesting == 0 and (token.type != "inline" or bool(token.content))
 
 
 def _reader() -> MarkdownIt:
