@@ -69,7 +69,8 @@ FRAGMENTS = (
     ),
 )
 
-markdowns = st.lists(st.sampled_from(FRAGMENTS) | st.text(max_size=6), max_size=40).map("".join)
+_fragment = st.sampled_from(FRAGMENTS) | st.text(max_size=6)
+markdowns = (st.lists(_fragment, max_size=12) | st.lists(_fragment, min_size=12, max_size=40)).map("".join)
 """Any text, most of them with much markup."""
 
 words = st.text(st.sampled_from("abcdefghijkl äßé𝔘你👍🏽\u0301\u200d🇩🇪.!\n"), max_size=60)
