@@ -72,6 +72,10 @@ WHOLE: dict[str, tuple[Block, ...]] = {
     "|a|b|\n|:-|-:|\n|1|": (Table(((Text("a"),), (Text("b"),)), (Align.LEFT, Align.RIGHT), (((Text("1"),), ()),)),),
     "[l](http://a.b) ![i](c)": (Paragraph((Link("http://a.b", (Text("l"),)), Text(" "), Image("c", "i"))),),
     "<b>no</b> <!-- x -->\n\n<div>\n": (para("<b>no</b> <!-- x -->"), para("<div>")),
+    "a [b]\n\n[b]: http://c.de\n[^1]: http://d.de": (
+        Paragraph((Text("a "), Link("http://c.de", (Text("b"),)))),
+        Paragraph((Text("[^1]: "), Link("http://d.de", (Text("http://d.de"),)))),
+    ),
     "a\ud800b": (para("a\ufffdb"),),
     "a\x00b\x07c\r\nd": (Paragraph((Text("abc"), SoftBreak(), Text("d"))),),
 }
