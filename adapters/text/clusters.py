@@ -31,6 +31,6 @@ def last_boundary(text: str, start: int, limit: int) -> int:
 
 
 def is_glued(text: str, at: int) -> bool:
-    """Whether the characters around `at` belong together although one of them is white space or punctuation."""
+    """Whether the characters around `at` are one cluster, if one of them is white space or punctuation."""
     pair = text[at - 1 : at + 1]
     return len(pair) == 2 and not (pair.isascii() and pair != "\r\n") and _CLUSTER.fullmatch(pair) is not None

@@ -120,7 +120,7 @@ def _own_name(text: str) -> str:
     """The name that the code's first line gives it, without folders; empty if there is none, or it is not safe."""
     comment = _COMMENT.fullmatch(text.partition("\n")[0].strip())
     path = _SAFE_PATH.fullmatch(comment.group(1)) if comment else None
-    if path is None or ".." in path.group() or _RESERVED.fullmatch(path.group(1)):
+    if path is None or _RESERVED.fullmatch(path.group(1)):
         return ""
     return path.group(1)
 

@@ -94,10 +94,10 @@ class _Writer:
         self._spans: list[Span] = []
 
     def write(self, text: str) -> None:
-        """Append text, behind the white space that is due."""
+        """Append text, behind the white space that is due; what is due before the first piece is stripped in the end."""
         if not text:
             return
-        if self._pieces and self._pending:
+        if self._pending:
             self._pieces.append(self._pending)
             self._length += len(self._pending)
         self._pending = ""

@@ -25,7 +25,8 @@ from markdown_it.token import Token
 
 LONGEST_LABEL = 500
 """A bracket that has been open for longer is no link."""
-LONGEST_ADDRESS = 2048
+LONGEST_ADDRESS = 1024
+"""A link whose address is longer is closed only once it is complete."""
 DEEPEST_RUNS = 32
 """How many runs of emphasis may be open; earlier ones are forgotten."""
 

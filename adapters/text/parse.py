@@ -4,15 +4,16 @@ Theory. `markdown-it` knows CommonMark, tables and strikethrough; here its token
 bare addresses stay text. While a text grows, `growing.hold` takes away what its last line cannot say yet, and
 `growing.heal` closes what the last inline text has opened.
 
-Laws (tests hold them): no text raises; every letter of a text without markup is in the tree; time grows with the length
-alone, as nesting is bounded: emphasis deeper than `DEEPEST_STYLE` has no effect, and a text whose blocks are nested deeper
-than any person would (`DEEPEST_BLOCK` levels, a list counting two) is shown as it was written.
+Laws (tests hold them): no text raises; every letter of a text without markup is in the tree, and every address that is
+defined; time grows with the length alone, as nesting is bounded: emphasis deeper than `DEEPEST_STYLE` has no effect, and a
+text whose blocks are nested deeper than any person would (`DEEPEST_BLOCK` levels, a list counting two) is shown as it was
+written.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import cast
 
@@ -47,7 +48,7 @@ from adapters.text.document import (
 )
 from adapters.text.growing import heal, hold
 
-DEEPEST_BLOCK = 80
+DEEPEST_BLOCK = 40
 DEEPEST_STYLE = 16
 
 _LINE_END = re.compile(r"\r\n?")
@@ -66,13 +67,17 @@ def _any_link(url: str) -> bool:
 def _heal_last(state: StateCore) -> None:
     if not state.env.get(_GROWING):
         return
-    last = next((token for token in reversed(state.tokens) if token.nesting == 0 and _says(token)), None)
-    if last is not None and last.type == "inline":
-        last.content = heal(last.content)
+    tokens = state.tokens
+    place = next((n for n in range(len(tokens) - 1, 0, -1) if _says(tokens[n])), 0)
+    if not place or tokens[place].type != "inline":
+        return
+    one_line = tokens[place - 1].type in ("heading_open", "th_open", "td_open")
+    if not (one_line and state.src.endswith("\n")):
+        tokens[place].content = heal(tokens[place].content)
 
 
 def _says(token: Token) -> bool:
-    return token.type != "inline" or bool(token.content)
+    return token.nesting == 0 and (token.type != "inline" or bool(token.content))
 
 
 def _reader() -> MarkdownIt:
@@ -91,14 +96,30 @@ _BLOCK_READER.core.ruler.disable("inline")
 def parse(markdown: str, *, growing: bool = False) -> tuple[Block, ...]:
     """The blocks of a text; if it is `growing`, half-written markup at its end is completed or left out."""
     text = _UNFIT.sub("", _SURROGATE.sub("\ufffd", _LINE_END.sub("\n", markdown)))
-    env: dict[str, bool] = {}
+    env: dict[str, object] = {}
     if growing:
         text = hold(text, _BLOCK_READER.parse(text))
         env[_GROWING] = not _is_finished(text)
     tokens = _READER.parse(text, env)
     if any(token.level >= DEEPEST_BLOCK - 1 for token in tokens):
         return _as_written(text)
-    return _Builder().build(tokens)
+    blocks = _Builder().build(tokens)
+    return blocks if growing else blocks + _unused_definitions(tokens, env)
+
+
+def _unused_definitions(tokens: Sequence[Token], env: Mapping[str, object]) -> tuple[Block, ...]:
+    """Addresses that are defined (`[1]: http://…`) but that no link uses, as a person would miss them: footnotes, sources."""
+    defined = cast("Mapping[str, Mapping[str, object]]", env.get("references") or {})
+    if not defined:
+        return ()
+    children = [child for token in tokens for child in token.children or ()]
+    used = {child.attrs.get("href", child.attrs.get("src")) for child in children}
+    lines: list[Inline] = []
+    for label, definition in defined.items():
+        url = str(definition["href"])
+        if url not in used:
+            lines += [*([LineBreak()] if lines else []), Text(f"[{label.lower()}]: "), Link(url, (Text(url),))]
+    return (Paragraph(tuple(lines)),) if lines else ()
 
 
 def _is_finished(text: str) -> bool:

@@ -153,7 +153,7 @@ def _best_gap(text: str, start: int, end: int) -> int:
         place = found.start()
         if place > end:
             break
-        if place > start and not is_glued(text, place) and not is_glued(text, found.end()):
+        if place > start and not is_glued(text, place):
             kind = _kind(text, place, found.group())
             (late if 2 * (place - start) >= end - start else early)[kind] = place
     chosen = late or early

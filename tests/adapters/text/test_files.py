@@ -70,7 +70,9 @@ def test_names_are_unique_whatever_their_case() -> None:
     assert [file.name for file in files] == ["a.py", "A-2.py", "a-2-2.py", "a-3.py"]
 
 
-@pytest.mark.parametrize(("language", "end"), [("Python", "py"), ("c++", "cpp"), ("rust", "rs"), ("", "txt"), ("../x", "txt")])
+@pytest.mark.parametrize(
+    ("language", "end"), [("Python", "py"), ("c++", "cpp"), ("rust", "rs"), ("", "txt"), ("../x", "txt")]
+)
 def test_extensions(language: str, end: str) -> None:
     assert extension(language) == end
 

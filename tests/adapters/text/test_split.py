@@ -36,6 +36,7 @@ def test_words_and_clusters() -> None:
     assert texts("abcdefgh", 3) == ["abc", "def", "gh"]
     assert texts("👍🏽👍🏽👍🏽", 9) == ["👍🏽👍🏽", "👍🏽"]
     assert texts("🇩🇪🇫🇷", 7) == ["🇩🇪", "🇫🇷"]
+    assert texts("你好。\u0301再见", 3) == ["你好", "。\u0301再", "见"]
     assert texts("👨‍👩‍👧‍👦", 4) == ["👨‍", "👩‍", "👧‍", "👦"]
 
 
@@ -61,6 +62,8 @@ def test_code_that_fits_is_moved_whole() -> None:
     assert [part.text for part in parts] == [("word " * 6).strip(), code.strip()]
     parts = split(flatten(parse(f"word\n\n```\n{code}{code}```")), 50)
     assert parts[0].text.startswith("word\n\nx = 1")
+    parts = split(flatten(parse(f"word\n\n```\n{code}{code[:18]}```")), 50)
+    assert parts[0].text.startswith("word\n\nx = 1"), "it would fit, but little stands before it"
 
 
 @given(markdowns, st.integers(2, 60))

@@ -27,7 +27,7 @@ def test_every_style_has_a_type() -> None:
     assert all(judge.Kind(kind) for kind in kinds)
 
 
-@pytest.mark.parametrize("text", ["", "  \n", "\u200b", "&nbsp;\u3164", "\ufe0f\u2060", "```\n\u200b\n```", "[](http://)\u200b"[:0]])
+@pytest.mark.parametrize("text", ["", "  \n", "\u200b", "&nbsp;\u3164", "\ufe0f\u2060", "```\n\u200b\n```", "# "])
 def test_what_cannot_be_seen_is_no_message(text: str) -> None:
     assert telegram_parts(text) == ()
     assert telegram_parts(text, growing=True) == ()
@@ -60,13 +60,7 @@ def test_telegram_takes_every_part_as_it_is(markdown: str, limit: int, growing: 
 def test_codes_hold_nothing_and_quotes_hold_no_quotes(markdown: str) -> None:
     for part in telegram_parts(markdown):
         found = entities(part)
-        for outer in found:
-            inside = [one for one in found if one is not outer and _holds(outer, one)]
+        for place, outer in enumerate(found):
+            inside = [one for one in found[place + 1 :] if one.offset < outer.offset + outer.length]
             assert not inside or outer.type not in ("pre", "code")
-            assert outer.type != "blockquote" or all(one.type != "blockquote" for one in inside)
-
-
-def _holds(outer: Entity, inner: Entity) -> bool:
-    return outer.offset < inner.offset + inner.length and inner.offset < outer.offset + outer.length and (
-        inner.offset >= outer.offset and inner.offset + inner.length <= outer.offset + outer.length
-    )
+            assert all(one.type != outer.type for one in inside)
