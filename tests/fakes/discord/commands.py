@@ -181,7 +181,8 @@ def edit_command(world: World, asked: Asked) -> Reply:
     known, number = _found(world, asked)
     form = Form({**known[number], **asked.body.values})
     body = _read(form)
-    for name in asked.body.values:
+    unknown = set(form.unused())
+    for name in set(asked.body.values) - unknown:
         asked.body.raw(name)
     form.check()
     known[number] = {**known[number], **body, "version": str(world.ids.next())}

@@ -55,9 +55,10 @@ class DiscordFake:
         self.token = token
         self.clock = Clock()
         self.bell = Bell()
-        self.bot = User(Snowflakes(self.clock).next(), name, is_bot=True)
+        ids = Snowflakes(self.clock)
+        self.bot = User(ids.next(), name, is_bot=True)
         granted_content = Intent.CONTENT in granted
-        self.world = World(self.bot, self.clock, content_granted=granted_content, changed=self.bell.ring)
+        self.world = World(self.bot, self.clock, ids, content_granted=granted_content, changed=self.bell.ring)
         self.people = People(self.world)
         self.faults = Script()
         self.gateway = Gateway(self.world, self.bell, token, granted, heartbeat_seconds)

@@ -186,9 +186,7 @@ def follow_up(world: World, asked: Asked) -> Reply:
             asked.body.flaw(name, "FAKE_DOES_NOT_KNOW", "An application answers under its own name.")
     original = interaction.original
     if original is not None and Flag.LOADING in original.flags and not original.deleted:
-        asked.body.raw("flags")
-        form = Form({name: value for name, value in asked.body.values.items() if name != "flags"})
-        apply_edit(world, original, asked, form)
+        apply_edit(world, original, asked)
         return done(world.message_json(original))
     message = _post(world, asked, interaction, asked.body, original)
     interaction.followups.append(message)

@@ -54,8 +54,8 @@ class Content:
         return not (self.text or self.embeds or self.rows or self.uploads or self.kept)
 
 
-def read_content(form: Form, files: list[Upload], settable: Flag, before: Message | None = None) -> Content:
-    """The fields that creating and editing share.
+def read_content(form: Form, files: list[Upload], settable: Flag | None, before: Message | None = None) -> Content:
+    """The fields that creating and editing share. `settable` None: flags that cannot be set are passed over.
 
     Raises:
         ApiError: 50035, or a file is too large.
@@ -74,7 +74,7 @@ def read_content(form: Form, files: list[Upload], settable: Flag, before: Messag
     flags = None
     if form.given("flags"):
         flags = Flag(form.integer("flags", least=0) or 0)
-        if flags & ~settable:
+        if settable is not None and flags & ~settable:
             form.flaw("flags", "BASE_TYPE_CHOICES", f"Flags that cannot be set here: {int(flags & ~settable)}.")
     for name in _NOT_MADE:
         if form.raw(name):
@@ -107,7 +107,7 @@ def _read_attachments(
         name, words = item.text("filename", most=260), item.text("description", most=1024)
         item.text("title", most=1024)
         item.flag("is_spoiler")
-        for told in ("size", "url", "proxy_url", "content_type", "height", "width", "ephemeral", "flags"):
+        for told in ("size", "url", "proxy_url", "content_type", "height", "width", "ephemeral", "flags", "spoiler"):
             item.raw(told)
         if number in there:
             kept.append(there[number])
@@ -221,7 +221,7 @@ def edit_message(world: World, asked: Asked) -> Reply:
 def apply_edit(world: World, message: Message, asked: Asked, form: Form | None = None) -> None:
     """Change what was said to be changed; the rest stays."""
     form = asked.body if form is None else form
-    content = read_content(form, asked.files, Flag.SUPPRESS_EMBEDS, message)
+    content = read_content(form, asked.files, None, message)
     form.flag("tts")
     form.check()
     attachments = message.attachments if content.kept is None else content.kept
@@ -233,7 +233,7 @@ def apply_edit(world: World, message: Message, asked: Asked, form: Form | None =
     message.attachments = [*attachments, *stored(world, message.channel, content)]
     message.embeds, message.rows = embeds, rows
     if content.flags is not None:
-        message.flags = (message.flags & ~Flag.SUPPRESS_EMBEDS) | content.flags
+        message.flags = (message.flags & ~Flag.SUPPRESS_EMBEDS) | (content.flags & Flag.SUPPRESS_EMBEDS)
     world.change(message, content.text, content.allowed)
 
 

@@ -92,13 +92,15 @@ class Commands:
 class World:
     """Everything that there is."""
 
-    def __init__(self, bot: User, clock: Clock, *, content_granted: bool, changed: Callable[[], None]) -> None:
+    def __init__(
+        self, bot: User, clock: Clock, ids: Snowflakes, *, content_granted: bool, changed: Callable[[], None]
+    ) -> None:
         self.bot = bot
         self.clock = clock
         self.content_granted = content_granted
         """Whether the application may see what messages say, by the portal's settings."""
         self.changed = changed
-        self.ids = Snowflakes(clock)
+        self.ids = ids
         self.origin = ""
         """Scheme, host and port, once they are known."""
         self.users: dict[int, User] = {bot.id: bot}
