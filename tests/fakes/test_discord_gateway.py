@@ -24,13 +24,23 @@ from tests.fakes.discord import (
     User,
 )
 from tests.fakes.discord.ids import shard_of
-from tests.fakes.discord.library import Watcher, discord, running, wide_intents
+from tests.fakes.discord.library import Watcher, discord, running, serving, wide_intents
 
 
 @pytest.fixture
 async def fake() -> AsyncGenerator[DiscordFake]:
-    async with DiscordFake() as server:
+    async with serving(DiscordFake()) as server:
         yield server
+
+
+@pytest.fixture(autouse=True)
+def _at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The library waits for up to some seconds before it connects again; not here."""
+
+    def delay(_: object) -> float:
+        return 0.01
+
+    monkeypatch.setattr("discord.backoff.ExponentialBackoff.delay", delay)
 
 
 def furnished(fake: DiscordFake) -> tuple[User, Channel]:
@@ -70,7 +80,7 @@ async def test_a_wrong_token_is_refused_by_the_gateway_too(fake: DiscordFake) ->
 
 
 async def test_intents_that_were_not_granted() -> None:
-    async with DiscordFake(granted=Intent(0)) as fake:
+    async with serving(DiscordFake(granted=Intent(0))) as fake:
         with pytest.raises(discord.PrivilegedIntentsRequired):
             async with running(fake, Watcher()):
                 pass
@@ -85,7 +95,7 @@ async def test_intents_that_are_none(fake: DiscordFake) -> None:
 
 
 async def test_shards_hear_their_guilds_only() -> None:
-    async with DiscordFake(shards=2) as fake:
+    async with serving(DiscordFake(shards=2)) as fake:
         ada = fake.people.user("Ada")
         guilds = [fake.people.guild("0", ada)]
         while len({shard_of(one.id, 2) for one in guilds}) < 2:
@@ -270,7 +280,7 @@ async def test_the_echo_comes_before_the_answer_or_after_it(fake: DiscordFake) -
 
 
 async def test_a_deaf_connection_is_left_and_nothing_is_lost() -> None:
-    async with DiscordFake(heartbeat_seconds=0.1) as fake:
+    async with serving(DiscordFake(heartbeat_seconds=0.1)) as fake:
         ada, channel = furnished(fake)
         bot = Watcher(heartbeat_timeout=0.3)
         async with running(fake, bot):
@@ -283,7 +293,7 @@ async def test_a_deaf_connection_is_left_and_nothing_is_lost() -> None:
 
 async def test_missing_acknowledgements_go_unnoticed_while_events_come() -> None:
     """A hazard of the library: any frame counts as a sign of life, so missing acknowledgements alone are never found."""
-    async with DiscordFake(heartbeat_seconds=0.1) as fake:
+    async with serving(DiscordFake(heartbeat_seconds=0.1)) as fake:
         ada, channel = furnished(fake)
         bot = Watcher(heartbeat_timeout=0.3)
         async with running(fake, bot):
@@ -298,7 +308,7 @@ async def test_missing_acknowledgements_go_unnoticed_while_events_come() -> None
 
 
 async def test_who_sends_no_heartbeat_is_thrown_out() -> None:
-    async with DiscordFake(heartbeat_seconds=0.1) as fake:
+    async with serving(DiscordFake(heartbeat_seconds=0.1)) as fake:
         bot = Watcher()
         async with running(fake, bot):
             ws = bot.ws
@@ -327,7 +337,7 @@ async def test_an_identify_that_is_not_heard(fake: DiscordFake) -> None:
 
 async def test_one_event_that_cannot_be_read_ends_the_client_while_its_heart_beats() -> None:
     """A hazard of the library: the exception leaves `start()`, the thread of heartbeats keeps the socket open."""
-    async with DiscordFake(heartbeat_seconds=0.05) as fake:
+    async with serving(DiscordFake(heartbeat_seconds=0.05)) as fake:
         ada, channel = furnished(fake)
         bot = Watcher()
         with fake.pointed():

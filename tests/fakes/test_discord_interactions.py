@@ -5,12 +5,11 @@ from __future__ import annotations
 import asyncio
 import io
 from collections.abc import AsyncGenerator, Awaitable, Callable
-from dataclasses import dataclass
 
 import pytest
 
-from tests.fakes.discord import Callback, Channel, Code, DiscordFake, Guild, Interaction, MessageKind, Op, User
-from tests.fakes.discord.library import Watcher, discord, running
+from tests.fakes.discord import Callback, Code, DiscordFake, Interaction, MessageKind, Op
+from tests.fakes.discord.library import Place, Watcher, discord, placed, serving
 
 Answering = Callable[[discord.Interaction], Awaitable[object]]
 
@@ -58,62 +57,34 @@ class Commanding(Watcher):
             await self.handle(interaction)
 
 
-@dataclass
-class Place:
-    """A guild with two persons and a channel, and the bot with its commands in it."""
-
-    fake: DiscordFake
-    bot: Commanding
-    ada: User
-    bob: User
-    guild: Guild
-    channel: Channel
-
-    @property
-    def there(self) -> discord.TextChannel:
-        """The channel as the library knows it."""
-        found = self.bot.get_channel(self.channel.id)
-        assert isinstance(found, discord.TextChannel)
-        return found
-
-    async def use(self, answering: Answering, act: Callable[[], Interaction]) -> Interaction:
-        """Let somebody act, and wait until the bot has done what it does."""
-        before = self.bot.done
-        self.bot.answering = answering
-        interaction = act()
-        await self.fake.until(lambda: self.bot.done > before)
-        return interaction
-
-    async def ask(self, answering: Answering) -> Interaction:
-        """Ada uses /ask."""
-        return await self.use(
-            answering, lambda: self.fake.people.command(self.channel, self.ada, "ask", question="why?")
-        )
-
-
 @pytest.fixture
-async def fake() -> AsyncGenerator[DiscordFake]:
-    async with DiscordFake() as server:
-        yield server
-
-
-@pytest.fixture
-async def place(fake: DiscordFake) -> AsyncGenerator[Place]:
-    ada, bob = fake.people.user("Ada"), fake.people.user("Bob")
-    guild = fake.people.guild("Lovelace", ada, bob)
-    channel = fake.people.channel(guild, "general")
+async def place() -> AsyncGenerator[Place[Commanding]]:
     bot = Commanding()
-    async with running(fake, bot):
+    async with serving(DiscordFake()) as fake, placed(fake, bot) as there:
         await bot.tree.sync()
-        yield Place(fake, bot, ada, bob, guild, channel)
-    # Everything that the library sent is known to the fake.
-    assert {(call.route, name) for call in fake.log for name in call.ignored} == set()
+        yield there
+
+
+async def use(place: Place[Commanding], answering: Answering, act: Callable[[], Interaction]) -> Interaction:
+    """Let somebody act, and wait until the bot has done what it does."""
+    before = place.bot.done
+    place.bot.answering = answering
+    interaction = act()
+    await place.fake.until(lambda: place.bot.done > before)
+    return interaction
+
+
+async def ask(place: Place[Commanding], answering: Answering) -> Interaction:
+    """Ada uses /ask."""
+    return await use(
+        place, answering, lambda: place.fake.people.command(place.channel, place.ada, "ask", question="why?")
+    )
 
 
 # --- commands ---
 
 
-async def test_commands_are_synced_and_counted(place: Place) -> None:
+async def test_commands_are_synced_and_counted(place: Place[Commanding]) -> None:
     commands = place.fake.world.commands
     assert [(one.guild_id, one.names) for one in commands.syncs] == [(None, ("ask", "settings"))]
     first = {one.name: one.id for one in await place.bot.tree.fetch_commands()}
@@ -133,7 +104,7 @@ async def test_commands_are_synced_and_counted(place: Place) -> None:
     assert refused.value.code == Code.UNKNOWN_COMMAND
 
 
-async def test_a_command_is_used_and_answered(place: Place) -> None:
+async def test_a_command_is_used_and_answered(place: Place[Commanding]) -> None:
     seen: list[discord.Interaction] = []
 
     async def answer(interaction: discord.Interaction) -> None:
@@ -142,7 +113,7 @@ async def test_a_command_is_used_and_answered(place: Place) -> None:
         assert isinstance(response.resource, discord.InteractionMessage)
 
     act = place.fake.people.command
-    used = await place.use(answer, lambda: act(place.channel, place.ada, "ask", question="why?", whom=place.bob))
+    used = await use(place, answer, lambda: act(place.channel, place.ada, "ask", question="why?", whom=place.bob))
     assert used.callback is Callback.MESSAGE
     shown = place.fake.shown(place.channel).answers[0]
     assert (shown.text, shown.kind, shown.ephemeral) == ("because", MessageKind.COMMAND, False)
@@ -158,25 +129,25 @@ async def test_a_command_is_used_and_answered(place: Place) -> None:
         act(place.channel, place.ada, "tell")
 
 
-async def test_a_subcommand_and_a_command_in_a_dm(place: Place) -> None:
+async def test_a_subcommand_and_a_command_in_a_dm(place: Place[Commanding]) -> None:
     dm = place.fake.people.dm(place.ada)
     place.fake.people.command(dm, place.ada, "settings language", code="nl")
     await place.fake.until_shown(dm, lambda now: now.texts == ["language nl"])
 
 
-async def test_proposals_while_somebody_types(place: Place) -> None:
+async def test_proposals_while_somebody_types(place: Place[Commanding]) -> None:
     typed = place.fake.people.autocomplete(place.channel, place.ada, "ask", "question", "wh")
     await place.fake.answered(typed)
     assert typed.choices == [{"name": "wh?", "value": "wh"}]
     assert typed.callback is Callback.CHOICES
 
 
-async def test_only_one_person_sees_what_is_ephemeral(place: Place) -> None:
+async def test_only_one_person_sees_what_is_ephemeral(place: Place[Commanding]) -> None:
     async def answer(interaction: discord.Interaction) -> None:
         await interaction.response.send_message("between us", ephemeral=True)
         await interaction.edit_original_response(content="still between us")
 
-    used = await place.ask(answer)
+    used = await ask(place, answer)
     assert place.fake.shown(place.channel).texts == []
     shown = place.fake.shown(place.channel, place.ada).answers[0]
     assert (shown.text, shown.ephemeral) == ("still between us", True)
@@ -189,7 +160,7 @@ async def test_only_one_person_sees_what_is_ephemeral(place: Place) -> None:
     assert place.fake.shown(place.channel, place.ada).texts == []
 
 
-async def test_thinking_then_an_answer_then_more(place: Place) -> None:
+async def test_thinking_then_an_answer_then_more(place: Place[Commanding]) -> None:
     shown: list[bool] = []
 
     async def answer(interaction: discord.Interaction) -> None:
@@ -202,7 +173,7 @@ async def test_thinking_then_an_answer_then_more(place: Place) -> None:
         gone = await interaction.followup.send("gone", wait=True, ephemeral=True)
         await gone.delete()
 
-    await place.ask(answer)
+    await ask(place, answer)
     answers = place.fake.shown(place.channel, place.ada).answers
     assert place.bot.errors == []
     assert shown == [True]
@@ -214,24 +185,24 @@ async def test_thinking_then_an_answer_then_more(place: Place) -> None:
     assert answers[1].reply_to == answers[0].id
 
 
-async def test_the_first_follow_up_takes_the_place_of_thinking(place: Place) -> None:
+async def test_the_first_follow_up_takes_the_place_of_thinking(place: Place[Commanding]) -> None:
     async def answer(interaction: discord.Interaction) -> None:
         await interaction.response.defer(thinking=True, ephemeral=True)
         await interaction.followup.send("found")
 
-    await place.ask(answer)
+    await ask(place, answer)
     shown = place.fake.shown(place.channel, place.ada).answers
     assert [(one.text, one.ephemeral, one.thinking) for one in shown] == [("found", True, False)]
     assert place.fake.shown(place.channel).texts == []
 
 
-async def test_the_answer_is_deleted(place: Place) -> None:
+async def test_the_answer_is_deleted(place: Place[Commanding]) -> None:
     async def answer(interaction: discord.Interaction) -> None:
         await interaction.response.send_message("oops")
         await interaction.delete_original_response()
         await interaction.edit_original_response(content="too late")
 
-    await place.ask(answer)
+    await ask(place, answer)
     assert [error.code for error in place.bot.errors] == [Code.UNKNOWN_MESSAGE]
     assert [one.text for one in place.fake.shown(place.channel).removed] == ["oops"]
 
@@ -239,28 +210,28 @@ async def test_the_answer_is_deleted(place: Place) -> None:
 # --- deadlines ---
 
 
-async def test_after_three_seconds_nobody_waits_any_more(place: Place) -> None:
+async def test_after_three_seconds_nobody_waits_any_more(place: Place[Commanding]) -> None:
     async def answer(interaction: discord.Interaction) -> None:
         place.fake.advance(3.1)
         await interaction.response.send_message("late")
 
-    used = await place.ask(answer)
+    used = await ask(place, answer)
     assert [(error.status, error.code) for error in place.bot.errors] == [(404, Code.UNKNOWN_INTERACTION)]
     assert not used.answered
 
 
-async def test_a_second_answer_is_refused(place: Place) -> None:
+async def test_a_second_answer_is_refused(place: Place[Commanding]) -> None:
     async def answer(interaction: discord.Interaction) -> None:
         await interaction.response.send_message("one")
         interaction.response._response_type = None
         await interaction.response.send_message("two")
 
-    await place.ask(answer)
+    await ask(place, answer)
     assert [(error.status, error.code) for error in place.bot.errors] == [(400, Code.ALREADY_ACKNOWLEDGED)]
     assert place.fake.shown(place.channel).texts == ["one"]
 
 
-async def test_after_a_quarter_of_an_hour_the_token_is_dead(place: Place) -> None:
+async def test_after_a_quarter_of_an_hour_the_token_is_dead(place: Place[Commanding]) -> None:
     async def answer(interaction: discord.Interaction) -> None:
         await interaction.response.send_message("one")
         place.fake.advance(14 * 60)
@@ -268,7 +239,7 @@ async def test_after_a_quarter_of_an_hour_the_token_is_dead(place: Place) -> Non
         place.fake.advance(61)
         await interaction.edit_original_response(content="three")
 
-    await place.ask(answer)
+    await ask(place, answer)
     assert [(error.status, error.code) for error in place.bot.errors] == [(401, Code.INVALID_WEBHOOK_TOKEN)]
     assert place.fake.shown(place.channel).texts == ["two"]
     # The message itself can still be edited as any other one.
@@ -277,11 +248,11 @@ async def test_after_a_quarter_of_an_hour_the_token_is_dead(place: Place) -> Non
     assert place.fake.shown(place.channel).texts == ["four"]
 
 
-async def test_there_is_no_webhook_before_the_first_answer(place: Place) -> None:
+async def test_there_is_no_webhook_before_the_first_answer(place: Place[Commanding]) -> None:
     async def answer(interaction: discord.Interaction) -> None:
         await interaction.followup.send("too early")
 
-    await place.ask(answer)
+    await ask(place, answer)
     assert [error.code for error in place.bot.errors] == [Code.UNKNOWN_WEBHOOK]
 
 
@@ -299,7 +270,7 @@ def panel() -> discord.ui.View:
     return view
 
 
-async def test_a_button_is_pressed_and_the_message_changes(place: Place) -> None:
+async def test_a_button_is_pressed_and_the_message_changes(place: Place[Commanding]) -> None:
     sent = await place.there.send("running", view=panel())
     shown = place.fake.shown(place.channel).answers[0]
     assert (shown.buttons, shown.grey) == ((("Stop", "Never", "Help"),), ("Never",))
@@ -311,7 +282,7 @@ async def test_a_button_is_pressed_and_the_message_changes(place: Place) -> None
         assert interaction.data.get("custom_id") == "stop:1"
         await interaction.response.edit_message(content="stopped", view=None)
 
-    pressed = await place.use(stop, lambda: place.fake.people.press(message, place.bob, "Stop"))
+    pressed = await use(place, stop, lambda: place.fake.people.press(message, place.bob, "Stop"))
     assert (pressed.callback, place.bot.errors) == (Callback.UPDATE, [])
     shown = place.fake.shown(place.channel).answers[0]
     assert (shown.text, shown.buttons, shown.edits) == ("stopped", (), 1)
@@ -320,7 +291,7 @@ async def test_a_button_is_pressed_and_the_message_changes(place: Place) -> None
             place.fake.people.press(message, place.bob, wrong)
 
 
-async def test_a_press_is_taken_notice_of_only(place: Place) -> None:
+async def test_a_press_is_taken_notice_of_only(place: Place[Commanding]) -> None:
     sent = await place.there.send("running", view=panel())
     message = place.fake.message(place.channel, sent.id)
     with pytest.raises(AssertionError, match="grey"):
@@ -332,13 +303,13 @@ async def test_a_press_is_taken_notice_of_only(place: Place) -> None:
         await interaction.response.defer()
         await interaction.followup.send("noticed", ephemeral=True)
 
-    pressed = await place.use(notice, lambda: place.fake.people.press_raw(message, place.bob, "forged"))
+    pressed = await use(place, notice, lambda: place.fake.people.press_raw(message, place.bob, "forged"))
     assert pressed.callback is Callback.DEFERRED_UPDATE
     assert place.fake.shown(place.channel, place.bob).texts == ["running", "noticed"]
     assert place.fake.shown(place.channel).texts == ["running"]
 
 
-async def test_a_choice_from_a_menu(place: Place) -> None:
+async def test_a_choice_from_a_menu(place: Place[Commanding]) -> None:
     sent = await place.there.send("choose", view=panel())
     message = place.fake.message(place.channel, sent.id)
     values: list[object] = []
@@ -348,13 +319,13 @@ async def test_a_choice_from_a_menu(place: Place) -> None:
         values.append(interaction.data.get("values"))
         await interaction.response.defer()
 
-    await place.use(chosen, lambda: place.fake.people.choose(message, place.ada, "Option 0", "Option 2"))
+    await use(place, chosen, lambda: place.fake.people.choose(message, place.ada, "Option 0", "Option 2"))
     assert values == [["0", "2"]]
     with pytest.raises(AssertionError, match="between 1 and 2"):
         place.fake.people.choose(message, place.ada)
 
 
-async def test_a_form_is_shown_filled_in_and_answered(place: Place) -> None:
+async def test_a_form_is_shown_filled_in_and_answered(place: Place[Commanding]) -> None:
     sent = await place.there.send("?", view=panel())
     message = place.fake.message(place.channel, sent.id)
     got: list[str] = []
@@ -371,7 +342,7 @@ async def test_a_form_is_shown_filled_in_and_answered(place: Place) -> None:
         if interaction.type is discord.InteractionType.component:
             await interaction.response.send_modal(Form())
 
-    pressed = await place.use(show, lambda: place.fake.people.press(message, place.ada, "Stop"))
+    pressed = await use(place, show, lambda: place.fake.people.press(message, place.ada, "Stop"))
     assert pressed.callback is Callback.MODAL
     with pytest.raises(AssertionError, match="must be filled in"):
         place.fake.people.submit(pressed, {})
@@ -380,7 +351,7 @@ async def test_a_form_is_shown_filled_in_and_answered(place: Place) -> None:
     assert got == ["because", ""]
 
 
-async def test_components_have_limits(place: Place) -> None:
+async def test_components_have_limits(place: Place[Commanding]) -> None:
     view = discord.ui.View(timeout=None)
     view.add_item(discord.ui.Button(label="x" * 81, custom_id="a"))
     view.add_item(discord.ui.Button(label="b", custom_id="a"))
@@ -392,13 +363,13 @@ async def test_components_have_limits(place: Place) -> None:
     assert "In components.0.components.1.custom_id: Component custom id cannot be duplicated" in words
 
 
-async def test_an_interaction_is_told_again_after_resuming(place: Place) -> None:
+async def test_an_interaction_is_told_again_after_resuming(place: Place[Commanding]) -> None:
     place.fake.gateway.cut()
     await place.fake.until(lambda: not place.fake.connected)
 
     async def answer(interaction: discord.Interaction) -> None:
         await interaction.response.send_message("there you are")
 
-    await place.ask(answer)
+    await ask(place, answer)
     assert place.fake.shown(place.channel).texts == ["there you are"]
     assert len(place.fake.gateway.of(Op.RESUME)) == 1

@@ -28,11 +28,12 @@ fields; persons may do everything everywhere in their guilds.
 from __future__ import annotations
 
 from tests.fakes.common import ANY, Answer, Call, Delay, Fault, LoseAnswer, Pause, Reset
+from tests.fakes.discord.connections import Close, Connection, Cut, Frame, Ignore, Invalid
 from tests.fakes.discord.errors import ApiError, Code
 from tests.fakes.discord.fake import TOKEN, DiscordFake
 from tests.fakes.discord.faults import flood, gateway_page, refusal, server_error, shield_ban
 from tests.fakes.discord.forms import Upload
-from tests.fakes.discord.gateway import Close, Connection, Cut, Frame, Gateway, Ignore, Invalid
+from tests.fakes.discord.gateway import Gateway
 from tests.fakes.discord.objects import (
     Callback,
     Channel,

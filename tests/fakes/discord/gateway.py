@@ -7,14 +7,25 @@ import contextlib
 import time
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from typing import TypeAlias, cast
+from typing import cast
 
 import orjson
 from aiohttp import WSMsgType, web
 
 from tests.fakes.common import Bell, Json, JsonObject, cut
 from tests.fakes.discord import wire
+from tests.fakes.discord.connections import (
+    Close,
+    Connection,
+    Cut,
+    Frame,
+    Ignore,
+    Invalid,
+    Reaction,
+    crowding,
+    write_frames,
+)
+from tests.fakes.discord.forms import snowflake_of
 from tests.fakes.discord.places import CONTENT_FLAG
 from tests.fakes.discord.sessions import (
     ENDING,
@@ -30,94 +41,10 @@ from tests.fakes.discord.sessions import (
 from tests.fakes.discord.world import Event, World
 
 MAX_FRAME_BYTES = 4096
-MAX_FRAMES_A_MINUTE = 120
 RESUME_PATH = "/resume-gateway"
 PATH = "/gateway"
 SESSION_SECONDS = 300.0
 """How long a session without a connection can be resumed. The documentation does not say."""
-
-
-@dataclass(frozen=True, slots=True)
-class Close:
-    """Close the connection with this code."""
-
-    code: int
-    reason: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Cut:
-    """End the connection without a word: by a TCP reset, or in good order. Clients see it as 1006."""
-
-    clean: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Ignore:
-    """Do as if the frame had not come."""
-
-
-@dataclass(frozen=True, slots=True)
-class Invalid:
-    """Say "invalid session", which may be resumable."""
-
-    resumable: bool = False
-
-
-Reaction: TypeAlias = Close | Cut | Ignore | Invalid | None
-"""What a frame meets instead of its answer; None: its answer."""
-
-
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """A frame of a client."""
-
-    at: float
-    """Monotonic seconds."""
-    connection: int
-    op: int
-    data: Json
-
-
-@dataclass(slots=True, eq=False)
-class Connection:
-    """A websocket of a client."""
-
-    number: int
-    """1 for the first."""
-    path: str
-    ws: web.WebSocketResponse
-    transport: asyncio.Transport | asyncio.BaseTransport | None
-    opened_at: float
-    session: Session | None = None
-    deaf: bool = False
-    """Nothing is sent any more, and nothing is acknowledged."""
-    acks: bool = True
-    """Whether heartbeats are acknowledged."""
-    beats: list[float] = field(default_factory=list[float])
-    """When heartbeats came."""
-    closed_at: float | None = None
-    close_code: int | None = None
-    """The code by which it ended, whoever closed it; 1006 for none."""
-    outbox: asyncio.Queue[str | Close] = field(default_factory=asyncio.Queue["str | Close"])
-    arrivals: deque[float] = field(default_factory=deque[float])
-    closing: Close | None = None
-
-    @property
-    def is_open(self) -> bool:
-        """Whether it stands."""
-        return self.closed_at is None
-
-    def send(self, text: str) -> None:
-        """Put a frame into its way."""
-        if not self.deaf and self.closing is None:
-            self.outbox.put_nowait(text)
-
-    def close(self, close: Close) -> None:
-        """Close it, after what is in its way."""
-        if self.closing is None:
-            self.closing = close
-            self.outbox.put_nowait(close)
 
 
 class Gateway:
@@ -277,7 +204,7 @@ class Gateway:
         await ws.prepare(request)
         connection = Connection(len(self.connections) + 1, request.path, ws, request.transport, time.monotonic())
         self.connections.append(connection)
-        writer = asyncio.create_task(_write(connection), name=f"gateway connection {connection.number}")
+        writer = asyncio.create_task(write_frames(connection), name=f"gateway connection {connection.number}")
         if request.query.get("v") != "10" or request.query.get("encoding") != "json":
             connection.close(Close(CloseCode.INVALID_VERSION, "Invalid API version."))
         else:
@@ -324,7 +251,7 @@ class Gateway:
                 self._bell.ring()
 
     def _hear(self, connection: Connection, data: str | bytes) -> None:
-        refusal = _crowded(connection)
+        refusal = crowding(connection)
         try:
             parsed = cast("Json", orjson.loads(data))
         except orjson.JSONDecodeError:
@@ -452,44 +379,22 @@ class Gateway:
     def _tell_members(self, connection: Connection, data: JsonObject) -> None:
         session = connection.session
         assert session is not None
-        guild = self._world.guilds.get(int(str(data.get("guild_id"))))
+        guild = self._world.guilds.get(snowflake_of(data.get("guild_id")) or 0)
         if guild is None:
             return
-        query, ids = data.get("query"), data.get("user_ids")
+        query, ids, limit = data.get("query"), data.get("user_ids"), data.get("limit")
         wanted = {str(one) for one in ids} if isinstance(ids, list) else None
         chosen = [
             one
             for one in guild.members.values()
             if (wanted is None or str(one.user.id) in wanted) and one.user.name.startswith(str(query or ""))
         ]
-        members: list[Json] = [wire.member_json(one) for one in chosen]
+        most = limit if isinstance(limit, int) and limit > 0 else len(chosen)
+        members: list[Json] = [wire.member_json(one) for one in chosen[:most]]
         body: JsonObject = {"guild_id": str(guild.id), "members": members, "chunk_index": 0, "chunk_count": 1}
         if data.get("nonce") is not None:
             body["nonce"] = data["nonce"]
         connection.send(session.put("GUILD_MEMBERS_CHUNK", body).frame())
-
-
-async def _write(connection: Connection) -> None:
-    while True:
-        item = await connection.outbox.get()
-        try:
-            if isinstance(item, Close):
-                await connection.ws.close(code=item.code, message=item.reason.encode())
-                return
-            await connection.ws.send_str(item)
-        except (ConnectionError, RuntimeError):
-            # The client has gone, or is going.
-            return
-
-
-def _crowded(connection: Connection) -> Close | None:
-    now = time.monotonic()
-    connection.arrivals.append(now)
-    while connection.arrivals[0] < now - 60:
-        connection.arrivals.popleft()
-    if len(connection.arrivals) > MAX_FRAMES_A_MINUTE:
-        return Close(CloseCode.RATE_LIMITED, "You are being rate limited.")
-    return None
 
 
 def _read_shard(value: Json) -> tuple[int, int]:

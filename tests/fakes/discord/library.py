@@ -5,9 +5,12 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import warnings
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from tests.fakes.discord.fake import DiscordFake
+from tests.fakes.discord.objects import Channel, Guild, User
 
 with warnings.catch_warnings():
     # The library imports a module for sound that Python 3.13 has no more.
@@ -56,7 +59,7 @@ class Watcher(discord.Client):
 
 
 @contextlib.asynccontextmanager
-async def running(fake: DiscordFake, client: discord.Client) -> AsyncIterator[asyncio.Task[None]]:
+async def running(fake: DiscordFake, client: discord.Client) -> AsyncGenerator[asyncio.Task[None]]:
     """A client that is connected to the fake and ready. What is yielded ends when the client does; look at its error yourself."""
     with fake.pointed():
         task = asyncio.create_task(client.start(fake.token))
@@ -72,4 +75,50 @@ async def running(fake: DiscordFake, client: discord.Client) -> AsyncIterator[as
             assert task.done(), "the client does not end"
 
 
-__all__ = ["Watcher", "discord", "running", "wide_intents"]
+ClientT = TypeVar("ClientT", bound=Watcher)
+
+
+@dataclass(frozen=True, slots=True)
+class Place(Generic[ClientT]):
+    """A guild with two persons and a channel, and the bot in it."""
+
+    fake: DiscordFake
+    bot: ClientT
+    ada: User
+    bob: User
+    guild: Guild
+    channel: Channel
+
+    @property
+    def there(self) -> discord.TextChannel:
+        """The channel as the library knows it."""
+        found = self.bot.get_channel(self.channel.id)
+        assert isinstance(found, discord.TextChannel)
+        return found
+
+
+@contextlib.asynccontextmanager
+async def placed(fake: DiscordFake, bot: ClientT) -> AsyncGenerator[Place[ClientT]]:
+    """A client in a guild with two persons. In the end, everything that the library sent must be known to the fake."""
+    ada, bob = fake.people.user("Ada"), fake.people.user("Bob")
+    guild = fake.people.guild("Lovelace", ada, bob)
+    channel = fake.people.channel(guild, "general")
+    async with running(fake, bot):
+        yield Place(fake, bot, ada, bob, guild, channel)
+    assert {(call.route, name) for call in fake.log for name in call.ignored} == set()
+
+
+@contextlib.asynccontextmanager
+async def serving(fake: DiscordFake) -> AsyncGenerator[DiscordFake]:
+    """A fake that listens. In the end, no task is left."""
+    before = asyncio.all_tasks()
+    async with fake:
+        yield fake
+    # A fixture is begun and ended by different tasks.
+    left = {task for task in asyncio.all_tasks() - before if task is not asyncio.current_task()}
+    if left:
+        _, left = await asyncio.wait(left, timeout=1)
+    assert left == set(), left
+
+
+__all__ = ["Place", "Watcher", "discord", "placed", "running", "serving", "wide_intents"]

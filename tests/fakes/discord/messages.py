@@ -148,7 +148,7 @@ def create_message(world: World, asked: Asked) -> Reply:
         if before is not None and before.deleted:
             raise refused(Code.UNKNOWN_MESSAGE)
         if before is not None:
-            return done(world.readable_json(before))
+            return done(world.readable_json(before, with_nonce=True))
     draft = Draft(
         content.text or "",
         MessageKind.DEFAULT if reply_to is None else MessageKind.REPLY,
@@ -163,7 +163,7 @@ def create_message(world: World, asked: Asked) -> Reply:
     )
     message = world.post(channel, world.bot, draft)
     world.remember_nonce(message)
-    return done(world.readable_json(message))
+    return done(world.readable_json(message, with_nonce=True))
 
 
 def _read_nonce(form: Form) -> str | int | None:

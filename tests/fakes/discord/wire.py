@@ -250,9 +250,18 @@ def reference_json(message: Message) -> JsonObject | None:
 
 
 def message_json(
-    message: Message, users: dict[int, User], bot: User, origin: str, *, with_reference: bool = True
+    message: Message,
+    users: dict[int, User],
+    bot: User,
+    origin: str,
+    *,
+    with_reference: bool = True,
+    with_nonce: bool = False,
 ) -> JsonObject:
-    """A Message object, as the API tells it; the gateway adds `guild_id` and `member`."""
+    """A Message object, as the API tells it; the gateway adds `guild_id` and `member`.
+
+    The server does not keep nonces: they are told when a message comes to be (`with_nonce`), and never afterwards.
+    """
     attachments: list[Json] = [attachment_json(one, origin, ephemeral=message.ephemeral) for one in message.attachments]
     mentioned: list[Json] = [user_json(users[number]) for number in message.mentions.users if number in users]
     roles: list[Json] = [str(number) for number in message.mentions.roles]
@@ -274,7 +283,7 @@ def message_json(
         "pinned": False,
         "flags": int(message.flags),
     }
-    if message.nonce is not None:
+    if with_nonce and message.nonce is not None:
         body["nonce"] = message.nonce
     if message.reactions:
         body["reactions"] = _reactions_json(message, bot)

@@ -128,13 +128,13 @@ class World:
             self.outlet(Event(name, body, None if guild is None else guild.id, withheld))
         self.changed()
 
-    def message_json(self, message: Message) -> JsonObject:
+    def message_json(self, message: Message, *, with_nonce: bool = False) -> JsonObject:
         """A Message object without regard to intents."""
-        return wire.message_json(message, self.users, self.bot, self.origin)
+        return wire.message_json(message, self.users, self.bot, self.origin, with_nonce=with_nonce)
 
-    def readable_json(self, message: Message) -> JsonObject:
+    def readable_json(self, message: Message, *, with_nonce: bool = False) -> JsonObject:
         """A Message object as the API answers it to this application."""
-        body = self.message_json(message)
+        body = self.message_json(message, with_nonce=with_nonce)
         return body if self.content_granted or self.is_for_bot(message) else _without_content(body)
 
     def is_for_bot(self, message: Message) -> bool:
@@ -149,7 +149,7 @@ class World:
         if message.ephemeral or not self.sees(message.channel):
             self.changed()
             return
-        body = self.message_json(message)
+        body = self.message_json(message, with_nonce=name == "MESSAGE_CREATE")
         if guild is not None:
             body["guild_id"] = str(guild.id)
             member = guild.members.get(message.author.id)
