@@ -273,6 +273,11 @@ async def test_files_go_out_and_come_in(place: Place[Watcher]) -> None:
     got = place.bot.told[1].attachments[0]
     assert (got.filename, got.size, got.content_type) == ("notes.txt", 5, "text/plain; charset=utf-8")
     assert await got.read() == b"noted"
+    picture = b"\x89PNG\r\n\x1a\n" + b"\0\0\0\rIHDR" + (640).to_bytes(4) + (480).to_bytes(4)
+    place.fake.people.say(place.channel, place.ada, files=[("a.png", picture), ("b.whatever", b"?")])
+    await place.fake.until(lambda: len(place.bot.told) == 3)
+    seen, unknown = place.bot.told[2].attachments
+    assert (seen.content_type, seen.width, seen.height, unknown.content_type) == ("image/png", 640, 480, None)
     place.fake.advance(90_000)
     with pytest.raises(discord.NotFound):
         await got.read()

@@ -180,6 +180,13 @@ async def test_a_timed_out_session_begins_anew(fake: DiscordFake) -> None:
         assert len(fake.gateway.ended) == 1
 
 
+async def test_asked_for_a_heartbeat(fake: DiscordFake) -> None:
+    async with running(fake, Watcher()):
+        before = len(fake.gateway.connections[0].beats)
+        fake.gateway.ask_heartbeat()
+        await fake.until(lambda: len(fake.gateway.connections[0].beats) == before + 1)
+
+
 async def test_asked_to_reconnect(fake: DiscordFake) -> None:
     furnished(fake)
     bot = Watcher()

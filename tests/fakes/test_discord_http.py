@@ -183,7 +183,7 @@ async def test_commands_have_their_rules(place: Plain) -> None:
         {**good, "options": good["options"] * 2},
     ):
         got = await place.ask("PUT", path, [wrong])
-        assert (got.status, got.body["code"], list(got.body["errors"])) == (400, 50035, ["items"])
+        assert (got.status, got.body["code"], list(got.body["errors"])) == (400, 50035, ["0"])
     assert (await place.ask("PUT", path, [good, good])).body["code"] == 50035
     many = [{**good, "name": f"c{n}"} for n in range(101)]
     assert (await place.ask("PUT", path, many)).body["code"] == Code.TOO_MANY_COMMANDS

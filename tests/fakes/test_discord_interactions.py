@@ -144,13 +144,14 @@ async def test_proposals_while_somebody_types(place: Place[Commanding]) -> None:
 
 async def test_only_one_person_sees_what_is_ephemeral(place: Place[Commanding]) -> None:
     async def answer(interaction: discord.Interaction) -> None:
-        await interaction.response.send_message("between us", ephemeral=True)
+        notes = discord.File(io.BytesIO(b"x"), "notes.txt")
+        await interaction.response.send_message("between us", ephemeral=True, file=notes)
         await interaction.edit_original_response(content="still between us")
 
     used = await ask(place, answer)
     assert place.fake.shown(place.channel).texts == []
     shown = place.fake.shown(place.channel, place.ada).answers[0]
-    assert (shown.text, shown.ephemeral) == ("still between us", True)
+    assert (shown.text, shown.ephemeral, shown.files[0].name) == ("still between us", True, "notes.txt")
     assert place.fake.shown(place.channel, place.bob).texts == []
     assert "MESSAGE_CREATE" not in place.bot.events
     assert used.original is not None
@@ -218,6 +219,7 @@ async def test_after_three_seconds_nobody_waits_any_more(place: Place[Commanding
     used = await ask(place, answer)
     assert [(error.status, error.code) for error in place.bot.errors] == [(404, Code.UNKNOWN_INTERACTION)]
     assert not used.answered
+    assert place.fake.failed(used)
 
 
 async def test_a_second_answer_is_refused(place: Place[Commanding]) -> None:

@@ -17,12 +17,17 @@ made to act. It is made for the library discord.py, which connects to it unchang
 Limits and errors are those of the real server as far as its documentation and its answers tell them. Fields that the fake does not know
 are listed in `Call.ignored`; no success is made up for them, and addresses that it does not know are 404.
 
+Names of routes are in `Route`. Handshakes are routes too, so `script(Route.HANDSHAKE, Answer(503))` refuses one, and a `Pause` lets it
+hang. What the gateway can be made to do (close, cut, deafen, invalidate, repeat, hold back, tell nonsense …) are the methods of `Gateway`.
+For tests of clients there are a watching client of discord.py in `library.py` and a plain one in `plain.py`.
+
 Order of the echo: a message of the bot is told to the gateway before its POST is answered, as on the server. For the other order, call
 `gateway.hold()` before and `gateway.release()` after; to be sure of this order, script `Delay(0.05, after=True)`.
 
 Beside the truth: one bot only, which has the id of its application; frames are not compressed; channels are texts, threads and DMs; no
 voice, forums, webhooks of channels, forwarding, polls, stickers, pins, invites; components are rows of buttons and menus, forms have text
-fields; persons may do everything everywhere in their guilds.
+fields; persons may do everything everywhere in their guilds; who joins or leaves a thread is not told; limits of IDENTIFYs are counted,
+not enforced.
 """
 
 from __future__ import annotations

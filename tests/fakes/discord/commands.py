@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from tests.fakes.common import Json, JsonObject
-from tests.fakes.discord.errors import Code, invalid_field, plain, refused
+from tests.fakes.discord.errors import Code, invalid, invalid_field, plain, refused
 from tests.fakes.discord.forms import Asked, Form
 from tests.fakes.discord.replies import Reply, done, nothing
 from tests.fakes.discord.world import Sync, World
@@ -145,7 +145,11 @@ def overwrite_commands(world: World, asked: Asked) -> Reply:
     for number, (item, key) in enumerate(zip(items, keys, strict=True)):
         if key in keys[:number]:
             item.flaw("name", "APPLICATION_COMMANDS_DUPLICATE_NAME", "Application command names must be unique")
-    asked.body.check()
+    errors = asked.body.errors()
+    if errors:
+        # Of a body that is an array, the flaws stand under its positions.
+        inner = errors.get("items")
+        raise invalid(inner if isinstance(inner, dict) else errors)
     if len(bodies) > MAX_COMMANDS:
         raise refused(Code.TOO_MANY_COMMANDS)
     commands = [_put(world, guild, body, known) for body in bodies]

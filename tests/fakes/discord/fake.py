@@ -10,6 +10,7 @@ from typing import Self
 from tests.fakes.common import ANY, Bell, Clock, Fault, Log, Script, Step
 from tests.fakes.discord.gateway import PATH, RESUME_PATH, Gateway
 from tests.fakes.discord.ids import Snowflakes
+from tests.fakes.discord.interactions import CALLBACK_SECONDS
 from tests.fakes.discord.objects import Channel, Interaction, Message, User
 from tests.fakes.discord.people import People
 from tests.fakes.discord.pointing import pointed
@@ -183,6 +184,11 @@ class DiscordFake:
         channel = message.channel
         seen = await self.until_shown(channel, lambda now: any(one.id > message.id for one in now.answers), within)
         return next(one for one in seen.answers if one.id > message.id)
+
+    def failed(self, interaction: Interaction) -> bool:
+        """Whether the person is told that the application did not respond."""
+        waited = self.clock.monotonic() - interaction.at
+        return not interaction.answered and waited > CALLBACK_SECONDS
 
     async def answered(self, interaction: Interaction, within: float = WITHIN_SECONDS) -> Interaction:
         """Wait until the bot has acknowledged an interaction."""

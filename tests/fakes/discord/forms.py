@@ -10,6 +10,7 @@ from tests.fakes.common import Json, JsonObject
 from tests.fakes.discord.errors import ApiError, flaw, invalid
 
 _SNOWFLAKE = re.compile(r"\d{1,20}")
+OCTETS = "application/octet-stream"
 REQUIRED = ("BASE_TYPE_REQUIRED", "This field is required")
 
 
@@ -20,6 +21,7 @@ class Upload:
     field: str
     name: str
     mime_type: str
+    """`OCTETS` if the sender did not say; the server then looks at the name."""
     data: bytes
 
 

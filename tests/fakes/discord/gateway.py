@@ -108,6 +108,11 @@ class Gateway:
         for connection in self._chosen(shard):
             cut(connection.transport, clean=clean)
 
+    def ask_heartbeat(self, *, shard: int | None = None) -> None:
+        """Ask clients for a heartbeat at once (op 1)."""
+        for connection in self._chosen(shard):
+            connection.send(frame(Op.HEARTBEAT, None))
+
     def reconnect(self, *, shard: int | None = None) -> None:
         """Tell clients to come back (op 7)."""
         for connection in self._chosen(shard):

@@ -194,7 +194,8 @@ class Attachment:
 
     id: int
     name: str
-    mime_type: str
+    mime_type: str | None
+    """None if the server cannot tell."""
     data: bytes
     path: str
     """Where it lies, from the origin on, with its signature."""

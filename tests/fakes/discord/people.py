@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 from tests.fakes.common import JsonObject
 from tests.fakes.discord import wire
-from tests.fakes.discord.forms import Upload
+from tests.fakes.discord.forms import OCTETS, Upload
 from tests.fakes.discord.mentions import ALL, Allowed
 from tests.fakes.discord.objects import (
     NO_PERMISSION,
@@ -116,7 +116,7 @@ class People(Using):
         assert reply_to is None or reply_to.channel is channel, "an answer is in the same channel"
         uploads: list[Attachment] = []
         for file in files:
-            upload = file if isinstance(file, Upload) else Upload("", file[0], _mime_type(file[0]), file[1])
+            upload = file if isinstance(file, Upload) else Upload("", file[0], OCTETS, file[1])
             uploads.append(self._world.store(channel, upload, claimed_bytes=claimed_bytes))
         draft = Draft(
             text.strip(),
@@ -253,8 +253,3 @@ class People(Using):
             assert channel.recipient is user, f"{user.name} is not in the DM {channel.id}"
         else:
             assert user.id in channel.guild.members, f"{user.name} is not in the guild {channel.guild.name}"
-
-
-def _mime_type(name: str) -> str:
-    kinds = {".png": "image/png", ".jpg": "image/jpeg", ".txt": "text/plain; charset=utf-8", ".pdf": "application/pdf"}
-    return next((kind for ending, kind in kinds.items() if name.endswith(ending)), "application/octet-stream")

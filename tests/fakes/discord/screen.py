@@ -15,7 +15,7 @@ class ShownFile:
     """A file under a message."""
 
     name: str
-    mime_type: str
+    mime_type: str | None
     data: bytes
     description: str | None
 

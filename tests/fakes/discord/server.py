@@ -27,7 +27,7 @@ from tests.fakes.common import (
 )
 from tests.fakes.discord.errors import ApiError, Code, invalid_field, plain, refused
 from tests.fakes.discord.faults import VIA
-from tests.fakes.discord.forms import Asked, Upload
+from tests.fakes.discord.forms import OCTETS, Asked, Upload
 from tests.fakes.discord.gateway import PATH, RESUME_PATH, Gateway
 from tests.fakes.discord.rates import RateGate, Rates, Verdict
 from tests.fakes.discord.replies import Reply, done
@@ -236,7 +236,7 @@ class Api:
             call.status, call.ended_at = 404, time.monotonic()
             return web.Response(status=404, text="This content is no longer available.")
         call.status, call.ended_at = 200, time.monotonic()
-        response = web.Response(body=file.data, headers={"Content-Type": file.mime_type})
+        response = web.Response(body=file.data, headers={"Content-Type": file.mime_type or OCTETS})
         return await self._after(request, call, response)
 
 
@@ -257,7 +257,7 @@ async def _read(request: web.Request, path: Mapping[str, str]) -> Asked:
                 assert isinstance(part, BodyPartReader)
                 data = bytes(await part.read())
                 if part.filename is not None:
-                    kind = part.headers.get("Content-Type", "application/octet-stream")
+                    kind = part.headers.get("Content-Type", OCTETS)
                     files.append(Upload(part.name or "", part.filename, kind, data))
                 elif part.name == "payload_json":
                     body = _parsed(data)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import struct
 
 from tests.fakes.common import Json, JsonObject
 from tests.fakes.discord.components import rows_json
@@ -229,8 +229,12 @@ def attachment_json(attachment: Attachment, origin: str, *, ephemeral: bool = Fa
         "size": attachment.size,
         "url": f"{origin}{attachment.path}",
         "proxy_url": f"{origin}{attachment.path}",
-        "content_type": attachment.mime_type,
     }
+    if attachment.mime_type is not None:
+        body["content_type"] = attachment.mime_type
+    if attachment.data.startswith(b"\x89PNG\r\n\x1a\n") and len(attachment.data) >= 24:
+        width, height = struct.unpack(">II", attachment.data[16:24])
+        body.update(width=int(width), height=int(height))
     if attachment.description is not None:
         body["description"] = attachment.description
     if ephemeral:
@@ -342,8 +346,3 @@ def permissions_of(channel: Channel, bot: User) -> Permission:
     for role in (channel.guild.roles[channel.guild.id], *channel.guild.members[bot.id].roles):
         allowed |= role.permissions
     return allowed & ~place.denied & ~channel.denied
-
-
-def ids_json(numbers: Iterable[int]) -> list[Json]:
-    """Ids as strings."""
-    return [str(number) for number in numbers]

@@ -6,6 +6,7 @@ tells of it by events, which the gateway sends to whoever is connected.
 
 from __future__ import annotations
 
+import mimetypes
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -14,7 +15,7 @@ from datetime import UTC, datetime
 from tests.fakes.common import Clock, Json, JsonObject
 from tests.fakes.discord import wire
 from tests.fakes.discord.components import Row
-from tests.fakes.discord.forms import Upload
+from tests.fakes.discord.forms import OCTETS, Upload
 from tests.fakes.discord.ids import Snowflakes
 from tests.fakes.discord.mentions import ALL, Allowed, find, pinged
 from tests.fakes.discord.objects import (
@@ -389,10 +390,18 @@ class World:
         path = f"/attachments/{channel.id}/{number}/{name}"
         signed = f"{path}?ex={int(expires):x}&is={int(self.clock.unix()):x}&hm={number:x}"
         attachment = Attachment(
-            number, name, upload.mime_type, upload.data, signed, expires, description, claimed_bytes
+            number, name, _mime_type(upload), upload.data, signed, expires, description, claimed_bytes
         )
         self.attachments[path] = attachment
         return attachment
+
+
+def _mime_type(upload: Upload) -> str | None:
+    """What the server takes a file for. Clients such as discord.py never say it."""
+    if upload.mime_type != OCTETS:
+        return upload.mime_type
+    guessed, _ = mimetypes.guess_type(upload.name, strict=True)
+    return f"{guessed}; charset=utf-8" if guessed is not None and guessed.startswith("text/") else guessed
 
 
 def _without_content(body: JsonObject) -> JsonObject:
