@@ -78,6 +78,16 @@ async def test_what_persons_edit_and_delete_is_told(place: Place[Watcher]) -> No
         await place.there.fetch_message(message.id)
 
 
+async def test_another_bot_is_known_as_one_and_strangers_cannot_speak(place: Place[Watcher]) -> None:
+    robot = place.fake.people.other_bot("robot")
+    with pytest.raises(AssertionError, match="not in the guild"):
+        place.fake.people.say(place.channel, robot, "beep")
+    place.fake.people.join(place.guild, robot)
+    place.fake.people.say(place.channel, robot, "beep")
+    await place.fake.until(lambda: place.bot.heard == ["beep"])
+    assert place.bot.told[0].author.bot
+
+
 @pytest.mark.parametrize("text", ["", "   \n "])
 async def test_an_empty_message_is_refused(place: Place[Watcher], text: str) -> None:
     with pytest.raises(discord.HTTPException) as refused:

@@ -243,7 +243,7 @@ class People(Using):
         """A person takes no messages from the bot any more."""
         self._world.dm(user).refuses = refuses
 
-    # --- helpers ---
+    # --- what the others share ---
 
     def _tell_whole(self, guild: Guild) -> None:
         self._world.tell("GUILD_CREATE", wire.guild_json(guild, self._world.bot, whole=True), guild)
