@@ -75,6 +75,42 @@ def ask(config_file: Path | None, words: tuple[str, ...], as_json: bool, session
     _guarded(lambda: _ask(config_file, question, session, as_json=as_json))
 
 
+@cli.command()
+@click.option("--json", "as_json", is_flag=True, help="Print the whole status as JSON.")
+@click.pass_obj
+def status(config_file: Path | None, as_json: bool) -> None:
+    """Say how the running gateway is doing: platforms, what waits, what could not be delivered."""
+    _guarded(lambda: _status(config_file, as_json=as_json))
+
+
+@cli.group()
+def access() -> None:
+    """Who may talk to the bots."""
+
+
+@access.command("list")
+@click.pass_obj
+def access_list(config_file: Path | None) -> None:
+    """List everybody who has asked, or was let in."""
+    _guarded(lambda: _access(config_file, "list", ""))
+
+
+@access.command("approve")
+@click.argument("code")
+@click.pass_obj
+def access_approve(config_file: Path | None, code: str) -> None:
+    """Let somebody in, by the CODE that the bot has shown them (or by their id)."""
+    _guarded(lambda: _access(config_file, "approve", code))
+
+
+@access.command("revoke")
+@click.argument("person")
+@click.pass_obj
+def access_revoke(config_file: Path | None, person: str) -> None:
+    """Shut somebody out, by their id."""
+    _guarded(lambda: _access(config_file, "revoke", person))
+
+
 @cli.group()
 def config() -> None:
     """Look at the configuration."""
@@ -176,6 +212,46 @@ async def _gateway(config_file: Path | None) -> AsyncGenerator[tuple[str, str | 
     server = loaded.config.server.model_copy(update={"host": "127.0.0.1", "port": 0})
     async with serving(loaded.config.model_copy(update={"server": server}), paths) as up:
         yield up.url, key
+
+
+async def _status(config_file: Path | None, *, as_json: bool) -> int:
+    from adapters.operator import Remote, status_lines
+    from gateway.setup import load_all, running_url
+
+    loaded, _ = load_all(config_file)
+    url = await running_url(loaded.config)
+    if not url:
+        server = loaded.config.server
+        click.echo(f"No gateway runs at {server.host}:{server.port}. Start it with: outspoken run", err=True)
+        return TRY_AGAIN
+    secret = loaded.config.server.api_key
+    body = await Remote(url, secret.get_secret_value() if secret else None).status()
+    if as_json:
+        import json
+
+        click.echo(json.dumps(body, indent=2))
+    else:
+        click.echo("\n".join(status_lines(body)))
+    return 0
+
+
+async def _access(config_file: Path | None, verb: str, who: str) -> int:
+    """Through the daemon if one runs; else in its database, which nobody else holds then."""
+    from adapters.operator import Remote, people_lines
+    from gateway.setup import load_all, running_url
+
+    loaded, paths = load_all(config_file)
+    url = await running_url(loaded.config)
+    if url:
+        secret = loaded.config.server.api_key
+        remote = Remote(url, secret.get_secret_value() if secret else None)
+        people = await remote.people() if verb == "list" else await remote.decide(verb, who)
+    else:
+        from gateway.offline import people_of
+
+        people = await people_of(loaded.config, paths, verb, who)
+    click.echo("\n".join(people_lines(people)))
+    return 0
 
 
 def _guarded(work: Callable[[], Coroutine[Any, Any, int]]) -> NoReturn:

@@ -27,6 +27,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from typing_extensions import override
 
 from agent_core.settings import GuardCounts, LadderCounts
+from gateway.configchats import Telegram
 from gateway.configtypes import (
     Disconnect,
     FromOutside,
@@ -126,6 +127,9 @@ class Model(Section):
         "base_url, api_key_env or api_key_file, context_tokens, max_output_tokens, temperature, extra_body, extra_headers. "
         "From the environment: JSON, or names separated by commas.",
         examples=[["gpt-5-mini"]],
+    )
+    pictures: bool = Field(
+        default=True, description="The model sees pictures that people send; else they are only put into the workspace."
     )
     connect_seconds: float = Field(default=10, ge=0.1, le=300, description="Seconds to wait for a connection.")
     first_content_seconds: float = Field(
@@ -487,6 +491,7 @@ class Config(BaseSettings):
     tools: Tools = Field(default_factory=Tools)
     storage: Storage = Field(default_factory=Storage)
     log: Log = Field(default_factory=Log)
+    telegram: Telegram = Field(default_factory=Telegram)
     guardrails: Guardrails = Field(default_factory=Guardrails)
     recovery: Recovery = Field(default_factory=Recovery)
 

@@ -24,12 +24,14 @@ from agent_core.store.store import Store, open_store
 from agent_core.tools.base import Tool
 from agent_core.tools.builtin import builtin_tools
 from agent_core.tools.registry import ToolRegistry
+from gateway.admin import Admin
 from gateway.configmodel import Config
 from gateway.health import Health
 from gateway.hub import Hub
 from gateway.models import endpoints_of, rehearsal_endpoint
 from gateway.opening import HubSettings
 from gateway.paths import Paths
+from gateway.platforms import Platforms, platforms, started
 from gateway.setup import CannotServe, prepare_places, redactor_of
 from gateway.version import program_version
 
@@ -38,6 +40,8 @@ log = structlog.get_logger("gateway")
 BACKLOG = 2_048
 """Connections that may wait to be taken: a thousand people may come at once."""
 DRAIN_SECONDS = 20.0
+DELIVERY_SECONDS = 5.0
+"""How long a shutdown waits for parts to go out; what is left goes out at the next start."""
 SYSTEM_PROMPT = (
     "You are a helpful assistant. You can use tools: files in your workspace folder, web pages, a memory and a to-do list. "
     "Use a tool when it helps, say briefly what you are doing, and answer in the language of the person. "
@@ -78,12 +82,15 @@ async def serving(config: Config, paths: Paths) -> AsyncGenerator[Serving]:
         store = await stack.enter_async_context(open_store(where, clock=clock, ids=ids, version=program_version()))
         client = ModelClient(endpoints, clock, redactor)
         stack.push_async_callback(client.aclose)
-        tools = _tools(config, store)
+        tools = _tools(config, store, paths)
         hub = Hub(_hub_settings(config, paths, tools), store, client, endpoints, tools, clock, ids)
         await stack.enter_async_context(hub)
+        chats = await stack.enter_async_context(platforms(config, hub, store, clock, ids))
         recovered = await hub.recover()
-        url = await _serve_http(config, hub, store, clock, ids, stack)
+        stack.push_async_callback(chats.outbox.drained, DELIVERY_SECONDS)
+        url = await _serve_http(config, hub, store, clock, ids, chats, stack)
         stack.push_async_callback(hub.drain, DRAIN_SECONDS)
+        await stack.enter_async_context(started(chats))
         yield Serving(url, hub, config.model.rehearsal, recovered, store.ownership.lost)
 
 
@@ -96,12 +103,12 @@ async def _endpoints(config: Config, stack: AsyncExitStack) -> tuple[Endpoint, .
     return (rehearsal_endpoint(rehearsal.base_url, rehearsal.api_key),)
 
 
-def _tools(config: Config, store: Store) -> ToolRegistry:
+def _tools(config: Config, store: Store, paths: Paths) -> ToolRegistry:
     def offered(tool: Tool) -> bool:
         name = tool.spec.name
         return (not config.tools.enabled or name in config.tools.enabled) and name not in config.tools.disabled
 
-    everything = builtin_tools(store.memory)
+    everything = builtin_tools(store.memory, paths.state_dir / "outbox")
     known = {tool.spec.name for tool in everything}
     asked = {*config.tools.enabled, *config.tools.disabled, *config.tools.approval}
     if unknown := sorted(asked - known):
@@ -143,7 +150,13 @@ def _hub_settings(config: Config, paths: Paths, tools: ToolRegistry) -> HubSetti
 
 
 async def _serve_http(
-    config: Config, hub: Hub, store: Store, clock: SystemClock, ids: SystemIds, stack: AsyncExitStack
+    config: Config,
+    hub: Hub,
+    store: Store,
+    clock: SystemClock,
+    ids: SystemIds,
+    chats: Platforms,
+    stack: AsyncExitStack,
 ) -> str:
     """Start the server; its address."""
     server = config.server
@@ -162,7 +175,9 @@ async def _serve_http(
     )
     page = WebChat(hub, WebSettings(api_key=key, keep_alive_seconds=server.keep_alive_seconds), clock, ids)
     app = web.Application(client_max_size=server.max_body_bytes)
-    app.add_routes([*api.routes(), *page.routes(), *Health(store, lambda: hub.laws_broken).routes()])
+    health = Health(store, lambda: hub.laws_broken)
+    admin = Admin(store, chats, key, clock)
+    app.add_routes([*api.routes(), *page.routes(), *health.routes(), *admin.routes(), *chats.routes()])
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=3, handler_cancellation=True)
     await runner.setup()
     stack.push_async_callback(runner.cleanup)

@@ -51,6 +51,7 @@ from agent_core.store.rows import InboxRow, InboxState, JournalRow, NewMessage, 
 from agent_core.store.store import Conflict, StorageUnavailable, Store
 from agent_core.tools.base import ToolContext
 from agent_core.tools.registry import ToolRegistry
+from agent_core.tools.sendfile import SEND_FILE
 from agent_core.turn import Turn
 from agent_core.turnstate import PersonItem
 from agent_core.view import exit_view, view
@@ -107,10 +108,17 @@ class Hub:
         self._closing = False
         self._names: Mapping[str, str] = {}
         self._own_offer = own_tools(tools.names, tools.openai_tools())
+        plain = [(name, t) for name, t in zip(tools.names, tools.openai_tools(), strict=True) if name != SEND_FILE]
+        self._plain_offer = own_tools([name for name, _ in plain], [tool for _, tool in plain])
+        """Where no file can be sent: on the API and the web page."""
         self.laws_broken = 0
         """How often a turn was found to break a law of the machine: a bug, each time."""
         self.outlets: Outlets | None = None
         """Where turns that answer chat messages are shown."""
+        self.restore: Callable[[Sequence[str]], Awaitable[object]] | None = None
+        """Takes up what is shown of these open turns, before they go on."""
+        self.on_begun: Callable[[Inbound, int], None] | None = None
+        """Told of each message whose turn has begun."""
         self.attachments: Attacher | None = None
         self.commands_left: list[tuple[InboxRow, Inbound]] = []
         """Commands that an earlier process accepted and did not carry out."""
@@ -143,6 +151,8 @@ class Hub:
     async def recover(self) -> int:
         """At start: take over what a dead process left open, and take up what waits. How many turns were open."""
         open_turns = await self._store.take_over(self._taken_over_row)
+        if self.restore is not None:
+            await self.restore([open_turn.turn for open_turn in open_turns])
         for open_turn in open_turns:
             await self._resume(open_turn)
         for session in await self._store.sessions_with_pending():
@@ -186,6 +196,8 @@ class Hub:
         driver = self._driver(found.turn, found.session, found.epoch, messages, lane)
         driver.resume(turn, len(rows), taken_over)
         lane.running = Running(driver, messages)
+        if isinstance(driver.outlet, TurnOutlet):
+            driver.outlet.attach(driver)
         self._start(lane, lane.running)
 
     async def _close_unreadable(self, found: OpenTurn, seq: int, reference: str) -> None:
@@ -345,6 +357,48 @@ class Hub:
         """The lane of a session that exists, owned by this process."""
         return await self._own(key, session, epoch)
 
+    def forget_memory(self, key: str) -> None:
+        """What is put before the model has changed in the store: read it anew for the next turn."""
+        lane = self._lanes.get(key)
+        if lane is not None:
+            lane.memory_loaded = False
+
+    def default_model(self) -> str:
+        """The model that answers if nobody chose another."""
+        return next((m for e in self._endpoints for m in e.models), "") or next(
+            iter(self._names.values()), "the default"
+        )
+
+    async def asker_of(self, origin: str) -> ChatOrigin | None:
+        """Who asked for what a delivery's origin stands for: a turn, or ``inbox:<number>``."""
+        kind, _, number = origin.partition(":")
+        if kind == "inbox" and number.isdigit():
+            row = await self._store.inbox_row(int(number))
+            return inbox.decode(row.body).chat if row is not None else None
+        messages = await self._messages_of(origin)
+        return messages[0].inbound.chat if messages else None
+
+    async def owner_of(self, origin: str) -> tuple[str, int] | None:
+        """(session, epoch) of what a delivery's origin stands for."""
+        found = await self._store.deliveries_of(origin)
+        return (found[0].session, await self._store.claim(found[0].session)) if found else None
+
+    async def messages_of(self, turn: str) -> tuple[Waiting, ...]:
+        """The messages that a turn answered."""
+        return await self._messages_of(turn)
+
+    def move_lanes(self, platform: str, account: str, old_chat: str, new_chat: str) -> None:
+        """A chat has another id: its sessions go on under new keys, as the store has them already."""
+        for lane in list(self._lanes.values()):
+            parts = lane.key.split("/")
+            if parts[:3] == [platform, account, old_chat]:
+                task = self._tasks.pop(lane.key, None)
+                del self._lanes[lane.key]
+                lane.key = "/".join([platform, account, new_chat, *parts[3:]])
+                self._lanes[lane.key] = lane
+                if task is not None:
+                    self._tasks[lane.key] = task
+
     def known_lane(self, key: str) -> Lane | None:
         """The lane of a session that is busy or watched just now."""
         return self._lanes.get(key)
@@ -438,6 +492,9 @@ class Hub:
         await driver.begin(opened)
         if isinstance(driver.outlet, TurnOutlet):
             driver.outlet.attach(driver)
+        if self.on_begun is not None:
+            for message in messages:
+                self.on_begun(message.inbound, message.inbox_id)
         log.info("turn.started", turn=turn, session=lane.session, surface=first.surface, model=routes[0].model)
         return driver
 
@@ -478,7 +535,7 @@ class Hub:
         return TurnDriver(self._world, identity, caller, context, outlet)
 
     def _offer(self, inbound: Inbound) -> Offer:
-        return offer_of(inbound, self._own_offer)
+        return offer_of(inbound, self._own_offer if inbound.chat is not None else self._plain_offer)
 
     async def _load_memory(self, lane: Lane) -> None:
         """The session's earlier turns, folded from the journal, once a lane."""

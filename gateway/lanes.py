@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 import structlog
 
-from adapters.base import Inbound, Summary, TurnSight, TurnState
+from adapters.base import Inbound, Summary, Ticket, TurnSight, TurnState
 from agent_core.bell import Bell
 from agent_core.compaction import SessionMemory
 from agent_core.driver import Overtaken, TurnDriver
@@ -156,6 +156,16 @@ class Lane:
     def knows(self, inbox_id: int) -> bool:
         """The message waits here, or its turn has begun not long ago."""
         return inbox_id in self.begun or any(m.inbox_id == inbox_id for m in (*self.waiting, *self.steers))
+
+    def ticket_of(self, message: Waiting) -> Ticket:
+        """The ticket of a message of this lane."""
+        return Ticket(message.inbox_id, self.session, duplicate=False)
+
+    def reword(self, inbound: Inbound) -> None:
+        """A waiting message was edited."""
+        for message in self.waiting:
+            if message.inbound.platform_key == inbound.platform_key:
+                message.inbound = inbound
 
     def withdraw(self, inbox_id: int) -> Waiting | None:
         """Take a waiting message out of the queue."""

@@ -12,6 +12,7 @@ from adapters.base import Inbound
 from agent_core.events import TurnOpened
 from agent_core.modelcalls import Offer, client_tools
 from agent_core.settings import Route, TurnSettings
+from agent_core.tools.sendfile import SEND_FILE
 from gateway.configtypes import SessionPolicy
 
 
@@ -48,7 +49,7 @@ def opened_event(
     turn = replace(
         settings.turn,
         routes=routes,
-        tools=() if offered else settings.turn.tools,
+        tools=() if offered else tuple(t for t in settings.turn.tools if first.chat is not None or t.name != SEND_FILE),
         client_tools=offered.names if offered else (),
         can_approve=first.can_approve,
         client_output_limit=first.client_output_limit,

@@ -73,6 +73,8 @@ class Outbox:
         self._stored = asyncio.Event()
         """Set whenever the state of parts was stored."""
         self._waiting_lines: list[tuple[ChatAddress, Callable[[Surface], None]]] = []
+        self._moved: dict[tuple[str, str, str], str] = {}
+        """Chats that have another id by now."""
         self.troubles: dict[str, Trouble] = {}
         self.elsewhere: Elsewhere | None = None
         self.on_moved: Callable[[ChatAddress, str], Awaitable[None]] | None = None
@@ -98,14 +100,16 @@ class Outbox:
         for address, work in waiting:
             self._with_surface(address, work)
 
-    async def load(self, claim: Callable[[str], Awaitable[int]]) -> int:
-        """Take up the parts that an earlier process left open; `claim` owns a session and gives the epoch."""
+    async def load(self, turns: Sequence[str]) -> int:
+        """Take up the parts that an earlier process left open, and all parts of turns that go on. How many there are."""
         found = await self._store.open_deliveries()
+        for turn in turns:
+            found += [one for one in await self._store.deliveries_of(turn) if one not in found]
         groups: dict[tuple[str, str], list[Delivery]] = {}
         for one in found:
             groups.setdefault((one.row.surface, one.session), []).append(one)
         for (surface, session), rows in groups.items():
-            owner = Owner(session, await claim(session))
+            owner = Owner(session, await self._store.claim(session))
             self._with_surface(ChatAddress.of(surface), lambda s, rows=rows, owner=owner: s.restore(rows, owner))
         return len(found)
 
@@ -120,6 +124,8 @@ class Outbox:
 
     def surface(self, address: ChatAddress) -> Surface:
         """The surface of an address, with its task."""
+        moved = self._moved.get((address.platform, address.account, address.chat))
+        address = replace(address, chat=moved) if moved is not None else address
         name = address.text()
         known = self._surfaces.get(name)
         if known is None:
@@ -128,6 +134,15 @@ class Outbox:
             self._surfaces[name] = known
             self._tasks[name] = self._group.create_task(known.run(), name=f"surface {name}")
         return known
+
+    def move(self, platform: str, account: str, old_chat: str, new_chat: str) -> None:
+        """A chat has another id: what is to be shown there is shown under the new one."""
+        self._moved[platform, account, old_chat] = new_chat
+        for surface in list(self._surfaces.values()):
+            where = surface.address
+            if (where.platform, where.account, where.chat) == (platform, account, old_chat):
+                surface.hand_over(self.surface(where))
+                self.forget(surface)
 
     def forget(self, surface: Surface) -> None:
         self._surfaces.pop(surface.name, None)
@@ -280,6 +295,21 @@ class Outbox:
             await self.on_moved(address, new_chat)
 
     # ------------------------------------------------------------------ for status
+
+    def share(self) -> float:
+        """A share in [0, 1), for jitter."""
+        return self._chance.random()
+
+    def take_back(self, address: ChatAddress, origin: str) -> None:
+        """Words beside turns that are not true any more go away, if they are remembered."""
+        surface = self._surfaces.get(address.text())
+        if surface is not None:
+            surface.take_back(origin)
+
+    def unsent_of(self, surface: str) -> int:
+        """How many parts of a surface are not as they should be yet."""
+        found = self._surfaces.get(surface)
+        return len(found.waiting) if found is not None else 0
 
     @property
     def unsent(self) -> int:

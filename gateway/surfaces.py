@@ -191,6 +191,7 @@ class Surface:
         self._draft_shown: Draft | None = None
         self._draft_at = 0
         self._idle_since: int | None = None
+        self._closed = False
 
     # ------------------------------------------------------------------ from outside
 
@@ -229,6 +230,29 @@ class Surface:
         self._take(plan(self.parts, shown.wanted, self.name, outlet.turn, self._desk.next_place))
         mine = {name: part for name, part in self.parts.items() if name[0] == outlet.turn}
         return [part.row for name, part in mine.items() if part.open or before.get(name) != part]
+
+    def take_back(self, origin: str) -> None:
+        """Nothing of `origin` should be seen any more."""
+        self._take(plan(self.parts, (), self.name, origin, self._desk.next_place))
+        self.bell.ring()
+
+    def hand_over(self, other: Surface) -> None:
+        """The chat has another id: `other` shows everything from now on."""
+        for part in self.parts.values():
+            moved = Part(replace(part.row, surface=other.name, retry_at=None), part.content)
+            other.parts.setdefault(moved.name, moved)
+        other.owners.update(self.owners)
+        other._held.update(self._held)
+        for outlet in self.outlets:
+            if outlet.driver is not None:
+                outlet.driver.unsubscribe(self.bell)
+                outlet.driver.subscribe(other.bell)
+            outlet.surface = other
+            other.outlets.append(outlet)
+        self._forget_all()
+        self.outlets = []
+        self._closed = True
+        other.bell.ring()
 
     def release(self, origin: str) -> None:
         """The parts of `origin` are stored."""
@@ -270,6 +294,8 @@ class Surface:
 
     async def _once(self) -> bool:
         """One step. False if the surface is not needed any more."""
+        if self._closed:
+            return False
         now = self._clock.now_ms()
         waits = self._desk.waits(self.name)
         self._look(now, waits)
@@ -424,7 +450,9 @@ class Surface:
         if error.fate is Fate.TOO_FAST:
             await self._desk.too_fast(self.name, error.retry_after)
         await self._keep(current)
-        if current.row.state is DeliveryState.FAILED:
+        if error.cause is Cause.MOVED and error.moved_to:
+            await self._desk.moved(self.address, error.moved_to)
+        elif current.row.state is DeliveryState.FAILED:
             await self._desk.given_up(self, current, error)
         elif not (error.fate is Fate.REFUSED and error.cause in (Cause.UNCHANGED, Cause.NO_MESSAGE)):
             log.info(
@@ -436,8 +464,6 @@ class Surface:
                 attempt=current.row.attempt,
                 words=error.words,
             )
-        if error.cause is Cause.MOVED and error.moved_to:
-            await self._desk.moved(self.address, error.moved_to)
 
     def _target(self, part: Part) -> ChatAddress:
         return replace(self.address, thread="") if part.row.cause == Cause.NO_THREAD.value else self.address

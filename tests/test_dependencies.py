@@ -17,6 +17,9 @@ PACKAGES = ("agent_core", "adapters", "gateway", "migrations")
 NEEDED_UNSEEN = {"aiosqlite", "asyncpg"}
 """SQLAlchemy imports these by the name in the database's address."""
 
+IMPORTED_AS = {"markdown_it": "markdown-it-py", "telegram": "python-telegram-bot", "discord": "discord.py"}
+"""Packages whose name is not that of what they bring."""
+
 Declared = Mapping[str, Mapping[str, str]]
 """Group → package → version, with extras in front."""
 
@@ -108,7 +111,7 @@ def imports() -> set[str]:
                     found |= {alias.name.split(".")[0] for alias in node.names}
                 elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
                     found.add(node.module.split(".")[0])
-    return found - set(PACKAGES) - set(sys.stdlib_module_names)
+    return {IMPORTED_AS.get(name, name) for name in found - set(PACKAGES) - set(sys.stdlib_module_names)}
 
 
 def test_what_the_code_imports_is_declared_and_not_merely_inherited(pyproject: str) -> None:

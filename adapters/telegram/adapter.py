@@ -165,9 +165,7 @@ class TelegramAdapter:
             "limit": BATCH,
             "allowed_updates": UPDATES,
         }
-        with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", "Please use 'Bot.getUpdates'")
-            asked = self._poller.do_api_request("getUpdates", {k: v for k, v in kwargs.items() if v is not None})
+        asked = self._poller.do_api_request("getUpdates", {k: v for k, v in kwargs.items() if v is not None})
         answer: object = await self.port.asked(asked)
         return [as_table(one) for one in cast("list[object]", answer)] if isinstance(answer, list) else []
 
@@ -296,6 +294,9 @@ class _Opened:
 def _bot(settings: TelegramSettings, *, read_seconds: float) -> Bot:
     from telegram import Bot
     from telegram.request import HTTPXRequest
+
+    # The library's own method would read all updates at once, and one malformed one would hide the others.
+    warnings.filterwarnings("ignore", "Please use 'Bot.getUpdates'")
 
     def request() -> HTTPXRequest:
         return HTTPXRequest(

@@ -298,11 +298,11 @@ def _deliver(facts: Facts, session: str, epoch: int, rows: Sequence[DeliveryRow]
 def _respond(facts: Facts, op: Respond) -> None:
     session = _owned(facts, op.session, op.epoch)
     message = facts.inbox.get(op.inbox_id)
-    if message is None or message.session != op.session:
+    if op.inbox_id and (message is None or message.session != op.session):
         raise Conflict(f"There is no message {op.inbox_id} in session {op.session} to respond to.")
-    if message.state is InboxState.DONE:
+    if message is not None and message.state is InboxState.DONE:
         return
-    if message.state is not InboxState.NEW:
+    if message is not None and message.state is not InboxState.NEW:
         raise Conflict(f"Message {op.inbox_id} is {message.state}; it cannot be responded to.")
     undone = facts.turns.get(op.change.undo) if op.change.undo is not None else None
     if undone is not None:
@@ -312,8 +312,9 @@ def _respond(facts: Facts, op: Respond) -> None:
     if op.change.policy is not None:
         session.policy = op.change.policy
     session.dirty = True
-    message.state = InboxState.DONE
-    message.dirty = True
+    if message is not None:
+        message.state = InboxState.DONE
+        message.dirty = True
     _deliver(facts, op.session, op.epoch, op.deliveries)
 
 

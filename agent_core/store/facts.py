@@ -206,7 +206,7 @@ def _add_needs(found: Needs, op: Op) -> None:
             found.inbox.add(inbox_id)
         case Respond(session=session, inbox_id=inbox_id, change=change):
             found.sessions.add(session)
-            found.inbox.add(inbox_id)
+            found.inbox.update({inbox_id} - {0})
             if change.undo is not None:
                 found.turns.add(change.undo)
         case Reword(account=account, platform_key=platform_key):

@@ -91,6 +91,7 @@ class Respond:
     session: str
     epoch: int
     inbox_id: int
+    """0: only the change; the message is done later."""
     change: SessionChange
     deliveries: tuple[DeliveryRow, ...]
 

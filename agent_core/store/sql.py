@@ -315,7 +315,45 @@ _UPSERTS = {"sqlite": _upserts(sqlite), "postgresql": _upserts(postgresql)}
 
 def store(conn: Connection, facts: Facts) -> None:
     """Write what is new or dirty. The order satisfies foreign keys, and lets a turn close before the next one opens."""
-    upsert_cursor, upsert_memory, upsert_part, upsert_gate, upsert_person = _UPSERTS[conn.dialect.name]
+    upsert_cursor, upsert_memory, *_ = _UPSERTS[conn.dialect.name]
+    _store_sessions_and_turns(conn, facts)
+    _store_inbox(conn, facts)
+    _many(
+        conn,
+        _NEW_ROW,
+        [
+            {
+                "turn": added.turn,
+                "seq": added.row.seq,
+                "epoch": added.epoch,
+                "kind": added.row.kind,
+                "body": added.row.body,
+                "at": added.row.at,
+            }
+            for added in facts.added_rows
+        ],
+    )
+    _store_calls(conn, facts)
+    _store_delivery(conn, facts)
+    _many(conn, upsert_cursor, [{"account": a, "channel": c, "last_seen": s} for (a, c), s in facts.cursors.items()])
+    _many(
+        conn,
+        _MEMORY_GONE,
+        [dict(zip(("which_scope", "which_kind", "which_name"), k, strict=True)) for k in facts.memory_gone],
+    )
+    _many(
+        conn,
+        upsert_memory,
+        [
+            {"scope": scope, "kind": kind, "name": name, "value": value, "at": at}
+            for (scope, kind, name), (value, at) in facts.memory_put.items()
+        ],
+    )
+    if facts.touched:
+        conn.execute(_TOUCH, {"which": facts.node})
+
+
+def _store_sessions_and_turns(conn: Connection, facts: Facts) -> None:
     _many(conn, _NEW_SESSION, [_session_values(s) for s in facts.sessions.values() if s.new])
     changed = [s for s in facts.sessions.values() if s.dirty and not s.new]
     _many(
@@ -351,42 +389,13 @@ def store(conn: Connection, facts: Facts) -> None:
         ],
     )
     _many(conn, _NEW_TURN, [_turn_values(turn) for turn in facts.turns.values() if turn.new])
-    _store_inbox(conn, facts)
-    _many(
-        conn,
-        _NEW_ROW,
-        [
-            {
-                "turn": added.turn,
-                "seq": added.row.seq,
-                "epoch": added.epoch,
-                "kind": added.row.kind,
-                "body": added.row.body,
-                "at": added.row.at,
-            }
-            for added in facts.added_rows
-        ],
-    )
-    _store_calls(conn, facts)
+
+
+def _store_delivery(conn: Connection, facts: Facts) -> None:
+    *_, upsert_part, upsert_gate, upsert_person = _UPSERTS[conn.dialect.name]
     _many(conn, upsert_part, _delivery_values(facts))
     _many(conn, upsert_gate, [asdict(gate) for gate in facts.gates.values()])
     _many(conn, upsert_person, [{**asdict(person), "state": person.state.value} for person in facts.people.values()])
-    _many(conn, upsert_cursor, [{"account": a, "channel": c, "last_seen": s} for (a, c), s in facts.cursors.items()])
-    _many(
-        conn,
-        _MEMORY_GONE,
-        [dict(zip(("which_scope", "which_kind", "which_name"), k, strict=True)) for k in facts.memory_gone],
-    )
-    _many(
-        conn,
-        upsert_memory,
-        [
-            {"scope": scope, "kind": kind, "name": name, "value": value, "at": at}
-            for (scope, kind, name), (value, at) in facts.memory_put.items()
-        ],
-    )
-    if facts.touched:
-        conn.execute(_TOUCH, {"which": facts.node})
 
 
 def _store_inbox(conn: Connection, facts: Facts) -> None:

@@ -210,6 +210,10 @@ class Store(Reads):
         """Promises: a command is done, with what it changes and what is to be said, together or not at all."""
         await self._writer.submit(Respond(session, epoch, inbox_id, change, tuple(deliveries)))
 
+    async def change(self, session: str, epoch: int, change: SessionChange) -> None:
+        """Promises: the session is changed like this."""
+        await self._writer.submit(Respond(session, epoch, 0, change, ()))
+
     async def reword(self, account: str, platform_key: str, body: bytes) -> bool:
         """Promises: a message that no turn has taken yet now reads like this. False if it is too late, or unknown."""
         return await self._writer.submit(Reword(account, platform_key, body)) is True
@@ -217,6 +221,10 @@ class Store(Reads):
     async def put_deliveries(self, session: str, epoch: int, deliveries: Sequence[DeliveryRow]) -> None:
         """Promises: these parts are stored as they are given. Before a part is sent, and after, see `gateway.outbox`."""
         await self._writer.submit(PutDeliveries(session, epoch, tuple(deliveries)))
+
+    async def move_chat(self, account: str, old: str, new: str) -> None:
+        """Promises: the sessions and the parts of chat `old` of `account` (``platform/bot/``) are those of chat `new` now."""
+        await self._writer.alone(upkeep.move_chat(account, old, new))
 
     async def put_gate(self, gate: GateRow) -> None:
         """Promises: also after a restart nothing is sent there before the time."""

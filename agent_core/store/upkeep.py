@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeAlias
 
-from sqlalchemy import Connection, and_, bindparam, delete, exists, func, insert, or_, select, update
+from sqlalchemy import Connection, Text, and_, bindparam, delete, exists, func, insert, literal, or_, select, update
 
 from agent_core.store import tables as t
 from agent_core.store.rows import InboxState, JournalRow, OpenTurn, Pruned, TurnState
@@ -159,5 +159,22 @@ def prune(before_ms: int, most: int, who: Who) -> Callable[[Connection], Pruned]
         for some in padded(gone):
             conn.execute(delete(t.nodes).where(t.nodes.c.node.in_(some)))
         return Pruned(len(ids), len(gone))
+
+    return body
+
+
+def move_chat(account: str, old: str, new: str) -> Callable[[Connection], None]:
+    """A platform gave a chat another id: what is stored under the old one goes on under the new one."""
+
+    def body(conn: Connection) -> None:
+        for table, column in ((t.sessions, t.sessions.c.key), (t.deliveries, t.deliveries.c.surface)):
+            before = f"{account}{old}/"
+            matches = column.startswith(before, autoescape=True)
+            renamed = literal(f"{account}{new}/", Text).concat(func.substr(column, len(before) + 1))
+            taken = select(column).where(column.startswith(f"{account}{new}/", autoescape=True))
+            known = {str(value) for value in conn.execute(taken).scalars()}
+            if table is t.sessions and known:
+                continue  # somebody has spoken in the new chat already; that conversation goes on
+            conn.execute(update(table).where(matches).values({column.name: renamed}))
 
     return body

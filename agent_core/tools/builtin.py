@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from agent_core.tools.base import MemoryStore, Tool
 from agent_core.tools.fetch import FetchUrl
 from agent_core.tools.files import FILE_TOOLS
 from agent_core.tools.notes import Forget, Recall, Remember, Todo
+from agent_core.tools.sendfile import SendFile
 
 
-def builtin_tools(memory: MemoryStore) -> list[Tool]:
-    """The tools; `memory` keeps what `remember` and `todo` are told."""
-    return [*FILE_TOOLS, FetchUrl(), Remember(memory), Recall(memory), Forget(memory), Todo(memory)]
+def builtin_tools(memory: MemoryStore, spool: Path) -> list[Tool]:
+    """The tools; `memory` keeps what `remember` and `todo` are told, `spool` the files that are to be sent."""
+    return [*FILE_TOOLS, SendFile(spool), FetchUrl(), Remember(memory), Recall(memory), Forget(memory), Todo(memory)]

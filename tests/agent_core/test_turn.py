@@ -542,14 +542,14 @@ def test_steering_reaches_the_model_at_the_next_step_and_an_answer_waits_for_it(
     assert "French" in str(rig.turn.items[-1])
     rig.says("Bonjour.")
     assert rig.code is ExitCode.ANSWERED
-    assert rig.turn.unheard == ()
+    assert rig.turn.steers == ()
 
 
 def test_what_the_model_never_heard_is_handed_back():
     rig = Rig()
     rig.feed(Steered(at=rig.tick(), input=InputMessage("and one more thing")))
     rig.feed(StopRequested(at=rig.tick()))
-    assert [message.content for message in rig.turn.unheard] == ["and one more thing"]
+    assert [steer.input.content for steer in rig.turn.steers] == ["and one more thing"]
 
 
 # ---------------------------------------------------------------- restart

@@ -22,6 +22,7 @@ from agent_core.settings import ToolFacts, TurnSettings
 from agent_core.store.store import Store, open_store
 from agent_core.tools.base import EffectClass, Json, Tool, ToolContext, ToolOutcome, ToolSpec, ToolStatus
 from agent_core.tools.registry import ToolRegistry
+from gateway.configtypes import SessionPolicy
 from gateway.hub import Hub
 from gateway.opening import HubSettings
 

@@ -404,7 +404,7 @@ def test_a_file_with_a_byte_order_mark_is_read(tmp_path: Path) -> None:
         ({"OUTSPOKEN_MODEL__STALL_SECONDS": "nan"}, "[model] stall_seconds must be a number, 0.1 to 3600."),
         ({"OUTSPOKEN_SERVER__PORT": "65536"}, "[server] port must be a whole number, 0 to 65535."),
         ({"OUTSPOKEN_SERVER__KEEP_ALIVE_SECONDS": "11"}, "[server] keep_alive_seconds must be a number, 1 to 10."),
-        ({"OUTSPOKEN_SESSION__POLICY": "qeue"}, "[session] policy must be one of queue, interrupt."),
+        ({"OUTSPOKEN_SESSION__POLICY": "qeue"}, "[session] policy must be one of queue, steer, interrupt."),
         ({"OUTSPOKEN_LOG__SHOW_TEXT": "maybe"}, "[log] show_text must be true or false."),
         ({"OUTSPOKEN_MODEL__EXTRA_BODY": "top_p=1"}, "[model] extra_body must be JSON"),
         ({"OUTSPOKEN_MODEL__FALLBACKS": "[1"}, "[model] fallbacks must be JSON"),

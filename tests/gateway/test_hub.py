@@ -15,6 +15,7 @@ from agent_core.events import Verdict
 from agent_core.exits import ExitCode
 from agent_core.tools.base import EffectClass
 from agent_core.view import BubbleKind
+from gateway.configtypes import SessionPolicy
 from tests.gateway.rig import QUICK, CountingTool, call_chunk, chunk, gateway
 
 Messages = list[dict[str, Any]]
@@ -120,7 +121,7 @@ async def test_a_waiting_message_can_be_withdrawn(tmp_path: Path):
 
 
 async def test_interrupting_ends_the_running_turn_and_runs_the_new_message(tmp_path: Path):
-    async with gateway(tmp_path, slow, interrupts=True) as rig:
+    async with gateway(tmp_path, slow, policy=SessionPolicy.INTERRUPT) as rig:
         first = await rig.hub.accept(rig.inbound("0"))
         await rig.until_text(first, "0 ")
         second = await rig.hub.accept(rig.inbound("1"))

@@ -16,6 +16,7 @@ from sqlalchemy.exc import OperationalError
 from agent_core.settings import TurnSettings
 from agent_core.store.store import open_store
 from agent_core.tools.registry import ToolRegistry
+from gateway.configtypes import SessionPolicy
 from gateway.hub import Hub
 from gateway.opening import HubSettings
 from tests.sim import world
@@ -235,7 +236,7 @@ class Scenario:
             system_prompt="You are kind.",
             connect_seconds=5,
             queue_limit=20,
-            interrupts=self.plan.interrupts,
+            policy=SessionPolicy.INTERRUPT if self.plan.interrupts else SessionPolicy.QUEUE,
             workspaces=folder,
             history_turns=20,
             rehearsal=False,

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from agent_core.store.ownership import running_pid
-from agent_core.store.rows import JournalRow, OpenTurn, DeliveryRow
+from agent_core.store.rows import DeliveryRow, JournalRow, OpenTurn
 from agent_core.store.store import (
     AlreadyRunning,
     CannotOpen,

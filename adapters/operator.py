@@ -1,0 +1,97 @@
+"""What whoever runs the gateway asks a running one, from the command line."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+
+import aiohttp
+import orjson
+
+from adapters.ask import GatewayLost, GatewayRefused
+from agent_core.tools.base import Json
+
+Table = Mapping[str, Json]
+
+
+class Remote:
+    """The gateway at an address."""
+
+    def __init__(self, url: str, key: str | None) -> None:
+        self._url = url
+        self._headers = {"Authorization": f"Bearer {key}"} if key else {}
+
+    async def status(self) -> Table:
+        """The status. Raises `GatewayLost`, `GatewayRefused`."""
+        return await self._call("GET", "/status", None)
+
+    async def people(self) -> Sequence[Table]:
+        """Everybody who is known."""
+        return tables((await self._call("GET", "/api/access", None)).get("people"))
+
+    async def decide(self, verb: str, who: str) -> Sequence[Table]:
+        """Approve or revoke somebody; who it was."""
+        return tables([(await self._call("POST", "/api/access", {"verb": verb, "who": who})).get("person")])
+
+    async def _call(self, method: str, path: str, body: Table | None) -> Table:
+        data = orjson.dumps(body) if body is not None else None
+        headers = {**self._headers, "Content-Type": "application/json"}
+        try:
+            async with (
+                aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=15)) as http,
+                http.request(method, self._url + path, data=data, headers=headers) as response,
+            ):
+                answer: Json = orjson.loads(await response.read())
+        except (aiohttp.ClientError, TimeoutError, orjson.JSONDecodeError) as error:
+            raise GatewayLost(f"The gateway at {self._url} does not answer ({type(error).__name__}).") from error
+        table = answer if isinstance(answer, dict) else {}
+        problem = table.get("error")
+        if isinstance(problem, dict):
+            raise GatewayRefused(str(problem.get("message")))
+        return table
+
+
+def tables(value: Json) -> list[Table]:
+    """The objects of a list."""
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def status_lines(body: Table) -> list[str]:
+    """The status in lines for a person."""
+    lines = [_adapter(one) for one in tables(body.get("adapters"))] or ["No chat platform is configured."]
+    lines.append(f"Open turns: {body.get('open_turns')}; chats with waiting messages: {body.get('waiting_sessions')}")
+    unsent = body.get("unsent_parts")
+    if unsent:
+        lines.append(f"Not delivered yet: {unsent} parts, the oldest for {body.get('oldest_unsent_seconds')} s")
+    lines += [
+        f"Trouble in {t.get('chat')}: {t.get('words')} ({t.get('cause')})" for t in tables(body.get("troubled_chats"))
+    ]
+    lines += [f"Refused for good: {f.get('part')}: {f.get('cause')}" for f in tables(body.get("failed_parts"))]
+    return lines
+
+
+def _adapter(one: Table) -> str:
+    words = f" – {one.get('words')}" if one.get("words") else ""
+    return (
+        f"{one.get('name')}: {one.get('state')}{words} "
+        f"(last in {_age(one.get('inbound_age_seconds'))}, last out {_age(one.get('outbound_age_seconds'))})"
+    )
+
+
+def _age(seconds: Json) -> str:
+    if not isinstance(seconds, int | float):
+        return "never"
+    return f"{seconds:.0f} s ago" if seconds < 120 else f"{seconds / 60:.0f} min ago"
+
+
+def people_lines(people: Sequence[Table]) -> list[str]:
+    """People in lines for a person."""
+    return [_person(one) for one in people] or ["Nobody has asked yet."]
+
+
+def _person(one: Table) -> str:
+    at = one.get("at")
+    when = datetime.fromtimestamp(at / 1000, UTC).strftime("%Y-%m-%d %H:%M") if isinstance(at, int) else ""
+    code = f"  code {one.get('code')}" if one.get("code") else ""
+    by = f"  by {one.get('by')}" if one.get("by") else ""
+    return f"{one.get('state')!s:9} {one.get('account')}  {one.get('person')}  {one.get('name')}{code}{by}  {when}"

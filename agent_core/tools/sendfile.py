@@ -1,0 +1,66 @@
+"""The tool that sends a file to the person. It only hands the file over; that it arrives is the outbox's work.
+
+The file is copied when the tool runs, so that what is sent is what was meant, whatever happens to the workspace later. Running
+it again with the same key copies the same file to the same place.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+from agent_core.tools.base import EffectClass, Json, ToolContext, ToolOutcome, ToolSpec, ToolStatus
+from agent_core.tools.workspace import Refused, folder, open_file, split_file
+
+SEND_FILE = "send_file"
+MOST_BYTES = 50 * 1024 * 1024
+
+
+class SendFile:
+    """Puts a file of the workspace into the outbox."""
+
+    def __init__(self, spool: Path) -> None:
+        self._spool = spool
+
+    @property
+    def spec(self) -> ToolSpec:
+        return ToolSpec(
+            name=SEND_FILE,
+            description="Send a file of your workspace to the person, as an attachment. Say beside the call what it is.",
+            parameters={
+                "type": "object",
+                "properties": {"path": {"type": "string", "description": "The file, relative to the workspace."}},
+                "required": ["path"],
+                "additionalProperties": False,
+            },
+            effect=EffectClass.KEYED,
+        )
+
+    async def run(self, arguments: Mapping[str, Json], context: ToolContext) -> ToolOutcome:
+        path = str(arguments["path"])
+        try:
+            sent, size = await asyncio.to_thread(self._copy, path, context)
+        except Refused as refused:
+            return ToolOutcome(ToolStatus.FAILED, str(refused))
+        text = f"{path} ({size} bytes) is on its way to the person. If it cannot be delivered, they are told so."
+        return ToolOutcome(ToolStatus.OK, text, facts={"path": path, "bytes": size, "sent_file": str(sent)})
+
+    def _copy(self, path: str, context: ToolContext) -> tuple[Path, int]:
+        """Where the copy is, and its size. Raises `Refused`."""
+        folders, name = split_file(path)
+        with folder(context.workspace, folders) as directory, os.fdopen(open_file(directory, name, path), "rb") as file:
+            data = file.read(MOST_BYTES + 1)
+        if len(data) > MOST_BYTES:
+            raise Refused(f"{path} is larger than 50 MB, the most that can be sent.")
+        if not data:
+            raise Refused(f"{path} is empty; an empty file cannot be sent.")
+        place = self._spool / hashlib.blake2b(context.key.encode(), digest_size=12).hexdigest()
+        place.mkdir(parents=True, exist_ok=True)
+        target = place / name
+        beside = place / f".{name}.part"
+        beside.write_bytes(data)
+        beside.replace(target)
+        return target, len(data)

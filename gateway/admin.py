@@ -1,0 +1,109 @@
+"""What whoever runs the gateway can ask and change over HTTP: ``/status`` and ``/api/access``.
+
+Needs the server's key; without one, only callers on this machine are served (the server listens to no others then).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import asdict
+
+import orjson
+from aiohttp import web
+
+from adapters.http_common import Problem, problem_response, stranger
+from agent_core.ports import Clock
+from agent_core.store.rows import PersonRow
+from agent_core.store.store import Store
+from agent_core.tools.base import Json
+from gateway.platforms import Platforms
+
+BY = "operator"
+FAILED_SHOWN = 20
+
+
+class Admin:
+    """Serves them."""
+
+    def __init__(self, store: Store, chats: Platforms, key: str | None, clock: Clock) -> None:
+        self._store = store
+        self._chats = chats
+        self._key = key
+        self._clock = clock
+
+    def routes(self) -> list[web.RouteDef]:
+        return [
+            web.get("/status", self._guarded(self._status)),
+            web.get("/api/access", self._guarded(self._people)),
+            web.post("/api/access", self._guarded(self._decide)),
+        ]
+
+    def _guarded(
+        self, handler: Callable[[web.Request], Awaitable[web.Response]]
+    ) -> Callable[[web.Request], Awaitable[web.Response]]:
+        async def handle(request: web.Request) -> web.Response:
+            problem = stranger(request, self._key, ())
+            return problem_response(problem) if problem is not None else await handler(request)
+
+        return handle
+
+    async def _status(self, _: web.Request) -> web.Response:
+        outbox = self._chats.outbox
+        failed = await self._store.failed_deliveries(FAILED_SHOWN)
+        body: dict[str, Json] = {
+            "adapters": [_rounded(asdict(sight)) for sight in self._chats.sights()],
+            "open_turns": await self._store.count_open(),
+            "waiting_sessions": len(await self._store.sessions_with_pending()),
+            "unsent_parts": outbox.unsent,
+            "oldest_unsent_seconds": round(outbox.oldest_unsent_seconds(), 1),
+            "troubled_chats": [
+                {"chat": trouble.surface, "cause": trouble.cause, "words": trouble.words, "at": trouble.at}
+                for trouble in outbox.troubles.values()
+            ],
+            "failed_parts": [
+                {"chat": one.row.surface, "part": one.row.key, "cause": one.row.cause, "at": one.row.at}
+                for one in failed
+            ],
+        }
+        return _json(body)
+
+    async def _people(self, _: web.Request) -> web.Response:
+        return _json({"people": [_person(row) for row in self._chats.desk.people()]})
+
+    async def _decide(self, request: web.Request) -> web.Response:
+        try:
+            body: Json = orjson.loads(await request.read())
+        except orjson.JSONDecodeError as error:
+            return problem_response(Problem(400, f"The body is not valid JSON: {error}"))
+        if not isinstance(body, dict) or not isinstance(who := body.get("who"), str):
+            return problem_response(Problem(400, "who must be a code or an id", param="who"))
+        match body.get("verb"):
+            case "approve":
+                row = await self._chats.desk.approve(who, BY)
+            case "revoke":
+                row = await self._chats.desk.revoke(who, BY)
+            case _:
+                return problem_response(Problem(400, "verb must be approve or revoke", param="verb"))
+        if row is None:
+            return problem_response(Problem(404, "There is no such code or person. Codes are valid for an hour."))
+        return _json({"person": _person(row)})
+
+
+def _person(row: PersonRow) -> dict[str, Json]:
+    return {
+        "account": row.account,
+        "person": row.person,
+        "name": row.name,
+        "state": row.state.value,
+        "code": row.code,
+        "by": row.by,
+        "at": row.at,
+    }
+
+
+def _rounded(values: dict[str, Json]) -> dict[str, Json]:
+    return {name: round(value, 1) if isinstance(value, float) else value for name, value in values.items()}
+
+
+def _json(body: dict[str, Json]) -> web.Response:
+    return web.Response(body=orjson.dumps(body), content_type="application/json")

@@ -1,0 +1,320 @@
+"""The desk: what happens to a message of a chat platform, from its arrival to its place in a session's queue.
+
+Order of things: what it means (`routing`), whether its person may talk (`access`), then it is stored, and only then is the
+platform told so. What is refused is stored, too, with the reason. Commands go a way of their own (`chatcommands`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import structlog
+
+from adapters.base import Inbound, NotAccepted, NotAcceptedCode
+from adapters.chat import (
+    AttachmentKind,
+    ChatAddress,
+    ChatMessage,
+    ChatOrigin,
+    Content,
+    ContentKind,
+)
+from adapters.text.styled import Styled
+from agent_core.messages import InputMessage
+from agent_core.ports import Clock, Ids
+from agent_core.store.rows import Accepted, PersonRow, PersonState
+from agent_core.store.store import StorageUnavailable, Store
+from gateway import access, inbox
+from gateway.access import AccessRules, Recent, Standing, refuse, standing
+from gateway.chatcommands import ChatCommands, Request
+from gateway.commands import BY_NAME, CommandSpec, menu, queued_words
+from gateway.configtypes import SessionPolicy
+from gateway.hub import COMMAND_LANE, STORAGE_AWAY, Hub
+from gateway.outbox import Outbox
+from gateway.routing import Command, GroupRules, Ignore, Talk, meaning, session_of, spoken
+from gateway.surfaces import Owner
+
+log = structlog.get_logger("chat")
+
+KNOWN_RECENT = 10_000
+"""Most people whose speed is remembered."""
+OTHER_WORDS = "I cannot take a {what}; I can read text, files of text or code, and pictures."
+
+
+@dataclass(frozen=True, slots=True)
+class AccountRules:
+    """What the configuration says about one account of a platform."""
+
+    access: AccessRules
+    groups: GroupRules = field(default_factory=GroupRules)
+    chats: Mapping[str, GroupRules] = field(default_factory=dict[str, GroupRules])
+    """By chat id, instead of `groups`."""
+    per_minute: int = 20
+    """Messages that a person may send in a minute; 0 is no limit."""
+
+    def of(self, chat: str) -> GroupRules:
+        return self.chats.get(chat, self.groups)
+
+
+class Desk:
+    """Implements `adapters.chat.ChatDesk`."""
+
+    def __init__(self, hub: Hub, store: Store, outbox: Outbox, clock: Clock, ids: Ids) -> None:
+        self._hub = hub
+        self._store = store
+        self._outbox = outbox
+        self._clock = clock
+        self._ids = ids
+        self._rules: dict[str, AccountRules] = {}
+        self._people: dict[tuple[str, str], PersonRow] = {}
+        self._recent: dict[tuple[str, str], Recent] = {}
+        self.commands_of = ChatCommands(hub, store, outbox, clock, self)
+
+    async def open(self) -> None:
+        """Learn who is known."""
+        for row in await self._store.people():
+            self._people[row.account, row.person] = row
+
+    def add_account(self, account: str, rules: AccountRules) -> None:
+        """Messages of this account (``platform/bot``) are taken from now on."""
+        self._rules[account] = rules
+
+    def commands(self) -> tuple[CommandSpec, ...]:
+        return menu()
+
+    async def cursor(self, account: str, channel: str) -> str | None:
+        return await self._store.cursor(account, channel)
+
+    async def skip(self, account: str, cursor: tuple[str, str]) -> None:
+        try:
+            await self._store.move_cursor(account, *cursor)
+        except StorageUnavailable as error:
+            raise NotAccepted(STORAGE_AWAY, NotAcceptedCode.STORAGE_AWAY) from error
+
+    # ------------------------------------------------------------------ people
+
+    def people(self) -> tuple[PersonRow, ...]:
+        """Everybody who is known, the newest first."""
+        return tuple(sorted(self._people.values(), key=lambda row: -row.at))
+
+    def rules_of(self, account: str) -> AccountRules:
+        return self._rules[account]
+
+    def standing_of(self, origin: ChatOrigin) -> Standing:
+        """What the person of a message may do."""
+        account = account_of(origin.address)
+        known = self._people.get((account, origin.person.id))
+        return standing(origin.person, self._rules[account].access, known)
+
+    async def put_person(self, row: PersonRow) -> None:
+        """Store what is known of a person."""
+        await self._store.put_person(row)
+        self._people[row.account, row.person] = row
+
+    async def approve(self, code_or_id: str, by: str) -> PersonRow | None:
+        """Let in who was shown this code, or has this id. None if there is nobody."""
+        now = self._clock.now_ms()
+        found = access.by_code(self.people(), code_or_id, now)
+        found = found or next((row for row in self.people() if row.person == code_or_id.strip()), None)
+        if found is None:
+            return None
+        row = access.approved(found, by, now)
+        await self.put_person(row)
+        log.info("access.approved", account=row.account, person=row.person, by=by)
+        return row
+
+    async def revoke(self, person: str, by: str) -> PersonRow | None:
+        """Shut out who has this id. None if nobody is known by it."""
+        found = next((row for row in self.people() if row.person == person.strip()), None)
+        if found is None:
+            return None
+        row = access.revoked(found, by, self._clock.now_ms())
+        await self.put_person(row)
+        log.info("access.revoked", account=row.account, person=row.person, by=by)
+        return row
+
+    # ------------------------------------------------------------------ arrival
+
+    async def receive(self, message: ChatMessage, cursor: tuple[str, str] | None) -> None:
+        """See `adapters.chat.ChatDesk`."""
+        try:
+            await self._receive(message, cursor)
+        except StorageUnavailable as error:
+            raise NotAccepted(STORAGE_AWAY, NotAcceptedCode.STORAGE_AWAY) from error
+
+    async def _receive(self, message: ChatMessage, cursor: tuple[str, str] | None) -> None:
+        origin = message.origin
+        account = account_of(origin.address)
+        rules = self._rules[account].of(origin.address.chat)
+        key = session_of(origin, rules)
+        takes_part = await self._store.session_by_key(key.text()) is not None if origin.address.thread else False
+        said = meaning(message, rules, BY_NAME.keys(), takes_part=takes_part)
+        if isinstance(said, Ignore):
+            log.debug("chat.ignored", account=account, why=said.why)
+            if cursor is not None:
+                await self.skip(account, cursor)
+            return
+        text = said.words if isinstance(said, Command) else said.text
+        inbound = Inbound(
+            account=account,
+            platform_key=message.key,
+            session=key,
+            input=(InputMessage(spoken(origin, text, rules) if isinstance(said, Talk) else text),),
+            surface=origin.address.platform,
+            memory_scope=key.text(),
+            can_approve=True,
+            chat=origin,
+        )
+        refused = await self._refusal(inbound, origin)
+        if refused is not None:
+            await self._refuse(inbound, cursor, *refused)
+        elif message.edited:
+            await self._edited(inbound, cursor)
+        elif isinstance(said, Command):
+            await self._command(inbound, said, cursor)
+        else:
+            await self._talk(inbound, cursor)
+
+    async def _refusal(self, inbound: Inbound, origin: ChatOrigin) -> tuple[str, str, PersonRow | None] | None:
+        """(reason, what is told, what is noted of the person), if the message is not taken."""
+        account, person = inbound.account, origin.person
+        now = self._clock.now_ms()
+        if self.standing_of(origin) is Standing.STRANGER:
+            known = self._people.get((account, person.id))
+            pending = sum(p.state is PersonState.PENDING and p.code_until > now for p in self.people())
+            rules = self._rules[account].access
+            told = refuse(person, account, origin.kind, rules, known, pending, now, self._ids.seed())
+            return "not allowed to talk", told.words, told.row
+        if await self._store.inbox_by_key(account, inbound.platform_key) is not None:
+            return None  # a redelivery, or an edit: it was counted when it came first
+        recent, early = self._recent.get((account, person.id), Recent()).with_one(now, self._rules[account].per_minute)
+        while len(self._recent) >= KNOWN_RECENT:
+            del self._recent[next(iter(self._recent))]
+        self._recent[account, person.id] = recent
+        if early:
+            seconds = -(-early // 1000)
+            return "too many messages", f"That was too fast for me. Please send it again in {seconds} s.", None
+        return None
+
+    async def _refuse(
+        self, inbound: Inbound, cursor: tuple[str, str] | None, reason: str, words: str, row: PersonRow | None
+    ) -> None:
+        """Record a message that is not taken, and say so where that was not said before."""
+        message = self._hub.new_message(inbound, "refused", self._clock.now_ms(), cursor, refused=reason)
+        accepted = await self._store.accept(message)
+        if cursor is not None and accepted.duplicate:
+            await self.skip(inbound.account, cursor)
+        if accepted.duplicate:
+            return
+        log.info("chat.refused", account=inbound.account, reason=reason, inbox=accepted.inbox_id)
+        if row is not None:
+            await self.put_person(row)
+        if words:
+            await self.say(inbound, accepted, words)
+
+    async def say(self, inbound: Inbound, accepted: Accepted, words: str) -> None:
+        """Say something about a stored message, where it came from."""
+        assert inbound.chat is not None
+        lane = await self._hub.owned_lane(inbound.session.text(), accepted.session, accepted.epoch)
+        content = Content(ContentKind.ASIDE, Styled(words), reply_to=reply_to(inbound.chat))
+        owner = Owner(accepted.session, lane.epoch)
+        await self._outbox.say(inbound.chat.address, owner, f"inbox:{accepted.inbox_id}", content)
+        self._hub.release(lane)
+
+    async def _talk(self, inbound: Inbound, cursor: tuple[str, str] | None) -> None:
+        try:
+            ticket = await self._hub.accept(inbound, cursor=cursor)
+        except NotAccepted as refused:
+            if refused.code is not NotAcceptedCode.QUEUE_FULL:
+                raise
+            await self._refuse(inbound, cursor, refused.code.value, str(refused), None)
+            return
+        if ticket.duplicate and cursor is not None:
+            await self.skip(inbound.account, cursor)
+        if not ticket.duplicate:
+            await self.announce(inbound, ticket.inbox_id, ticket.session)
+
+    async def announce(self, inbound: Inbound, inbox_id: int, session: str) -> None:
+        """Tell what is to be told of a message that was taken: its place in the queue, what of it cannot be used."""
+        lane = self._hub.known_lane(inbound.session.text())
+        if lane is None or inbound.chat is None:
+            return
+        position = lane.position(inbox_id)
+        address, to = inbound.chat.address, reply_to(inbound.chat)
+        if position is not None and lane.running is not None:
+            queued = Content(ContentKind.ASIDE, Styled(queued_words(position)), reply_to=to, silent=True)
+            await self._outbox.say(address, Owner(session, lane.epoch), queue_origin(inbox_id), queued)
+        words = [OTHER_WORDS.format(what=a.name) for a in inbound.chat.attachments if a.kind is AttachmentKind.OTHER]
+        if words:
+            contents = [Content(ContentKind.ASIDE, Styled(w), reply_to=to, silent=True) for w in words]
+            await self._outbox.say(address, Owner(session, lane.epoch), f"inbox:{inbox_id}", *contents)
+
+    async def _edited(self, inbound: Inbound, cursor: tuple[str, str] | None) -> None:
+        """A message that still waits gets its new words; one that is answered already keeps the old ones."""
+        changed = await self._store.reword(inbound.account, inbound.platform_key, inbox.encode(inbound))
+        if changed:
+            lane = self._hub.known_lane(inbound.session.text())
+            if lane is not None:
+                lane.reword(inbound)
+        if cursor is not None:
+            await self.skip(inbound.account, cursor)
+        log.info("chat.edited", account=inbound.account, taken=changed)
+
+    async def _command(self, inbound: Inbound, command: Command, cursor: tuple[str, str] | None) -> None:
+        stored = replace(inbound, input=(InputMessage(f"/{command.name} {command.words}".strip()),))
+        message = self._hub.new_message(stored, COMMAND_LANE, self._clock.now_ms(), cursor)
+        accepted = await self._store.accept(message)
+        if accepted.duplicate:
+            if cursor is not None:
+                await self.skip(inbound.account, cursor)
+            return
+        lane = await self._hub.owned_lane(inbound.session.text(), accepted.session, accepted.epoch)
+        self._begin(stored, accepted.inbox_id, Owner(accepted.session, lane.epoch))
+
+    def _begin(self, inbound: Inbound, inbox_id: int, owner: Owner) -> None:
+        assert inbound.chat is not None
+        written = str(inbound.input[0].content).removeprefix("/")
+        name, _, words = written.partition(" ")
+        admin = self.standing_of(inbound.chat) is Standing.ADMIN
+        self.commands_of.begin(Request(BY_NAME[name], words, inbound, inbound.chat, inbox_id, owner, admin))
+
+    async def take_up_commands(self) -> None:
+        """Carry out what an earlier process had accepted and not done."""
+        left, self._hub.commands_left = self._hub.commands_left, []
+        for row, inbound in left:
+            if inbound.account in self._rules and inbound.chat is not None:
+                lane = await self._hub.owned_lane(inbound.session.text(), row.session)
+                self._begin(inbound, row.id, Owner(row.session, lane.epoch))
+
+    async def submit(self, inbound: Inbound, key: str, text: str, busy: SessionPolicy | None) -> int:
+        """Take in words that a command or a button stands for; the number of the message."""
+        assert inbound.chat is not None
+        rules = self._rules[inbound.account].of(inbound.chat.address.chat)
+        said = replace(inbound, platform_key=key, input=(InputMessage(spoken(inbound.chat, text, rules)),))
+        ticket = await self._hub.accept(said, busy=busy)
+        if not ticket.duplicate:
+            await self.announce(said, ticket.inbox_id, ticket.session)
+        return ticket.inbox_id
+
+    async def moved(self, platform: str, account: str, old_chat: str, new_chat: str) -> None:
+        """See `adapters.chat.ChatDesk`."""
+        log.info("chat.moved", account=f"{platform}/{account}", old=old_chat, new=new_chat)
+        await self._store.move_chat(f"{platform}/{account}/", old_chat, new_chat)
+        self._hub.move_lanes(platform, account, old_chat, new_chat)
+        self._outbox.move(platform, account, old_chat, new_chat)
+
+
+def account_of(address: ChatAddress) -> str:
+    """The account's name in the store."""
+    return f"{address.platform}/{address.account}"
+
+
+def reply_to(origin: ChatOrigin) -> str:
+    """The message to reply to: in a group, so that everybody sees who is meant."""
+    return origin.message if origin.kind.value == "group" else ""
+
+
+def queue_origin(inbox_id: int) -> str:
+    """What the word about a message's place in the queue belongs to."""
+    return f"queue:{inbox_id}"

@@ -1,0 +1,93 @@
+"""The configuration of chat platforms: sections ``[telegram]`` and what all of them share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from gateway.configtypes import FromOutside, Secret, Section, Texts, Url, Usual, complaint, parsed_json
+from gateway.routing import Respond
+
+Responds = Annotated[dict[str, Respond], BeforeValidator(parsed_json)]
+
+
+class ChatSection(Section):
+    """What every chat platform has."""
+
+    allow: Texts = Field(
+        default=(),
+        description="Who may talk to the bot: ids, or user names with @. Everybody else needs a pairing code, or is refused.",
+        examples=[["12345678", "@ada"]],
+    )
+    admins: Texts = Field(
+        default=(), description="Who may also approve others, in the chat itself.", examples=[["12345678"]]
+    )
+    open: bool = Field(
+        default=False,
+        description="Let everybody talk to the bot. Think of who pays for it, and of what its tools can reach.",
+    )
+    pairing: bool = Field(
+        default=True,
+        description="Show strangers a code with which whoever runs the gateway can let them in (outspoken access approve CODE).",
+    )
+    groups: Respond = Field(
+        default=Respond.MENTION,
+        description="When the bot answers in groups: if it is mentioned or replied to, always, or never.",
+    )
+    chats: Responds = Field(
+        default_factory=dict, description="The same for single chats, by their id.", examples=[{"-1001234": "always"}]
+    )
+    by_person: bool = Field(default=False, description="In groups, each person has a conversation of their own.")
+    per_minute: int = Field(
+        default=20, ge=0, le=10_000, description="Messages that a person may send in a minute; 0: no limit."
+    )
+
+
+class Telegram(ChatSection):
+    """The Telegram bot. It is on as soon as there is a token."""
+
+    token: Annotated[Secret | None, Usual(("TELEGRAM_BOT_TOKEN",)), FromOutside("token_file")] = Field(
+        default=None, description="The token that @BotFather gave."
+    )
+    token_file: Path | None = Field(default=None, description="File that holds the token.", examples=["telegram.token"])
+    api_base: Url = Field(
+        default="https://api.telegram.org", description="Address of the Bot API, if you run a server of it yourself."
+    )
+    drafts: bool = Field(default=True, description="Show answers on their way as drafts, in private chats.")
+    poll_seconds: int = Field(
+        default=25, ge=1, le=50, description="Seconds that one request for updates waits for some."
+    )
+    webhook_url: Url = Field(
+        default="",
+        description="Public address of this gateway, at which Telegram can call it. Empty: the bot asks for updates itself.",
+        examples=["https://chat.example.org"],
+    )
+    webhook_secret: Annotated[Secret | None, FromOutside("webhook_secret_file")] = Field(
+        default=None, description="Word by which Telegram's calls are known (letters, digits, _ and -)."
+    )
+    webhook_secret_file: Path | None = Field(
+        default=None, description="File that holds that word.", examples=["telegram-webhook.secret"]
+    )
+    proxy: str = Field(
+        default="", repr=False, description="Proxy for calls to Telegram.", examples=["http://proxy.example.org:3128"]
+    )
+
+    @model_validator(mode="after")
+    def _usable(self) -> Telegram:
+        if self.token is not None:
+            number, colon, rest = self.token.get_secret_value().partition(":")
+            if not (number.isascii() and number.isdigit() and colon and rest):
+                raise complaint(
+                    "token",
+                    "token is not a bot's token, which looks like 123456789:ABC…",
+                    "Copy it from @BotFather again (/mybots, API Token).",
+                )
+        if self.webhook_url and self.webhook_secret is None:
+            raise complaint(
+                "webhook_secret",
+                "webhook_url is set, and no webhook_secret, so anybody could pretend to be Telegram",
+                "Set OUTSPOKEN_TELEGRAM__WEBHOOK_SECRET to a long random word.",
+            )
+        return self

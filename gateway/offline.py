@@ -1,0 +1,49 @@
+"""What can be asked and changed while no gateway runs: straight in its database."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from adapters.ask import GatewayRefused
+from agent_core.ports import SystemClock, SystemIds
+from agent_core.store.rows import PersonRow
+from agent_core.store.store import open_store
+from agent_core.tools.base import Json
+from gateway import access
+from gateway.configmodel import Config
+from gateway.paths import Paths
+from gateway.setup import prepare_places
+from gateway.version import program_version
+
+
+async def people_of(config: Config, paths: Paths, verb: str, who: str) -> Sequence[Mapping[str, Json]]:
+    """List everybody, or approve or revoke one person. Raises `GatewayRefused` if there is nobody."""
+    prepare_places(paths)
+    clock = SystemClock()
+    where = config.storage.url or paths.database
+    async with open_store(where, clock=clock, ids=SystemIds(clock), version=program_version()) as store:
+        people = await store.people()
+        if verb == "list":
+            return [_table(row) for row in people]
+        now = clock.now_ms()
+        found = access.by_code(people, who, now) if verb == "approve" else None
+        found = found or next((row for row in people if row.person == who), None)
+        if found is None:
+            raise GatewayRefused("There is no such code or person. Codes are valid for an hour.")
+        changed = (
+            access.approved(found, "operator", now) if verb == "approve" else access.revoked(found, "operator", now)
+        )
+        await store.put_person(changed)
+        return [_table(changed)]
+
+
+def _table(row: PersonRow) -> Mapping[str, Json]:
+    return {
+        "account": row.account,
+        "person": row.person,
+        "name": row.name,
+        "state": row.state.value,
+        "code": row.code,
+        "by": row.by,
+        "at": row.at,
+    }

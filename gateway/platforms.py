@@ -1,0 +1,172 @@
+"""The chat platforms that are configured: built, supervised, and put together with desk and outbox."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+
+from aiohttp import web
+
+from adapters.base import Inbound
+from adapters.chat import AdapterSight, CallFailed, ChatAddress, ChatKind, ChatPort, Content, ContentKind
+from adapters.reconcile import Part
+from adapters.supervision import Supervised
+from adapters.text.styled import Styled
+from agent_core.ports import Clock, Ids
+from agent_core.store.store import Store
+from gateway import access
+from gateway.attachments import Attachments
+from gateway.chats import AccountRules, Desk, queue_origin
+from gateway.configchats import ChatSection, Telegram
+from gateway.configmodel import Config
+from gateway.hub import Hub
+from gateway.outbox import Elsewhere, Line, Outbox
+from gateway.routing import GroupRules
+from gateway.supervisor import Supervisor
+from gateway.surfaces import Owner
+
+
+@dataclass(frozen=True, slots=True)
+class Platforms:
+    """All chat platforms of a running gateway."""
+
+    desk: Desk
+    outbox: Outbox
+    supervisors: tuple[Supervisor, ...]
+
+    def sights(self) -> tuple[AdapterSight, ...]:
+        """How they are doing."""
+        return tuple(supervisor.sight() for supervisor in self.supervisors)
+
+    def routes(self) -> list[web.RouteDef]:
+        """What platforms call at our server."""
+        return [route for supervisor in self.supervisors for route in supervisor.adapter.routes()]
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """An adapter with how fast it may write and who may talk to it."""
+
+    adapter: Supervised
+    line: Line
+    rules: AccountRules
+
+
+def account_rules(section: ChatSection) -> AccountRules:
+    """What a section says about its account."""
+    return AccountRules(
+        access=access.rules(section.allow, section.admins, open_to_all=section.open, pairing=section.pairing),
+        groups=GroupRules(section.groups, section.by_person),
+        chats={chat: GroupRules(respond, section.by_person) for chat, respond in section.chats.items()},
+        per_minute=section.per_minute,
+    )
+
+
+def telegram(section: Telegram, desk: Desk, clock: Clock) -> Built | None:
+    """The Telegram bot, if there is a token."""
+    if section.token is None:
+        return None
+    from adapters.telegram.adapter import TelegramAdapter, TelegramSettings
+    from adapters.telegram.port import ACCOUNT_RATE, chat_rate
+
+    secret = section.webhook_secret.get_secret_value() if section.webhook_secret else ""
+    settings = TelegramSettings(
+        token=section.token.get_secret_value(),
+        api_base=section.api_base,
+        drafts=section.drafts,
+        poll_seconds=section.poll_seconds,
+        webhook_url=section.webhook_url,
+        webhook_secret=secret,
+        proxy=section.proxy,
+    )
+    adapter = TelegramAdapter(settings, desk, clock)
+    return Built(adapter, Line(adapter.port, ACCOUNT_RATE, chat_rate), account_rules(section))
+
+
+@asynccontextmanager
+async def platforms(config: Config, hub: Hub, store: Store, clock: Clock, ids: Ids) -> AsyncGenerator[Platforms]:
+    """Outbox and desk for the block, and an adapter for each platform that is configured. Nothing is received before `started`."""
+    async with AsyncExitStack() as stack:
+        outbox = await stack.enter_async_context(Outbox(store, clock, ids.seed()))
+        desk = Desk(hub, store, outbox, clock, ids)
+        await desk.open()
+        built = [one for one in (telegram(config.telegram, desk, clock),) if one is not None]
+        ports: dict[str, ChatPort] = {}
+        supervisors: list[Supervisor] = []
+        for one in built:
+            platform, account = one.adapter.name.split("/")
+            desk.add_account(one.adapter.name, one.rules)
+            outbox.open_line(platform, account, one.line)
+            ports[one.adapter.name] = one.adapter.port
+            supervisors.append(Supervisor(one.adapter, clock, _outbound(outbox, platform, account), outbox.share))
+        _connect(hub, desk, outbox, Attachments(ports, _teller(hub, outbox), sees_pictures=config.model.pictures))
+        await stack.enter_async_context(desk.commands_of)
+        yield Platforms(desk, outbox, tuple(supervisors))
+
+
+@asynccontextmanager
+async def started(running: Platforms) -> AsyncGenerator[None]:
+    """The adapters receive for the block; at its end they receive no more."""
+    await running.desk.take_up_commands()
+    tasks = [asyncio.create_task(s.run(), name=f"adapter {s.adapter.name}") for s in running.supervisors]
+    try:
+        yield
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _outbound(outbox: Outbox, platform: str, account: str) -> Callable[[], float | None]:
+    return lambda: outbox.outbound_age(platform, account)
+
+
+def _connect(hub: Hub, desk: Desk, outbox: Outbox, attachments: Attachments) -> None:
+    """Where hub, desk and outbox need each other."""
+
+    def begun(inbound: Inbound, inbox_id: int) -> None:
+        if inbound.chat is not None:
+            outbox.take_back(inbound.chat.address, queue_origin(inbox_id))
+
+    async def moved(address: ChatAddress, new_chat: str) -> None:
+        await desk.moved(address.platform, address.account, address.chat, new_chat)
+
+    hub.outlets = outbox.outlet
+    hub.restore = outbox.load
+    hub.attachments = attachments
+    hub.on_begun = begun
+    outbox.on_moved = moved
+    outbox.elsewhere = _elsewhere(hub, outbox)
+
+
+def _teller(hub: Hub, outbox: Outbox) -> Callable[[Inbound, str], Awaitable[None]]:
+    async def tell(inbound: Inbound, words: str) -> None:
+        lane = hub.known_lane(inbound.session.text())
+        if lane is None or inbound.chat is None:
+            return
+        content = Content(ContentKind.ASIDE, Styled(words), silent=True)
+        mark = hashlib.blake2b(words.encode(), digest_size=4).hexdigest()
+        origin = f"attached:{inbound.platform_key}:{mark}"
+        await outbox.say(inbound.chat.address, Owner(lane.session, lane.epoch), origin, content)
+
+    return tell
+
+
+def _elsewhere(hub: Hub, outbox: Outbox) -> Elsewhere:
+    """What cannot be said in a group is told in private to the person whom it was for."""
+
+    async def tell(address: ChatAddress, part: Part, error: CallFailed) -> None:
+        asker = await hub.asker_of(part.row.origin)
+        if asker is None or asker.kind is ChatKind.PRIVATE or asker.address.chat != address.chat:
+            return
+        private = replace(asker.address, chat=asker.person.id, thread="")
+        words = f"I could not write into the group where you asked me: {error.words}. Nothing more can be shown there until that is changed."
+        owner = await hub.owner_of(part.row.origin)
+        if owner is not None:
+            content = Content(ContentKind.ASIDE, Styled(words))
+            await outbox.say(private, Owner(*owner), f"elsewhere:{part.row.origin}", content)
+
+    return tell

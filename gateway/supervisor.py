@@ -1,0 +1,111 @@
+"""Keeps each adapter running on its own: what one does never touches another, nor the core.
+
+A crash is followed by a new start after a growing pause; a connection without life for too long is cut and made anew; what
+needs a person (a wrong token) is said in words, and tried again rarely.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from enum import StrEnum
+
+import structlog
+
+from adapters.chat import AdapterSight
+from adapters.pacing import backoff_ms
+from adapters.supervision import AdapterDown, Supervised
+from agent_core.ports import Clock
+
+log = structlog.get_logger("adapter")
+
+LOOK_SECONDS = 5.0
+"""How often it is looked whether a connection still lives."""
+FATAL_PAUSE_SECONDS = 300.0
+FIRST_PAUSE_MS = 500
+MOST_PAUSE_MS = 30_000
+SOUND_SECONDS = 60.0
+"""An adapter that was up for so long begins its pauses anew."""
+
+
+class State(StrEnum):
+    """How an adapter is doing."""
+
+    STARTING = "starting"
+    UP = "up"
+    DOWN = "down"
+    NEEDS_A_PERSON = "needs a person"
+
+
+class Deaf(Exception):
+    """There was no sign of life for too long."""
+
+
+class Supervisor:
+    """Looks after one adapter."""
+
+    def __init__(
+        self, adapter: Supervised, clock: Clock, outbound: Callable[[], float | None], share: Callable[[], float]
+    ) -> None:
+        self.adapter = adapter
+        self._clock = clock
+        self._outbound = outbound
+        self._share = share
+        self.state = State.STARTING
+        self.words = ""
+        self._up_at = 0.0
+        self.restarts = 0
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        attempt = 0
+        while True:
+            self.state = State.STARTING
+            fatal, pause = False, 0.0
+            try:
+                await self._watched()
+            except AdapterDown as down:
+                fatal, pause, self.words = down.fatal, down.wait_seconds, str(down)
+                (log.error if fatal else log.warning)("adapter.down", adapter=self.adapter.name, words=self.words)
+            except Deaf as deaf:
+                self.words = str(deaf)
+                log.warning("adapter.deaf", adapter=self.adapter.name, words=self.words)
+            except Exception as error:
+                self.words = (
+                    f"It failed because of a mistake of ours ({type(error).__name__}); the log has the details."
+                )
+                log.exception("adapter.failed", adapter=self.adapter.name)
+            else:
+                self.words = "It ended by itself."
+                log.error("adapter.ended", adapter=self.adapter.name)
+            self.restarts += 1
+            sound = self._up_at > 0 and self._clock.monotonic() - self._up_at > SOUND_SECONDS
+            self._up_at = 0.0
+            attempt = 1 if sound else attempt + 1
+            self.state = State.NEEDS_A_PERSON if fatal else State.DOWN
+            grown = backoff_ms(attempt, self._share(), first_ms=FIRST_PAUSE_MS, most_ms=MOST_PAUSE_MS) / 1000
+            await asyncio.sleep(FATAL_PAUSE_SECONDS if fatal else max(pause, grown))
+
+    def _up(self) -> None:
+        self.state, self.words = State.UP, ""
+        self._up_at = self._clock.monotonic()
+        log.info("adapter.up", adapter=self.adapter.name)
+
+    async def _watched(self) -> None:
+        """Run the adapter, and cut it off if it has become deaf."""
+        running = asyncio.ensure_future(self.adapter.run(self._up))
+        try:
+            while not running.done():
+                await asyncio.wait({running}, timeout=LOOK_SECONDS)
+                silent = self.adapter.silent_seconds
+                if not running.done() and silent > self.adapter.deaf_after_seconds:
+                    raise Deaf(f"There was no sign of life for {silent:.0f} s; the connection is made anew.")
+            await running
+        finally:
+            if not running.done():
+                running.cancel()
+                await asyncio.wait({running}, timeout=5.0)
+
+    def sight(self) -> AdapterSight:
+        """For `status`."""
+        return self.adapter.sight(self.state.value, self.words, self._outbound())
