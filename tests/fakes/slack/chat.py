@@ -85,10 +85,8 @@ def update(world: World, params: Params) -> JsonObject:
     def change() -> None:
         message.text = said.text or message.text
         if message.stream is not None:
-            # What was streamed counts as the blocks of the message.
-            message.blocks = [{"type": "markdown", "text": message.stream.markdown}, *message.stream.final_blocks]
+            # What was streamed are no blocks of the app's own: the edit takes its place.
             message.stream = None
-            message.blocks = message.blocks if said.blocks is None and not said.text else []
         if said.blocks is not None:
             message.blocks = said.blocks
         if params.has("attachments"):

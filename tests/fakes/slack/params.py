@@ -46,7 +46,7 @@ class Params:
         return str(value).lower() if isinstance(value, bool) else str(value)
 
     def required(self, *names: str) -> tuple[str, ...]:
-        """Strings that must be there.
+        """Arguments that must be there, as strings; an object or an array gives an empty one.
 
         Raises:
             ApiError: one is missing.
@@ -54,7 +54,7 @@ class Params:
         missing = [name for name in names if not self.has(name)]
         if missing:
             raise ApiError("invalid_arguments", messages=[f"missing required field: {name}" for name in missing])
-        return tuple(self.text(name) for name in names)
+        return tuple("" if isinstance(self.values[name], dict | list) else self.text(name) for name in names)
 
     def integer(self, name: str, default: int) -> int:
         """A whole number, written as one or as a string."""

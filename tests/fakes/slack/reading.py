@@ -183,24 +183,32 @@ def _moment(params: Params, name: str) -> str:
 
 
 def history(world: World, params: Params) -> JsonObject:
-    """https://docs.slack.dev/reference/methods/conversations.history: newest first; answers in threads are not there, but broadcast ones."""
+    """https://docs.slack.dev/reference/methods/conversations.history: newest first; answers in threads are not there, but broadcast ones.
+
+    With `oldest` and without `latest` the first page is the one next to `oldest`, and the cursor goes forward in time.
+    """
     (name,) = params.required("channel")
-    limit, after = _limit(params), _cursor(params, "next_ts")
+    limit = _limit(params)
     metadata = params.flag("include_all_metadata")
     channel = checks.readable_channel(world, name)
+    forward = params.has("oldest") and _moment(params, "oldest") not in {"", "0"} and not params.has("latest")
+    kind = "later_ts" if forward else "next_ts"
+    after = _cursor(params, kind)
     there = [one for one in channel.messages.values() if one.thread_ts is None or one.broadcast]
     there = [one for one in there if not one.deleted or channel.replies(one.ts)]
-    found = list(reversed(_between(params, there)))
+    found = _between(params, there) if forward else list(reversed(_between(params, there)))
     if after:
-        found = [message for message in found if message.ts <= after]
+        found = [one for one in found if (one.ts >= after if forward else one.ts <= after)]
     page, rest = found[:limit], found[limit:]
+    if forward:
+        page.reverse()
     body: JsonObject = {
         "messages": [_seen(world, message, metadata=metadata) for message in page],
         "has_more": bool(rest),
         "pin_count": 0,
     }
     if rest:
-        body["response_metadata"] = {"next_cursor": _token("next_ts", rest[0].ts)}
+        body["response_metadata"] = {"next_cursor": _token(kind, rest[0].ts)}
     return body
 
 
@@ -230,10 +238,7 @@ def replies(world: World, params: Params) -> JsonObject:
 def _seen(world: World, message: Message, *, metadata: bool) -> JsonObject:
     if not message.deleted:
         return world.message_json(message, metadata=metadata)
-    body = world.message_json(message, metadata=False)
-    body.update({"subtype": "tombstone", "text": "This message was deleted.", "user": "USLACKBOT", "hidden": True})
-    body.pop("blocks", None)
-    return body
+    return world.gravestone(message)
 
 
 def api_test(_: World, params: Params) -> JsonObject:

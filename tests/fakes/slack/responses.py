@@ -19,8 +19,6 @@ from tests.fakes.slack.params import Params
 from tests.fakes.slack.shapes import as_object
 from tests.fakes.slack.world import RESPONSE_URL_USES, Door, World
 
-ACTIONS = frozenset({"errors", "update", "push", "clear"})
-
 
 def read(body: bytes, content_type: str) -> Params:
     """The body of a post to a `response_url`.
@@ -122,6 +120,15 @@ def answer_command(world: World, channel: Channel, user: User, answer: JsonObjec
 def answer_submission(world: World, view: View, answer: JsonObject | None) -> None:
     """What came with the acknowledgement of a form: errors keep it open, an update changes it, anything else closes it."""
     given = answer or {}
+    try:
+        _apply(world, view, given)
+    except ApiError as error:
+        # The person sees that it failed, and the form stays.
+        view.errors = {"": error.error}
+    world.changed()
+
+
+def _apply(world: World, view: View, given: JsonObject) -> None:
     match given.get("response_action"):
         case "errors":
             view.errors = as_object(given.get("errors"))
@@ -129,4 +136,3 @@ def answer_submission(world: World, view: View, answer: JsonObject | None) -> No
             views.change(world, view, views.read_view(given.get("view"), "modal"))
         case _:
             view.open = False
-    world.changed()

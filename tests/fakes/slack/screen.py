@@ -10,9 +10,7 @@ from tests.fakes.slack import blocks as kit
 from tests.fakes.slack.blocks import Button
 from tests.fakes.slack.objects import Channel, Message, Prompt, SessionStatus, StreamState, Task, User
 from tests.fakes.slack.shapes import unescaped
-from tests.fakes.slack.world import World
-
-GRAVESTONE = "This message was deleted."
+from tests.fakes.slack.world import GRAVESTONE, World
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +42,8 @@ class Shown:
     """Whether only this person sees it."""
     stream: StreamState | None
     """None: it was never streamed."""
+    plan: str
+    """The title above the tasks."""
     tasks: tuple[Task, ...]
     deleted: bool
     """Only a mark is left, because the thread goes on."""
@@ -103,6 +103,7 @@ def _shown(world: World, message: Message) -> Shown:
         reactions=tuple((name, len(users)) for name, users in message.reactions.items()),
         ephemeral=message.visible_to is not None,
         stream=stream.state if stream is not None else None,
+        plan=stream.plan if stream is not None else "",
         tasks=tuple(stream.tasks.values()) if stream is not None else (),
         deleted=gone,
         metadata=message.metadata,

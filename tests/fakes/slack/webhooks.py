@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import cast
 from urllib.parse import urlencode
@@ -39,13 +39,15 @@ class Request:
     """A request to the app, and its answer."""
 
     kind: str
-    headers: dict[str, str]
-    body: bytes
-    status: int
-    """0: there was no answer."""
-    answer: bytes
     at: float
     """Monotonic seconds."""
+    headers: dict[str, str]
+    body: bytes
+    status: int = 0
+    """0: there was no answer."""
+    answer: bytes = b""
+    last: bool = False
+    """Whether the answer said that the app does not want to be told again."""
 
 
 def sign(secret: str, timestamp: int, body: bytes) -> str:
@@ -93,18 +95,17 @@ class Webhooks:
         """
         if self._session is None:
             self._session = aiohttp.ClientSession(connector=aiohttp.TCPConnector(force_close=True))
-        every = {**self._headers(body, content_type), **headers}
-        at, status, answer, kept = self._clock.monotonic(), 0, b"", {}
+        sent = Request(kind, self._clock.monotonic(), {**self._headers(body, content_type), **headers}, body)
         timeout = aiohttp.ClientTimeout(total=self._outbox.ack_seconds)
         try:
             async with self._session.post(
-                url, data=body, headers=every, timeout=timeout, allow_redirects=False
+                url, data=body, headers=sent.headers, timeout=timeout, allow_redirects=False
             ) as response:
-                status, answer = response.status, await response.read()
-                kept = {name.lower(): value for name, value in response.headers.items()}
+                last = response.headers.get("X-Slack-No-Retry") == "1"
+                sent = replace(sent, status=response.status, answer=await response.read(), last=last)
         finally:
-            self.log.append(Request(kind, {**every, **kept}, body, status, answer, at))
-        return self.log[-1]
+            self.log.append(sent)
+        return sent
 
     async def verify(self) -> bool:
         """Ask the app for the challenge, as Slack does when the address is typed in."""
@@ -135,7 +136,7 @@ class Webhooks:
         except (aiohttp.ClientError, OSError):
             problem = Reason.CONNECTION_FAILED
         else:
-            attempt.status, again = sent.status, sent.headers.get("x-slack-no-retry") != "1"
+            attempt.status, again = sent.status, not sent.last
             if 200 <= sent.status < 300:
                 # The answer came in time for HTTP; the outbox is not to be the judge of that again.
                 attempt.at = max(attempt.at, self._clock.monotonic() - self._outbox.ack_seconds)

@@ -20,6 +20,8 @@ APP = "A0FAKEAPP01"
 THINKING_SECONDS = 120.0
 """How long a thread's status is shown by itself (https://docs.slack.dev/reference/methods/assistant.threads.setStatus)."""
 TRIGGER_SECONDS = 3.0
+"""How long a `trigger_id` can be used."""
+GRAVESTONE = "This message was deleted."
 RESPONSE_URL_SECONDS = 1800.0
 RESPONSE_URL_USES = 5
 
@@ -183,23 +185,29 @@ class World:
         """A message goes away; if it has answers, a mark stays in its place."""
         before = self.message_json(message)
         message.deleted = True
-        self._tell_change(message, "message_deleted", by, {"deleted_ts": message.ts}, before)
+        if message.channel.replies(message.ts):
+            self._tell_change(message, "message_changed", by, {"message": self.gravestone(message)}, before)
+        else:
+            self._tell_change(message, "message_deleted", by, {"deleted_ts": message.ts}, before)
 
-    def _tell_change(
-        self, message: Message, subtype: str, by: User, more: JsonObject, before: JsonObject | None
-    ) -> None:
+    def gravestone(self, message: Message) -> JsonObject:
+        """What stands in the place of a deleted message whose thread goes on."""
+        body = self.message_json(message, metadata=False)
+        for name in ("blocks", "files", "bot_id", "app_id", "client_msg_id"):
+            body.pop(name, None)
+        return {**body, "subtype": "tombstone", "text": GRAVESTONE, "user": "USLACKBOT", "hidden": True}
+
+    def _tell_change(self, message: Message, subtype: str, by: User, more: JsonObject, before: JsonObject) -> None:
         event: JsonObject = {"type": "message", "subtype": subtype, "ts": self.new_ts(), "hidden": True, **more}
-        if before is not None:
-            event["previous_message"] = before
+        event["previous_message"] = before
         self.tell_message(message.channel, event, by=by)
         self.changed()
 
     def visible(self, message: Message) -> str:
         """What a person reads: the blocks if there are any, and the text only otherwise."""
-        parts: list[str] = []
         if message.stream is not None:
-            parts = [message.stream.plan, *(task.title for task in message.stream.tasks.values())]
-            parts += [message.stream.markdown, kit.read_aloud(message.stream.final_blocks)]
+            # Tasks are shown beside the text.
+            parts = [message.stream.markdown, kit.read_aloud(message.stream.final_blocks)]
         elif message.blocks:
             parts = [kit.read_aloud(message.blocks)]
         else:
