@@ -391,6 +391,11 @@ async def test_some_methods_do_not_read_json(fake: SlackFake, client: Any) -> No
     ada = fake.people.user("Ada")
     assert await refused(client.api_call("users.info", json={"user": ada.id})) == "invalid_arguments"
     assert (await client.api_call("users.info", data={"user": ada.id}))["user"]["id"] == ada.id
+    # And all of them take arguments from the address, also those that write.
+    dm = fake.people.dm(ada)
+    await client.api_call("chat.postMessage", http_verb="GET", params={"channel": dm.id, "text": "by GET"})
+    await client.api_call("conversations.history", json={"channel": dm.id})
+    assert fake.shown(dm).texts == ["by GET"]
     assert (await client.api_test())["ok"] is True
     assert await refused(client.api_test(error="my_error")) == "my_error"
 

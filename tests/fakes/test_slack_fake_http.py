@@ -304,3 +304,4 @@ async def test_a_fake_that_is_left_lets_nobody_wait() -> None:
         await pause.reached.wait()
     with pytest.raises(aiohttp.ClientError):
         await asking
+    assert asyncio.all_tasks() == {asyncio.current_task()}

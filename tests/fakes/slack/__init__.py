@@ -22,6 +22,13 @@ know are listed in `Call.ignored`; no success is made up for them. Unknown metho
 Events are told over the app's sockets, one of them each, until they are acknowledged, at most four times: an app that has no socket
 open for long loses some. With `use_http` they go to an address instead.
 
+What befalls connections is said to `sockets`; a connection is known by its number, `latest` is the newest:
+
+    await slack.sockets.disconnect(Farewell.REFRESH)  # or WARNING, or LINK_DISABLED
+    slack.sockets.cut()                               # without a word
+    slack.sockets.latest.deaf = True                  # takes in neither pings nor acknowledgements; `mute` for the other direction
+    ghost = slack.sockets.ghost()                     # takes its share of the events, and nobody is there
+
 Beside the truth: one app in one workspace, no user tokens, no shared channels, no app that is installed twice; edits are allowed for
 ever; markdown is not rendered; a text over 40,000 characters is refused and not cut; and names of some errors that no page tells
 (such as `session_not_found`) are guesses.

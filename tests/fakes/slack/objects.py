@@ -119,11 +119,11 @@ class Stream:
     """Blocks below the text, of `chat.stopStream`."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Message:
     """A message, as it is now; what it said before is in `earlier`."""
 
-    channel: Channel
+    channel: Channel = field(repr=False)
     ts: str
     sender: User
     text: str = ""
@@ -191,7 +191,7 @@ class Prompt:
     message: str
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Channel:
     """A conversation with everything that was ever said in it."""
 
@@ -206,6 +206,8 @@ class Channel:
     archived: bool = False
     messages: dict[str, Message] = field(default_factory=dict[str, Message])
     """By ts, in order; deleted ones too."""
+    threads: dict[str, list[Message]] = field(default_factory=dict[str, list["Message"]])
+    """The answers by the ts of the thread, deleted ones too."""
     ephemeral: list[Message] = field(default_factory=list[Message])
     sessions: dict[str, Session] = field(default_factory=dict[str, Session])
     """By the ts of the thread."""
@@ -221,10 +223,10 @@ class Channel:
 
     def replies(self, root_ts: str) -> list[Message]:
         """The answers in a thread that are still there."""
-        return [one for one in self.messages.values() if one.thread_ts == root_ts and not one.deleted]
+        return [one for one in self.threads.get(root_ts, ()) if not one.deleted]
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class View:
     """A modal or a Home tab."""
 

@@ -55,7 +55,7 @@ class Attempt:
     """Monotonic seconds of the acknowledgement, also of one that came too late."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Envelope:
     """Something that the app is told, with everything that came of it."""
 
@@ -111,12 +111,15 @@ class Outbox:
         self.strange_acks: list[str] = []
         """Acknowledgements of envelopes that were never sent."""
         self._open: list[Envelope] = []
+        self._sent: dict[str, tuple[Envelope, Attempt]] = {}
+        """By the id of the attempt's envelope."""
         self._held: list[Envelope] | None = None
 
     @property
     def open(self) -> Sequence[Envelope]:
         """What is neither acknowledged nor lost."""
-        return [envelope for envelope in self._open if not envelope.settled]
+        self._open = [envelope for envelope in self._open if not envelope.settled]
+        return self._open
 
     def put(
         self,
@@ -147,6 +150,7 @@ class Outbox:
         """The app is told."""
         made = Attempt(str(uuid4()), len(envelope.attempts), envelope.next_reason, now, via)
         envelope.attempts.append(made)
+        self._sent[made.envelope_id] = (envelope, made)
         envelope.due, envelope.deadline = None, now + self.ack_seconds
         return made
 
@@ -169,20 +173,18 @@ class Outbox:
 
     def acknowledge(self, envelope_id: str, now: float, answer: JsonObject | None) -> Envelope | None:
         """The app has it. None if that came too late, came twice, or names nothing that was sent."""
-        for envelope in self.all:
-            for attempt in envelope.attempts:
-                if attempt.envelope_id != envelope_id:
-                    continue
-                in_time = attempt.acked_at is None and now - attempt.at <= self.ack_seconds and not envelope.lost
-                attempt.acked_at = now if attempt.acked_at is None else attempt.acked_at
-                if not in_time or envelope.acked:
-                    return None
-                envelope.acked, envelope.due, envelope.deadline, envelope.answer = True, None, None, answer
-                if envelope.answered is not None:
-                    envelope.answered(answer)
-                return envelope
-        self.strange_acks.append(envelope_id)
-        return None
+        if envelope_id not in self._sent:
+            self.strange_acks.append(envelope_id)
+            return None
+        envelope, attempt = self._sent[envelope_id]
+        in_time = attempt.acked_at is None and now - attempt.at <= self.ack_seconds and not envelope.lost
+        attempt.acked_at = now if attempt.acked_at is None else attempt.acked_at
+        if not in_time or envelope.acked:
+            return None
+        envelope.acked, envelope.due, envelope.deadline, envelope.answer = True, None, None, answer
+        if envelope.answered is not None:
+            envelope.answered(answer)
+        return envelope
 
     # --- disorder ---
 
@@ -207,5 +209,5 @@ class Outbox:
         for envelope in envelopes:
             envelope.acked = envelope.lost = False
             envelope.due, envelope.next_reason = now, reason.value
-            if envelope not in self._open:
+            if not any(one is envelope for one in self._open):
                 self._open.append(envelope)

@@ -164,6 +164,8 @@ class World:
             self.changed()
             return message
         channel.messages[message.ts] = message
+        if message.thread_ts is not None:
+            channel.threads.setdefault(message.thread_ts, []).append(message)
         if message.sender is self.bot:
             self.created.append(message)
             channel.thinking.pop(message.root_ts, None)
