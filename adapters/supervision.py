@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from typing import Protocol
 
 from aiohttp import web
@@ -27,6 +28,10 @@ class Supervised(Protocol):
 
     @property
     def port(self) -> ChatPort: ...
+
+    def opened(self) -> AbstractAsyncContextManager[None]:
+        """Whatever sending needs, for the block; longer than any `run`."""
+        ...
 
     async def run(self, up: Callable[[], None]) -> None:
         """Serve until cancelled, and call `up` when it works. Raises `AdapterDown`."""

@@ -90,10 +90,13 @@ def telegram(section: Telegram, desk: Desk, clock: Clock) -> Built | None:
 async def platforms(config: Config, hub: Hub, store: Store, clock: Clock, ids: Ids) -> AsyncGenerator[Platforms]:
     """Outbox and desk for the block, and an adapter for each platform that is configured. Nothing is received before `started`."""
     async with AsyncExitStack() as stack:
-        outbox = await stack.enter_async_context(Outbox(store, clock, ids.seed()))
+        outbox = Outbox(store, clock, ids.seed())
         desk = Desk(hub, store, outbox, clock, ids)
         await desk.open()
         built = [one for one in (telegram(config.telegram, desk, clock),) if one is not None]
+        for one in built:
+            await stack.enter_async_context(one.adapter.opened())
+        await stack.enter_async_context(outbox)
         ports: dict[str, ChatPort] = {}
         supervisors: list[Supervisor] = []
         for one in built:

@@ -10,6 +10,7 @@ import asyncio
 import hmac
 import warnings
 from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
 
@@ -76,10 +77,14 @@ class TelegramAdapter:
 
     # ------------------------------------------------------------------ life
 
+    def opened(self) -> AbstractAsyncContextManager[None]:
+        """Connections for sending, open for the block: what is to be delivered does not wait for the polling."""
+        return _Opened(self._bot)
+
     async def run(self, up: Callable[[], None]) -> None:
         """Serve until cancelled; `up` is called when it works. Raises `AdapterDown` with words."""
         self._last_life = self._clock.monotonic()
-        async with _Opened(self._bot), _Opened(self._poller):
+        async with _Opened(self._poller):
             await self._introduce()
             try:
                 async with asyncio.TaskGroup() as self._group:
@@ -278,7 +283,7 @@ class TelegramAdapter:
         return web.Response()
 
 
-class _Opened:
+class _Opened(AbstractAsyncContextManager[None]):
     """A bot whose connections are open. The library's own way would also ask who it is, and raise its own errors."""
 
     def __init__(self, bot: Bot) -> None:

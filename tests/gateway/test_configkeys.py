@@ -46,8 +46,9 @@ def test_the_template_tells_the_true_defaults(tmp_path: Path) -> None:
 
 
 def test_every_example_of_the_template_is_accepted_alone(tmp_path: Path) -> None:
-    for name in ("openai.key", "second.key", "server.key", "prompt.md"):
+    for name in ("openai.key", "second.key", "server.key", "prompt.md", "telegram-webhook.secret"):
         (tmp_path / name).write_text("some-words-0123")
+    (tmp_path / "telegram.token").write_text("123:abc")
     (tmp_path / "database.url").write_text("sqlite:///x")
     for doc in describe():
         if doc.example:

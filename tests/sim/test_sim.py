@@ -7,6 +7,8 @@ import re
 import subprocess
 import sys
 
+import pytest
+
 
 def run(*arguments: str, hash_seed: str = "0") -> subprocess.CompletedProcess[str]:
     return subprocess.run(
@@ -19,6 +21,7 @@ def run(*arguments: str, hash_seed: str = "0") -> subprocess.CompletedProcess[st
     )
 
 
+@pytest.mark.timeout(300)
 def test_two_thousand_turns_keep_every_law() -> None:
     done = run("--turns", "2000")
     assert done.returncode == 0, done.stdout + done.stderr

@@ -11,7 +11,7 @@ from typing import TypeVar
 
 import pytest
 from sqlalchemy import Connection
-from sqlalchemy.exc import OperationalError
+from sqlalchemy.exc import DatabaseError, OperationalError
 
 from agent_core.store import tables as t
 from agent_core.store.lines import Line, SqliteLine
@@ -261,7 +261,7 @@ async def test_a_damaged_file_is_found_when_it_is_reopened(sqlite: str) -> None:
         with Path(sqlite).open("r+b") as file:
             file.seek(30 * 1024)
             file.write(b"\xff" * 20 * 1024)
-        with pytest.raises((StorageUnavailable, OperationalError, sqlite3.DatabaseError), match=r"damaged|malformed"):
+        with pytest.raises((StorageUnavailable, DatabaseError, sqlite3.DatabaseError), match=r"damaged|malformed"):
             await line.reopen()
     finally:
         await line.close()

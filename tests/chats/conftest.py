@@ -1,0 +1,20 @@
+"""The platforms under test."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable
+from contextlib import AbstractAsyncContextManager
+from pathlib import Path
+
+import pytest
+
+from tests.chats.harness import Harness
+from tests.chats.telegram_harness import telegram_harness
+
+HARNESSES: dict[str, Callable[[Path], AbstractAsyncContextManager[Harness]]] = {"telegram": telegram_harness}
+
+
+@pytest.fixture(params=sorted(HARNESSES))
+async def platform(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncGenerator[Harness]:
+    async with HARNESSES[request.param](tmp_path) as harness:
+        yield harness

@@ -1,0 +1,226 @@
+"""What the conformance suite needs of a platform: people who act, a screen to look at, and things that go wrong.
+
+To hold another adapter to the suite, write a `Harness` for its platform (a server that speaks its protocol) and add it to
+`HARNESSES` in `test_conformance`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Protocol
+
+import aiohttp
+
+from gateway.daemon import Serving
+from tests.chats.model import ScriptedModel
+from tests.serving import QUICK, served
+
+ROOT = Path(__file__).parents[2]
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """A message as a person sees it."""
+
+    id: str
+    text: str
+    mine: bool
+    """The bot wrote it."""
+    buttons: tuple[str, ...] = ()
+    edits: int = 0
+    silent: bool = False
+    file: str = ""
+    """The name of the file that it carries."""
+    data: bytes = b""
+    reply_to: str = ""
+    code: tuple[str, ...] = ()
+    """The pieces that are shown as blocks of code."""
+    bold: tuple[str, ...] = ()
+
+
+class Place(Protocol):
+    """A chat, or a topic of one."""
+
+
+class Harness(Protocol):
+    """One platform under test."""
+
+    name: str
+    model: ScriptedModel
+    folder: Path
+    by_draft: bool
+    """Text on its way is a draft in private chats, and no message."""
+    answers_once: bool
+    """A lost answer never leads to a second message."""
+
+    def env(self) -> Mapping[str, str]: ...
+
+    def person(self, name: str) -> Any: ...
+
+    def id_of(self, person: Any) -> str: ...
+
+    def private(self, person: Any) -> Any: ...
+
+    def group(self, *people: Any) -> Any: ...
+
+    def topics(self, *people: Any) -> tuple[Any, Any, Any]:
+        """A group with two topics: (group, topic, topic)."""
+        ...
+
+    def say(self, place: Any, person: Any, text: str, *, mention: bool = False, reply_to: str = "") -> str:
+        """A person writes; the message's id."""
+        ...
+
+    def command(self, place: Any, person: Any, name: str, words: str = "", *, other: bool = False) -> None: ...
+
+    def edit(self, place: Any, message: str, text: str) -> None: ...
+
+    def attach(self, place: Any, person: Any, name: str, data: bytes, mime: str, caption: str) -> None: ...
+
+    def album(self, place: Any, person: Any, pictures: Sequence[bytes], caption: str) -> None: ...
+
+    def press(self, place: Any, person: Any, message: str, label: str) -> None: ...
+
+    def remove(self, place: Any, message: str) -> None: ...
+
+    def redeliver(self) -> None:
+        """The last event comes again."""
+        ...
+
+    def odd_event(self, place: Any) -> None:
+        """An event comes that nobody can read."""
+        ...
+
+    def seen(self, place: Any) -> list[Seen]: ...
+
+    def preview(self, place: Any) -> str:
+        """Text on its way that is no message."""
+        ...
+
+    def typing(self, place: Any) -> bool: ...
+
+    def menu(self) -> list[str]:
+        """The commands that people are offered."""
+        ...
+
+    def block(self, place: Any) -> None: ...
+
+    def silence(self, group: Any) -> None:
+        """The bot may not write in the group any more."""
+        ...
+
+    def fail_sends(self, *faults: str) -> None:
+        """The next messages fail like this: ``503``, ``lost`` (done, but the answer is lost), ``reset``, ``form``, ``ok``."""
+        ...
+
+    def flood(self, seconds: float) -> None:
+        """The next message is refused as too fast."""
+        ...
+
+    def writes_since(self, seconds: float) -> int:
+        """How many calls that write to a chat (drafts and typing included) came since so many seconds ago."""
+        ...
+
+    def deafen(self) -> None:
+        """The connection stays open, and nothing comes through it any more."""
+        ...
+
+    def wrong_token(self) -> Mapping[str, str]:
+        """Settings with a token that is not let in."""
+        ...
+
+    async def until(self, condition: Callable[[], bool], within: float = 10.0) -> None: ...
+
+
+def answers(harness: Harness, place: Any) -> list[Seen]:
+    """What the bot has written."""
+    return [one for one in harness.seen(place) if one.mine]
+
+
+def texts(harness: Harness, place: Any) -> list[str]:
+    return [one.text for one in answers(harness, place)]
+
+
+async def answer(harness: Harness, place: Any, words: str, within: float = 10.0) -> Seen:
+    """The bot's message with these words."""
+
+    def found() -> Seen | None:
+        return next((one for one in answers(harness, place) if words in one.text), None)
+
+    try:
+        await harness.until(lambda: found() is not None, within)
+    except AssertionError:
+        raise AssertionError(f"{words!r} is not among {texts(harness, place)}") from None
+    seen = found()
+    assert seen is not None
+    return seen
+
+
+async def quiet(harness: Harness, place: Any, seconds: float = 0.7) -> None:
+    """Come back when nothing has changed for a while."""
+    before = harness.seen(place)
+    while True:
+        await asyncio.sleep(seconds)
+        now = harness.seen(place)
+        if now == before:
+            return
+        before = now
+
+
+@asynccontextmanager
+async def running(harness: Harness, **more: str) -> AsyncGenerator[Serving]:
+    """The gateway in this process, with the platform and the scripted model."""
+    async with served(harness.folder, environment(harness, **more)) as up:
+        yield up
+
+
+def environment(harness: Harness, **more: str) -> dict[str, str]:
+    model = {"OPENAI_BASE_URL": harness.model.url, "OPENAI_API_KEY": "sk-test", "OUTSPOKEN_MODEL__NAME": "m1"}
+    return {**model, **harness.env(), **more}
+
+
+@dataclass
+class Process:
+    """The gateway in a process of its own, which can be killed."""
+
+    inner: asyncio.subprocess.Process
+    url: str
+
+    async def kill(self) -> None:
+        """As a power cut would."""
+        os.kill(self.inner.pid, signal.SIGKILL)
+        await self.inner.wait()
+
+
+@asynccontextmanager
+async def process(harness: Harness, **more: str) -> AsyncGenerator[Process]:
+    """The gateway as a process; killed at the end, if it still runs."""
+    env = {**QUICK, **environment(harness, **more), "OUTSPOKEN_HOME": str(harness.folder)}
+    kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
+    with (harness.folder / "log").open("ab") as log:
+        inner = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", "from gateway.cli import main; main()", "run",
+            cwd=ROOT, env={**kept, **env, "OUTSPOKEN_LOG__FORMAT": "json"}, stdout=asyncio.subprocess.PIPE, stderr=log,
+        )  # fmt: skip
+    assert inner.stdout is not None
+    try:
+        async with asyncio.timeout(20):
+            line = (await inner.stdout.readline()).decode()
+        yield Process(inner, line.rsplit(" ", 1)[-1].strip())
+    finally:
+        if inner.returncode is None:
+            inner.kill()
+            await inner.wait()
+
+
+async def status(url: str) -> dict[str, Any]:
+    """What the gateway says of itself."""
+    async with aiohttp.ClientSession() as http, http.get(f"{url}/status") as response:
+        return await response.json()

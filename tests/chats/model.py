@@ -1,0 +1,162 @@
+"""A model for the tests of chats: it does what the person's last line says."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import re
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from aiohttp import web
+
+Messages = list[dict[str, Any]]
+
+
+def chunk(delta: dict[str, Any], finish: str | None = None) -> bytes:
+    choice = {"index": 0, "delta": delta, "finish_reason": finish}
+    return b"data: " + json.dumps({"choices": [choice]}).encode() + b"\n\n"
+
+
+def text_of(content: object) -> str:
+    if isinstance(content, str):
+        return content
+    parts = cast("list[dict[str, Any]]", content or [])
+    return "\n".join(str(part.get("text", f"[{part.get('type')}]")) for part in parts)
+
+
+def long_text(words: int) -> str:
+    """Numbered words, so that it can be seen whether one is missing or twice."""
+    return "\n\n".join(
+        " ".join(f"word{n}" for n in range(begin, min(begin + 50, words))) + "." for begin in range(0, words, 50)
+    )
+
+
+@dataclass
+class ScriptedModel:
+    """Listens on a free port. Lines it knows:
+
+    ``say X``; ``slow X`` (a word each 0.15 s); ``hold X`` (after X it waits for `release`); ``long N``; ``code N``;
+    ``write NAME: X`` and ``send NAME`` (tools); ``empty``; ``stall``; ``down``; ``recall`` (what it was told before).
+    """
+
+    requests: list[Messages] = field(default_factory=list[Messages])
+    models: list[str] = field(default_factory=list[str])
+    url: str = ""
+    released: asyncio.Event = field(default_factory=asyncio.Event)
+    holding: asyncio.Event = field(default_factory=asyncio.Event)
+    failing: bool = False
+
+    def release(self) -> None:
+        """Let everything that holds go on."""
+        self.released.set()
+
+    async def handle(self, request: web.Request) -> web.StreamResponse:
+        body = await request.json()
+        messages: Messages = body["messages"]
+        self.requests.append(messages)
+        self.models.append(body["model"])
+        if self.failing:
+            return web.json_response({"error": {"message": "out of order"}}, status=503)
+        response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
+        await response.prepare(request)
+        await self._reply(messages, response)
+        return response
+
+    @property
+    def asked(self) -> list[str]:
+        """The person's last words of each request."""
+        return [self.last(messages) for messages in self.requests]
+
+    @staticmethod
+    def last(messages: Messages) -> str:
+        said = [text_of(m["content"]) for m in messages if m["role"] == "user"]
+        return next(words for words in reversed(said) if not words.startswith("[outspoken]"))
+
+    async def _reply(self, messages: Messages, response: web.StreamResponse) -> None:
+        if messages[-1]["role"] == "tool":
+            await self._say(response, f"Done: {text_of(messages[-1]['content'])[:80]}")
+            return
+        words = self.last(messages)
+        line = next((li for li in reversed(words.splitlines()) if li.strip()), "")
+        found = re.search(r"\b(say|slow|hold|long|code|write|send|empty|stall|down|recall|markdown)\b ?(.*)", line)
+        kind, rest = (found.group(1), found.group(2)) if found else ("", line)
+        match kind:
+            case "say":
+                await self._say(response, rest)
+            case "markdown":
+                await self._say(
+                    response, "**bold** and `code` and [link](https://example.org)\n\n```python\nprint(1)\n```"
+                )
+            case "slow":
+                for word in rest.split():
+                    await response.write(chunk({"content": word + " "}))
+                    await asyncio.sleep(0.15)
+                await self._end(response)
+            case "hold":
+                await response.write(chunk({"content": rest + " "}))
+                self.holding.set()
+                await self.released.wait()
+                await self._say(response, "end")
+            case "long":
+                await self._say(response, long_text(int(rest)))
+            case "code":
+                lines = "\n".join(f"print({n})" for n in range(int(rest)))
+                await self._say(response, f"Here it is.\n\n```python\n{lines}\n```\n\nThat was it.")
+            case "write":
+                name, _, content = rest.partition(": ")
+                await response.write(chunk({"content": "I write it down."}))
+                await self._call(response, "write_file", {"path": name, "content": content})
+            case "send":
+                await self._call(response, "send_file", {"path": rest})
+            case "empty":
+                await self._end(response)
+            case "stall":
+                await response.write(chunk({"content": rest or "Well"}))
+                await asyncio.sleep(30)
+            case "down":
+                response.force_close()
+                if request_transport := response._req.transport if response._req else None:
+                    request_transport.abort()
+            case "recall":
+                said = [text_of(m["content"]) for m in messages if m["role"] == "user"][:-1]
+                await self._say(response, "I remember: " + " | ".join(said))
+            case _:
+                await self._say(response, f"You said: {words}")
+
+    async def _say(self, response: web.StreamResponse, text: str) -> None:
+        for begin in range(0, len(text), 400):
+            await response.write(chunk({"content": text[begin : begin + 400]}))
+        await self._end(response)
+
+    async def _call(self, response: web.StreamResponse, tool: str, arguments: dict[str, str]) -> None:
+        function = {"name": tool, "arguments": json.dumps(arguments)}
+        call = f"call_{len(self.requests)}"
+        await response.write(
+            chunk({"tool_calls": [{"index": 0, "id": call, "type": "function", "function": function}]}, "tool_calls")
+        )
+        await response.write(b"data: [DONE]\n\n")
+
+    async def _end(self, response: web.StreamResponse) -> None:
+        await response.write(chunk({}, "stop"))
+        usage = {"choices": [], "usage": {"prompt_tokens": 10, "completion_tokens": 5}}
+        await response.write(b"data: " + json.dumps(usage).encode() + b"\n\ndata: [DONE]\n\n")
+
+
+@asynccontextmanager
+async def scripted_model() -> AsyncGenerator[ScriptedModel]:
+    """A model that listens for the block."""
+    model = ScriptedModel()
+    app = web.Application(client_max_size=64 * 1024 * 1024)
+    app.router.add_post("/v1/chat/completions", model.handle)
+    runner = web.AppRunner(app, shutdown_timeout=0.1, handler_cancellation=True)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    model.url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
+    try:
+        yield model
+    finally:
+        model.release()
+        await runner.cleanup()

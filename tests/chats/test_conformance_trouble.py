@@ -1,0 +1,198 @@
+"""Conformance, part 3: sends that fail, limits, kills, dead connections."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+
+import pytest
+
+from tests.chats.harness import Harness, answer, process, quiet, running, status, texts
+
+
+@pytest.mark.parametrize("fault", ["503", "reset"])
+async def test_a_send_that_fails_is_made_again(platform: Harness, fault: str) -> None:
+    ada = platform.person("Ada")
+    chat = platform.private(ada)
+    platform.fail_sends(fault)
+    async with running(platform):
+        platform.say(chat, ada, "say at last")
+        await answer(platform, chat, "at last", 20)
+        await quiet(platform, chat)
+        assert len([t for t in texts(platform, chat) if "at last" in t]) == 1
+
+
+async def test_a_lost_answer_is_never_an_unmarked_double(platform: Harness) -> None:
+    ada = platform.person("Ada")
+    chat = platform.private(ada)
+    platform.fail_sends("lost")
+    async with running(platform):
+        platform.say(chat, ada, "say just once")
+        await answer(platform, chat, "just once")
+        await asyncio.sleep(3)
+        await quiet(platform, chat)
+        found = [t for t in texts(platform, chat) if "just once" in t]
+        if platform.answers_once:
+            assert found == ["just once"]
+        else:
+            assert found[0] == "just once"
+            assert all("you may see this twice" in t for t in found[1:])
+            assert len(found) == 2
+
+
+async def test_a_refused_form_goes_plain(platform: Harness) -> None:
+    ada = platform.person("Ada")
+    chat = platform.private(ada)
+    platform.fail_sends("form")
+    async with running(platform):
+        platform.say(chat, ada, "markdown")
+        seen = await answer(platform, chat, "print(1)")
+        assert seen.bold == ()
+        assert "bold" in seen.text
+
+
+async def test_a_limit_is_kept_whole_by_everything(platform: Harness) -> None:
+    ada = platform.person("Ada")
+    chat = platform.private(ada)
+    async with running(platform):
+        platform.flood(4)
+        platform.say(chat, ada, "say patience")
+        await platform.until(lambda: platform.writes_since(100) > 0)
+        await asyncio.sleep(1.5)
+        before = platform.writes_since(1000)
+        platform.say(chat, ada, "say more")
+        platform.command(chat, ada, "status")
+        await asyncio.sleep(1.5)
+        assert platform.writes_since(1000) == before
+        await answer(platform, chat, "patience", 15)
+        await answer(platform, chat, "more", 15)
+
+
+async def test_a_limit_survives_a_restart(platform: Harness) -> None:
+    ada = platform.person("Ada")
+    chat = platform.private(ada)
+    platform.flood(8)
+    began = time.monotonic()
+    async with process(platform) as one:
+        platform.say(chat, ada, "say patience")
+        await platform.until(lambda: platform.writes_since(100) > 0)
+        refused = time.monotonic()
+        await asyncio.sleep(0.7)
+        await one.kill()
+    before = platform.writes_since(1000)
+    async with process(platform):
+        while time.monotonic() < refused + 6.5:
+            await asyncio.sleep(0.1)
+            assert platform.writes_since(1000) == before, time.monotonic() - began
+        await answer(platform, chat, "patience", 20)
+
+
+async def test_a_blocked_chat_is_noted_and_left_alone(platform: Harness) -> None:
+    ada, ben = platform.person("Ada"), platform.person("Ben")
+    chat, other = platform.private(ada), platform.private(ben)
+    async with running(platform) as up:
+        platform.say(chat, ada, "hold on")
+        await asyncio.wait_for(platform.model.holding.wait(), 10)
+        platform.block(chat)
+        platform.model.release()
+        await asyncio.sleep(2)
+        told = await status(up.url)
+        assert [one["cause"] for one in told["troubled_chats"]] == ["blocked"]
+        before = platform.writes_since(1000)
+        await asyncio.sleep(2)
+        assert platform.writes_since(1000) == before
+        platform.say(other, ben, "say unharmed")
+        await answer(platform, other, "unharmed")
+
+
+async def test_who_asked_in_a_group_that_is_closed_to_us_is_told_in_private(platform: Harness) -> None:
+    ada = platform.person("Ada")
+    private = platform.private(ada)
+    group = platform.group(ada)
+    async with running(platform):
+        platform.say(private, ada, "say hello")
+        await answer(platform, private, "hello")
+        platform.silence(group)
+        platform.say(group, ada, "say nothing", mention=True)
+        await answer(platform, private, "could not write into the group")
+
+
+async def test_a_message_that_a_person_removed_is_written_anew(platform: Harness) -> None:
+    ada = platform.person("Ada")
+    group = platform.group(ada)
+    async with running(platform):
+        platform.say(group, ada, "hold here I am", mention=True)
+        await platform.until(lambda: any("here I am" in t for t in texts(platform, group)), 12)
+        seen = await answer(platform, group, "here I am")
+        platform.remove(group, seen.id)
+        platform.model.release()
+        await answer(platform, group, "here I am end", 20)
+
+
+async def test_a_kill_in_the_middle_is_told_and_nothing_is_lost(platform: Harness) -> None:
+    ada = platform.person("Ada")
+    chat = platform.private(ada)
+    async with process(platform) as one:
+        platform.say(chat, ada, "hold so far")
+        await asyncio.wait_for(platform.model.holding.wait(), 10)
+        await asyncio.sleep(1.5)
+        await one.kill()
+    platform.model.release()
+    async with process(platform):
+        await platform.until(lambda: any("end" in t or "⚠️" in t for t in texts(platform, chat)), 20)
+        await quiet(platform, chat)
+        finals = [t for t in texts(platform, chat) if "end" in t or "⚠️" in t]
+        assert len(finals) == 1, texts(platform, chat)
+
+
+async def test_a_kill_between_message_and_answer_answers_once(platform: Harness) -> None:
+    ada = platform.person("Ada")
+    chat = platform.private(ada)
+    async with process(platform) as one:
+        platform.say(chat, ada, "say exactly once")
+        await platform.until(lambda: bool(platform.model.requests))
+        await one.kill()
+    async with process(platform):
+        await platform.until(lambda: any("exactly once" in t or "⚠️" in t for t in texts(platform, chat)), 20)
+        await quiet(platform, chat)
+        found = [t for t in texts(platform, chat) if "exactly once" in t or "⚠️" in t]
+        unmarked = [t for t in found if "see this twice" not in t]
+        assert len(unmarked) == 1, found
+
+
+async def test_a_dead_connection_is_made_anew(platform: Harness) -> None:
+    ada = platform.person("Ada")
+    chat = platform.private(ada)
+    async with running(platform):
+        platform.say(chat, ada, "say one")
+        await answer(platform, chat, "one")
+        platform.deafen()
+        await asyncio.sleep(2)
+        platform.say(chat, ada, "say two")
+        await answer(platform, chat, "two", 50)
+
+
+async def test_a_wrong_token_is_said_in_words_and_harms_nothing_else(platform: Harness) -> None:
+    async with running(platform, **platform.wrong_token()) as up:
+        deadline = time.monotonic() + 10
+        while time.monotonic() < deadline:
+            told = await status(up.url)
+            if told["adapters"][0]["state"] == "needs a person":
+                break
+            await asyncio.sleep(0.2)
+        assert told["adapters"][0]["state"] == "needs a person"
+        assert "token" in told["adapters"][0]["words"]
+
+
+async def test_status_tells_of_the_platform(platform: Harness) -> None:
+    ada = platform.person("Ada")
+    chat = platform.private(ada)
+    async with running(platform) as up:
+        platform.say(chat, ada, "say hi")
+        await answer(platform, chat, "hi")
+        told = await status(up.url)
+        (adapter,) = told["adapters"]
+        assert adapter["state"] == "up"
+        assert adapter["inbound_age_seconds"] < 30
+        assert adapter["outbound_age_seconds"] < 30
+        assert told["unsent_parts"] == 0
