@@ -170,7 +170,7 @@ def _gone(part: Part) -> Part | None:
     row = part.row
     if row.gone or row.state in (DeliveryState.SKIPPED, DeliveryState.FAILED):
         return None
-    never = row.platform_id is None and row.state is DeliveryState.WANTED
+    never = row.platform_id is None and row.state is DeliveryState.WANTED and not row.labelled
     state = DeliveryState.SKIPPED if never else (DeliveryState.WANTED if row.state is DeliveryState.SENT else row.state)
     return Part(replace(row, gone=True, state=state), part.content)
 
@@ -220,20 +220,19 @@ def next_step(parts: Iterable[Part], ability: Ability, waits: Mapping[Urgency, i
 
 def _step(part: Part, ability: Ability, now: int) -> Create | Edit | Delete:
     row = part.row
-    match row.state:
-        case DeliveryState.UNKNOWN | DeliveryState.SENDING:
-            return _resolved(part, ability, now)
-        case _ if row.gone:
-            return Delete(part)
-        case _ if row.platform_id is None:
-            return _resolved(part, ability, now) if row.labelled else Create(part)
-        case _:
-            return Edit(part)
+    open_outcome = row.platform_id is None and (row.state is not DeliveryState.WANTED or row.labelled)
+    if open_outcome and not (row.gone and ability is Ability.NONE):
+        return _resolved(part, ability, now)
+    if row.gone:
+        return Delete(part)
+    return Create(part) if row.platform_id is None else Edit(part)
 
 
 def _resolved(part: Part, ability: Ability, now: int) -> Create:
-    """How an unknown outcome is settled."""
+    """How an unknown outcome is settled. What should not be there is only looked for."""
     match ability:
+        case Ability.KEYED if part.row.gone:
+            return Create(part, repeated=True, look_up=True)
         case Ability.LOOK_UP:
             return Create(part, repeated=True, look_up=True)
         case Ability.KEYED:
@@ -263,8 +262,8 @@ def begun(part: Part, now: int, *, repeated: bool) -> Part:
     return Part(made, part.content)
 
 
-def settled(part: Part, platform_id: str, sent: Content, ability: Ability, now: int) -> Part:
-    """It is there, showing `sent`. If something else is wanted by now, that is still to be done."""
+def settled(part: Part, platform_id: str, sent: Content | None, ability: Ability, now: int) -> Part:
+    """It is there, showing `sent` (None: an earlier state). If something else is wanted by now, that is still to be done."""
     same = part.content == sent and not part.row.gone
     made = replace(
         part.row,
@@ -319,7 +318,7 @@ def _refused(part: Part, error: CallFailed, ability: Ability, now: int) -> Part:
             )
         case Cause.MOVED:
             made = replace(row, state=DeliveryState.WANTED, retry_at=now + 1_000)
-        case Cause.NOT_LET_IN:
+        case Cause.NOT_LET_IN if not row.gone:
             made = replace(row, state=DeliveryState.WANTED, retry_at=now + NOT_LET_IN_MS)
         case _:
             state = DeliveryState.SKIPPED if row.gone else DeliveryState.FAILED

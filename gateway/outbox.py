@@ -62,7 +62,7 @@ class Outbox:
         self._chance = random.Random(seed)  # noqa: S311 - jitter
         self._lines: dict[tuple[str, str], Line] = {}
         self._surfaces: dict[str, Surface] = {}
-        self._tasks: dict[str, asyncio.Task[None]] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
         self._group = asyncio.TaskGroup()
         self._gates: dict[tuple[str, str], Gate] = {}
         self._closed_gates: dict[tuple[str, str], int] = {}
@@ -87,11 +87,9 @@ class Outbox:
         return self
 
     async def __aexit__(self, *exc: object) -> None:
-        for task in self._tasks.values():
+        for task in self._tasks:
             task.cancel()
         await self._group.__aexit__(None, None, None)
-        for surface in self._surfaces.values():
-            surface.bell.close()
 
     def open_line(self, platform: str, account: str, line: Line) -> None:
         """From now on this account can be written to. What waited for it begins to go out."""
@@ -132,7 +130,9 @@ class Outbox:
             line = self._lines[address.platform, address.account]
             known = Surface(address, line.port, self, self._clock, self._chance)
             self._surfaces[name] = known
-            self._tasks[name] = self._group.create_task(known.run(), name=f"surface {name}")
+            task = self._group.create_task(known.run(), name=f"surface {name}")
+            self._tasks.add(task)
+            task.add_done_callback(self._tasks.discard)
         return known
 
     def move(self, platform: str, account: str, old_chat: str, new_chat: str) -> None:
@@ -145,9 +145,8 @@ class Outbox:
                 self.forget(surface)
 
     def forget(self, surface: Surface) -> None:
+        """A surface that is not needed any more; its task ends by itself."""
         self._surfaces.pop(surface.name, None)
-        self._tasks.pop(surface.name, None)
-        surface.bell.close()
 
     def outlet(self, origin: ChatOrigin, turn: str, session: str, epoch: int) -> TurnOutlet | None:
         """Where a turn that answers a chat message is shown. None if its platform is not configured (any more)."""

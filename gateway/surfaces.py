@@ -252,6 +252,7 @@ class Surface:
         self._forget_all()
         self.outlets = []
         self._closed = True
+        self.bell.ring()
         other.bell.ring()
 
     def release(self, origin: str) -> None:
@@ -273,6 +274,12 @@ class Surface:
 
     async def run(self) -> None:
         """Make the chat show what it should, until there has been nothing to do for a while."""
+        try:
+            await self._run()
+        finally:
+            self.bell.close()
+
+    async def _run(self) -> None:
         while True:
             try:
                 if not await self._once():
@@ -391,11 +398,15 @@ class Surface:
         await self._keep(part)
         if not self._desk.may_send():
             return
-        sent = part.content
+        # A repeated call may have found the message as it was made first, with what was wanted then.
+        sent = None if step.repeated and self.port.ability is not Ability.NONE else part.content
         try:
             found = None
             if step.look_up:
                 found = await self.port.find(self._target(part), part.row.key, (part.row.sending_at or now) - 60_000)
+            if found is None and part.row.gone:
+                await self._keep(removed(self.parts.get(part.name, part), self._clock.now_ms()))
+                return
             platform_id = found or await self._call(
                 self.port.create(self._target(part), self._dressed(part), part.row.key)
             )
@@ -495,7 +506,11 @@ class Surface:
             return False
         self._draft_at = self._preview_at = now
         self._draft_shown = draft
-        await self._try(self.port.draft(self.address, draft.number, draft.body))
+        error = await self._try(self.port.draft(self.address, draft.number, draft.body))
+        if error is not None and error.fate is Fate.REFUSED:
+            log.info("surface.no_drafts", surface=self.name, words=error.words)
+            self.traits = replace(self.traits, drafts=False)  # then it is shown by a message that is edited
+            self._draft = None
         return True
 
     async def _type(self, now: int) -> bool:
@@ -507,10 +522,12 @@ class Surface:
         await self._try(self.port.typing(self.address))
         return True
 
-    async def _try(self, call: Awaitable[str | None]) -> None:
-        """A call that nobody misses if it fails."""
+    async def _try(self, call: Awaitable[str | None]) -> CallFailed | None:
+        """A call that nobody misses if it fails; why it did."""
         try:
             await self._call(call)
         except CallFailed as error:
             if error.fate is Fate.TOO_FAST:
                 await self._desk.too_fast(self.name, error.retry_after)
+            return error
+        return None

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import warnings
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
@@ -73,7 +73,8 @@ class TelegramAdapter:
         self._last_inbound: float | None = None
         self._words = ""
         self._highest = 0
-        self._group: asyncio.TaskGroup | None = None
+        self._presses: set[asyncio.Task[None]] = set()
+        """Answers to presses of buttons that are on their way; over when `run` is."""
 
     # ------------------------------------------------------------------ life
 
@@ -87,10 +88,11 @@ class TelegramAdapter:
         async with _Opened(self._poller):
             await self._introduce()
             try:
-                async with asyncio.TaskGroup() as self._group:
-                    await self._serve(up)
+                await self._serve(up)
             finally:
-                self._group = None
+                for task in self._presses:
+                    task.cancel()
+                await asyncio.gather(*self._presses, return_exceptions=True)
 
     async def _serve(self, up: Callable[[], None]) -> None:
         if self._settings.webhook_url:
@@ -104,15 +106,28 @@ class TelegramAdapter:
         """Learn who we are, and put our commands into the menu."""
         try:
             me = await self.port.asked(self._bot.get_me())
-            self._me = Me(str(me.id), me.username or "")
-            waiting = await self.port.asked(self._bot.get_webhook_info())
-            if waiting.url and not self._settings.webhook_url:
-                log.info("telegram.webhook_removed", was=waiting.url)
-                await self.port.asked(self._bot.delete_webhook(drop_pending_updates=False))
-            await self._set_menu()
         except CallFailed as error:
             raise self._down(error) from error
+        self._me = Me(str(me.id), me.username or "")
+        await self._tried("webhook", self._remove_webhook)
+        await self._tried("menu", self._set_menu)
         log.info("telegram.ready", bot=f"@{self._me.username}", account=self.account)
+
+    async def _tried(self, what: str, work: Callable[[], Awaitable[None]]) -> None:
+        """Do what the bot can live without, on a server that does not know it."""
+        try:
+            await work()
+        except CallFailed as error:
+            if error.fate is not Fate.REFUSED:
+                raise self._down(error) from error
+            log.warning("telegram.not_done", what=what, words=error.words)
+
+    async def _remove_webhook(self) -> None:
+        """A webhook that is set would take all updates."""
+        waiting = await self.port.asked(self._bot.get_webhook_info())
+        if waiting.url and not self._settings.webhook_url:
+            log.info("telegram.webhook_removed", was=waiting.url)
+            await self.port.asked(self._bot.delete_webhook(drop_pending_updates=False))
 
     async def _set_menu(self) -> None:
         from telegram import BotCommand
@@ -177,7 +192,7 @@ class TelegramAdapter:
     async def _pause(self, error: CallFailed) -> None:
         """Polling failed: wait as long as that needs."""
         if error.cause is Cause.NOT_LET_IN:
-            raise self._down(error)
+            await self._introduce()  # the library says so of any 404: only getMe tells whether it is the token
         if "conflict" in error.words.lower():
             self._last_life = self._clock.monotonic()
             self._words = (
@@ -232,8 +247,9 @@ class TelegramAdapter:
 
     def _answer(self, query: str) -> None:
         """Let the pressed button stop spinning; nobody waits for that."""
-        if self._group is not None:
-            self._group.create_task(self._try_answer(query), name="telegram press")
+        task = asyncio.create_task(self._try_answer(query), name="telegram press")
+        self._presses.add(task)
+        task.add_done_callback(self._presses.discard)
 
     async def _try_answer(self, query: str) -> None:
         try:

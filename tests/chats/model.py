@@ -141,7 +141,7 @@ class ScriptedModel:
 
     async def _end(self, response: web.StreamResponse) -> None:
         await response.write(chunk({}, "stop"))
-        usage = {"choices": [], "usage": {"prompt_tokens": 10, "completion_tokens": 5}}
+        usage: dict[str, Any] = {"choices": [], "usage": {"prompt_tokens": 10, "completion_tokens": 5}}
         await response.write(b"data: " + json.dumps(usage).encode() + b"\n\ndata: [DONE]\n\n")
 
 

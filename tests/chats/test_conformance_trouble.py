@@ -175,6 +175,7 @@ async def test_a_dead_connection_is_made_anew(platform: Harness) -> None:
 async def test_a_wrong_token_is_said_in_words_and_harms_nothing_else(platform: Harness) -> None:
     async with running(platform, **platform.wrong_token()) as up:
         deadline = time.monotonic() + 10
+        told = await status(up.url)
         while time.monotonic() < deadline:
             told = await status(up.url)
             if told["adapters"][0]["state"] == "needs a person":

@@ -52,7 +52,8 @@ def test_every_example_of_the_template_is_accepted_alone(tmp_path: Path) -> None
     (tmp_path / "database.url").write_text("sqlite:///x")
     for doc in describe():
         if doc.example:
-            load(written(tmp_path, f"[{doc.section}]\n{doc.key} = {doc.example}\n"), {})
+            needed = 'webhook_secret_file = "telegram-webhook.secret"\n' if doc.key == "webhook_url" else ""
+            load(written(tmp_path, f"[{doc.section}]\n{doc.key} = {doc.example}\n{needed}"), {})
 
 
 # --- readers ---

@@ -1,0 +1,82 @@
+"""The laws of the gates."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapters.pacing import Gate, Rate, Refusals, Urgency, backoff_ms
+
+RATES = st.builds(Rate, burst=st.integers(1, 12), interval_ms=st.floats(20, 5_000))
+TRIES = st.lists(st.tuples(st.integers(0, 3_000), st.sampled_from(Urgency)), max_size=120)
+
+
+@given(RATES, TRIES)
+def test_no_window_lets_more_through_than_burst_and_rate(rate: Rate, tries: list[tuple[int, Urgency]]) -> None:
+    now, gate = 0, Gate.fresh(rate, 0)
+    passed: list[int] = []
+    for step, urgency in tries:
+        now += step
+        if gate.wait_ms(urgency, now) == 0:
+            gate = gate.passed(now)
+            passed.append(now)
+    for begin in range(len(passed)):
+        for end in range(begin, len(passed)):
+            window = passed[end] - passed[begin]
+            assert end - begin + 1 <= rate.burst + window / rate.interval_ms + 1e-6
+
+
+@given(RATES, TRIES)
+def test_what_is_more_urgent_never_waits_longer(rate: Rate, tries: list[tuple[int, Urgency]]) -> None:
+    now, gate = 0, Gate.fresh(rate, 0)
+    for step, urgency in tries:
+        now += step
+        waits = [gate.wait_ms(u, now) for u in sorted(Urgency)]
+        assert waits == sorted(waits, reverse=True)
+        if gate.wait_ms(urgency, now) == 0:
+            gate = gate.passed(now)
+
+
+@given(RATES, TRIES)
+def test_waiting_as_long_as_it_says_is_enough(rate: Rate, tries: list[tuple[int, Urgency]]) -> None:
+    now, gate = 0, Gate.fresh(rate, 0)
+    for step, urgency in tries:
+        now += step
+        now += gate.wait_ms(urgency, now)
+        assert gate.wait_ms(urgency, now) <= 1  # a rounding of a millisecond
+        gate = gate.passed(now + 1)
+        now += 1
+
+
+@given(RATES, st.lists(st.floats(0.1, 7_000), min_size=1, max_size=5), st.sampled_from(Urgency))
+def test_a_closed_gate_stays_closed_for_the_longest_time_it_was_told(
+    rate: Rate, pauses: list[float], urgency: Urgency
+) -> None:
+    gate = Gate.fresh(rate, 0)
+    for pause in pauses:
+        gate = gate.refused(0, pause)
+    until = round(max(pauses) * 1000)
+    assert gate.wait_ms(urgency, 0) >= until
+    assert gate.wait_ms(urgency, until - 1) >= 1
+
+
+def test_cosmetics_leave_room_for_what_must_be_seen() -> None:
+    gate = Gate.fresh(Rate(burst=4, interval_ms=1_000), 0)
+    sent = 0
+    while gate.wait_ms(Urgency.COSMETIC, 0) == 0:
+        gate, sent = gate.passed(0), sent + 1
+    assert sent == 2
+    assert gate.wait_ms(Urgency.FINAL, 0) == 0
+
+
+def test_several_chats_refused_at_once_are_the_whole_bot() -> None:
+    one = Refusals().noted("a", 0).noted("a", 10).noted("b", 20)
+    assert not one.whole_bot
+    assert one.noted("c", 30).whole_bot
+    assert not one.noted("c", 10_000).whole_bot
+
+
+@given(st.integers(1, 60), st.floats(0, 0.999))
+def test_the_pause_between_attempts_grows_and_has_a_limit(attempt: int, share: float) -> None:
+    assert 500 <= backoff_ms(attempt, share) <= 300_000
+    assert backoff_ms(attempt + 1, share) >= backoff_ms(attempt, share)

@@ -1,0 +1,311 @@
+"""The laws of reconciling, on a platform that fails in every way."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adapters.chat import Ability, CallFailed, Cause, Content, ContentKind, Fate
+from adapters.pacing import Urgency
+from adapters.parts import Wanted
+from adapters.reconcile import (
+    Create,
+    Delete,
+    Edit,
+    Name,
+    Part,
+    Wait,
+    begun,
+    failed,
+    loaded,
+    next_step,
+    plan,
+    removed,
+    settled,
+)
+from adapters.text.styled import Styled
+from agent_core.store.rows import DeliveryState
+
+FREE = dict.fromkeys(Urgency, 0)
+
+
+def content(text: str, kind: ContentKind = ContentKind.TEXT) -> Content:
+    return Content(kind, Styled(text))
+
+
+@dataclass
+class Platform:
+    """Messages on a screen, with faults by a seed."""
+
+    ability: Ability
+    chance: random.Random
+    faults: float = 0.4
+    shown: dict[str, tuple[str, str]] = field(default_factory=dict[str, tuple[str, str]])
+    """Platform id → (key, text), in the order of creation."""
+    labelled: set[str] = field(default_factory=set[str])
+    made: int = 0
+
+    def _fate(self, idempotent: bool) -> None:
+        roll = self.chance.random()
+        if roll > self.faults:
+            return
+        kind = self.chance.choice(("not_sent", "too_fast", "unknown"))
+        if kind == "not_sent":
+            raise CallFailed(Fate.NOT_SENT, "refused")
+        if kind == "too_fast":
+            raise CallFailed(Fate.TOO_FAST, "429", retry_after=1)
+        if idempotent or self.chance.random() < 0.5:
+            raise CallFailed(Fate.UNKNOWN, "lost")
+        raise Lost
+
+    def create(self, key: str, text: str, *, repeated: bool) -> str:
+        lost = False
+        try:
+            self._fate(False)
+        except Lost:
+            lost = True
+        known = next((i for i, (k, _) in self.shown.items() if k == key), None)
+        if known is not None and self.ability is Ability.KEYED:
+            found = known
+        else:
+            self.made += 1
+            found = str(self.made)
+            self.shown[found] = (key, text)
+            if repeated:
+                self.labelled.add(found)
+        if lost:
+            raise CallFailed(Fate.UNKNOWN, "the answer was lost")
+        return found
+
+    def find(self, key: str) -> str | None:
+        return next((i for i, (k, _) in self.shown.items() if k == key), None)
+
+    def edit(self, platform_id: str, text: str) -> None:
+        self._fate(True)
+        if platform_id not in self.shown:
+            raise CallFailed(Fate.REFUSED, "gone", cause=Cause.NO_MESSAGE)
+        self.shown[platform_id] = (self.shown[platform_id][0], text)
+
+    def delete(self, platform_id: str) -> None:
+        self._fate(True)
+        self.shown.pop(platform_id, None)
+
+
+class Lost(Exception):
+    """It was done, and the answer is lost."""
+
+
+@dataclass
+class Rig:
+    platform: Platform
+    parts: dict[Name, Part] = field(default_factory=dict[Name, Part])
+    now: int = 0
+    place: int = 1
+
+    def want(self, wanted: Sequence[Wanted], origin: str = "t1") -> None:
+        for part in plan(self.parts, wanted, "s", origin, self.place):
+            self.parts[part.name] = part
+            self.place = max(self.place, part.row.place + 1)
+
+    def put(self, part: Part) -> None:
+        self.parts[part.name] = part
+
+    def step(self, *, dies: bool = False) -> bool:
+        """One step; False if there is nothing to do. With `dies`, the process is killed after the call, before it is stored."""
+        step = next_step(self.parts.values(), self.platform.ability, FREE, self.now)
+        match step:
+            case Wait(ms):
+                if ms is None:
+                    return False
+                self.now += ms
+            case Create(part):
+                part = begun(part, self.now, repeated=step.repeated)
+                self.put(part)
+                self._call(part, step, creating=True, dies=dies)
+            case Edit(part) | Delete(part):
+                self._call(part, step, creating=False, dies=dies)
+        if dies:
+            self.parts = {name: loaded(part) for name, part in self.parts.items()}
+        return True
+
+    def _call(self, part: Part, step: Create | Edit | Delete, *, creating: bool, dies: bool) -> None:
+        ability = self.platform.ability
+        try:
+            if isinstance(step, Create):
+                found = self.platform.find(part.row.key) if step.look_up else None
+                text = part.content.body.text
+                if step.look_up and found is None and part.row.gone:
+                    self.put(removed(part, self.now))
+                    return
+                made = found or self.platform.create(part.row.key, text, repeated=step.repeated)
+                known = not step.repeated or ability is Ability.NONE
+                done = settled(part, made, part.content if known else None, ability, self.now)
+            elif isinstance(step, Edit):
+                assert part.row.platform_id is not None
+                self.platform.edit(part.row.platform_id, part.content.body.text)
+                done = settled(part, part.row.platform_id, part.content, ability, self.now)
+            else:
+                if part.row.platform_id is not None:
+                    self.platform.delete(part.row.platform_id)
+                done = removed(part, self.now)
+        except CallFailed as error:
+            done = failed(part, error, ability, creating=creating, now=self.now, share=0.5)
+        if not dies:
+            self.put(done)
+
+    def settle(self) -> None:
+        for _ in range(2_000):
+            if not self.step():
+                return
+        raise AssertionError("it never ends")
+
+    @property
+    def texts(self) -> list[str]:
+        return [text for _, text in self.platform.shown.values()]
+
+
+TEXTS = st.lists(st.text("ab", min_size=1, max_size=3), min_size=1, max_size=4)
+HISTORIES = st.lists(TEXTS, min_size=1, max_size=6)
+
+
+def wanted_of(texts: Sequence[str], *, final: bool, status: str = "") -> list[Wanted]:
+    listed = [Wanted("b", i, content(text), final=final) for i, text in enumerate(texts)]
+    if status:
+        listed.append(Wanted("status", 0, content(status, ContentKind.STATUS), final=False, fleeting=True))
+    return listed
+
+
+@settings(max_examples=300, deadline=None)
+@given(HISTORIES, st.sampled_from(Ability), st.integers(0, 2**32), st.data())
+def test_at_last_the_surface_shows_what_is_wanted_in_order(
+    history: list[list[str]], ability: Ability, seed: int, data: st.DataObject
+) -> None:
+    rig = Rig(Platform(ability, random.Random(seed)))
+    for texts in history[:-1]:
+        rig.want(wanted_of(texts, final=False, status=data.draw(st.sampled_from(["", "busy"]))))
+        for _ in range(data.draw(st.integers(0, 5))):
+            rig.step(dies=data.draw(st.booleans()) and data.draw(st.booleans()))
+    rig.want(wanted_of(history[-1], final=True))
+    rig.settle()
+    assert all(part.row.state in (DeliveryState.SENT, DeliveryState.SKIPPED) for part in rig.parts.values())
+    standing = {part.row.platform_id: part.content.body.text for part in rig.parts.values() if part.row.platform_id}
+    for platform_id, (_, text) in rig.platform.shown.items():
+        if platform_id in standing:
+            assert text == standing[platform_id]
+    mine = [part for part in rig.parts.values() if part.row.platform_id and not part.row.gone]
+    order = [
+        int(part.row.platform_id or 0) for part in sorted(mine, key=lambda p: p.row.place) if part.row.bubble == "b"
+    ]
+    assert len(order) == len(history[-1])
+    if ability is not Ability.NONE:
+        assert sorted(rig.texts) == sorted(history[-1]), "nothing is there twice, nothing is missing"
+
+
+@settings(max_examples=200, deadline=None)
+@given(TEXTS, st.integers(0, 2**32))
+def test_without_means_a_double_is_always_labelled(texts: list[str], seed: int) -> None:
+    rig = Rig(Platform(Ability.NONE, random.Random(seed)))
+    rig.want(wanted_of(texts, final=True))
+    rig.settle()
+    by_key: dict[str, list[str]] = {}
+    for platform_id, (key, _) in rig.platform.shown.items():
+        by_key.setdefault(key, []).append(platform_id)
+    for ids in by_key.values():
+        assert sum(one not in rig.platform.labelled for one in ids) <= 1
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.lists(TEXTS, min_size=2, max_size=4), st.sampled_from(Ability), st.integers(0, 2**32))
+def test_turns_come_one_after_the_other(turns: list[list[str]], ability: Ability, seed: int) -> None:
+    rig = Rig(Platform(ability, random.Random(seed)))
+    for number, texts in enumerate(turns):
+        rig.want(
+            [
+                replace(w, content=content(f"{number}:{i}:{texts[i]}"))
+                for i, w in enumerate(wanted_of(texts, final=True))
+            ],
+            f"t{number}",
+        )
+    rig.settle()
+    first_seen = list(dict.fromkeys(rig.texts))
+    assert first_seen == [f"{n}:{i}:{t}" for n, texts in enumerate(turns) for i, t in enumerate(texts)]
+
+
+def test_the_status_is_always_last_and_goes() -> None:
+    rig = Rig(Platform(Ability.KEYED, random.Random(0), faults=0))
+    rig.want(wanted_of([], final=False, status="busy"))
+    rig.settle()
+    assert rig.texts == ["busy"]
+    rig.want(wanted_of(["a"], final=True, status="busier"))
+    rig.settle()
+    assert rig.texts == ["a", "busier"]
+    rig.want(wanted_of(["a"], final=True))
+    rig.settle()
+    assert rig.texts == ["a"]
+
+
+def test_an_edited_part_keeps_its_identity() -> None:
+    rig = Rig(Platform(Ability.NONE, random.Random(0), faults=0))
+    for text in ("a", "ab", "abc"):
+        rig.want(wanted_of([text], final=text == "abc"))
+        rig.settle()
+    assert rig.texts == ["abc"]
+    assert rig.platform.made == 1
+
+
+@pytest.mark.parametrize(
+    ("cause", "state"),
+    [
+        (Cause.BLOCKED, DeliveryState.FAILED),
+        (Cause.NO_RIGHTS, DeliveryState.FAILED),
+        (Cause.FILE, DeliveryState.FAILED),
+        (Cause.NOT_LET_IN, DeliveryState.WANTED),
+        (Cause.MOVED, DeliveryState.WANTED),
+        (Cause.NO_THREAD, DeliveryState.WANTED),
+    ],
+)
+def test_what_is_refused_for_good_fails_with_its_cause(cause: Cause, state: DeliveryState) -> None:
+    rig = Rig(Platform(Ability.NONE, random.Random(0), faults=0))
+    rig.want(wanted_of(["a"], final=True))
+    part = begun(next(iter(rig.parts.values())), 0, repeated=False)
+    error = CallFailed(Fate.REFUSED, "the platform's words", cause=cause)
+    after = failed(part, error, Ability.NONE, creating=True, now=0, share=0)
+    assert after.row.state is state
+    assert after.row.cause in ("the platform's words", cause.value)
+
+
+def test_a_refused_form_goes_plain_once() -> None:
+    rig = Rig(Platform(Ability.NONE, random.Random(0), faults=0))
+    rig.want(wanted_of(["a"], final=True))
+    error = CallFailed(Fate.REFUSED, "can't parse", cause=Cause.FORM)
+    once = failed(
+        begun(next(iter(rig.parts.values())), 0, repeated=False), error, Ability.NONE, creating=True, now=0, share=0
+    )
+    assert once.row.plain
+    assert once.row.state is DeliveryState.WANTED
+    twice = failed(begun(once, 0, repeated=False), error, Ability.NONE, creating=True, now=0, share=0)
+    assert twice.row.state is DeliveryState.FAILED
+
+
+def test_what_must_be_seen_goes_before_cosmetics() -> None:
+    rig = Rig(Platform(Ability.NONE, random.Random(0), faults=0))
+    rig.want([Wanted("a", 0, content("x"), final=False)])
+    rig.settle()
+    rig.want(
+        [Wanted("a", 0, content("xy"), final=False), Wanted("n", 0, content("notice", ContentKind.NOTICE), final=True)]
+    )
+    step = next_step(rig.parts.values(), Ability.NONE, FREE, 0)
+    assert isinstance(step, Create)
+    assert step.part.content.body.text == "notice"
+
+
+def test_a_final_waits_for_its_gate_and_cosmetics_do_not_slip_by() -> None:
+    rig = Rig(Platform(Ability.NONE, random.Random(0), faults=0))
+    rig.want(wanted_of(["a"], final=True))
+    step = next_step(rig.parts.values(), Ability.NONE, dict.fromkeys(Urgency, 700), 0)
+    assert step == Wait(700)

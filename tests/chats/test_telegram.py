@@ -1,0 +1,197 @@
+"""What only Telegram has: webhook, 409, supergroups, lost topics, drafts, servers that know less."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from adapters.telegram.inbound import Me, Moved, Pressed, read_update
+from tests.chats.harness import answer, quiet, running, status, texts
+from tests.chats.telegram_harness import TelegramHarness, Where, telegram_harness
+from tests.fakes.telegram import Pause, conflict, refusal
+
+
+@pytest.fixture
+async def telegram(tmp_path: Path) -> AsyncGenerator[TelegramHarness]:
+    async with telegram_harness(tmp_path) as harness:
+        yield harness
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port: int = found.getsockname()[1]
+        return port
+
+
+async def test_by_webhook_with_its_secret(telegram: TelegramHarness) -> None:
+    ada = telegram.person("Ada")
+    chat = telegram.private(ada)
+    port = free_port()
+    more = {
+        "OUTSPOKEN_SERVER__PORT": str(port),
+        "OUTSPOKEN_TELEGRAM__WEBHOOK_URL": f"http://127.0.0.1:{port}",
+        "OUTSPOKEN_TELEGRAM__WEBHOOK_SECRET": "a-long-secret",
+    }
+    async with running(telegram, **more) as up:
+        await telegram.until(lambda: bool(telegram.fake.log.of("setWebhook")))
+        telegram.say(chat, ada, "say by webhook")
+        await answer(telegram, chat, "by webhook")
+        async with aiohttp.ClientSession() as http:
+            url = f"{up.url}/telegram/{telegram.fake.token.partition(':')[0]}"
+            for headers in ({}, {"X-Telegram-Bot-Api-Secret-Token": "wrong"}):
+                async with http.post(url, json={"update_id": 1}, headers=headers) as response:
+                    assert response.status == 403
+        assert telegram.fake.log.of("getUpdates") == []
+    # Back to polling: the webhook is taken away first.
+    telegram.say(chat, ada, "say by polling")
+    async with running(telegram):
+        await answer(telegram, chat, "by polling")
+        assert telegram.fake.log.of("deleteWebhook")
+
+
+async def test_two_pollers_are_told_of_in_words(telegram: TelegramHarness) -> None:
+    telegram.fake.script("getUpdates", conflict())
+    async with running(telegram) as up:
+        await telegram.until(lambda: bool(telegram.fake.log.of("getUpdates")))
+        await asyncio.sleep(0.3)
+        told = await status(up.url)
+        assert "409" in told["adapters"][0]["words"]
+
+
+async def test_a_group_that_becomes_a_supergroup_goes_on(telegram: TelegramHarness) -> None:
+    ada = telegram.person("Ada")
+    group = telegram.group(ada)
+    async with running(telegram):
+        telegram.say(group, ada, "say blue", mention=True)
+        await answer(telegram, group, "blue")
+        telegram.say(group, ada, "hold on", mention=True)
+        await asyncio.wait_for(telegram.model.holding.wait(), 10)
+        new = Where(telegram.fake.people.migrate(group.chat, ada))
+        telegram.model.release()
+        await answer(telegram, new, "on end", 20)
+        telegram.say(new, ada, "recall", mention=True)
+        seen = await answer(telegram, new, "I remember", 20)
+        assert "blue" in seen.text
+
+
+async def test_an_answer_for_a_topic_that_is_gone_comes_without_it(telegram: TelegramHarness) -> None:
+    ada = telegram.person("Ada")
+    whole, one, _ = telegram.topics(ada)
+    async with running(telegram):
+        telegram.say(one, ada, "hold on", mention=True)
+        await asyncio.wait_for(telegram.model.holding.wait(), 10)
+        telegram.fake.script("sendMessage", refusal(400, "Bad Request: message thread not found"))
+        telegram.model.release()
+        seen = await answer(telegram, whole, "on end", 20)
+        assert "topic" in seen.text
+
+
+async def test_a_server_without_drafts_gets_edited_messages(telegram: TelegramHarness) -> None:
+    ada = telegram.person("Ada")
+    chat = telegram.private(ada)
+    telegram.fake.script("sendMessageDraft", *[refusal(404, "Not Found")] * 50)
+    async with running(telegram):
+        telegram.say(chat, ada, "slow " + " ".join(f"w{n}" for n in range(40)))
+        seen = await answer(telegram, chat, "w39", 20)
+        await quiet(telegram, chat)
+        assert len(texts(telegram, chat)) == 1
+        assert seen.edits > 0
+        assert len(telegram.fake.log.of("sendMessageDraft")) == 1
+
+
+async def test_a_server_that_knows_neither_menu_nor_webhooks_is_enough(telegram: TelegramHarness) -> None:
+    for method in ("getWebhookInfo", "getMyCommands", "setMyCommands"):
+        telegram.fake.script(method, refusal(404, "Not Found"))
+    ada = telegram.person("Ada")
+    chat = telegram.private(ada)
+    async with running(telegram):
+        telegram.say(chat, ada, "say fine")
+        await answer(telegram, chat, "fine")
+
+
+async def test_a_late_draft_never_follows_its_final(telegram: TelegramHarness) -> None:
+    ada = telegram.person("Ada")
+    chat = telegram.private(ada)
+    held = Pause(after=True)
+    telegram.fake.script("sendMessageDraft", held)
+    async with running(telegram):
+        telegram.say(chat, ada, "hold so far")
+        await asyncio.wait_for(held.reached.wait(), 10)
+        telegram.model.release()
+        await asyncio.sleep(0.5)
+        assert texts(telegram, chat) == [], "while a draft is under way, its final waits"
+        held.release()
+        await answer(telegram, chat, "so far end")
+        await asyncio.sleep(1.5)
+        order = [call.route for call in telegram.fake.log if call.route in ("sendMessage", "sendMessageDraft")]
+        assert order[-1] == "sendMessage"
+
+
+ME = Me("7", "our_bot")
+
+
+def update(text: str = "hi", entities: list[dict[str, object]] | None = None, **more: object) -> dict[str, object]:
+    return {
+        "update_id": 1,
+        "message": {
+            "message_id": 5,
+            "chat": {"id": 3, "type": "private"},
+            "from": {"id": 3, "first_name": "Ada"},
+            "text": text,
+            "entities": entities or [],
+            **more,
+        },
+    }
+
+
+def read(value: dict[str, Any]) -> Any:
+    return read_update(value, ME)
+
+
+def test_a_command_is_read_with_its_words_and_its_bot() -> None:
+    command = [{"type": "bot_command", "offset": 0, "length": 14}]
+    found = read(update("/stop@our_bot all of it", [{**command[0], "length": 13}]))
+    assert (found.command, found.text, found.for_us, found.for_others) == ("stop", "all of it", True, False)
+    other = read(update("/stop@other_bot x", [{**command[0], "length": 15}]))
+    assert other.for_others
+
+
+def test_offsets_are_utf_16_units() -> None:
+    text = "👩‍👩‍👧 @our_bot hi"
+    offset = len("👩‍👩‍👧 ".encode("utf-16-le")) // 2
+    found = read(update(text, [{"type": "mention", "offset": offset, "length": 8}]))
+    assert found.for_us
+
+
+def test_what_somebody_else_said_is_quoted() -> None:
+    reply = {"message_id": 4, "from": {"id": 9, "first_name": "Ben"}, "text": "the sky is green"}
+    found = read(update("is that so?", reply_to_message=reply))
+    assert found.text == "[In reply to Ben: “the sky is green”]\nis that so?"
+
+
+def test_what_is_no_message_is_nothing() -> None:
+    by_a_bot = update("hi")
+    by_a_bot["message"] = {
+        "message_id": 5,
+        "chat": {"id": 3, "type": "private"},
+        "from": {"id": 3, "is_bot": True},
+        "text": "hi",
+    }
+    assert read({"update_id": 1, "poll": {}}) is None
+    assert read(update("", new_chat_title="x")) is None
+    assert read(by_a_bot) is None
+    assert read(update("", migrate_to_chat_id=-100)) == Moved("3", "-100")
+
+
+def test_a_press_is_a_message_of_its_own() -> None:
+    query = {"id": "q1", "from": {"id": 3, "first_name": "Ada"}, "data": "why:t_1", "message": update()["message"]}
+    found = read({"update_id": 2, "callback_query": query})
+    assert isinstance(found, Pressed)
+    assert (found.message.key, found.message.command, found.message.text) == ("callback:q1", "press", "why:t_1")

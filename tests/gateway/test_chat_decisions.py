@@ -1,0 +1,180 @@
+"""The laws of routing, access and merging."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapters.chat import ChatAddress, ChatKind, ChatMessage, ChatOrigin, ChatPerson
+from agent_core.store.rows import PersonRow, PersonState
+from gateway.access import AccessRules, Recent, Standing, by_code, code_of, refuse, rules, standing
+from gateway.commands import BY_NAME
+from gateway.merging import HOLD_MS, NEARLY_FULL, Piece, merged
+from gateway.routing import Command, GroupRules, Ignore, Respond, Talk, meaning, session_of, spoken
+
+ADA = ChatPerson("1", "Ada", "ada")
+KINDS = st.sampled_from(ChatKind)
+MESSAGES = st.builds(
+    ChatMessage,
+    origin=st.builds(
+        ChatOrigin,
+        address=st.builds(
+            ChatAddress, st.just("p"), st.just("b"), st.text("ab/%", max_size=3), st.sampled_from(["", "7"])
+        ),
+        kind=KINDS,
+        person=st.builds(ChatPerson, st.sampled_from(["1", "2"]), st.just("Ada")),
+        group=st.sampled_from(["", "g"]),
+    ),
+    key=st.just("k"),
+    text=st.text(max_size=10),
+    command=st.sampled_from(["", "stop", "poem"]),
+    for_us=st.booleans(),
+    for_others=st.booleans(),
+    reply_to_us=st.booleans(),
+)
+RULES = st.builds(GroupRules, st.sampled_from(Respond), st.booleans())
+
+
+@given(MESSAGES, RULES, st.booleans())
+def test_what_is_for_another_bot_never_concerns_us(message: ChatMessage, group: GroupRules, part: bool) -> None:
+    said = meaning(replace(message, for_others=True), group, BY_NAME.keys(), takes_part=part)
+    assert isinstance(said, Ignore)
+
+
+@given(MESSAGES, RULES, st.booleans())
+def test_a_private_chat_always_concerns_us(message: ChatMessage, group: GroupRules, part: bool) -> None:
+    private = replace(message, for_others=False, origin=replace(message.origin, kind=ChatKind.PRIVATE))
+    said = meaning(private, group, BY_NAME.keys(), takes_part=part)
+    assert isinstance(said, Command if message.command == "stop" else Talk)
+
+
+@given(MESSAGES, st.booleans())
+def test_a_silent_group_is_silent(message: ChatMessage, part: bool) -> None:
+    group = replace(message, origin=replace(message.origin, kind=ChatKind.GROUP), for_us=False)
+    assert isinstance(meaning(group, GroupRules(Respond.NEVER), BY_NAME.keys(), takes_part=part), Ignore)
+
+
+@given(MESSAGES, MESSAGES, RULES)
+def test_one_place_is_one_session_and_two_are_two(one: ChatMessage, two: ChatMessage, group: GroupRules) -> None:
+    same = one.origin.address == two.origin.address
+    whole = not group.by_person or one.origin.kind is two.origin.kind is ChatKind.PRIVATE
+    keys = session_of(one.origin, group).text(), session_of(two.origin, group).text()
+    if same and whole:
+        assert keys[0] == keys[1]
+    if not same:
+        assert keys[0] != keys[1]
+
+
+@given(MESSAGES)
+def test_an_address_can_be_read_back(message: ChatMessage) -> None:
+    assert ChatAddress.of(message.origin.address.text()) == message.origin.address
+
+
+def test_in_a_shared_conversation_the_speaker_is_named() -> None:
+    origin = ChatOrigin(ChatAddress("p", "b", "c"), ChatKind.GROUP, ADA)
+    assert spoken(origin, "hi", GroupRules()) == "Ada: hi"
+    assert spoken(origin, "hi", GroupRules(by_person=True)) == "hi"
+    assert spoken(replace(origin, kind=ChatKind.PRIVATE), "hi", GroupRules()) == "hi"
+
+
+# ---------------------------------------------------------------------- access
+
+STATES = st.none() | st.builds(PersonRow, st.just("a"), st.just("1"), st.sampled_from(PersonState))
+ACCESS = st.builds(
+    AccessRules,
+    allow=st.sampled_from([frozenset[str](), frozenset({"1"}), frozenset({"@ada"})]),
+    open=st.booleans(),
+    pairing=st.booleans(),
+)
+
+
+@given(ACCESS, STATES)
+def test_who_may_talk(given_rules: AccessRules, known: PersonRow | None) -> None:
+    found = standing(ADA, given_rules, known)
+    if (known is not None and known.state is PersonState.REVOKED) or (
+        known is None and not given_rules.open and not given_rules.allow
+    ):
+        assert found is Standing.STRANGER
+    elif (
+        given_rules.open
+        or given_rules.allow
+        or (known is not None and known.state in (PersonState.APPROVED, PersonState.ADMIN))
+    ):
+        assert found is not Standing.STRANGER
+
+
+def test_names_of_the_list_are_ids_and_user_names_in_any_case() -> None:
+    made = rules(["@Ada ", ""], ["9"], open_to_all=False, pairing=True)
+    assert standing(ADA, made, None) is Standing.ALLOWED
+    assert standing(ChatPerson("9", "Nine"), made, None) is Standing.ADMIN
+    assert standing(ChatPerson("8", "Eve", "eve"), made, None) is Standing.STRANGER
+
+
+@given(ACCESS, KINDS, st.integers(0, 2**63), st.integers(0, 60))
+def test_a_stranger_is_told_once_in_a_codes_life(
+    given_rules: AccessRules, kind: ChatKind, seed: int, pending: int
+) -> None:
+    first = refuse(ADA, "a", kind, given_rules, None, pending, 1_000, seed)
+    assert first.words
+    assert first.row is not None
+    again = refuse(ADA, "a", kind, given_rules, first.row, pending, 2_000, seed)
+    assert again.words == ""
+    if kind is ChatKind.GROUP and first.row.code:
+        raise AssertionError("a code was shown in a group")
+
+
+def test_a_code_lets_in_while_it_lives() -> None:
+    code = code_of(12345678901234567)
+    assert len(code) == 8
+    row = PersonRow("a", "1", PersonState.PENDING, "Ada", code, 5_000)
+    assert by_code([row], f" {code.lower()} ", 4_000) == row
+    assert by_code([row], code, 5_000) is None
+    assert by_code([row], "", 4_000) is None
+
+
+@given(st.lists(st.integers(0, 30_000), max_size=60), st.integers(1, 10))
+def test_no_minute_has_more_than_the_limit(steps: list[int], limit: int) -> None:
+    now, recent, taken = 0, Recent(), list[int]()
+    for step in steps:
+        now += step
+        recent, early = recent.with_one(now, limit)
+        if not early:
+            taken.append(now)
+    for begin in range(len(taken)):
+        assert sum(taken[begin] <= at < taken[begin] + 60_000 for at in taken) <= limit
+
+
+# ---------------------------------------------------------------------- merging
+
+PIECES = st.lists(
+    st.builds(
+        Piece,
+        origin=st.none() | MESSAGES.map(lambda m: m.origin),
+        chars=st.sampled_from([1, 100, NEARLY_FULL, 5_000]),
+        received_at=st.integers(0, 5_000),
+    ),
+    min_size=1,
+    max_size=6,
+)
+
+
+@given(PIECES, st.integers(0, 10_000))
+def test_merging_keeps_its_laws(pieces: list[Piece], now: int) -> None:
+    pieces = sorted(pieces, key=lambda piece: piece.received_at)
+    found = merged(pieces, now)
+    assert 1 <= found.count <= len(pieces)
+    people = {piece.origin.person.id if piece.origin else None for piece in pieces[: found.count]}
+    assert len(people) == 1
+    last = pieces[found.count - 1]
+    if last.origin is None or (not last.origin.group and last.chars < NEARLY_FULL):
+        assert found.wait_ms == 0
+    assert 0 <= found.wait_ms <= HOLD_MS + max(0, last.received_at - now)
+
+
+@pytest.mark.parametrize("words", ["hi", "x" * 3_000])
+def test_an_ordinary_message_never_waits(words: str) -> None:
+    origin = ChatOrigin(ChatAddress("p", "b", "c"), ChatKind.PRIVATE, ADA)
+    assert merged([Piece(origin, len(words), 100)], 100).wait_ms == 0
