@@ -100,6 +100,10 @@ class Outlet(Protocol):
         """The end is stored; the parts may go out."""
         ...
 
+    def left(self) -> None:
+        """Nothing runs the turn here any more, however that came."""
+        ...
+
 
 class Overtaken(Exception):
     """Another owner runs this turn now; whatever this driver still wanted is void."""
@@ -271,6 +275,8 @@ class TurnDriver:
         finally:
             self.over = True
             self._held = None
+            if self.outlet is not None:
+                self.outlet.left()
             tick.cancel()
             for timer in (*self._timers, *([self._flush_timer] if self._flush_timer else [])):
                 timer.cancel()

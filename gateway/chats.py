@@ -166,7 +166,7 @@ class Desk:
             can_approve=True,
             chat=origin,
         )
-        refused = await self._refusal(inbound, origin)
+        refused = await self._refusal(inbound, origin) or _unusable(origin, text)
         if refused is not None:
             await self._refuse(inbound, cursor, *refused)
         elif message.edited:
@@ -303,6 +303,14 @@ class Desk:
         await self._store.move_chat(f"{platform}/{account}/", old_chat, new_chat)
         self._hub.move_lanes(platform, account, old_chat, new_chat)
         self._outbox.move(platform, account, old_chat, new_chat)
+
+
+def _unusable(origin: ChatOrigin, text: str) -> tuple[str, str, None] | None:
+    """A message of nothing but what nobody here can take, such as a voice message."""
+    others = [one for one in origin.attachments if one.kind is AttachmentKind.OTHER]
+    if text.strip() or not others or len(others) < len(origin.attachments):
+        return None
+    return "nothing in it can be taken", OTHER_WORDS.format(what=others[0].name), None
 
 
 def account_of(address: ChatAddress) -> str:

@@ -119,6 +119,8 @@ class Hub:
         """Takes up what is shown of these open turns, before they go on."""
         self.on_begun: Callable[[Inbound, int], None] | None = None
         """Told of each message whose turn has begun."""
+        self.on_given_up: Callable[[Inbound, int, str, int], Awaitable[None]] | None = None
+        """Told of each message that will not be run: (message, its number, session, epoch)."""
         self.attachments: Attacher | None = None
         self.commands_left: list[tuple[InboxRow, Inbound]] = []
         """Commands that an earlier process accepted and did not carry out."""
@@ -205,8 +207,23 @@ class Hub:
         ending = Exit(ExitCode.INTERNAL_ERROR, Facts(reference=reference))
         written = encode(TurnEnded(at=now, exit=ending))
         row = JournalRow(seq=seq, kind=written.kind, body=written.body, at=now)
-        await self._store.close(found.session, found.epoch, found.turn, [row], ending.code.value, now)
+        outlet = await self._outlet_of(found)
+        parts = outlet.closing(exit_view(ending)) if outlet is not None else ()
+        await self._store.close(found.session, found.epoch, found.turn, [row], ending.code.value, now, parts)
+        if outlet is not None:
+            outlet.closed()
         log.error("turn.ended", turn=found.turn, session=found.session, exit=ending.code.value, reference=reference)
+
+    async def _outlet_of(self, found: OpenTurn) -> TurnOutlet | None:
+        """Where a turn whose journal cannot be read is shown, if its messages can."""
+        try:
+            messages = await self._messages_of(found.turn)
+        except inbox.UnreadableMessage:
+            return None
+        chat = messages[0].inbound.chat if messages else None
+        if chat is None or self.outlets is None:
+            return None
+        return self.outlets(chat, found.turn, found.session, found.epoch)
 
     async def _messages_of(self, turn: str) -> tuple[Waiting, ...]:
         rows = await self._store.inputs(turn)
@@ -327,12 +344,13 @@ class Hub:
     def _put(self, lane: Lane, message: Waiting, policy: SessionPolicy) -> None:
         """Queue a new message, or put it into the running turn, or let it end that."""
         running = lane.running
-        if running is not None and policy is SessionPolicy.STEER and message.inbound.own_history is None:
+        steers = policy is SessionPolicy.STEER and message.inbound.own_history is None and not lane.waiting
+        if running is not None and steers:
             heard = [
                 running.driver.tell(Steered(at=message.received_at, input=words, inbox=message.inbox_id))
                 for words in message.inbound.input
             ]
-            if all(heard) and not lane.waiting:
+            if all(heard):
                 lane.steers.append(message)
                 return
         self._queue(lane, message)
@@ -463,6 +481,8 @@ class Hub:
                 lane.waiting.remove(message)
             with suppress(Conflict):  # it was dropped before: that is why no turn could be opened for it
                 await self._store.drop(message.inbox_id, "its turn could not be opened")
+                if self.on_given_up is not None:
+                    await self.on_given_up(message.inbound, message.inbox_id, lane.session, lane.epoch)
         lane.wake()
 
     # ------------------------------------------------------------------ turns

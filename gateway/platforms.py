@@ -28,6 +28,10 @@ from gateway.routing import GroupRules
 from gateway.supervisor import Supervisor
 from gateway.surfaces import Owner
 
+GIVEN_UP = (
+    "⚠️ Your message was received, but a mistake of mine kept it from being worked on. Nothing was done; send it again."
+)
+
 
 @dataclass(frozen=True, slots=True)
 class Platforms:
@@ -134,6 +138,11 @@ def _connect(hub: Hub, desk: Desk, outbox: Outbox, attachments: Attachments) -> 
         if inbound.chat is not None:
             outbox.take_back(inbound.chat.address, queue_origin(inbox_id))
 
+    async def given_up(inbound: Inbound, inbox_id: int, session: str, epoch: int) -> None:
+        if inbound.chat is not None:
+            content = Content(ContentKind.ASIDE, Styled(GIVEN_UP))
+            await outbox.say(inbound.chat.address, Owner(session, epoch), f"inbox:{inbox_id}", content)
+
     async def moved(address: ChatAddress, new_chat: str) -> None:
         await desk.moved(address.platform, address.account, address.chat, new_chat)
 
@@ -141,6 +150,7 @@ def _connect(hub: Hub, desk: Desk, outbox: Outbox, attachments: Attachments) -> 
     hub.restore = outbox.load
     hub.attachments = attachments
     hub.on_begun = begun
+    hub.on_given_up = given_up
     outbox.on_moved = moved
     outbox.elsewhere = _elsewhere(hub, outbox)
 

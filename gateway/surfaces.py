@@ -142,8 +142,8 @@ class TurnOutlet:
         self.surface.add(self)
         driver.subscribe(self.surface.bell)
 
-    def detach(self) -> None:
-        """The turn does not run here any more."""
+    def left(self) -> None:
+        """See `agent_core.driver.Outlet`."""
         if self.driver is not None:
             self.driver.unsubscribe(self.surface.bell)
         self.surface.drop(self)
@@ -155,7 +155,7 @@ class TurnOutlet:
     def closed(self) -> None:
         """See `agent_core.driver.Outlet`."""
         self.surface.release(self.turn)
-        self.detach()
+        self.left()
 
     def parts(self, markdown: str, growing: bool) -> tuple[Piece, ...]:
         """Formats a text; one that is final is formatted once."""
@@ -203,8 +203,8 @@ class Surface:
     def drop(self, outlet: TurnOutlet) -> None:
         if outlet in self.outlets:
             self.outlets.remove(outlet)
-        self._draft = None
-        self.bell.ring()
+            self._draft = None
+            self.bell.ring()
 
     def restore(self, found: Sequence[Delivery], owner: Owner) -> None:
         """Parts that an earlier process left open."""

@@ -14,7 +14,7 @@ from typing import TypeAlias
 from sqlalchemy import Connection, Text, and_, bindparam, delete, exists, func, insert, literal, or_, select, update
 
 from agent_core.store import tables as t
-from agent_core.store.rows import InboxState, JournalRow, OpenTurn, Pruned, TurnState
+from agent_core.store.rows import DeliveryState, InboxState, JournalRow, OpenTurn, Pruned, TurnState
 from agent_core.store.sql import Who, padded
 
 MakeRow: TypeAlias = Callable[[str, int, int], JournalRow]
@@ -139,6 +139,11 @@ _OLD_MESSAGES = (
     )
     .limit(bindparam("most"))
 )
+_OLD_PARTS = delete(t.deliveries).where(
+    t.deliveries.c.at < bindparam("before"),
+    t.deliveries.c.state.in_([s.value for s in (DeliveryState.SENT, DeliveryState.SKIPPED, DeliveryState.FAILED)]),
+    ~exists().where(t.turns.c.turn == t.deliveries.c.origin, t.turns.c.state == TurnState.OPEN.value),
+)
 _OLD_NODES = select(t.nodes.c.node).where(
     t.nodes.c.started_at < bindparam("before"),
     t.nodes.c.node != bindparam("me"),
@@ -147,13 +152,14 @@ _OLD_NODES = select(t.nodes.c.node).where(
 
 
 def prune(before_ms: int, most: int, who: Who) -> Callable[[Connection], Pruned]:
-    """Delete at most `most` ended messages received before `before_ms`, and rows of dead nodes that own nothing."""
+    """Delete at most `most` ended messages received before `before_ms`, settled parts as old, and dead nodes that own nothing."""
 
     def body(conn: Connection) -> Pruned:
         ids = list(conn.execute(_OLD_MESSAGES, {"before": before_ms, "most": most}).scalars())
         for some in padded(ids):
             conn.execute(delete(t.turn_inputs).where(t.turn_inputs.c.inbox.in_(some)))
             conn.execute(delete(t.inbox).where(t.inbox.c.id.in_(some)))
+        conn.execute(_OLD_PARTS, {"before": before_ms})
         nodes = set(conn.execute(_OLD_NODES, {"before": before_ms, "me": who.node}).scalars())
         gone = who.dead(conn, nodes) if nodes else frozenset[int]()
         for some in padded(gone):

@@ -20,6 +20,8 @@ from tests.chats.telegram_harness import TelegramHarness, Where, telegram_harnes
 from tests.fakes.common import LoseAnswer, Reset
 from tests.fakes.telegram import User, flood, gateway_page, server_error
 
+REORDERED = 4
+"""So many updates of different chats are now and then delivered in another order."""
 LABEL = "you may see this twice"
 
 
@@ -79,9 +81,15 @@ async def soak(folder: Path, messages: int, chats: int, kills: int, seed: int) -
             if number in kill_at:
                 await running.kill()
                 running = await _again(harness, stack)
-            await _say(harness, talks, number, chance)
+            if number % 101 == 0:
+                harness.fake.hold_updates()
+            await _say(harness, talks, number, chance, alone=number % 101 < REORDERED)
+            if number % 101 == REORDERED - 1:
+                harness.fake.release_updates(chance.sample(range(REORDERED), REORDERED))
             if number % 97 == 0 and harness.fake.world.updates.confirmed:
                 harness.fake.redeliver(chance.choice(harness.fake.world.updates.confirmed[-50:]))
+        if messages % 101 < REORDERED:
+            harness.fake.release_updates()
         await _all_answered(harness, talks)
         await asyncio.sleep(3)
         found.seconds = time.monotonic() - began
@@ -104,13 +112,15 @@ def _trouble(harness: TelegramHarness, seed: int) -> None:
     fake.chaos(seed + 2, (0.05, server_error(500)), (0.02, flood(1)), method="sendMessageDraft")
 
 
-async def _say(harness: TelegramHarness, talks: list[Talk], number: int, chance: random.Random) -> None:
-    """The next message, in a chat that does not have too many open ones."""
+async def _say(
+    harness: TelegramHarness, talks: list[Talk], number: int, chance: random.Random, *, alone: bool
+) -> None:  # fmt: skip
+    """The next message, in a chat that does not have too many open ones (none, if it must be `alone`)."""
     while True:
         for _ in range(20):
             talk = chance.choice(talks)
             open_ones = len(talk.said) - len(set(talk.answered(harness)))
-            if open_ones <= (2 if number % 10 == 0 else 0):
+            if open_ones <= (2 if number % 10 == 0 and not alone else 0):
                 talk.said.append(str(number))
                 harness.say(talk.place, talk.person, f"say answer #{number}")
                 return

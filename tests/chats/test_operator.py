@@ -1,0 +1,99 @@
+"""What whoever runs the gateway asks it on the command line, and what becomes of what cannot be read."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import sys
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import pytest
+
+from tests.chats.harness import ROOT, answer, process, quiet, running, texts
+from tests.chats.telegram_harness import TelegramHarness, telegram_harness
+from tests.chats.test_telegram import free_port
+
+
+@pytest.fixture
+async def telegram(tmp_path: Path) -> AsyncGenerator[TelegramHarness]:
+    async with telegram_harness(tmp_path) as harness:
+        yield harness
+
+
+async def outspoken(folder: Path, *words: str, port: int) -> tuple[int, str]:
+    """(exit status, what it printed)"""
+    env = {"PATH": os.environ["PATH"], "OUTSPOKEN_HOME": str(folder), "OUTSPOKEN_SERVER__PORT": str(port)}
+    child = await asyncio.create_subprocess_exec(
+        sys.executable, "-c", "from gateway.cli import main; main()", *words,
+        cwd=ROOT, env=env, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+    )  # fmt: skip
+    out, _ = await child.communicate()
+    assert child.returncode is not None
+    return child.returncode, out.decode()
+
+
+async def test_status_and_access_of_a_running_gateway(telegram: TelegramHarness) -> None:
+    port = free_port()
+    eve = telegram.person("Eve")
+    chat = telegram.private(eve)
+    closed = {"OUTSPOKEN_TELEGRAM__OPEN": "false", "OUTSPOKEN_SERVER__PORT": str(port)}
+    async with process(telegram, **closed):
+        telegram.say(chat, eve, "say hello")
+        told = await answer(telegram, chat, "outspoken access approve")
+        code = re.search(r"approve ([A-Z0-9]{8})", told.text)
+        assert code is not None
+        status, words = await outspoken(telegram.folder, "access", "list", port=port)
+        assert status == 0
+        assert code.group(1) in words
+        status, words = await outspoken(telegram.folder, "access", "approve", code.group(1), port=port)
+        assert (status, "approved" in words, "Eve" in words) == (0, True, True)
+        telegram.say(chat, eve, "say thanks")
+        await answer(telegram, chat, "thanks")
+        status, words = await outspoken(telegram.folder, "status", port=port)
+        assert status == 0
+        assert re.search(r"telegram/\d+: up .*last in \d+ s ago, last out \d+ s ago", words)
+        status, words = await outspoken(telegram.folder, "access", "approve", "NOSUCH", port=port)
+        assert status == 1
+        assert "no such code" in words
+    status, words = await outspoken(telegram.folder, "status", port=port)
+    assert status == 75
+    assert "outspoken run" in words
+    # Without a gateway, straight in the database.
+    status, words = await outspoken(telegram.folder, "access", "revoke", str(eve.id), port=port)
+    assert (status, "revoked" in words) == (0, True)
+    async with process(telegram, **closed):
+        telegram.say(chat, eve, "say hello?")
+        await quiet(telegram, chat, 1.5)
+        assert "hello?" not in texts(telegram, chat)
+
+
+async def test_a_voice_message_alone_starts_no_turn_and_is_told(telegram: TelegramHarness) -> None:
+    ada = telegram.person("Ada")
+    chat = telegram.private(ada)
+    async with running(telegram):
+        voice = {"voice": {"file_id": "v", "file_unique_id": "v", "duration": 1}}
+        body = {"message_id": 900, "date": 1, "chat": chat.chat.to_json(), "from": ada.to_json(), **voice}
+        chat.chat.started = True
+        telegram.fake.world.tell("message", body, chat.chat)
+        telegram.fake.bell.ring()
+        await answer(telegram, chat, "I cannot take a voice")
+        assert telegram.model.requests == []
+
+
+async def test_a_turn_that_cannot_be_read_any_more_ends_visibly(telegram: TelegramHarness) -> None:
+    ada = telegram.person("Ada")
+    chat = telegram.private(ada)
+    async with process(telegram) as one:
+        telegram.say(chat, ada, "hold on")
+        await asyncio.wait_for(telegram.model.holding.wait(), 10)
+        await one.kill()
+    import sqlite3
+
+    with sqlite3.connect(telegram.folder / "outspoken.db") as conn:
+        conn.execute("UPDATE journal SET body = ? WHERE seq = 0", (b"{broken",))
+    conn.close()
+    telegram.model.release()
+    async with process(telegram):
+        await answer(telegram, chat, "⚠️", 20)
