@@ -298,8 +298,8 @@ class ChatPort(Protocol):
 
     async def typing(self, address: ChatAddress) -> None: ...
 
-    async def find(self, address: ChatAddress, key: str, since_ms: int) -> str | None:
-        """The id of the part that was sent with `key`, if it is there."""
+    async def find(self, address: ChatAddress, content: Content, key: str, since_ms: int) -> str | None:
+        """The id of the part that was sent as `content` with `key`, if it is there."""
         ...
 
     async def fetch(self, ref: str, limit_bytes: int) -> bytes:

@@ -387,20 +387,6 @@ class Hub:
             iter(self._names.values()), "the default"
         )
 
-    async def asker_of(self, origin: str) -> ChatOrigin | None:
-        """Who asked for what a delivery's origin stands for: a turn, or ``inbox:<number>``."""
-        kind, _, number = origin.partition(":")
-        if kind == "inbox" and number.isdigit():
-            row = await self._store.inbox_row(int(number))
-            return inbox.decode(row.body).chat if row is not None else None
-        messages = await self._messages_of(origin)
-        return messages[0].inbound.chat if messages else None
-
-    async def owner_of(self, origin: str) -> tuple[str, int] | None:
-        """(session, epoch) of what a delivery's origin stands for."""
-        found = await self._store.deliveries_of(origin)
-        return (found[0].session, await self._store.claim(found[0].session)) if found else None
-
     async def messages_of(self, turn: str) -> tuple[Waiting, ...]:
         """The messages that a turn answered."""
         return await self._messages_of(turn)

@@ -11,13 +11,13 @@ from dataclasses import dataclass, replace
 from aiohttp import web
 
 from adapters.base import Inbound
-from adapters.chat import AdapterSight, CallFailed, ChatAddress, ChatKind, ChatPort, Content, ContentKind
+from adapters.chat import AdapterSight, CallFailed, ChatAddress, ChatKind, ChatOrigin, ChatPort, Content, ContentKind
 from adapters.reconcile import Part
 from adapters.supervision import Supervised
 from adapters.text.styled import Styled
 from agent_core.ports import Clock, Ids
 from agent_core.store.store import Store
-from gateway import access
+from gateway import access, inbox
 from gateway.attachments import Attachments
 from gateway.chats import AccountRules, Desk, queue_origin
 from gateway.configchats import ChatSection, Telegram
@@ -109,7 +109,9 @@ async def platforms(config: Config, hub: Hub, store: Store, clock: Clock, ids: I
             outbox.open_line(platform, account, one.line)
             ports[one.adapter.name] = one.adapter.port
             supervisors.append(Supervisor(one.adapter, clock, _outbound(outbox, platform, account), outbox.share))
-        _connect(hub, desk, outbox, Attachments(ports, _teller(hub, outbox), sees_pictures=config.model.pictures))
+        _connect(
+            hub, store, desk, outbox, Attachments(ports, _teller(hub, outbox), sees_pictures=config.model.pictures)
+        )
         await stack.enter_async_context(desk.commands_of)
         yield Platforms(desk, outbox, tuple(supervisors))
 
@@ -131,7 +133,7 @@ def _outbound(outbox: Outbox, platform: str, account: str) -> Callable[[], float
     return lambda: outbox.outbound_age(platform, account)
 
 
-def _connect(hub: Hub, desk: Desk, outbox: Outbox, attachments: Attachments) -> None:
+def _connect(hub: Hub, store: Store, desk: Desk, outbox: Outbox, attachments: Attachments) -> None:
     """Where hub, desk and outbox need each other."""
 
     def begun(inbound: Inbound, inbox_id: int) -> None:
@@ -152,7 +154,7 @@ def _connect(hub: Hub, desk: Desk, outbox: Outbox, attachments: Attachments) -> 
     hub.on_begun = begun
     hub.on_given_up = given_up
     outbox.on_moved = moved
-    outbox.elsewhere = _elsewhere(hub, outbox)
+    outbox.elsewhere = _elsewhere(store, outbox)
 
 
 def _teller(hub: Hub, outbox: Outbox) -> Callable[[Inbound, str], Awaitable[None]]:
@@ -168,18 +170,34 @@ def _teller(hub: Hub, outbox: Outbox) -> Callable[[Inbound, str], Awaitable[None
     return tell
 
 
-def _elsewhere(hub: Hub, outbox: Outbox) -> Elsewhere:
+async def asker_of(store: Store, origin: str) -> ChatOrigin | None:
+    """Who asked for what a delivery's origin stands for: a turn, or ``inbox:<number>``."""
+    kind, _, number = origin.partition(":")
+    if kind == "inbox" and number.isdigit():
+        row = await store.inbox_row(int(number))
+    else:
+        row = next(iter(await store.inputs(origin)), None)
+    return inbox.decode(row.body).chat if row is not None else None
+
+
+async def owner_of(store: Store, origin: str) -> Owner | None:
+    """Under whose ownership a delivery's origin is written."""
+    found = await store.deliveries_of(origin)
+    return Owner(found[0].session, await store.claim(found[0].session)) if found else None
+
+
+def _elsewhere(store: Store, outbox: Outbox) -> Elsewhere:
     """What cannot be said in a group is told in private to the person whom it was for."""
 
     async def tell(address: ChatAddress, part: Part, error: CallFailed) -> None:
-        asker = await hub.asker_of(part.row.origin)
+        asker = await asker_of(store, part.row.origin)
         if asker is None or asker.kind is ChatKind.PRIVATE or asker.address.chat != address.chat:
             return
         private = replace(asker.address, chat=asker.person.id, thread="")
         words = f"I could not write into the group where you asked me: {error.words}. Nothing more can be shown there until that is changed."
-        owner = await hub.owner_of(part.row.origin)
+        owner = await owner_of(store, part.row.origin)
         if owner is not None:
             content = Content(ContentKind.ASIDE, Styled(words))
-            await outbox.say(private, Owner(*owner), f"elsewhere:{part.row.origin}", content)
+            await outbox.say(private, owner, f"elsewhere:{part.row.origin}", content)
 
     return tell

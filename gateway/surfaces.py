@@ -226,6 +226,7 @@ class Surface:
         shown = picture(view, outlet.turn, outlet.parts, drafts=self.traits.drafts, reply_to=outlet.reply_to)
         before = {name: part for name, part in self.parts.items() if name[0] == outlet.turn}
         self._held.add(outlet.turn)
+        self.owners[outlet.turn] = outlet.owner
         self._draft = None
         self._take(plan(self.parts, shown.wanted, self.name, outlet.turn, self._desk.next_place))
         mine = {name: part for name, part in self.parts.items() if name[0] == outlet.turn}
@@ -403,7 +404,9 @@ class Surface:
         try:
             found = None
             if step.look_up:
-                found = await self.port.find(self._target(part), part.row.key, (part.row.sending_at or now) - 60_000)
+                found = await self.port.find(
+                    self._target(part), self._dressed(part), part.row.key, (part.row.sending_at or now) - 60_000
+                )
             if found is None and part.row.gone:
                 await self._keep(removed(self.parts.get(part.name, part), self._clock.now_ms()))
                 return

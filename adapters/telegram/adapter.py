@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import warnings
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, cast
@@ -27,6 +27,7 @@ from agent_core.ports import Clock
 
 if TYPE_CHECKING:
     from telegram import Bot
+    from telegram.request import HTTPXRequest
 
 log = structlog.get_logger("telegram")
 
@@ -65,8 +66,8 @@ class TelegramAdapter:
         self._clock = clock
         self.account = settings.account
         self.name = f"{PLATFORM}/{self.account}"
-        self._bot = _bot(settings, read_seconds=20)
-        self._poller = _bot(settings, read_seconds=settings.poll_seconds + 10)
+        self._bot, self._sending = _bot(settings, read_seconds=20)
+        self._poller, self._polling = _bot(settings, read_seconds=settings.poll_seconds + 10)
         self.port = TelegramPort(self._bot, drafts=settings.drafts)
         self._me: Me | None = None
         self._last_life = clock.monotonic()
@@ -80,12 +81,12 @@ class TelegramAdapter:
 
     def opened(self) -> AbstractAsyncContextManager[None]:
         """Connections for sending, open for the block: what is to be delivered does not wait for the polling."""
-        return _Opened(self._bot)
+        return _Opened(self._sending)
 
     async def run(self, up: Callable[[], None]) -> None:
         """Serve until cancelled; `up` is called when it works. Raises `AdapterDown` with words."""
         self._last_life = self._clock.monotonic()
-        async with _Opened(self._poller):
+        async with _Opened(self._polling):
             await self._introduce()
             try:
                 await self._serve(up)
@@ -302,17 +303,20 @@ class TelegramAdapter:
 class _Opened(AbstractAsyncContextManager[None]):
     """A bot whose connections are open. The library's own way would also ask who it is, and raise its own errors."""
 
-    def __init__(self, bot: Bot) -> None:
-        self._bot = bot
+    def __init__(self, requests: Sequence[HTTPXRequest]) -> None:
+        self._requests = requests
 
     async def __aenter__(self) -> None:
-        await self._bot.request.initialize()
+        for request in self._requests:
+            await request.initialize()
 
     async def __aexit__(self, *_: object) -> None:
-        await self._bot.request.shutdown()
+        for request in self._requests:
+            await request.shutdown()
 
 
-def _bot(settings: TelegramSettings, *, read_seconds: float) -> Bot:
+def _bot(settings: TelegramSettings, *, read_seconds: float) -> tuple[Bot, tuple[HTTPXRequest, ...]]:
+    """A bot and its connections (updates are asked for by one of its own)."""
     from telegram import Bot
     from telegram.request import HTTPXRequest
 
@@ -331,10 +335,12 @@ def _bot(settings: TelegramSettings, *, read_seconds: float) -> Bot:
         )
 
     base = settings.api_base.rstrip("/")
-    return Bot(
+    requests = (request(), request())
+    bot = Bot(
         settings.token,
         base_url=f"{base}/bot",
         base_file_url=f"{base}/file/bot",
-        request=request(),
-        get_updates_request=request(),
+        request=requests[0],
+        get_updates_request=requests[1],
     )
+    return bot, requests

@@ -138,7 +138,7 @@ class TelegramPort:
             self._bot.send_chat_action(chat_id=int(address.chat), action="typing", message_thread_id=_thread(address))
         )
 
-    async def find(self, address: ChatAddress, key: str, since_ms: int) -> str | None:  # noqa: ARG002
+    async def find(self, address: ChatAddress, content: Content, key: str, since_ms: int) -> str | None:  # noqa: ARG002
         return None  # bots cannot read what they have sent
 
     async def fetch(self, ref: str, limit_bytes: int) -> bytes:

@@ -14,6 +14,7 @@ import pytest
 from tests.chats.harness import ROOT, answer, process, quiet, running, texts
 from tests.chats.telegram_harness import TelegramHarness, telegram_harness
 from tests.chats.test_telegram import free_port
+from tests.fakes.common import JsonObject
 
 
 @pytest.fixture
@@ -73,8 +74,8 @@ async def test_a_voice_message_alone_starts_no_turn_and_is_told(telegram: Telegr
     ada = telegram.person("Ada")
     chat = telegram.private(ada)
     async with running(telegram):
-        voice = {"voice": {"file_id": "v", "file_unique_id": "v", "duration": 1}}
-        body = {"message_id": 900, "date": 1, "chat": chat.chat.to_json(), "from": ada.to_json(), **voice}
+        voice: JsonObject = {"voice": {"file_id": "v", "file_unique_id": "v", "duration": 1}}
+        body: JsonObject = {"message_id": 900, "date": 1, "chat": chat.chat.to_json(), "from": ada.to_json(), **voice}
         chat.chat.started = True
         telegram.fake.world.tell("message", body, chat.chat)
         telegram.fake.bell.ring()
