@@ -91,6 +91,8 @@ class ChatOrigin:
     attachments: tuple[Attachment, ...] = ()
     group: str = ""
     """Pieces of one album carry the same mark."""
+    unfinished: bool = False
+    """The text is as long as a message can be: it was probably cut, and the rest is on its way."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,6 +140,14 @@ class ChatDesk(Protocol):
 
     async def cursor(self, account: str, channel: str) -> str | None:
         """How far a channel was read."""
+        ...
+
+    async def cursors(self, account: str) -> list[tuple[str, str]]:
+        """All channels of an account that were read, and how far."""
+        ...
+
+    async def removed(self, account: str, key: str) -> None:
+        """A person took a message back; if it still waits, it is not answered."""
         ...
 
     def commands(self) -> tuple[CommandDoc, ...]:
@@ -300,6 +310,10 @@ class ChatPort(Protocol):
 
     async def find(self, address: ChatAddress, content: Content, key: str, since_ms: int) -> str | None:
         """The id of the part that was sent as `content` with `key`, if it is there."""
+        ...
+
+    async def private(self, person: str) -> str:
+        """The private chat with a person."""
         ...
 
     async def fetch(self, ref: str, limit_bytes: int) -> bytes:

@@ -281,7 +281,11 @@ def settled(part: Part, platform_id: str, sent: Content | None, ability: Ability
 def removed(part: Part, now: int) -> Part:
     """Its message is not there (any more)."""
     state = DeliveryState.SKIPPED if part.row.gone or not part.row.final else DeliveryState.WANTED
-    return Part(replace(part.row, state=state, platform_id=None, retry_at=None, at=now), part.content)
+    # What is created in its place is another message, so it needs another key.
+    made = replace(
+        part.row, state=state, platform_id=None, retry_at=None, labelled=False, key=f"{part.row.key}'", at=now
+    )
+    return Part(made, part.content)
 
 
 def failed(part: Part, error: CallFailed, ability: Ability, *, creating: bool, now: int, share: float) -> Part:

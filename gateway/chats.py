@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 import structlog
 
-from adapters.base import Inbound, NotAccepted, NotAcceptedCode
+from adapters.base import Inbound, NotAccepted, NotAcceptedCode, Ticket
 from adapters.chat import (
     AttachmentKind,
     ChatAddress,
@@ -23,7 +23,7 @@ from adapters.chat import (
 from adapters.text.styled import Styled
 from agent_core.messages import InputMessage
 from agent_core.ports import Clock, Ids
-from agent_core.store.rows import Accepted, PersonRow, PersonState
+from agent_core.store.rows import Accepted, InboxState, PersonRow, PersonState
 from agent_core.store.store import StorageUnavailable, Store
 from gateway import access, inbox
 from gateway.access import AccessRules, Recent, Standing, refuse, standing
@@ -85,6 +85,20 @@ class Desk:
 
     async def cursor(self, account: str, channel: str) -> str | None:
         return await self._store.cursor(account, channel)
+
+    async def cursors(self, account: str) -> list[tuple[str, str]]:
+        return await self._store.cursors(account)
+
+    async def removed(self, account: str, key: str) -> None:
+        row = await self._store.inbox_by_key(account, key)
+        if row is None or row.state is not InboxState.NEW:
+            return
+        ticket = Ticket(row.id, row.session, duplicate=True)
+        outcome = await self._hub.withdraw(ticket)
+        log.info("chat.withdrawn", account=account, inbox=row.id, done=outcome)
+        chat = inbox.decode(row.body).chat
+        if outcome and chat is not None:
+            self._outbox.take_back(chat.address, queue_origin(row.id))
 
     async def skip(self, account: str, cursor: tuple[str, str]) -> None:
         try:

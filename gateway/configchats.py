@@ -91,3 +91,38 @@ class Telegram(ChatSection):
                 "Set OUTSPOKEN_TELEGRAM__WEBHOOK_SECRET to a long random word.",
             )
         return self
+
+
+class Discord(ChatSection):
+    """The Discord bot. It is on as soon as there is a token."""
+
+    token: Annotated[Secret | None, Usual(("DISCORD_BOT_TOKEN",)), FromOutside("token_file")] = Field(
+        default=None, description="The bot's token, from the Developer Portal."
+    )
+    token_file: Path | None = Field(default=None, description="File that holds the token.", examples=["discord.token"])
+    auto_threads: bool = Field(
+        default=False,
+        description="Answer a mention in a channel in a thread of its own, which is a conversation of its own.",
+    )
+    shards: int = Field(
+        default=0, ge=0, le=1000, description="Connections to divide the servers over; 0 lets one connection serve all."
+    )
+    api_url: Url = Field(
+        default="", description="Address of the REST API, for tests.", examples=["http://127.0.0.1:9/api/v10"]
+    )
+    gateway_url: str = Field(
+        default="", description="Address of the gateway, for tests.", examples=["ws://127.0.0.1:9/"]
+    )
+    proxy: str = Field(
+        default="", repr=False, description="Proxy for calls to Discord.", examples=["http://proxy.example.org:3128"]
+    )
+
+    @model_validator(mode="after")
+    def _usable(self) -> Discord:
+        if self.token is not None and self.token.get_secret_value().count(".") != 2:
+            raise complaint(
+                "token",
+                "token is not a bot's token, which has three parts with dots between",
+                "Copy it from the Developer Portal again (Bot, Reset Token).",
+            )
+        return self

@@ -27,7 +27,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from typing_extensions import override
 
 from agent_core.settings import GuardCounts, LadderCounts
-from gateway.configchats import Telegram
+from gateway.configchats import Discord, Telegram
 from gateway.configtypes import (
     Disconnect,
     FromOutside,
@@ -492,6 +492,7 @@ class Config(BaseSettings):
     storage: Storage = Field(default_factory=Storage)
     log: Log = Field(default_factory=Log)
     telegram: Telegram = Field(default_factory=Telegram)
+    discord: Discord = Field(default_factory=Discord)
     guardrails: Guardrails = Field(default_factory=Guardrails)
     recovery: Recovery = Field(default_factory=Recovery)
 

@@ -662,6 +662,15 @@ class Hub:
             return StopOutcome(stopped=True, words="The message was taken out of the queue.")
         return StopOutcome(stopped=False, words="Nothing is running for this message.")
 
+    async def withdraw(self, ticket: Ticket) -> bool:
+        """Take a waiting message out of its queue. False if its turn has begun."""
+        lane = self._by_session.get(ticket.session)
+        if lane is None or lane.withdraw(ticket.inbox_id) is None:
+            return False
+        with suppress(Conflict):
+            await self._store.drop(ticket.inbox_id, "withdrawn by the person")
+        return True
+
     async def approve(self, key: SessionKey, turn: str, call: str, verdict: Verdict, by: str) -> bool:
         """See `adapters.base.Gateway.approve`."""
         lane = self._lanes.get(key.text())

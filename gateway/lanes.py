@@ -67,7 +67,7 @@ def summary_of(turn: Turn) -> Summary:
 
 def piece_of(message: Waiting) -> Piece:
     """What merging looks at."""
-    return Piece(message.inbound.chat, len(person_words(message.inbound)), message.received_at)
+    return Piece(message.inbound.chat, message.received_at)
 
 
 def person_words(inbound: Inbound) -> str:

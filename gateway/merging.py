@@ -16,8 +16,6 @@ from adapters.chat import ChatOrigin
 
 HOLD_MS = 800
 """How long the next piece may take."""
-NEARLY_FULL = 3_800
-"""A text at least so long (characters) was probably cut: clients cut at 4 096 UTF-16 units, some at the last space before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,7 +23,6 @@ class Piece:
     """What merging looks at."""
 
     origin: ChatOrigin | None
-    chars: int
     received_at: int
 
 
@@ -48,7 +45,7 @@ def merged(pieces: Sequence[Piece], now: int) -> Merged:
 
 
 def _expects_more(piece: Piece) -> bool:
-    return piece.origin is not None and (bool(piece.origin.group) or piece.chars >= NEARLY_FULL)
+    return piece.origin is not None and (bool(piece.origin.group) or piece.origin.unfinished)
 
 
 def _belong(first: Piece, second: Piece) -> bool:
@@ -56,4 +53,4 @@ def _belong(first: Piece, second: Piece) -> bool:
         return False
     if first.origin.group or second.origin.group:
         return first.origin.group == second.origin.group
-    return first.chars >= NEARLY_FULL and second.received_at - first.received_at <= HOLD_MS * 2
+    return first.origin.unfinished and second.received_at - first.received_at <= HOLD_MS * 2

@@ -91,6 +91,10 @@ class Outbox:
             task.cancel()
         await self._group.__aexit__(None, None, None)
 
+    def port_of(self, address: ChatAddress) -> ChatPort:
+        """The port of an address's account."""
+        return self._lines[address.platform, address.account].port
+
     def open_line(self, platform: str, account: str, line: Line) -> None:
         """From now on this account can be written to. What waited for it begins to go out."""
         self._lines[platform, account] = line

@@ -8,6 +8,7 @@ from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 
+import structlog
 from aiohttp import web
 
 from adapters.base import Inbound
@@ -20,13 +21,15 @@ from agent_core.store.store import Store
 from gateway import access, inbox
 from gateway.attachments import Attachments
 from gateway.chats import AccountRules, Desk, queue_origin
-from gateway.configchats import ChatSection, Telegram
+from gateway.configchats import ChatSection, Discord, Telegram
 from gateway.configmodel import Config
 from gateway.hub import Hub
 from gateway.outbox import Elsewhere, Line, Outbox
 from gateway.routing import GroupRules
 from gateway.supervisor import Supervisor
 from gateway.surfaces import Owner
+
+log = structlog.get_logger("delivery")
 
 GIVEN_UP = (
     "⚠️ Your message was received, but a mistake of mine kept it from being worked on. Nothing was done; send it again."
@@ -90,6 +93,25 @@ def telegram(section: Telegram, desk: Desk, clock: Clock) -> Built | None:
     return Built(adapter, Line(adapter.port, ACCOUNT_RATE, chat_rate), account_rules(section))
 
 
+def discord(section: Discord, desk: Desk, clock: Clock) -> Built | None:
+    """The Discord bot, if there is a token."""
+    if section.token is None:
+        return None
+    from adapters.discord.adapter import DiscordAdapter, DiscordSettings
+    from adapters.discord.port import ACCOUNT_RATE, CHAT_RATE
+
+    settings = DiscordSettings(
+        token=section.token.get_secret_value(),
+        api_url=section.api_url,
+        gateway_url=section.gateway_url,
+        proxy=section.proxy,
+        auto_threads=section.auto_threads,
+        shards=section.shards,
+    )
+    adapter = DiscordAdapter(settings, desk, clock)
+    return Built(adapter, Line(adapter.port, ACCOUNT_RATE, lambda _: CHAT_RATE), account_rules(section))
+
+
 @asynccontextmanager
 async def platforms(config: Config, hub: Hub, store: Store, clock: Clock, ids: Ids) -> AsyncGenerator[Platforms]:
     """Outbox and desk for the block, and an adapter for each platform that is configured. Nothing is received before `started`."""
@@ -97,7 +119,8 @@ async def platforms(config: Config, hub: Hub, store: Store, clock: Clock, ids: I
         outbox = Outbox(store, clock, ids.seed())
         desk = Desk(hub, store, outbox, clock, ids)
         await desk.open()
-        built = [one for one in (telegram(config.telegram, desk, clock),) if one is not None]
+        configured = (telegram(config.telegram, desk, clock), discord(config.discord, desk, clock))
+        built = [one for one in configured if one is not None]
         for one in built:
             await stack.enter_async_context(one.adapter.opened())
         await stack.enter_async_context(outbox)
@@ -193,7 +216,12 @@ def _elsewhere(store: Store, outbox: Outbox) -> Elsewhere:
         asker = await asker_of(store, part.row.origin)
         if asker is None or asker.kind is ChatKind.PRIVATE or asker.address.chat != address.chat:
             return
-        private = replace(asker.address, chat=asker.person.id, thread="")
+        try:
+            chat = await outbox.port_of(address).private(asker.person.id)
+        except CallFailed as failure:
+            log.info("delivery.nobody_told", surface=address.text(), words=failure.words)
+            return
+        private = replace(asker.address, chat=chat, thread="")
         words = f"I could not write into the group where you asked me: {error.words}. Nothing more can be shown there until that is changed."
         owner = await owner_of(store, part.row.origin)
         if owner is not None:

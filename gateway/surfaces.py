@@ -487,11 +487,12 @@ class Surface:
         content = part.content
         body = Styled(content.body.text) if part.row.plain else content.body
         buttons = () if part.row.plain else content.buttons
+        reply_to = "" if part.row.plain else content.reply_to
         if part.row.labelled and self.port.ability is Ability.NONE and content.kind is not ContentKind.STATUS:
             body = Styled(LABEL) + body
         if part.row.cause == Cause.NO_THREAD.value and self.address.thread:
             body = Styled(ASTRAY) + body
-        return replace(content, body=body, buttons=buttons)
+        return replace(content, body=body, buttons=buttons, reply_to=reply_to)
 
     # ------------------------------------------------------------------ cosmetics
 

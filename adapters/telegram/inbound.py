@@ -13,6 +13,8 @@ from agent_core.tools.base import Json
 
 PLATFORM = "telegram"
 QUOTE_CHARS = 500
+NEARLY_FULL = 3_800
+"""A text at least so long (characters) was probably cut: clients cut at 4 096 UTF-16 units, some at the last space before."""
 _OTHER = (
     "voice",
     "audio",
@@ -112,7 +114,13 @@ def _message(message: Table, me: Me, *, edited: bool) -> Update:
     reply = _table(message.get("reply_to_message"))
     to_us = str(_table(reply.get("from")).get("id")) == me.id and "forum_topic_created" not in reply
     origin = ChatOrigin(
-        address, kind, _person(sender), str(number), attachments, group=_text(message.get("media_group_id"))
+        address,
+        kind,
+        _person(sender),
+        str(number),
+        attachments,
+        _text(message.get("media_group_id")),
+        len(text) >= NEARLY_FULL,
     )
     return ChatMessage(
         origin=origin,

@@ -141,6 +141,9 @@ class TelegramPort:
     async def find(self, address: ChatAddress, content: Content, key: str, since_ms: int) -> str | None:  # noqa: ARG002
         return None  # bots cannot read what they have sent
 
+    async def private(self, person: str) -> str:
+        return person  # private chats have the id of their person
+
     async def fetch(self, ref: str, limit_bytes: int) -> bytes:
         file = await self.asked(self._bot.get_file(ref))
         if file.file_size is not None and file.file_size > limit_bytes:

@@ -182,6 +182,11 @@ class Reads:
         found = await self._all(query)
         return str(found[0][0]) if found else None
 
+    async def cursors(self, account: str) -> list[tuple[str, str]]:
+        """All channels of an account that were read, and how far."""
+        query = select(t.cursors.c.channel, t.cursors.c.last_seen).where(t.cursors.c.account == account)
+        return [(str(row[0]), str(row[1])) for row in await self._all(query.order_by(t.cursors.c.channel))]
+
     async def count_open(self) -> int:
         """How many turns are open, over all sessions."""
         found = await self._all(select(func.count()).select_from(t.turns).where(t.turns.c.state == _OPEN))

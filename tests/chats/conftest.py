@@ -8,10 +8,14 @@ from pathlib import Path
 
 import pytest
 
+from tests.chats.discord_harness import discord_harness
 from tests.chats.harness import Harness
 from tests.chats.telegram_harness import telegram_harness
 
-HARNESSES: dict[str, Callable[[Path], AbstractAsyncContextManager[Harness]]] = {"telegram": telegram_harness}
+HARNESSES: dict[str, Callable[[Path], AbstractAsyncContextManager[Harness]]] = {
+    "discord": discord_harness,
+    "telegram": telegram_harness,
+}
 
 
 @pytest.fixture(params=sorted(HARNESSES))

@@ -59,8 +59,14 @@ class Harness(Protocol):
     """Text on its way is a draft in private chats, and no message."""
     answers_once: bool
     """A lost answer never leads to a second message."""
+    plain_shows: bool
+    """Markup is apart from the text, so that a text without it is seen to be plain."""
 
     def env(self) -> Mapping[str, str]: ...
+
+    async def ready(self) -> None:
+        """Come back when the bot hears people."""
+        ...
 
     def person(self, name: str) -> Any: ...
 
@@ -178,6 +184,8 @@ async def quiet(harness: Harness, place: Any, seconds: float = 0.7) -> None:
 async def running(harness: Harness, **more: str) -> AsyncGenerator[Serving]:
     """The gateway in this process, with the platform and the scripted model."""
     async with served(harness.folder, environment(harness, **more)) as up:
+        if not set(harness.wrong_token().items()) & set(more.items()):
+            await harness.ready()
         yield up
 
 
@@ -213,6 +221,7 @@ async def process(harness: Harness, **more: str) -> AsyncGenerator[Process]:
     try:
         async with asyncio.timeout(20):
             line = (await inner.stdout.readline()).decode()
+            await harness.ready()
         yield Process(inner, line.rsplit(" ", 1)[-1].strip())
     finally:
         if inner.returncode is None:

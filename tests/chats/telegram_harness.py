@@ -39,6 +39,7 @@ class TelegramHarness:
     name = "telegram"
     by_draft = True
     answers_once = False
+    plain_shows = True
 
     def __init__(self, fake: TelegramFake, model: ScriptedModel, folder: Path) -> None:
         self.fake = fake
@@ -53,6 +54,9 @@ class TelegramHarness:
             "OUTSPOKEN_TELEGRAM__POLL_SECONDS": "1",
             "OUTSPOKEN_TELEGRAM__PER_MINUTE": "1000",
         }
+
+    async def ready(self) -> None:
+        """Telegram keeps what comes before."""
 
     def person(self, name: str) -> User:
         return self.fake.people.user(name)

@@ -128,8 +128,7 @@ async def test_a_status_is_shown_while_the_model_is_silent_and_goes(platform: Ha
         await answer(platform, chat, "⏳", 40)
         platform.model.release()
         await answer(platform, chat, "end")
-        await quiet(platform, chat)
-        assert [t for t in texts(platform, chat) if "⏳" in t] == []
+        await platform.until(lambda: not [t for t in texts(platform, chat) if "⏳" in t])
 
 
 async def test_a_broken_answer_ends_in_a_notice_with_buttons(platform: Harness) -> None:

@@ -91,6 +91,8 @@ async def test_an_odd_event_hides_no_other(platform: Harness) -> None:
     ada = platform.person("Ada")
     chat = platform.private(ada)
     async with running(platform):
+        platform.say(chat, ada, "say one")
+        await answer(platform, chat, "one")
         platform.odd_event(chat)
         platform.say(chat, ada, "say still here")
         await answer(platform, chat, "still here")

@@ -1,0 +1,336 @@
+"""The Discord bot: a gateway connection whose messages are stored one after the other, and history for what was missed.
+
+Discord replays a short gap (RESUME), and nothing after a longer one. So the last message seen of each channel is stored, and
+after each new session the history behind it is read: what waited is taken in as late.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import hashlib
+from collections.abc import Callable
+from contextlib import AbstractAsyncContextManager, nullcontext
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import structlog
+from aiohttp import web
+
+from adapters.base import NotAccepted
+from adapters.chat import AdapterSight, CallFailed, Cause, ChatDesk, ChatMessage
+from adapters.discord.inbound import PLATFORM, read_interaction, read_message
+from adapters.discord.port import DiscordPort
+from adapters.supervision import AdapterDown
+from agent_core.ports import Clock
+
+if TYPE_CHECKING:
+    import discord
+
+log = structlog.get_logger("discord")
+
+MENU = "menu"
+QUEUE = 1_000
+"""Events that wait to be stored. Beyond it they are left to the history, which is read again then."""
+PROBE_SECONDS = 20.0
+"""After such a silence the connection is asked for a sign of life."""
+DEAF_SECONDS = 40.0
+SWEEP_MESSAGES = 200
+LATE = "[Sent while I was offline] "
+
+
+@dataclass(frozen=True, slots=True)
+class DiscordSettings:
+    """What the configuration says about the bot."""
+
+    token: str = field(repr=False)
+    api_url: str = ""
+    gateway_url: str = ""
+    proxy: str = ""
+    auto_threads: bool = False
+    shards: int = 0
+
+    @property
+    def account(self) -> str:
+        """The bot's id, which its token begins with."""
+        return account_of(self.token) or "bot"
+
+
+def account_of(token: str) -> str:
+    """The bot's id in a token; empty if there is none."""
+    first = token.partition(".")[0]
+    try:
+        number = base64.b64decode(first + "=" * (-len(first) % 4)).decode()
+    except (binascii.Error, UnicodeDecodeError):
+        return ""
+    return number if number.isdigit() else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Sweep:
+    """Read what was missed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Said:
+    message: Any
+    edited: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Pressed:
+    interaction: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """A person took a message back."""
+
+    channel: int
+    message: int
+
+
+Happened: TypeAlias = Sweep | Said | Pressed | Removed
+
+
+class DiscordAdapter:
+    """One bot. `run` it under supervision."""
+
+    def __init__(self, settings: DiscordSettings, desk: ChatDesk, clock: Clock) -> None:
+        self._settings = settings
+        self._desk = desk
+        self._clock = clock
+        self.account = settings.account
+        self.name = f"{PLATFORM}/{self.account}"
+        self.port = DiscordPort()
+        self._queue: asyncio.Queue[Happened] = asyncio.Queue(QUEUE)
+        self._overflowed = False
+        self._last_life = clock.monotonic()
+        self._last_inbound: float | None = None
+        self._probed = False
+        self._seen: dict[str, int] = {}
+        """Channel → the highest message id that is stored."""
+
+    # ------------------------------------------------------------------ life
+
+    def opened(self) -> AbstractAsyncContextManager[None]:
+        return nullcontext()
+
+    def routes(self) -> list[web.RouteDef]:
+        return []
+
+    @property
+    def silent_seconds(self) -> float:
+        silent = self._clock.monotonic() - self._last_life
+        if silent > PROBE_SECONDS and not self._probed and self.port.client is not None:
+            self._probed = True
+            self._probe = asyncio.ensure_future(self._ask_for_life())
+        return silent
+
+    async def _ask_for_life(self) -> None:
+        """A heartbeat out of turn; its acknowledgement is life."""
+        client = self.port.client
+        socket = getattr(client, "ws", None)
+        if socket is not None:
+            try:
+                await socket.send_heartbeat({"op": 1, "d": socket.sequence})
+            except (ConnectionError, RuntimeError) as error:
+                log.debug("discord.probe_failed", error=type(error).__name__)
+
+    @property
+    def deaf_after_seconds(self) -> float:
+        return DEAF_SECONDS
+
+    def alive(self) -> None:
+        """Something came from the platform."""
+        self._last_life = self._clock.monotonic()
+        self._probed = False
+
+    def sight(self, state: str, words: str, outbound: float | None) -> AdapterSight:
+        inbound = None if self._last_inbound is None else self._clock.monotonic() - self._last_inbound
+        return AdapterSight(self.name, state, words, inbound, outbound)
+
+    async def run(self, up: Callable[[], None]) -> None:
+        """Serve until cancelled. Raises `AdapterDown`, or whatever the library raises."""
+        from adapters.discord.client import made_client
+
+        self.alive()
+        client = made_client(self._settings, self, up)
+        working = asyncio.create_task(self._work(client), name="discord messages")
+        try:
+            await self._connected(client)
+        finally:
+            working.cancel()
+            await asyncio.gather(working, return_exceptions=True)
+            self.port.client = None
+            await client.close()
+
+    async def _connected(self, client: discord.Client) -> None:
+        from adapters.discord.library import discord
+
+        try:
+            await client.login(self._settings.token)
+            self.port.client = client  # what is to be sent needs no gateway connection
+            await self._set_menu(client)
+            await client.connect(reconnect=True)
+        except discord.LoginFailure as error:
+            words = "Discord does not know the bot's token. Reset it (Developer Portal, Bot, Reset Token) and set DISCORD_BOT_TOKEN."
+            raise AdapterDown(words, fatal=True) from error
+        except discord.PrivilegedIntentsRequired as error:
+            words = "The bot may not read messages: switch on Message Content Intent (Developer Portal, Bot, Privileged Gateway Intents)."
+            raise AdapterDown(words, fatal=True) from error
+        except (discord.DiscordException, OSError) as error:
+            raise AdapterDown(f"Discord cannot be reached: {type(error).__name__}: {str(error)[:200]}") from error
+
+    async def _set_menu(self, client: discord.Client) -> None:
+        """Register the commands, if they are others than the last time: Discord limits that."""
+        from adapters.discord.client import menu_of
+
+        menu = menu_of(self._desk.commands())
+        mark = hashlib.sha256(repr(menu).encode()).hexdigest()
+        if await self._desk.cursor(self.name, MENU) == mark:
+            return
+        assert client.application_id is not None
+        try:
+            await self.port.asked(client.http.bulk_upsert_global_commands(client.application_id, menu))
+        except CallFailed as error:
+            if error.cause is Cause.NOT_LET_IN:
+                raise AdapterDown(error.words) from error
+            log.warning("discord.menu_not_set", words=error.words)
+            return
+        await self._desk.skip(self.name, (MENU, mark))
+
+    # ------------------------------------------------------------------ messages
+
+    def happened(self, event: Happened) -> None:
+        """Called by the client in the order of events; never waits."""
+        try:
+            self._queue.put_nowait(event)
+        except asyncio.QueueFull:
+            self._overflowed = True
+
+    async def _work(self, client: discord.Client) -> None:
+        while True:
+            event = await self._queue.get()
+            try:
+                await self._handle(client, event)
+            except CallFailed as error:
+                log.warning("discord.not_read", words=error.words)
+            except Exception:
+                log.exception("discord.odd_event")  # one odd event must not hide the others
+            if self._overflowed and self._queue.empty():
+                self._overflowed = False
+                self.happened(Sweep())
+
+    async def _handle(self, client: discord.Client, event: Happened) -> None:
+        me = client.user.id if client.user is not None else 0
+        match event:
+            case Sweep():
+                await self._sweep(client)
+            case Said(message, edited):
+                await self._said(client, message, me, edited=edited)
+            case Pressed(interaction):
+                await self._pressed(interaction)
+            case Removed(channel, number):
+                await self._desk.removed(self.name, f"{channel}:{number}")
+
+    async def _said(
+        self, client: discord.Client, message: discord.Message, me: int, *, edited: bool = False, late: str = ""
+    ) -> None:
+        read = read_message(message, me, self.account, edited=edited, late=late)
+        if read is None:
+            return
+        if self._settings.auto_threads and read.for_us and not edited and not read.command:
+            read = await self._in_thread(client, message, read)
+        self._last_inbound = self._clock.monotonic()
+        await self._taken(read, str(message.channel.id), message.id)
+
+    async def _taken(self, read: ChatMessage, channel: str, number: int) -> None:
+        """Have it stored; nothing after it goes on before."""
+        highest = max(self._seen.get(channel, 0), number)
+        while True:
+            try:
+                await self._desk.receive(read, (channel, str(highest)))
+            except NotAccepted as refused:
+                log.warning("discord.not_stored", words=str(refused))
+                await asyncio.sleep(1.0)
+            else:
+                self._seen[channel] = highest
+                return
+
+    async def _in_thread(self, client: discord.Client, message: discord.Message, read: ChatMessage) -> ChatMessage:
+        """Answer in a thread of its own. Its id is the message's, so making it twice makes one."""
+        from dataclasses import replace
+
+        from adapters.discord.library import discord
+
+        if not isinstance(message.channel, discord.TextChannel):
+            return read
+        name = " ".join(read.text.split())[:80] or "Conversation"
+        try:
+            await self.port.asked(
+                client.http.start_thread_with_message(
+                    message.channel.id, message.id, name=name, auto_archive_duration=1440
+                )
+            )
+        except CallFailed as error:
+            if error.words and "already" not in error.words.lower():
+                log.warning("discord.no_thread", words=error.words)
+                return read
+        return replace(read, origin=replace(read.origin, address=replace(read.origin.address, thread=str(message.id))))
+
+    async def _pressed(self, interaction: discord.Interaction[Any]) -> None:
+        """Store it, then acknowledge: Discord waits three seconds for that. The answer comes as an ordinary message."""
+        from adapters.discord.library import discord
+
+        read = read_interaction(interaction, self.account)
+        if read is None:
+            return
+        self._last_inbound = self._clock.monotonic()
+        words = f"/{read.command} {read.text}".strip()
+        try:
+            await self._desk.receive(read, None)
+        except NotAccepted as refused:
+            words = str(refused)
+        try:
+            if interaction.type is discord.InteractionType.component:
+                await self.port.asked(interaction.response.defer())
+            else:
+                await self.port.asked(interaction.response.send_message(words[:1900], ephemeral=True))
+        except CallFailed as error:
+            log.info("discord.press_not_answered", words=error.words)
+
+    # ------------------------------------------------------------------ what was missed
+
+    async def _sweep(self, client: discord.Client) -> None:
+        """Read the history of every channel behind the last message that was stored."""
+        from adapters.discord.library import discord
+
+        me = client.user.id if client.user is not None else 0
+        for channel, last in await self._desk.cursors(self.name):
+            if not channel.isdigit() or not last.isdigit():
+                continue
+            place = client.get_channel(int(channel)) or await self._channel(client, int(channel))
+            if place is None:
+                continue
+
+            async def missed(place: Any = place, last: str = last) -> list[discord.Message]:
+                found = place.history(limit=SWEEP_MESSAGES, after=discord.Object(int(last)), oldest_first=True)
+                return [message async for message in found]
+
+            try:
+                messages = await self.port.asked(missed())
+            except CallFailed as error:
+                log.warning("discord.history_not_read", channel=channel, words=error.words)
+                continue
+            for message in messages:
+                if message.id > self._seen.get(channel, int(last)):
+                    await self._said(client, message, me, late=LATE)
+
+    async def _channel(self, client: discord.Client, number: int) -> Any:
+        try:
+            return await self.port.asked(client.fetch_channel(number))
+        except CallFailed as error:
+            log.info("discord.channel_gone", channel=number, words=error.words)
+            return None

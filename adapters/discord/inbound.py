@@ -1,0 +1,101 @@
+"""From Discord's messages and interactions to our words."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, cast
+
+from adapters.chat import Attachment, AttachmentKind, ChatAddress, ChatKind, ChatMessage, ChatOrigin, ChatPerson
+
+if TYPE_CHECKING:
+    import discord
+
+PLATFORM = "discord"
+QUOTE_CHARS = 500
+NEARLY_FULL = 1_900
+"""People cut a long text by hand at Discord's 2 000 characters."""
+_PICTURES = ("image/png", "image/jpeg", "image/webp", "image/gif")
+
+
+def person_of(user: discord.User | discord.Member) -> ChatPerson:
+    return ChatPerson(str(user.id), user.display_name, user.name)
+
+
+def address_of(channel: Any, account: str) -> tuple[ChatAddress, ChatKind]:
+    """A thread is seen as a part of its channel."""
+    from adapters.discord.library import discord
+
+    parent = channel.parent_id if isinstance(channel, discord.Thread) else None
+    chat, thread = (str(parent), str(channel.id)) if parent else (str(channel.id), "")
+    private = getattr(channel, "guild", None) is None
+    return ChatAddress(PLATFORM, account, chat, thread), ChatKind.PRIVATE if private else ChatKind.GROUP
+
+
+def read_message(
+    message: discord.Message, me: int, account: str, *, edited: bool = False, late: str = ""
+) -> ChatMessage | None:
+    """What a message means for us; None if nothing. `late` is put before the words of one that waited for us."""
+    from adapters.discord.library import discord
+
+    if message.author.bot or message.type not in (discord.MessageType.default, discord.MessageType.reply):
+        return None
+    attachments = tuple(_attachment(one) for one in message.attachments)
+    for_us = any(user.id == me for user in message.mentions) and f"<@{me}>" in message.content.replace("<@!", "<@")
+    text = re.sub(rf"<@!?{me}>[ ,:]*", "", message.content).strip() if for_us else message.content
+    text = _readable(text, message)
+    if not text and not attachments:
+        return None
+    address, kind = address_of(message.channel, account)
+    answered = message.reference.resolved if message.reference is not None else None
+    to_us = isinstance(answered, discord.Message) and answered.author.id == me
+    if isinstance(answered, discord.Message) and not to_us and answered.content:
+        short = answered.content[:QUOTE_CHARS]
+        text = f"[In reply to {answered.author.display_name}: “{short}”]\n{text}"
+    name, _, rest = text.partition(" ")
+    command = name[1:].lower() if re.fullmatch(r"/[a-z]{2,32}", name) else ""
+    cut = len(message.content) >= NEARLY_FULL
+    origin = ChatOrigin(address, kind, person_of(message.author), str(message.id), attachments, unfinished=cut)
+    return ChatMessage(
+        origin=origin,
+        key=f"{message.channel.id}:{message.id}",
+        text=late + (rest.strip() if command else text),
+        command=command,
+        for_us=for_us,
+        reply_to_us=to_us,
+        edited=edited,
+    )
+
+
+def _readable(text: str, message: discord.Message) -> str:
+    """Mentions of others by their names."""
+    for user in message.mentions:
+        text = re.sub(rf"<@!?{user.id}>", f"@{user.display_name}", text)
+    return text
+
+
+def _attachment(file: discord.Attachment) -> Attachment:
+    mime = (file.content_type or "").partition(";")[0]
+    if mime.startswith(("audio/", "video/")):
+        return Attachment(AttachmentKind.OTHER, "", mime.partition("/")[0] + " file")
+    kind = AttachmentKind.IMAGE if mime in _PICTURES else AttachmentKind.FILE
+    return Attachment(kind, file.url, file.filename, mime, file.size)
+
+
+def read_interaction(interaction: discord.Interaction[Any], account: str) -> ChatMessage | None:
+    """A slash command or a pressed button."""
+    from adapters.discord.library import discord
+
+    if interaction.channel is None:
+        return None
+    address, kind = address_of(interaction.channel, account)
+    data = cast("dict[str, Any]", interaction.data or {})
+    key = f"interaction:{interaction.id}"
+    if interaction.type is discord.InteractionType.component:
+        number = str(interaction.message.id) if interaction.message is not None else ""
+        origin = ChatOrigin(address, kind, person_of(interaction.user), number)
+        return ChatMessage(origin=origin, key=key, text=str(data.get("custom_id", "")), command="press", for_us=True)
+    if interaction.type is discord.InteractionType.application_command:
+        words = next((str(option["value"]) for option in data.get("options", ()) if option.get("name") == "words"), "")
+        origin = ChatOrigin(address, kind, person_of(interaction.user))
+        return ChatMessage(origin=origin, key=key, text=words, command=str(data.get("name", "")), for_us=True)
+    return None

@@ -1,0 +1,15 @@
+"""The library discord.py, imported where it is needed and as it is needed."""
+
+from __future__ import annotations
+
+import warnings
+
+with warnings.catch_warnings():
+    # It imports a module for sound that Python 3.13 has no more.
+    warnings.simplefilter("ignore", DeprecationWarning)
+    import discord
+    from discord import app_commands
+    from discord.gateway import DiscordWebSocket
+    from discord.http import Route
+
+__all__ = ["DiscordWebSocket", "Route", "app_commands", "discord"]

@@ -1,0 +1,199 @@
+"""Single calls to Discord, as `adapters.chat.ChatPort`.
+
+Messages are created with a nonce that follows from the part, and ``enforce_nonce``: within some minutes, the same call does
+nothing twice (https://discord.com/developers/docs/resources/message#create-message). Later, the channel's history is read.
+Nobody is ever pinged: ``allowed_mentions`` is empty.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import io
+from collections.abc import Awaitable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import aiohttp
+
+from adapters.chat import Ability, Button, CallFailed, Cause, ChatAddress, Content, ContentKind, Fate, Piece, Traits
+from adapters.discord.errors import failure
+from adapters.pacing import Rate
+from adapters.text.files import lift_long_code
+from adapters.text.flatten import flatten
+from adapters.text.markup import DISCORD, rendered_parts
+from adapters.text.parse import parse
+from adapters.text.styled import Styled
+from adapters.text.telegram import is_visible
+
+if TYPE_CHECKING:
+    import discord
+
+T = TypeVar("T")
+
+LIMIT_UNITS = 2000
+LABEL_UNITS = 160
+"""Room for words that the outbox may put before a part."""
+UPLOAD_BYTES = 10 * 1024 * 1024
+CALL_SECONDS = 40.0
+"""For a whole call; the library itself repeats some failures, with the same nonce."""
+LOOK_MESSAGES = 50
+
+ACCOUNT_RATE = Rate(burst=25, interval_ms=40)
+"""At most 50 in any second."""
+CHAT_RATE = Rate(burst=4, interval_ms=1_200)
+"""About 5 in 5 s for a channel; the answers' headers say it exactly, and what they refuse closes the gate."""
+
+
+def nonce_of(key: str) -> str:
+    """At most 25 characters that follow from a part's key."""
+    return base64.b32encode(hashlib.sha256(key.encode()).digest())[:25].decode()
+
+
+class DiscordPort:
+    """Implements `ChatPort` for one bot. The client is set by the adapter, anew for each connection."""
+
+    def __init__(self) -> None:
+        self.client: discord.Client | None = None
+
+    @property
+    def ability(self) -> Ability:
+        return Ability.KEYED
+
+    def traits(self, address: ChatAddress) -> Traits:  # noqa: ARG002
+        return Traits(drafts=False, preview_seconds=1.3, status_seconds=5.0, typing_seconds=8.0)
+
+    def parts(self, markdown: str, *, growing: bool) -> tuple[Piece, ...]:
+        blocks = parse(markdown, growing=growing)
+        blocks, files = (blocks, ()) if growing else lift_long_code(blocks)
+        texts = rendered_parts(flatten(blocks), LIMIT_UNITS - LABEL_UNITS, DISCORD)
+        return (*(Styled(text) for text in texts if is_visible(text)), *files)
+
+    def _place(self, address: ChatAddress) -> discord.PartialMessageable:
+        if self.client is None or self.client.http.token is None:
+            raise CallFailed(Fate.NOT_SENT, "the bot is not connected to Discord just now")
+        return self.client.get_partial_messageable(int(address.thread or address.chat))
+
+    async def create(self, address: ChatAddress, content: Content, key: str) -> str:
+        from adapters.discord.library import discord
+
+        place = self._place(address)
+        more: dict[str, Any] = {}
+        if content.kind is ContentKind.FILE:
+            more["file"] = discord.File(io.BytesIO(await _bytes_of(content)), filename=content.file_name)
+        if content.reply_to:
+            reference = discord.MessageReference(
+                message_id=int(content.reply_to), channel_id=place.id, fail_if_not_exists=False
+            )
+            more["reference"] = reference
+        if content.buttons:
+            more["view"] = _view(content.buttons)
+        sent = place.send(
+            _text(content) or None,
+            nonce=nonce_of(key),
+            allowed_mentions=discord.AllowedMentions.none(),
+            suppress_embeds=True,
+            silent=content.silent,
+            **more,
+        )
+        return str((await self.asked(sent)).id)
+
+    async def edit(self, address: ChatAddress, platform_id: str, content: Content) -> None:
+        from adapters.discord.library import discord
+
+        if content.kind is ContentKind.FILE:
+            return  # a file that was sent stays as it is
+        message = self._place(address).get_partial_message(int(platform_id))
+        view = _view(content.buttons) if content.buttons else None
+        none = discord.AllowedMentions.none()
+        await self.asked(message.edit(content=_text(content), view=view, allowed_mentions=none))
+
+    async def delete(self, address: ChatAddress, platform_id: str) -> None:
+        await self.asked(self._place(address).get_partial_message(int(platform_id)).delete())
+
+    async def draft(self, address: ChatAddress, number: int, body: Styled) -> None:  # noqa: ARG002
+        raise CallFailed(Fate.REFUSED, "Discord has no drafts")
+
+    async def typing(self, address: ChatAddress) -> None:
+        place = self._place(address)
+        assert self.client is not None
+        await self.asked(self.client.http.send_typing(place.id))
+
+    async def find(self, address: ChatAddress, content: Content, key: str, since_ms: int) -> str | None:  # noqa: ARG002
+        """By author and text: history does not tell nonces."""
+        place = self._place(address)
+        assert self.client is not None
+        me = self.client.user
+        wanted = _text(content).strip()
+
+        async def look() -> str | None:
+            since = datetime.fromtimestamp(since_ms / 1000, UTC)
+            async for message in place.history(limit=LOOK_MESSAGES, after=since, oldest_first=True):
+                same = message.content.strip() == wanted and (not content.file_name or bool(message.attachments))
+                if me is not None and message.author.id == me.id and same:
+                    return str(message.id)
+            return None
+
+        return await self.asked(look())
+
+    async def private(self, person: str) -> str:
+        if self.client is None:
+            raise CallFailed(Fate.NOT_SENT, "the bot is not connected to Discord just now")
+        channel = await self.asked(self.client.http.start_private_message(int(person)))
+        return str(channel["id"])
+
+    async def fetch(self, ref: str, limit_bytes: int) -> bytes:
+        try:
+            async with (
+                aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=60)) as http,
+                http.get(ref) as response,
+            ):
+                if response.status != 200:
+                    raise CallFailed(Fate.REFUSED, f"Discord answered with {response.status}", cause=Cause.FILE)
+                data = await response.content.read(limit_bytes + 1)
+        except (aiohttp.ClientError, TimeoutError) as error:
+            raise CallFailed(Fate.NOT_SENT, f"it could not be fetched ({type(error).__name__})") from error
+        if len(data) > limit_bytes:
+            raise CallFailed(Fate.REFUSED, "it is too large", cause=Cause.FILE)
+        return data
+
+    @staticmethod
+    async def asked(call: Awaitable[T]) -> T:
+        """The answer to a call; raises `CallFailed`."""
+        from adapters.discord.library import discord
+
+        try:
+            async with asyncio.timeout(CALL_SECONDS):
+                return await call
+        except (discord.DiscordException, aiohttp.ClientError, OSError) as error:
+            raise failure(error) from error
+
+
+def _text(content: Content) -> str:
+    """Words of the gateway's own are no markup; those that come from `parts` are rendered already."""
+    raw = content.kind in (ContentKind.STATUS, ContentKind.ASIDE, ContentKind.APPROVAL)
+    return DISCORD.escape(content.body.text)[:LIMIT_UNITS] if raw else content.body.text
+
+
+def _view(buttons: tuple[Button, ...]) -> discord.ui.View:
+    from adapters.discord.library import discord
+
+    view = discord.ui.View(timeout=None)
+    for button in buttons:
+        view.add_item(discord.ui.Button(label=button.label, custom_id=button.data))
+    view.stop()  # presses are read from the events, so that they work after a restart as well
+    return view
+
+
+async def _bytes_of(content: Content) -> bytes:
+    if not content.file:
+        return content.file_text.encode()
+    try:
+        data = await asyncio.to_thread(Path(content.file).read_bytes)
+    except OSError as error:
+        raise CallFailed(Fate.REFUSED, f"it cannot be read ({error.strerror})", cause=Cause.FILE) from error
+    if len(data) > UPLOAD_BYTES:
+        raise CallFailed(Fate.REFUSED, "it is larger than 10 MB, the most that Discord takes", cause=Cause.FILE)
+    return data

@@ -1,0 +1,145 @@
+"""What only Discord has: gaps, handshakes, intents, nonces, threads, slash commands."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import pytest
+
+from adapters.discord.adapter import account_of
+from adapters.discord.port import nonce_of
+from tests.chats.discord_harness import DiscordHarness, discord_harness
+from tests.chats.harness import answer, quiet, running, status, texts
+from tests.fakes.common import Answer, LoseAnswer
+from tests.fakes.discord import Close, Op, Route, shield_ban
+
+
+@pytest.fixture
+async def discord(tmp_path: Path) -> AsyncGenerator[DiscordHarness]:
+    async with discord_harness(tmp_path) as harness:
+        yield harness
+
+
+def test_a_nonce_follows_from_the_part_and_fits() -> None:
+    assert nonce_of("a") == nonce_of("a") != nonce_of("b")
+    assert len(nonce_of("x" * 300)) == 25
+
+
+def test_the_bots_id_is_in_its_token() -> None:
+    assert account_of("MTAwMDAwMDAwMDAwMDAwMDAwMA.x.y") == "1000000000000000000"
+    assert account_of("nonsense") == ""
+
+
+async def test_what_was_said_in_a_gap_is_answered_and_marked(discord: DiscordHarness) -> None:
+    ada = discord.person("Ada")
+    chat = discord.private(ada)
+    async with running(discord):
+        discord.say(chat, ada, "say one")
+        await answer(discord, chat, "one")
+        discord.fake.gateway.react(Op.RESUME, Close(4009))
+        discord.fake.gateway.forget()
+        discord.fake.gateway.cut()
+        discord.say(chat, ada, "say two")
+        await answer(discord, chat, "two", 40)
+        assert "[Sent while I was offline]" in str(discord.model.requests[-1][-1]["content"])
+        await quiet(discord, chat)
+        assert texts(discord, chat) == ["one", "two"]
+
+
+async def test_a_refused_first_handshake_is_survived(discord: DiscordHarness) -> None:
+    ada = discord.person("Ada")
+    chat = discord.private(ada)
+    discord.fake.script(Route.HANDSHAKE, Answer(503), Answer(503))
+    async with running(discord):
+        discord.say(chat, ada, "say here")
+        await answer(discord, chat, "here", 30)
+
+
+async def test_a_429_of_the_shield_is_a_pause_and_no_end(discord: DiscordHarness) -> None:
+    ada, ben = discord.person("Ada"), discord.person("Ben")
+    chat = discord.private(ada)
+    other = discord.private(ben)
+    async with running(discord) as up:
+        discord.fake.script(Route.TYPING, shield_ban())
+        discord.say(chat, ada, "hold on")
+        await asyncio.wait_for(discord.model.holding.wait(), 10)
+        await asyncio.sleep(1)
+        discord.say(other, ben, "say unharmed")
+        await answer(discord, other, "unharmed")
+        assert (await status(up.url))["adapters"][0]["state"] == "up"
+        discord.model.release()
+
+
+async def test_a_missing_intent_is_said_in_words(discord: DiscordHarness) -> None:
+    discord.fake.gateway.react(Op.IDENTIFY, Close(4014), Close(4014))
+    async with running(discord, **discord.wrong_token()) as up:  # only so that nobody waits for the connection
+        for _ in range(100):
+            told = await status(up.url)
+            if told["adapters"][0]["state"] == "needs a person":
+                break
+            await asyncio.sleep(0.1)
+        assert told["adapters"][0]["state"] == "needs a person"
+
+
+async def test_a_message_taken_back_while_it_waits_is_not_answered(discord: DiscordHarness) -> None:
+    ada = discord.person("Ada")
+    chat = discord.private(ada)
+    async with running(discord):
+        discord.say(chat, ada, "hold on")
+        await asyncio.wait_for(discord.model.holding.wait(), 10)
+        waiting = discord.say(chat, ada, "say never")
+        await answer(discord, chat, "Queued")
+        discord.remove(chat, waiting)
+        await discord.until(lambda: not [t for t in texts(discord, chat) if "Queued" in t])
+        discord.model.release()
+        await answer(discord, chat, "on end")
+        await quiet(discord, chat)
+        assert "never" not in texts(discord, chat)
+
+
+async def test_commands_are_registered_only_when_they_change(discord: DiscordHarness) -> None:
+    for _ in range(2):
+        async with running(discord):
+            pass
+    assert len(discord.fake.world.commands.syncs) == 1
+
+
+async def test_a_lost_answer_is_settled_by_the_nonce(discord: DiscordHarness) -> None:
+    ada = discord.person("Ada")
+    chat = discord.private(ada)
+    discord.fake.script(Route.CREATE_MESSAGE, LoseAnswer(), LoseAnswer())
+    async with running(discord):
+        discord.say(chat, ada, "say just one")
+        await answer(discord, chat, "just one")
+        await asyncio.sleep(4)
+        calls = discord.fake.log.of(Route.CREATE_MESSAGE)
+        assert len(calls) >= 2
+        assert len({str(call.params.get("nonce")) for call in calls}) == 1
+        assert texts(discord, chat) == ["just one"]
+
+
+async def test_a_mention_can_open_a_thread(discord: DiscordHarness) -> None:
+    ada = discord.person("Ada")
+    channel = discord.group(ada)
+    async with running(discord, OUTSPOKEN_DISCORD__AUTO_THREADS="true"):
+        number = discord.say(channel, ada, "say in the thread", mention=True)
+        await discord.until(lambda: channel.messages[int(number)].thread is not None)
+        thread = channel.messages[int(number)].thread
+        assert thread is not None
+        await answer(discord, thread, "in the thread")
+        assert texts(discord, channel) == []
+        discord.say(thread, ada, "recall")
+        await answer(discord, thread, "in the thread", 15)
+
+
+async def test_nobody_is_pinged_by_the_model(discord: DiscordHarness) -> None:
+    ada = discord.person("Ada")
+    group = discord.group(ada)
+    async with running(discord):
+        discord.say(group, ada, f"say <@{ada.id}> and @everyone look", mention=True)
+        await answer(discord, group, "look")
+        shown = [one for one in discord.fake.shown(group).messages if one.by_bot]
+        assert all(not one.pinged - {"Ada"} for one in shown)
+        assert shown[0].text.count("@everyone") == 1
