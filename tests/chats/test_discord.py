@@ -75,6 +75,7 @@ async def test_a_429_of_the_shield_is_a_pause_and_no_end(discord: DiscordHarness
 async def test_a_missing_intent_is_said_in_words(discord: DiscordHarness) -> None:
     discord.fake.gateway.react(Op.IDENTIFY, Close(4014), Close(4014))
     async with running(discord, **discord.wrong_token()) as up:  # only so that nobody waits for the connection
+        told = await status(up.url)
         for _ in range(100):
             told = await status(up.url)
             if told["adapters"][0]["state"] == "needs a person":

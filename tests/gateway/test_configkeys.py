@@ -49,6 +49,7 @@ def test_every_example_of_the_template_is_accepted_alone(tmp_path: Path) -> None
     for name in ("openai.key", "second.key", "server.key", "prompt.md", "telegram-webhook.secret"):
         (tmp_path / name).write_text("some-words-0123")
     (tmp_path / "telegram.token").write_text("123:abc")
+    (tmp_path / "discord.token").write_text("a.b.c")
     (tmp_path / "database.url").write_text("sqlite:///x")
     for doc in describe():
         if doc.example:
