@@ -5,12 +5,14 @@ from __future__ import annotations
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Sequence
+from dataclasses import astuple
 from itertools import pairwise
 
 from agent_core.driver import STORAGE_PATIENCE_SECONDS
 from agent_core.events import Event, TakenOver, ToolReturned, ToolStarted, TurnEnded
 from agent_core.exits import ExitCode
 from agent_core.journal import decode, fold
+from agent_core.settings import LadderCounts
 from agent_core.transcript import closed_turn_messages, problems, repaired
 from agent_core.turn import Turn
 from agent_core.view import BubbleKind, View, view
@@ -25,8 +27,8 @@ SEEN_WITHIN = 25.0
 """Seconds after its turn's end within which a person who looks must have seen it (their own pauses included)."""
 
 
-CALLS_A_STEP = 14
-"""More calls than the longest ladder of remedies has, over all routes."""
+CALLS_A_STEP = 1 + sum(astuple(LadderCounts()))
+"""Each class of failure climbs a ladder of its own: a step in which every one of them fails uses up all of them."""
 
 
 def broken(result: Result) -> list[str]:
