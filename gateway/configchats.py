@@ -126,3 +126,49 @@ class Discord(ChatSection):
                 "Copy it from the Developer Portal again (Bot, Reset Token).",
             )
         return self
+
+
+class Slack(ChatSection):
+    """The Slack app. It is on as soon as there is a bot token."""
+
+    bot_token: Annotated[Secret | None, Usual(("SLACK_BOT_TOKEN",)), FromOutside("bot_token_file")] = Field(
+        default=None, description="The bot token (xoxb-…)."
+    )
+    bot_token_file: Path | None = Field(
+        default=None, description="File that holds the bot token.", examples=["slack.token"]
+    )
+    app_token: Annotated[Secret | None, Usual(("SLACK_APP_TOKEN",)), FromOutside("app_token_file")] = Field(
+        default=None,
+        description="The app-level token (xapp-…), for Socket Mode. Without it, Slack calls /slack/events.",
+    )
+    app_token_file: Path | None = Field(
+        default=None, description="File that holds the app-level token.", examples=["slack-app.token"]
+    )
+    signing_secret: Annotated[Secret | None, FromOutside("signing_secret_file")] = Field(
+        default=None, description="The signing secret, by which Slack's calls are known. Not needed for Socket Mode."
+    )
+    signing_secret_file: Path | None = Field(
+        default=None, description="File that holds the signing secret.", examples=["slack-signing.secret"]
+    )
+    api_url: str = Field(
+        default="", description="Address of the Web API, for tests.", examples=["http://127.0.0.1:9/slack/"]
+    )
+    proxy: str = Field(
+        default="", repr=False, description="Proxy for calls to Slack.", examples=["http://proxy.example.org:3128"]
+    )
+
+    @model_validator(mode="after")
+    def _usable(self) -> Slack:
+        if self.bot_token is not None and not self.bot_token.get_secret_value().startswith("xox"):
+            raise complaint(
+                "bot_token",
+                "bot_token is not a bot token, which begins with xoxb-",
+                "Copy it again from OAuth & Permissions.",
+            )
+        if self.bot_token is not None and self.app_token is None and self.signing_secret is None:
+            raise complaint(
+                "app_token",
+                "there is neither an app_token (Socket Mode) nor a signing_secret, so Slack could not be listened to safely",
+                "Set SLACK_APP_TOKEN, or OUTSPOKEN_SLACK__SIGNING_SECRET if Slack is to call this gateway.",
+            )
+        return self

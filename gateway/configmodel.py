@@ -27,7 +27,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from typing_extensions import override
 
 from agent_core.settings import GuardCounts, LadderCounts
-from gateway.configchats import Discord, Telegram
+from gateway.configchats import Discord, Slack, Telegram
 from gateway.configtypes import (
     Disconnect,
     FromOutside,
@@ -493,6 +493,7 @@ class Config(BaseSettings):
     log: Log = Field(default_factory=Log)
     telegram: Telegram = Field(default_factory=Telegram)
     discord: Discord = Field(default_factory=Discord)
+    slack: Slack = Field(default_factory=Slack)
     guardrails: Guardrails = Field(default_factory=Guardrails)
     recovery: Recovery = Field(default_factory=Recovery)
 

@@ -21,7 +21,7 @@ from agent_core.store.store import Store
 from gateway import access, inbox
 from gateway.attachments import Attachments
 from gateway.chats import AccountRules, Desk, queue_origin
-from gateway.configchats import ChatSection, Discord, Telegram
+from gateway.configchats import ChatSection, Discord, Slack, Telegram
 from gateway.configmodel import Config
 from gateway.hub import Hub
 from gateway.outbox import Elsewhere, Line, Outbox
@@ -112,6 +112,24 @@ def discord(section: Discord, desk: Desk, clock: Clock) -> Built | None:
     return Built(adapter, Line(adapter.port, ACCOUNT_RATE, lambda _: CHAT_RATE), account_rules(section))
 
 
+def slack(section: Slack, desk: Desk, clock: Clock) -> Built | None:
+    """The Slack app, if there is a token."""
+    if section.bot_token is None:
+        return None
+    from adapters.slack.adapter import SlackAdapter, SlackSettings
+    from adapters.slack.port import ACCOUNT_RATE, CHAT_RATE
+
+    settings = SlackSettings(
+        bot_token=section.bot_token.get_secret_value(),
+        app_token=section.app_token.get_secret_value() if section.app_token else "",
+        signing_secret=section.signing_secret.get_secret_value() if section.signing_secret else "",
+        api_url=section.api_url,
+        proxy=section.proxy,
+    )
+    adapter = SlackAdapter(settings, desk, clock)
+    return Built(adapter, Line(adapter.port, ACCOUNT_RATE, lambda _: CHAT_RATE), account_rules(section))
+
+
 @asynccontextmanager
 async def platforms(config: Config, hub: Hub, store: Store, clock: Clock, ids: Ids) -> AsyncGenerator[Platforms]:
     """Outbox and desk for the block, and an adapter for each platform that is configured. Nothing is received before `started`."""
@@ -119,7 +137,11 @@ async def platforms(config: Config, hub: Hub, store: Store, clock: Clock, ids: I
         outbox = Outbox(store, clock, ids.seed())
         desk = Desk(hub, store, outbox, clock, ids)
         await desk.open()
-        configured = (telegram(config.telegram, desk, clock), discord(config.discord, desk, clock))
+        configured = (
+            telegram(config.telegram, desk, clock),
+            discord(config.discord, desk, clock),
+            slack(config.slack, desk, clock),
+        )
         built = [one for one in configured if one is not None]
         for one in built:
             await stack.enter_async_context(one.adapter.opened())

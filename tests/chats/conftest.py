@@ -10,10 +10,12 @@ import pytest
 
 from tests.chats.discord_harness import discord_harness
 from tests.chats.harness import Harness
+from tests.chats.slack_harness import slack_harness
 from tests.chats.telegram_harness import telegram_harness
 
 HARNESSES: dict[str, Callable[[Path], AbstractAsyncContextManager[Harness]]] = {
     "discord": discord_harness,
+    "slack": slack_harness,
     "telegram": telegram_harness,
 }
 

@@ -38,6 +38,7 @@ class DiscordHarness:
     name = "discord"
     by_draft = False
     answers_once = True
+    shows_typing = True
     plain_shows = False
 
     def __init__(self, fake: DiscordFake, model: ScriptedModel, folder: Path) -> None:

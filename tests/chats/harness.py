@@ -59,6 +59,8 @@ class Harness(Protocol):
     """Text on its way is a draft in private chats, and no message."""
     answers_once: bool
     """A lost answer never leads to a second message."""
+    shows_typing: bool
+    """People see that the bot is typing."""
     plain_shows: bool
     """Markup is apart from the text, so that a text without it is seen to be plain."""
 

@@ -39,6 +39,7 @@ class TelegramHarness:
     name = "telegram"
     by_draft = True
     answers_once = False
+    shows_typing = True
     plain_shows = True
 
     def __init__(self, fake: TelegramFake, model: ScriptedModel, folder: Path) -> None:

@@ -6,6 +6,8 @@ import asyncio
 import re
 import time
 
+import pytest
+
 from tests.chats.harness import Harness, answer, answers, process, quiet, running, texts
 
 # ---------------------------------------------------------------------- in
@@ -79,7 +81,10 @@ async def test_an_album_is_one_message(platform: Harness) -> None:
     chat = platform.private(ada)
     png = b"\x89PNG\r\n\x1a\n" + b"\0" * 64
     async with running(platform):
-        platform.album(chat, ada, [png, png + b"1", png + b"2"], "say nice")
+        try:
+            platform.album(chat, ada, [png, png + b"1", png + b"2"], "say nice")
+        except NotImplementedError:
+            pytest.skip("there are no albums here")
         await platform.until(lambda: len(platform.model.requests) == 1)
         await quiet(platform, chat)
         assert len(platform.model.requests) == 1
@@ -431,8 +436,8 @@ async def test_in_a_group_the_model_knows_who_speaks(platform: Harness) -> None:
     group = platform.group(ada, ben)
     async with running(platform):
         platform.say(group, ada, "say one", mention=True)
-        await answer(platform, group, "one")
-        platform.say(group, ben, "say two", mention=True)
+        seen = await answer(platform, group, "one")
+        platform.say(group, ben, "say two", mention=True, reply_to=seen.id)
         await answer(platform, group, "two")
         assert [m["content"] for m in platform.model.requests[-1] if m["role"] == "user"] == [
             "Ada: say one",

@@ -45,15 +45,31 @@ def test_the_template_tells_the_true_defaults(tmp_path: Path) -> None:
     assert load(written(tmp_path, text), {}).config == Config()
 
 
+BESIDE = {
+    "[telegram] webhook_url": 'webhook_secret_file = "telegram-webhook.secret"\n',
+    "[slack] bot_token_file": 'app_token_file = "slack-app.token"\n',
+}
+"""What a key cannot do without."""
+
+
 def test_every_example_of_the_template_is_accepted_alone(tmp_path: Path) -> None:
-    for name in ("openai.key", "second.key", "server.key", "prompt.md", "telegram-webhook.secret"):
+    for name in (
+        "openai.key",
+        "second.key",
+        "server.key",
+        "prompt.md",
+        "telegram-webhook.secret",
+        "slack-signing.secret",
+    ):
         (tmp_path / name).write_text("some-words-0123")
     (tmp_path / "telegram.token").write_text("123:abc")
+    (tmp_path / "slack-app.token").write_text("xapp-1")
+    (tmp_path / "slack.token").write_text("xoxb-1")
     (tmp_path / "discord.token").write_text("a.b.c")
     (tmp_path / "database.url").write_text("sqlite:///x")
     for doc in describe():
         if doc.example:
-            needed = 'webhook_secret_file = "telegram-webhook.secret"\n' if doc.key == "webhook_url" else ""
+            needed = BESIDE.get(doc.name, "")
             load(written(tmp_path, f"[{doc.section}]\n{doc.key} = {doc.example}\n{needed}"), {})
 
 

@@ -1,0 +1,70 @@
+"""What a failed call to Slack means. Pure.
+
+Sources: https://docs.slack.dev/apis/web-api/rate-limits (429 with ``Retry-After``), the error words of the methods' pages, and
+slack_sdk 3: `SlackApiError` with the answer, `SlackRequestError`, aiohttp's errors for connections.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any, cast
+
+import aiohttp
+
+from adapters.chat import CallFailed, Cause, Fate
+
+_CAUSES = {
+    "message_not_found": Cause.NO_MESSAGE,
+    "thread_not_found": Cause.NO_THREAD,
+    "cant_update_message": Cause.UNEDITABLE,
+    "edit_window_closed": Cause.UNEDITABLE,
+    "cant_delete_message": Cause.UNEDITABLE,
+    "channel_not_found": Cause.NO_CHAT,
+    "is_archived": Cause.NO_RIGHTS,
+    "not_in_channel": Cause.NO_RIGHTS,
+    "restricted_action": Cause.NO_RIGHTS,
+    "missing_scope": Cause.NO_RIGHTS,
+    "user_not_found": Cause.BLOCKED,
+    "user_disabled": Cause.BLOCKED,
+    "msg_too_long": Cause.FORM,
+    "no_text": Cause.FORM,
+    "invalid_blocks": Cause.FORM,
+    "invalid_blocks_format": Cause.FORM,
+    "invalid_auth": Cause.NOT_LET_IN,
+    "not_authed": Cause.NOT_LET_IN,
+    "account_inactive": Cause.NOT_LET_IN,
+    "token_revoked": Cause.NOT_LET_IN,
+    "token_expired": Cause.NOT_LET_IN,
+}
+_UNKNOWN = frozenset({"internal_error", "fatal_error", "service_unavailable", "request_timeout"})
+DEFAULT_PAUSE_SECONDS = 30.0
+
+
+def failure(error: Exception) -> CallFailed:
+    """What is known of a call that raised `error`."""
+    from slack_sdk.errors import SlackApiError, SlackClientError
+
+    match error:
+        case SlackApiError():
+            return _answered(error)
+        case aiohttp.ClientConnectorError():
+            return CallFailed(Fate.NOT_SENT, f"the connection to Slack failed ({type(error).__name__})")
+        case aiohttp.ClientError() | OSError() | asyncio.TimeoutError() | SlackClientError():
+            return CallFailed(Fate.UNKNOWN, f"the connection to Slack failed ({type(error).__name__})")
+        case _:
+            return CallFailed(Fate.UNKNOWN, f"the call to Slack failed ({type(error).__name__})")
+
+
+def _answered(error: Any) -> CallFailed:
+    response = error.response
+    status = int(getattr(response, "status_code", 0) or 0)
+    given: Any = response.data
+    data = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
+    word = str(data.get("error", "")) or f"status {status}"
+    if status == 429 or word == "ratelimited":
+        after = str(response.headers.get("Retry-After", "") or "")
+        seconds = float(after) if after.isdigit() else DEFAULT_PAUSE_SECONDS
+        return CallFailed(Fate.TOO_FAST, f"Slack asks to wait {seconds:g} s", retry_after=seconds)
+    if status >= 500 or word in _UNKNOWN:
+        return CallFailed(Fate.UNKNOWN, f"Slack answered with {word}")
+    return CallFailed(Fate.REFUSED, word.replace("_", " "), cause=_CAUSES.get(word, Cause.OTHER))

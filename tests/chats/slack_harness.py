@@ -1,0 +1,207 @@
+"""Slack under the conformance suite."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from tests.chats.harness import Seen
+from tests.chats.model import ScriptedModel, scripted_model
+from tests.fakes.common import LoseAnswer, Reset, Step
+from tests.fakes.slack import Channel, Message, SlackFake, User, gateway_page, ratelimited, refusal
+
+WRITES = ("chat.postMessage", "chat.update", "chat.delete")
+FENCE = re.compile(r"```\n(.*?)\n```", re.DOTALL)
+BOLD = re.compile(r"(?<![\w*])\*([^*\n]+)\*(?![\w*])")
+
+
+def readable(text: str) -> str:
+    """mrkdwn as a person sees it."""
+    pieces = re.split(r"(```\n.*?\n```)", text, flags=re.DOTALL)
+    return "".join(FENCE.sub(r"\1", piece) if piece.startswith("```") else _plain(piece) for piece in pieces)
+
+
+def _plain(text: str) -> str:
+    text = re.sub(r"<(?:https?|mailto):[^|>]*\|([^>]*)>", r"\1", text)
+    return re.sub(r"(?<![\w`])`([^`\n]+)`", r"\1", BOLD.sub(r"\1", text))
+
+
+@dataclass
+class Where:
+    """A channel, or a thread of it."""
+
+    channel: Channel
+    thread: Message | None = None
+    whole: bool = True
+    """Look at the threads as well."""
+
+
+class SlackHarness:
+    """Implements `tests.chats.harness.Harness`."""
+
+    name = "slack"
+    by_draft = False
+    answers_once = True
+    shows_typing = False
+    plain_shows = False
+
+    def __init__(self, fake: SlackFake, model: ScriptedModel, folder: Path) -> None:
+        self.fake = fake
+        self.model = model
+        self.folder = folder
+
+    def env(self) -> Mapping[str, str]:
+        return {
+            "SLACK_BOT_TOKEN": self.fake.bot_token,
+            "SLACK_APP_TOKEN": self.fake.app_token,
+            "OUTSPOKEN_SLACK__API_URL": self.fake.base_url,
+            "OUTSPOKEN_SLACK__OPEN": "true",
+            "OUTSPOKEN_SLACK__PER_MINUTE": "1000",
+        }
+
+    async def ready(self) -> None:
+        await self.fake.until_connected(within=20)
+
+    def person(self, name: str) -> User:
+        return self.fake.people.user(name)
+
+    def id_of(self, person: User) -> str:
+        return person.id
+
+    def private(self, person: User) -> Where:
+        return Where(self.fake.people.dm(person))
+
+    def group(self, *people: User) -> Where:
+        return Where(self.fake.people.channel("friends", *people))
+
+    def topics(self, *people: User) -> tuple[Where, Where, Where]:
+        channel = self.fake.people.channel("forum", *people)
+        one, two = (self.fake.people.say(channel, people[0], name) for name in ("one", "two"))
+        return Where(channel), Where(channel, one), Where(channel, two)
+
+    def _message(self, place: Where, number: str) -> Message:
+        return self.fake.message(place.channel, number)
+
+    def say(self, place: Where, person: User, text: str, *, mention: bool = False, reply_to: str = "") -> str:
+        words = f"<@{self.fake.world.bot.id}> {text}" if mention else text
+        thread = place.thread
+        if reply_to:
+            answered = self._message(place, reply_to)
+            thread = self._message(place, answered.thread_ts) if answered.thread_ts else answered
+        return self.fake.people.say(place.channel, person, words, thread=thread).ts
+
+    def command(self, place: Where, person: User, name: str, words: str = "", *, other: bool = False) -> None:
+        if not other:
+            self.fake.people.command(place.channel, person, "/outspoken", f"{name} {words}".strip())
+
+    def edit(self, place: Where, message: str, text: str) -> None:
+        self.fake.people.edit(self._message(place, message), text)
+
+    def attach(self, place: Where, person: User, name: str, data: bytes, mime: str, caption: str) -> None:
+        self.fake.people.upload(place.channel, person, name, data, text=caption, mime_type=mime)
+
+    def album(self, place: Where, person: User, pictures: Sequence[bytes], caption: str) -> None:
+        raise NotImplementedError("people send pictures one by one")
+
+    def press(self, place: Where, person: User, message: str, label: str) -> None:
+        self.fake.people.press(self._message(place, message), person, label)
+
+    def remove(self, place: Where, message: str) -> None:
+        self.fake.people.delete(self._message(place, message))
+
+    def redeliver(self) -> None:
+        self.fake.repeat(self.fake.told("message")[0])
+
+    def odd_event(self, place: Where) -> None:
+        self.fake.world.tell_if(
+            "message", {"type": "message", "channel": place.channel.id, "text": 5, "user": {"id": "x"}, "ts": "x"}
+        )
+
+    def seen(self, place: Where) -> list[Seen]:
+        shown = self.fake.shown(place.channel, place.thread).messages
+        threads = [m for m in shown if m.replies and place.thread is None]
+        inner = [
+            r
+            for m in threads
+            for r in self.fake.shown(place.channel, self._message(place, m.ts)).messages
+            if r.ts != m.ts
+        ]
+        known = {m.ts: m for m in (*shown, *inner)}
+        return [
+            Seen(
+                id=one.ts,
+                text=readable(one.fallback),
+                mine=one.by_bot,
+                buttons=tuple(one.captions),
+                edits=one.edits,
+                file=one.files[0] if one.files else "",
+                data=self._message(place, one.ts).files[0].data if one.files else b"",
+                reply_to=one.thread_ts or "",
+                code=tuple(FENCE.findall(one.fallback)),
+                bold=tuple(BOLD.findall(FENCE.sub("", one.fallback))),
+                silent=True,
+            )
+            for _, one in sorted(known.items())
+            if not one.deleted and not one.ephemeral
+        ]
+
+    def preview(self, place: Where) -> str:
+        return ""
+
+    def typing(self, place: Where) -> bool:
+        return False
+
+    def menu(self) -> list[str]:
+        return ["new", "stop", "retry", "undo", "status", "why", "model", "queue", "steer", "usage", "help"]
+
+    def block(self, place: Where) -> None:
+        self.fake.script("chat.postMessage", *[refusal("user_disabled")] * 5, channel=place.channel)
+        self.fake.script("chat.update", *[refusal("user_disabled")] * 5, channel=place.channel)
+
+    def silence(self, group: Where) -> None:
+        self.fake.script("chat.postMessage", *[refusal("restricted_action")] * 5, channel=group.channel)
+
+    def fail_sends(self, *faults: str) -> None:
+        self.fake.script("chat.postMessage", *(_fault(fault) for fault in faults))
+
+    def flood(self, seconds: float) -> None:
+        self.fake.script("chat.postMessage", ratelimited(int(seconds)))
+
+    def writes_since(self, seconds: float) -> int:
+        since = self.fake.clock.monotonic() - seconds
+        return sum(call.route in WRITES and call.at >= since for call in self.fake.log)
+
+    def deafen(self) -> None:
+        self.fake.sockets.latest.deaf = True
+        self.fake.sockets.latest.mute = True
+
+    def wrong_token(self) -> Mapping[str, str]:
+        return {"SLACK_BOT_TOKEN": "xoxb-1000000000001-2000000000002-Wrong"}
+
+    async def until(self, condition: Callable[[], bool], within: float = 10.0) -> None:
+        await self.fake.until(condition, within)
+
+
+def _fault(name: str) -> Step:
+    match name:
+        case "ok":
+            return None
+        case "503":
+            return gateway_page(503)
+        case "lost":
+            return LoseAnswer()
+        case "reset":
+            return Reset()
+        case "form":
+            return refusal("invalid_blocks")
+        case _:
+            raise AssertionError(name)
+
+
+@asynccontextmanager
+async def slack_harness(folder: Path) -> AsyncGenerator[SlackHarness]:
+    async with SlackFake() as fake, scripted_model() as model:
+        yield SlackHarness(fake, model, folder)
