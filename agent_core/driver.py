@@ -325,7 +325,8 @@ class TurnDriver:
 
     async def _take(self, events: Sequence[Event]) -> list[Effect]:
         """Feed events, commit them with what they lead to, then let them be seen. What is still to be performed."""
-        if events or self._effects:  # text alone needs no commit to be seen, also while the storage is away
+        # Text alone needs no commit to be seen, also while the storage is away. What could not be stored stays held.
+        if (events or self._effects) and self._held is None:
             self._held = view(self.turn, self._world.clock.now_ms())
         effects, self._effects = self._effects, []
         for event in events:
@@ -351,8 +352,8 @@ class TurnDriver:
         if ending is not None:
             await self._close(ending)
             doing = []
-        elif self._unwritten or intended:
-            await self._commit(intended)
+        elif (self._unwritten or intended) and not await self._commit(intended):
+            return []  # not stored, so neither shown nor done; the turn is about to end for that reason
         self._held = None
         self._wake()
         return doing
@@ -395,8 +396,8 @@ class TurnDriver:
 
     # ------------------------------------------------------------------ the journal
 
-    async def _commit(self, intended: Sequence[IntendedCall]) -> None:
-        """Append what is not written yet. If the storage is away for too long, the turn ends for that reason."""
+    async def _commit(self, intended: Sequence[IntendedCall]) -> bool:
+        """Append what is not written yet. False if the storage is away for too long: the turn ends for that reason."""
         rows = self._rows()
         identity = self.identity
 
@@ -406,9 +407,11 @@ class TurnDriver:
             elif rows:
                 await self._world.store.append(identity.session, identity.epoch, identity.turn, rows)
 
-        if not await self._persist(write, STORAGE_PATIENCE_SECONDS):
-            self._backlog = rows
-            self._put(lambda at: DriverFailed(at=at, reference=f"{identity.turn}/storage"))
+        if await self._persist(write, STORAGE_PATIENCE_SECONDS):
+            return True
+        self._backlog = rows
+        self._put(lambda at: DriverFailed(at=at, reference=f"{identity.turn}/storage"))
+        return False
 
     async def _close(self, ending: EndTurn) -> None:
         """Cancel what runs, then close the turn in one commit, then let it be seen."""

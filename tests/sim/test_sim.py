@@ -34,3 +34,9 @@ def test_two_thousand_turns_keep_every_law() -> None:
 def test_a_seed_can_be_repeated_to_the_byte() -> None:
     prints = [re.findall(r"fingerprint (\w{64})", run("--only", "252", hash_seed=seed).stdout) for seed in ("0", "1")]
     assert prints[0] == prints[1] != []
+
+
+@pytest.mark.parametrize("seed", [4001762, 5001034])
+def test_a_seed_that_found_something_once_stays_sound(seed: int) -> None:
+    done = run("--only", str(seed))
+    assert done.returncode == 0, done.stdout + done.stderr
