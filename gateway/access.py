@@ -54,7 +54,8 @@ class Refusal:
 
 def names_of(person: ChatPerson) -> frozenset[str]:
     """How a list may name a person."""
-    return frozenset({person.id, f"@{person.username.lower()}"} if person.username else {person.id})
+    number = person.id.lower()  # Slack's ids have capitals
+    return frozenset({number, f"@{person.username.lower()}"} if person.username else {number})
 
 
 def rules(allow: Iterable[str], admins: Iterable[str], *, open_to_all: bool, pairing: bool) -> AccessRules:

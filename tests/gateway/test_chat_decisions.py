@@ -111,6 +111,10 @@ def test_names_of_the_list_are_ids_and_user_names_in_any_case() -> None:
     assert standing(ADA, made, None) is Standing.ALLOWED
     assert standing(ChatPerson("9", "Nine"), made, None) is Standing.ADMIN
     assert standing(ChatPerson("8", "Eve", "eve"), made, None) is Standing.STRANGER
+    assert (
+        standing(ChatPerson("U0AB", "Cy"), rules(["U0AB"], [], open_to_all=False, pairing=True), None)
+        is Standing.ALLOWED
+    )
 
 
 @given(ACCESS, KINDS, st.integers(0, 2**63), st.integers(0, 60))
