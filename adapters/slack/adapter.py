@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 log = structlog.get_logger("slack")
 
 LOOK_SECONDS = 1.0
+CLOSING_SECONDS = 0.1
 PING_SECONDS = 5.0
 DEAF_SECONDS = 40.0
 SWEEP_MESSAGES = 100
@@ -147,6 +148,7 @@ class SlackAdapter:
         finally:
             self._socket = None
             await handler.close_async()
+            await asyncio.sleep(CLOSING_SECONDS)  # the library does not wait for its own tasks
 
     # ------------------------------------------------------------------ in
 

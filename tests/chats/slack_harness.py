@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import re
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
@@ -205,3 +206,4 @@ def _fault(name: str) -> Step:
 async def slack_harness(folder: Path) -> AsyncGenerator[SlackHarness]:
     async with SlackFake() as fake, scripted_model() as model:
         yield SlackHarness(fake, model, folder)
+    gc.collect()  # what the library left open is complained of here, and not in some later test
