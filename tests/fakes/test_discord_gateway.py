@@ -342,26 +342,6 @@ async def test_an_identify_that_is_not_heard(fake: DiscordFake) -> None:
 # --- what ends the library ---
 
 
-async def test_one_event_that_cannot_be_read_ends_the_client_while_its_heart_beats() -> None:
-    """A hazard of the library: the exception leaves `start()`, the thread of heartbeats keeps the socket open."""
-    async with serving(DiscordFake(heartbeat_seconds=0.05)) as fake:
-        ada, channel = furnished(fake)
-        bot = Watcher()
-        with fake.pointed():
-            task = asyncio.create_task(bot.start(fake.token))
-            await fake.until_connected()
-            await asyncio.sleep(0.1)
-            fake.gateway.dispatch("MESSAGE_CREATE", {"id": "1", "channel_id": str(channel.id)})
-            with pytest.raises(KeyError):
-                await task
-            fake.people.say(channel, ada, "is there anybody?")
-            beats = len(fake.gateway.connections[0].beats)
-            await fake.until(lambda: len(fake.gateway.connections[0].beats) > beats + 2)
-            assert fake.connected
-            assert bot.heard == []
-            await bot.close()
-
-
 async def test_a_first_handshake_that_fails_ends_the_client_by_an_attribute_error(fake: DiscordFake) -> None:
     """A hazard of the library: it wants to resume a connection that never was."""
     fake.script(Route.HANDSHAKE, Answer(503))
@@ -375,6 +355,7 @@ async def test_a_first_handshake_that_fails_ends_the_client_by_an_attribute_erro
             pass
 
 
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")  # of the library
 async def test_a_cut_in_place_of_ready(fake: DiscordFake) -> None:
     fake.gateway.react(Op.IDENTIFY, Cut())
     bot = Watcher()
