@@ -94,6 +94,11 @@ class ChatOrigin:
     unfinished: bool = False
     """The text is as long as a message can be: it was probably cut, and the rest is on its way."""
 
+    @property
+    def reply_to(self) -> str:
+        """The message to reply to: in a group, so that everybody sees who is meant."""
+        return self.message if self.kind is ChatKind.GROUP else ""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChatMessage:

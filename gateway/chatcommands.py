@@ -149,8 +149,7 @@ class ChatCommands:
 
     async def _respond(self, request: Request, reply: Reply) -> None:
         origin = f"inbox:{request.inbox_id}"
-        silent = request.origin.kind.value == "group"
-        reply_to = request.origin.message if silent and request.command.name != "press" else ""
+        reply_to = request.origin.reply_to if request.command.name != "press" else ""
         words = reply.words[:3_800]
         contents = [Content(ContentKind.ASIDE, Styled(words), reply_to=reply_to)] if words else []
         rows = self._outbox.propose(request.origin.address, request.owner, origin, contents)

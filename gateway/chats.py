@@ -231,7 +231,7 @@ class Desk:
         """Say something about a stored message, where it came from."""
         assert inbound.chat is not None
         lane = await self._hub.owned_lane(inbound.session.text(), accepted.session, accepted.epoch)
-        content = Content(ContentKind.ASIDE, Styled(words), reply_to=reply_to(inbound.chat))
+        content = Content(ContentKind.ASIDE, Styled(words), reply_to=inbound.chat.reply_to)
         owner = Owner(accepted.session, lane.epoch)
         await self._outbox.say(inbound.chat.address, owner, f"inbox:{accepted.inbox_id}", content)
         self._hub.release(lane)
@@ -255,7 +255,7 @@ class Desk:
         if lane is None or inbound.chat is None:
             return
         position = lane.position(inbox_id)
-        address, to = inbound.chat.address, reply_to(inbound.chat)
+        address, to = inbound.chat.address, inbound.chat.reply_to
         if position is not None and lane.running is not None:
             queued = Content(ContentKind.ASIDE, Styled(queued_words(position)), reply_to=to, silent=True)
             await self._outbox.say(address, Owner(session, lane.epoch), queue_origin(inbox_id), queued)
@@ -330,11 +330,6 @@ def _unusable(origin: ChatOrigin, text: str) -> tuple[str, str, None] | None:
 def account_of(address: ChatAddress) -> str:
     """The account's name in the store."""
     return f"{address.platform}/{address.account}"
-
-
-def reply_to(origin: ChatOrigin) -> str:
-    """The message to reply to: in a group, so that everybody sees who is meant."""
-    return origin.message if origin.kind.value == "group" else ""
 
 
 def queue_origin(inbox_id: int) -> str:

@@ -17,7 +17,6 @@ from adapters.pacing import Gate, Rate, Refusals, Urgency
 from adapters.parts import Wanted
 from adapters.reconcile import Part, plan
 from adapters.text.styled import Styled
-from agent_core.driver import TurnDriver
 from agent_core.ports import Clock
 from agent_core.store.rows import Delivery, DeliveryRow, GateRow
 from agent_core.store.store import StorageUnavailable, Store
@@ -156,12 +155,9 @@ class Outbox:
         """Where a turn that answers a chat message is shown. None if its platform is not configured (any more)."""
         if (origin.address.platform, origin.address.account) not in self._lines:
             return None
-        reply_to = origin.message if origin.kind.value == "group" else ""
-        return TurnOutlet(self.surface(origin.address), turn, Owner(session, epoch), reply_to)
-
-    @staticmethod
-    def attach(outlet: TurnOutlet, driver: TurnDriver) -> None:
-        outlet.attach(driver)
+        address = origin.address
+        owner = Owner(session, epoch)
+        return TurnOutlet(lambda: self.surface(address), turn, owner, origin.reply_to)
 
     # ------------------------------------------------------------------ words beside turns
 
@@ -305,9 +301,8 @@ class Outbox:
 
     def take_back(self, address: ChatAddress, origin: str) -> None:
         """Words beside turns that are not true any more go away, if they are remembered."""
-        surface = self._surfaces.get(address.text())
-        if surface is not None:
-            surface.take_back(origin)
+        if (address.platform, address.account) in self._lines:
+            self.surface(address).take_back(origin)
 
     def unsent_of(self, surface: str) -> int:
         """How many parts of a surface are not as they should be yet."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -127,7 +127,7 @@ class PacedBell(Bell):
 class TurnOutlet:
     """A running turn on a surface. Implements `agent_core.driver.Outlet`."""
 
-    surface: Surface
+    find: Callable[[], Surface]
     turn: str
     owner: Owner
     reply_to: str
@@ -135,9 +135,14 @@ class TurnOutlet:
     rendered: dict[tuple[str, bool], tuple[Piece, ...]] = field(
         default_factory=dict[tuple[str, bool], tuple[Piece, ...]]
     )
+    surface: Surface = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.surface = self.find()
 
     def attach(self, driver: TurnDriver) -> None:
-        """Show this turn from now on."""
+        """Show this turn from now on. A surface that had nothing to do may have been forgotten meanwhile."""
+        self.surface = self.find()
         self.driver = driver
         self.surface.add(self)
         driver.subscribe(self.surface.bell)

@@ -13,12 +13,12 @@ import hashlib
 import io
 from collections.abc import Awaitable
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import aiohttp
 
-from adapters.chat import Ability, Button, CallFailed, Cause, ChatAddress, Content, ContentKind, Fate, Piece, Traits
+from adapters.carried import bytes_of, fetched
+from adapters.chat import Ability, Button, CallFailed, ChatAddress, Content, ContentKind, Fate, Piece, Traits
 from adapters.discord.errors import failure
 from adapters.pacing import Rate
 from adapters.text.files import lift_long_code
@@ -82,7 +82,9 @@ class DiscordPort:
         place = self._place(address)
         more: dict[str, Any] = {}
         if content.kind is ContentKind.FILE:
-            more["file"] = discord.File(io.BytesIO(await _bytes_of(content)), filename=content.file_name)
+            more["file"] = discord.File(
+                io.BytesIO(await bytes_of(content, UPLOAD_BYTES, "Discord")), filename=content.file_name
+            )
         if content.reply_to:
             reference = discord.MessageReference(
                 message_id=int(content.reply_to), channel_id=place.id, fail_if_not_exists=False
@@ -145,19 +147,7 @@ class DiscordPort:
         return str(channel["id"])
 
     async def fetch(self, ref: str, limit_bytes: int) -> bytes:
-        try:
-            async with (
-                aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=60)) as http,
-                http.get(ref) as response,
-            ):
-                if response.status != 200:
-                    raise CallFailed(Fate.REFUSED, f"Discord answered with {response.status}", cause=Cause.FILE)
-                data = await response.content.read(limit_bytes + 1)
-        except (aiohttp.ClientError, TimeoutError) as error:
-            raise CallFailed(Fate.NOT_SENT, f"it could not be fetched ({type(error).__name__})") from error
-        if len(data) > limit_bytes:
-            raise CallFailed(Fate.REFUSED, "it is too large", cause=Cause.FILE)
-        return data
+        return await fetched(ref, limit_bytes)
 
     @staticmethod
     async def asked(call: Awaitable[T]) -> T:
@@ -185,15 +175,3 @@ def _view(buttons: tuple[Button, ...]) -> discord.ui.View:
         view.add_item(discord.ui.Button(label=button.label, custom_id=button.data))
     view.stop()  # presses are read from the events, so that they work after a restart as well
     return view
-
-
-async def _bytes_of(content: Content) -> bytes:
-    if not content.file:
-        return content.file_text.encode()
-    try:
-        data = await asyncio.to_thread(Path(content.file).read_bytes)
-    except OSError as error:
-        raise CallFailed(Fate.REFUSED, f"it cannot be read ({error.strerror})", cause=Cause.FILE) from error
-    if len(data) > UPLOAD_BYTES:
-        raise CallFailed(Fate.REFUSED, "it is larger than 10 MB, the most that Discord takes", cause=Cause.FILE)
-    return data

@@ -6,15 +6,14 @@ the history when the outcome of a call is not known (https://docs.slack.dev/mess
 
 from __future__ import annotations
 
-import asyncio
 import uuid
 from collections.abc import Awaitable
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import aiohttp
 
-from adapters.chat import Ability, Button, CallFailed, Cause, ChatAddress, Content, ContentKind, Fate, Piece, Traits
+from adapters.carried import bytes_of, fetched
+from adapters.chat import Ability, Button, CallFailed, ChatAddress, Content, ContentKind, Fate, Piece, Traits
 from adapters.pacing import Rate
 from adapters.slack.errors import failure
 from adapters.text.files import lift_long_code
@@ -81,7 +80,7 @@ class SlackPort:
         return str((await self.asked(posted))["ts"])
 
     async def _send_file(self, address: ChatAddress, content: Content) -> str:
-        data = await _bytes_of(content)
+        data = await bytes_of(content, UPLOAD_BYTES, "Slack")
         sent = self._client.files_upload_v2(
             channel=address.chat, thread_ts=address.thread or None, content=data, filename=content.file_name
         )
@@ -135,20 +134,7 @@ class SlackPort:
         return str(answer.data["channel"]["id"])
 
     async def fetch(self, ref: str, limit_bytes: int) -> bytes:
-        headers = {"Authorization": f"Bearer {self._token}"}
-        try:
-            async with (
-                aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=60)) as http,
-                http.get(ref, headers=headers) as response,
-            ):
-                if response.status != 200 or response.content_type == "text/html":
-                    raise CallFailed(Fate.REFUSED, "Slack did not give it", cause=Cause.FILE)
-                data = await response.content.read(limit_bytes + 1)
-        except (aiohttp.ClientError, TimeoutError) as error:
-            raise CallFailed(Fate.NOT_SENT, f"it could not be fetched ({type(error).__name__})") from error
-        if len(data) > limit_bytes:
-            raise CallFailed(Fate.REFUSED, "it is too large", cause=Cause.FILE)
-        return data
+        return await fetched(ref, limit_bytes, {"Authorization": f"Bearer {self._token}"})
 
     @staticmethod
     async def asked(call: Awaitable[T]) -> T:
@@ -182,15 +168,3 @@ def _blocks(text: str, buttons: tuple[Button, ...]) -> list[dict[str, Any]] | No
         for b in buttons
     ]
     return [section, {"type": "actions", "elements": elements}]
-
-
-async def _bytes_of(content: Content) -> bytes:
-    if not content.file:
-        return content.file_text.encode()
-    try:
-        data = await asyncio.to_thread(Path(content.file).read_bytes)
-    except OSError as error:
-        raise CallFailed(Fate.REFUSED, f"it cannot be read ({error.strerror})", cause=Cause.FILE) from error
-    if len(data) > UPLOAD_BYTES:
-        raise CallFailed(Fate.REFUSED, "it is larger than 100 MB", cause=Cause.FILE)
-    return data

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable
-from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
+from adapters.carried import bytes_of
 from adapters.chat import Ability, Button, CallFailed, Cause, ChatAddress, Content, ContentKind, Fate, Piece, Traits
 from adapters.pacing import Rate
 from adapters.telegram.errors import failure
@@ -88,7 +87,7 @@ class TelegramPort:
         return str(message.message_id)
 
     async def _send_file(self, address: ChatAddress, content: Content) -> str:
-        data = await _bytes_of(content)
+        data = await bytes_of(content, UPLOAD_BYTES, "Telegram")
         caption, marks = content.body.text[:CAPTION_UNITS] or None, _entities(content.body)
         chat, thread, name = int(address.chat), _thread(address), content.file_name
         if name.lower().endswith(_PICTURES) and len(data) <= PHOTO_BYTES:
@@ -163,20 +162,6 @@ class TelegramPort:
             return await call
         except TelegramError as error:
             raise failure(error) from error
-
-
-async def _bytes_of(content: Content) -> bytes:
-    if not content.file:
-        return content.file_text.encode()
-    try:
-        data = await asyncio.to_thread(Path(content.file).read_bytes)
-    except OSError as error:
-        raise CallFailed(Fate.REFUSED, f"it cannot be read ({error.strerror})", cause=Cause.FILE) from error
-    if not data:
-        raise CallFailed(Fate.REFUSED, "it is empty, and Telegram takes no empty files", cause=Cause.FILE)
-    if len(data) > UPLOAD_BYTES:
-        raise CallFailed(Fate.REFUSED, "it is larger than 50 MB, the most that Telegram takes", cause=Cause.FILE)
-    return data
 
 
 def _thread(address: ChatAddress) -> int | None:

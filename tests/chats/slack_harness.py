@@ -9,6 +9,8 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import pytest
+
 from tests.chats.harness import Seen
 from tests.chats.model import ScriptedModel, scripted_model
 from tests.fakes.common import LoseAnswer, Reset, Step
@@ -95,8 +97,9 @@ class SlackHarness:
         return self.fake.people.say(place.channel, person, words, thread=thread).ts
 
     def command(self, place: Where, person: User, name: str, words: str = "", *, other: bool = False) -> None:
-        if not other:
-            self.fake.people.command(place.channel, person, "/outspoken", f"{name} {words}".strip())
+        if other:
+            pytest.skip("what is for another app does not come to us here")
+        self.fake.people.command(place.channel, person, "/outspoken", f"{name} {words}".strip())
 
     def edit(self, place: Where, message: str, text: str) -> None:
         self.fake.people.edit(self._message(place, message), text)
@@ -105,7 +108,7 @@ class SlackHarness:
         self.fake.people.upload(place.channel, person, name, data, text=caption, mime_type=mime)
 
     def album(self, place: Where, person: User, pictures: Sequence[bytes], caption: str) -> None:
-        raise NotImplementedError("people send pictures one by one")
+        pytest.skip("people send pictures one by one")
 
     def press(self, place: Where, person: User, message: str, label: str) -> None:
         self.fake.people.press(self._message(place, message), person, label)
@@ -143,7 +146,7 @@ class SlackHarness:
                 reply_to=one.thread_ts or "",
                 code=tuple(FENCE.findall(one.fallback)),
                 bold=tuple(BOLD.findall(FENCE.sub("", one.fallback))),
-                silent=True,
+                silent=True,  # Slack has no such flag: who is told of what is the person's own setting
             )
             for _, one in sorted(known.items())
             if not one.deleted and not one.ephemeral
@@ -156,7 +159,7 @@ class SlackHarness:
         return False
 
     def menu(self) -> list[str]:
-        return ["new", "stop", "retry", "undo", "status", "why", "model", "queue", "steer", "usage", "help"]
+        pytest.skip("the commands stand in the manifest")
 
     def block(self, place: Where) -> None:
         self.fake.script("chat.postMessage", *[refusal("user_disabled")] * 5, channel=place.channel)

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from tests.chats.harness import Harness, answer, process, quiet, running, status, texts
+from tests.chats.harness import Harness, answer, process, quiet, running, starting, status, texts
 
 
 @pytest.mark.parametrize("fault", ["503", "reset"])
@@ -173,7 +173,7 @@ async def test_a_dead_connection_is_made_anew(platform: Harness) -> None:
 
 
 async def test_a_wrong_token_is_said_in_words_and_harms_nothing_else(platform: Harness) -> None:
-    async with running(platform, **platform.wrong_token()) as up:
+    async with starting(platform, **platform.wrong_token()) as up:
         deadline = time.monotonic() + 10
         told = await status(up.url)
         while time.monotonic() < deadline:

@@ -11,7 +11,7 @@ import pytest
 from adapters.discord.adapter import account_of
 from adapters.discord.port import nonce_of
 from tests.chats.discord_harness import DiscordHarness, discord_harness
-from tests.chats.harness import answer, quiet, running, status, texts
+from tests.chats.harness import answer, quiet, running, starting, status, texts
 from tests.fakes.common import Answer, LoseAnswer
 from tests.fakes.discord import Close, Op, Route, shield_ban
 
@@ -74,7 +74,7 @@ async def test_a_429_of_the_shield_is_a_pause_and_no_end(discord: DiscordHarness
 
 async def test_a_missing_intent_is_said_in_words(discord: DiscordHarness) -> None:
     discord.fake.gateway.react(Op.IDENTIFY, Close(4014), Close(4014))
-    async with running(discord, **discord.wrong_token()) as up:  # only so that nobody waits for the connection
+    async with starting(discord) as up:
         told = await status(up.url)
         for _ in range(100):
             told = await status(up.url)
@@ -82,6 +82,7 @@ async def test_a_missing_intent_is_said_in_words(discord: DiscordHarness) -> Non
                 break
             await asyncio.sleep(0.1)
         assert told["adapters"][0]["state"] == "needs a person"
+        assert "intent" in str(told["adapters"][0]).lower()
 
 
 async def test_a_message_taken_back_while_it_waits_is_not_answered(discord: DiscordHarness) -> None:
