@@ -43,6 +43,7 @@ from agent_core.invariants import broken_laws
 from agent_core.journal import encode, merged
 from agent_core.modelcalls import ModelCaller
 from agent_core.ports import Clock, Ids
+from agent_core.stalls import rows_of
 from agent_core.store.rows import DeliveryRow, IntendedCall, JournalRow
 from agent_core.store.store import Fenced, StorageUnavailable, Store
 from agent_core.tools.base import ToolContext, ToolStatus
@@ -377,7 +378,7 @@ class TurnDriver:
 
     def _check(self, effect: RunTool) -> tuple[list[Effect], IntendedCall | None]:
         """Whether a call can run. If not, that is its result; if so, it is intended from here on."""
-        checked = self._world.tools.check(effect.name, effect.arguments, self._caller.offered)
+        checked = self._world.tools.check(effect.name, effect.arguments, self._caller.offered(self.turn))
         now = self._world.clock.now_ms()
         match checked:
             case Runnable():
@@ -386,7 +387,7 @@ class TurnDriver:
                 return effects, IntendedCall(effect.call, effect.name, checked.spec.effect, key)
             case UnknownTool():
                 nearest = f" Did you mean {checked.nearest}?" if checked.nearest else ""
-                text = f"There is no tool called {effect.name!r}.{nearest} The tools are: {', '.join(self._caller.offered)}."
+                text = f"There is no tool called {effect.name!r}.{nearest} The tools are: {', '.join(self._caller.offered(self.turn))}."
                 refusal = Refusal.UNKNOWN_TOOL
             case UnreadableArguments():
                 text = f"The arguments of {effect.name} cannot be used: {checked.complaint} The call was not executed."
@@ -422,12 +423,21 @@ class TurnDriver:
         identity = self.identity
 
         used = (self.turn.input_tokens, self.turn.output_tokens)
-        heard = self.heard
+        heard, troubles = self.heard, rows_of(self.turn)
 
         async def write() -> None:
             parts = self.outlet.closing(view(self.turn, now)) if self.outlet is not None else ()
             await self._world.store.close(
-                identity.session, identity.epoch, identity.turn, rows, ending.exit.code.value, now, parts, used, heard
+                identity.session,
+                identity.epoch,
+                identity.turn,
+                rows,
+                ending.exit.code.value,
+                now,
+                parts,
+                used,
+                heard,
+                troubles,
             )
 
         # Without a limit: an end that is not stored is none, and after a restart this turn may end in another way.
@@ -574,7 +584,7 @@ class TurnDriver:
             self.progress[effect.call] = words
             self._wake()
 
-        checked = world.tools.check(effect.name, effect.arguments, self._caller.offered)
+        checked = world.tools.check(effect.name, effect.arguments, self._caller.offered(self.turn))
         assert isinstance(checked, Runnable)
         outcome = await world.tools.run(checked, self._context(effect.call, heartbeat))
         seconds = round(world.clock.monotonic() - began, 3)

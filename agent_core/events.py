@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from agent_core.exits import BreakCause, Exit
+from agent_core.known import Known
 from agent_core.messages import InputMessage, Message
 from agent_core.recovery import Failure, Rung
 from agent_core.settings import TurnSettings
@@ -57,6 +58,8 @@ class TurnOpened(Happened):
     client_tools: tuple[Mapping[str, Json], ...] = ()
     """The schemas of the tools that an API client brought."""
     surface: str = ""
+    known: Known = field(default_factory=Known)
+    """Earlier failures of this conversation, and open incidents."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

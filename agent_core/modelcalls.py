@@ -47,6 +47,13 @@ class Offer:
     names: tuple[str, ...] = ()
     schemas: tuple[Mapping[str, Json], ...] = ()
 
+    def without(self, names: frozenset[str]) -> Offer:
+        """The same offer without these tools."""
+        if not names & set(self.names):
+            return self
+        kept = [(n, schema) for n, schema in zip(self.names, self.schemas, strict=True) if n not in names]
+        return Offer(tuple(n for n, _ in kept), tuple(schema for _, schema in kept))
+
     @functools.cached_property
     def encoded(self) -> bytes:
         """The schemas as a JSON array, empty if there are none."""
@@ -64,16 +71,16 @@ class ModelCaller:
     offer: Offer
     connect_seconds: float = 10
 
-    @property
-    def offered(self) -> tuple[str, ...]:
-        return self.offer.names
+    def offered(self, turn: Turn) -> tuple[str, ...]:
+        """The tools that the turn may use."""
+        return tuple(name for name in self.offer.names if name not in turn.withheld)
 
     async def call(self, turn: Turn, effect: CallModel, sink: Sink) -> ReplyFinished | CallBroke:
         """One model call, as the turn wants it. Content goes to `sink`."""
         assert turn.opened is not None
         endpoint = self.client.endpoint(effect.route.endpoint)
         messages = self._messages(turn, effect)
-        tools = self.offer.encoded if effect.offer_tools else b""
+        tools = self.offer.without(turn.withheld).encoded if effect.offer_tools else b""
         tokens = estimate_tokens(messages, len(tools))
         window = endpoint.context_tokens
         if window and tokens > window * 1.05 and turn.compacted is None:

@@ -56,6 +56,10 @@ class Advice(StrEnum):
 
     CONTINUE = "continue"
     SMALLER_PIECES = "smaller_pieces"
+    SMALLER_FROM_START = "smaller_from_start"
+    """Earlier turns, or other sessions, had calls that broke off on their way."""
+    WITHHELD = "withheld"
+    """The tool's calls broke off so often that it is not offered for a while."""
     RETURNED_NOTHING = "returned_nothing"
     THOUGHT_ONLY = "thought_only"
     ACT_NOW = "act_now"
@@ -135,17 +139,18 @@ def next_rung(
     routes: Sequence[Route],
     current: int,
     *,
-    skip_retry: bool = False,
+    skip: frozenset[Rung] = frozenset(),
+    first: Rung | None = None,
 ) -> LadderStep | None:
     """The next remedy for a failure, or None if there is none left.
 
-    `climbed` holds how often each rung was used in this step of the turn. `skip_retry` leaves the plain retry out (the
-    provider asked for a longer pause than we wait).
+    `climbed` holds how often each rung was used in this step of the turn. `skip` are rungs that cannot help (the provider
+    asked for a longer pause than we wait); `first` is the one that has helped most lately and is tried before the others.
     """
-    for step in LADDERS[failure]:
+    for step in sorted(LADDERS[failure], key=lambda one: one.rung is not first):
         if climbed.get((failure, step.rung), 0) >= step.times(counts):
             continue
-        if step.rung is Rung.RETRY and skip_retry:
+        if step.rung in skip:
             continue
         if step.rung is Rung.NEXT_ROUTE and next_route(routes, current, step.helps) is None:
             continue

@@ -40,6 +40,17 @@ def advice_words(advice: Advice, detail: str = "", reasoning: str = "") -> str:
                 "in smaller pieces: for a long text, write a short first part, then append or edit part by part, with at "
                 "most about 2,000 characters of arguments in a call."
             )
+        case Advice.SMALLER_FROM_START:
+            words = (
+                f"Calls of {detail} with long arguments broke off on their way lately and were not executed. Send the work "
+                "in smaller pieces from the start: for a long text, write a short first part, then append or edit part by "
+                "part, with at most about 2,000 characters of arguments in a call."
+            )
+        case Advice.WITHHELD:
+            words = (
+                f"Calls of {detail} broke off on their way again and again, whatever was tried, so {detail} is not offered "
+                "for now. Give long content as text in your reply, or say what else could be done."
+            )
         case Advice.RETURNED_NOTHING:
             words = "You returned nothing. Go on with the task, or say that you are done and what came of it."
         case Advice.THOUGHT_ONLY:

@@ -49,8 +49,9 @@ from agent_core.events import (
     TurnOpened,
     WaitEnded,
 )
-from agent_core.exits import BreakCause, Exit, ExitCode, Facts
+from agent_core.exits import BreakCause, Exit, ExitClass, ExitCode, Facts, exit_class
 from agent_core.overlap import OverlapRemover
+from agent_core.prevention import prevention
 from agent_core.promises import announced_action
 from agent_core.recovery import (
     CAUSE_TO_FAILURE,
@@ -66,8 +67,9 @@ from agent_core.recovery import (
 )
 from agent_core.replies import ReplyKind, judge
 from agent_core.settings import Route, TurnSettings
-from agent_core.timeline import adopt_answer, housekeeping_answer
+from agent_core.timeline import adopt_answer, doing, housekeeping_answer
 from agent_core.toolround import MustEnd, Outcome, RoundOver, ToolRound, Waiting
+from agent_core.troubles import Trouble, Troubles
 from agent_core.turnstate import (
     Activity,
     AdviceItem,
@@ -96,11 +98,10 @@ class Turn:
     """
 
     __slots__ = (
-        "_ask", "_climbed", "_closing", "_draft", "_failed_seconds", "_ids", "_judging", "_promised",
-        "_stall_rounds", "_stalled_in_step", "_steers", "attempts", "attempts_in_all", "calls_made",
-        "compacted", "exit", "failing", "input_tokens", "items", "last_break", "life_at", "opened",
-        "output_tokens", "phase", "phase_since", "round", "route_index", "rungs", "step", "timeline",
-        "wait_until",
+        "_ask", "_climbed", "_closing", "_draft", "_failed_seconds", "_ids", "_promised", "_steers",
+        "attempts", "attempts_in_all", "calls_made", "compacted", "exit", "failing", "input_tokens", "items",
+        "last_break", "life_at", "opened", "output_tokens", "phase", "phase_since", "round", "route_index",
+        "rungs", "step", "timeline", "troubles", "wait_until",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -129,13 +130,11 @@ class Turn:
         self._draft = Draft(Segment("s0"))
         self._ask = Ask()
         self._climbed: Counter[tuple[Failure, Rung]] = Counter()
-        self._judging: tuple[Failure, Rung] | None = None
+        self.troubles = Troubles()
         self._closing: Exit | None = None
         self._ids: set[str] = set()  # of all tool calls of the turn
         self._steers: list[PersonItem] = []
         self._promised = ""
-        self._stall_rounds: Counter[str] = Counter()
-        self._stalled_in_step: set[str] = set()
         self._failed_seconds = 0.0
 
     # ------------------------------------------------------------------ the front door
@@ -180,7 +179,9 @@ class Turn:
             case TakenOver():
                 return self._taken_over(event)
             case StopRequested():
-                return self._end(event.at, ExitCode.STOPPED, Facts(detail=self._doing()))
+                return self._end(
+                    event.at, ExitCode.STOPPED, Facts(detail=doing(self.phase, self.naming, self.round.unfinished))
+                )
             case Superseded():
                 return self._end(event.at, ExitCode.SUPERSEDED)
             case DeadlinePassed():
@@ -239,6 +240,11 @@ class Turn:
         return last.calls if isinstance(last, AssistantItem) else ()
 
     @property
+    def withheld(self) -> frozenset[str]:
+        """Own tools that are not offered, because their calls broke off too often."""
+        return self.troubles.withheld - {*self.settings.client_tools}
+
+    @property
     def steers(self) -> tuple[PersonItem, ...]:
         """What the person added during the turn and the model has not been told; it must become a turn of its own."""
         return tuple(self._steers)
@@ -252,6 +258,11 @@ class Turn:
             raise ProtocolError("a turn needs at least one route to a model")
         self.opened = event
         self.round = ToolRound(event.settings, self.items)
+        self.troubles = Troubles(event.known)
+        start = prevention(event.settings, event.known)
+        self.route_index = start.route
+        self.items += start.advice
+        self.troubles.advised = bool(start.advice)
         self.step = 1
         self._new_segment()
         return self._call(event.at)
@@ -393,7 +404,7 @@ class Turn:
 
     def _announced(self, promised: str, at: int) -> list[Effect]:
         """The reply only announces an action. What it says is progress; the model is asked to act."""
-        nudged = self._judging is not None and self._judging[0] is Failure.PROMISED
+        nudged = self.troubles.judging is Failure.PROMISED
         effects = [] if nudged else self._judge_rung(helped=True)
         used = self._climbed[Failure.PROMISED, Rung.NUDGE]
         self._climbed.clear()
@@ -436,16 +447,15 @@ class Turn:
         self.last_break = None
         self.failing = None
         self._failed_seconds = 0.0
-        self._stalled_in_step.clear()
+        self.troubles.step_over()
         self._ask = Ask()
         return effects
 
     def _judge_rung(self, *, helped: bool) -> list[Effect]:
-        if self._judging is None:
+        judged = self.troubles.judge(helped=helped)
+        if judged is None:
             return []
-        failure, rung = self._judging
-        self._judging = None
-        return [Record(RungJudged(at=self.life_at, failure=failure, rung=rung, helped=helped))]
+        return [Record(RungJudged(at=self.life_at, failure=judged[0], rung=judged[1], helped=helped))]
 
     def _fail(self, failure: Failure, broke: CallBroke) -> list[Effect]:
         """A failure climbs its ladder; if no rung is left, the turn ends."""
@@ -458,33 +468,36 @@ class Turn:
         if broke.cause in SET_ASIDE_SECONDS and self.route.credential:
             seconds = max(SET_ASIDE_SECONDS[broke.cause], broke.retry_after_seconds)
             effects.append(SetAside(self.route.credential, seconds, broke.cause.value))
-        if failure is Failure.IN_TOOL_CALL and self._stalls_again():
-            return effects + self._end_failed(failure, broke, again=True)
+        trouble = self._trouble(failure, broke)
+        self.troubles.note(trouble)
         settings = self.settings
+        if failure is Failure.IN_TOOL_CALL:
+            rounds = self.troubles.broke_off(self._draft.call_names)
+            if rounds >= settings.ladder.same_stall_rounds:
+                return effects + self._end_failed(failure, broke, again=True)
         ladder = next_rung(
             failure,
             self._climbed,
             settings.ladder,
             settings.routes,
             self.route_index,
-            skip_retry=broke.retry_after_seconds > settings.retry_after_max_seconds,
+            skip=self.troubles.useless(
+                failure, trouble.tool, long_pause=broke.retry_after_seconds > settings.retry_after_max_seconds
+            ),
+            first=self.troubles.known.remedy(trouble.code, trouble.endpoint, trouble.model, trouble.tool),
         )
         if ladder is None:
             return effects + self._end_failed(failure, broke)
         number = self._climbed[failure, ladder.rung] = self._climbed[failure, ladder.rung] + 1
-        self._judging = (failure, ladder.rung)
-        self.rungs.append(self._judging)
+        self.troubles.chose(failure, ladder.rung)
+        self.rungs.append((failure, ladder.rung))
         climbed = RungClimbed(at=broke.at, failure=failure, rung=ladder.rung, number=number, cause=broke.cause)
         return [*effects, Record(climbed), *self._climb(ladder, failure, broke, number)]
 
-    def _stalls_again(self) -> bool:
-        """Note the tools whose call broke off; True if one did so in too many steps of this turn."""
-        for name in self._draft.call_names:
-            if name not in self._stalled_in_step:
-                self._stalled_in_step.add(name)
-                self._stall_rounds[name] += 1
-        most = max((self._stall_rounds[name] for name in self._draft.call_names), default=0)
-        return most >= self.settings.ladder.same_stall_rounds
+    def _trouble(self, failure: Failure, broke: CallBroke) -> Trouble:
+        code = exit_for(failure, broke.cause, tools_ran=bool(self.round.tools_run))
+        tool = "".join(self._draft.call_names[:1])
+        return Trouble(code, broke.cause, self.route.endpoint, self.route.model, tool, self.arriving_chars)
 
     def _climb(self, ladder: LadderStep, failure: Failure, broke: CallBroke, number: int) -> list[Effect]:
         """Do what a rung says."""
@@ -555,12 +568,13 @@ class Turn:
         if not again:
             code = exit_for(failure, broke.cause, tools_ran=bool(self.round.tools_run))
             return self._end(broke.at, code, facts, dropped=names)
-        tool = max(names, key=lambda name: self._stall_rounds[name])
+        tool = max(names, key=lambda name: self.troubles.rounds_of([name]))
         facts = replace(
             facts,
+            tool=tool,
             pattern=f"the call of {tool} breaks off while its arguments arrive",
-            count=self._stall_rounds[tool],
-            tried=tuple(dict.fromkeys(rung.value.replace("_", " ") for _, rung in self.rungs)),
+            count=self.troubles.rounds_of([tool]),
+            tried=self.troubles.tried(tool, self.rungs),
         )
         return self._end(broke.at, ExitCode.SAME_STALL_AGAIN, facts, dropped=names)
 
@@ -579,6 +593,7 @@ class Turn:
     def _act(self, text: str, calls: list[DraftCall], at: int) -> list[Effect]:
         """The model asked for tools."""
         self.items.append(AssistantItem(text, tuple(CallItem(c.call, c.name, c.arguments) for c in calls)))
+        self.troubles.came_whole((c.name, len(c.arguments)) for c in calls)
         self._settle_segment(SegmentKind.INTERIM)
         if calls and all(call.name in self.settings.client_tools for call in calls):
             return self._end(at, ExitCode.HANDED_TO_CLIENT)
@@ -649,20 +664,6 @@ class Turn:
             case Phase.NEW | Phase.ENDED:
                 return []
 
-    def _doing(self) -> str:
-        """What the turn is at, for the notice of a stop."""
-        match self.phase:
-            case Phase.CALLING:
-                return f"the call of {self.naming} that was arriving" if self.naming else "waiting for the model"
-            case Phase.WAITING:
-                return "the next try"
-            case Phase.COMPACTING:
-                return "shortening the conversation"
-            case Phase.ACTING:
-                return ", ".join(activity.name for activity in self.round.unfinished)
-            case Phase.NEW | Phase.ENDED:
-                return ""
-
     def _end(
         self, at: int, code: ExitCode, facts: Facts | None = None, *, dropped: tuple[str, ...] = ()
     ) -> list[Effect]:
@@ -676,6 +677,9 @@ class Turn:
             isinstance(e, Segment) and e.visible for e in self.timeline
         )
         segment.final = True
+        if exit_class(code) not in (ExitClass.CLEAN, ExitClass.HANDED, ExitClass.STOPPED):
+            tool = facts.tool if facts else ""
+            self.troubles.ended_by(Trouble(code, None, self.route.endpoint, self.route.model, tool))
         self.exit = Exit(
             code,
             replace(

@@ -11,10 +11,20 @@ Laws.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import TypeAlias, assert_never
 
 from agent_core.store.errors import Conflict, Fenced, NeedsTakeOver, OwnedElsewhere
-from agent_core.store.facts import AddedDelivery, AddedRow, CallFact, Facts, InboxFact, SessionFact, TurnFact
+from agent_core.store.facts import (
+    AddedDelivery,
+    AddedRow,
+    AddedTrouble,
+    CallFact,
+    Facts,
+    InboxFact,
+    SessionFact,
+    TurnFact,
+)
 from agent_core.store.ops import (
     Accept,
     Append,
@@ -26,6 +36,7 @@ from agent_core.store.ops import (
     Op,
     PutDeliveries,
     PutGate,
+    PutIncident,
     PutMemory,
     PutPerson,
     Respond,
@@ -38,6 +49,7 @@ from agent_core.store.rows import (
     CallState,
     DeliveryRow,
     InboxState,
+    IncidentState,
     IntendedCall,
     JournalRow,
     NewMessage,
@@ -86,6 +98,8 @@ def decide(facts: Facts, op: Op, previous: Result = None) -> Result:
         case PutPerson(person):
             facts.people[person.account, person.person] = person
             return None
+        case PutIncident():
+            return _put_incident(facts, op, previous)
         case PutMemory():
             entry = (op.scope, op.kind, op.name)
             facts.memory.add(entry)
@@ -287,7 +301,31 @@ def _close(facts: Facts, op: Close) -> None:
         if heard is not None and heard.state is InboxState.NEW:
             heard.state, heard.dirty = InboxState.DONE, True
     turn.input_tokens, turn.output_tokens = op.input_tokens, op.output_tokens
+    for row in op.troubles:
+        named = replace(row, conversation=row.conversation or op.session)
+        facts.added_troubles.append(AddedTrouble(op.turn, op.session, named))
     _deliver(facts, op.session, op.epoch, op.deliveries)
+
+
+def _put_incident(facts: Facts, op: PutIncident, previous: Result) -> bool:
+    incident = op.incident
+    opened = facts.open_incidents.get(incident.fingerprint)
+    mine = opened == incident.incident
+    if incident.state is IncidentState.CLOSED and not mine:
+        return previous is True  # somebody closed it before
+    if incident.state is IncidentState.OPEN and opened is not None and not mine:
+        return False
+    if op.deliveries:
+        _owned(facts, op.session, op.epoch)
+    facts.incidents[incident.incident] = incident
+    changes = not mine or incident.state is IncidentState.CLOSED
+    if incident.state is IncidentState.CLOSED:
+        del facts.open_incidents[incident.fingerprint]
+    else:
+        facts.open_incidents[incident.fingerprint] = incident.incident
+    if changes:
+        _deliver(facts, op.session, op.epoch, op.deliveries)
+    return changes or previous is True
 
 
 def _deliver(facts: Facts, session: str, epoch: int, rows: Sequence[DeliveryRow]) -> None:

@@ -23,6 +23,7 @@ from agent_core.store.ops import (
     Op,
     PutDeliveries,
     PutGate,
+    PutIncident,
     PutMemory,
     PutPerson,
     Respond,
@@ -30,7 +31,17 @@ from agent_core.store.ops import (
     Start,
     Touch,
 )
-from agent_core.store.rows import CallState, DeliveryRow, GateRow, InboxState, JournalRow, PersonRow, TurnState
+from agent_core.store.rows import (
+    CallState,
+    DeliveryRow,
+    GateRow,
+    InboxState,
+    IncidentRow,
+    JournalRow,
+    PersonRow,
+    TroubleRow,
+    TurnState,
+)
 
 
 @dataclass(slots=True)
@@ -113,6 +124,13 @@ class AddedDelivery:
     row: DeliveryRow
 
 
+@dataclass(frozen=True, slots=True)
+class AddedTrouble:
+    turn: str
+    session: str
+    row: TroubleRow
+
+
 @dataclass(slots=True)
 class Facts:
     """The records of a batch, by key, and the rows that it adds."""
@@ -151,6 +169,10 @@ class Facts:
     )
     memory_gone: set[tuple[str, str, str]] = field(default_factory=set[tuple[str, str, str]])
     touched: bool = False
+    added_troubles: list[AddedTrouble] = field(default_factory=list["AddedTrouble"])
+    open_incidents: dict[str, str] = field(default_factory=dict[str, str])
+    """Fingerprint → the incident that is open about it."""
+    incidents: dict[str, IncidentRow] = field(default_factory=dict[str, IncidentRow])
 
 
 @dataclass(slots=True)
@@ -168,6 +190,8 @@ class Needs:
     claims: set[str] = field(default_factory=set[str])
     starts: set[str] = field(default_factory=set[str])
     rows: set[tuple[str, int]] = field(default_factory=set[tuple[str, int]])
+    incidents: set[str] = field(default_factory=set[str])
+    """Fingerprints."""
 
 
 def needs(ops: Iterable[Op]) -> Needs:
@@ -213,6 +237,9 @@ def _add_needs(found: Needs, op: Op) -> None:
             found.rewordings.add((account, platform_key))
         case PutDeliveries(session=session):
             found.sessions.add(session)
+        case PutIncident(incident=incident, session=session):
+            found.incidents.add(incident.fingerprint)
+            found.sessions.update({session} - {""})
         case PutMemory(scope=scope, kind=kind, name=name) | DeleteMemory(scope=scope, kind=kind, name=name):
             found.memory.add((scope, kind, name))
         case MoveCursor() | PutGate() | PutPerson() | Touch():

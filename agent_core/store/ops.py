@@ -13,11 +13,13 @@ from agent_core.store.rows import (
     DeliveryRow,
     FinishedCall,
     GateRow,
+    IncidentRow,
     IntendedCall,
     JournalRow,
     NewMessage,
     PersonRow,
     SessionChange,
+    TroubleRow,
 )
 
 
@@ -82,6 +84,20 @@ class Close:
     output_tokens: int = 0
     heard: tuple[int, ...] = ()
     """Messages that were put into the running turn, beside those that it began with."""
+    troubles: tuple[TroubleRow, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PutIncident:
+    """An incident as it is now, with what is said about it in `session` if it opens or closes by this.
+
+    The answer is whether it does. One that opens while its fingerprint has an open one changes nothing.
+    """
+
+    incident: IncidentRow
+    session: str = ""
+    epoch: int = 0
+    deliveries: tuple[DeliveryRow, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +172,7 @@ Op: TypeAlias = (
     | PutDeliveries
     | PutGate
     | PutPerson
+    | PutIncident
     | PutMemory
     | DeleteMemory
     | Touch
@@ -173,7 +190,7 @@ def size_bytes(op: Op) -> int:
             return sum(len(row.body) for row in rows)
         case Close(rows=rows, deliveries=deliveries):
             return sum(len(row.body) for row in rows) + sum(len(wanted.want) for wanted in deliveries)
-        case Respond(deliveries=deliveries) | PutDeliveries(deliveries=deliveries):
+        case Respond(deliveries=deliveries) | PutDeliveries(deliveries=deliveries) | PutIncident(deliveries=deliveries):
             return sum(len(wanted.want) for wanted in deliveries)
         case Reword(body=body):
             return len(body)

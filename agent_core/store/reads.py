@@ -23,11 +23,16 @@ from agent_core.store.rows import (
     GateRow,
     InboxRow,
     InboxState,
+    IncidentRow,
+    IncidentState,
     JournalRow,
     PersonRow,
     PersonState,
+    RungCount,
     SessionRow,
     ToolCallRow,
+    TroubleCount,
+    TroubleRow,
     TurnRow,
     TurnState,
     Usage,
@@ -47,6 +52,23 @@ _INBOX = select(
     t.inbox.c.received_at,
     t.turn_inputs.c.turn,
 ).select_from(t.inbox.outerjoin(t.turn_inputs, t.turn_inputs.c.inbox == t.inbox.c.id))
+_TROUBLE = select(
+    t.troubles.c.turn,
+    t.troubles.c.number,
+    t.troubles.c.at,
+    t.troubles.c.conversation,
+    t.troubles.c.fingerprint,
+    t.troubles.c.code,
+    t.troubles.c.cause,
+    t.troubles.c.endpoint,
+    t.troubles.c.model,
+    t.troubles.c.tool,
+    t.troubles.c.size,
+    t.troubles.c.chars,
+    t.troubles.c.rung,
+    t.troubles.c.outcome,
+    t.troubles.c.ended,
+)
 _SESSION = select(
     t.sessions.c.session,
     t.sessions.c.key,
@@ -238,6 +260,57 @@ class Reads:
         found = await self._all(query)
         return Usage(int(found[0][0]), int(found[0][1]), int(found[0][2]))
 
+    async def troubles_of(self, conversation: str, since_ms: int, limit: int = 200) -> list[tuple[str, TroubleRow]]:
+        """The latest failures of a conversation since a time, with their turns, the oldest first."""
+        query = (
+            _TROUBLE.where(t.troubles.c.conversation == conversation, t.troubles.c.at >= since_ms)
+            .order_by(t.troubles.c.at.desc(), t.troubles.c.turn.desc(), t.troubles.c.number.desc())
+            .limit(limit)
+        )
+        return [_trouble(row) for row in reversed(await self._all(query))]
+
+    async def trouble_counts(self, since_ms: int, fingerprints: Sequence[str] = ()) -> list[TroubleCount]:
+        """How often each fingerprint came up since a time; hiccups that one plain retry cured are left out."""
+        c = t.troubles.c
+        counted = (c.at >= since_ms) & (c.code != "answered") & ~((c.rung == "retry") & (c.outcome == "helped"))
+        if fingerprints:
+            counted &= c.fingerprint.in_(fingerprints)
+        totals = (
+            select(
+                c.fingerprint,
+                func.count(c.conversation.distinct()),
+                func.count(c.turn.distinct()),
+                func.coalesce(func.sum(c.ended), 0),
+                func.min(c.at),
+                func.max(c.at),
+            )
+            .where(counted)
+            .group_by(c.fingerprint)
+        )
+        rungs = (
+            select(c.fingerprint, c.rung, c.outcome, func.count())
+            .where(counted, c.rung != "")
+            .group_by(c.fingerprint, c.rung, c.outcome)
+        )
+        by_rung: dict[str, list[RungCount]] = {}
+        for row in await self._all(rungs):
+            by_rung.setdefault(row[0], []).append(RungCount(row[1], row[2], int(row[3])))
+        return [
+            TroubleCount(r[0], int(r[1]), int(r[2]), int(r[3]), int(r[4]), int(r[5]), tuple(by_rung.get(r[0], ())))
+            for r in await self._all(totals)
+        ]
+
+    async def incidents(self, *, open_only: bool = True, limit: int = 200) -> list[IncidentRow]:
+        """Incidents, the latest first."""
+        c = t.incidents.c
+        query = select(
+            c.incident, c.fingerprint, c.state, c.code, c.endpoint, c.model, c.tool,
+            c.opened_at, c.last_at, c.closed_at, c.conversations, c.turns, c.remedy,
+        ).order_by(c.opened_at.desc(), c.incident).limit(limit)  # fmt: skip
+        if open_only:
+            query = query.where(c.state == IncidentState.OPEN.value)
+        return [_incident(row) for row in await self._all(query)]
+
     async def memories(self, scope: str, kind: str) -> list[tuple[str, str, int]]:
         """All entries as (name, value, stored-at ms), oldest first."""
         query = (
@@ -257,6 +330,21 @@ class Reads:
 
 def _turn(row: Row[*tuple[Any, ...]]) -> TurnRow:
     return TurnRow(row[0], row[1], row[2], TurnState(row[3]), row[4], row[5], row[6], row[7], bool(row[8]))
+
+
+def _trouble(row: Row[*tuple[Any, ...]]) -> tuple[str, TroubleRow]:
+    made = TroubleRow(
+        number=row[1], at=row[2], conversation=row[3], fingerprint=row[4], code=row[5], cause=row[6], endpoint=row[7],
+        model=row[8], tool=row[9], size=row[10], chars=row[11], rung=row[12], outcome=row[13], ended=bool(row[14]),
+    )  # fmt: skip
+    return str(row[0]), made
+
+
+def _incident(row: Row[*tuple[Any, ...]]) -> IncidentRow:
+    return IncidentRow(
+        incident=row[0], fingerprint=row[1], state=IncidentState(row[2]), code=row[3], endpoint=row[4], model=row[5],
+        tool=row[6], opened_at=row[7], last_at=row[8], closed_at=row[9], conversations=row[10], turns=row[11], remedy=row[12],
+    )  # fmt: skip
 
 
 def _delivery(row: Row[*tuple[Any, ...]]) -> Delivery:

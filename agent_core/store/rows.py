@@ -281,6 +281,77 @@ class PersonRow:
     """Who decided it."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TroubleRow:
+    """A failure of a closed turn with the remedy that was chosen for it; or, with code ``answered``, that one is over."""
+
+    number: int
+    """Its place in the turn, from 0."""
+    at: int
+    conversation: str
+    """Under which name it is remembered; empty: the turn's session."""
+    fingerprint: str
+    code: str
+    cause: str
+    endpoint: str
+    model: str
+    tool: str
+    size: str
+    chars: int
+    rung: str
+    outcome: str
+    ended: bool
+
+
+class IncidentState(StrEnum):
+    """Whether a failure still comes up."""
+
+    OPEN = "open"
+    CLOSED = "closed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IncidentRow:
+    """One fingerprint that several conversations have met."""
+
+    incident: str
+    fingerprint: str
+    state: IncidentState
+    code: str
+    endpoint: str
+    model: str
+    tool: str
+    opened_at: int
+    last_at: int
+    closed_at: int | None = None
+    conversations: int = 0
+    turns: int = 0
+    remedy: str = ""
+    """The rung that has helped most; empty if none has."""
+
+
+@dataclass(frozen=True, slots=True)
+class RungCount:
+    """What became of a remedy against one fingerprint."""
+
+    rung: str
+    outcome: str
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class TroubleCount:
+    """How often a fingerprint came up since a time."""
+
+    fingerprint: str
+    conversations: int
+    turns: int
+    ended: int
+    first_at: int
+    last_at: int
+    rungs: tuple[RungCount, ...] = ()
+
+
 @dataclass(frozen=True, slots=True)
 class SessionChange:
     """What a command changes in a session; None leaves a thing as it is."""

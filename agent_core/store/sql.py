@@ -30,7 +30,7 @@ from sqlalchemy import (
 from sqlalchemy.dialects import postgresql, sqlite
 
 from agent_core.store import tables as t
-from agent_core.store.facts import CallFact, Facts, InboxFact, Needs, SessionFact, TurnFact
+from agent_core.store.facts import AddedTrouble, CallFact, Facts, InboxFact, Needs, SessionFact, TurnFact
 from agent_core.store.rows import CallState, InboxState, JournalRow, TurnState
 
 K = TypeVar("K")
@@ -139,6 +139,10 @@ _JOURNAL = select(t.journal.c.turn, t.journal.c.seq, t.journal.c.kind, t.journal
 _INPUTS = select(t.turn_inputs.c.turn, t.turn_inputs.c.inbox).where(
     t.turn_inputs.c.turn.in_(bindparam("keys", expanding=True))
 )
+_OPEN_INCIDENTS = select(t.incidents.c.fingerprint, t.incidents.c.incident).where(
+    t.incidents.c.state == literal_column("'open'"),
+    t.incidents.c.fingerprint.in_(bindparam("keys", expanding=True)),
+)
 _HIGHEST_ID = select(func.coalesce(func.max(t.inbox.c.id), 0))
 _NEXT_IDS = select(func.nextval(cast(func.pg_get_serial_sequence("inbox", "id"), postgresql.REGCLASS))).select_from(
     func.generate_series(1, bindparam("count", type_=BigInteger))
@@ -162,6 +166,8 @@ def load(conn: Connection, wanted: Needs, who: Who) -> Facts:
             facts.calls[call.turn, call.call] = call
     for keys in padded(wanted.memory):
         facts.memory.update((row[0], row[1], row[2]) for row in conn.execute(_MEMORY, {"keys": keys}))
+    for keys in padded(wanted.incidents):
+        facts.open_incidents.update((row[0], row[1]) for row in conn.execute(_OPEN_INCIDENTS, {"keys": keys}))
     _load_repeated(conn, wanted, facts)
     facts.dead = _dead_owners(conn, wanted, facts, who)
     facts.free_ids = _free_ids(conn, sum(key not in facts.messages for key in wanted.messages))
@@ -313,6 +319,16 @@ def _upserts(dialect: Any) -> tuple[Any, Any, Any, Any, Any]:
 _UPSERTS = {"sqlite": _upserts(sqlite), "postgresql": _upserts(postgresql)}
 
 
+def _upsert_incident(dialect: Any) -> Any:
+    made = dialect.insert(t.incidents)
+    changed = {c.name: made.excluded[c.name] for c in t.incidents.c if c.name != "incident"}
+    return made.on_conflict_do_update(index_elements=["incident"], set_=changed)
+
+
+_UPSERT_INCIDENT = {"sqlite": _upsert_incident(sqlite), "postgresql": _upsert_incident(postgresql)}
+_NEW_TROUBLE = insert(t.troubles)
+
+
 def store(conn: Connection, facts: Facts) -> None:
     """Write what is new or dirty. The order satisfies foreign keys, and lets a turn close before the next one opens."""
     upsert_cursor, upsert_memory, *_ = _UPSERTS[conn.dialect.name]
@@ -335,6 +351,7 @@ def store(conn: Connection, facts: Facts) -> None:
     )
     _store_calls(conn, facts)
     _store_delivery(conn, facts)
+    _store_troubles(conn, facts)
     _many(conn, upsert_cursor, [{"account": a, "channel": c, "last_seen": s} for (a, c), s in facts.cursors.items()])
     _many(
         conn,
@@ -396,6 +413,16 @@ def _store_delivery(conn: Connection, facts: Facts) -> None:
     _many(conn, upsert_part, _delivery_values(facts))
     _many(conn, upsert_gate, [asdict(gate) for gate in facts.gates.values()])
     _many(conn, upsert_person, [{**asdict(person), "state": person.state.value} for person in facts.people.values()])
+
+
+def _store_troubles(conn: Connection, facts: Facts) -> None:
+    _many(conn, _NEW_TROUBLE, [_trouble_values(added) for added in facts.added_troubles])
+    upsert = _UPSERT_INCIDENT[conn.dialect.name]
+    _many(conn, upsert, [{**asdict(one), "state": one.state.value} for one in facts.incidents.values()])
+
+
+def _trouble_values(added: AddedTrouble) -> dict[str, object]:
+    return {**asdict(added.row), "turn": added.turn, "session": added.session, "ended": int(added.row.ended)}
 
 
 def _store_inbox(conn: Connection, facts: Facts) -> None:

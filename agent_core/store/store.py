@@ -45,6 +45,7 @@ from agent_core.store.ops import (
     MoveCursor,
     PutDeliveries,
     PutGate,
+    PutIncident,
     PutMemory,
     PutPerson,
     Respond,
@@ -60,6 +61,7 @@ from agent_core.store.rows import (
     DeliveryRow,
     FinishedCall,
     GateRow,
+    IncidentRow,
     IntendedCall,
     JournalRow,
     NewMessage,
@@ -67,6 +69,7 @@ from agent_core.store.rows import (
     PersonRow,
     Pruned,
     SessionChange,
+    TroubleRow,
 )
 from agent_core.store.sql import Who
 from agent_core.store.upgrade import ensure_schema
@@ -195,13 +198,26 @@ class Store(Reads):
         deliveries: Sequence[DeliveryRow] = (),
         used: tuple[int, int] = (0, 0),
         heard: Sequence[int] = (),
+        troubles: Sequence[TroubleRow] = (),
     ) -> None:
         """Promises: the exit's rows, the closed turn, its messages done and `deliveries` wanted are there together or not at all.
 
-        `used` are the tokens of the turn, in and out; `heard` are messages that came into the running turn. Raises Fenced if the turn has ended already in another way.
+        `used` are the tokens of the turn, in and out; `heard` are messages that came into the running turn; `troubles` is what
+        went wrong in it. Raises Fenced if the turn has ended already in another way.
         """
         await self._writer.submit(
-            Close(session, epoch, turn, tuple(rows), exit, closed_at, tuple(deliveries), *used, tuple(heard))
+            Close(
+                session,
+                epoch,
+                turn,
+                tuple(rows),
+                exit,
+                closed_at,
+                tuple(deliveries),
+                *used,
+                tuple(heard),
+                tuple(troubles),
+            )
         )
 
     async def respond(
@@ -225,6 +241,15 @@ class Store(Reads):
     async def move_chat(self, account: str, old: str, new: str) -> None:
         """Promises: the sessions and the parts of chat `old` of `account` (``platform/bot/``) are those of chat `new` now."""
         await self._writer.alone(upkeep.move_chat(account, old, new))
+
+    async def put_incident(
+        self, incident: IncidentRow, session: str = "", epoch: int = 0, deliveries: Sequence[DeliveryRow] = ()
+    ) -> bool:
+        """Promises: the incident is stored as it is, and if it opens or closes by this, so is what is said about it in `session`.
+
+        Answers whether it does.
+        """
+        return await self._writer.submit(PutIncident(incident, session, epoch, tuple(deliveries))) is True
 
     async def put_gate(self, gate: GateRow) -> None:
         """Promises: also after a restart nothing is sent there before the time."""

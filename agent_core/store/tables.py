@@ -203,6 +203,56 @@ people = Table(
     sqlite_with_rowid=False,
 )
 
+troubles = Table(
+    "troubles",
+    metadata,
+    Column("turn", Text, ForeignKey("turns.turn"), primary_key=True),
+    Column("number", Int, primary_key=True, autoincrement=False),
+    Column("session", Text, ForeignKey("sessions.session"), nullable=False),
+    Column("conversation", Text, nullable=False),
+    Column("fingerprint", Text, nullable=False),
+    Column("code", Text, nullable=False),
+    Column("cause", Text, nullable=False),
+    Column("endpoint", Text, nullable=False),
+    Column("model", Text, nullable=False),
+    Column("tool", Text, nullable=False),
+    Column("size", Text, nullable=False),
+    Column("chars", Int, nullable=False),
+    Column("rung", Text, nullable=False),
+    Column("outcome", Text, nullable=False),
+    Column("ended", Int, nullable=False),
+    Column("at", Int, nullable=False),
+    sqlite_with_rowid=False,
+)
+Index("troubles_of_conversation", troubles.c.conversation, troubles.c.at)
+Index("troubles_of_fingerprint", troubles.c.fingerprint, troubles.c.at)
+
+incidents = Table(
+    "incidents",
+    metadata,
+    Column("incident", Text, primary_key=True),
+    Column("fingerprint", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("code", Text, nullable=False),
+    Column("endpoint", Text, nullable=False),
+    Column("model", Text, nullable=False),
+    Column("tool", Text, nullable=False),
+    Column("opened_at", Int, nullable=False),
+    Column("last_at", Int, nullable=False),
+    Column("closed_at", Int),
+    Column("conversations", Int, nullable=False),
+    Column("turns", Int, nullable=False),
+    Column("remedy", Text, nullable=False),
+    sqlite_with_rowid=False,
+)
+Index(
+    "one_open_incident",
+    incidents.c.fingerprint,
+    unique=True,
+    sqlite_where=text("state = 'open'"),
+    postgresql_where=text("state = 'open'"),
+)
+
 gates = Table(
     "gates",
     metadata,

@@ -122,6 +122,8 @@ def _row_values(turn: str, epoch: int, row: JournalRow, seq: int) -> dict[str, o
     return {"turn": turn, "seq": seq, "epoch": epoch, "kind": row.kind, "body": row.body, "at": row.at}
 
 
+KEEP_TROUBLES_MS = 23 * 24 * 3600 * 1000
+"""By so much longer than messages are failures kept: a month in all, for those who look for causes."""
 _ENDED = [InboxState.DONE.value, InboxState.DROPPED.value]
 _of_closed_turn = (
     select(t.turn_inputs.c.inbox)
@@ -144,6 +146,7 @@ _OLD_PARTS = delete(t.deliveries).where(
     t.deliveries.c.state.in_([s.value for s in (DeliveryState.SENT, DeliveryState.SKIPPED, DeliveryState.FAILED)]),
     ~exists().where(t.turns.c.turn == t.deliveries.c.origin, t.turns.c.state == TurnState.OPEN.value),
 )
+_OLD_TROUBLES = delete(t.troubles).where(t.troubles.c.at < bindparam("before"))
 _OLD_NODES = select(t.nodes.c.node).where(
     t.nodes.c.started_at < bindparam("before"),
     t.nodes.c.node != bindparam("me"),
@@ -160,6 +163,7 @@ def prune(before_ms: int, most: int, who: Who) -> Callable[[Connection], Pruned]
             conn.execute(delete(t.turn_inputs).where(t.turn_inputs.c.inbox.in_(some)))
             conn.execute(delete(t.inbox).where(t.inbox.c.id.in_(some)))
         conn.execute(_OLD_PARTS, {"before": before_ms})
+        conn.execute(_OLD_TROUBLES, {"before": before_ms - KEEP_TROUBLES_MS})
         nodes = set(conn.execute(_OLD_NODES, {"before": before_ms, "me": who.node}).scalars())
         gone = who.dead(conn, nodes) if nodes else frozenset[int]()
         for some in padded(gone):

@@ -99,8 +99,8 @@ def test_patience_grows_with_the_prompt():
 
 
 def test_a_retry_can_be_left_out_when_the_provider_asks_for_too_long_a_pause():
-    step = next_rung(Failure.BEFORE_CONTENT, {}, LadderCounts(), ROUTES, 0, skip_retry=True)
+    step = next_rung(Failure.BEFORE_CONTENT, {}, LadderCounts(), ROUTES, 0, skip=frozenset({Rung.RETRY}))
     assert step is not None
     assert step.rung is Rung.NEXT_ROUTE
     only = (replace(ROUTES[0]),)
-    assert next_rung(Failure.BEFORE_CONTENT, {}, LadderCounts(), only, 0, skip_retry=True) is None
+    assert next_rung(Failure.BEFORE_CONTENT, {}, LadderCounts(), only, 0, skip=frozenset({Rung.RETRY})) is None

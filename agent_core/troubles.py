@@ -1,0 +1,159 @@
+"""What goes wrong in one turn, and whether the remedies helped: the turn's own record. Changed by `turn` alone.
+
+Theory. Every failed call, empty reply, loop and limit is a `Trouble` with a fingerprint that says what it is and about whom,
+without a word of a person's text. A remedy that was chosen for it is judged when its result is known. Calls that break off are
+also counted by tool over the steps of the turn and, from `Known`, over the conversation's earlier turns.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+from agent_core.exits import BreakCause, ExitCode
+from agent_core.known import Known
+from agent_core.recovery import Failure, Rung
+
+_BUCKETS = ((1_000, "S"), (8_000, "M"), (40_000, "L"))
+WHOLE_CHARS = 8_000
+"""A call that is larger than this did not come in small pieces, whatever was advised."""
+
+
+def size_bucket(chars: int) -> str:
+    """Arguments or text of so many characters: S under 1,000, M under 8,000, L under 40,000, else XL; ``-`` for none."""
+    if chars <= 0:
+        return "-"
+    return next((name for limit, name in _BUCKETS if chars < limit), "XL")
+
+
+class Outcome(StrEnum):
+    """What became of a remedy."""
+
+    NOT_KNOWN = "not_known"
+    HELPED = "helped"
+    NOT_HELPED = "not_helped"
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """One failure of a turn."""
+
+    code: ExitCode
+    """The exit that it leads to if nothing helps."""
+    cause: BreakCause | None
+    endpoint: str
+    model: str
+    tool: str = ""
+    chars: int = 0
+    """How much of a call's arguments had arrived."""
+    rung: Rung | None = None
+    """The remedy that was chosen; None: there was none (left)."""
+    outcome: Outcome = Outcome.NOT_KNOWN
+    ended: bool = False
+    """It ended the turn."""
+
+    @property
+    def fingerprint(self) -> str:
+        """What it is and about whom: exit, endpoint, model, tool and size."""
+        return "|".join((self.code.value, self.endpoint, self.model, self.tool or "-", size_bucket(self.chars)))
+
+
+class Troubles:
+    """The record of one turn."""
+
+    __slots__ = ("_in_step", "_judging", "_rounds", "advised", "found", "known", "solved")
+
+    def __init__(self, known: Known | None = None) -> None:
+        self.known = known or Known()
+        self.found: list[Trouble] = []
+        self.solved: list[str] = []
+        """Tools whose known stall is over: a call of that kind has come whole."""
+        self.advised = False
+        """The model was advised before the first call."""
+        self._judging: tuple[Failure, Rung] | None = None
+        self._rounds = Counter({stall.tool: stall.ended for stall in self.known.stalls})
+        self._in_step: set[str] = set()
+
+    @property
+    def withheld(self) -> frozenset[str]:
+        """Tools that are not offered."""
+        return frozenset(stall.tool for stall in self.known.stalls if stall.withheld)
+
+    def note(self, trouble: Trouble) -> None:
+        self.found.append(trouble)
+
+    def chose(self, failure: Failure, rung: Rung) -> None:
+        """A remedy for the latest trouble."""
+        self.found[-1] = replace(self.found[-1], rung=rung)
+        self._judging = (failure, rung)
+
+    @property
+    def judging(self) -> Failure | None:
+        """The failure whose remedy is at work."""
+        return self._judging[0] if self._judging is not None else None
+
+    def judge(self, *, helped: bool) -> tuple[Failure, Rung] | None:
+        """The result of the remedy at work is known; what it was, if there was one."""
+        judged, self._judging = self._judging, None
+        if judged is not None:
+            outcome = Outcome.HELPED if helped else Outcome.NOT_HELPED
+            self.found[-1] = replace(self.found[-1], outcome=outcome)
+        return judged
+
+    def ended_by(self, trouble: Trouble) -> None:
+        """The turn ends by this trouble; one that is recorded already is not recorded twice."""
+        last = self.found[-1] if self.found else None
+        if last is not None and last.rung is None and not last.ended:
+            self.found[-1] = replace(last, ended=True)
+        else:
+            self.found.append(replace(trouble, ended=True))
+
+    # ------------------------------------------------------------------ calls that break off
+
+    def step_over(self) -> None:
+        """A reply came to a good end."""
+        self._in_step.clear()
+
+    def rounds_of(self, names: Iterable[str]) -> int:
+        """In how many steps and earlier turns the call of one of these tools broke off, at most."""
+        return max((self._rounds[name] for name in names), default=0)
+
+    def useless(self, failure: Failure, tool: str, *, long_pause: bool) -> frozenset[Rung]:
+        """Rungs that cannot help: a retry before a pause longer than we wait; advice that was given before the first call;
+        the same call again where its like has ended turns of this conversation."""
+        rungs = {Rung.RETRY} if long_pause else set[Rung]()
+        if failure in (Failure.IN_TOOL_CALL, Failure.LENGTH_IN_TOOL_CALL) and self.advised:
+            rungs.add(Rung.ADVISE_SMALLER)
+            if any(stall.ended and stall.tool == tool for stall in self.known.stalls):
+                rungs.add(Rung.RETRY)
+        return frozenset(rungs)
+
+    def tried(self, tool: str, rungs: Iterable[tuple[Failure, Rung]]) -> tuple[str, ...]:
+        """The remedies of this turn and of earlier ones for the tool's calls, in words."""
+        tried = [rung for stall in self.known.stalls if stall.tool == tool for rung in stall.tried]
+        tried += [Rung.ADVISE_SMALLER] if self.advised else []
+        tried += [rung for _, rung in rungs]
+        return tuple(rung.value.replace("_", " ") for rung in dict.fromkeys(tried))
+
+    def broke_off(self, names: Sequence[str]) -> int:
+        """Calls of these tools broke off; as `rounds_of`, this time included. Several tries in one step count once."""
+        for name in names:
+            if name not in self._in_step:
+                self._in_step.add(name)
+                self._rounds[name] += 1
+        return self.rounds_of(names)
+
+    def came_whole(self, calls: Iterable[tuple[str, int]]) -> None:
+        """Calls (tool, characters of arguments) arrived. One of the kind that had broken off clears what is known of it.
+
+        Pieces do not: that they arrive is what the advice is for, and says nothing about large calls.
+        """
+        for tool, chars in calls:
+            stall = next((s for s in self.known.stalls if s.tool == tool), None)
+            if stall is None or tool in self.solved:
+                continue
+            least = max(WHOLE_CHARS, stall.chars) if self.advised else stall.chars
+            if chars >= least or (not self.advised and size_bucket(chars) == size_bucket(stall.chars)):
+                self.solved.append(tool)
