@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from agent_core.settings import TurnSettings
 from agent_core.tools.base import ToolStatus
-from agent_core.turnstate import Activity, Phase, Segment, SegmentKind, TimelineEntry
+from agent_core.turnstate import Activity, Segment, SegmentKind, TimelineEntry
 
 
 def adopt_answer(timeline: Sequence[TimelineEntry], segment: Segment) -> None:
@@ -34,18 +34,3 @@ def housekeeping_answer(timeline: Sequence[TimelineEntry], settings: TurnSetting
         elif entry.kind is SegmentKind.INTERIM and entry.visible:
             return entry if kept_house else None
     return None
-
-
-def doing(phase: Phase, naming: str, unfinished: Sequence[Activity]) -> str:
-    """What a turn is at, for the notice of a stop. `naming` is the tool whose call is arriving."""
-    match phase:
-        case Phase.CALLING:
-            return f"the call of {naming} that was arriving" if naming else "waiting for the model"
-        case Phase.WAITING:
-            return "the next try"
-        case Phase.COMPACTING:
-            return "shortening the conversation"
-        case Phase.ACTING:
-            return ", ".join(activity.name for activity in unfinished)
-        case Phase.NEW | Phase.ENDED:
-            return ""

@@ -23,6 +23,7 @@ from dataclasses import replace
 from typing import assert_never
 
 from agent_core.effects import CallModel, Compact, Effect, EndTurn, Record, SetAside, Wait
+from agent_core.endings import again_facts, doing, failed_facts
 from agent_core.events import (
     ApprovalAnswered,
     CallBroke,
@@ -67,7 +68,7 @@ from agent_core.recovery import (
 )
 from agent_core.replies import ReplyKind, judge
 from agent_core.settings import Route, TurnSettings
-from agent_core.timeline import adopt_answer, doing, housekeeping_answer
+from agent_core.timeline import adopt_answer, housekeeping_answer
 from agent_core.toolround import MustEnd, Outcome, RoundOver, ToolRound, Waiting
 from agent_core.troubles import Trouble, Troubles
 from agent_core.turnstate import (
@@ -554,28 +555,12 @@ class Turn:
         """No rung is left: the exit that the failure leads to, with the facts for its notice."""
         names = self._draft.call_names
         names = names or (("",) if failure in (Failure.IN_TOOL_CALL, Failure.LENGTH_IN_TOOL_CALL) else ())
-        silent = broke.cause in (BreakCause.NO_CONTENT, BreakCause.STALLED)
-        facts = Facts(
-            cause=broke.cause,
-            seconds=round(broke.waited_seconds if silent else self._failed_seconds),
-            attempts=self.attempts,
-            status=broke.status,
-            retry_after_seconds=round(broke.retry_after_seconds),
-            detail=broke.detail,
-            announced=self._promised,
-            tool=names[0] if names else "".join(self.round.tools_run[-1:]),
-        )
+        last = "".join(self.round.tools_run[-1:])
+        facts = failed_facts(broke, names, last, self.attempts, self._failed_seconds, self._promised)
         if not again:
             code = exit_for(failure, broke.cause, tools_ran=bool(self.round.tools_run))
             return self._end(broke.at, code, facts, dropped=names)
-        tool = max(names, key=lambda name: self.troubles.rounds_of([name]))
-        facts = replace(
-            facts,
-            tool=tool,
-            pattern=f"the call of {tool} breaks off while its arguments arrive",
-            count=self.troubles.rounds_of([tool]),
-            tried=self.troubles.tried(tool, self.rungs),
-        )
+        facts = again_facts(facts, names, self.troubles, self.rungs)
         return self._end(broke.at, ExitCode.SAME_STALL_AGAIN, facts, dropped=names)
 
     # ------------------------------------------------------------------ acting

@@ -1,0 +1,56 @@
+"""The facts that an ending's notice needs, put together from where a turn stands. Pure; used by `turn` alone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from agent_core.events import CallBroke
+from agent_core.exits import BreakCause, Facts
+from agent_core.recovery import Failure, Rung
+from agent_core.troubles import Troubles
+from agent_core.turnstate import Activity, Phase
+
+
+def failed_facts(
+    broke: CallBroke, names: Sequence[str], last_tool: str, attempts: int, failed_seconds: float, promised: str
+) -> Facts:
+    """A model call failed for good. `names` are the tools whose call was arriving, `last_tool` is what had run last."""
+    silent = broke.cause in (BreakCause.NO_CONTENT, BreakCause.STALLED)
+    return Facts(
+        cause=broke.cause,
+        seconds=round(broke.waited_seconds if silent else failed_seconds),
+        attempts=attempts,
+        status=broke.status,
+        retry_after_seconds=round(broke.retry_after_seconds),
+        detail=broke.detail,
+        announced=promised,
+        tool=names[0] if names else last_tool,
+    )
+
+
+def again_facts(facts: Facts, names: Sequence[str], troubles: Troubles, rungs: Iterable[tuple[Failure, Rung]]) -> Facts:
+    """The call of a tool broke off so often that trying it again is of no use."""
+    tool = max(names, key=lambda name: troubles.rounds_of([name]))
+    return replace(
+        facts,
+        tool=tool,
+        pattern=f"the call of {tool} breaks off while its arguments arrive",
+        count=troubles.rounds_of([tool]),
+        tried=troubles.tried(tool, rungs),
+    )
+
+
+def doing(phase: Phase, naming: str, unfinished: Sequence[Activity]) -> str:
+    """What a turn is at, for the notice of a stop. `naming` is the tool whose call is arriving."""
+    match phase:
+        case Phase.CALLING:
+            return f"the call of {naming} that was arriving" if naming else "waiting for the model"
+        case Phase.WAITING:
+            return "the next try"
+        case Phase.COMPACTING:
+            return "shortening the conversation"
+        case Phase.ACTING:
+            return ", ".join(activity.name for activity in unfinished)
+        case Phase.NEW | Phase.ENDED:
+            return ""
