@@ -44,7 +44,7 @@ from agent_core.journal import encode, merged
 from agent_core.modelcalls import ModelCaller
 from agent_core.ports import Clock, Ids
 from agent_core.stalls import rows_of
-from agent_core.store.rows import DeliveryRow, IntendedCall, JournalRow
+from agent_core.store.rows import DeliveryRow, IntendedCall, JournalRow, TroubleRow
 from agent_core.store.store import Fenced, StorageUnavailable, Store
 from agent_core.tools.base import ToolContext, ToolStatus
 from agent_core.tools.registry import Runnable, ToolRegistry, UnknownTool, UnreadableArguments
@@ -88,6 +88,8 @@ class World:
     """(credential, seconds, why)"""
     count_broken: Callable[[], None]
     """Called for each law of a turn that was found broken."""
+    troubled: Callable[[Sequence[TroubleRow]], None]
+    """Called with what went wrong in a turn, once it is stored."""
 
 
 class Outlet(Protocol):
@@ -442,6 +444,7 @@ class TurnDriver:
 
         # Without a limit: an end that is not stored is none, and after a restart this turn may end in another way.
         await self._persist(write, math.inf)
+        self._world.troubled(troubles)
         if self.outlet is not None:
             self.outlet.closed()
 

@@ -271,7 +271,7 @@ class ChatCommands:
                 driver = lane.running.driver
                 running = driver.current_view()
                 seconds = max(0, self._clock.now_ms() - driver.opened_at) // 1000
-        model = (await self._prefs(request)).model or self._hub.default_model()
+        model = (await self._prefs(request)).model or self._hub.chain.default
         name = request.origin.address.text()
         trouble = self._outbox.troubles.get(name)
         troubles = [f"Delivery: {trouble.words}"] if trouble is not None else []

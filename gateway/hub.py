@@ -7,7 +7,7 @@ closed, all of them are over.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -42,11 +42,10 @@ from agent_core.events import (
 from agent_core.exits import Exit, ExitCode, Facts, NotStarted
 from agent_core.journal import UnreadableJournal, decode, encode, fold
 from agent_core.model.client import ModelClient
-from agent_core.model.endpoints import Endpoint, chain, preferred
+from agent_core.model.endpoints import Endpoint
 from agent_core.modelcalls import ModelCaller, Offer, own_tools
 from agent_core.notices import notice_for
 from agent_core.ports import Clock, Ids
-from agent_core.settings import Route
 from agent_core.store.rows import InboxRow, InboxState, JournalRow, NewMessage, OpenTurn
 from agent_core.store.store import Conflict, StorageUnavailable, Store
 from agent_core.tools.base import ToolContext
@@ -57,9 +56,11 @@ from agent_core.turnstate import PersonItem
 from agent_core.view import exit_view, view
 from agent_core.why import story
 from gateway import inbox
+from gateway.chain import ModelChain
 from gateway.configtypes import SessionPolicy
 from gateway.followers import MessageFollower, WholeSessionFollower
 from gateway.lanes import RECENT_TURNS, Lane, Running, Waiting, sight_of, summary_of
+from gateway.learning import Learning
 from gateway.opening import HubSettings, offer_of, opened_event, system_prompt_of, workspace_of
 from gateway.prefs import Prefs
 from gateway.surfaces import TurnOutlet
@@ -95,18 +96,17 @@ class Hub:
         self._settings = settings
         self._store = store
         self._client = client
-        self._endpoints = endpoints
+        self.chain = ModelChain(client, endpoints, clock)
         self._tools = tools
         self._clock = clock
         self._ids = ids
-        self._set_aside: dict[str, int] = {}
         self._lanes: dict[str, Lane] = {}
         """By session key."""
         self._by_session: dict[str, Lane] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._group = asyncio.TaskGroup()
+        self.learning = Learning(settings.incidents, settings.turn.ladder.same_stall_rounds, store, clock, ids)
         self._closing = False
-        self._names: Mapping[str, str] = {}
         self._own_offer = own_tools(tools.names, tools.openai_tools())
         plain = [(name, t) for name, t in zip(tools.names, tools.openai_tools(), strict=True) if name != SEND_FILE]
         self._plain_offer = own_tools([name for name, _ in plain], [tool for _, tool in plain])
@@ -124,12 +124,13 @@ class Hub:
         self.attachments: Attacher | None = None
         self.commands_left: list[tuple[InboxRow, Inbound]] = []
         """Commands that an earlier process accepted and did not carry out."""
-        self._world = World(store, tools, clock, ids, self._put_aside, self._count_broken)
+        self._world = World(store, tools, clock, ids, self.chain.set_aside, self._count_broken, self.learning.troubled)
 
     # ------------------------------------------------------------------ beginning and ending
 
     async def __aenter__(self) -> Hub:
         await self._group.__aenter__()
+        await self.learning.__aenter__()
         self._tasks["upkeep"] = self._group.create_task(self._upkeep(), name="upkeep")
         return self
 
@@ -149,6 +150,7 @@ class Hub:
         for task in self._tasks.values():
             task.cancel()
         await self._group.__aexit__(None, None, None)
+        await self.learning.__aexit__(None, None, None)
 
     async def recover(self) -> int:
         """At start: take over what a dead process left open, and take up what waits. How many turns were open."""
@@ -253,26 +255,14 @@ class Hub:
     # ------------------------------------------------------------------ models
 
     def about(self) -> About:
-        configured = [model for endpoint in self._endpoints for model in endpoint.models]
-        names = [*dict.fromkeys(["outspoken", *configured, *self._names.values()])]
-        return About(self._settings.version, tuple(names), self._settings.rehearsal)
+        return About(self._settings.version, self.chain.names, self._settings.rehearsal)
 
     async def learn_model_names(self) -> None:
-        """Ask the endpoints without a configured model what they have."""
-        self._names = await self._client.model_names()
-
-    async def _routes(self, model: str) -> tuple[Route, ...]:
-        if any(not endpoint.models for endpoint in self._endpoints):
-            self._names = await self._client.model_names()
-        wished = "" if model in ("", "outspoken") else model
-        return preferred(chain(self._endpoints, self._names), self._set_aside, self._clock.now_ms(), wished)
+        """See `adapters.base.Gateway.learn_model_names`."""
+        await self.chain.learn_names()
 
     def _count_broken(self) -> None:
         self.laws_broken += 1
-
-    def _put_aside(self, credential: str, seconds: float, why: str) -> None:
-        self._set_aside[credential] = self._clock.now_ms() + round(seconds * 1000)
-        log.warning("credential.set_aside", credential=credential, seconds=round(seconds), why=why)
 
     # ------------------------------------------------------------------ accepting
 
@@ -381,12 +371,6 @@ class Hub:
         if lane is not None:
             lane.memory_loaded = False
 
-    def default_model(self) -> str:
-        """The model that answers if nobody chose another."""
-        return next((m for e in self._endpoints for m in e.models), "") or next(
-            iter(self._names.values()), "the default"
-        )
-
     async def messages_of(self, turn: str) -> tuple[Waiting, ...]:
         """The messages that a turn answered."""
         return await self._messages_of(turn)
@@ -492,9 +476,10 @@ class Hub:
             await self._load_memory(lane)
         turn = self._ids.new("t")
         driver = self._driver(turn, lane.session, lane.epoch, messages, lane)
-        routes = await self._routes(first.model or (await self.prefs_of(lane)).model)
+        routes = await self.chain.routes(first.model or (await self.prefs_of(lane)).model)
         inbounds = [await self._with_attachments(message.inbound) for message in messages]
-        opened = opened_event(inbounds, self._settings, routes, at=self._clock.now_ms(), seed=self._ids.seed())
+        known = await self.learning.known(first, lane.session)
+        opened = opened_event(inbounds, self._settings, routes, known, at=self._clock.now_ms(), seed=self._ids.seed())
         await driver.begin(opened)
         if isinstance(driver.outlet, TurnOutlet):
             driver.outlet.attach(driver)

@@ -5,11 +5,14 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from adapters.base import Inbound
+from agent_core import slim
 from agent_core.events import TurnOpened
+from agent_core.incidents import IncidentRules
+from agent_core.known import Known
 from agent_core.modelcalls import Offer, client_tools
 from agent_core.settings import Route, TurnSettings
 from agent_core.tools.sendfile import SEND_FILE
@@ -33,6 +36,7 @@ class HubSettings:
     """How many closed turns of a session are put before the model at most."""
     rehearsal: bool
     version: str
+    incidents: IncidentRules = field(default_factory=IncidentRules)
 
 
 def offer_of(inbound: Inbound, own: Offer) -> Offer:
@@ -41,7 +45,7 @@ def offer_of(inbound: Inbound, own: Offer) -> Offer:
 
 
 def opened_event(
-    inbounds: Sequence[Inbound], settings: HubSettings, routes: tuple[Route, ...], *, at: int, seed: int
+    inbounds: Sequence[Inbound], settings: HubSettings, routes: tuple[Route, ...], known: Known, *, at: int, seed: int
 ) -> TurnOpened:
     """The first event of the turn that answers `inbounds` (one, or several that were merged)."""
     first = inbounds[0]
@@ -63,7 +67,21 @@ def opened_event(
         request=first.request,
         client_tools=first.client_tools,
         surface=first.surface,
+        known=known,
     )
+
+
+def conversation_of(inbound: Inbound) -> str:
+    """Under which name failures of a message's conversation are remembered; empty: its session's.
+
+    A stateless client brings the whole conversation each time, under no name; what it begins with tells it again.
+    """
+    if inbound.own_history is None:
+        return ""
+    said = [m.get("content") for m in inbound.own_history if m.get("role") == "user"]
+    said += [message.content for message in inbound.input if message.role == "user"]
+    first = hashlib.blake2b(slim.dumps(said[:1]), digest_size=12).hexdigest()
+    return f"{inbound.memory_scope}#{first}"
 
 
 def folder_name(text: str) -> str:

@@ -1,0 +1,115 @@
+"""What the gateway learns from failures: what a turn is told at its beginning, and the incidents, kept up to date.
+
+It reads and stores; what follows from what is decided in `agent_core.stalls` and `agent_core.incidents`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+
+import structlog
+
+from adapters.base import Inbound
+from agent_core.incidents import IncidentRules, changes, known_incidents
+from agent_core.known import Known
+from agent_core.ports import Clock, Ids
+from agent_core.stalls import REMEMBER_MS, stalls_of
+from agent_core.store.rows import IncidentRow, IncidentState, TroubleRow
+from agent_core.store.store import StorageUnavailable, Store
+from gateway.opening import conversation_of
+
+log = structlog.get_logger("incident")
+
+LOOK_SECONDS = 30.0
+
+Keeper = Callable[[IncidentRow], Awaitable[bool]]
+"""Stores an incident with what is said about it; answers whether it opened or closed by that."""
+
+
+class Learning:
+    """Use it as an async context manager: it watches for incidents that are over."""
+
+    def __init__(self, rules: IncidentRules, same_stall_rounds: int, store: Store, clock: Clock, ids: Ids) -> None:
+        self._rules = rules
+        self._rounds = same_stall_rounds
+        self._store = store
+        self._clock = clock
+        self._ids = ids
+        self._incidents: tuple[IncidentRow, ...] = ()
+        self._touched: set[str] = set()
+        self._looked = False
+        self._looking = asyncio.Lock()
+        self._task: asyncio.Task[None] | None = None
+        self.keep: Keeper = store.put_incident
+
+    async def __aenter__(self) -> Learning:
+        self._task = asyncio.create_task(self._watch(), name="incidents")
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait({self._task})
+
+    @property
+    def open_incidents(self) -> tuple[IncidentRow, ...]:
+        """As of the last look."""
+        return self._incidents
+
+    def troubled(self, rows: Sequence[TroubleRow]) -> None:
+        """A turn was closed, and these went wrong in it."""
+        self._touched.update(row.fingerprint for row in rows)
+
+    async def known(self, inbound: Inbound, session: str) -> Known:
+        """What the turn that answers a message is told."""
+        now = self._clock.now_ms()
+        if self._touched or not self._looked:
+            await self._look(only_touched=self._looked)
+        conversation = conversation_of(inbound)
+        rows = await self._store.troubles_of(conversation or session, now - REMEMBER_MS)
+        stalls = stalls_of(rows, now, rounds=self._rounds)
+        return Known(stalls, known_incidents(self._incidents), conversation)
+
+    async def _watch(self) -> None:
+        while True:
+            try:
+                await self._look(only_touched=False)
+            except StorageUnavailable as error:
+                log.warning("incident.not_looked", error=str(error))
+            except Exception:
+                log.exception("incident.watch_failed")
+            await asyncio.sleep(LOOK_SECONDS)
+
+    async def _look(self, *, only_touched: bool) -> None:
+        """Compare the counts with the incidents, and store what has changed."""
+        async with self._looking:
+            touched, self._touched = self._touched, set()
+            if only_touched and not touched:
+                return
+            try:
+                await self._compare(tuple(sorted(touched)) if only_touched else ())
+            except BaseException:
+                self._touched |= touched
+                raise
+            self._looked = True
+
+    async def _compare(self, fingerprints: tuple[str, ...]) -> None:
+        now, rules = self._clock.now_ms(), self._rules
+        counts = await self._store.trouble_counts(now - rules.window_ms, fingerprints)
+        opened = await self._store.incidents()
+        for incident in changes(counts, opened, now, rules, lambda: self._ids.new("i")):
+            if await self.keep(incident):
+                self._tell(incident)
+        self._incidents = tuple(await self._store.incidents())
+
+    def _tell(self, incident: IncidentRow) -> None:
+        over = incident.state is IncidentState.CLOSED
+        (log.info if over else log.warning)(
+            "incident.closed" if over else "incident.opened",
+            incident=incident.incident,
+            fingerprint=incident.fingerprint,
+            conversations=incident.conversations,
+            turns=incident.turns,
+            remedy=incident.remedy or None,
+        )
