@@ -218,8 +218,8 @@ def _broken_reply(code: _BrokenCode, facts: Facts) -> Notice:
                 f"The same stall came back: {facts.pattern}, {_times(facts.count, 'time')} by now.",
                 f"Tried: {', '.join(facts.tried)}." if facts.tried else "",
                 _work(facts),
-                "Trying the same again will most likely stall again. Ask for a smaller piece of the work, or for another "
-                "way to do it (for example several short files instead of one long one).",
+                "Trying the same again will most likely stall again. Ask for a smaller piece of the work, for another way to "
+                f"do it, or for the text here in the chat. For an hour I answer without {facts.tool}: long content comes as text.",
             )
             return Notice(text, _WHY)
         case ExitCode.EMPTY_REPLY:

@@ -71,10 +71,14 @@ class Learning:
         stalls = stalls_of(rows, now, rounds=self._rounds)
         return Known(stalls, known_incidents(self._incidents), conversation)
 
+    async def look(self) -> None:
+        """Bring the incidents up to date now."""
+        await self._look(only_touched=False)
+
     async def _watch(self) -> None:
         while True:
             try:
-                await self._look(only_touched=False)
+                await self.look()
             except StorageUnavailable as error:
                 log.warning("incident.not_looked", error=str(error))
             except Exception:

@@ -132,7 +132,13 @@ class Rig:
 
 @asynccontextmanager
 async def gateway(
-    folder: Path, reply: Reply, *, tools: Sequence[Tool] = (), settings: TurnSettings = QUICK, **more: Any
+    folder: Path,
+    reply: Reply,
+    *,
+    tools: Sequence[Tool] = (),
+    settings: TurnSettings = QUICK,
+    models: Sequence[str] = ("m1",),
+    **more: Any,
 ) -> AsyncGenerator[Rig]:
     """A gateway whose database is in `folder`; what a former one left there is recovered."""
     clock = SystemClock()
@@ -146,7 +152,10 @@ async def gateway(
         stack.push_async_callback(runner.cleanup)
         await web.TCPSite(runner, "127.0.0.1", 0).start()
         model.url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1"
-        endpoints = (Endpoint("model", model.url, (Credential("key", "sk-test-secret"),), ("m1",)),)
+        endpoints = tuple(
+            Endpoint(f"model {name}".removesuffix(" m1"), model.url, (Credential("key", "sk-test-secret"),), (name,))
+            for name in models
+        )
         store = await stack.enter_async_context(open_store(folder / "db", clock=clock, ids=ids, version="test"))
         client = ModelClient(endpoints, clock, Redactor.of(["sk-test-secret"]))
         stack.push_async_callback(client.aclose)

@@ -1,0 +1,201 @@
+"""Stalls that come back, with everything real beneath the hub: a provider that stalls on every large tool call."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from aiohttp import web
+
+from agent_core.exits import ExitCode
+from agent_core.messages import Message
+from agent_core.store.rows import IncidentState
+from agent_core.tools.base import EffectClass
+from agent_core.view import BubbleKind
+from tests.gateway.rig import QUICK, CountingTool, Rig, call_chunk, chunk, gateway
+
+Messages = list[dict[str, Any]]
+PAGE = "<p>page</p>" * 2_000
+PIECES = 4
+FAST = replace(QUICK, stall_seconds=0.25, first_content_seconds=0.5)
+
+
+def advised(messages: Messages) -> bool:
+    return any(
+        m["role"] == "user" and "[outspoken]" in m["content"] and "smaller pieces" in m["content"] for m in messages
+    )
+
+
+def pieces_done(messages: Messages) -> int:
+    """How many pieces of the latest request are written."""
+    last = max(index for index, m in enumerate(messages) if m["role"] == "user" and "[outspoken]" not in m["content"])
+    return sum(m["role"] == "tool" for m in messages[last:])
+
+
+class Provider:
+    """Large tool calls stall on their way; a model that was advised sends pieces, and says when it is done."""
+
+    def __init__(self, *, pieces_help: bool = True, good: str = "") -> None:
+        self.pieces_help = pieces_help
+        self.good = good
+        self.stalled = 0
+        self.mended = False
+        self.says = ""
+        """If set, it only says this."""
+
+    async def reply(self, messages: Messages, response: web.StreamResponse, request: web.Request) -> None:
+        body = await request.json()
+        if self.says:
+            await response.write(chunk({"content": self.says}) + chunk({}, "stop"))
+        elif not any(tool["function"]["name"] == "write" for tool in body.get("tools", [])):
+            await response.write(chunk({"content": "Here is the page as text."}) + chunk({}, "stop"))
+        elif self.mended or body["model"] == self.good:
+            await self._whole(messages, response)
+        elif advised(messages) and self.pieces_help:
+            await self._piece(messages, response)
+        else:
+            self.stalled += 1
+            await response.write(call_chunk("write", json.dumps({"text": PAGE})[:9_000], None))
+            await asyncio.sleep(20)
+
+    async def _whole(self, messages: Messages, response: web.StreamResponse) -> None:
+        if pieces_done(messages):
+            await response.write(chunk({"content": "The page is written at once."}) + chunk({}, "stop"))
+        else:
+            await response.write(call_chunk("write", json.dumps({"text": PAGE})))
+
+    async def _piece(self, messages: Messages, response: web.StreamResponse) -> None:
+        done = pieces_done(messages)
+        if done >= PIECES:
+            await response.write(chunk({"content": "The page is written in pieces."}) + chunk({}, "stop"))
+        else:
+            await response.write(call_chunk("write", json.dumps({"text": PAGE[:3_000]}), call=f"call_{done}"))
+
+
+def writer(folder: Path) -> CountingTool:
+    return CountingTool("write", EffectClass.KEYED, folder / "writes")
+
+
+async def test_a_second_request_of_the_kind_does_not_stall_at_all(tmp_path: Path) -> None:
+    provider = Provider()
+    async with gateway(tmp_path, provider.reply, tools=[writer(tmp_path)], settings=FAST) as rig:
+        first = await rig.say("write me the page")
+        assert (first.exit.code, first.view.text) == (ExitCode.ANSWERED, "The page is written in pieces.")
+        stalled = provider.stalled
+        assert stalled == 2
+        second = await rig.say("write me another page")
+        assert second.exit.code is ExitCode.ANSWERED
+        assert provider.stalled == stalled
+
+
+async def test_a_restart_forgets_nothing(tmp_path: Path) -> None:
+    provider = Provider()
+    async with gateway(tmp_path, provider.reply, tools=[writer(tmp_path)], settings=FAST) as rig:
+        await rig.say("write me the page")
+    stalled = provider.stalled
+    async with gateway(tmp_path, provider.reply, tools=[writer(tmp_path)], settings=FAST) as rig:
+        await rig.say("write me another page")
+        assert provider.stalled == stalled
+
+
+async def test_while_an_incident_is_open_another_session_does_not_stall_at_all(tmp_path: Path) -> None:
+    provider = Provider()
+    async with gateway(tmp_path, provider.reply, tools=[writer(tmp_path)], settings=FAST) as rig:
+        await rig.say("write me the page", session="a")
+        await rig.say("write me the page", session="b")
+        stalled = provider.stalled
+        assert stalled == 4
+        third = await rig.say("write me the page", session="c")
+        assert third.exit.code is ExitCode.ANSWERED
+        assert provider.stalled == stalled
+        (incident,) = rig.hub.learning.open_incidents
+        assert (incident.state, incident.tool, incident.conversations) == (IncidentState.OPEN, "write", 2)
+        assert incident.remedy == "advise_smaller"
+
+
+async def test_what_nothing_helps_against_is_told_the_third_time_and_not_tried_again(tmp_path: Path) -> None:
+    provider = Provider(pieces_help=False)
+    async with gateway(tmp_path, provider.reply, tools=[writer(tmp_path)], settings=FAST) as rig:
+        ends = [await rig.say("write me the page"), await rig.say("continue"), await rig.say("continue")]
+        assert [end.exit.code for end in ends[:2]] == [ExitCode.BROKEN_IN_TOOL_CALL] * 2
+        assert ends[2].exit.code is ExitCode.SAME_STALL_AGAIN
+        assert (ends[2].exit.facts.count, ends[2].exit.facts.tried) == (3, ("retry", "advise smaller"))
+        notice = next(bubble.text for bubble in ends[2].view.bubbles if bubble.kind is BubbleKind.NOTICE)
+        assert all(words in notice for words in ("write", "retry", "as text"))
+        assert provider.stalled == 3 + 1 + 1
+        fourth = await rig.say("continue")
+        assert provider.stalled == 5
+        assert (fourth.exit.code, fourth.view.text) == (ExitCode.ANSWERED, "Here is the page as text.")
+
+
+async def test_a_second_time_goes_to_the_next_model(tmp_path: Path) -> None:
+    provider = Provider(pieces_help=False)
+    models = ("m1", "m2")
+    async with gateway(tmp_path, provider.reply, tools=[writer(tmp_path)], settings=FAST, models=models) as rig:
+        await rig.say("write me the page")
+        provider.good = "m2"
+        before = len(rig.model.requests)
+        second = await rig.say("continue")
+        assert second.exit.code is ExitCode.ANSWERED
+        assert [request["model"] for request in rig.model.requests[before:]] == ["m1", "m2", "m2"]
+
+
+async def test_a_call_that_comes_whole_clears_what_was_known(tmp_path: Path) -> None:
+    provider = Provider(pieces_help=False)
+    async with gateway(tmp_path, provider.reply, tools=[writer(tmp_path)], settings=FAST) as rig:
+        await rig.say("write me the page")
+        provider.mended = True
+        assert (await rig.say("continue")).exit.code is ExitCode.ANSWERED
+        assert advised(rig.model.requests[-1]["messages"])
+        await rig.say("write me another page")
+        assert not advised(rig.model.requests[-1]["messages"])
+
+
+async def test_a_stub_of_text_clears_nothing(tmp_path: Path) -> None:
+    provider = Provider(pieces_help=False)
+    async with gateway(tmp_path, provider.reply, tools=[writer(tmp_path)], settings=FAST) as rig:
+        await rig.say("write me the page")
+        provider.says = "Yes?"
+        await rig.say("are you there?")
+        provider.says = ""
+        await rig.say("go on")
+        assert advised(rig.model.requests[-1]["messages"])
+
+
+async def test_a_stateless_client_is_known_by_how_its_conversation_begins(tmp_path: Path) -> None:
+    provider = Provider()
+
+    async def ask(rig: Rig, history: tuple[Message, ...], words: str, number: int) -> None:
+        await rig.say(words, session=f"once-{number}", own_history=history)
+
+    async with gateway(tmp_path, provider.reply, tools=[writer(tmp_path)], settings=FAST) as rig:
+        await ask(rig, (), "write me the page", 1)
+        stalled = provider.stalled
+        history: tuple[Message, ...] = (
+            {"role": "user", "content": "write me the page"},
+            {"role": "assistant", "content": "Done."},
+        )
+        await ask(rig, history, "and another", 2)
+        assert provider.stalled == stalled
+        await ask(rig, (), "something else", 3)
+        assert provider.stalled == stalled + 2
+
+
+async def test_ten_sessions_with_one_fault_are_one_incident(tmp_path: Path) -> None:
+    async def down(messages: Messages, response: web.StreamResponse, request: web.Request) -> None:
+        await asyncio.sleep(20)
+
+    quick = replace(FAST, first_content_seconds=0.1)
+    async with gateway(tmp_path, down, settings=quick) as rig:
+        ends = await asyncio.gather(*(rig.say("hello", session=f"s{n}") for n in range(10)))
+        assert {end.exit.code for end in ends} == {ExitCode.BROKEN_BEFORE_TEXT}
+        assert all(any(b.kind is BubbleKind.NOTICE for b in end.view.bubbles) for end in ends)
+        for _ in range(100):
+            await rig.hub.learning.look()
+            if any(one.conversations == 10 for one in rig.hub.learning.open_incidents):
+                break
+            await asyncio.sleep(0.05)
+        assert [one.conversations for one in rig.hub.learning.open_incidents] == [10]
