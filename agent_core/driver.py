@@ -42,6 +42,7 @@ from agent_core.exits import Exit, ExitCode, Facts
 from agent_core.invariants import broken_laws
 from agent_core.journal import encode, merged
 from agent_core.modelcalls import ModelCaller
+from agent_core.overdue import longest_timer_seconds
 from agent_core.ports import Clock, Ids
 from agent_core.stalls import rows_of
 from agent_core.store.rows import DeliveryRow, IntendedCall, JournalRow, TroubleRow
@@ -123,7 +124,7 @@ class TurnDriver:
     __slots__ = (
         "_backlog", "_begun", "_caller", "_context", "_effects", "_events", "_flush_timer", "_held", "_overtaken", "_seq", "_storage_away",
         "_tasks", "_timers", "_unwritten", "_unwritten_chars", "_waiter", "_watchers", "_world",
-        "first_content_at", "identity", "outlet", "over", "progress", "turn",
+        "active_at", "first_content_at", "identity", "outlet", "over", "progress", "turn",
     )
     # fmt: on
 
@@ -159,6 +160,8 @@ class TurnDriver:
         self._storage_away = False
         self.over = False
         self.first_content_at = 0
+        self.active_at = world.clock.monotonic()
+        """When the driver did something last, on the monotonic clock."""
         self.progress: dict[str, str] = {}
         """What running tools said last about how far they are, by call."""
 
@@ -227,6 +230,19 @@ class TurnDriver:
         return replace(shown, bubbles=tuple(bubbles))
 
     @property
+    def overdue_seconds(self) -> float:
+        """How long ago the driver should have done something at the latest; negative as long as it still has time."""
+        timer = longest_timer_seconds(self.turn, self._caller.silence_seconds, self._world.tools.deadline_seconds)
+        return self._world.clock.monotonic() - self.active_at - timer
+
+    def give_up(self, turn: Turn) -> None:
+        """The watchdog has ended the turn in its place: `turn` is how. Nothing of this driver counts any more."""
+        self.turn = turn
+        self.over, self._overtaken = True, True
+        self._held, self._storage_away = None, False
+        self._ring()
+
+    @property
     def heard(self) -> tuple[int, ...]:
         """The accepted messages that came into the running turn and that the model was told."""
         return tuple(item.inbox for item in self.turn.items if isinstance(item, PersonItem) and item.inbox)
@@ -292,6 +308,7 @@ class TurnDriver:
     async def _loop(self, group: asyncio.TaskGroup) -> None:
         events: list[Event | None] = []  # first, what `begin` or `resume` had left to do
         while True:
+            self.active_at = self._world.clock.monotonic()
             try:
                 effects = await self._take([event for event in events if event is not None])
             except Fenced:
@@ -463,6 +480,7 @@ class TurnDriver:
                     if away >= patience_seconds:
                         return False
                     self._storage_away = True
+                    self.active_at = self._world.clock.monotonic()
                     self._ring()
                     await asyncio.sleep(1.0 if away < 10 else 5.0)
                 else:
@@ -487,6 +505,7 @@ class TurnDriver:
         """Content from the model: into the turn at once, into the journal soon, to the watchers by the frame."""
         if self.turn.exit is not None:
             return
+        self.active_at = self._world.clock.monotonic()
         if not self.first_content_at:
             self.first_content_at = self._world.clock.now_ms()
         named = False

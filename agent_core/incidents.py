@@ -1,6 +1,6 @@
 """Incidents: a fingerprint that several conversations meet within a window. Pure.
 
-Theory. What is counted are failures that were not cured at once by doing the same again (`store.reads.trouble_counts`). From
+Theory. What is counted are failures that were more than hiccups (`HICCUPS`, `store.reads.trouble_counts`). From
 those counts and the open incidents follows which incidents open, change and close; whoever stores them decides nothing.
 
 Laws (tests/agent_core/test_incidents.py): a fingerprint has at most one open incident; one that still comes up stays open, one
@@ -18,6 +18,9 @@ from agent_core.known import KnownIncident
 from agent_core.recovery import Rung
 from agent_core.store.rows import IncidentRow, IncidentState, RungCount, TroubleCount
 from agent_core.troubles import Outcome
+
+HICCUPS = (Rung.RETRY, Rung.CONTINUE, Rung.NUDGE, Rung.CONTINUE_THINKING, Rung.COMPACT)
+"""What these cured at once is no incident: the same model did the same work after all."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,8 @@ from agent_core.turnstate import AssistantItem, CallItem
 
 SUMMARY_SECONDS = 60.0
 SLOW_ARGUMENTS_FACTOR = 4.0
+SILENT = (BreakCause.NO_CONTENT, BreakCause.STALLED)
+"""Who was silent for a whole limit once is given less time when it is asked again: a remedy that does not help is seen soon."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +72,8 @@ class ModelCaller:
     memory: SessionMemory
     offer: Offer
     connect_seconds: float = 10
+    silence_seconds: float = 0
+    """How long the call that was made last may be silent at most, connecting included."""
 
     def offered(self, turn: Turn) -> tuple[str, ...]:
         """The tools that the turn may use."""
@@ -94,14 +98,18 @@ class ModelCaller:
         if not tools:
             for key in ("tool_choice", "parallel_tool_calls"):
                 parameters.pop(key, None)
+        first_content, stall = settings.first_content_seconds * grown, settings.stall_seconds * grown * slow
+        if turn.last_break is not None and turn.last_break.cause in SILENT:
+            first_content, stall = (min(limit, settings.remedy_seconds * grown) for limit in (first_content, stall))
+        self.silence_seconds = self.connect_seconds + max(first_content, stall)
         request = ModelRequest(
             route=effect.route,
             number=effect.number,
             messages=messages,
             tools=tools,
             parameters=parameters,
-            first_content_seconds=settings.first_content_seconds * grown,
-            stall_seconds=settings.stall_seconds * grown * slow,
+            first_content_seconds=first_content,
+            stall_seconds=stall,
             connect_seconds=self.connect_seconds,
             taken_ids=frozenset(_call_ids(turn)),
             parse_text_calls=bool(self.offer.names),

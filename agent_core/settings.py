@@ -74,6 +74,8 @@ class TurnSettings:
     """Names of the tools that an API client brought; if there are any, they are the only ones offered."""
     first_content_seconds: float = 120
     stall_seconds: float = 120
+    remedy_seconds: float = 60
+    """The most that a call may be silent that is made after another one was silent for its whole limit."""
     turn_seconds: int = 1800
     max_steps: int = 50
     turn_tokens: int = 0

@@ -64,6 +64,7 @@ from gateway.learning import Learning
 from gateway.opening import HubSettings, offer_of, opened_event, system_prompt_of, workspace_of
 from gateway.prefs import Prefs
 from gateway.surfaces import TurnOutlet
+from gateway.watchdog import Watchdog
 
 log = structlog.get_logger("gateway")
 
@@ -78,6 +79,8 @@ Attacher = Callable[[Inbound, Path], Awaitable[Inbound]]
 STOP_SECONDS = 15.0
 STORAGE_AWAY = "The gateway cannot store anything just now, so your message was not taken. Send it again in a minute."
 UPKEEP_SECONDS = 6 * 3600.0
+KEEPERS = ("upkeep", "watchdog")
+"""Tasks of the hub that run as long as it does."""
 
 
 class Hub:
@@ -105,6 +108,9 @@ class Hub:
         self._by_session: dict[str, Lane] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._group = asyncio.TaskGroup()
+        self._watchdog = Watchdog(
+            self._running, store, clock, ids, settings.watch_look_seconds, settings.watch_grace_seconds
+        )
         self.learning = Learning(settings.incidents, settings.turn.ladder.same_stall_rounds, store, clock, ids)
         self._closing = False
         self._own_offer = own_tools(tools.names, tools.openai_tools())
@@ -132,6 +138,7 @@ class Hub:
         await self._group.__aenter__()
         await self.learning.__aenter__()
         self._tasks["upkeep"] = self._group.create_task(self._upkeep(), name="upkeep")
+        self._tasks["watchdog"] = self._group.create_task(self._watchdog.run(), name="watchdog")
         return self
 
     async def _upkeep(self) -> None:
@@ -238,7 +245,7 @@ class Hub:
             lane.held = True
             lane.wake()
         running = [lane.running.driver for lane in self._lanes.values() if lane.running is not None]
-        tasks = [task for name, task in self._tasks.items() if name != "upkeep" and not task.done()]
+        tasks = [task for name, task in self._tasks.items() if name not in KEEPERS and not task.done()]
         if not tasks:
             return
         log.info("gateway.draining", turns=len(running), seconds=seconds)
@@ -246,6 +253,9 @@ class Hub:
         if late:
             self._tell_all(DrainEnded(at=self._clock.now_ms()))
             await asyncio.wait(late, timeout=STOP_SECONDS)
+
+    def _running(self) -> list[Running]:
+        return [lane.running for lane in self._lanes.values() if lane.running is not None]
 
     def _tell_all(self, event: Event) -> None:
         for lane in self._lanes.values():

@@ -15,7 +15,7 @@ import structlog
 from adapters.base import Inbound, Summary, Ticket, TurnSight, TurnState
 from agent_core.bell import Bell
 from agent_core.compaction import SessionMemory
-from agent_core.driver import Overtaken, TurnDriver
+from agent_core.driver import CANCEL_SECONDS, Overtaken, TurnDriver
 from agent_core.events import StopRequested
 from agent_core.exits import ExitClass, exit_class
 from agent_core.messages import text_of
@@ -49,6 +49,8 @@ class Running:
 
     driver: TurnDriver
     messages: tuple[Waiting, ...]
+    given_up: asyncio.Event = field(default_factory=asyncio.Event)
+    """Set by the watchdog when it has ended the turn in the driver's place."""
 
 
 def summary_of(turn: Turn) -> Summary:
@@ -216,7 +218,7 @@ class Lane:
         self.begun = [*self.begun, *(message.inbox_id for message in running.messages)][-RECENT_TURNS:]
         self.wake()
         try:
-            await running.driver.run()
+            await self._drive(running)
         except Overtaken:
             log.warning("turn.overtaken", turn=running.driver.identity.turn, session=self.session)
         else:
@@ -228,6 +230,22 @@ class Lane:
             self.steers = []
             self.running = None
             self.wake()
+
+    async def _drive(self, running: Running) -> None:
+        """Until the driver is over, or the watchdog has ended the turn in its place. Raises `Overtaken`."""
+        task = asyncio.create_task(running.driver.run(), name=f"driver {running.driver.identity.turn}")
+        given_up = asyncio.create_task(running.given_up.wait(), name=f"watch {running.driver.identity.turn}")
+        try:
+            await asyncio.wait({task, given_up}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            given_up.cancel()
+            if not task.done():
+                task.cancel()
+                await asyncio.wait({task}, timeout=CANCEL_SECONDS)
+        if not running.given_up.is_set():
+            await task
+        elif not task.done():
+            log.error("turn.driver_ignores_cancellation", turn=running.driver.identity.turn)
 
     def _remember(self, running: Running) -> None:
         turn = running.driver.turn

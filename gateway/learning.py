@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 import structlog
 
 from adapters.base import Inbound
-from agent_core.incidents import IncidentRules, changes, known_incidents
+from agent_core.incidents import HICCUPS, IncidentRules, changes, known_incidents
 from agent_core.known import Known
 from agent_core.ports import Clock, Ids
 from agent_core.stalls import REMEMBER_MS, stalls_of
@@ -100,7 +100,7 @@ class Learning:
 
     async def _compare(self, fingerprints: tuple[str, ...]) -> None:
         now, rules = self._clock.now_ms(), self._rules
-        counts = await self._store.trouble_counts(now - rules.window_ms, fingerprints)
+        counts = await self._store.trouble_counts(now - rules.window_ms, fingerprints, HICCUPS)
         opened = await self._store.incidents()
         for incident in changes(counts, opened, now, rules, lambda: self._ids.new("i")):
             if await self.keep(incident):

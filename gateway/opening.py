@@ -36,6 +36,10 @@ class HubSettings:
     """How many closed turns of a session are put before the model at most."""
     rehearsal: bool
     version: str
+    watch_look_seconds: float = 5.0
+    """How often it is looked whether drivers do something."""
+    watch_grace_seconds: float = 20.0
+    """So long a driver may be overdue: timers and a busy loop are not exact."""
     incidents: IncidentRules = field(default_factory=IncidentRules)
 
 

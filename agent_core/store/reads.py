@@ -269,10 +269,15 @@ class Reads:
         )
         return [_trouble(row) for row in reversed(await self._all(query))]
 
-    async def trouble_counts(self, since_ms: int, fingerprints: Sequence[str] = ()) -> list[TroubleCount]:
-        """How often each fingerprint came up since a time; hiccups that one plain retry cured are left out."""
+    async def trouble_counts(
+        self, since_ms: int, fingerprints: Sequence[str] = (), hiccups: Sequence[str] = ()
+    ) -> list[TroubleCount]:
+        """How often each fingerprint (of these, if some are named) came up since a time.
+
+        Failures that a remedy of the `hiccups` cured are left out.
+        """
         c = t.troubles.c
-        counted = (c.at >= since_ms) & (c.code != "answered") & ~((c.rung == "retry") & (c.outcome == "helped"))
+        counted = (c.at >= since_ms) & (c.code != "answered") & ~(c.rung.in_(hiccups) & (c.outcome == "helped"))
         if fingerprints:
             counted &= c.fingerprint.in_(fingerprints)
         totals = (
@@ -286,11 +291,13 @@ class Reads:
             )
             .where(counted)
             .group_by(c.fingerprint)
+            .order_by(c.fingerprint)
         )
         rungs = (
             select(c.fingerprint, c.rung, c.outcome, func.count())
             .where(counted, c.rung != "")
             .group_by(c.fingerprint, c.rung, c.outcome)
+            .order_by(c.fingerprint, c.rung, c.outcome)
         )
         by_rung: dict[str, list[RungCount]] = {}
         for row in await self._all(rungs):

@@ -62,6 +62,10 @@ class ToolRegistry:
     def names(self) -> tuple[str, ...]:
         return tuple(self._tools)
 
+    def deadline_seconds(self, name: str) -> float:
+        """How long a tool may run; 0 for one that there is not."""
+        return self._tools[name].spec.deadline_seconds if name in self._tools else 0.0
+
     def specs(self) -> list[ToolSpec]:
         return [tool.spec for tool in self._tools.values()]
 

@@ -19,6 +19,7 @@ from agent_core.events import (
     WaitEnded,
 )
 from agent_core.exits import BreakCause, Exit, ExitCode
+from agent_core.known import Known
 from agent_core.messages import InputMessage
 from agent_core.settings import Route, ToolFacts, TurnSettings
 from agent_core.tools.base import EffectClass, ToolStatus
@@ -45,6 +46,7 @@ class Rig:
     """A turn, the effects that it wants now, and everything it was fed."""
 
     settings: TurnSettings = SETTINGS
+    known: Known = field(default_factory=Known)
     turn: Turn = field(default_factory=Turn)
     now: int = 1_000
     wanted: list[Effect] = field(default_factory=list[Effect])
@@ -53,7 +55,7 @@ class Rig:
     tools_run: list[RunTool] = field(default_factory=list[RunTool])
 
     def __post_init__(self) -> None:
-        self.feed(opened(self.settings, self.now))
+        self.feed(replace(opened(self.settings, self.now), known=self.known))
 
     def feed(self, *events: Event) -> list[Effect]:
         """Feed events; plays the driver for retries' pauses. Returns what is wanted now, without records."""

@@ -1,0 +1,35 @@
+"""How long a turn's driver may do nothing: the longest of the timers that are open in the turn's state. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from agent_core.turn import Turn
+from agent_core.turnstate import ActivityState, Phase
+
+ENDING_SECONDS = 15.0
+"""Cancelling what runs, and storing the end."""
+
+
+def longest_timer_seconds(turn: Turn, silence_seconds: float, deadline_of: Callable[[str], float]) -> float:
+    """Seconds until something must have happened.
+
+    `silence_seconds` is how long the current model call may be silent, `deadline_of` how long a tool may run.
+    """
+    if turn.opened is None:
+        return ENDING_SECONDS
+    whole = float(turn.settings.turn_seconds)
+    match turn.phase:
+        case Phase.CALLING:
+            return min(whole, silence_seconds)
+        case Phase.WAITING:
+            return min(whole, max(0, turn.wait_until - turn.phase_since) / 1000)
+        case Phase.COMPACTING:
+            return whole
+        case Phase.ACTING:
+            open_calls = turn.round.unfinished
+            waits = any(activity.state is ActivityState.APPROVAL for activity in open_calls)
+            limits = [deadline_of(activity.name) for activity in open_calls]
+            return min(whole, max([*limits, float(turn.settings.approval_seconds) if waits else 0.0], default=0.0))
+        case Phase.NEW | Phase.ENDED:
+            return ENDING_SECONDS

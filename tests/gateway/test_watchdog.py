@@ -1,0 +1,126 @@
+"""A driver that does nothing any more: its turn is ended visibly and its lane is free again. The bugs are planted."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+
+from agent_core.driver import TurnDriver
+from agent_core.effects import CallModel
+from agent_core.exits import ExitCode
+from agent_core.overdue import longest_timer_seconds
+from agent_core.tools.base import EffectClass, Json, ToolContext, ToolOutcome, ToolSpec, ToolStatus
+from agent_core.turnstate import Phase
+from agent_core.view import BubbleKind
+from tests.agent_core.turns import Rig as TurnRig
+from tests.gateway.rig import QUICK, call_chunk, chunk, gateway
+
+WATCH: dict[str, Any] = {"watch_look_seconds": 0.2, "watch_grace_seconds": 0.3}
+
+
+@dataclass
+class Deaf:
+    """A tool that does not hear that it is cancelled."""
+
+    released: asyncio.Event = field(default_factory=asyncio.Event)
+
+    @property
+    def spec(self) -> ToolSpec:
+        return ToolSpec("deaf", "for tests", {"type": "object"}, EffectClass.EFFECT, deadline_seconds=0.2)
+
+    async def run(self, arguments: Mapping[str, Json], context: ToolContext) -> ToolOutcome:
+        while not self.released.is_set():
+            try:
+                await self.released.wait()
+            except asyncio.CancelledError:
+                continue
+        return ToolOutcome(ToolStatus.OK, "done after all")
+
+
+@pytest.fixture
+async def deaf() -> AsyncGenerator[Deaf]:
+    tool = Deaf()
+    yield tool
+    tool.released.set()
+    await asyncio.sleep(0.05)
+
+
+async def calls_once(messages: list[dict[str, Any]], response: web.StreamResponse, _: web.Request) -> None:
+    if messages[-1]["content"] == "use it":
+        await response.write(call_chunk("deaf", "{}"))
+    else:
+        await response.write(chunk({"content": "here"}) + chunk({}, "stop"))
+
+
+async def test_a_tool_that_ignores_its_deadline_blocks_nobody(tmp_path: Path, deaf: Deaf) -> None:
+    async with gateway(tmp_path, calls_once, tools=[deaf], **WATCH) as rig:
+        stuck = await rig.hub.accept(rig.inbound("use it"))
+        waiting = await rig.hub.accept(rig.inbound("next"))
+        ended = await rig.end(stuck)
+        assert ended.exit.code is ExitCode.INTERNAL_ERROR
+        assert ended.exit.facts.tools_unsure == ("deaf",)
+        assert any(bubble.kind is BubbleKind.NOTICE for bubble in ended.view.bubbles)
+        assert (await rig.end(waiting)).exit.code is ExitCode.ANSWERED
+        deaf.released.set()
+        stored = await rig.hub.stored_end(stuck.inbox_id)
+        assert stored is not None
+        assert stored.exit == ended.exit
+
+
+async def test_a_stop_frees_the_lane_although_the_tool_does_not_hear_it(tmp_path: Path, deaf: Deaf) -> None:
+    async with gateway(tmp_path, calls_once, tools=[deaf], **WATCH) as rig:
+        stuck = await rig.hub.accept(rig.inbound("use it"))
+        async with asyncio.timeout(30):
+            while True:
+                lane = rig.hub.lane(stuck.session)
+                if lane is not None and lane.running is not None and lane.running.driver.turn.phase is Phase.ACTING:
+                    break
+                await asyncio.sleep(0.01)
+            stopped = asyncio.create_task(rig.hub.stop(rig.inbound("x").session))
+            assert (await rig.say("next")).exit.code is ExitCode.ANSWERED
+            await stopped
+
+
+async def test_a_lost_event_ends_the_turn_with_a_reference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = TurnDriver._call_model
+    lost: list[int] = []
+
+    async def loses_the_first(driver: TurnDriver, effect: CallModel) -> None:
+        if lost:
+            await whole(driver, effect)
+        else:
+            lost.append(effect.number)
+
+    monkeypatch.setattr(TurnDriver, "_call_model", loses_the_first)
+    async with gateway(tmp_path, calls_once, settings=QUICK, **WATCH) as rig:
+        ended = await rig.say("hello")
+        assert ended.exit.code is ExitCode.INTERNAL_ERROR
+        assert ended.exit.facts.reference.startswith("err")
+        assert (await rig.say("again")).exit.code is ExitCode.ANSWERED
+
+
+async def test_who_works_within_the_limits_is_left_alone(tmp_path: Path) -> None:
+    async def slow(messages: list[dict[str, Any]], response: web.StreamResponse, _: web.Request) -> None:
+        for _number in range(12):
+            await response.write(chunk({"content": "word "}))
+            await asyncio.sleep(0.25)
+        await response.write(chunk({}, "stop"))
+
+    async with gateway(tmp_path, slow, **WATCH) as rig:
+        assert (await rig.say("hello")).exit.code is ExitCode.ANSWERED
+
+
+def test_the_longest_timer_follows_from_what_the_turn_waits_for() -> None:
+    rig = TurnRig()
+    assert longest_timer_seconds(rig.turn, 130, lambda _: 60) == 130
+    rig.calls_tool("danger")
+    assert longest_timer_seconds(rig.turn, 130, lambda _: 60) == rig.settings.approval_seconds
+    other = TurnRig()
+    other.calls_tool("read")
+    assert longest_timer_seconds(other.turn, 130, lambda _: 60) == 60

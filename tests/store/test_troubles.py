@@ -1,0 +1,89 @@
+"""Failures and incidents in the store, on both engines."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from dataclasses import replace
+
+import pytest
+import pytest_asyncio
+
+from agent_core.store.rows import (
+    DeliveryRow,
+    IncidentRow,
+    IncidentState,
+    RungCount,
+    TroubleCount,
+    TroubleRow,
+)
+from agent_core.store.store import Fenced, Store
+from tests.store.support import opened, row, turn_of
+
+
+@pytest_asyncio.fixture
+async def store(where: str) -> AsyncGenerator[Store]:
+    async with opened(where) as opened_store:
+        yield opened_store
+
+
+TROUBLE = TroubleRow(
+    number=0, at=100, conversation="", fingerprint="f", code="provider_down", cause="server_error", endpoint="host",
+    model="m1", tool="", size="-", chars=0, rung="next_route", outcome="helped", ended=False,
+)  # fmt: skip
+INCIDENT = IncidentRow(
+    incident="i1", fingerprint="f", state=IncidentState.OPEN, code="provider_down", endpoint="host", model="m1",
+    tool="", opened_at=100, last_at=100, conversations=2, turns=2,
+)  # fmt: skip
+
+
+async def closed(store: Store, key: str, *troubles: TroubleRow) -> tuple[str, str]:
+    session, epoch, turn = await turn_of(store, key)
+    await store.close(session, epoch, turn, [row(1)], "answered", 300, troubles=troubles)
+    return session, turn
+
+
+async def test_what_went_wrong_is_stored_with_the_end_and_once(store: Store) -> None:
+    session, epoch, turn = await turn_of(store)
+    second = replace(TROUBLE, number=1, at=110, conversation="elsewhere", ended=True)
+    for _ in range(2):
+        await store.close(session, epoch, turn, [row(1)], "answered", 300, troubles=[TROUBLE, second])
+    assert await store.troubles_of(session, 0) == [(turn, replace(TROUBLE, conversation=session))]
+    assert await store.troubles_of("elsewhere", 0) == [(turn, second)]
+    assert await store.troubles_of("elsewhere", 111) == []
+
+
+async def test_counts_leave_out_what_a_retry_cured(store: Store) -> None:
+    await closed(store, "a", TROUBLE, replace(TROUBLE, number=1, at=120, outcome="not_helped", ended=True))
+    await closed(store, "b", replace(TROUBLE, at=150))
+    await closed(store, "c", replace(TROUBLE, rung="retry"), replace(TROUBLE, number=1, code="answered"))
+    assert await store.trouble_counts(0, hiccups=["retry"]) == [
+        TroubleCount(
+            "f", 2, 2, 1, 100, 150, (RungCount("next_route", "helped", 2), RungCount("next_route", "not_helped", 1))
+        )
+    ]
+    assert await store.trouble_counts(0, ["other"]) == []
+    assert [count.conversations for count in await store.trouble_counts(130, hiccups=["retry"])] == [1]
+
+
+async def test_an_incident_opens_once_and_closes_once(store: Store) -> None:
+    assert await store.put_incident(INCIDENT)
+    assert not await store.put_incident(replace(INCIDENT, conversations=5))
+    assert not await store.put_incident(replace(INCIDENT, incident="i2"))
+    assert [one.conversations for one in await store.incidents()] == [5]
+    over = replace(INCIDENT, state=IncidentState.CLOSED, closed_at=900)
+    assert await store.put_incident(over)
+    assert not await store.put_incident(over)
+    assert await store.incidents() == []
+    assert await store.incidents(open_only=False) == [over]
+    assert await store.put_incident(replace(INCIDENT, incident="i3"))
+
+
+async def test_what_is_said_of_an_incident_is_stored_when_it_opens_and_not_again(store: Store) -> None:
+    session, epoch, _ = await turn_of(store)
+    said = DeliveryRow("telegram/1/7", "incident:i1:open", "aside", 0, 1, b"text", "h", "key")
+    assert await store.put_incident(INCIDENT, session, epoch, [said])
+    assert not await store.put_incident(INCIDENT, session, epoch, [replace(said, origin="again")])
+    assert [one.row for one in await store.open_deliveries()] == [said]
+    with pytest.raises(Fenced):
+        await store.put_incident(replace(INCIDENT, state=IncidentState.CLOSED), session, epoch + 1, [said])
+    assert len(await store.incidents()) == 1
