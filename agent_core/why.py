@@ -69,6 +69,11 @@ def story(events: Sequence[Event]) -> tuple[str, ...]:
 
 def _words(event: Event) -> str:
     match event:
+        case TurnOpened() if event.known.stalls:
+            tools = ", ".join(stall.tool for stall in event.known.stalls)
+            return f"calls of {tools} had broken off in earlier turns of this conversation; the model was advised from the start"
+        case TurnOpened() if event.known.incidents:
+            return f"{len(event.known.incidents)} incidents were open about this gateway's models"
         case CallBroke():
             facts = Facts(
                 cause=event.cause, seconds=round(event.waited_seconds), status=event.status, detail=event.detail

@@ -26,6 +26,7 @@ from pydantic import (
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 from typing_extensions import override
 
+from agent_core.incidents import IncidentRules
 from agent_core.settings import GuardCounts, LadderCounts
 from gateway.configchats import Discord, Slack, Telegram
 from gateway.configtypes import (
@@ -137,6 +138,12 @@ class Model(Section):
         ge=0.1,
         le=3600,
         description="Seconds to wait for the first content of a reply; grows with long prompts.",
+    )
+    remedy_seconds: float = Field(
+        default=60,
+        ge=1,
+        le=3600,
+        description="The most that a call may be silent that is made because another one was silent for its whole limit. Seconds.",
     )
     stall_seconds: float = Field(
         default=120,
@@ -480,6 +487,22 @@ class Recovery(Section):
         return LadderCounts(retry=attempts - 1, **self.model_dump())
 
 
+class Incidents(Section):
+    """When a failure that several conversations meet is an incident, and where the operators are told."""
+
+    conversations: int = Field(
+        default=2, ge=2, le=1000, description="So many conversations must have met the same failure within the window."
+    )
+    window_minutes: int = Field(default=60, ge=1, le=24 * 60, description="The window. Minutes.")
+    quiet_minutes: int = Field(
+        default=30, ge=1, le=24 * 60, description="An incident that did not come up for so long is over. Minutes."
+    )
+
+    def rules(self) -> IncidentRules:
+        """The rules as the core takes them."""
+        return IncidentRules(self.conversations, self.window_minutes * 60_000, self.quiet_minutes * 60_000)
+
+
 class Config(BaseSettings):
     """All of it. Made by `gateway.config.load`; ``Config()`` is every default and reads nothing."""
 
@@ -496,6 +519,7 @@ class Config(BaseSettings):
     slack: Slack = Field(default_factory=Slack)
     guardrails: Guardrails = Field(default_factory=Guardrails)
     recovery: Recovery = Field(default_factory=Recovery)
+    incidents: Incidents = Field(default_factory=Incidents)
 
     @override
     @classmethod

@@ -128,6 +128,7 @@ def _hub_settings(config: Config, paths: Paths, tools: ToolRegistry) -> HubSetti
             tools=tuple(ToolFacts(s.name, s.effect, s.housekeeping, s.name in approval) for s in tools.specs()),
             first_content_seconds=model.first_content_seconds,
             stall_seconds=model.stall_seconds,
+            remedy_seconds=model.remedy_seconds,
             turn_seconds=model.turn_seconds,
             max_steps=model.max_steps,
             turn_tokens=model.turn_tokens,
@@ -146,6 +147,7 @@ def _hub_settings(config: Config, paths: Paths, tools: ToolRegistry) -> HubSetti
         history_turns=config.session.history_turns,
         rehearsal=model.rehearsal,
         version=program_version(),
+        incidents=config.incidents.rules(),
     )
 
 

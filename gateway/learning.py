@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 import structlog
 
 from adapters.base import Inbound
-from agent_core.incidents import HICCUPS, IncidentRules, changes, known_incidents
+from agent_core.incidents import HICCUPS, IncidentRules, changes, incident_words, known_incidents
 from agent_core.known import Known
 from agent_core.ports import Clock, Ids
 from agent_core.stalls import REMEMBER_MS, stalls_of
@@ -23,8 +23,8 @@ log = structlog.get_logger("incident")
 
 LOOK_SECONDS = 30.0
 
-Keeper = Callable[[IncidentRow], Awaitable[bool]]
-"""Stores an incident with what is said about it; answers whether it opened or closed by that."""
+Announce = Callable[[str, str], Awaitable[None]]
+"""Tells the operators: (key, words). The same key is told once, however often it is asked."""
 
 
 class Learning:
@@ -41,7 +41,7 @@ class Learning:
         self._looked = False
         self._looking = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
-        self.keep: Keeper = store.put_incident
+        self.announce: Announce | None = None
 
     async def __aenter__(self) -> Learning:
         self._task = asyncio.create_task(self._watch(), name="incidents")
@@ -103,11 +103,20 @@ class Learning:
         counts = await self._store.trouble_counts(now - rules.window_ms, fingerprints, HICCUPS)
         opened = await self._store.incidents()
         for incident in changes(counts, opened, now, rules, lambda: self._ids.new("i")):
-            if await self.keep(incident):
-                self._tell(incident)
+            if await self._store.put_incident(incident):
+                self._log(incident)
+                await self._tell(incident)
         self._incidents = tuple(await self._store.incidents())
+        if not self._looked:  # an earlier process may have died between storing and telling
+            for incident in await self._store.incidents(open_only=False, limit=20):
+                if now - incident.last_at < rules.window_ms + rules.quiet_ms:
+                    await self._tell(incident)
 
-    def _tell(self, incident: IncidentRow) -> None:
+    async def _tell(self, incident: IncidentRow) -> None:
+        if self.announce is not None:
+            await self.announce(f"incident:{incident.incident}:{incident.state.value}", incident_words(incident))
+
+    def _log(self, incident: IncidentRow) -> None:
         over = incident.state is IncidentState.CLOSED
         (log.info if over else log.warning)(
             "incident.closed" if over else "incident.opened",

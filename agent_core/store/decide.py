@@ -315,16 +315,12 @@ def _put_incident(facts: Facts, op: PutIncident, previous: Result) -> bool:
         return previous is True  # somebody closed it before
     if incident.state is IncidentState.OPEN and opened is not None and not mine:
         return False
-    if op.deliveries:
-        _owned(facts, op.session, op.epoch)
     facts.incidents[incident.incident] = incident
     changes = not mine or incident.state is IncidentState.CLOSED
     if incident.state is IncidentState.CLOSED:
         del facts.open_incidents[incident.fingerprint]
     else:
         facts.open_incidents[incident.fingerprint] = incident.incident
-    if changes:
-        _deliver(facts, op.session, op.epoch, op.deliveries)
     return changes or previous is True
 
 

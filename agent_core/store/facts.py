@@ -237,9 +237,8 @@ def _add_needs(found: Needs, op: Op) -> None:
             found.rewordings.add((account, platform_key))
         case PutDeliveries(session=session):
             found.sessions.add(session)
-        case PutIncident(incident=incident, session=session):
+        case PutIncident(incident):
             found.incidents.add(incident.fingerprint)
-            found.sessions.update({session} - {""})
         case PutMemory(scope=scope, kind=kind, name=name) | DeleteMemory(scope=scope, kind=kind, name=name):
             found.memory.add((scope, kind, name))
         case MoveCursor() | PutGate() | PutPerson() | Touch():

@@ -89,15 +89,12 @@ class Close:
 
 @dataclass(frozen=True, slots=True)
 class PutIncident:
-    """An incident as it is now, with what is said about it in `session` if it opens or closes by this.
+    """An incident as it is now. The answer is whether it opens or closes by this.
 
-    The answer is whether it does. One that opens while its fingerprint has an open one changes nothing.
+    One that opens while its fingerprint has an open one changes nothing.
     """
 
     incident: IncidentRow
-    session: str = ""
-    epoch: int = 0
-    deliveries: tuple[DeliveryRow, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,11 +187,11 @@ def size_bytes(op: Op) -> int:
             return sum(len(row.body) for row in rows)
         case Close(rows=rows, deliveries=deliveries):
             return sum(len(row.body) for row in rows) + sum(len(wanted.want) for wanted in deliveries)
-        case Respond(deliveries=deliveries) | PutDeliveries(deliveries=deliveries) | PutIncident(deliveries=deliveries):
+        case Respond(deliveries=deliveries) | PutDeliveries(deliveries=deliveries):
             return sum(len(wanted.want) for wanted in deliveries)
         case Reword(body=body):
             return len(body)
         case PutMemory(value=value):
             return len(value)
-        case MoveCursor() | Drop() | Claim() | PutGate() | PutPerson() | DeleteMemory() | Touch():
+        case MoveCursor() | Drop() | Claim() | PutGate() | PutPerson() | PutIncident() | DeleteMemory() | Touch():
             return 0

@@ -242,14 +242,9 @@ class Store(Reads):
         """Promises: the sessions and the parts of chat `old` of `account` (``platform/bot/``) are those of chat `new` now."""
         await self._writer.alone(upkeep.move_chat(account, old, new))
 
-    async def put_incident(
-        self, incident: IncidentRow, session: str = "", epoch: int = 0, deliveries: Sequence[DeliveryRow] = ()
-    ) -> bool:
-        """Promises: the incident is stored as it is, and if it opens or closes by this, so is what is said about it in `session`.
-
-        Answers whether it does.
-        """
-        return await self._writer.submit(PutIncident(incident, session, epoch, tuple(deliveries))) is True
+    async def put_incident(self, incident: IncidentRow) -> bool:
+        """Promises: the incident is stored as it is. Answers whether it opens or closes by this."""
+        return await self._writer.submit(PutIncident(incident)) is True
 
     async def put_gate(self, gate: GateRow) -> None:
         """Promises: also after a restart nothing is sent there before the time."""

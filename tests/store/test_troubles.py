@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator
 from dataclasses import replace
 
-import pytest
 import pytest_asyncio
 
 from agent_core.store.rows import (
-    DeliveryRow,
     IncidentRow,
     IncidentState,
     RungCount,
     TroubleCount,
     TroubleRow,
 )
-from agent_core.store.store import Fenced, Store
+from agent_core.store.store import Store
 from tests.store.support import opened, row, turn_of
 
 
@@ -76,14 +74,3 @@ async def test_an_incident_opens_once_and_closes_once(store: Store) -> None:
     assert await store.incidents() == []
     assert await store.incidents(open_only=False) == [over]
     assert await store.put_incident(replace(INCIDENT, incident="i3"))
-
-
-async def test_what_is_said_of_an_incident_is_stored_when_it_opens_and_not_again(store: Store) -> None:
-    session, epoch, _ = await turn_of(store)
-    said = DeliveryRow("telegram/1/7", "incident:i1:open", "aside", 0, 1, b"text", "h", "key")
-    assert await store.put_incident(INCIDENT, session, epoch, [said])
-    assert not await store.put_incident(INCIDENT, session, epoch, [replace(said, origin="again")])
-    assert [one.row for one in await store.open_deliveries()] == [said]
-    with pytest.raises(Fenced):
-        await store.put_incident(replace(INCIDENT, state=IncidentState.CLOSED), session, epoch + 1, [said])
-    assert len(await store.incidents()) == 1
