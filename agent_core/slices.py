@@ -359,7 +359,7 @@ class _Redacting:
             own_history=() if event.own_history is not None else None,
             request={},
             client_tools=(),
-            surface=event.surface.partition(":")[0],
+            surface=re.split(r"[:/]", event.surface)[0],
         )
 
     def _input(self, message: InputMessage) -> InputMessage:

@@ -14,7 +14,7 @@ from pathlib import Path
 import orjson
 from pydantic import ValidationError
 
-from adapters.chat import Piece
+from adapters.chat import ChatAddress, Piece
 from adapters.contents import decode, encode
 from adapters.parts import STATUS_BUBBLE, picture
 from agent_core.journal import UnreadableJournal
@@ -179,7 +179,7 @@ def _compare_stored(found: Replay, source: Source) -> str:
         found.differences.append(Difference(last, Mismatch.EXIT, f"{source.exit}, in the turn's own row", code))
     if not source.deliveries or source.undone or not found.ended:
         return ""
-    platform = source.deliveries[0].row.surface.partition(":")[0]
+    platform = ChatAddress.of(source.deliveries[0].row.surface).platform
     pieces = _pieces_of(platform)
     if pieces is None:
         return ""

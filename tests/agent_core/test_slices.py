@@ -92,7 +92,7 @@ def test_what_nothing_is_decided_by_is_left_out():
         own_history=({"role": "user", "content": "earlier words"},),
         request={"user": "ann@example.org"},
         client_tools=({"type": "function", "function": {"name": "x", "description": "private"}},),
-        surface="telegram:bot:4711",
+        surface="telegram/bot/4711/",
     )
     text = dump(HEAD, redacted(rows_of([first]), KEY)[0])
     assert not [word for word in ("private", "Ann", "earlier", "ann@", "4711") if word in text]
