@@ -12,11 +12,16 @@ import sys
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
 
 from gateway.version import program_version
+
+if TYPE_CHECKING:
+    from gateway.configmodel import Config
+    from gateway.ops.replay import Wish
+    from gateway.paths import Paths
 
 PROBLEM, TRY_AGAIN, CONFIGURATION = 1, 75, 78
 
@@ -81,6 +86,29 @@ def ask(config_file: Path | None, words: tuple[str, ...], as_json: bool, session
 def status(config_file: Path | None, as_json: bool) -> None:
     """Say how the running gateway is doing: platforms, what waits, what could not be delivered."""
     _guarded(lambda: _status(config_file, as_json=as_json))
+
+
+@cli.command()
+@click.argument("turn", default="")
+@click.option("--file", type=click.Path(dir_okay=False, path_type=Path), help="Read an exported slice instead.")
+@click.option("--export", type=click.Path(dir_okay=False, path_type=Path), help="Write the turn's journal to a file.")
+@click.option("--set", "sets", multiple=True, metavar="KEY=VALUE", help="Show where this setting decides otherwise.")
+@click.option("--json", "as_json", is_flag=True, help="Print everything as one JSON object.")
+@click.option("--show-text", is_flag=True, help="Show, or export, what was said; else only how long it was.")
+@click.pass_obj
+def replay(
+    config_file: Path | None,
+    turn: str,
+    file: Path | None,
+    export: Path | None,
+    sets: tuple[str, ...],
+    as_json: bool,
+    show_text: bool,
+) -> None:
+    """Decide a TURN again from its journal, and compare with what was recorded. Reads only; the gateway may be running."""
+    from gateway.ops.replay import Wish
+
+    _guarded(lambda: _replay(config_file, Wish(turn, file, export, sets, as_json=as_json, show_text=show_text)))
 
 
 @cli.group()
@@ -252,6 +280,21 @@ async def _access(config_file: Path | None, verb: str, who: str) -> int:
         people = await people_of(loaded.config, paths, verb, who)
     click.echo("\n".join(people_lines(people)))
     return 0
+
+
+async def _replay(config_file: Path | None, wish: Wish) -> int:
+    from gateway.ops.replay import CannotReplay, run
+    from gateway.setup import load_all
+
+    def configured() -> tuple[Config, Paths]:
+        loaded, paths = load_all(config_file)
+        return loaded.config, paths
+
+    try:
+        return 0 if await run(wish, configured, click.echo) else PROBLEM
+    except CannotReplay as error:
+        click.echo(str(error), err=True)
+        return PROBLEM
 
 
 def _guarded(work: Callable[[], Coroutine[Any, Any, int]]) -> NoReturn:

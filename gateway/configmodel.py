@@ -202,7 +202,7 @@ class Model(Section):
     )
     extra_body: Table = Field(
         default_factory=dict,
-        description="Further fields of every request, as the provider names them.",
+        description="Further fields of every request, as the provider names them. provider, models or route in it replace what is known here about bad endpoints.",
         examples=[{"top_p": 0.9}],
     )
     extra_headers: Headers = Field(

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import asyncio
 import signal
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime
 
 import structlog
 from aiohttp import web
@@ -18,7 +19,8 @@ from adapters.openai_api import ApiSettings, OpenAiApi
 from adapters.web import WebChat, WebSettings
 from agent_core.model.client import ModelClient
 from agent_core.model.endpoints import Endpoint
-from agent_core.ports import SystemClock, SystemIds
+from agent_core.model.knownbad import overdue
+from agent_core.ports import Clock, SystemClock, SystemIds
 from agent_core.settings import ToolFacts, TurnSettings
 from agent_core.store.store import Store, open_store
 from agent_core.tools.base import Tool
@@ -80,6 +82,7 @@ async def serving(config: Config, paths: Paths) -> AsyncGenerator[Serving]:
         endpoints = await _endpoints(config, stack)
         where = config.storage.url or paths.database
         store = await stack.enter_async_context(open_store(where, clock=clock, ids=ids, version=program_version()))
+        tell_of_old_rows(endpoints, clock)
         client = ModelClient(endpoints, clock, redactor)
         stack.push_async_callback(client.aclose)
         tools = _tools(config, store, paths)
@@ -101,6 +104,13 @@ async def _endpoints(config: Config, stack: AsyncExitStack) -> tuple[Endpoint, .
 
     rehearsal = await stack.enter_async_context(rehearsal_server())
     return (rehearsal_endpoint(rehearsal.base_url, rehearsal.api_key),)
+
+
+def tell_of_old_rows(endpoints: Sequence[Endpoint], clock: Clock) -> None:
+    """What is known of an endpoint may be out of date; said once, at the start."""
+    today = datetime.fromtimestamp(clock.now_ms() / 1000, UTC).date()
+    for row in overdue(endpoints, today):
+        log.warning("model.known_bad_overdue", row=row.name, look_again=row.look_again.isoformat(), report=row.report)
 
 
 def _tools(config: Config, store: Store, paths: Paths) -> ToolRegistry:

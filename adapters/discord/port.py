@@ -52,6 +52,14 @@ def nonce_of(key: str) -> str:
     return base64.b32encode(hashlib.sha256(key.encode()).digest())[:25].decode()
 
 
+def pieces(markdown: str, *, growing: bool) -> tuple[Piece, ...]:
+    """See `ChatPort.parts`. Pure."""
+    blocks = parse(markdown, growing=growing)
+    blocks, files = (blocks, ()) if growing else lift_long_code(blocks)
+    texts = rendered_parts(flatten(blocks), LIMIT_UNITS - LABEL_UNITS, DISCORD)
+    return (*(Styled(text) for text in texts if is_visible(text)), *files)
+
+
 class DiscordPort:
     """Implements `ChatPort` for one bot. The client is set by the adapter, anew for each connection."""
 
@@ -66,10 +74,7 @@ class DiscordPort:
         return Traits(drafts=False, preview_seconds=1.3, status_seconds=5.0, typing_seconds=8.0)
 
     def parts(self, markdown: str, *, growing: bool) -> tuple[Piece, ...]:
-        blocks = parse(markdown, growing=growing)
-        blocks, files = (blocks, ()) if growing else lift_long_code(blocks)
-        texts = rendered_parts(flatten(blocks), LIMIT_UNITS - LABEL_UNITS, DISCORD)
-        return (*(Styled(text) for text in texts if is_visible(text)), *files)
+        return pieces(markdown, growing=growing)
 
     def _place(self, address: ChatAddress) -> discord.PartialMessageable:
         if self.client is None or self.client.http.token is None:

@@ -42,6 +42,14 @@ CHAT_RATE = Rate(burst=3, interval_ms=1_100)
 """About one post a second in a channel, with short bursts."""
 
 
+def pieces(markdown: str, *, growing: bool) -> tuple[Piece, ...]:
+    """See `ChatPort.parts`. Pure."""
+    blocks = parse(markdown, growing=growing)
+    blocks, files = (blocks, ()) if growing else lift_long_code(blocks)
+    texts = rendered_parts(flatten(blocks), LIMIT_UNITS - 200, SLACK)
+    return (*(Styled(text) for text in texts if is_visible(text)), *files)
+
+
 class SlackPort:
     """Implements `ChatPort` for one workspace."""
 
@@ -57,10 +65,7 @@ class SlackPort:
         return Traits(drafts=False, preview_seconds=1.2, status_seconds=5.0, typing_seconds=0)
 
     def parts(self, markdown: str, *, growing: bool) -> tuple[Piece, ...]:
-        blocks = parse(markdown, growing=growing)
-        blocks, files = (blocks, ()) if growing else lift_long_code(blocks)
-        texts = rendered_parts(flatten(blocks), LIMIT_UNITS - 200, SLACK)
-        return (*(Styled(text) for text in texts if is_visible(text)), *files)
+        return pieces(markdown, growing=growing)
 
     async def create(self, address: ChatAddress, content: Content, key: str) -> str:
         if content.kind is ContentKind.FILE:

@@ -47,6 +47,14 @@ def is_private(address: ChatAddress) -> bool:
     return not address.chat.startswith("-")
 
 
+def pieces(markdown: str, *, growing: bool) -> tuple[Piece, ...]:
+    """See `ChatPort.parts`. Pure."""
+    blocks = parse(markdown, growing=growing)
+    blocks, files = (blocks, ()) if growing else lift_long_code(blocks)
+    texts = split(flatten(blocks), LIMIT_UNITS - LABEL_UNITS, units, most_spans=MOST_ENTITIES - 1)
+    return (*(text for text in texts if is_visible(text.text)), *files)
+
+
 class TelegramPort:
     """Implements `ChatPort` for one bot."""
 
@@ -64,10 +72,7 @@ class TelegramPort:
         return Traits(drafts=False, preview_seconds=4.0, status_seconds=10.0)
 
     def parts(self, markdown: str, *, growing: bool) -> tuple[Piece, ...]:
-        blocks = parse(markdown, growing=growing)
-        blocks, files = (blocks, ()) if growing else lift_long_code(blocks)
-        texts = split(flatten(blocks), LIMIT_UNITS - LABEL_UNITS, units, most_spans=MOST_ENTITIES - 1)
-        return (*(text for text in texts if is_visible(text.text)), *files)
+        return pieces(markdown, growing=growing)
 
     async def create(self, address: ChatAddress, content: Content, key: str) -> str:  # noqa: ARG002 - there are no keys
         if content.kind is ContentKind.FILE:

@@ -27,6 +27,7 @@ from agent_core.messages import Message
 from agent_core.model.chunks import ChunkReader
 from agent_core.model.endpoints import Endpoint
 from agent_core.model.failures import DETAIL_CHARS, rejection, retry_after_seconds
+from agent_core.model.knownbad import avoiding
 from agent_core.model.sse import SseReader, SseTooLarge
 from agent_core.ports import Clock
 from agent_core.redaction import Redactor
@@ -202,7 +203,9 @@ def _client_trouble(error: Exception) -> str:
 
 def _body(endpoint: Endpoint, request: ModelRequest) -> bytes:
     """The JSON body of a call."""
+    given = {*endpoint.extra_body, *request.parameters}
     body: dict[str, object] = {
+        **avoiding(endpoint.base_url, request.route.model, given),
         **endpoint.extra_body,
         "model": request.route.model,
         "messages": list(request.messages),

@@ -1,0 +1,188 @@
+"""Slices of a journal: what comes back is what went out, and a redacted one holds nobody's words and is decided alike."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from agent_core.events import CallBroke, ReplyFinished, TextArrived, ToolReturned, TurnEnded
+from agent_core.exits import BreakCause, ExitCode
+from agent_core.journal import decode
+from agent_core.messages import InputMessage
+from agent_core.replay import replay
+from agent_core.replies import arguments_state
+from agent_core.settings import Route
+from agent_core.slices import Head, Letters, UnreadableSlice, dump, load, redacted
+from tests.agent_core.journals import Writer, journals, rows_of
+from tests.agent_core.turns import SETTINGS, Rig, opened
+
+BASE = replace(SETTINGS, routes=(Route("m1", "h", "k1"), Route("m2", "h2", "k2")), max_steps=5)
+KEY = b"0123456789abcdef"
+keys = st.binary(min_size=16, max_size=16)
+HEAD = Head("t1", "1.0", "answered")
+
+
+@settings(max_examples=100, deadline=None)
+@given(journals(BASE))
+def test_a_slice_comes_back_as_it_was(writer: Writer):
+    rows = writer.rows()
+    head, back = load(dump(HEAD, rows))
+    assert head == HEAD
+    assert back == rows
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "does not say"),
+        ("{}\n", "does not say"),
+        ('{"outspoken_journal": 1}\n', "lacks turn"),
+        ("not json", "Line 1 is not valid JSON"),
+        (dump(HEAD, []) + "[]\n", "Line 2 is no JSON object"),
+        (dump(HEAD, []) + '{"seq": 0}\n', "Line 2 lacks seq"),
+    ],
+)
+def test_what_is_no_slice_is_refused_in_words(text: str, words: str):
+    with pytest.raises(UnreadableSlice, match=words):
+        load(text)
+
+
+@settings(max_examples=150, deadline=None)
+@given(journals(BASE), keys)
+def test_a_redacted_slice_is_decided_alike_or_says_where_it_is_not(writer: Writer, key: bytes):
+    rows = writer.rows()
+    made, parts_at = redacted(rows, key)
+    found = replay(made)
+    if parts_at < 0:
+        assert found.differences == []
+        assert found.turn.exit is not None
+        assert writer.turn.exit is not None
+        assert found.turn.exit.code is writer.turn.exit.code
+    else:  # only announcements are told by their words
+        announcing = ("dispatching", "prüfe", "检查")
+        said = "".join(e.text for e in writer.events if isinstance(e, TextArrived))
+        assert any(word in said for word in announcing)
+
+
+SECRETS = (
+    "was not found", "example.org", "Dear Ann", "Hello there", "quota", "dispatching", "现在检查", "nonsense", "notes/ann", "Größe",
+)  # fmt: skip
+
+
+@settings(max_examples=100, deadline=None)
+@given(journals(BASE), keys)
+def test_a_redacted_slice_holds_nobodys_words(writer: Writer, key: bytes):
+    made, _ = redacted(writer.rows(), key)
+    text = dump(Head("t1", "1"), made)
+    assert not [secret for secret in SECRETS if secret in text]
+
+
+def test_what_nothing_is_decided_by_is_left_out():
+    first = replace(
+        opened(BASE),
+        input=(
+            InputMessage(
+                [{"type": "image_url", "image_url": {"url": "data:private"}}, {"type": "text", "text": "Ann"}]
+            ),
+        ),
+        own_history=({"role": "user", "content": "earlier words"},),
+        request={"user": "ann@example.org"},
+        client_tools=({"type": "function", "function": {"name": "x", "description": "private"}},),
+        surface="telegram/bot/4711/",
+    )
+    text = dump(HEAD, redacted(rows_of([first]), KEY)[0])
+    assert not [word for word in ("private", "Ann", "earlier", "ann@", "4711") if word in text]
+    assert "telegram" in text
+
+
+@given(st.text(), keys)
+def test_letters_are_replaced_one_by_one(text: str, key: bytes):
+    made = Letters(key).text(text)
+    assert len(made) == len(text)
+    assert [c for c in made if not c.isalnum()] == [c for c in text if not c.isalnum()]
+    assert [c.isspace() for c in made] == [c.isspace() for c in text]
+    assert Letters(key).text(text) == made
+
+
+@given(st.text("abcXYZ 019", min_size=1), st.text("abcXYZ 019", min_size=1), keys)
+def test_words_stay_equal_or_different_and_common_beginnings_stay(one: str, other: str, key: bytes):
+    letters = Letters(key)
+    first, second = letters.text(one), letters.text(other)
+    common = next((i for i, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    assert first[:common] == second[:common]
+    assert (first == second) == (one == other)
+
+
+VALUES = st.recursive(
+    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(allow_nan=False), st.text()),
+    lambda inner: st.one_of(st.lists(inner, max_size=3), st.dictionaries(st.text(max_size=5), inner, max_size=3)),
+    max_leaves=8,
+)
+
+
+@settings(max_examples=300)
+@given(VALUES, st.booleans(), st.data(), keys)
+def test_arguments_stay_as_whole_or_as_cut_as_they_were(
+    value: object, ascii_only: bool, data: st.DataObject, key: bytes
+):
+    whole = json.dumps(value, ensure_ascii=ascii_only)
+    text = whole[: data.draw(st.integers(0, len(whole)))]
+    made = Letters(key).arguments(text)
+    assert len(made) == len(text)
+    assert arguments_state(made) is arguments_state(text)
+
+
+def test_letters_that_are_spelt_as_escapes_are_letters():
+    made = Letters(KEY).arguments('{"a": "\\u6f22\\u5b57 \\ud83d\\ude00 \\n"}')
+    assert "6f22" not in made
+    assert "5b57" not in made
+    assert "de00" not in made
+    assert json.loads(made)
+
+
+def test_an_announcement_stays_one():
+    rig = Rig(BASE)
+    rig.says("I read your file, Ann. Now dispatching task 5 for Ann:")
+    rig.says("Now dispatching task 5 for Ann:")
+    assert rig.code is ExitCode.PROMISED_WITHOUT_ACTING
+    rows = rows_of([*rig.fed, TurnEnded(at=rig.now, exit=rig.exit)])
+    made, parts_at = redacted(rows, KEY)
+    assert parts_at == -1
+    assert replay(made).differences == []
+    assert "dispatching" not in dump(HEAD, made)
+
+
+def test_an_announcement_that_is_too_short_for_other_words_is_said_to_part():
+    rig = Rig(BASE)
+    rig.says("现在检查文件：")
+    made, parts_at = redacted(rows_of(rig.fed), KEY)
+    ended = next(i for i, event in enumerate(rig.fed) if isinstance(event, ReplyFinished))
+    assert parts_at == ended
+    assert replay(made).differences
+
+
+def test_a_repetition_that_was_removed_is_removed_again():
+    rig = Rig(BASE)
+    rig.text("The quick brown fox jumps over the la")
+    rig.feed(CallBroke(at=rig.tick(), cause=BreakCause.DROPPED))
+    rig.says("jumps over the lazy dog, and that is that.")
+    text = replay(rows_of(rig.fed)).view.text
+    assert text == "The quick brown fox jumps over the lazy dog, and that is that."
+    made, parts_at = redacted(rows_of(rig.fed), KEY)
+    assert parts_at == -1
+    assert len(replay(made).view.text) == len(text)
+
+
+def test_results_that_count_as_the_same_still_do():
+    rig = Rig(BASE)
+    for second in range(4):
+        rig.calls_tool("read")
+        rig.returns(f"took {second} ms at 10:31:0{second}, id 123e4567-e89b-12d3-a456-42661417400{second}")
+    made, parts_at = redacted(rows_of(rig.fed), KEY)
+    assert parts_at == -1
+    results = {e.text for row in made if isinstance(e := decode(row.kind, row.body), ToolReturned)}
+    assert len(results) == 1
