@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
 from agent_core.exits import ExitCode
-from agent_core.masking import Outcome, canonical_arguments, digest, outcome
+from agent_core.masking import Outcome, canonical_arguments, digest
 from agent_core.settings import GuardCounts
 
 LoopCode: TypeAlias = Literal[
@@ -77,7 +77,7 @@ class Loops:
         key = digest(f"{tool}\0{canonical_arguments(arguments)}")
         new = key not in self._calls
         call = self._calls.setdefault(key, _Call(changes=self._changes))
-        now = outcome(result)
+        now = Outcome(result)
         changed = call.changes != self._changes
         better = changed and call.failure is not None and not call.failure.same(now)
         idle = self._no_progress(call, tool, now, changed=changed, counts=ok and read_only)

@@ -1,8 +1,8 @@
 """When do two results of a tool say the same? Pure; for comparing, never for showing.
 
 Theory. A model that goes round in a loop seldom gets the same bytes twice: there is a clock in the answer, an id of the request, the path of
-a temporary file, a duration, or the rows come in another order. `outcome` takes these disguises off. What is left is compared
-in two ways, and either is enough: in the order in which it was said, with white space folded (`told`), and without an order (`found`).
+a temporary file, a duration, or the rows come in another order. `Outcome` takes these disguises off. What is left is compared
+in two ways, and either is enough: in the order in which it was told, with white space folded, and without an order.
 
 Without an order means: JSON as a set of members and items; other text as a set of lines, where a line that stands further in stays with the one
 above it, and what commas part in a line as a set, too. Words in a sentence keep their order.
@@ -76,6 +76,8 @@ MASKS: tuple[Mask, ...] = (
     Mask("long duration", r"\b(?:\d{1,6}(?:\.\d{1,9})?(?:d|h|m|min|ms|s) ?){2,5}(?![\w<])", "<duration> "),
     Mask("duration", rf"(?<![\w.,])\d{{1,12}}(?:[.,]\d{{1,9}})?[ -]?(?:(?:{_SHORT_UNITS})(?!\w)|(?i:{_LONG_UNITS})\w{{0,9}})", "<duration>"),
 )  # fmt: skip
+_MAYBE = re.compile(r"[\d\x1b@]|(?i:tmp|temp|shm|folders|id)", re.ASCII)
+"""No mask finds anything in a text in which this finds nothing. JSON has many such."""
 _COMPILED = tuple((re.compile(mask.pattern, re.ASCII), mask.word) for mask in MASKS)
 
 
@@ -85,28 +87,38 @@ def mask(text: str) -> str:
 
 
 def _masked(text: str) -> str:
+    if _MAYBE.search(text) is None:
+        return text
     for pattern, word in _COMPILED:
         text = pattern.sub(word, text)
     return text
 
 
-@dataclass(frozen=True, slots=True)
 class Outcome:
-    """What a call's result says, in two digests."""
+    """What a call's result says when disguises are off. Worked out when it is first compared: most results never are."""
 
-    told: str
-    found: str
+    __slots__ = ("_digests", "_text")
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._digests: tuple[str, str] | None = None
 
     def same(self, other: Outcome) -> bool:
         """True if two results differ in nothing but disguises."""
-        return self.told == other.told or self.found == other.found
+        return any(mine == its for mine, its in zip(self.digests, other.digests, strict=True))
 
+    @property
+    def digests(self) -> tuple[str, str]:
+        """What is told in its order, and what is found in it without one."""
+        if self._digests is None:
+            text, self._text = self._text, ""  # a long text need not be kept
+            value = _read(text)
+            found = _without_order(text) if value is None else _members(value)
+            self._digests = digest(mask(text)), digest(found)
+        return self._digests
 
-def outcome(text: str) -> Outcome:
-    """What is left of a result when disguises are off."""
-    value = _read(text)
-    found = _without_order(text) if value is None else _members(value)
-    return Outcome(digest(mask(text)), digest(found))
+    def __repr__(self) -> str:
+        return repr(self.digests)
 
 
 def digest(text: str) -> str:
