@@ -76,9 +76,9 @@ MASKS: tuple[Mask, ...] = (
     Mask("long duration", r"\b(?:\d{1,6}(?:\.\d{1,9})?(?:d|h|m|min|ms|s) ?){2,5}(?![\w<])", "<duration> "),
     Mask("duration", rf"(?<![\w.,])\d{{1,12}}(?:[.,]\d{{1,9}})?[ -]?(?:(?:{_SHORT_UNITS})(?!\w)|(?i:{_LONG_UNITS})\w{{0,9}})", "<duration>"),
 )  # fmt: skip
-_MAYBE = re.compile(r"[\d\x1b@]|(?i:tmp|temp|shm|folders|id)", re.ASCII)
+MAYBE = re.compile(r"[\d\x1b@]|(?i:tmp|temp|shm|folders|id)", re.ASCII)
 """No mask finds anything in a text in which this finds nothing. JSON has many such."""
-_COMPILED = tuple((re.compile(mask.pattern, re.ASCII), mask.word) for mask in MASKS)
+COMPILED = tuple((re.compile(mask.pattern, re.ASCII), mask.word) for mask in MASKS)
 
 
 def mask(text: str) -> str:
@@ -87,9 +87,9 @@ def mask(text: str) -> str:
 
 
 def _masked(text: str) -> str:
-    if _MAYBE.search(text) is None:
+    if MAYBE.search(text) is None:
         return text
-    for pattern, word in _COMPILED:
+    for pattern, word in COMPILED:
         text = pattern.sub(word, text)
     return text
 
@@ -158,6 +158,8 @@ def _members(value: Json, label: str = "") -> str:
         return f"{label}{{{','.join(sorted(_members(inner, f'{key}: ') for key, inner in value.items()))}}}"
     if isinstance(value, list):
         return f"{label}[{','.join(sorted(map(_members, value)))}]"
+    if isinstance(value, str) and "\n" in value:
+        return label + _without_order(value)
     return _without_order(f"{label}{value}")
 
 

@@ -28,7 +28,7 @@ def _any_of(patterns: Iterable[str]) -> re.Pattern[str]:
     return re.compile("|".join(f"(?:{pattern})" for pattern in patterns))
 
 
-_TABLE = tuple((_any_of(language.announcing), _any_of(language.otherwise)) for language in LANGUAGES)
+TABLE = tuple((_any_of(language.announcing), _any_of(language.otherwise)) for language in LANGUAGES)
 _REQUESTS = _any_of(language.requests for language in LANGUAGES)
 _PATIENCE = re.compile(rf"(?:{'|'.join(language.patience for language in LANGUAGES)})\W*")
 
@@ -84,7 +84,7 @@ def _announces(sentence: str) -> bool:
     text = _plain(sentence)
     if text.endswith(_ASKING):
         return False
-    for announcing, otherwise in _TABLE:
+    for announcing, otherwise in TABLE:
         found = announcing.search(text)
         if found is not None and not _MID_COLON.search(text, found.end()) and not otherwise.search(text):
             return True

@@ -51,7 +51,7 @@ def sequences(half: str) -> list[Sequence]:
 def _sequence(record: str) -> Sequence:
     header, *lines = record.rstrip("\n").split("\n")
     label, _, name = header.partition(" | ")
-    rng = random.Random(name)  # noqa: S311
+    rng = random.Random(name)
     calls: list[Call] = []
     for times, templates in _groups(lines):
         for turn in range(times):
@@ -159,5 +159,7 @@ _EXPAND: dict[str, Callable[[_Moment, str], str]] = {
     "ulid": lambda m, _: "01" + m.chars("0123456789ABCDEFGHJKMNPQRSTVWXYZ", 24),
     "token": lambda m, _: "q7R" + m.chars(_LETTERS + _LETTERS.upper() + "0123456789", 21),
     "pid": lambda m, _: str(m.rng.randint(300, 65000)),
-    "tmp": lambda m, _: f"/tmp/{m.rng.choice(('tmp', 'build-', 'x.', 'go-build', ''))}{m.chars(_LETTERS + '0123456789_', 8)}",
+    "tmp": lambda m, _: (
+        f"/tmp/{m.rng.choice(('tmp', 'build-', 'x.', 'go-build', ''))}{m.chars(_LETTERS + '0123456789_', 8)}"
+    ),
 }

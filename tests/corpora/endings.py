@@ -9,7 +9,20 @@ from pathlib import Path
 HERE = Path(__file__).parent
 ANNOUNCEMENT = "announcement"
 KINDS = frozenset(
-    {ANNOUNCEMENT, "report", "answer", "offer", "question", "instruction", "plan", "list", "code", "quote", "table", "condition"}
+    {
+        ANNOUNCEMENT,
+        "report",
+        "answer",
+        "offer",
+        "question",
+        "instruction",
+        "plan",
+        "list",
+        "code",
+        "quote",
+        "table",
+        "condition",
+    }
 )
 
 
