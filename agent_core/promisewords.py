@@ -68,6 +68,30 @@ _EN_LEAD = (  # every way through it is decided by its first word: no search amo
 )
 _EN_HOW = r"(?:(?:now|first|next|just|quickly|also|then|start by|begin by|immediately|go ahead and|try to) )*"
 _EN_I_WILL = r"i(?:'ll| will|'m going to| am going to|'m gonna|'m about to| am about to)"
+_EN_NOT_WILL = _words(
+    "be been keep make~sure leave~(?:it|the|that) let need always never not happily gladly assume take~(?:that|this|it)~as explain remember "
+    "say admit note~that refer~to call~(?:it|this) stick stay stop tell show give walk have~(?:to|no) know miss do~my help assist mention add~that "
+    "spare trust bet skip answer wait respect follow~your avoid treat use~the~term summari[sz]e elaborate stand assume mean want like love find~it "
+    "see~you talk speak focus~on~the~(?:main|key) outline describe argue concede repeat warn notify remind only gladly see~to~it leave "
+    "defer believe consider~this update~this~answer happily come~back~to~that accept respond cover go~with list~them begin~with~the~short"
+)
+"""What follows "I'll" without being an act: then the sentence says, or asks, or waits."""
+_EN_NOT_LET = _words(
+    "know explain be put say clarify recap tell give show point~out answer rephrase add elaborate illustrate remind share walk help guess "
+    "stress emphasi[sz]e repeat introduce describe make~(?:it|this|that|one~thing) start~by~saying ask speak quote assure state note apologi[sz]e "
+    "reiterate reassure have summari[sz]e~(?:what|this|that|briefly)? conclude define offer mention suggest phrase go~to~bed sleep paint"
+)
+_EN_NOT_DOING = _words(
+    "looking~forward running~(?:out|on|as|at|in|with|version|low) using assuming hoping thinking~that wondering talking referring being having "
+    "getting missing guessing leaning asking waiting~(?:for~you|to~hear|on~you) counting relying suggesting proposing recommending offering going "
+    "speaking feeling saying enjoying seeing telling giving struggling doing~(?:well|fine|great|good) working~(?:as|well) standing~by lacking "
+    "learning reading~between glad sorry willing"
+)
+_EN_NO_DOING = _words(
+    "nothing everything something anything during according regarding including following depending morning evening meaning missing warning "
+    "thing string setting interesting amazing pending assuming considering considered given being having speaking thinking knowing seeing "
+    "happy~coding coming~soon looking~forward concerning excluding king ring spring bring sing good~morning good~evening"
+)
 _EN_BREAK = r"(?:^|[,;:–—]\s*|\s-\s)(?:(?:so|and|but|now|first|then|next),? )*"
 
 
@@ -76,7 +100,7 @@ _DE_DO = _words(
     "installiere behebe kümmere korrigiere analysiere untersuche mache lege ändere durchsuche sende schicke baue füge entferne lösche "
     "passe versuche probiere wechsle sichere spiele leite übersetze vergleiche berichtige ersetze räume trage stelle bereite sammle "
     "ermittle berechne rechne wandle ordne bearbeite benenne verschiebe kopiere speichere buche reserviere frage gehe springe mache "
-    "setze ergänze überarbeite formatiere generiere lasse hänge nehme~mir werfe gebe~das packe gleiche stoße verteile melde"
+    "setze ergänze überarbeite formatiere generiere lasse hänge nehme~mir werfe gebe~das packe gleiche stoße verteile melde fahre~(?:jetzt|nun|mit|gleich) verkleinere vergrößere befrage rufe kontaktiere erweitere kürze zähle filtere verbinde trenne verarbeite mahne drucke beantrage bestelle markiere verschlüssele entpacke schließe~die stoppe klone committe pushe merge deploye debugge"
 )
 _DE_NOW = "jetzt|nun|dann|als nächstes|als erstes|zuerst|zunächst|gleich|danach|anschließend|daraufhin|im nächsten schritt|sofort"
 _FR_NOT = r"(?!être|bien|mieux|avoir|pouvoir|devoir|rester|vous expliquer|expliquer|résumer|supposer|garder|attendre|dire|te dire|vous dire|m'en tenir)"
@@ -84,7 +108,7 @@ _FR_DO = _words(
     "vérifie lance regarde consulte cherche recherche lis crée écris exécute ouvre commence démarre installe corrige analyse examine "
     "génère prépare mets modifie teste procède envoie ajoute supprime télécharge explore récupère inspecte compare traduis transmets "
     "relance réessaie essaie calcule rédige remplace renomme copie déplace enregistre réserve rassemble applique construis déploie "
-    "interroge passe fais termine traite finalise publie retire nettoie convertis complète trie"
+    "interroge passe fais termine traite finalise publie retire nettoie convertis complète trie continue poursuis reprends découpe réduis agrandis filtre compte ordonne réorganise déplace télécharge valide commande clone fusionne"
 )
 _ES_DO = _words(
     "reviso compruebo verifico ejecuto busco leo creo escribo actualizo abro inicio empiezo comienzo instalo pruebo consulto analizo "
@@ -163,13 +187,18 @@ LANGUAGES: tuple[Language, ...] = (
     Language(
         "en",
         (
-            rf"{_EN_BREAK}let me {_EN_HOW}{_EN_DO}\b",
-            rf"{_EN_LEAD}(?:now )?{_EN_I_WILL} {_EN_HOW}{_EN_DO}\b",
+            rf"{_EN_BREAK}let me (?!{_EN_HOW}{_EN_NOT_LET}\b)\w{{2,}}\b",
+            rf"{_EN_LEAD}(?:now )?{_EN_I_WILL} (?!{_EN_HOW}{_EN_NOT_WILL}\b)\w{{2,}}\b",
+            r"\bi(?:'ll| will) (?:have|get) (?:that|this|it|everything) (?:ready|done|sorted|fixed|finished)\b",
             rf"(?:[;–—]\s*|, (?:so|and|but) ){_EN_I_WILL} {_EN_HOW}{_EN_DO}\b",
             rf"\bi(?:'ll| will) now {_EN_HOW}{_EN_DO}\b",
-            rf"(?:{_EN_LEAD}|, (?:so|and) )i(?:'m| am) (?:now |currently |just |still )?{_EN_DOING}\b",
+            rf"(?:{_EN_LEAD}|, (?:so|and) )i(?:'m| am) (?:now |currently |just |still )?(?:{_EN_DOING}|(?!{_EN_NOT_DOING})\w{{2,}}ing (?:the|your|a|an|it|them|all|up|now)\b)",
             rf"{_EN_LEAD}(?:now|next),? {_EN_DOING}\b",
             rf"{_EN_LEAD}{_EN_DOING}\b.*(?::|…|\.\.\.| now[.!]*| again[.!]*)$",
+            rf"^(?:here (?:we|it) goes?[,:!]? |now |next,? |next up:? )?(?!{_EN_NO_DOING}\b)\w{{2,}}ing\b.*(?::|…|\.\.\.| now[.!]*)$",
+            r"^(?:trying|running|starting) (?:it |this |that )?(?:again|over|anew)\b|^here we go[,:] \w+ing\b",
+            rf"^next (?:step|task|up|item):? {_EN_DO}\b",
+            rf"^i just (?:need|have|want) to {_EN_DO}\b",
             r"^(?:now |next up:? )?(?:writing|drafting|preparing|compiling|generating|creating|fetching|building) (?:the|your|a) [\w\s-]{3,50}\W*$",
             r"^(?:proceeding|moving on|continuing|starting)\b[^,]*$",
             r"^next up(?: is)?\b.*:",
@@ -207,7 +236,7 @@ LANGUAGES: tuple[Language, ...] = (
             r"\b(?:lass|lassen sie) mich (?!wissen|raten|kurz zusammen|zusammenfassen|erklären)\w",
             rf"^{_DE_DO}\b.*{_DOTS}",
             r"^(?:weiter (?:geht es )?mit|nun zu|jetzt zu|nun folgt|jetzt folgt|es folgt) \w+.*:",
-            r"^ich (?:mache|begebe) mich\b|^wird (?:sofort )?erledigt\b",
+            r"^(?:ich )?bin (?:gerade )?dabei,? |^ich (?:mache|begebe) mich\b|^wird (?:sofort )?erledigt\b",
         ),
         (
             r"\b(?:wenn|falls|sobald|sofern) (?:du|sie|ihr|das|es|die|der|ich|nötig|gewünscht)\b|\b(?:sag|sagen sie|gib|geben sie) (?:mir )?(?:einfach |kurz )?bescheid\b",
@@ -224,6 +253,7 @@ LANGUAGES: tuple[Language, ...] = (
             rf"(?:^|[,;:–—.]\s*|\b(?:y|así que|ahora|primero|entonces|luego|después) )(?:ahora )?(?:yo )?(?:voy a|vamos a|procedo a|procederé a|paso a) (?:\w+mente )?{_ES_NOT}\w+[aei]r(?:l[oae]s?|me|te|se)?\b",
             rf"(?:^|[,;:–—]\s*|\bahora )(?:déj[ae]me|dejame|permíteme|permítame|permítanme) (?:\w+ )?{_ES_NOT}\w+[aei]r(?:l[oae]s?)?\b",
             rf"(?:^|[,;:–—]\s*|\b(?:y|así que|por eso) )(?:(?:\w+, )?(?:ahora|ahora mismo|primero|a continuación|enseguida|ya mismo|luego|después|ya),? )?(?:(?:me|l[oae]s?|se l[oa]) )?{_ES_DO}\b(?! que)",
+            r"^(?:(?:\w+, )?(?:ahora|luego|después|primero|a continuación|enseguida),? )?(?!ser|estar|tendr|podr|esperar|har[ée] lo)\w+(?:aré|eré|iré)\b",
             r"\b(?:me pongo (?:a|con)|me encargo|me ocupo)\b|^(?:pasemos|pasamos|continuemos|sigamos) (?:a|con)\b",
             rf"^(?:\w+, )?(?:estoy )?\w+(?:ando|iendo|yendo) .*(?:{_DOTS}|:$|\bahora\W*$)",
             r"\bestoy \w+(?:ando|iendo|yendo) (?:el|la|los|las|un|una|tu|tus|su)\b",
@@ -243,6 +273,7 @@ LANGUAGES: tuple[Language, ...] = (
             rf"(?:^|[,;:–—.]\s*|\b(?:et|donc|maintenant|d'abord|ensuite|puis) )je vais (?:(?!être|bien)(?:maintenant|d'abord|aussi|ensuite|tout de suite|donc|immédiatement|le|la|les|l'|en|y|me) )*{_FR_NOT}(?:l'|m'|d'abord )?\w+(?:er|ir|re|oir)\b",
             rf"(?:^|[,;:–—]\s*|\b(?:maintenant|d'abord) )(?:laissez|laisse|permettez|permets)-moi (?:d'abord |de |d'|un instant pour ){{0,2}}{_FR_NOT}\w+(?:er|ir|re|oir)\b",
             rf"(?:^|[,;:–—]\s*|\b(?:maintenant|ensuite|d'abord|donc|puis|et) )j(?:e |')(?:(?:l'|le |la |les |y )?{_FR_DO})\b(?! que)",
+            r"(?:^|[,;:–—]\s*|\b(?:maintenant|ensuite|puis|et|donc) )je (?:l'|le |la |les )?(?!serai|aurai|pourrai|devrai|resterai|saurai|voudrai|dirai)\w+[ei]rai\b",
             r"\bje m'(?:en (?:occupe|charge)|apprête à|y mets|occupe de)\b|^je (?:procède|passe) (?:à|au|maintenant)\b",
             r"^(?:passons|je passe|poursuivons) (?:à|au|aux|avec)\b",
             rf"^\w+.* en cours ?{_DOTS}",
@@ -265,6 +296,7 @@ LANGUAGES: tuple[Language, ...] = (
             rf"^(?:eu )?{_PT_DO} (?:o|a|os|as|um|uma|agora|isso|já)\b",
             rf"^(?:\w+, )?(?:estou )?\w+(?:ando|endo|indo) .*(?:{_DOTS}|:$|\bagora\W*$)",
             r"\bestou (?:\w+ )?(?!usando|pensando|falando|sendo|tendo|querendo|entendendo|vendo)\w+(?:ando|endo|indo)\b",
+            r"^(?:(?:agora|depois|primeiro|em seguida|a seguir),? )?(?!ser|estar|ter|poder|ficar)\w+[aei]rei\b",
             r"^(?:passemos|passamos|vamos) (?:à|ao|para|a)\b",
             rf"\bem andamento ?{_DOTS}",
         ),
@@ -284,6 +316,7 @@ LANGUAGES: tuple[Language, ...] = (
             r"(?:^|[,;:–—]\s*|\b(?:ora|adesso) )(?:vado a|sto per|procedo (?:a|ad|con)|inizio (?:a|con|da)) ?",
             rf"^\w+(?:ando|endo) .*(?:{_DOTS}|:$)",
             r"\bsto (?:\w+ )?(?!usando|pensando|parlando|dicendo|avendo)\w+(?:ando|endo)\b",
+            r"^(?:(?:ora|adesso|poi|dopo|prima|quindi),? )?(?!sarò|avrò|potrò|dovrò|resterò|rimarrò)\w+[ei]rò\b",
             r"^(?:passiamo|andiamo|proseguiamo) (?:a|ad|al|all'|alla|ai|con)\b|^passiamo all'",
             rf"\bin corso ?{_DOTS}",
         ),
@@ -336,7 +369,7 @@ LANGUAGES: tuple[Language, ...] = (
         ),
         (
             r"\b(?:если|когда вы|когда ты|как только|после того как)\b|\bдайте? (?:мне )?знать\b|\bсообщите\b",
-            r"\b(?:никогда|не(?! (?:проходит|работает))|завтра|позже|могу|мог бы|могла бы|бы|впредь|с удовольствием)\b",
+            r"\b(?:никогда|не(?! (?:проходит|работает))|завтра|позже|могу|мог бы|могла бы|бы|впредь|с удовольствием|как (?:будете|будешь|скажете))\b",
             r"^(?:пожалуйста,? )?(?:пришлите?|отправьте?|скиньте?|укажите?|вставьте?|скажите?|выберите|назовите|напишите)\b",
         ),
         r"\b(?:пожалуйста(?!,? подожд)|можете|можешь|хотите|хочешь|пришлите?|отправьте|скиньте?|укажите|какой|какую)\b",
@@ -347,11 +380,12 @@ LANGUAGES: tuple[Language, ...] = (
         (
             rf"(?:^|[,;:–—]\s*|, (?:і|й|тому|тож) )(?:(?:добре|гаразд|чудово|зрозумів|зрозуміла|так)[,.!]? )?(?:(?:зараз|тепер|спочатку|спершу|потім|далі|відразу|одразу|швидко|давайте|я|тоді|ще|вже|тому|це|цим|негайно|і|й|знову) )*(?:{_UK_DO}|{_UK_DOING})\b",
             r"\b(?:дозвольте|дозволь)(?: мені)?(?: \w+)? (?!пояснити|нагадати|сказати)\w+ти\b|\b(?:зараз|тепер) (?:я )?буду \w+ти\b|^(?:зараз |тепер )?я збираюся\b",
+            r"^(?:(?:зараз|тепер|далі|потім|спочатку|спершу|я),? )*\w+тиму(?:ся)?\b",
             r"^(?:перейдімо|переходимо) до\b",
         ),
         (
             r"\b(?:якщо|коли ви|коли ти|як тільки|щойно ви|після того як)\b|\bдайте? (?:мені )?знати\b|\bповідомте\b",
-            r"\b(?:ніколи|не(?! (?:проходить|працює))|завтра|пізніше|можу|міг би|могла б|б|би|надалі|залюбки)\b",
+            r"\b(?:ніколи|не(?! (?:проходить|працює))|завтра|пізніше|можу|міг би|могла б|б|би|надалі|залюбки|як (?:будете|будеш|скажете))\b",
             r"^(?:будь ласка,? )?(?:надішліть|надішли|скиньте|вкажіть|вставте|скажіть|скажи|виберіть|назвіть|напишіть)\b",
         ),
         r"\b(?:будь ласка(?!,? зачек)|можете|можеш|хочете|хочеш|надішліть|скиньте|вкажіть|який|яку)\b",
@@ -366,7 +400,7 @@ LANGUAGES: tuple[Language, ...] = (
         ),
         (
             r"\b(?:eğer|ister(?:se|seniz|sen)\S*|dilerse\S*|olursa\S*|gerekirse)\b|\S+(?:[ıiuü]rsan(?:ız|iz)?|[ea]rsen(?:iz)?|d[ıiuü]ğ[ıiuü]nde)\b",
-            r"\b(?:bilmi|düşünü|sanı|umu|isti|öneri|anlı|bekli|inanı|görü|bili|hatırlı|tavsiye edi|rica edi|teşekkür edi|kullanı)yorum\b|m[ıiuüea]yorum\b|m[ea]y[ea]c[ea]ğ[ıi]m\b",
+            r"\b(?:bilmi|düşünü|sanı|umu|isti|öneri|anlı|bekli|inanı|görü|bili|hatırlı|tavsiye edi|rica edi|teşekkür edi|kullanı|duyu|memnun olu|seviyo|kabul edi|katılı|özür dili)yorum\b|\bmutluluk\b|\bmemnuniyet|m[ıiuüea]yorum\b|m[ea]y[ea]c[ea]ğ[ıi]m\b",
             r"\b(?:yarın|sonra haber|asla|bundan sonra|bundan böyle|ebilirim|abilirim)\b|\S+(?:abilirim|ebilirim)\b",
             r"\b(?:gönder(?:in|ir)|yolla(?:yın|r)|söyle(?:yin|r)|paylaş(?:ın|ır)|belirt(?:in|ir)|seç(?:in|er)|yaz(?:ın))\b|\S+(?:tiğinizi|diğinizi|duğunuzu|düğünüzü|tığınızı) söyle",
         ),
@@ -382,6 +416,7 @@ LANGUAGES: tuple[Language, ...] = (
             rf"^(?:جار[ٍي]?|يجري|يتم) .*(?:{_DOTS}|الآن)",
             r"(?:^|[\s،:؛])(?:أقوم|أنتقل|أبدأ|أعمل|أفتح|أبحث|أتحقق|أشغّل|أراجع|أكتب|أنشئ) (?:ال[آا]ن|حاليا)",
             r"^ال[آا]ن (?:أقوم|أنتقل|أبدأ|أفتح|أبحث|أتحقق|أشغّل|أراجع|أكتب|أنشئ)",
+            r"(?:^|[\s،:؛])أ(?!عتقد|ظن|رى|نا|و|ن|يضا|كثر|فضل|حب|عرف|فهم|ملك|علم)\w{2,} ال[آا]ن",
             r"^(?:لننتقل|ننتقل) (?:الآن )?إلى",
         ),
         (
@@ -411,6 +446,8 @@ LANGUAGES: tuple[Language, ...] = (
         "zh",
         (
             rf"(?:让我|我来|我先|我会|我将|我现在|我马上|我这就|我去|我再|我接着|我要|我需要先|我立即|我立刻|我正在|我继续)(?:们)?(?:[^，。,；]{{0,6}})?{_ZH_DO}",
+            rf"(?:^|[，。、])(?:现在|接下来|下面|那么)我[^，。]{{0,8}}{_ZH_DO}",
+            rf"^(?:现在|接下来|下面)?开始{_ZH_DO}[^，。]*[：:…]+$",
             rf"^(?:好的[，,。！!])?我用[^，。]*再?{_ZH_DO}",
             rf"(?:^|[，。、])(?:现在|接下来|下面|马上|首先|然后|下一步|立即|随后|接着)[，,]?(?:(?:我|就|将|来|开始|会|要)+(?:先)?{_ZH_DO}[^，。]*[。：:…]+|先?{_ZH_DO}[^，。]*[：:…]+)$",
             rf"^(?:好的[，,。！!])?正在[^，。]{{0,8}}{_ZH_DO}",
@@ -431,7 +468,7 @@ LANGUAGES: tuple[Language, ...] = (
             rf"(?:調べ|見|読ん|読み込ん|試し|探し|開い|書い|直し|やっ|進め|始め|まとめ)て(?:み|いき|おき|まいり)ます{_JA_END}",
             rf"を(?:調べ|見|読み|試し|探し|開き|書き|直し|始め|進め|行い|まとめ|作り|送り)ます{_JA_END}",
             rf"(?:{_JA_DO}|見|調べ|読ま|試)(?:さ)?せて(?:ください|いただきます|もらいます){_JA_END}",
-            rf"(?:取り掛かり|取りかかり|とりかかり|着手し|対応し)ます{_JA_END}|(?:に|へ)(?:進み|移り|入り)ます{_JA_END}",
+            rf"(?:取り掛かり|取りかかり|とりかかり|着手し|対応し)ます{_JA_END}|を?(?:続け|進め|急ぎ)ます{_JA_END}|(?:に|へ)(?:進み|移り|入り)ます{_JA_END}",
         ),
         (
             r"もし|場合|たら|れば|なら|でしたら|(?<!せて)ください|ましょうか|ますか|いつでも|こともでき|できます|しません|今後|明日|後ほど|ました|ときは|すると|おすすめ|お勧め|理解して|いただけ|次第",
@@ -445,7 +482,7 @@ LANGUAGES: tuple[Language, ...] = (
         (
             r"(?<!알)(?<!돕)(?<!좋)(?<!감사하)(?<!모르)겠습니다[.:…! ]*$|(?:[을를]게요|[가-힣]게요)[.:…! ]*$",
             rf"(?:지금|이제|바로|먼저|다음으로|계속해서|곧바로).*{_KO_DO}(?:을|를)?\s?(?:합니다|시작합니다|진행합니다|갑니다|봅니다)[.:…! ]*$",
-            r"(?:시작합니다|진행합니다|넘어갑니다|착수합니다|실행합니다)[:…]+\s*$",
+            r"(?:계속합니다|이어갑니다|시작합니다|진행합니다|넘어갑니다|착수합니다|실행합니다)[:…]+\s*$",
             r"(?:하는|하고 있는|보는|찾는|만드는|읽는|쓰는|여는) 중(?:입니다|이에요)[.:…! ]*$",
             rf"{_KO_DO}\S*\s?있습니다\s?{_DOTS}",
         ),

@@ -144,10 +144,10 @@ def test_json_that_is_nested_too_deep_is_text() -> None:
 
 @pytest.mark.parametrize(
     "unit",
-    (
+    [
         "a", "1", "f1", "12:", "1m ", "1-1-", "C:\\a\\", "tmp_", "id: ", "request id ", "Mar 1 ", "0xf", "\x1b[1;", "5s ", "[1,",
         '{"a":', "  x\n", "/var/folders/a/b/", "x@f", "a1B2", "-1f", "1.", "A1", "a,", "pid ",
-    ),
+    ],
 )  # fmt: skip
 def test_time_is_linear_in_the_text(unit: str) -> None:
     def seconds(length: int) -> float:
