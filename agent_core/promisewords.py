@@ -121,7 +121,7 @@ _IT_DO = _words(
     "controllo verifico eseguo cerco leggo creo(?!~(?:que|che|el)\\b) scrivo aggiorno apro avvio inizio comincio guardo installo provo riprovo consulto analizzo "
     "genero lancio correggo preparo invio modifico aggiungo rimuovo scarico esamino procedo faccio confronto traduco passo cambio calcolo "
     "copio sposto salvo prenoto applico costruisco distribuisco raccolgo pubblico completo sostituisco rinomino converto ordino termino "
-    "continuo elimino cancello carico recupero sistemo occupo metto testo elaboro"
+    "continuo elimino cancello carico recupero sistemo occupo metto testo elaboro divido unisco filtro conto disegno riduco ingrandisco chiedo chiamo estraggo formatto installo ordino monto"
 )
 _PT_NOT = r"(?!ser\b|estar\b|ter\b|poder\b|explicar|resumir|lembrar|supor|esperar|dizer|deixar|manter|precisar|falar|ficar|continuar sendo)"
 _PT_DO = _words(
@@ -133,13 +133,13 @@ _NL_DO = _words(
     "controleer bekijk kijk zoek lees start voer open schrijf maak begin test haal installeer werk pas update analyseer onderzoek "
     "verwijder voeg stuur download genereer bouw roep check ga vergelijk vertaal probeer herstel verbeter corrigeer wijzig vervang "
     "kopieer verplaats bewaar boek reserveer bereken verzamel plaats zet draai laad raadpleeg vraag neem~contact publiceer hernoem "
-    "verwerk ruim rond duik"
+    "verwerk ruim rond duik splits verdeel combineer filter sorteer tel teken verklein vergroot bel mail koppel sluit stop markeer deel~het"
 )
 _PL_DO = _words(
     "sprawdzę przejrzę uruchomię przeczytam poszukam wyszukam znajdę otworzę utworzę stworzę napiszę zaktualizuję zainstaluję "
     "przetestuję zacznę rozpocznę naprawię poprawię zobaczę obejrzę wykonam wygeneruję przygotuję pobiorę wyślę usunę dodam "
     "przeanalizuję zbadam zajmę spojrzę zrobię porównam spróbuję przetłumaczę zajrzę zmienię policzę obliczę skopiuję przeniosę "
-    "zapiszę zarezerwuję zastosuję zbiorę opublikuję uzupełnię zastąpię przekażę wczytam zweryfikuję ponowię wdrożę skoryguję"
+    "zapiszę zarezerwuję zastosuję zbiorę opublikuję uzupełnię zastąpię przekażę wczytam zweryfikuję ponowię wdrożę skoryguję podzielę połączę wyodrębnię otworzę zadzwonię zapytam poproszę oczyszczę posortuję przefiltruję narysuję skrócę rozszerzę"
 )
 _PL_DOING = _words(
     "sprawdzam uruchamiam czytam szukam otwieram tworzę piszę aktualizuję instaluję testuję zaczynam rozpoczynam przechodzę pobieram "
@@ -150,7 +150,7 @@ _RU_DO = _words(
     "проверю посмотрю запущу прочитаю прочту найду поищу открою создам напишу обновлю установлю протестирую начну исправлю выполню "
     "сгенерирую подготовлю скачаю загружу отправлю удалю добавлю проанализирую изучу сделаю просмотрю займусь перейду соберу сравню "
     "попробую переведу гляну взгляну загляну изменю поменяю посчитаю подсчитаю рассчитаю скопирую перенесу сохраню забронирую применю "
-    "опубликую дополню заменю передам повторю перезапущу разверну уточню выясню составлю перепишу разберусь возьмусь приступлю"
+    "опубликую дополню заменю передам повторю перезапущу разверну уточню выясню составлю перепишу разберусь возьмусь приступлю разобью разделю объединю спрошу позвоню очищу отсортирую отфильтрую нарисую сокращу расширю"
 )
 _RU_DOING = _words(
     "проверяю смотрю запускаю читаю ищу открываю создаю пишу обновляю устанавливаю тестирую начинаю приступаю перехожу выполняю "
@@ -161,7 +161,7 @@ _UK_DO = _words(
     "перевірю подивлюся подивлюсь гляну запущу прочитаю знайду пошукаю відкрию створю напишу оновлю встановлю протестую почну виправлю "
     "виконаю згенерую підготую завантажу надішлю видалю додам проаналізую вивчу зроблю перегляну займуся займусь перейду зберу порівняю "
     "спробую перекладу зазирну загляну зміню порахую обчислю скопіюю перенесу збережу забронюю застосую опублікую доповню заміню "
-    "передам повторю перезапущу розгорну уточню з'ясую складу перепишу розберуся візьмуся"
+    "передам повторю перезапущу розгорну уточню з'ясую складу перепишу розберуся візьмуся розіб'ю розділю об'єднаю спитаю подзвоню очищу відсортую відфільтрую намалюю скорочу розширю"
 )
 _UK_DOING = _words(
     "перевіряю дивлюся запускаю читаю шукаю відкриваю створюю пишу оновлюю встановлюю тестую починаю беруся переходжу виконую "
@@ -232,6 +232,8 @@ LANGUAGES: tuple[Language, ...] = (
         (
             rf"(?:^|[,;:–—]\s*|\b(?:und|dann|nun|jetzt|deshalb|daher|also) )ich (?:werde|{_DE_DO})\b(?!.*\bdass\b)",
             rf"(?:^|[,;:–—]\s*)(?:(?:ok|okay|gut|so),? )?(?:{_DE_NOW}) (?:werde|{_DE_DO}) ich\b",
+            rf"^(?:{_DE_NOW}) (?!habe|hätte|bin|kann|könnte|würde|weiß|denke|verstehe|muss|soll|darf|möchte|glaube|sehe|hoffe|wünsche)\w+e ich\b",
+            r"^(?:\w+, )?ich (?!habe|hätte|kann|könnte|würde|denke|verstehe|möchte|glaube|sehe|hoffe|wünsche|finde|rate|empfehle|freue|verwende|nutze|bleibe|warte|meine|danke|brauche)\w+e (?!.*\bdass\b).*\b(?:jetzt|nun|gleich|sofort|eben|erneut)\b",
             rf"^(?:de[nr]|das|die|dies\w*) (?:\w+ ){{0,2}}(?:werde|{_DE_DO}) ich\b.*\b(?:jetzt|nun|gleich|sofort)\b",
             r"\b(?:lass|lassen sie) mich (?!wissen|raten|kurz zusammen|zusammenfassen|erklären)\w",
             rf"^{_DE_DO}\b.*{_DOTS}",
@@ -254,6 +256,7 @@ LANGUAGES: tuple[Language, ...] = (
             rf"(?:^|[,;:–—]\s*|\bahora )(?:déj[ae]me|dejame|permíteme|permítame|permítanme) (?:\w+ )?{_ES_NOT}\w+[aei]r(?:l[oae]s?)?\b",
             rf"(?:^|[,;:–—]\s*|\b(?:y|así que|por eso) )(?:(?:\w+, )?(?:ahora|ahora mismo|primero|a continuación|enseguida|ya mismo|luego|después|ya),? )?(?:(?:me|l[oae]s?|se l[oa]) )?{_ES_DO}\b(?! que)",
             r"^(?:(?:\w+, )?(?:ahora|luego|después|primero|a continuación|enseguida),? )?(?!ser|estar|tendr|podr|esperar|har[ée] lo)\w+(?:aré|eré|iré)\b",
+            r"^(?:ahora|luego|después|enseguida|primero),? (?!tengo|creo|puedo|quiero|veo|entiendo|todo|como|cuando|solo|mismo|bajo|espero|pienso|necesito|siento)(?:(?:l[oae]s?|me) )?\w+o (?:el|la|los|las|un|una|todo)\b",
             r"\b(?:me pongo (?:a|con)|me encargo|me ocupo)\b|^(?:pasemos|pasamos|continuemos|sigamos) (?:a|con)\b",
             rf"^(?:\w+, )?(?:estoy )?\w+(?:ando|iendo|yendo) .*(?:{_DOTS}|:$|\bahora\W*$)",
             r"\bestoy \w+(?:ando|iendo|yendo) (?:el|la|los|las|un|una|tu|tus|su)\b",
@@ -293,6 +296,7 @@ LANGUAGES: tuple[Language, ...] = (
             rf"(?:^|[,;:–—.]\s*|\b(?:e|então|agora|primeiro|já|depois) )(?:eu )?(?:já )?vou (?:(?:agora|primeiro|já|começar a|também|te|lhe) )*{_PT_NOT}\w+[aeio]r\b",
             rf"(?:^|[,;:–—]\s*|\bagora )(?:deixe-me|deixa-me|deixa eu|deixe eu|permita-me) (?:\w+ )?{_PT_NOT}\w+[aei]r\b",
             rf"(?:^|[,;:–—]\s*|\b(?:e|então|por isso) )(?:(?:agora|primeiro|em seguida|já|depois|a seguir),? )(?:eu )?{_PT_DO}\b(?! que)",
+            r"^(?:agora|depois|em seguida|primeiro),? (?:eu )?(?!tenho|acho|posso|quero|vejo|entendo|tudo|como|quando|mesmo|espero|penso|preciso|sinto|todo)\w+o (?:o|a|os|as|um|uma|tudo)\b",
             rf"^(?:eu )?{_PT_DO} (?:o|a|os|as|um|uma|agora|isso|já)\b",
             rf"^(?:\w+, )?(?:estou )?\w+(?:ando|endo|indo) .*(?:{_DOTS}|:$|\bagora\W*$)",
             r"\bestou (?:\w+ )?(?!usando|pensando|falando|sendo|tendo|querendo|entendendo|vendo)\w+(?:ando|endo|indo)\b",
@@ -312,6 +316,7 @@ LANGUAGES: tuple[Language, ...] = (
         "it",
         (
             rf"(?:^|[,;:–—.]\s*|\b(?:e|quindi|allora|perciò) )(?:(?:bene|ok|certo|ora|adesso|prima|poi|subito|intanto|dopo),? ){{0,2}}(?:(?:lo|la|li|le|mi|me ne|ci) )?{_IT_DO}\b(?! che)",
+            r"^(?:ora|adesso|poi|subito|quindi|intanto),? (?!sono|ho|penso|credo|spero|trovo|capisco|vedo|posso|devo|vorrei|voglio|sto|tutto|molto|solo|quanto|questo|quello|dopo|sotto)(?:(?:lo|la|li|le|mi|ne) )?\w+o (?:il|lo|la|i|gli|le|l'\w+|un|una|tutto|subito)\b",
             r"(?:^|[,;:–—]\s*|\b(?:ora|adesso|prima) )(?:fammi|lasciami|mi lasci|permettimi di|mi permetta di) (?:\w+ ){0,2}(?!sapere|capire|spiegare|riassumere)\w+(?:are|ere|ire)\b",
             r"(?:^|[,;:–—]\s*|\b(?:ora|adesso) )(?:vado a|sto per|procedo (?:a|ad|con)|inizio (?:a|con|da)) ?",
             rf"^\w+(?:ando|endo) .*(?:{_DOTS}|:$)",
@@ -334,6 +339,8 @@ LANGUAGES: tuple[Language, ...] = (
             rf"(?:^|[,;:–—]\s*|\b(?:en|dan|nu|eerst|dus|daarom) )ik (?:zal|{_NL_DO})\b(?!.*\bdat\b)",
             rf"(?:^|[,;:–—]\s*)(?:(?:oké|goed),? )?(?:nu|dan|eerst|vervolgens|daarna|hierna) (?:ga|zal|{_NL_DO}) ik\b",
             r"(?:^|[,;:–—]\s*)laa?t (?:me|mij|ik) (?!(?:het )?weten)(?:\w+ ){0,6}\w+en\b",
+            r"^(?:nu|dan|eerst|vervolgens|daarna) (?!heb|ben|kan|zou|weet|denk|snap|begrijp|moet|wil|mag|zie)\w+ ik\b",
+            r"^(?:\w+, )?ik (?!heb|ben|kan|zou|weet|denk|raad|vind|hoop|moet|wil|mag|zie|gebruik|snap|begrijp|sta|blijf|wacht|woon|heet)\w+ .*\b(?:nu|meteen|even|direct|opnieuw)\b",
             rf"^(?:bezig met|\w+ (?:wordt|worden)) .*{_DOTS}",
             r"^(?:door|verder|nu) (?:naar|met) (?:taak|stap|de volgende|het volgende|deel|hoofdstuk)\b",
         ),
@@ -349,6 +356,7 @@ LANGUAGES: tuple[Language, ...] = (
         "pl",
         (
             rf"(?:^|[,;:–—]\s*|, (?:więc|dlatego) )(?:(?:dobrze|ok|okej|jasne|świetnie)[,.]? )?(?:(?:teraz|zaraz|najpierw|następnie|za chwilę|już|od razu|szybko|więc|ja|się|tym|potem|to|dlatego|jeszcze raz) )*(?:{_PL_DO}|{_PL_DOING})\b",
+            r"^(?:teraz|zaraz|najpierw|następnie|potem|za chwilę),? (?!rozumiem|wiem|mam|jestem|widzę|mogę|chcę|muszę|myślę|umiem|pamiętam|czekam|używam)\w+(?:ę|am)\b",
             r"\bpozwól(?:cie)?,? że\b|\bzamierzam teraz\b|\bprzystępuję do\b|^(?:przejdźmy|czas przejść) do\b",
             rf"^trwa \w+.*{_DOTS}",
         ),
@@ -365,6 +373,7 @@ LANGUAGES: tuple[Language, ...] = (
         (
             rf"(?:^|[,;:–—]\s*|, (?:и|поэтому|так что) )(?:(?:хорошо|ладно|отлично|окей|понял|поняла|да)[,.!]? )?(?:(?:сейчас|теперь|сначала|затем|далее|потом|дальше|сразу|быстро|давайте|давай|я|тогда|ещё|еще|же|уже|поэтому|это|этим|немедленно|дальше|и|снова) )*(?:{_RU_DO}|{_RU_DOING})\b",
             r"\b(?:позвольте|позволь)(?: мне)?(?: \w+)? (?!объяснить|пояснить|напомнить|сказать)\w+ть\b|\b(?:сейчас|теперь) (?:я )?буду \w+ть\b|^(?:сейчас |теперь )?я собираюсь\b",
+            r"^(?:сейчас|теперь|сначала|затем|далее|потом),?(?: я)? (?!вижу|понимаю|знаю|думаю|могу|хочу|жду|живу|использую|рекомендую|советую|считаю|работаю|почему|одну|эту|вашу|твою|всю|бы)\w+(?<!ую)[ую]\b(?! бы)",
             r"^(?:перейдём|перейдем|переходим) к\b",
         ),
         (
@@ -381,6 +390,7 @@ LANGUAGES: tuple[Language, ...] = (
             rf"(?:^|[,;:–—]\s*|, (?:і|й|тому|тож) )(?:(?:добре|гаразд|чудово|зрозумів|зрозуміла|так)[,.!]? )?(?:(?:зараз|тепер|спочатку|спершу|потім|далі|відразу|одразу|швидко|давайте|я|тоді|ще|вже|тому|це|цим|негайно|і|й|знову) )*(?:{_UK_DO}|{_UK_DOING})\b",
             r"\b(?:дозвольте|дозволь)(?: мені)?(?: \w+)? (?!пояснити|нагадати|сказати)\w+ти\b|\b(?:зараз|тепер) (?:я )?буду \w+ти\b|^(?:зараз |тепер )?я збираюся\b",
             r"^(?:(?:зараз|тепер|далі|потім|спочатку|спершу|я),? )*\w+тиму(?:ся)?\b",
+            r"^(?:зараз|тепер|спочатку|спершу|потім|далі),?(?: я)? (?!бачу|розумію|знаю|думаю|можу|хочу|чекаю|живу|використовую|рекомендую|раджу|вважаю|працюю|чому|одну|цю|вашу|твою|всю)[\w']+(?<!ую)[ую]\b(?! б)",
             r"^(?:перейдімо|переходимо) до\b",
         ),
         (
@@ -446,6 +456,7 @@ LANGUAGES: tuple[Language, ...] = (
         "zh",
         (
             rf"(?:让我|我来|我先|我会|我将|我现在|我马上|我这就|我去|我再|我接着|我要|我需要先|我立即|我立刻|我正在|我继续)(?:们)?(?:[^，。,；]{{0,6}})?{_ZH_DO}",
+            r"我(?:现在|马上|先|这就|接着|来|这就去|再)(?:把|将|给|用|对)[^，。]{2,}",
             rf"(?:^|[，。、])(?:现在|接下来|下面|那么)我[^，。]{{0,8}}{_ZH_DO}",
             rf"^(?:现在|接下来|下面)?开始{_ZH_DO}[^，。]*[：:…]+$",
             rf"^(?:好的[，,。！!])?我用[^，。]*再?{_ZH_DO}",
@@ -467,6 +478,7 @@ LANGUAGES: tuple[Language, ...] = (
             rf"{_JA_DO}(?:を(?:開始|実施|行))?(?:い)?(?:します|いたします|してみます|していきます|していまいります|してまいります|します ね|を始めます|しています|中です|に移ります|に入ります){_JA_END}",
             rf"(?:調べ|見|読ん|読み込ん|試し|探し|開い|書い|直し|やっ|進め|始め|まとめ)て(?:み|いき|おき|まいり)ます{_JA_END}",
             rf"を(?:調べ|見|読み|試し|探し|開き|書き|直し|始め|進め|行い|まとめ|作り|送り)ます{_JA_END}",
+            rf"^(?:それでは|では|次に|続いて|さっそく|早速|続けて)[、,]?[^。は]*(?<!ござい)(?<!あり)(?<!思い)(?<!でき)(?<!なり)(?<!願い)ます{_JA_END}",
             rf"(?:{_JA_DO}|見|調べ|読ま|試)(?:さ)?せて(?:ください|いただきます|もらいます){_JA_END}",
             rf"(?:取り掛かり|取りかかり|とりかかり|着手し|対応し)ます{_JA_END}|を?(?:続け|進め|急ぎ)ます{_JA_END}|(?:に|へ)(?:進み|移り|入り)ます{_JA_END}",
         ),
