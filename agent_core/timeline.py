@@ -21,6 +21,14 @@ def adopt_answer(timeline: Sequence[TimelineEntry], segment: Segment) -> None:
     segment.kind, segment.final = SegmentKind.ANSWER, True
 
 
+def answered_after_all(timeline: Sequence[TimelineEntry]) -> None:
+    """The journal says that the turn was answered: if no text has been taken for the answer, the last one is it. Only an older
+    version's judgement of an ending can differ from ours; what people saw as the answer stays the answer."""
+    texts = [entry for entry in timeline if isinstance(entry, Segment) and entry.visible]
+    if texts and all(entry.kind is not SegmentKind.ANSWER for entry in texts):
+        texts[-1].kind, texts[-1].final = SegmentKind.ANSWER, True
+
+
 def housekeeping_answer(timeline: Sequence[TimelineEntry], settings: TurnSettings) -> Segment | None:
     """The interim text that turns out to be the answer, because nothing followed it: said beside the latest calls, which
     only kept house (memory, to-do list). Beside any other call, text is progress and never the answer by default."""

@@ -68,7 +68,7 @@ from agent_core.recovery import (
 )
 from agent_core.replies import ReplyKind, judge
 from agent_core.settings import Route, TurnSettings
-from agent_core.timeline import adopt_answer, housekeeping_answer
+from agent_core.timeline import adopt_answer, answered_after_all, housekeeping_answer
 from agent_core.toolround import MustEnd, Outcome, RoundOver, ToolRound, Waiting
 from agent_core.troubles import Trouble, Troubles
 from agent_core.turnstate import (
@@ -683,5 +683,7 @@ class Turn:
     def _adopt_end(self, event: TurnEnded) -> list[Effect]:
         """The journal says that the turn ended here. Only an older version's decisions can differ from ours; they stand."""
         self.exit = event.exit
+        if event.exit.code is ExitCode.ANSWERED:
+            answered_after_all(self.timeline)
         self._enter(Phase.ENDED, event.at)
         return []

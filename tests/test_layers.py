@@ -41,7 +41,17 @@ PURE = (
     ),
     *(
         f"agent_core/{name}.py"
-        for name in ("view", "transcript", "stalls", "overlap", "promises", "compaction", "settings")
+        for name in (
+            "view",
+            "transcript",
+            "stalls",
+            "overlap",
+            "promises",
+            "promisewords",
+            "masking",
+            "compaction",
+            "settings",
+        )
     ),
     *(f"agent_core/{name}.py" for name in ("messages", "replies", "redaction", "why", "timeline")),
     *(f"agent_core/{name}.py" for name in ("replay", "replaywords", "slices", "model/knownbad")),

@@ -6,7 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_core.exits import ExitCode
-from agent_core.guardrails import Finding, Loops, canonical_arguments, mask
+from agent_core.guardrails import Finding, Loops
+from agent_core.masking import canonical_arguments, mask
 from agent_core.settings import GuardCounts
 
 

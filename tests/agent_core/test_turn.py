@@ -437,6 +437,33 @@ def test_the_same_failing_call_is_warned_of_and_then_stopped_with_a_last_word():
     assert "I could not write it." in rig.view().text
 
 
+def test_only_a_tool_that_reads_makes_no_progress_with_the_same_result():
+    written, read = Rig(), Rig()
+    for _ in range(4):
+        written.calls_tool("write", '{"path": "x"}')
+        written.returns("done")
+        read.calls_tool("read", '{"path": "x"}')
+        read.returns("the same")
+    assert written.last_call.offer_tools
+    assert read.last_call.advice is Advice.SUM_UP_LOOP
+    read.says("It says the same each time.")
+    assert read.code is ExitCode.NO_PROGRESS
+
+
+def test_what_was_asked_for_behind_the_call_that_stops_is_not_run():
+    rig = Rig()
+    for _ in range(3):
+        rig.calls_tool("write", '{"path": "x"}')
+        rig.returns("permission denied", status=ToolStatus.FAILED)
+    rig.begins_call("write", '{"path": "x"}', 0)
+    rig.begins_call("send", "{}", 1)
+    rig.finish("tool_calls")
+    rig.returns("permission denied", status=ToolStatus.FAILED)
+    assert "send" not in [run.name for run in rig.tools_run]
+    assert "Not run" in str(rig.turn.items[-1])
+    assert rig.last_call.advice is Advice.SUM_UP_LOOP
+
+
 def test_the_step_limit_asks_for_a_summary_without_tools():
     rig = Rig(replace(SETTINGS, max_steps=2))
     for number in range(2):

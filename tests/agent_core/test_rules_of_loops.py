@@ -1,0 +1,236 @@
+"""Every number and every condition of the four rules is held by a case: change one, and a case comes out otherwise.
+
+`CASES` says for sequences of calls what is told at which call. They are run with the real rules, with each limit one higher and one lower, and with each
+of the mistakes in `MISTAKES` planted into the source.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from dataclasses import fields, replace
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import agent_core.guardrails as guardrails
+import agent_core.masking as masking
+from agent_core.settings import GuardCounts
+
+Call = tuple[str, str, str, bool, bool]
+"""Tool, arguments, result, worked, only reads."""
+Told = tuple[int, str, str, int]
+"""At which call, what, of which rule, with which count."""
+
+
+def failing(arguments: object = 1, result: str = "no") -> Call:
+    return "write", f"{arguments}", result, False, False
+
+
+def reading(result: str = "same", arguments: object = 1, tool: str = "read") -> Call:
+    return tool, f"{arguments}", result, True, True
+
+
+def changing(arguments: object, tool: str = "edit") -> Call:
+    return tool, f"{arguments}", "done", True, False
+
+
+def told(rule: str, at: dict[int, int], stop: int = 0) -> list[Told]:
+    """From {call: count}; the call `stop` is the one that stops."""
+    return [(call, "stop" if call == stop else "warn", rule, count) for call, count in at.items()]
+
+
+def ring(length: int, rounds: int) -> list[Call]:
+    return [("abcd"[n], "{}", f"{n}", True, n % 2 == 0) for n in range(length)] * rounds
+
+
+CASES: dict[str, tuple[list[Call], list[Told]]] = {
+    "one call fails four times": (
+        [failing()] * 4,
+        told("repeating_failing_call", {2: 2, 3: 3, 4: 4}, stop=4),
+    ),
+    "arguments are data": (
+        [failing('{"a": 1, "b": 2}'), failing('{"b": 2, "a": 1}')],
+        told("repeating_failing_call", {2: 2}),
+    ),
+    "a success in between": (
+        [failing(), failing(), ("write", "1", "ok", True, False), failing(), failing()],
+        told("repeating_failing_call", {2: 2, 5: 2}),
+    ),
+    "it fails otherwise, and nothing was changed": (
+        [failing(result="a"), failing(result="b"), failing(result="c"), failing(result="d")],
+        told("repeating_failing_call", {2: 2, 3: 3, 4: 4}, stop=4),
+    ),
+    "it fails alike after each change": (
+        [call for n in range(4) for call in (failing(), changing(n))],
+        told("repeating_failing_call", {3: 2, 5: 3, 7: 4}, stop=7),
+    ),
+    "it fails otherwise after each change": (
+        [call for n in range(9) for call in (failing(result=f"error {n}"), changing(n))],
+        [],
+    ),
+    "it fails otherwise after a change that is none": (
+        [call for n in range(4) for call in (failing(result=f"error {n}"), changing(0))],
+        told("repeating_failing_call", {5: 2, 7: 3}),
+    ),
+    "one tool fails seven times": (
+        [failing(n) for n in range(7)],
+        told("failing_tool", {3: 3, 4: 4, 5: 5, 6: 6, 7: 7}, stop=7),
+    ),
+    "one tool fails, others work, and things change": (
+        [call for n in range(7) for call in (failing(n, f"no {n}"), changing(n))],
+        told("failing_tool", {5: 3, 7: 4, 9: 5, 11: 6, 13: 7}, stop=13),
+    ),
+    "two tools fail in turn": (
+        [call for n in range(3) for call in (failing(n), ("send", f"{n}", "no", False, False))],
+        told("failing_tool", {5: 3, 6: 3}),
+    ),
+    "one tool works once": (
+        [failing(1), failing(2), ("write", "3", "ok", True, False), failing(4), failing(5)],
+        [],
+    ),
+    "one reading four times": (
+        [reading()] * 4,
+        told("no_progress", {2: 2, 3: 3, 4: 4}, stop=4),
+    ),
+    "one reading, and others in between": (
+        [call for n in range(4) for call in (reading(), reading(f"{n}", n, "look"))],
+        told("no_progress", {3: 2, 5: 3, 7: 4}, stop=7),
+    ),
+    "a reading that works and fails with the same words": ([reading(), ("read", "1", "same", False, True)], []),
+    "a reading after a change that failed": ([reading(), failing(), reading()], told("no_progress", {3: 2})),
+    "readings with other results": ([reading(f"{n} of 9") for n in range(9)], []),
+    "readings of other things": ([reading("same", n) for n in range(9)], []),
+    "a reading after each change": ([call for n in range(9) for call in (reading(), changing(n))], []),
+    "no reading, the same result": ([changing(1)] * 9, []),
+    "a reading in disguise": (
+        [reading('{"a": 1, "b": "10:00:00"}', 2), reading('{"b": "11:00:00", "a": 1}', 2)],
+        told("no_progress", {2: 2}),
+    ),
+    "a ring of two": (ring(2, 4), told("going_in_circles", {4: 2, 5: 2, 6: 3, 7: 3, 8: 4}, stop=8)),
+    "a ring of three": (
+        ring(3, 4),
+        told("going_in_circles", {6: 2, 7: 2, 8: 2, 9: 3, 10: 3, 11: 3, 12: 4}, stop=12),
+    ),
+    "a ring of four": (
+        ring(4, 4),
+        told("going_in_circles", {n: n // 4 for n in range(8, 17)}, stop=16),
+    ),
+    "a ring of five is none": ([*ring(4, 1), changing(1, "e"), *ring(4, 1), changing(1, "e")], []),
+    "a ring whose results differ": ([call for n in range(9) for call in (changing(1), reading(f"{n}"))], []),
+    "a ring whose arguments differ": ([call for n in range(9) for call in (changing(n), changing(1, "run"))], []),
+    "a ring that is left": ([*ring(2, 3), changing(1)], told("going_in_circles", {4: 2, 5: 2, 6: 3})),
+    "a ring of failures": (
+        [failing(), changing(1)] * 4,
+        [
+            (3, "warn", "repeating_failing_call", 2),
+            (4, "warn", "going_in_circles", 2),
+            (5, "warn", "repeating_failing_call", 3),
+            (6, "warn", "going_in_circles", 3),
+            (7, "stop", "repeating_failing_call", 4),
+        ],
+    ),
+}
+
+
+def run(calls: list[Call], counts: GuardCounts, rules: ModuleType = guardrails) -> list[Told]:
+    loops = rules.Loops(counts)
+    said: list[Told] = []
+    for at, (tool, arguments, result, ok, read_only) in enumerate(calls, 1):
+        finding = loops.observe(tool, arguments, result, ok=ok, read_only=read_only)
+        if finding is not None:
+            said.append((at, "stop" if finding.stop else "warn", str(finding.code), finding.count))
+            if finding.stop:
+                break
+    return said
+
+
+def otherwise(counts: GuardCounts, rules: ModuleType = guardrails) -> list[str]:
+    """The cases that come out otherwise than they should."""
+    return [name for name, (calls, expected) in CASES.items() if run(calls, counts, rules) != expected]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_each_case_comes_out_as_it_should(name: str) -> None:
+    calls, expected = CASES[name]
+    assert run(calls, GuardCounts()) == expected
+
+
+@pytest.mark.parametrize("change", [1, -1])
+@pytest.mark.parametrize("number", [number.name for number in fields(GuardCounts)])
+def test_each_number_is_held(number: str, change: int) -> None:
+    counts = GuardCounts()
+    assert otherwise(counts) == []
+    assert otherwise(replace(counts, **{number: getattr(counts, number) + change}))
+
+
+MISTAKES: tuple[tuple[str, str, str], ...] = (
+    ("guardrails", "if count >= stop", "if count > stop"),
+    ("guardrails", "if count >= warn", "if count > warn"),
+    ("guardrails", "stop=True", "stop=False"),
+    ("guardrails", "0 if ok else 1 if better else call.failures + 1", "1 if better else call.failures + 1"),
+    ("guardrails", "0 if ok else 1 if better else call.failures + 1", "0 if ok else call.failures + 1"),
+    ("guardrails", "0 if ok else 1 if better else self._failing", "1 if better else self._failing"),
+    ("guardrails", "0 if ok else 1 if better else self._failing", "0 if ok else self._failing"),
+    ("guardrails", "self._failing.get(tool, 0)", "max(self._failing.values(), default=0)"),
+    ("guardrails", "better = changed and ", "better = "),
+    ("guardrails", "not call.failure.same(now)", "call.failure.same(now)"),
+    ("guardrails", "call.failure = None if ok else now", "pass"),
+    ("guardrails", "call.changes = self._changes\n", "pass\n"),
+    ("guardrails", "changed = call.changes != self._changes", "changed = False"),
+    ("guardrails", "if ok and not read_only and new:", "if ok and not read_only:"),
+    ("guardrails", "if ok and not read_only and new:", "if ok and new:"),
+    ("guardrails", "if ok and not read_only and new:", "if not read_only and new:"),
+    ("guardrails", "counts=ok and read_only", "counts=ok"),
+    ("guardrails", "counts=ok and read_only", "counts=read_only"),
+    ("guardrails", "again = not changed and ", "again = "),
+    ("guardrails", "call.result.same(now)", "not call.result.same(now)"),
+    ("guardrails", "call.same_results + 1 if again else 1", "call.same_results + 1"),
+    ("guardrails", "call.result = now", "pass"),
+    ("guardrails", "(2, 3, 4)", "(3, 4)"),
+    ("guardrails", "(2, 3, 4)", "(2, 4)"),
+    ("guardrails", "(2, 3, 4)", "(2, 3)"),
+    ("guardrails", "(2, 3, 4)", "(2, 3, 4, 5)"),
+    ("guardrails", "-4 * max(self.counts.circles_stop, 2)", "-3 * max(self.counts.circles_stop, 2)"),
+    ("guardrails", "self.key == other.key and self.result.same(other.result)", "self.key == other.key"),
+    ("guardrails", "self.key == other.key and self.result.same(other.result)", "self.result.same(other.result)"),
+    ("guardrails", "all(passed.same(cycle[0]) for passed in cycle)", "False"),
+    ("guardrails", "idle if circle is None else circle", "idle"),
+    ("guardrails", "canonical_arguments(arguments)", "arguments"),
+    ("guardrails", "finding.stop, default", "not finding.stop, default"),
+    ("masking", "any(mine", "all(mine"),
+    ("masking", "mask(text)), digest(found)", "text), digest(text)"),
+    ("masking", "sort_keys=True", "sort_keys=False"),
+)
+
+
+@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda mistake: f"{mistake[1][:40]} -> {mistake[2][:40]}")
+def test_each_mistake_is_found(mistake: tuple[str, str, str], planted: Callable[..., ModuleType]) -> None:
+    assert otherwise(GuardCounts(), planted()) == [], "without a mistake all is well"
+    assert otherwise(GuardCounts(), planted(*mistake))
+
+
+@pytest.fixture
+def planted(monkeypatch: pytest.MonkeyPatch) -> Callable[..., ModuleType]:
+    """Gives the rules anew from their source, with a mistake in one of the two modules if one is named."""
+
+    def module(original: ModuleType, source: str) -> ModuleType:
+        assert original.__file__ is not None
+        new = ModuleType(original.__name__)
+        monkeypatch.setitem(sys.modules, original.__name__, new)
+        exec(compile(source, original.__file__, "exec"), new.__dict__)
+        return new
+
+    def plant(where: str = "", old: str = "", wrong: str = "") -> ModuleType:
+        made: dict[str, ModuleType] = {}
+        for original in (masking, guardrails):
+            assert original.__file__ is not None
+            source = Path(original.__file__).read_text("utf-8")
+            if original.__name__.endswith(f".{where}"):
+                assert source.count(old) == 1, f"{old!r} stands {source.count(old)} times in {where}"
+                source = source.replace(old, wrong)
+            made[original.__name__] = module(original, source)
+        return made[guardrails.__name__]
+
+    return plant
