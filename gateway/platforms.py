@@ -135,7 +135,7 @@ async def platforms(config: Config, hub: Hub, store: Store, clock: Clock, ids: I
     """Outbox and desk for the block, and an adapter for each platform that is configured. Nothing is received before `started`."""
     async with AsyncExitStack() as stack:
         outbox = Outbox(store, clock, ids.seed())
-        desk = Desk(hub, store, outbox, clock, ids)
+        desk = Desk(hub, store, outbox, clock, ids, link=config.people.link)
         await desk.open()
         configured = (
             telegram(config.telegram, desk, clock),

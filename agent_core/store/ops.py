@@ -17,6 +17,7 @@ from agent_core.store.rows import (
     JournalRow,
     NewMessage,
     PersonRow,
+    PlaceRow,
     SessionChange,
 )
 
@@ -119,7 +120,22 @@ class PutGate:
 
 @dataclass(frozen=True, slots=True)
 class PutPerson:
+    """Who is revoked is joined with no other account from then on."""
+
     person: PersonRow
+
+
+@dataclass(frozen=True, slots=True)
+class PutPlace:
+    """A private chat is known; whose it is never changes."""
+
+    place: PlaceRow
+
+
+@dataclass(frozen=True, slots=True)
+class Unlink:
+    account: str
+    person: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +172,8 @@ Op: TypeAlias = (
     | PutDeliveries
     | PutGate
     | PutPerson
+    | PutPlace
+    | Unlink
     | PutMemory
     | DeleteMemory
     | Touch
@@ -179,5 +197,7 @@ def size_bytes(op: Op) -> int:
             return len(body)
         case PutMemory(value=value):
             return len(value)
-        case MoveCursor() | Drop() | Claim() | PutGate() | PutPerson() | DeleteMemory() | Touch():
+        case (
+            MoveCursor() | Drop() | Claim() | PutGate() | PutPerson() | PutPlace() | Unlink() | DeleteMemory() | Touch()
+        ):
             return 0
