@@ -258,11 +258,11 @@ class ChatCommands:
     async def _stop(self, request: Request) -> Reply:
         lane = self._lane(request)
         waiting = list(lane.waiting) if lane is not None and request.words.strip().lower() == "all" else []
-        words = await self._stopped(request)
         dropped = 0
-        for message in waiting:
+        for message in waiting:  # before the running one: the next would begin when that ends
             if lane is not None and await self._dropped(lane, message, request):
                 dropped += 1
+        words = await self._stopped(request)
         if dropped:
             words = f"{words}\n{dropped} waiting messages were taken out of the queue.".strip()
         left = len(lane.waiting) if lane is not None else 0
