@@ -25,7 +25,7 @@ from gateway.hub import Hub
 from gateway.lanes import Lane, Waiting, person_words
 from gateway.outbox import Outbox
 from gateway.prefs import Prefs
-from gateway.surfaces import Owner
+from gateway.surfaces import STANDING, Owner
 
 log = structlog.get_logger("chat")
 
@@ -272,9 +272,8 @@ class ChatCommands:
 
     async def _dropped(self, lane: Lane, message: Waiting, request: Request) -> bool:
         """Take a waiting message out; who wrote it in another chat is told there."""
-        if message.inbound.chat is not None and message.inbound.chat.address != request.origin.address:
-            return await drop_waiting(self._hub, self._outbox, lane, message, STOPPED_THERE)
-        return (await self._hub.stop_message(lane.ticket_of(message))).stopped
+        elsewhere = message.inbound.chat is not None and message.inbound.chat.address != request.origin.address
+        return await drop_waiting(self._hub, self._outbox, lane, message, STOPPED_THERE if elsewhere else "")
 
     async def _retry(self, request: Request) -> Reply:
         lane = self._lane(request)
@@ -462,10 +461,12 @@ def asked_in(inbound: Inbound, origin: ChatOrigin) -> Inbound:
 
 
 async def drop_waiting(hub: Hub, outbox: Outbox, lane: Lane, message: Waiting, words: str) -> bool:
-    """Take a message out of its queue, and say so where it was written. False if it did not wait any more."""
+    """Take a message out of its queue, and say `words` (if any) where it was written. False if it did not wait any more."""
     if not (await hub.stop_message(lane.ticket_of(message))).stopped:
         return False
     if message.inbound.chat is not None:
+        outbox.take_back(message.inbound.chat.address, f"{STANDING}{message.inbox_id}")
+    if message.inbound.chat is not None and words:
         content = Content(ContentKind.ASIDE, Styled(words), reply_to=message.inbound.chat.reply_to)
         owner = Owner(lane.session, lane.epoch)
         await outbox.say(message.inbound.chat.address, owner, f"inbox:{message.inbox_id}", content)

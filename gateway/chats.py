@@ -37,7 +37,7 @@ from gateway.outbox import Outbox
 from gateway.peoplebook import PeopleBook
 from gateway.peoplecommands import PeopleCommands
 from gateway.routing import Command, GroupRules, Ignore, Talk, meaning, session_of, spoken
-from gateway.surfaces import Owner
+from gateway.surfaces import STANDING, Owner
 
 log = structlog.get_logger("chat")
 
@@ -377,4 +377,4 @@ def account_of(address: ChatAddress) -> str:
 
 def queue_origin(inbox_id: int) -> str:
     """What the word about a message's place in the queue belongs to."""
-    return f"queue:{inbox_id}"
+    return f"{STANDING}{inbox_id}"

@@ -187,6 +187,7 @@ def _connect(hub: Hub, store: Store, desk: Desk, outbox: Outbox, attachments: At
 
     async def given_up(inbound: Inbound, inbox_id: int, session: str, epoch: int) -> None:
         if inbound.chat is not None:
+            outbox.take_back(inbound.chat.address, queue_origin(inbox_id))
             content = Content(ContentKind.ASIDE, Styled(GIVEN_UP))
             await outbox.say(inbound.chat.address, Owner(session, epoch), f"inbox:{inbox_id}", content)
 

@@ -232,7 +232,7 @@ async def process(harness: Scene, **more: str) -> AsyncGenerator[Process]:
         )  # fmt: skip
     assert inner.stdout is not None
     try:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             line = (await inner.stdout.readline()).decode()
             await harness.ready()
         yield Process(inner, line.rsplit(" ", 1)[-1].strip())
