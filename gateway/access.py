@@ -80,10 +80,10 @@ def standing(person: ChatPerson, rules: AccessRules, known: PersonRow | None) ->
     return Standing.ALLOWED if rules.open or names & rules.allow or approved else Standing.STRANGER
 
 
-def code_of(seed: int) -> str:
-    """A pairing code from 63 random bits."""
+def code_of(seed: int, chars: int = CODE_CHARS) -> str:
+    """A code from 63 random bits; each letter takes 5 of them."""
     letters: list[str] = []
-    for _ in range(CODE_CHARS):
+    for _ in range(chars):
         seed, index = divmod(seed, len(_ALPHABET))
         letters.append(_ALPHABET[index])
     return "".join(letters)

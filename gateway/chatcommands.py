@@ -10,27 +10,34 @@ from typing import Protocol
 
 import structlog
 
-from adapters.base import REHEARSAL_WORDS, Inbound, NotAccepted
-from adapters.chat import ChatOrigin, Content, ContentKind
+from adapters.base import REHEARSAL_WORDS, Inbound, NotAccepted, SessionKey
+from adapters.chat import ChatAddress, ChatKind, ChatOrigin, Content, ContentKind
 from adapters.parts import call_mark
 from adapters.text.styled import Styled
 from agent_core.events import Verdict
 from agent_core.ports import Clock
-from agent_core.store.rows import PersonRow, SessionChange, TurnRow
+from agent_core.store.rows import PersonRow, PlaceChange, SessionChange, TurnRow
 from agent_core.store.store import Conflict, Fenced, StorageUnavailable, Store
 from agent_core.view import View
-from gateway.commands import CommandSpec, help_words, shortened, status_words, usage_words
+from gateway.commands import CommandSpec, shortened, status_words, usage_words
 from gateway.configtypes import SessionPolicy
 from gateway.hub import Hub
-from gateway.lanes import Lane, person_words
+from gateway.lanes import Lane, Waiting, person_words
 from gateway.outbox import Outbox
 from gateway.prefs import Prefs
-from gateway.surfaces import Owner
+from gateway.surfaces import STANDING, Owner
 
 log = structlog.get_logger("chat")
 
 ALWAYS = "always"
 PATIENCE_SECONDS = 60.0
+NEW_WORDS = "A new conversation."
+LEAVE = "leave"
+"""How `/new` is carried out where another chat's conversation goes on."""
+STOPPED_THERE = "⚠️ Your message was taken out of the queue by /stop all, given in another chat of this conversation."
+ELSEWHERE_WORDS = (
+    "This button belongs to another conversation than the one that goes on here now. /resume leads back to it."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,10 +51,17 @@ class Request:
     inbox_id: int
     owner: Owner
     admin: bool
+    own: SessionKey
+    """The session that the chat has of its own; another one may go on in it."""
 
     @property
     def key(self) -> str:
         return self.inbound.session.text()
+
+    @property
+    def visiting(self) -> bool:
+        """The conversation of another chat goes on here."""
+        return self.origin.kind is ChatKind.PRIVATE and self.own != self.inbound.session
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,6 +70,11 @@ class Reply:
 
     words: str
     change: SessionChange = field(default_factory=SessionChange)
+    elsewhere: tuple[tuple[ChatAddress, str], ...] = ()
+    """What is said in other chats."""
+
+
+Handler = Callable[[Request], Awaitable[Reply]]
 
 
 class People(Protocol):
@@ -68,6 +87,12 @@ class People(Protocol):
     async def revoke(self, person: str, by: str) -> PersonRow | None: ...
 
     async def submit(self, inbound: Inbound, key: str, text: str, busy: SessionPolicy | None) -> int: ...
+
+    def pointed(self, change: PlaceChange) -> None:
+        """It was stored what goes on in a chat."""
+        ...
+
+    def help_words(self, *, admin: bool, rehearsal: str) -> str: ...
 
 
 class ChatCommands:
@@ -83,7 +108,7 @@ class ChatCommands:
         self._tasks: set[asyncio.Task[None]] = set()
         self._turns: dict[str, asyncio.Lock] = {}
         """Who changes a session does it alone."""
-        self._handlers: Mapping[str, Callable[[Request], Awaitable[Reply]]] = {
+        self._handlers: dict[str, Handler] = {
             "new": self._new,
             "stop": self._stop,
             "retry": self._retry,
@@ -100,6 +125,10 @@ class ChatCommands:
             "press": self._press,
         }
 
+    def add(self, handlers: Mapping[str, Handler]) -> None:
+        """More commands, by their names."""
+        self._handlers |= handlers
+
     async def __aenter__(self) -> ChatCommands:
         await self._group.__aenter__()
         return self
@@ -109,11 +138,12 @@ class ChatCommands:
             task.cancel()
         await self._group.__aexit__(None, None, None)
 
-    def begin(self, request: Request) -> None:
+    def begin(self, request: Request) -> asyncio.Task[None]:
         """Carry out a command, beside everything else."""
         task = self._group.create_task(self._run(request), name=f"command {request.command.name}")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
+        return task
 
     async def _run(self, request: Request) -> None:
         try:
@@ -153,6 +183,9 @@ class ChatCommands:
         words = reply.words[:3_800]
         contents = [Content(ContentKind.ASIDE, Styled(words), reply_to=reply_to)] if words else []
         rows = self._outbox.propose(request.origin.address, request.owner, origin, contents)
+        for address, told in reply.elsewhere:
+            content = Content(ContentKind.ASIDE, Styled(told))
+            rows += self._outbox.propose(address, request.owner, origin, [content])
         began = self._clock.monotonic()
         try:
             while True:
@@ -161,14 +194,18 @@ class ChatCommands:
                     await self._store.respond(owner.session, owner.epoch, request.inbox_id, reply.change, rows)
                 except Conflict as error:
                     log.warning("command.not_stored", command=request.command.name, error=str(error))
+                    return
                 except StorageUnavailable:
                     if self._clock.monotonic() - began > PATIENCE_SECONDS:
                         raise
                     await asyncio.sleep(1.0)
                     continue
+                if reply.change.place is not None:
+                    self._people.pointed(reply.change.place)
                 return
         finally:
-            self._outbox.release(request.origin.address, origin)
+            for address in (request.origin.address, *(address for address, _ in reply.elsewhere)):
+                self._outbox.release(address, origin)
 
     # ------------------------------------------------------------------ helpers
 
@@ -207,6 +244,8 @@ class ChatCommands:
     # ------------------------------------------------------------------ the commands
 
     async def _new(self, request: Request) -> Reply:
+        if request.visiting:
+            return await self._handlers[LEAVE](request)
         await self._stopped(request)
         self._hub.forget_memory(request.key)
         if request.words.strip():
@@ -214,22 +253,27 @@ class ChatCommands:
             await self._store.change(request.owner.session, request.owner.epoch, SessionChange(forget=True))
             await self._people.submit(request.inbound, f"new:{request.inbound.platform_key}", request.words, None)
             return Reply("")
-        return Reply("A new conversation. What was said before is not before me any more.", SessionChange(forget=True))
+        return Reply(f"{NEW_WORDS} What was said before is not before me any more.", SessionChange(forget=True))
 
     async def _stop(self, request: Request) -> Reply:
         lane = self._lane(request)
         waiting = list(lane.waiting) if lane is not None and request.words.strip().lower() == "all" else []
-        words = await self._stopped(request)
         dropped = 0
-        for message in waiting:
-            if lane is not None and (await self._hub.stop_message(lane.ticket_of(message))).stopped:
+        for message in waiting:  # before the running one: the next would begin when that ends
+            if lane is not None and await self._dropped(lane, message, request):
                 dropped += 1
+        words = await self._stopped(request)
         if dropped:
             words = f"{words}\n{dropped} waiting messages were taken out of the queue.".strip()
         left = len(lane.waiting) if lane is not None else 0
         if left:
             words += f"\n{left} {'message waits and runs' if left == 1 else 'messages wait and run'} now."
         return Reply(words.strip() or "Nothing is running here.")
+
+    async def _dropped(self, lane: Lane, message: Waiting, request: Request) -> bool:
+        """Take a waiting message out; who wrote it in another chat is told there."""
+        elsewhere = message.inbound.chat is not None and message.inbound.chat.address != request.origin.address
+        return await drop_waiting(self._hub, self._outbox, lane, message, STOPPED_THERE if elsewhere else "")
 
     async def _retry(self, request: Request) -> Reply:
         lane = self._lane(request)
@@ -243,8 +287,8 @@ class ChatCommands:
         await self._store.change(request.owner.session, request.owner.epoch, SessionChange(undo=turn.turn))
         for number, message in enumerate(messages):
             key = f"retry:{request.inbound.platform_key}:{number}"
-            again = replace(message.inbound, platform_key=key)
-            await self._hub.accept(again)
+            again = asked_in(message.inbound, request.origin)
+            await self._hub.accept(replace(again, platform_key=key))
         return Reply("")
 
     async def _undo(self, request: Request) -> Reply:
@@ -275,6 +319,10 @@ class ChatCommands:
         name = request.origin.address.text()
         trouble = self._outbox.troubles.get(name)
         troubles = [f"Delivery: {trouble.words}"] if trouble is not None else []
+        if request.visiting:
+            troubles.append(f"The conversation from {request.inbound.session.platform.capitalize()} goes on here.")
+        if lane is not None and lane.running is not None and not lane.running.same_chat(request.inbound):
+            troubles.append("What runs was asked in another chat, and is shown there.")
         return Reply(
             status_words(
                 running=running, seconds=seconds, waiting=waiting, model=model,
@@ -329,7 +377,7 @@ class ChatCommands:
         if not words:
             return Reply("Say what I should take into account: /steer WORDS")
         lane = self._lane(request)
-        busy = lane is not None and lane.running is not None
+        busy = lane is not None and lane.running is not None and lane.running.same_chat(request.inbound)
         key = f"steer:{request.inbound.platform_key}"
         await self._people.submit(request.inbound, key, words, SessionPolicy.STEER)
         return Reply("I take that into account at the next step." if busy else "")
@@ -343,7 +391,7 @@ class ChatCommands:
 
     async def _help(self, request: Request) -> Reply:
         rehearsal = REHEARSAL_WORDS if self._hub.about().rehearsal else ""
-        return Reply(help_words(admin=request.admin, rehearsal=rehearsal))
+        return Reply(self._people.help_words(admin=request.admin, rehearsal=rehearsal))
 
     async def _access(self, request: Request) -> Reply:
         verb, _, what = request.words.strip().partition(" ")
@@ -368,6 +416,9 @@ class ChatCommands:
     async def _press(self, request: Request) -> Reply:
         kind, _, rest = request.words.partition(":")
         turn, _, mark = rest.partition(":")
+        shown = await self._store.turn(turn) if request.origin.kind is ChatKind.PRIVATE else None
+        if kind in ("continue", "retry") and shown is not None and shown.session != request.owner.session:
+            return Reply(ELSEWHERE_WORDS)
         match kind:
             case "continue":
                 key = f"continue:{request.inbound.platform_key}"
@@ -383,11 +434,40 @@ class ChatCommands:
                 return Reply("This button is from another version of me and does nothing any more.")
 
     async def _decide(self, request: Request, turn: str, mark: str, verdict: Verdict) -> Reply:
-        lane = self._lane(request)
+        lane = await self._lane_of_button(request, turn)
         driver = lane.running.driver if lane is not None and lane.running is not None else None
-        if driver is None or driver.identity.turn != turn:
+        if lane is None or driver is None or driver.identity.turn != turn:
             return Reply("That is over; nothing waits for a decision any more.")
         call = next((b.call for b in driver.current_view().bubbles if b.call and call_mark(b.call) == mark), "")
         by = f"{request.origin.address.platform}:{request.origin.person.id}"
-        done = await self._hub.approve(request.inbound.session, turn, call, verdict, by)
+        done = await self._hub.approve(SessionKey.of(lane.key), turn, call, verdict, by)
         return Reply("" if done else "That was decided already.")
+
+    async def _lane_of_button(self, request: Request, turn: str) -> Lane | None:
+        """Where the turn of a button runs: here, or in a conversation that went on here when it was asked."""
+        row = await self._store.turn(turn)
+        lane = self._hub.lane(row.session) if row is not None else None
+        if lane is None or lane.key == request.key or lane.running is None:
+            return lane
+        return lane if lane.running.same_chat(request.inbound) else None
+
+
+def asked_in(inbound: Inbound, origin: ChatOrigin) -> Inbound:
+    """A message as if it had been written where a command was given: what follows is shown there."""
+    if inbound.chat is None or inbound.chat.address == origin.address:
+        return inbound
+    moved = replace(origin, attachments=inbound.chat.attachments)
+    return replace(inbound, chat=moved, surface=origin.address.platform)
+
+
+async def drop_waiting(hub: Hub, outbox: Outbox, lane: Lane, message: Waiting, words: str) -> bool:
+    """Take a message out of its queue, and say `words` (if any) where it was written. False if it did not wait any more."""
+    if not (await hub.stop_message(lane.ticket_of(message))).stopped:
+        return False
+    if message.inbound.chat is not None:
+        outbox.take_back(message.inbound.chat.address, f"{STANDING}{message.inbox_id}")
+    if message.inbound.chat is not None and words:
+        content = Content(ContentKind.ASIDE, Styled(words), reply_to=message.inbound.chat.reply_to)
+        owner = Owner(lane.session, lane.epoch)
+        await outbox.say(message.inbound.chat.address, owner, f"inbox:{message.inbox_id}", content)
+    return True

@@ -11,29 +11,33 @@ from dataclasses import dataclass, field, replace
 
 import structlog
 
-from adapters.base import Inbound, NotAccepted, NotAcceptedCode, Ticket
+from adapters.base import Inbound, NotAccepted, NotAcceptedCode, SessionKey, Ticket
 from adapters.chat import (
     AttachmentKind,
     ChatAddress,
+    ChatKind,
     ChatMessage,
     ChatOrigin,
+    ChatPerson,
     Content,
     ContentKind,
 )
 from adapters.text.styled import Styled
 from agent_core.messages import InputMessage
 from agent_core.ports import Clock, Ids
-from agent_core.store.rows import Accepted, InboxState, PersonRow, PersonState
+from agent_core.store.rows import Accepted, InboxRow, InboxState, LinkRow, PersonRow, PersonState, PlaceChange
 from agent_core.store.store import StorageUnavailable, Store
 from gateway import access, inbox
 from gateway.access import AccessRules, Recent, Standing, refuse, standing
 from gateway.chatcommands import ChatCommands, Request
-from gateway.commands import BY_NAME, CommandSpec, menu, queued_words
+from gateway.commands import BY_NAME, CommandSpec, help_words, menu, queued_words
 from gateway.configtypes import SessionPolicy
 from gateway.hub import COMMAND_LANE, STORAGE_AWAY, Hub
 from gateway.outbox import Outbox
+from gateway.peoplebook import PeopleBook
+from gateway.peoplecommands import PeopleCommands
 from gateway.routing import Command, GroupRules, Ignore, Talk, meaning, session_of, spoken
-from gateway.surfaces import Owner
+from gateway.surfaces import STANDING, Owner
 
 log = structlog.get_logger("chat")
 
@@ -60,7 +64,8 @@ class AccountRules:
 class Desk:
     """Implements `adapters.chat.ChatDesk`."""
 
-    def __init__(self, hub: Hub, store: Store, outbox: Outbox, clock: Clock, ids: Ids) -> None:
+    def __init__(self, hub: Hub, store: Store, outbox: Outbox, clock: Clock, ids: Ids, *, link: bool = False) -> None:
+        """`link`: people may join their accounts."""
         self._hub = hub
         self._store = store
         self._outbox = outbox
@@ -69,19 +74,27 @@ class Desk:
         self._rules: dict[str, AccountRules] = {}
         self._people: dict[tuple[str, str], PersonRow] = {}
         self._recent: dict[tuple[str, str], Recent] = {}
+        self._book = PeopleBook(store, clock, ids, self._counts, allowed=link)
+        self._people_commands = PeopleCommands(self._book, hub, store, outbox, clock, self)
         self.commands_of = ChatCommands(hub, store, outbox, clock, self)
+        self.commands_of.add(self._people_commands.handlers())
 
     async def open(self) -> None:
         """Learn who is known."""
         for row in await self._store.people():
             self._people[row.account, row.person] = row
+        await self._book.open()
 
     def add_account(self, account: str, rules: AccountRules) -> None:
         """Messages of this account (``platform/bot``) are taken from now on."""
         self._rules[account] = rules
 
     def commands(self) -> tuple[CommandSpec, ...]:
-        return menu()
+        return menu(people=self._book.allowed)
+
+    def help_words(self, *, admin: bool, rehearsal: str) -> str:
+        """What can be done here."""
+        return help_words(admin=admin, rehearsal=rehearsal, people=self._book.allowed)
 
     async def cursor(self, account: str, channel: str) -> str | None:
         return await self._store.cursor(account, channel)
@@ -121,6 +134,15 @@ class Desk:
         known = self._people.get((account, origin.person.id))
         return standing(origin.person, self._rules[account].access, known)
 
+    def _counts(self, link: LinkRow) -> bool:
+        """Whether a joined account may talk: one that may not joins nothing."""
+        rules = self._rules.get(link.account)
+        person, known = ChatPerson(link.person, link.name, link.username), self._people.get((link.account, link.person))
+        return rules is not None and standing(person, rules.access, known) is not Standing.STRANGER
+
+    def pointed(self, change: PlaceChange) -> None:
+        self._book.pointed(change)
+
     async def put_person(self, row: PersonRow) -> None:
         """Store what is known of a person."""
         await self._store.put_person(row)
@@ -146,6 +168,7 @@ class Desk:
         row = access.revoked(found, by, self._clock.now_ms())
         await self.put_person(row)
         log.info("access.revoked", account=row.account, person=row.person, by=by)
+        await self._people_commands.cut(await self._book.refresh())
         return row
 
     # ------------------------------------------------------------------ arrival
@@ -161,8 +184,8 @@ class Desk:
         origin = message.origin
         account = account_of(origin.address)
         rules = self._rules[account].of(origin.address.chat)
-        key = session_of(origin, rules)
-        takes_part = await self._store.session_by_key(key.text()) is not None if origin.address.thread else False
+        own = session_of(origin, rules)
+        takes_part = await self._store.session_by_key(own.text()) is not None if origin.address.thread else False
         said = meaning(message, rules, BY_NAME.keys(), takes_part=takes_part)
         if isinstance(said, Ignore):
             log.debug("chat.ignored", account=account, why=said.why)
@@ -170,6 +193,9 @@ class Desk:
                 await self.skip(account, cursor)
             return
         text = said.words if isinstance(said, Command) else said.text
+        await self._book.settle(own)
+        known = await self._store.inbox_by_key(account, message.key)
+        key = self._session(own, origin, known)
         inbound = Inbound(
             account=account,
             platform_key=message.key,
@@ -180,17 +206,30 @@ class Desk:
             can_approve=True,
             chat=origin,
         )
-        refused = await self._refusal(inbound, origin) or _unusable(origin, text)
+        refused = self._refusal(inbound, origin, known) or _unusable(origin, text)
         if refused is not None:
             await self._refuse(inbound, cursor, *refused)
-        elif message.edited:
+            return
+        await self._book.meet(own, origin)
+        if message.edited:
             await self._edited(inbound, cursor)
         elif isinstance(said, Command):
             await self._command(inbound, said, cursor)
         else:
             await self._talk(inbound, cursor)
 
-    async def _refusal(self, inbound: Inbound, origin: ChatOrigin) -> tuple[str, str, PersonRow | None] | None:
+    def _session(self, own: SessionKey, origin: ChatOrigin, stored: InboxRow | None) -> SessionKey:
+        """The session of a message; a redelivery or an edit stays where the message was when it came first."""
+        if stored is not None and origin.kind is ChatKind.PRIVATE:
+            try:
+                return inbox.decode(stored.body).session
+            except inbox.UnreadableMessage:
+                return own
+        return self._book.session_of(own, origin)
+
+    def _refusal(
+        self, inbound: Inbound, origin: ChatOrigin, stored: InboxRow | None
+    ) -> tuple[str, str, PersonRow | None] | None:
         """(reason, what is told, what is noted of the person), if the message is not taken."""
         account, person = inbound.account, origin.person
         now = self._clock.now_ms()
@@ -200,7 +239,7 @@ class Desk:
             rules = self._rules[account].access
             told = refuse(person, account, origin.kind, rules, known, pending, now, self._ids.seed())
             return "not allowed to talk", told.words, told.row
-        if await self._store.inbox_by_key(account, inbound.platform_key) is not None:
+        if stored is not None:
             return None  # a redelivery, or an edit: it was counted when it came first
         recent, early = self._recent.get((account, person.id), Recent()).with_one(now, self._rules[account].per_minute)
         while len(self._recent) >= KNOWN_RECENT:
@@ -291,7 +330,11 @@ class Desk:
         written = str(inbound.input[0].content).removeprefix("/")
         name, _, words = written.partition(" ")
         admin = self.standing_of(inbound.chat) is Standing.ADMIN
-        self.commands_of.begin(Request(BY_NAME[name], words, inbound, inbound.chat, inbox_id, owner, admin))
+        own = session_of(inbound.chat, self._rules[inbound.account].of(inbound.chat.address.chat))
+        request = Request(BY_NAME[name], words, inbound, inbound.chat, inbox_id, owner, admin, own)
+        task = self.commands_of.begin(request)
+        if request.command.name == "resume" or (request.command.name == "new" and request.visiting):
+            self._book.switching(own, task)
 
     async def take_up_commands(self) -> None:
         """Carry out what an earlier process had accepted and not done."""
@@ -334,4 +377,4 @@ def account_of(address: ChatAddress) -> str:
 
 def queue_origin(inbox_id: int) -> str:
     """What the word about a message's place in the queue belongs to."""
-    return f"queue:{inbox_id}"
+    return f"{STANDING}{inbox_id}"

@@ -19,6 +19,8 @@ class CommandSpec:
     admin: bool = False
     hidden: bool = False
     """Works, but is in no menu."""
+    people: bool = False
+    """Shown only where people may join their accounts."""
     changes: bool = True
     """It changes something, so that several of one chat are carried out one after the other."""
 
@@ -34,6 +36,9 @@ COMMANDS: tuple[CommandSpec, ...] = (
     CommandSpec("queue", "queue a message, or show what waits (“/queue always” makes it the rule)"),
     CommandSpec("steer", "put a message into the running answer (“/steer always” makes it the rule)"),
     CommandSpec("usage", "what this conversation has used", changes=False),
+    CommandSpec("resume", "continue a conversation of yours in this chat (“/resume NUMBER”)", people=True),
+    CommandSpec("link", "join your accounts by a code, or show which are joined", people=True),
+    CommandSpec("unlink", "take an account out again", people=True),
     CommandSpec("help", "what can be done here", changes=False),
     CommandSpec("access", "list, approve CODE, revoke ID", admin=True, hidden=True),
     CommandSpec("start", "say hello", hidden=True, changes=False),
@@ -42,16 +47,15 @@ COMMANDS: tuple[CommandSpec, ...] = (
 BY_NAME = {command.name: command for command in COMMANDS}
 
 
-def menu() -> tuple[CommandSpec, ...]:
-    """The commands that a platform shows."""
-    return tuple(command for command in COMMANDS if not command.hidden)
+def menu(*, people: bool = False) -> tuple[CommandSpec, ...]:
+    """The commands that a platform shows; `people` may join their accounts, or not."""
+    return tuple(command for command in COMMANDS if not command.hidden and (people or not command.people))
 
 
-def help_words(*, admin: bool, rehearsal: str) -> str:
+def help_words(*, admin: bool, rehearsal: str, people: bool = False) -> str:
     """What can be done here."""
-    lines = [
-        f"/{command.name} – {command.words}" for command in COMMANDS if not command.hidden or (command.admin and admin)
-    ]
+    shown = [*menu(people=people), *(command for command in COMMANDS if command.hidden and command.admin and admin)]
+    lines = [f"/{command.name} – {command.words}" for command in shown]
     head = "Just write to me. I answer, use tools where they help, and always say how it ended."
     return "\n".join(part for part in (head, rehearsal, "\n".join(lines)) if part)
 

@@ -45,6 +45,15 @@ class ChatSection(Section):
     )
 
 
+class People(Section):
+    """People who talk to the bot from several accounts."""
+
+    link: bool = Field(
+        default=False,
+        description="Let people join their accounts by a code (/link), and continue a private conversation in another chat (/resume).",
+    )
+
+
 class Telegram(ChatSection):
     """The Telegram bot. It is on as soon as there is a token."""
 

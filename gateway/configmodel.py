@@ -28,7 +28,7 @@ from typing_extensions import override
 
 from agent_core.incidents import IncidentRules
 from agent_core.settings import GuardCounts, LadderCounts
-from gateway.configchats import Discord, Slack, Telegram
+from gateway.configchats import Discord, People, Slack, Telegram
 from gateway.configtypes import (
     Disconnect,
     FromOutside,
@@ -517,6 +517,7 @@ class Config(BaseSettings):
     telegram: Telegram = Field(default_factory=Telegram)
     discord: Discord = Field(default_factory=Discord)
     slack: Slack = Field(default_factory=Slack)
+    people: People = Field(default_factory=People)
     guardrails: Guardrails = Field(default_factory=Guardrails)
     recovery: Recovery = Field(default_factory=Recovery)
     incidents: Incidents = Field(default_factory=Incidents)

@@ -52,14 +52,13 @@ from agent_core.tools.base import ToolContext
 from agent_core.tools.registry import ToolRegistry
 from agent_core.tools.sendfile import SEND_FILE
 from agent_core.turn import Turn
-from agent_core.turnstate import PersonItem
 from agent_core.view import exit_view, view
 from agent_core.why import story
 from gateway import inbox
 from gateway.chain import ModelChain
 from gateway.configtypes import SessionPolicy
 from gateway.followers import MessageFollower, WholeSessionFollower
-from gateway.lanes import RECENT_TURNS, Lane, Running, Waiting, sight_of, summary_of
+from gateway.lanes import RECENT_TURNS, Lane, Running, Waiting, sight_of, steered_into, summary_of
 from gateway.learning import Learning
 from gateway.opening import HubSettings, offer_of, opened_event, system_prompt_of, workspace_of
 from gateway.prefs import Prefs
@@ -334,18 +333,25 @@ class Hub:
                 await self._check_same(inbound)
             # A repeated one that is still new may be known to nobody: the answer to its first offer was lost on the way.
             if accepted.state is InboxState.NEW:
-                lane = await self._own(message.session_key, accepted.session, accepted.epoch)
+                key = await self._key_of(accepted.session) if accepted.duplicate else message.session_key
+                lane = await self._own(key, accepted.session, accepted.epoch)
                 if not lane.knows(accepted.inbox_id):
                     policy = busy or await self.policy_of(lane)
                     self._put(lane, Waiting(accepted.inbox_id, accepted.arrival, inbound, message.received_at), policy)
         self.release(lane)
         return ticket
 
+    async def _key_of(self, session: str) -> str:
+        """The key under which a session is stored: a redelivery may come when other things go on in its chat."""
+        found = await self._store.session(session)
+        assert found is not None
+        return found.key
+
     def _put(self, lane: Lane, message: Waiting, policy: SessionPolicy) -> None:
         """Queue a new message, or put it into the running turn, or let it end that."""
         running = lane.running
         steers = policy is SessionPolicy.STEER and message.inbound.own_history is None and not lane.waiting
-        if running is not None and steers:
+        if running is not None and steers and running.same_chat(message.inbound):
             heard = [
                 running.driver.tell(Steered(at=message.received_at, input=words, inbox=message.inbox_id))
                 for words in message.inbound.input
@@ -681,11 +687,6 @@ class Hub:
             return story([decode(row.kind, row.body) for row in rows])
         except UnreadableJournal as error:
             return (str(error),)
-
-
-def steered_into(turn: Turn) -> frozenset[int]:
-    """The accepted messages that were put into a turn, heard or not."""
-    return frozenset(item.inbox for item in (*turn.items, *turn.steers) if isinstance(item, PersonItem) and item.inbox)
 
 
 def _not_started(why: str) -> Ended:

@@ -22,7 +22,7 @@ from agent_core.messages import text_of
 from agent_core.stalls import fingerprint
 from agent_core.store.store import StorageUnavailable
 from agent_core.turn import Turn
-from agent_core.turnstate import Activity
+from agent_core.turnstate import Activity, PersonItem
 from agent_core.view import view
 from gateway.merging import Piece, merged
 from gateway.prefs import Prefs
@@ -51,6 +51,11 @@ class Running:
     messages: tuple[Waiting, ...]
     given_up: asyncio.Event = field(default_factory=asyncio.Event)
     """Set by the watchdog when it has ended the turn in the driver's place."""
+
+    def same_chat(self, inbound: Inbound) -> bool:
+        """What follows from `inbound` is shown where this turn is: one conversation may go on in several chats."""
+        chat = self.messages[0].inbound.chat if self.messages else None
+        return chat is None or inbound.chat is None or chat.address == inbound.chat.address
 
 
 def summary_of(turn: Turn) -> Summary:
@@ -254,6 +259,11 @@ class Lane:
         for waiting in running.messages:
             self.recent.append(sight_of(running.driver.identity.turn, turn, waiting, turn.phase_since))
         del self.recent[:-RECENT_TURNS]
+
+
+def steered_into(turn: Turn) -> frozenset[int]:
+    """The accepted messages that were put into a turn, heard or not."""
+    return frozenset(item.inbox for item in (*turn.items, *turn.steers) if isinstance(item, PersonItem) and item.inbox)
 
 
 def sight_of(turn_id: str, turn: Turn, waiting: Waiting, now: int) -> TurnSight:

@@ -3,8 +3,8 @@
 Clients cut a long paste at the platform's limit and send the pieces within about half a second; the pictures of an album come
 as single messages with a common mark. They are stored one by one, and answered as one, after a short wait for the rest.
 
-Laws (tests/gateway/test_merging.py): at least one message is taken; only messages of one person, one after the other, are
-merged; an ordinary message never waits.
+Laws (tests/gateway/test_merging.py): at least one message is taken; only messages of one person in one chat, one after the
+other, are merged; an ordinary message never waits.
 """
 
 from __future__ import annotations
@@ -50,6 +50,8 @@ def _expects_more(piece: Piece) -> bool:
 
 def _belong(first: Piece, second: Piece) -> bool:
     if first.origin is None or second.origin is None or first.origin.person.id != second.origin.person.id:
+        return False
+    if first.origin.address != second.origin.address:  # one conversation may go on in several chats
         return False
     if first.origin.group or second.origin.group:
         return first.origin.group == second.origin.group

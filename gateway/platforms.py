@@ -135,7 +135,7 @@ async def platforms(config: Config, hub: Hub, store: Store, clock: Clock, ids: I
     """Outbox and desk for the block, and an adapter for each platform that is configured. Nothing is received before `started`."""
     async with AsyncExitStack() as stack:
         outbox = Outbox(store, clock, ids.seed())
-        desk = Desk(hub, store, outbox, clock, ids)
+        desk = Desk(hub, store, outbox, clock, ids, link=config.people.link)
         await desk.open()
         configured = (
             telegram(config.telegram, desk, clock),
@@ -187,6 +187,7 @@ def _connect(hub: Hub, store: Store, desk: Desk, outbox: Outbox, attachments: At
 
     async def given_up(inbound: Inbound, inbox_id: int, session: str, epoch: int) -> None:
         if inbound.chat is not None:
+            outbox.take_back(inbound.chat.address, queue_origin(inbox_id))
             content = Content(ContentKind.ASIDE, Styled(GIVEN_UP))
             await outbox.say(inbound.chat.address, Owner(session, epoch), f"inbox:{inbox_id}", content)
 

@@ -60,6 +60,8 @@ LINGER_SECONDS = 60.0
 DRAFT_REFRESH_SECONDS = 20.0
 """Drafts fade after 30 s (Bot API, sendMessageDraft)."""
 TROUBLE_SECONDS = 5.0
+STANDING = "queue:"
+"""Origins of words that are true until they are taken back, also while nothing else goes on in the chat."""
 LABEL = "(Sent again after an interruption; you may see this twice.)\n\n"
 ASTRAY = "(This belongs to a topic that is not there any more.)\n\n"
 
@@ -329,7 +331,7 @@ class Surface:
         elif self._idle_since is None:
             self._idle_since = now
             self._sweep()
-        elif now - self._idle_since >= LINGER_SECONDS * 1000:
+        elif now - self._idle_since >= LINGER_SECONDS * 1000 and not any(map(_stands, self.parts.values())):
             self._desk.forget(self)
             return False
         limit = self.traits.preview_seconds if self.outlets else (LINGER_SECONDS if not busy else 30.0)
@@ -339,7 +341,9 @@ class Surface:
     def _sweep(self) -> None:
         """Settled parts need not be remembered once nothing of their turn runs any more."""
         running = {outlet.turn for outlet in self.outlets}
-        for name in [name for name, part in self.parts.items() if not part.open and name[0] not in running]:
+        for name in [
+            name for name, part in self.parts.items() if not part.open and name[0] not in running and not _stands(part)
+        ]:
             del self.parts[name]
         origins = {name[0] for name in self.parts} | running
         self.owners = {origin: owner for origin, owner in self.owners.items() if origin in origins}
@@ -540,3 +544,7 @@ class Surface:
                 await self._desk.too_fast(self.name, error.retry_after)
             return error
         return None
+
+
+def _stands(part: Part) -> bool:
+    return part.row.origin.startswith(STANDING) and not part.row.gone

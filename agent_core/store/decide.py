@@ -39,10 +39,12 @@ from agent_core.store.ops import (
     PutIncident,
     PutMemory,
     PutPerson,
+    PutPlace,
     Respond,
     Reword,
     Start,
     Touch,
+    Unlink,
 )
 from agent_core.store.rows import (
     Accepted,
@@ -53,6 +55,7 @@ from agent_core.store.rows import (
     IntendedCall,
     JournalRow,
     NewMessage,
+    PersonState,
     TurnState,
 )
 
@@ -97,6 +100,14 @@ def decide(facts: Facts, op: Op, previous: Result = None) -> Result:
             return None
         case PutPerson(person):
             facts.people[person.account, person.person] = person
+            if person.state is PersonState.REVOKED:
+                facts.unlinked.add((person.account, person.person))
+            return None
+        case PutPlace(place):
+            facts.places.append(place)
+            return None
+        case Unlink(account, person):
+            facts.unlinked.add((account, person))
             return None
         case PutIncident():
             return _put_incident(facts, op, previous)
@@ -345,6 +356,8 @@ def _respond(facts: Facts, op: Respond) -> None:
         session.since = session.last_number
     if op.change.policy is not None:
         session.policy = op.change.policy
+    if op.change.place is not None:
+        facts.pointed[op.change.place.place] = op.change.place.continues
     session.dirty = True
     if message is not None:
         message.state = InboxState.DONE

@@ -26,10 +26,12 @@ from agent_core.store.ops import (
     PutIncident,
     PutMemory,
     PutPerson,
+    PutPlace,
     Respond,
     Reword,
     Start,
     Touch,
+    Unlink,
 )
 from agent_core.store.rows import (
     CallState,
@@ -39,6 +41,7 @@ from agent_core.store.rows import (
     IncidentRow,
     JournalRow,
     PersonRow,
+    PlaceRow,
     TroubleRow,
     TurnState,
 )
@@ -162,6 +165,10 @@ class Facts:
     """By surface, origin, bubble and part: the last state that the batch gives it."""
     gates: dict[tuple[str, str], GateRow] = field(default_factory=dict[tuple[str, str], GateRow])
     people: dict[tuple[str, str], PersonRow] = field(default_factory=dict[tuple[str, str], PersonRow])
+    places: list[PlaceRow] = field(default_factory=list[PlaceRow])
+    pointed: dict[str, str | None] = field(default_factory=dict[str, str | None])
+    """By place: what goes on there from now on."""
+    unlinked: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
     closed_turns: list[str] = field(default_factory=list[str])
     cursors: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
     memory_put: dict[tuple[str, str, str], tuple[bytes, int]] = field(
@@ -241,5 +248,5 @@ def _add_needs(found: Needs, op: Op) -> None:
             found.incidents.add(incident.fingerprint)
         case PutMemory(scope=scope, kind=kind, name=name) | DeleteMemory(scope=scope, kind=kind, name=name):
             found.memory.add((scope, kind, name))
-        case MoveCursor() | PutGate() | PutPerson() | Touch():
+        case MoveCursor() | PutGate() | PutPerson() | PutPlace() | Unlink() | Touch():
             pass

@@ -18,6 +18,7 @@ from agent_core.store.rows import (
     JournalRow,
     NewMessage,
     PersonRow,
+    PlaceRow,
     SessionChange,
     TroubleRow,
 )
@@ -132,7 +133,22 @@ class PutGate:
 
 @dataclass(frozen=True, slots=True)
 class PutPerson:
+    """Who is revoked is joined with no other account from then on."""
+
     person: PersonRow
+
+
+@dataclass(frozen=True, slots=True)
+class PutPlace:
+    """A private chat is known; whose it is never changes."""
+
+    place: PlaceRow
+
+
+@dataclass(frozen=True, slots=True)
+class Unlink:
+    account: str
+    person: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,6 +186,8 @@ Op: TypeAlias = (
     | PutGate
     | PutPerson
     | PutIncident
+    | PutPlace
+    | Unlink
     | PutMemory
     | DeleteMemory
     | Touch
@@ -193,5 +211,16 @@ def size_bytes(op: Op) -> int:
             return len(body)
         case PutMemory(value=value):
             return len(value)
-        case MoveCursor() | Drop() | Claim() | PutGate() | PutPerson() | PutIncident() | DeleteMemory() | Touch():
+        case (
+            MoveCursor()
+            | Drop()
+            | Claim()
+            | PutGate()
+            | PutPerson()
+            | PutIncident()
+            | PutPlace()
+            | Unlink()
+            | DeleteMemory()
+            | Touch()
+        ):
             return 0

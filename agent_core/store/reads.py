@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sqlalchemy import Row, Select, func, select
+from sqlalchemy import Row, Select, and_, func, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -17,6 +17,7 @@ from agent_core.store import tables as t
 from agent_core.store.errors import StorageUnavailable
 from agent_core.store.rows import (
     CallState,
+    ConversationRow,
     Delivery,
     DeliveryRow,
     DeliveryState,
@@ -26,8 +27,10 @@ from agent_core.store.rows import (
     IncidentRow,
     IncidentState,
     JournalRow,
+    LinkRow,
     PersonRow,
     PersonState,
+    PlaceRow,
     RungCount,
     SessionRow,
     ToolCallRow,
@@ -249,6 +252,41 @@ class Reads:
         if account:
             query = query.where(p.account == account)
         return [PersonRow(r[0], r[1], PersonState(r[2]), *r[3:]) for r in await self._all(query)]
+
+    async def places(self) -> list[PlaceRow]:
+        """All private chats that are known."""
+        p = t.places.c
+        return [PlaceRow(*row) for row in await self._all(select(p.place, p.account, p.person, p.continues, p.at))]
+
+    async def links(self) -> list[LinkRow]:
+        """All joined accounts, in the order in which they were joined."""
+        c = t.links.c
+        query = select(c.account, c.person, c.who, c.name, c.username, c.at).order_by(c.at, c.account, c.person)
+        return [LinkRow(*row) for row in await self._all(query)]
+
+    async def conversations(self, keys: Sequence[str], limit: int) -> list[ConversationRow]:
+        """Those of the sessions with these keys that hold a turn which a model would be shown, the latest first."""
+        u = t.turns.c
+        held = select(
+            t.sessions.c.key,
+            t.sessions.c.session,
+            func.min(u.number).label("first"),
+            func.max(func.coalesce(u.closed_at, u.opened_at)).label("at"),
+        ).join(t.turns, u.session == t.sessions.c.session)
+        known = (
+            held.where(t.sessions.c.key.in_(keys), u.number > t.sessions.c.since, u.undone == 0)
+            .group_by(t.sessions.c.key, t.sessions.c.session)
+            .subquery()
+        )
+        j = t.journal.c
+        query = (
+            select(known.c.key, known.c.session, known.c.at, j.kind, j.body)
+            .join(t.turns, and_(u.session == known.c.session, u.number == known.c.first))
+            .join(t.journal, and_(j.turn == u.turn, j.seq == 0))
+            .order_by(known.c.at.desc(), known.c.key)
+            .limit(limit)
+        )
+        return [ConversationRow(r[0], r[1], r[2], r[3], bytes(r[4])) for r in await self._all(query)]
 
     async def usage(self, session: str, since_ms: int = 0) -> Usage:
         """What the turns of a session used that ended at or after a time."""

@@ -353,6 +353,92 @@ class TroubleCount:
 
 
 @dataclass(frozen=True, slots=True)
+class PlaceRow:
+    """A private chat of a person (or a thread of one)."""
+
+    place: str
+    """The key of the session that is its own."""
+    account: str
+    person: str
+    continues: str | None = None
+    """The place whose session goes on here instead; None: its own does."""
+    at: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LinkRow:
+    """An account that is joined with others."""
+
+    account: str
+    person: str
+    who: str
+    """The same for all accounts of one person."""
+    name: str = ""
+    username: str = ""
+    at: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class LinkCode:
+    """A code that was shown in one account, to be typed in another."""
+
+    code: str
+    account: str
+    person: str
+    name: str
+    username: str
+    chat: str
+    """The surface where it was asked for."""
+    until: int
+    """Not valid from then on, ms."""
+
+
+class LinkOutcome(StrEnum):
+    """What became of a code that was typed."""
+
+    JOINED = "joined"
+    UNKNOWN = "unknown"
+    """There is no such code, or it was used, or its time is over."""
+    OWN = "own"
+    """It was asked for in the same account."""
+    SAME = "same"
+    """The two accounts are joined already."""
+    ELSEWHERE = "elsewhere"
+    """Each of the two is joined with others."""
+    FULL = "full"
+    """The person has as many accounts as can be joined."""
+
+
+@dataclass(frozen=True, slots=True)
+class Redeemed:
+    """What became of a code, and which one it was; None if it is unknown."""
+
+    outcome: LinkOutcome
+    code: LinkCode | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationRow:
+    """A session that holds something which a model would be shown."""
+
+    key: str
+    session: str
+    at: int
+    """When its last turn began or ended, ms."""
+    kind: str
+    body: bytes
+    """Kind and body of the event that opened its first turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceChange:
+    """What goes on in a place from now on."""
+
+    place: str
+    continues: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class SessionChange:
     """What a command changes in a session; None leaves a thing as it is."""
 
@@ -362,6 +448,8 @@ class SessionChange:
     """This turn is not put before the model any more."""
     policy: str | None = None
     """The session's settings, as the gateway encodes them."""
+    place: PlaceChange | None = None
+    """What goes on in the chat where the command was given."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,13 +16,18 @@ from typing import Any, TypeAlias, TypeVar
 
 from sqlalchemy import (
     BigInteger,
+    ColumnElement,
     Connection,
+    Text,
+    and_,
     bindparam,
     cast,
     delete,
     func,
     insert,
     literal_column,
+    not_,
+    or_,
     select,
     tuple_,
     update,
@@ -284,11 +289,39 @@ _MEMORY_GONE = delete(t.memory).where(
 _TOUCH = update(t.nodes).where(t.nodes.c.node == bindparam("which")).values(started_at=t.nodes.c.started_at)
 
 
+_POINTED = (
+    update(t.places)
+    .where(t.places.c.place == bindparam("which"))
+    .values(continues=bindparam("new_continues", type_=Text))
+)
+_other = t.places.alias("other")
+
+
+def _is_theirs(table: Any) -> ColumnElement[bool]:
+    return and_(table.c.account == bindparam("which_account"), table.c.person == bindparam("which_person"))
+
+
+_LINK_GONE = delete(t.links).where(_is_theirs(t.links))
+_CODES_GONE = delete(t.link_codes).where(_is_theirs(t.link_codes), t.link_codes.c.redeemed.is_(None))
+_theirs = select(_other.c.place).where(_is_theirs(_other))
+_PLACES_PARTED = (
+    update(t.places)
+    .where(
+        t.places.c.continues.is_not(None),
+        or_(
+            and_(_is_theirs(t.places), t.places.c.continues.not_in(_theirs)),
+            and_(not_(_is_theirs(t.places)), t.places.c.continues.in_(_theirs)),
+        ),
+    )
+    .values(continues=None)
+)
+"""Nothing goes on across the border between an account and the others."""
+
 _DELIVERY_KEY = ("surface", "origin", "bubble", "part")
 
 
-def _upserts(dialect: Any) -> tuple[Any, Any, Any, Any, Any]:
-    """The same upserts for either dialect's module: cursors, memory, deliveries, gates, people."""
+def _upserts(dialect: Any) -> tuple[Any, Any, Any, Any, Any, Any]:
+    """The same upserts for either dialect's module: cursors, memory, places, deliveries, gates, people."""
     cursor = dialect.insert(t.cursors)
     memory = dialect.insert(t.memory)
     part = dialect.insert(t.deliveries)
@@ -304,6 +337,7 @@ def _upserts(dialect: Any) -> tuple[Any, Any, Any, Any, Any]:
             index_elements=["scope", "kind", "name"],
             set_={"value": memory.excluded.value, "at": memory.excluded.at},
         ),
+        dialect.insert(t.places).on_conflict_do_nothing(index_elements=["place"]),
         part.on_conflict_do_update(index_elements=list(_DELIVERY_KEY), set_=whole),
         gate.on_conflict_do_update(
             index_elements=["account", "bucket"],
@@ -409,10 +443,17 @@ def _store_sessions_and_turns(conn: Connection, facts: Facts) -> None:
 
 
 def _store_delivery(conn: Connection, facts: Facts) -> None:
-    *_, upsert_part, upsert_gate, upsert_person = _UPSERTS[conn.dialect.name]
+    *_, new_place, upsert_part, upsert_gate, upsert_person = _UPSERTS[conn.dialect.name]
     _many(conn, upsert_part, _delivery_values(facts))
     _many(conn, upsert_gate, [asdict(gate) for gate in facts.gates.values()])
     _many(conn, upsert_person, [{**asdict(person), "state": person.state.value} for person in facts.people.values()])
+    _many(conn, new_place, [asdict(place) for place in facts.places])
+    _many(conn, _POINTED, [{"which": place, "new_continues": other} for place, other in facts.pointed.items()])
+    parted: list[dict[str, object]] = [
+        {"which_account": account, "which_person": person} for account, person in sorted(facts.unlinked)
+    ]
+    for statement in (_LINK_GONE, _CODES_GONE, _PLACES_PARTED):
+        _many(conn, statement, parted)
 
 
 def _store_troubles(conn: Connection, facts: Facts) -> None:

@@ -19,7 +19,7 @@ from typing import assert_never
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from agent_core.ports import Clock, Ids
-from agent_core.store import upkeep
+from agent_core.store import people, upkeep
 from agent_core.store.errors import (
     AlreadyRunning,
     CannotOpen,
@@ -48,10 +48,12 @@ from agent_core.store.ops import (
     PutIncident,
     PutMemory,
     PutPerson,
+    PutPlace,
     Respond,
     Reword,
     Start,
     Touch,
+    Unlink,
 )
 from agent_core.store.ownership import FileLock, FileOwnership, Ownership, pulse
 from agent_core.store.place import PostgresPlace, SqlitePlace, parse_place
@@ -64,10 +66,14 @@ from agent_core.store.rows import (
     IncidentRow,
     IntendedCall,
     JournalRow,
+    LinkCode,
+    LinkRow,
     NewMessage,
     OpenTurn,
     PersonRow,
+    PlaceRow,
     Pruned,
+    Redeemed,
     SessionChange,
     TroubleRow,
 )
@@ -251,8 +257,27 @@ class Store(Reads):
         await self._writer.submit(PutGate(gate))
 
     async def put_person(self, person: PersonRow) -> None:
-        """Promises: what is known of a person, and what they may do, is stored."""
+        """Promises: what is known of a person, and what they may do, is stored. Who is revoked is unlinked as well."""
         await self._writer.submit(PutPerson(person))
+
+    async def put_place(self, place: PlaceRow) -> None:
+        """Promises: the private chat is known. If it was before, nothing changes."""
+        await self._writer.submit(PutPlace(place))
+
+    async def put_link_code(self, code: LinkCode) -> None:
+        """Promises: whoever types this code in another account joins it with the code's; an older code does nothing any more."""
+        await self._writer.alone(people.put_code(code))
+
+    async def redeem(self, code: str, by: LinkRow, message: str, most: int) -> Redeemed:
+        """Promises: if the answer is `JOINED`, the code's account and `by` are one person's, and the code joins nobody else.
+
+        `by.who` is used if neither account has joined any other. The same `message` gets the same answer again.
+        """
+        return await self._writer.alone(people.redeem(code, by, message, self._clock.now_ms(), most))
+
+    async def unlink(self, account: str, person: str) -> None:
+        """Promises: the account is joined with no other, its code is void, and nothing goes on across its border."""
+        await self._writer.submit(Unlink(account, person))
 
     async def drop(self, inbox_id: int, reason: str) -> None:
         """Promises: the message will never be part of a turn, and `reason` says why. Raises Conflict unless it is new."""

@@ -252,6 +252,46 @@ Index(
     sqlite_where=text("state = 'open'"),
     postgresql_where=text("state = 'open'"),
 )
+places = Table(
+    "places",
+    metadata,
+    Column("place", Text, primary_key=True),
+    Column("account", Text, nullable=False),
+    Column("person", Text, nullable=False),
+    Column("continues", Text),
+    Column("at", Int, nullable=False),
+    Index(None, "account", "person"),
+    sqlite_with_rowid=False,
+)
+"""Private chats, by the key of the session that they have of their own, and whose they are."""
+
+links = Table(
+    "links",
+    metadata,
+    Column("account", Text, primary_key=True),
+    Column("person", Text, primary_key=True),
+    Column("who", Text, nullable=False, index=True),
+    Column("name", Text, nullable=False),
+    Column("username", Text, nullable=False),
+    Column("at", Int, nullable=False),
+    sqlite_with_rowid=False,
+)
+"""Accounts that are joined: those with the same `who` are one person's."""
+
+link_codes = Table(
+    "link_codes",
+    metadata,
+    Column("code", Text, primary_key=True),
+    Column("account", Text, nullable=False),
+    Column("person", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("username", Text, nullable=False),
+    Column("chat", Text, nullable=False),
+    Column("until", Int, nullable=False),
+    Column("redeemed", Text),
+    Index(None, "account", "person"),
+    sqlite_with_rowid=False,
+)
 
 gates = Table(
     "gates",

@@ -164,6 +164,7 @@ def prune(before_ms: int, most: int, who: Who) -> Callable[[Connection], Pruned]
             conn.execute(delete(t.inbox).where(t.inbox.c.id.in_(some)))
         conn.execute(_OLD_PARTS, {"before": before_ms})
         conn.execute(_OLD_TROUBLES, {"before": before_ms - KEEP_TROUBLES_MS})
+        conn.execute(delete(t.link_codes).where(t.link_codes.c.until < before_ms))
         nodes = set(conn.execute(_OLD_NODES, {"before": before_ms, "me": who.node}).scalars())
         gone = who.dead(conn, nodes) if nodes else frozenset[int]()
         for some in padded(gone):

@@ -49,12 +49,23 @@ class Place(Protocol):
     """A chat, or a topic of one."""
 
 
-class Harness(Protocol):
+class Scene(Protocol):
+    """What a gateway needs in order to run: a model, a folder, and platforms."""
+
+    model: ScriptedModel
+    folder: Path
+
+    def env(self) -> Mapping[str, str]: ...
+
+    async def ready(self) -> None:
+        """Come back when the bot hears people."""
+        ...
+
+
+class Harness(Scene, Protocol):
     """One platform under test."""
 
     name: str
-    model: ScriptedModel
-    folder: Path
     by_draft: bool
     """Text on its way is a draft in private chats, and no message."""
     answers_once: bool
@@ -63,12 +74,6 @@ class Harness(Protocol):
     """People see that the bot is typing."""
     plain_shows: bool
     """Markup is apart from the text, so that a text without it is seen to be plain."""
-
-    def env(self) -> Mapping[str, str]: ...
-
-    async def ready(self) -> None:
-        """Come back when the bot hears people."""
-        ...
 
     def person(self, name: str) -> Any: ...
 
@@ -183,7 +188,7 @@ async def quiet(harness: Harness, place: Any, seconds: float = 0.7) -> None:
 
 
 @asynccontextmanager
-async def running(harness: Harness, **more: str) -> AsyncGenerator[Serving]:
+async def running(harness: Scene, **more: str) -> AsyncGenerator[Serving]:
     """The gateway in this process, connected, with the platform and the scripted model."""
     async with starting(harness, **more) as up:
         await harness.ready()
@@ -191,13 +196,13 @@ async def running(harness: Harness, **more: str) -> AsyncGenerator[Serving]:
 
 
 @asynccontextmanager
-async def starting(harness: Harness, **more: str) -> AsyncGenerator[Serving]:
+async def starting(harness: Scene, **more: str) -> AsyncGenerator[Serving]:
     """The same, where the connection may never come."""
     async with served(harness.folder, environment(harness, **more)) as up:
         yield up
 
 
-def environment(harness: Harness, **more: str) -> dict[str, str]:
+def environment(harness: Scene, **more: str) -> dict[str, str]:
     model = {"OPENAI_BASE_URL": harness.model.url, "OPENAI_API_KEY": "sk-test", "OUTSPOKEN_MODEL__NAME": "m1"}
     return {**model, **harness.env(), **more}
 
@@ -216,7 +221,7 @@ class Process:
 
 
 @asynccontextmanager
-async def process(harness: Harness, **more: str) -> AsyncGenerator[Process]:
+async def process(harness: Scene, **more: str) -> AsyncGenerator[Process]:
     """The gateway as a process; killed at the end, if it still runs."""
     env = {**QUICK, **environment(harness, **more), "OUTSPOKEN_HOME": str(harness.folder)}
     kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
@@ -227,7 +232,7 @@ async def process(harness: Harness, **more: str) -> AsyncGenerator[Process]:
         )  # fmt: skip
     assert inner.stdout is not None
     try:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             line = (await inner.stdout.readline()).decode()
             await harness.ready()
         yield Process(inner, line.rsplit(" ", 1)[-1].strip())

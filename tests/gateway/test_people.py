@@ -1,0 +1,158 @@
+"""The laws of people with several accounts: who reaches what, what a code is, how often one may be wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapters.base import SessionKey
+from agent_core.store.rows import LinkCode, LinkOutcome, LinkRow, PlaceRow
+from gateway.commands import COMMANDS, help_words, menu
+from gateway.people import (
+    CODE_CHARS,
+    CODE_LIFE_MS,
+    WRONG_MOST,
+    Account,
+    Conversation,
+    Tries,
+    accounts_words,
+    age_words,
+    goes_on,
+    joined,
+    list_words,
+    new_code,
+    reach,
+    redeemed_words,
+    shown_code,
+    typed_code,
+)
+
+ACCOUNTS = st.sampled_from([("telegram/1", "1"), ("telegram/1", "2"), ("discord/2", "1"), ("slack/T", "U")])
+NAMES = ["a", "b", "c", "d", "e"]
+
+
+@st.composite
+def worlds(draw: st.DrawFn) -> tuple[dict[str, PlaceRow], list[LinkRow], frozenset[Account]]:
+    """Places, links, and the accounts that may not talk; also with references that lead nowhere."""
+    owners = draw(st.dictionaries(st.sampled_from(NAMES), ACCOUNTS))
+    places = {name: PlaceRow(name, *owner, draw(st.none() | st.sampled_from(NAMES))) for name, owner in owners.items()}
+    people = draw(st.dictionaries(ACCOUNTS, st.sampled_from(["h1", "h2"])))
+    links = [LinkRow(account, person, who) for (account, person), who in people.items()]
+    return places, links, draw(st.frozensets(ACCOUNTS, max_size=2))
+
+
+def may(shut_out: frozenset[Account], link: LinkRow) -> bool:
+    return (link.account, link.person) not in shut_out
+
+
+@given(worlds(), st.sampled_from(NAMES), ACCOUNTS)
+def test_what_goes_on_is_ones_own_or_a_joined_accounts(
+    world: tuple[Mapping[str, PlaceRow], list[LinkRow], frozenset[Account]], name: str, me: Account
+) -> None:
+    places, links, shut_out = world
+    found = goes_on(name, me, places, links, lambda link: may(shut_out, link))
+    if found == name:
+        return
+    here, there = places[name], places[found]
+    assert (here.account, here.person) == me  # nothing of somebody else's goes on for who writes in their chat
+    owner = (there.account, there.person)
+    if owner != me:
+        who = {(one.account, one.person): one.who for one in links}
+        assert who[owner] == who[me]
+        assert owner not in shut_out
+        assert me not in shut_out
+
+
+@given(worlds(), ACCOUNTS, ACCOUNTS)
+def test_reach_is_mutual(
+    world: tuple[Mapping[str, PlaceRow], list[LinkRow], frozenset[Account]], one: Account, two: Account
+) -> None:
+    _, links, shut_out = world
+
+    def counts(link: LinkRow) -> bool:
+        return may(shut_out, link)
+
+    assert one in reach(links, one, counts)
+    assert (two in reach(links, one, counts)) == (one in reach(links, two, counts))
+    if two in reach(links, one, counts):
+        assert reach(links, one, counts) == reach(links, two, counts)
+    assert {(row.account, row.person) for row in joined(links, one, counts)} in (set(), set(reach(links, one, counts)))
+
+
+@given(worlds(), ACCOUNTS)
+def test_who_is_shut_out_reaches_nobody_and_is_reached_by_nobody(
+    world: tuple[Mapping[str, PlaceRow], list[LinkRow], frozenset[Account]], out: Account
+) -> None:
+    _, links, _ = world
+    shut = frozenset({out})
+    assert reach(links, out, lambda link: may(shut, link)) == {out}
+    for row in links:
+        me = (row.account, row.person)
+        assert me == out or out not in reach(links, me, lambda link: may(shut, link))
+
+
+@given(st.integers(0, 2**63 - 1), st.sampled_from([str.lower, str.upper, str.title]), st.booleans())
+def test_a_code_is_read_as_it_was_shown(seed: int, case: object, spaced: bool) -> None:
+    code = new_code(seed)
+    assert len(code) == CODE_CHARS
+    assert callable(case)
+    shown = str(case(shown_code(code)))
+    assert typed_code(f"  {shown.replace('-', ' ') if spaced else shown} ") == code
+
+
+@given(st.sets(st.integers(0, 2**50 - 1), min_size=2, max_size=50))
+def test_different_bits_give_different_codes(seeds: set[int]) -> None:
+    assert len({new_code(seed) for seed in seeds}) == len(seeds)
+
+
+@given(st.lists(st.integers(0, CODE_LIFE_MS), max_size=60))
+def test_nobody_is_wrong_more_often_than_that_in_a_codes_life(steps: list[int]) -> None:
+    now, tries, tried = 0, Tries(), list[int]()
+    for step in steps:
+        now += step
+        if not tries.wait_ms(now):
+            tries = tries.wrong(now)
+            tried.append(now)
+        else:
+            assert not tries.wait_ms(now + tries.wait_ms(now))
+    for begin in tried:
+        assert sum(begin <= at < begin + CODE_LIFE_MS for at in tried) <= WRONG_MOST
+
+
+KEYS = st.builds(SessionKey, *[st.text("ab/%", max_size=4)] * 5)
+
+
+@given(KEYS)
+def test_a_key_can_be_read_back(key: SessionKey) -> None:
+    assert SessionKey.of(key.text()) == key
+
+
+def test_what_is_said() -> None:
+    own, other = (
+        SessionKey("discord", "2", "9").text(),
+        SessionKey("telegram", "1", "7", "3").text(),
+    )
+    found = [Conversation(other, 0, "Plan the trip"), Conversation(own, 0, "Hello")]
+    lines = list_words(found, own, other, 2 * 3_600_000).splitlines()
+    assert lines[0] == "1. Telegram, a thread, 2 hours ago: “Plan the trip”  ◂ goes on here"
+    assert lines[1] == "2. this chat, 2 hours ago: “Hello”"
+    assert [age_words(ms) for ms in (-5, 59_999, 60_000, 3_599_999, 86_400_000)] == [
+        "just now", "just now", "1 minute ago", "59 minutes ago", "1 day ago",
+    ]  # fmt: skip
+    me = ("telegram/1", "7")
+    rows = [LinkRow("telegram/1", "7", "h", "Ada"), LinkRow("discord/2", "9", "h")]
+    assert accounts_words(rows, me).splitlines()[1:3] == ["1. Telegram, Ada (this one)", "2. Discord, 9"]
+    code = LinkCode("A", "telegram/1", "7", "Ada", "ada", "c", 5)
+    assert len({redeemed_words(outcome, code) for outcome in LinkOutcome}) == len(LinkOutcome)
+
+
+def test_the_commands_are_shown_only_where_people_may_join_accounts() -> None:
+    people = {command.name for command in COMMANDS if command.people}
+    assert people == {"link", "unlink", "resume"}
+    assert not people & {command.name for command in menu()}
+    assert people <= {command.name for command in menu(people=True)}
+    for name in people:
+        assert f"/{name}" not in help_words(admin=True, rehearsal="")
+        assert f"/{name}" in help_words(admin=False, rehearsal="", people=True)
