@@ -102,7 +102,7 @@ def discord(section: Discord, desk: Desk, clock: Clock) -> Built | None:
 
     settings = DiscordSettings(
         token=section.token.get_secret_value(),
-        api_url=section.api_url,
+        api_base=section.api_base,
         gateway_url=section.gateway_url,
         proxy=section.proxy,
         auto_threads=section.auto_threads,
@@ -123,7 +123,7 @@ def slack(section: Slack, desk: Desk, clock: Clock) -> Built | None:
         bot_token=section.bot_token.get_secret_value(),
         app_token=section.app_token.get_secret_value() if section.app_token else "",
         signing_secret=section.signing_secret.get_secret_value() if section.signing_secret else "",
-        api_url=section.api_url,
+        api_base=section.api_base,
         proxy=section.proxy,
     )
     adapter = SlackAdapter(settings, desk, clock)
