@@ -6,12 +6,19 @@ of this configuration runs; a running one knows itself whether somebody disturbs
 
 from __future__ import annotations
 
-import ssl
-from dataclasses import dataclass
+import asyncio
+import time
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 from adapters.findings import Finding, Seen, note, ok, problem, warning
-from adapters.reach import Line, NoReply, Reply, environment_proxy, odd, unreachable
+from adapters.reach import SECONDS, NoReply, Reply, Trouble, odd, parsed, skew_of, unreachable
 from adapters.telegram.adapter import TelegramSettings
+
+if TYPE_CHECKING:
+    from telegram.request import HTTPXRequest
 
 FATHER = "https://t.me/BotFather"
 POLL_SECONDS = 4
@@ -37,14 +44,64 @@ class TelegramSeen(Seen):
         return f"https://t.me/{self.username}" if self.username else ""
 
 
-def trusted() -> ssl.SSLContext:
-    """Whom the Telegram library trusts: its own list of authorities, unless SSL_CERT_FILE or SSL_CERT_DIR names another."""
-    import telegram.request  # noqa: F401 - brings httpx, whose rule it is
+@dataclass(slots=True)
+class _Way:
+    """The way that the bot itself takes to Telegram: its library's connection, with its proxy and its list of authorities."""
 
-    httpx = __import__("httpx")
-    context = httpx.create_ssl_context()
-    assert isinstance(context, ssl.SSLContext)
-    return context
+    request: HTTPXRequest
+    address: str
+    told: list[str] = field(default_factory=list[str])
+    """The ``Date`` of each answer."""
+    skew_seconds: float | None = None
+
+    async def ask(self, method: str, query: str = "", seconds: float = SECONDS) -> Reply | NoReply:
+        from telegram.error import NetworkError, TelegramError
+
+        host = urlsplit(self.address).hostname or "?"
+        began = time.time()
+        try:
+            async with asyncio.timeout(seconds):
+                status, raw = await self.request.do_request(
+                    f"{self.address}/{method}{query}", "GET", read_timeout=seconds
+                )
+        except (TelegramError, TimeoutError) as error:
+            network = isinstance(error, NetworkError) and error.__cause__ is not None
+            return no_reply(error.__cause__ if network and error.__cause__ else error, host)
+        if self.told:
+            skew = skew_of(self.told[-1], began, time.time())
+            self.skew_seconds = skew if skew is not None else self.skew_seconds
+        return Reply(status, {}, parsed(raw))
+
+
+def no_reply(error: BaseException, host: str) -> NoReply:
+    """What an exception of the Telegram library's connection means. Its own words are not repeated: they may hold the address."""
+    kind, words = type(error).__name__, str(error)
+    if "certificate" in words.lower():
+        reason = words.partition("certificate verify failed: ")[2].partition(" (_ssl")[0]
+        return NoReply(Trouble.TLS, host, f"its certificate is not trusted ({reason or 'verification failed'})")
+    if "ssl" in words.lower():
+        return NoReply(Trouble.TLS, host, "no secure connection could be agreed on")
+    if kind == "ProxyError":
+        return NoReply(Trouble.PROXY, host, "the proxy does not answer or does not let it through")
+    if "time" in kind.lower():
+        return NoReply(Trouble.TIME, host, "there was no answer in time")
+    if "name" in words.lower() or "getaddrinfo" in words.lower():
+        return NoReply(Trouble.NAME, host, f"the name {host} is not known")
+    if kind in ("UnsupportedProtocol", "InvalidURL"):
+        return NoReply(Trouble.ADDRESS, host, "the address cannot be used")
+    return NoReply(Trouble.CONNECTION, host, f"no connection to {host} ({kind})")
+
+
+def _request(settings: TelegramSettings, told: list[str]) -> HTTPXRequest:
+    """A connection as the bot has it; the date of each answer is put into `told`. Raises OSError for an unusable SSL_CERT_FILE."""
+    from telegram.request import HTTPXRequest
+
+    async def heard(response: Any) -> None:
+        told.append(response.headers.get("date", ""))
+
+    return HTTPXRequest(
+        connect_timeout=5, proxy=settings.proxy or None, httpx_kwargs={"event_hooks": {"response": [heard]}}
+    )
 
 
 async def check(settings: TelegramSettings, *, wants_all: bool = False, poll: bool = False) -> TelegramSeen:
@@ -53,26 +110,31 @@ async def check(settings: TelegramSettings, *, wants_all: bool = False, poll: bo
     `wants_all`: the configuration has groups in which the bot answers everything. `poll`: also look for a second poller.
     """
     base = settings.api_base.rstrip("/")
+    told: list[str] = []
     try:
-        tls = trusted() if base.startswith("https:") else None
+        request = _request(settings, told)
     except OSError:
         fix = "Correct SSL_CERT_FILE (or SSL_CERT_DIR), or unset it."
         return TelegramSeen((problem("telegram.tls", "The file of certificate authorities cannot be read.", fix),))
-    line = Line("Telegram", proxy=settings.proxy or environment_proxy(base), tls=tls)
-    address = f"{base}/bot{settings.token}"
-    me = await line.ask("GET", f"{address}/getMe", {})
-    first = judged_me(me, wants_all=wants_all, own_server=base != "https://api.telegram.org")
+    async with AsyncExitStack() as stack:
+        await request.initialize()
+        stack.push_async_callback(request.shutdown)
+        return await _seen(_Way(request, f"{base}/bot{settings.token}", told), settings, wants_all=wants_all, poll=poll)
+
+
+async def _seen(way: _Way, settings: TelegramSettings, *, wants_all: bool, poll: bool) -> TelegramSeen:
+    me = await way.ask("getMe")
+    own_server = settings.api_base.rstrip("/") != "https://api.telegram.org"
+    first = judged_me(me, wants_all=wants_all, own_server=own_server)
     name = _result(me).get("username")
     if not isinstance(name, str):
-        return TelegramSeen(first, line.skew_seconds)
-    hook = await line.ask("GET", f"{address}/getWebhookInfo", {})
+        return TelegramSeen(first, way.skew_seconds)
+    hook = await way.ask("getWebhookInfo")
     findings = [*first, *judged_webhook(hook, settings)]
     if poll and not settings.webhook_url and not _result(hook).get("url"):
-        asked = await line.ask(
-            "POST", f"{address}/getUpdates", {}, {"limit": 1, "timeout": POLL_SECONDS}, POLL_SECONDS + 6
-        )
+        asked = await way.ask("getUpdates", f"?limit=1&timeout={POLL_SECONDS}", POLL_SECONDS + 6)
         findings += judged_poll(asked)
-    return TelegramSeen(tuple(findings), line.skew_seconds, name)
+    return TelegramSeen(tuple(findings), way.skew_seconds, name)
 
 
 def judged_me(reply: Reply | NoReply, *, wants_all: bool, own_server: bool) -> tuple[Finding, ...]:
