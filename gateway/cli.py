@@ -16,7 +16,7 @@ from typing import Any, NoReturn, TypeVar
 
 import click
 
-from gateway.cli_first import doctor
+from gateway.cli_first import doctor, setup
 from gateway.version import program_version
 
 PROBLEM, TRY_AGAIN, CONFIGURATION = 1, 75, 78
@@ -29,6 +29,8 @@ HELP = """One LLM agent, many chats, never silent.
   outspoken run               start the gateway; the web chat is at http://127.0.0.1:8787
   outspoken chat              talk to it in this terminal
   outspoken ask "a question"  one question, one answer; the exit status is honest
+  outspoken setup             a model, Telegram, Discord, Slack: tried first, then written
+  outspoken doctor            what is wrong, what to do, where to click
 """
 
 
@@ -150,6 +152,7 @@ def config_template() -> None:
     click.echo(template())
 
 
+cli.add_command(setup)
 cli.add_command(doctor)
 
 

@@ -240,9 +240,16 @@ def lines(findings: Sequence[Finding]) -> list[str]:
     order = list(Level)
     out: list[str] = []
     for one in sorted(findings, key=lambda one: order.index(one.level)):
-        out.append(f"{MARKS[one.level]:<8}{one.check}: {one.what}")
-        out += [f"{'':8}→ {words}" for words in (one.fix, one.link) if words]
+        out += lines_of(one)
     return [*out, "", summary(findings)]
+
+
+def lines_of(one: Finding) -> list[str]:
+    """One finding for a person."""
+    return [
+        f"{MARKS[one.level]:<8}{one.check}: {one.what}",
+        *(f"{'':8}→ {words}" for words in (one.fix, one.link) if words),
+    ]
 
 
 def summary(findings: Sequence[Finding]) -> str:
