@@ -145,7 +145,7 @@ def _bot_page(application: str) -> str:
 
 async def _hello(address: str, proxy: str) -> Finding:
     """Open the gateway, hear its greeting, and go."""
-    url = f"{address.rstrip('/')}/?v=10&encoding=json"
+    url = f"{address}{'&' if '?' in address else '?'}v=10&encoding=json"
     timeout = aiohttp.ClientTimeout(total=HELLO_SECONDS)
     try:
         async with (
