@@ -40,8 +40,6 @@ class DatabaseSeen:
     """The revision of its schema; None if it has none yet, or does not exist."""
     newest: str = NEWEST
     """The revision that this program has."""
-    holder: int | None = None
-    """The process that has it open for writing (SQLite); None if there is none, or it is not known."""
 
     @property
     def older_sqlite(self) -> bool:
@@ -58,9 +56,9 @@ async def look(where: str | Path) -> DatabaseSeen:
 
 
 def holder_of(database: Path) -> int | None:
-    """The process that has this file open for writing; None if nobody has, or it cannot be found out."""
+    """The process that has this file open for writing; 0 if nobody has, None if that cannot be found out."""
     try:
-        return running_pid(database)
+        return running_pid(database) or 0
     except OSError:
         return None
 
@@ -83,7 +81,7 @@ def _sqlite(place: SqlitePlace) -> DatabaseSeen:
         raise _cannot_open(place.shown, error) from error
     finally:
         maker.dispose()
-    return DatabaseSeen(place.shown, engine, place.path, revision, holder=holder_of(place.path))
+    return DatabaseSeen(place.shown, engine, place.path, revision)
 
 
 async def _postgres(place: PostgresPlace) -> DatabaseSeen:

@@ -43,11 +43,12 @@ async def diagnose(config_file: Path | None, env: Mapping[str, str]) -> list[Fin
     config = seen.config
     url = await running_url(config)
     holder = await asyncio.to_thread(_holder, config, paths)
+    runs = bool(holder) or (bool(url) and holder is None)
     checks = [
         *_machine(config, paths, env, url, holder),
-        *([Check("gateway", LOCAL_SECONDS, lambda: _gateway(config, url))] if url else []),
+        *([Check("gateway", LOCAL_SECONDS, lambda: _gateway(config, url))] if runs and url else []),
         *_models(config, seen),
-        *_platforms(config, env, runs=bool(url) or holder is not None),
+        *_platforms(config, env, runs=runs),
     ]
     redactor = redactor_of(config)
     found = [*judged_survey(seen, file), *await examine(checks)]
@@ -94,7 +95,7 @@ def _machine(config: Config, paths: Paths, env: Mapping[str, str], url: str, hol
 
 
 def _holder(config: Config, paths: Paths) -> int | None:
-    """The process that has our SQLite database open."""
+    """The process that has our SQLite database open; 0 if nobody has, None if that cannot be known (PostgreSQL)."""
     from agent_core.store.errors import CannotOpen
     from agent_core.store.look import holder_of
 

@@ -123,7 +123,7 @@ def judged_database(seen: DatabaseSeen, *, exists: bool) -> list[Finding]:
 async def port(config: Config, url: str, holder: int | None) -> Seen:
     """Whether the daemon could listen, and who listens in its place. `url` is where a gateway answers; empty if none does.
 
-    `holder` is the process that has our database open, if that is known.
+    `holder` is the process that has our database open, 0 if nobody has, None if that is not known.
     """
     server = config.server
     if not server.port:
@@ -142,10 +142,9 @@ def judged_port(
         return ok("port", f"{place} is free.")
     named = f" by {who[1]} (process {who[0]})" if who else ""
     if failure == errno.EADDRINUSE and url:
-        if who and holder is not None and who[0] != holder:
-            what = (
-                f"{place} is taken by another outspoken (process {who[0]}), not by the one that has this database open."
-            )
+        if holder == 0 or (who and holder is not None and who[0] != holder):
+            other = f"another outspoken{f' (process {who[0]})' if who else ''}"
+            what = f"{place} is taken by {other}, which works on another database than this configuration's."
             return problem("port", what, "Give one of them another port: [server] port, or OUTSPOKEN_SERVER__PORT.")
         return ok("port", f"An outspoken gateway answers at {url}{f' (process {who[0]})' if who else ''}.")
     if failure == errno.EADDRINUSE:

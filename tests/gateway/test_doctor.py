@@ -24,6 +24,8 @@ from tests.fakes.slack.sockets import Farewell
 from tests.fakes.telegram import TelegramFake
 from tests.gateway.first_run import KEY, SmallModel, Told, doctor, outspoken, small_model
 
+pytestmark = pytest.mark.timeout(150)
+
 
 @dataclass
 class World:
@@ -53,8 +55,12 @@ class World:
             **more,
         }
 
-    async def doctor(self, *, own_process: bool = False, **more: str) -> Told:
-        return await doctor(self.home, env=self.env(**more), own_process=own_process)
+    async def doctor(self, **more: str) -> Told:
+        return await doctor(self.home, env=self.env(**more))
+
+    async def doctor_alone(self, **more: str) -> Told:
+        """In a process of its own."""
+        return await doctor(self.home, env=self.env(**more), own_process=True)
 
     async def made(self) -> None:
         """Make the database, as a first start does."""
@@ -79,7 +85,7 @@ async def world(tmp_path: Path) -> AsyncGenerator[World]:
 
 
 async def test_where_all_is_sound_nothing_is_found_and_nothing_is_changed(world: World) -> None:
-    told = await world.doctor(own_process=True)
+    told = await world.doctor_alone()
     assert (told.status, told.problems) == (0, [])
     for check in (
         "configuration", "directory", "disk", "port", "clock", "model.answers", "model.stream", "model.tools",
@@ -322,12 +328,11 @@ async def test_a_webhook_that_is_set_while_the_bot_polls_and_privacy_mode(world:
 
 
 async def test_certificates_that_are_not_there(world: World, tmp_path: Path) -> None:
-    told = await world.doctor(own_process=True, SSL_CERT_FILE=str(tmp_path / "none.pem"))
+    told = await world.doctor_alone(SSL_CERT_FILE=str(tmp_path / "none.pem"))
     assert "tls" in told.problems
     assert "SSL_CERT_FILE" in told.of("tls")["fix"]
 
 
-@pytest.mark.timeout(120)
 async def test_a_platform_that_hangs_holds_nobody_up(world: World) -> None:
     world.discord.script("get_application", Delay(30))
     told = await world.doctor()
@@ -350,5 +355,6 @@ async def test_a_running_gateway_is_asked_and_not_disturbed(tmp_path: Path) -> N
             assert all(call.params.get("limit") == "100" for call in polls), polls
             assert all(call.status != 409 for call in harness.fake.log.of("getUpdates"))
             # Another state directory at the same port is another gateway.
-            other = await doctor(tmp_path / "other", env=env)
-            assert other.status == 0
+            other = await doctor(tmp_path / "other", env={"OUTSPOKEN_SERVER__PORT": str(port)})
+            assert other.problems == ["port"]
+            assert "another outspoken" in other.of("port")["what"]
