@@ -55,6 +55,8 @@ async def check(settings: DiscordSettings) -> DiscordSeen:
     base = (settings.api_base or API).rstrip("/")
     headers = {"Authorization": f"Bot {settings.token}", "User-Agent": AGENT}
     application = await line.ask("GET", f"{base}/applications/@me", headers)
+    if isinstance(application, Reply) and application.status == 404:  # a server that has only what the library asks for
+        application = await line.ask("GET", f"{base}/oauth2/applications/@me", headers)
     first = judged_application(application)
     number = (
         str(application.table.get("id", "")) if isinstance(application, Reply) and application.status == 200 else ""

@@ -40,9 +40,9 @@ async def check(settings: SlackSettings, *, open_socket: bool = False) -> SlackS
     base = (settings.api_base or API).rstrip("/")
     line = Line("Slack", proxy=settings.proxy or environment_proxy(base))
     page = app_page(settings.app_token)
-    asks = [line.ask("POST", f"{base}/auth.test", _bearer(settings.bot_token), {})] if settings.bot_token else []
+    asks = [line.ask("POST", f"{base}/auth.test", _bearer(settings.bot_token))] if settings.bot_token else []
     if settings.app_token:
-        asks.append(line.ask("POST", f"{base}/apps.connections.open", _bearer(settings.app_token), {}))
+        asks.append(line.ask("POST", f"{base}/apps.connections.open", _bearer(settings.app_token)))
     replies = await asyncio.gather(*asks)
     auth = replies[0] if settings.bot_token else None
     findings: list[Finding] = [] if auth is None else [*judged_auth(auth, page)]

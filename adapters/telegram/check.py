@@ -62,7 +62,7 @@ class _Way:
         try:
             async with asyncio.timeout(seconds):
                 status, raw = await self.request.do_request(
-                    f"{self.address}/{method}{query}", "GET", read_timeout=seconds
+                    f"{self.address}/{method}{query}", "POST", read_timeout=seconds
                 )
         except (TelegramError, TimeoutError) as error:
             network = isinstance(error, NetworkError) and error.__cause__ is not None

@@ -39,8 +39,12 @@ def _directory(place: Path, what: str) -> Finding:
         if not there.is_dir():
             raise NotADirectoryError(errno.ENOTDIR, os.strerror(errno.ENOTDIR))
         try_writing(there)
+        mode = there.stat().st_mode
     except OSError as error:
         return problem("directory", *not_writable(there, what, error))
+    if not mode & 0o222:
+        what = f"{there}, {what}, gives nobody the right to write; only root can, and does now."
+        return warning("directory", what, f"If the gateway is to run as somebody else: chmod u+w {there}")
     return ok("directory", f"{place}, {what}, can be {'written' if there == place else 'made'}.")
 
 

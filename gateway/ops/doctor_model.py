@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import difflib
+import time
 from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -16,7 +17,7 @@ import orjson
 from typing_extensions import override
 
 from adapters.findings import Finding, Seen, ok, problem, warning
-from adapters.reach import Line, NoReply, Reply, environment_proxy, skew_of, unreachable
+from adapters.reach import Line, NoReply, Reply, Trouble, environment_proxy, skew_of, unreachable
 from agent_core.events import CallBroke, Event, ReplyFinished, TextArrived, ToolCallNamed
 from agent_core.exits import BreakCause
 from agent_core.model.client import ModelClient, ModelRequest
@@ -86,11 +87,12 @@ class _Watched(ModelClient):
 
 
 @dataclass(slots=True)
-class _Listed:
+class Listed:
+    """What the lists of models came to."""
+
     names: tuple[str, ...] = ()
     findings: list[Finding] = field(default_factory=list[Finding])
     reached: bool = True
-    skew_seconds: float | None = None
 
 
 async def listed(endpoint: Endpoint, line: Line) -> tuple[Reply | NoReply, ...]:
@@ -119,12 +121,14 @@ async def check(endpoint: Endpoint, redactor: Redactor) -> ModelSeen:
     return ModelSeen(findings, line.skew_seconds if line.skew_seconds is not None else skew, seen.names)
 
 
-def judged_list(endpoint: Endpoint, replies: Sequence[Reply | NoReply]) -> _Listed:
+def judged_list(endpoint: Endpoint, replies: Sequence[Reply | NoReply]) -> Listed:
     """What the lists of models say of address and keys. An endpoint without a list is none the worse for it."""
-    out = _Listed()
+    out = Listed()
     for number, reply in enumerate(replies, 1):
         which = f"key number {number}" if len(replies) > 1 else "the key"
         match reply:
+            case NoReply(trouble=Trouble.TIME):
+                pass  # a list that does not come: the call will tell
             case NoReply():
                 out.reached = False
                 out.findings = [
@@ -154,8 +158,6 @@ def names_of(reply: Reply) -> tuple[str, ...]:
 
 
 async def _called(endpoint: Endpoint, model: str, redactor: Redactor) -> tuple[Call, float | None]:
-    import time
-
     clock = SystemClock()
     client = _Watched([endpoint], clock, redactor)
     events: list[Event] = []
