@@ -116,7 +116,11 @@ async def check(endpoint: Endpoint, redactor: Redactor) -> ModelSeen:
     if not seen.reached or len(seen.findings) == len(replies):  # not there, or no key is taken
         return ModelSeen(tuple(seen.findings), line.skew_seconds)
     model = next(iter(endpoint.models), "") or next(iter(seen.names), "default")
-    call, skew = await _called(endpoint, model, redactor)
+    taken = next(
+        (one.id for one, reply in zip(endpoint.credentials, replies, strict=True) if not _refused(reply)),
+        endpoint.credentials[0].id,
+    )
+    call, skew = await _called(endpoint, Route(model, endpoint.label, taken), redactor)
     findings = (*seen.findings, *judged_call(call, endpoint.label, model, seen.names))
     return ModelSeen(findings, line.skew_seconds if line.skew_seconds is not None else skew, seen.names)
 
@@ -157,12 +161,16 @@ def names_of(reply: Reply) -> tuple[str, ...]:
     return tuple(name for name in names if isinstance(name, str))
 
 
-async def _called(endpoint: Endpoint, model: str, redactor: Redactor) -> tuple[Call, float | None]:
+def _refused(reply: Reply | NoReply) -> bool:
+    return isinstance(reply, Reply) and reply.status in (401, 403)
+
+
+async def _called(endpoint: Endpoint, route: Route, redactor: Redactor) -> tuple[Call, float | None]:
     clock = SystemClock()
     client = _Watched([endpoint], clock, redactor)
     events: list[Event] = []
     request = ModelRequest(
-        Route(model, endpoint.label, endpoint.credentials[0].id),
+        route,
         0,
         [{"role": "user", "content": ASKED}],
         TOOLS,

@@ -195,6 +195,19 @@ async def test_a_read_only_directory_not_even_root_may_write(world: World) -> No
     assert "directory" in told.problems
 
 
+async def test_a_directory_in_which_nobody_may_write(world: World) -> None:
+    world.home.mkdir(mode=0o555)
+    found = (await world.doctor()).of("directory")
+    assert found["level"] == ("warning" if os.geteuid() == 0 else "problem")  # permissions do not bind root
+
+
+async def test_one_key_of_two_that_is_refused_is_named(world: World) -> None:
+    told = await world.doctor(OPENAI_API_KEY="sk-wrong-key", OUTSPOKEN_MODEL__API_KEYS=KEY)
+    assert told.problems == ["model.key"]
+    assert "key number 1" in told.of("model.key")["what"]
+    assert told.of("model.answers")["level"] == "ok"
+
+
 async def test_a_port_in_use_by_another_program(world: World) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", world.port))

@@ -28,6 +28,7 @@ from adapters.telegram.adapter import TelegramSettings
 from agent_core.events import CallBroke
 from agent_core.exits import BreakCause
 from agent_core.tools.base import Json
+from gateway.config import Config, ConfigError, Problem, describe, load, survey
 from gateway.configsources import read_dotenv
 from gateway.ops import doctor_machine, doctor_model, envfile
 from gateway.ops.checkup import SKEW_SECONDS, Check, examine, exit_status, judged_clock
@@ -384,3 +385,35 @@ def test_levels_are_told_in_words() -> None:
     assert told[0].startswith("ok")
     assert told[-1] == "1 problem and 1 warning."
     assert any("https://x" in line for line in told)
+
+
+# --- a configuration that may be wrong ---
+
+TOML_VALUES = st.sampled_from(["true", "7", '"x"', "[]", "{}", '"http://127.0.0.1:1"', "-1", '["a"]', "[{}]"])
+TOML_KEYS = st.sampled_from(
+    [(doc.section, doc.key) for doc in describe()] + [("model", "nam"), ("nonsense", "x"), ("server", "prot")]
+)
+
+
+@given(
+    st.dictionaries(TOML_KEYS, TOML_VALUES, max_size=6),
+    st.dictionaries(st.sampled_from(["OPENAI_API_KEY", "TELEGRAM_BOT_TOKEN"]), VALUES),
+)
+def test_a_survey_tells_what_load_refuses_and_never_raises(
+    tmp_path_factory: pytest.TempPathFactory, keys: dict[tuple[str, str], str], env: dict[str, str]
+) -> None:
+    file = tmp_path_factory.mktemp("survey") / "outspoken.toml"
+    sections = {
+        section: [f"{key} = {value}" for (s, key), value in keys.items() if s == section] for section, _ in keys
+    }
+    file.write_text("\n".join(line for name, lines in sections.items() for line in (f"[{name}]", *lines)))
+    seen = survey(file, env)
+    refused: tuple[Problem, ...] = ()
+    try:
+        assert load(file, env).config == seen.config
+    except ConfigError as error:
+        refused = error.problems
+    assert bool(refused) == bool(seen.problems)
+    assert set(refused) <= set(seen.problems)
+    for section in seen.unsound:
+        assert getattr(seen.config, section) == getattr(Config(), section)
