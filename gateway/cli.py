@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
 
+from gateway.cli_first import doctor, setup
 from gateway.version import program_version
 
 if TYPE_CHECKING:
@@ -33,6 +34,8 @@ HELP = """One LLM agent, many chats, never silent.
   outspoken run               start the gateway; the web chat is at http://127.0.0.1:8787
   outspoken chat              talk to it in this terminal
   outspoken ask "a question"  one question, one answer; the exit status is honest
+  outspoken setup             a model, Telegram, Discord, Slack: tried first, then written
+  outspoken doctor            what is wrong, what to do, where to click
 """
 
 
@@ -52,7 +55,7 @@ def cli(context: click.Context, config_file: Path | None) -> None:
 @click.pass_obj
 def run(config_file: Path | None) -> None:
     """Start the gateway and serve until it is stopped (Ctrl-C or SIGTERM)."""
-    _guarded(lambda: _run(config_file))
+    guarded(lambda: _run(config_file))
 
 
 @cli.command()
@@ -61,7 +64,7 @@ def run(config_file: Path | None) -> None:
 @click.pass_obj
 def chat(config_file: Path | None, session: str, new: bool) -> None:
     """Talk to the agent in this terminal."""
-    _guarded(lambda: _chat(config_file, session, new=new))
+    guarded(lambda: _chat(config_file, session, new=new))
 
 
 @cli.command()
@@ -77,7 +80,7 @@ def ask(config_file: Path | None, words: tuple[str, ...], as_json: bool, session
     question = sys.stdin.read() if words == ("-",) else " ".join(words)
     if not question.strip():
         raise click.UsageError("There is no question.")
-    _guarded(lambda: _ask(config_file, question, session, as_json=as_json))
+    guarded(lambda: _ask(config_file, question, session, as_json=as_json))
 
 
 @cli.command()
@@ -85,7 +88,7 @@ def ask(config_file: Path | None, words: tuple[str, ...], as_json: bool, session
 @click.pass_obj
 def status(config_file: Path | None, as_json: bool) -> None:
     """Say how the running gateway is doing: platforms, what waits, what could not be delivered."""
-    _guarded(lambda: _status(config_file, as_json=as_json))
+    guarded(lambda: _status(config_file, as_json=as_json))
 
 
 @cli.command()
@@ -120,7 +123,7 @@ def access() -> None:
 @click.pass_obj
 def access_list(config_file: Path | None) -> None:
     """List everybody who has asked, or was let in."""
-    _guarded(lambda: _access(config_file, "list", ""))
+    guarded(lambda: _access(config_file, "list", ""))
 
 
 @access.command("approve")
@@ -128,7 +131,7 @@ def access_list(config_file: Path | None) -> None:
 @click.pass_obj
 def access_approve(config_file: Path | None, code: str) -> None:
     """Let somebody in, by the CODE that the bot has shown them (or by their id)."""
-    _guarded(lambda: _access(config_file, "approve", code))
+    guarded(lambda: _access(config_file, "approve", code))
 
 
 @access.command("revoke")
@@ -136,7 +139,7 @@ def access_approve(config_file: Path | None, code: str) -> None:
 @click.pass_obj
 def access_revoke(config_file: Path | None, person: str) -> None:
     """Shut somebody out, by their id."""
-    _guarded(lambda: _access(config_file, "revoke", person))
+    guarded(lambda: _access(config_file, "revoke", person))
 
 
 @cli.group()
@@ -175,6 +178,10 @@ def config_template() -> None:
     from gateway.config import template
 
     click.echo(template())
+
+
+cli.add_command(setup)
+cli.add_command(doctor)
 
 
 def main() -> None:
@@ -298,6 +305,7 @@ async def _replay(config_file: Path | None, wish: Wish) -> int:
 
 
 def _guarded(work: Callable[[], Coroutine[Any, Any, int]]) -> NoReturn:
+def guarded(work: Callable[[], Coroutine[Any, Any, int]]) -> NoReturn:
     """Run a command to its exit status; known problems become words, not tracebacks."""
     try:
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:

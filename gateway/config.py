@@ -80,12 +80,14 @@ __all__ = [
     "SessionPolicy",
     "Sessions",
     "Storage",
+    "Survey",
     "Tools",
     "describe",
     "is_loopback",
     "load",
     "redacted",
     "secret_values",
+    "survey",
     "template",
 ]
 
@@ -128,6 +130,23 @@ def load(config_file: Path | None, env: Mapping[str, str], *, required: bool = F
     `ConfigError` with every problem that was found.
     """
     return _Loader(config_file, env, required=required).load()
+
+
+@dataclass(frozen=True, slots=True)
+class Survey:
+    """What can be said of a configuration that may be wrong."""
+
+    config: Config
+    """What is sound of it; a section that is not is at its defaults."""
+    problems: tuple[Problem, ...]
+    warnings: tuple[str, ...]
+    unsound: frozenset[str]
+    """The sections that are at their defaults for that."""
+
+
+def survey(config_file: Path | None, env: Mapping[str, str], *, required: bool = False) -> Survey:
+    """`load` for looking: it never raises, so that one wrong key does not hide what else is wrong."""
+    return _Loader(config_file, env, required=required).survey()
 
 
 @dataclass(slots=True)
@@ -179,6 +198,8 @@ class _Loader:
         self._toml: TomlFile | None = None
         self._problems: list[Problem] = []
         self._warnings: list[str] = []
+        self._wrong: set[str] = set()
+        """The sections that the last validation refused."""
         self._missing: list[tuple[int, Key, Problem]] = []
         """Files that could not be read, with the layer and the key they were for: no matter if a higher layer sets it."""
 
@@ -187,6 +208,33 @@ class _Loader:
         if self._problems:
             self._unknown_variables(self._set)
             raise ConfigError(self._problems)
+        layers = self._layers()
+        config = self._validated(layers)
+        if config is None or self._problems:
+            raise ConfigError(self._problems)
+        self._warn_of_headers(config, layers[3])
+        origins = {key: where for layer in reversed(layers) for key, where in layer.places.items()}
+        environment = {**self._beside.values, **self._set.values}
+        read = self._toml.path if self._toml else None
+        return Loaded(config, read, origins, tuple(dict.fromkeys(self._warnings)), environment)
+
+    def survey(self) -> Survey:
+        """What is sound, with everything that is not."""
+        self._read_files()
+        layers = self._layers()
+        unsound: set[str] = set()
+        while (config := self._validated(layers)) is None:
+            wrong = {section for section in self._wrong if any(section in layer.values for layer in layers)}
+            assert wrong, self._problems
+            unsound |= wrong
+            for layer in layers:
+                for section in wrong:
+                    layer.values.pop(section, None)
+        problems = tuple(dict.fromkeys(self._problems))
+        return Survey(config, problems, tuple(dict.fromkeys(self._warnings)), frozenset(unsound))
+
+    def _layers(self) -> list[_Layer]:
+        """What each place says, the strongest first."""
         layers = [
             self._from_variables(self._set),
             self._from_variables(self._beside),
@@ -197,14 +245,7 @@ class _Loader:
             self._resolve_files(rank, layer)
             self._resolve_fallbacks(layer)
         self._forgive_overridden(layers)
-        config = self._validated(layers)
-        if config is None or self._problems:
-            raise ConfigError(self._problems)
-        self._warn_of_headers(config, layers[3])
-        origins = {key: where for layer in reversed(layers) for key, where in layer.places.items()}
-        environment = {**self._beside.values, **self._set.values}
-        read = self._toml.path if self._toml else None
-        return Loaded(config, read, origins, tuple(dict.fromkeys(self._warnings)), environment)
+        return layers
 
     # --- the places ---
 
@@ -442,6 +483,7 @@ class _Loader:
             return Config(_build_sources=(sources, {}))  # pyright: ignore[reportCallIssue]
         except ValidationError as error:
             details = error.errors(include_url=False, include_input=False)
+        self._wrong = {str(detail["loc"][0]) for detail in details}
         self._problems += [self._problem(detail, layers) for detail in details]
         return None
 

@@ -116,11 +116,15 @@ class Discord(ChatSection):
     shards: int = Field(
         default=0, ge=0, le=1000, description="Connections to divide the servers over; 0 lets one connection serve all."
     )
-    api_url: Url = Field(
-        default="", description="Address of the REST API, for tests.", examples=["http://127.0.0.1:9/api/v10"]
+    api_base: Url = Field(
+        default="",
+        description="Address of the REST API with its version, if it is not Discord's own.",
+        examples=["http://127.0.0.1:9/api/v10"],
     )
     gateway_url: str = Field(
-        default="", description="Address of the gateway, for tests.", examples=["ws://127.0.0.1:9/"]
+        default="",
+        description="Address of the gateway (websocket), if it is not Discord's own.",
+        examples=["ws://127.0.0.1:9/"],
     )
     proxy: str = Field(
         default="", repr=False, description="Proxy for calls to Discord.", examples=["http://proxy.example.org:3128"]
@@ -159,8 +163,10 @@ class Slack(ChatSection):
     signing_secret_file: Path | None = Field(
         default=None, description="File that holds the signing secret.", examples=["slack-signing.secret"]
     )
-    api_url: str = Field(
-        default="", description="Address of the Web API, for tests.", examples=["http://127.0.0.1:9/slack/"]
+    api_base: Url = Field(
+        default="",
+        description="Address of the Web API, if it is not Slack's own.",
+        examples=["http://127.0.0.1:9/slack"],
     )
     proxy: str = Field(
         default="", repr=False, description="Proxy for calls to Slack.", examples=["http://proxy.example.org:3128"]

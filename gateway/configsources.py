@@ -40,7 +40,7 @@ class Unreadable(Exception):
         self.problem = problem
 
 
-def _read(path: Path) -> str:
+def read_text(path: Path) -> str:
     """The text of a small file; `Unreadable` in words."""
     try:
         with path.open("rb") as file:
@@ -85,7 +85,7 @@ _POSITION = re.compile(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)\
 
 def read_toml(path: Path) -> TomlFile:
     """A TOML file with the line of each key; `Unreadable` with line and column of a mistake."""
-    text = _read(path)
+    text = read_text(path)
     try:
         values = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -210,7 +210,7 @@ def read_dotenv(path: Path) -> tuple[Variables, list[Problem]]:
     values: dict[str, str] = {}
     places: dict[str, str] = {}
     problems: list[Problem] = []
-    for number, line in enumerate(_read(path).splitlines(), 1):
+    for number, line in enumerate(read_text(path).splitlines(), 1):
         stripped = line.strip()
         if not stripped or stripped.startswith("#"):
             continue
@@ -230,7 +230,7 @@ def read_dotenv(path: Path) -> tuple[Variables, list[Problem]]:
 
 def read_value_file(path: Path) -> str:
     """What stands in a file that holds one value: its text without white space around it. `Unreadable` if there is none."""
-    text = _read(path).strip()
+    text = read_text(path).strip()
     if not text:
         raise Unreadable(Problem(str(path), "is empty.", "Write the value into it."))
     return text

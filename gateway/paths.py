@@ -131,24 +131,37 @@ def _xdg(env: Mapping[str, str], name: str) -> Path | None:
     return path / NAME if path.is_absolute() else None
 
 
+def written(paths: Paths) -> tuple[tuple[Path, str], ...]:
+    """The directories that the daemon writes to, each with what it is."""
+    return (
+        (paths.state_dir, "the state directory"),
+        (paths.workspaces, "the directory of the workspaces"),
+        (paths.runtime_dir, "the directory for the socket"),
+    )
+
+
 def prepare(paths: Paths) -> None:
     """Make the directories that the daemon writes to, for this user only, and try whether they can be written.
 
     Raises `PathsError` in words. Directories that exist keep their permissions.
     """
-    for directory, what in (
-        (paths.state_dir, "the state directory"),
-        (paths.workspaces, "the directory of the workspaces"),
-        (paths.runtime_dir, "the directory for the socket"),
-    ):
+    for directory, what in written(paths):
         try:
             directory.mkdir(mode=0o700, parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=directory):
-                pass
+            try_writing(directory)
         except OSError as error:
-            why = (error.strerror or type(error).__name__).lower()
-            user = f" (user {os.getuid()})" if hasattr(os, "getuid") else ""
-            raise PathsError(
-                f"{directory}, {what}, cannot be written: {why}. Let this user{user} write there, "
-                f"or name another place: OUTSPOKEN_HOME=/some/directory"
-            ) from None
+            raise PathsError(" ".join(not_writable(directory, what, error))) from None
+
+
+def try_writing(directory: Path) -> None:
+    """Write a file that is gone at once: permissions alone do not say whether that works. Raises OSError."""
+    with tempfile.TemporaryFile(dir=directory):
+        pass
+
+
+def not_writable(directory: Path, what: str, error: OSError) -> tuple[str, str]:
+    """In words that a directory cannot be written, and what to do."""
+    why = (error.strerror or type(error).__name__).lower()
+    user = f" (user {os.getuid()})" if hasattr(os, "getuid") else ""
+    fix = f"Let this user{user} write there, or name another place: OUTSPOKEN_HOME=/some/directory"
+    return f"{directory}, {what}, cannot be written: {why}.", fix

@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import structlog
 from aiohttp import web
@@ -28,6 +29,11 @@ from gateway.outbox import Elsewhere, Line, Outbox
 from gateway.routing import GroupRules
 from gateway.supervisor import Supervisor
 from gateway.surfaces import Owner
+
+if TYPE_CHECKING:
+    from adapters.discord.adapter import DiscordSettings
+    from adapters.slack.adapter import SlackSettings
+    from adapters.telegram.adapter import TelegramSettings
 
 log = structlog.get_logger("delivery")
 
@@ -72,15 +78,14 @@ def account_rules(section: ChatSection) -> AccountRules:
     )
 
 
-def telegram(section: Telegram, desk: Desk, clock: Clock) -> Built | None:
-    """The Telegram bot, if there is a token."""
+def telegram_settings(section: Telegram) -> TelegramSettings | None:
+    """What the section says to the adapter; None if there is no token."""
     if section.token is None:
         return None
-    from adapters.telegram.adapter import TelegramAdapter, TelegramSettings
-    from adapters.telegram.port import ACCOUNT_RATE, chat_rate
+    from adapters.telegram.adapter import TelegramSettings
 
     secret = section.webhook_secret.get_secret_value() if section.webhook_secret else ""
-    settings = TelegramSettings(
+    return TelegramSettings(
         token=section.token.get_secret_value(),
         api_base=section.api_base,
         drafts=section.drafts,
@@ -89,43 +94,71 @@ def telegram(section: Telegram, desk: Desk, clock: Clock) -> Built | None:
         webhook_secret=secret,
         proxy=section.proxy,
     )
+
+
+def telegram(section: Telegram, desk: Desk, clock: Clock) -> Built | None:
+    """The Telegram bot, if there is a token."""
+    settings = telegram_settings(section)
+    if settings is None:
+        return None
+    from adapters.telegram.adapter import TelegramAdapter
+    from adapters.telegram.port import ACCOUNT_RATE, chat_rate
+
     adapter = TelegramAdapter(settings, desk, clock)
     return Built(adapter, Line(adapter.port, ACCOUNT_RATE, chat_rate), account_rules(section))
 
 
-def discord(section: Discord, desk: Desk, clock: Clock) -> Built | None:
-    """The Discord bot, if there is a token."""
+def discord_settings(section: Discord) -> DiscordSettings | None:
+    """What the section says to the adapter; None if there is no token."""
     if section.token is None:
         return None
-    from adapters.discord.adapter import DiscordAdapter, DiscordSettings
-    from adapters.discord.port import ACCOUNT_RATE, CHAT_RATE
+    from adapters.discord.adapter import DiscordSettings
 
-    settings = DiscordSettings(
+    return DiscordSettings(
         token=section.token.get_secret_value(),
-        api_url=section.api_url,
+        api_base=section.api_base,
         gateway_url=section.gateway_url,
         proxy=section.proxy,
         auto_threads=section.auto_threads,
         shards=section.shards,
     )
+
+
+def discord(section: Discord, desk: Desk, clock: Clock) -> Built | None:
+    """The Discord bot, if there is a token."""
+    settings = discord_settings(section)
+    if settings is None:
+        return None
+    from adapters.discord.adapter import DiscordAdapter
+    from adapters.discord.port import ACCOUNT_RATE, CHAT_RATE
+
     adapter = DiscordAdapter(settings, desk, clock)
     return Built(adapter, Line(adapter.port, ACCOUNT_RATE, lambda _: CHAT_RATE), account_rules(section))
 
 
-def slack(section: Slack, desk: Desk, clock: Clock) -> Built | None:
-    """The Slack app, if there is a token."""
+def slack_settings(section: Slack) -> SlackSettings | None:
+    """What the section says to the adapter; None if there is no token."""
     if section.bot_token is None:
         return None
-    from adapters.slack.adapter import SlackAdapter, SlackSettings
-    from adapters.slack.port import ACCOUNT_RATE, CHAT_RATE
+    from adapters.slack.adapter import SlackSettings
 
-    settings = SlackSettings(
+    return SlackSettings(
         bot_token=section.bot_token.get_secret_value(),
         app_token=section.app_token.get_secret_value() if section.app_token else "",
         signing_secret=section.signing_secret.get_secret_value() if section.signing_secret else "",
-        api_url=section.api_url,
+        api_base=section.api_base,
         proxy=section.proxy,
     )
+
+
+def slack(section: Slack, desk: Desk, clock: Clock) -> Built | None:
+    """The Slack app, if there is a token."""
+    settings = slack_settings(section)
+    if settings is None:
+        return None
+    from adapters.slack.adapter import SlackAdapter
+    from adapters.slack.port import ACCOUNT_RATE, CHAT_RATE
+
     adapter = SlackAdapter(settings, desk, clock)
     return Built(adapter, Line(adapter.port, ACCOUNT_RATE, lambda _: CHAT_RATE), account_rules(section))
 

@@ -45,7 +45,7 @@ class DiscordSettings:
     """What the configuration says about the bot."""
 
     token: str = field(repr=False)
-    api_url: str = ""
+    api_base: str = ""
     gateway_url: str = ""
     proxy: str = ""
     auto_threads: bool = False

@@ -25,7 +25,7 @@ class Settings(Protocol):
     """What the client needs of the configuration."""
 
     @property
-    def api_url(self) -> str: ...
+    def api_base(self) -> str: ...
 
     @property
     def gateway_url(self) -> str: ...
@@ -106,8 +106,8 @@ class ShardedClient(Events, discord.AutoShardedClient):
 
 def made_client(settings: Settings, ears: Ears, up: Callable[[], None]) -> BotClient | ShardedClient:
     """A client for one connection."""
-    if settings.api_url:
-        Route.BASE = settings.api_url
+    if settings.api_base:
+        Route.BASE = settings.api_base
     if settings.gateway_url:
         DiscordWebSocket.DEFAULT_GATEWAY = type(DiscordWebSocket.DEFAULT_GATEWAY)(settings.gateway_url)
     options = options_of(settings)

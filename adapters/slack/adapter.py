@@ -46,7 +46,7 @@ class SlackSettings:
     app_token: str = field(default="", repr=False)
     """For Socket Mode; without it, Slack calls us."""
     signing_secret: str = field(default="", repr=False)
-    api_url: str = ""
+    api_base: str = ""
     proxy: str = ""
 
     @property
@@ -67,7 +67,8 @@ class SlackAdapter:
         self._clock = clock
         self.account = settings.account
         self.name = f"{PLATFORM}/{self.account}"
-        more: dict[str, Any] = {"base_url": settings.api_url} if settings.api_url else {}
+        # The library puts a method's name right behind the address.
+        more: dict[str, Any] = {"base_url": f"{settings.api_base.rstrip('/')}/"} if settings.api_base else {}
         # The outbox is the one owner of retries.
         self._web: Any = AsyncWebClient(
             token=settings.bot_token, proxy=settings.proxy or None, timeout=20, retry_handlers=[], **more

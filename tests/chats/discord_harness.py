@@ -52,7 +52,7 @@ class DiscordHarness:
     def env(self) -> Mapping[str, str]:
         return {
             "DISCORD_BOT_TOKEN": self.fake.token,
-            "OUTSPOKEN_DISCORD__API_URL": self.fake.api_url,
+            "OUTSPOKEN_DISCORD__API_BASE": self.fake.api_url,
             "OUTSPOKEN_DISCORD__GATEWAY_URL": self.fake.gateway_url,
             "OUTSPOKEN_DISCORD__OPEN": "true",
             "OUTSPOKEN_DISCORD__PER_MINUTE": "1000",

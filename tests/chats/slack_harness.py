@@ -60,7 +60,7 @@ class SlackHarness:
         return {
             "SLACK_BOT_TOKEN": self.fake.bot_token,
             "SLACK_APP_TOKEN": self.fake.app_token,
-            "OUTSPOKEN_SLACK__API_URL": self.fake.base_url,
+            "OUTSPOKEN_SLACK__API_BASE": self.fake.base_url,
             "OUTSPOKEN_SLACK__OPEN": "true",
             "OUTSPOKEN_SLACK__PER_MINUTE": "1000",
         }

@@ -13,12 +13,13 @@ Nothing here knows a platform.
 from __future__ import annotations
 
 import asyncio
+import email.utils
 import random
 import socket
 import struct
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal, TypeAlias
 
@@ -308,6 +309,13 @@ def _bound(port: int) -> socket.socket:
     return sock
 
 
+def _dated(clock: Clock) -> Callable[[web.Request, web.StreamResponse], Awaitable[None]]:
+    async def date(_: web.Request, response: web.StreamResponse) -> None:
+        response.headers["Date"] = email.utils.formatdate(clock.unix(), usegmt=True)
+
+    return date
+
+
 class Door:
     """Where an application listens: a free port of 127.0.0.1, which can be shut (connections refused) and opened again.
 
@@ -315,7 +323,10 @@ class Door:
     client that dials a free port of its own range again and again will one day be connected with itself.
     """
 
-    def __init__(self, app: web.Application) -> None:
+    def __init__(self, app: web.Application, clock: Clock | None = None) -> None:
+        """With a `clock`, answers carry its time in ``Date``, and not the computer's."""
+        if clock is not None:
+            app.on_response_prepare.append(_dated(clock))
         self._runner = web.AppRunner(app, access_log=None, shutdown_timeout=0.1)
         self._site: web.SockSite | None = None
         self._placeholder: socket.socket | None = None

@@ -61,7 +61,7 @@ class Api:
         app.router.add_get(PATH, self._tracked(self._handshake))
         app.router.add_get(RESUME_PATH, self._tracked(self._handshake))
         app.router.add_route("*", "/{tail:.*}", self._tracked(self._serve))
-        self.door = Door(app)
+        self.door = Door(app, world.clock)
 
     async def open(self) -> None:
         """Listen."""

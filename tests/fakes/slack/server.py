@@ -78,7 +78,7 @@ class SlackServer:
         for prefix in ("actions", "commands"):
             app.router.add_post(f"/{prefix}/{{tail:.+}}", self._tracked(self._respond))
         app.router.add_route("*", "/{tail:.*}", self._nowhere)
-        self.door = Door(app)
+        self.door = Door(app, world.clock)
 
     @property
     def origin(self) -> str:

@@ -79,7 +79,7 @@ class BotApi:
         app.router.add_route("*", "/bot{token}/{method}", self._tracked(self._serve))
         app.router.add_get("/file/bot{token}/{path:.+}", self._tracked(self._download))
         app.router.add_route("*", "/{tail:.*}", self._nowhere)
-        self.door = Door(app)
+        self.door = Door(app, world.clock)
 
     async def close(self) -> None:
         """Stop everything: requests that wait are cut."""

@@ -1,0 +1,165 @@
+"""Looks at a Discord bot from outside: its token, its intents, its servers, its way to the gateway. Changes nothing.
+
+The websocket is opened only as far as Discord's HELLO: without an IDENTIFY no session begins, so a running bot is not disturbed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+import aiohttp
+
+from adapters.discord.adapter import DiscordSettings
+from adapters.findings import Finding, Seen, note, ok, problem, warning
+from adapters.reach import Line, NoReply, Reply, no_reply, odd, parsed, unreachable
+
+API = "https://discord.com/api/v10"
+PORTAL = "https://discord.com/developers/applications"
+AGENT = "DiscordBot (outspoken, 1)"
+PERMISSIONS = 309237763136
+"""View channels, send messages, send in threads, create public threads, read history, add reactions, attach files, embed links."""
+CONTENT_FLAGS = (1 << 18) | (1 << 19)
+"""Message Content Intent, for large bots and for small ones (https://discord.com/developers/docs/resources/application)."""
+FEW_STARTS = 20
+"""Discord resets the token of a bot that begins too many sessions in a day."""
+HELLO_SECONDS = 8.0
+HELLO = 10
+PROXY_KEY, ADDRESS_KEY = "[discord] proxy", "[discord] api_base"
+
+
+@dataclass(frozen=True, slots=True)
+class DiscordSeen(Seen):
+    """What is known of the bot now."""
+
+    application: str = ""
+    """The application's id; empty if the token is not good."""
+    name: str = ""
+
+    @property
+    def invite(self) -> str:
+        """The address that invites the bot into a server."""
+        return invite_url(self.application) if self.application else ""
+
+
+def invite_url(application: str) -> str:
+    """The address at which an administrator lets the bot into a server."""
+    query = {"client_id": application, "scope": "bot applications.commands", "permissions": str(PERMISSIONS)}
+    return f"https://discord.com/oauth2/authorize?{urlencode(query)}"
+
+
+async def check(settings: DiscordSettings) -> DiscordSeen:
+    """Ask Discord about the bot. Never raises for what Discord or the network does."""
+    line = Line("Discord", proxy=settings.proxy)
+    base = (settings.api_base or API).rstrip("/")
+    headers = {"Authorization": f"Bot {settings.token}", "User-Agent": AGENT}
+    application = await line.ask("GET", f"{base}/applications/@me", headers)
+    if isinstance(application, Reply) and application.status == 404:  # a server that has only what the library asks for
+        application = await line.ask("GET", f"{base}/oauth2/applications/@me", headers)
+    first = judged_application(application)
+    number = (
+        str(application.table.get("id", "")) if isinstance(application, Reply) and application.status == 200 else ""
+    )
+    if not number:
+        return DiscordSeen(first, line.skew_seconds)
+    guilds, gateway = await asyncio.gather(
+        line.ask("GET", f"{base}/users/@me/guilds?limit=1", headers), line.ask("GET", f"{base}/gateway/bot", headers)
+    )
+    assert isinstance(application, Reply)
+    findings = [*first, *judged_guilds(guilds, number), *judged_starts(gateway)]
+    address = settings.gateway_url or _url(gateway)
+    if address:
+        findings.append(await _hello(address, settings.proxy))
+    return DiscordSeen(tuple(findings), line.skew_seconds, number, str(application.table.get("name", "")))
+
+
+def judged_application(reply: Reply | NoReply) -> tuple[Finding, ...]:
+    """What ``GET /applications/@me`` says of token and intents."""
+    if isinstance(reply, NoReply):
+        return (unreachable("discord.reach", "Discord", reply, proxy_key=PROXY_KEY, address_key=ADDRESS_KEY),)
+    if reply.status in (401, 403):
+        return (
+            problem(
+                "discord.token",
+                "Discord does not know the bot's token.",
+                "Developer Portal, your application, Bot, Reset Token; then: outspoken setup discord.",
+                PORTAL,
+            ),
+        )
+    number = reply.table.get("id")
+    if reply.status != 200 or not isinstance(number, str):
+        return (odd("discord.reach", "Discord", reply),)
+    token = ok("discord.token", f"Discord knows the bot: {reply.table.get('name', number)}.")
+    flags = reply.table.get("flags")
+    if not isinstance(flags, int):
+        fix = "Look yourself: Developer Portal, Bot, Privileged Gateway Intents, Message Content Intent."
+        return (token, note("discord.intent", "Discord did not say which intents are on.", fix, _bot_page(number)))
+    if flags & CONTENT_FLAGS:
+        return (token, ok("discord.intent", "The Message Content Intent is on."))
+    return (
+        token,
+        problem(
+            "discord.intent",
+            "The bot may not read what people write: the Message Content Intent is off.",
+            "Developer Portal, your application, Bot, Privileged Gateway Intents: switch on Message Content Intent, and Save Changes.",
+            _bot_page(number),
+        ),
+    )
+
+
+def judged_guilds(reply: Reply | NoReply, application: str) -> tuple[Finding, ...]:
+    """Whether the bot is in a server at all."""
+    if not isinstance(reply, Reply) or reply.status != 200 or not isinstance(reply.body, list):
+        return ()
+    if reply.body:
+        return (ok("discord.servers", "The bot is in a server."),)
+    fix = "Open this address and choose your server."
+    return (note("discord.servers", "The bot is in no server yet.", fix, invite_url(application)),)
+
+
+def judged_starts(reply: Reply | NoReply) -> tuple[Finding, ...]:
+    """How many sessions may still begin today."""
+    limit = reply.table.get("session_start_limit") if isinstance(reply, Reply) else None
+    remaining = limit.get("remaining") if isinstance(limit, dict) else None
+    if not isinstance(remaining, int) or remaining >= FEW_STARTS:
+        return ()
+    what = f"Only {remaining} more connections may begin today; Discord resets the token of a bot that begins too many."
+    return (warning("discord.starts", what, "Find out why the bot connects so often: outspoken status, and the log."),)
+
+
+def judged_hello(frame: object) -> Finding:
+    """What the gateway's first frame says."""
+    if isinstance(frame, dict) and frame.get("op") == HELLO:  # pyright: ignore[reportUnknownMemberType] - JSON
+        return ok("discord.gateway", "Discord's gateway answers.")
+    fix = "Look whether [discord] gateway_url is right, and whether a proxy lets websockets through."
+    return problem("discord.gateway", "Discord's gateway does not greet as it should.", fix)
+
+
+def _url(reply: Reply | NoReply) -> str:
+    found = reply.table.get("url") if isinstance(reply, Reply) else None
+    return found if isinstance(found, str) else ""
+
+
+def _bot_page(application: str) -> str:
+    return f"{PORTAL}/{application}/bot"
+
+
+async def _hello(address: str, proxy: str) -> Finding:
+    """Open the gateway, hear its greeting, and go."""
+    url = f"{address}{'&' if '?' in address else '?'}v=10&encoding=json"
+    timeout = aiohttp.ClientTimeout(total=HELLO_SECONDS)
+    try:
+        async with (
+            asyncio.timeout(HELLO_SECONDS),
+            aiohttp.ClientSession(timeout=timeout) as http,
+            http.ws_connect(url, proxy=proxy or None, autoclose=True) as socket,
+        ):
+            message = await socket.receive()
+            data = message.data if message.type is aiohttp.WSMsgType.TEXT else ""
+            return judged_hello(parsed(str(data).encode()))
+    except (aiohttp.ClientError, OSError, ValueError) as error:
+        why = no_reply(error, "the gateway")
+        return unreachable(
+            "discord.gateway", "Discord's gateway", why, proxy_key=PROXY_KEY, address_key="[discord] gateway_url"
+        )

@@ -1,0 +1,79 @@
+"""What a look at something has found, in words for a person: what is wrong, what to do, where to click. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class Level(StrEnum):
+    """How much a finding matters."""
+
+    OK = "ok"
+    NOTE = "note"
+    """Good to know; nothing has to be done."""
+    WARNING = "warning"
+    """It works, and something may go wrong."""
+    PROBLEM = "problem"
+    """It does not work."""
+    CONFIGURATION = "configuration"
+    """It does not start before the configuration has been changed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """One thing that was found."""
+
+    check: str
+    """Its stable name, ``area.what``."""
+    level: Level
+    what: str
+    """A sentence: what is so."""
+    fix: str = ""
+    """A sentence or two: what to do. Never empty from WARNING on."""
+    link: str = ""
+    """Where to click."""
+
+    def __post_init__(self) -> None:
+        assert self.fix or self.level in (Level.OK, Level.NOTE), self
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What one look brought."""
+
+    findings: tuple[Finding, ...]
+    skew_seconds: float | None = None
+    """How far the other side's clock is ahead of this machine's; None if it did not tell the time."""
+
+    @property
+    def works(self) -> bool:
+        """Nothing of it keeps anything from working."""
+        return all(one.level not in (Level.PROBLEM, Level.CONFIGURATION) for one in self.findings)
+
+
+def ok(check: str, what: str) -> Finding:
+    """All is well."""
+    return Finding(check, Level.OK, what)
+
+
+def note(check: str, what: str, fix: str = "", link: str = "") -> Finding:
+    """Good to know."""
+    return Finding(check, Level.NOTE, what, fix, link)
+
+
+def warning(check: str, what: str, fix: str, link: str = "") -> Finding:
+    """Something may go wrong."""
+    return Finding(check, Level.WARNING, what, fix, link)
+
+
+def problem(check: str, what: str, fix: str, link: str = "") -> Finding:
+    """Something does not work."""
+    return Finding(check, Level.PROBLEM, what, fix, link)
+
+
+def worst(findings: Iterable[Finding]) -> Level:
+    """The gravest level among them; OK if there are none."""
+    order = list(Level)
+    return max((one.level for one in findings), key=order.index, default=Level.OK)

@@ -1,0 +1,110 @@
+"""Looks at a database without changing it and without being in the way of whoever has it open."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+from sqlalchemy import Connection, create_engine
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.pool import NullPool
+
+from agent_core.store.errors import CannotOpen
+from agent_core.store.lines import postgres_engine
+from agent_core.store.ownership import running_pid
+from agent_core.store.place import PostgresPlace, SqlitePlace, parse_place
+from agent_core.store.trouble import in_words
+from agent_core.store.upgrade import NEWEST, known_revision
+
+WAIT_SECONDS = 3.0
+"""How long a look waits for a lock."""
+SOUND_SQLITE = (3, 51, 3)
+"""Below it, two connections of one file that write or checkpoint at the same moment can damage it (SQLite's WAL-reset bug).
+Here only one connection does either."""
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseSeen:
+    """What a database is."""
+
+    shown: str
+    """The place in words, without a password."""
+    engine: str
+    """Name and version."""
+    file: Path | None
+    """None for PostgreSQL."""
+    revision: str | None = None
+    """The revision of its schema; None if it has none yet, or does not exist."""
+    newest: str = NEWEST
+    """The revision that this program has."""
+
+    @property
+    def older_sqlite(self) -> bool:
+        """The library of this Python has the WAL-reset bug."""
+        return self.file is not None and sqlite3.sqlite_version_info < SOUND_SQLITE
+
+
+async def look(where: str | Path) -> DatabaseSeen:
+    """Look at the database. Raises `CannotOpen` in words, also for one that is newer or not ours."""
+    place = parse_place(where)
+    if isinstance(place, SqlitePlace):
+        return await asyncio.to_thread(_sqlite, place)
+    return await _postgres(place)
+
+
+def holder_of(database: Path) -> int | None:
+    """The process that has this file open for writing; 0 if nobody has, None if that cannot be found out."""
+    try:
+        return running_pid(database) or 0
+    except OSError:
+        return None
+
+
+def _sqlite(place: SqlitePlace) -> DatabaseSeen:
+    engine = f"SQLite {sqlite3.sqlite_version}"
+    if not place.path.exists():
+        return DatabaseSeen(place.shown, engine, place.path)
+    address = f"file:{quote(str(place.path))}?mode=ro"
+    maker = create_engine(
+        "sqlite+pysqlite://",
+        creator=lambda: sqlite3.connect(address, uri=True, timeout=WAIT_SECONDS),
+        poolclass=NullPool,
+        hide_parameters=True,
+    )
+    try:
+        with maker.connect() as conn:
+            revision = known_revision(conn, place.shown)
+    except (SQLAlchemyError, sqlite3.Error, OSError) as error:
+        raise _cannot_open(place.shown, error) from error
+    finally:
+        maker.dispose()
+    return DatabaseSeen(place.shown, engine, place.path, revision)
+
+
+async def _postgres(place: PostgresPlace) -> DatabaseSeen:
+    engine = postgres_engine(place, name="doctor", autocommit=True)
+
+    def both(conn: Connection) -> tuple[str | None, str]:
+        return (
+            known_revision(conn, place.shown),
+            str(conn.exec_driver_sql("SHOW server_version").scalar_one()),
+        )
+
+    try:
+        async with engine.connect() as conn:
+            revision, version = await conn.run_sync(both)
+    except (SQLAlchemyError, OSError) as error:
+        raise _cannot_open(place.shown, error) from error
+    finally:
+        await engine.dispose()
+    return DatabaseSeen(place.shown, f"PostgreSQL {version}", None, revision)
+
+
+def _cannot_open(shown: str, error: Exception) -> CannotOpen:
+    return CannotOpen(
+        f"The database {shown} cannot be opened: {in_words(error)}. Check that it exists, that this user may read and write it, "
+        "and that it is not another kind of file."
+    )

@@ -1,0 +1,419 @@
+"""What ``doctor`` and ``setup`` decide without touching anything: laws, and the edges of what others may answer."""
+
+from __future__ import annotations
+
+import asyncio
+import email.utils
+import errno
+import os
+import re
+import socket
+import stat
+from collections.abc import Sequence
+from pathlib import Path
+
+import aiohttp
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapters.discord import check as discord_check
+from adapters.discord.library import discord
+from adapters.findings import Finding, Level, Seen, ok, problem, warning, worst
+from adapters.reach import NoReply, Reply, Trouble, no_reply, odd, skew_of, unreachable
+from adapters.slack import check as slack_check
+from adapters.slack import manifest
+from adapters.telegram import check as telegram_check
+from adapters.telegram.adapter import TelegramSettings
+from agent_core.events import CallBroke
+from agent_core.exits import BreakCause
+from agent_core.tools.base import Json
+from gateway.config import Config, ConfigError, Problem, describe, load, survey
+from gateway.configsources import read_dotenv
+from gateway.ops import doctor_machine, doctor_model, envfile
+from gateway.ops.checkup import SKEW_SECONDS, Check, examine, exit_status, judged_clock
+from gateway.ops.doctor import as_json, judged_status, lines
+from gateway.ops.listeners import listener_of, listening_inodes
+from tests.chats.test_telegram import free_port
+from tests.gateway.first_run import ROOT
+
+LEVELS = list(Level)
+
+
+def reply(status: int = 200, body: Json = None, **headers: str) -> Reply:
+    return Reply(status, {name.replace("_", "-"): value for name, value in headers.items()}, body)
+
+
+# --- checks side by side ---
+
+
+async def test_a_check_that_hangs_or_fails_hides_no_other() -> None:
+    async def hangs() -> Seen:
+        await asyncio.sleep(60)
+        raise AssertionError
+
+    async def fails() -> Seen:
+        raise ZeroDivisionError
+
+    async def fine() -> Seen:
+        return Seen((ok("c", "Fine."),), 0.0)
+
+    found = await examine([Check("a", 0.05, hangs), Check("b", 5, fails), Check("c", 5, fine, "Somebody")])
+    assert [(one.check, one.level) for one in found] == [
+        ("a", Level.PROBLEM), ("b", Level.PROBLEM), ("c", Level.OK), ("clock", Level.OK),
+    ]  # fmt: skip
+    assert exit_status(found) == 1
+
+
+@given(st.lists(st.sampled_from(LEVELS)))
+def test_the_exit_status_follows_the_gravest(levels: Sequence[Level]) -> None:
+    found = [Finding("a", level, "x.", "y.") for level in levels]
+    assert worst(found) == max(levels, key=LEVELS.index, default=Level.OK)
+    wanted = 78 if Level.CONFIGURATION in levels else 1 if Level.PROBLEM in levels else 0
+    assert exit_status(found) == as_json(found, exit_status(found))["status"] == wanted
+    assert lines(found)[-1].startswith("All is well") == (set(levels) <= {Level.OK, Level.NOTE})
+
+
+def test_what_has_to_be_done_is_never_left_out() -> None:
+    with pytest.raises(AssertionError):
+        Finding("a", Level.WARNING, "something is wrong")
+
+
+# --- the clock ---
+
+
+@given(st.floats(1e9, 4e9), st.floats(0, 20), st.floats(-1e6, 1e6))
+def test_a_skew_is_never_larger_than_it_is_and_less_by_no_more_than_the_call_and_a_second(
+    now: float, lasted: float, off: float
+) -> None:
+    answered = now + lasted / 2 + off
+    skew = skew_of(email.utils.formatdate(answered, usegmt=True), now, now + lasted)
+    assert skew is not None
+    assert abs(skew) <= abs(off) + 1e-3
+    assert abs(off) - abs(skew) <= lasted / 2 + 1.5
+    assert skew * off >= 0
+
+
+@pytest.mark.parametrize("date", ["", "yesterday", "Sat, 99 Nov 2026 15:00:00 GMT"])
+def test_a_date_that_is_none_tells_no_time(date: str) -> None:
+    assert skew_of(date, 0.0, 1.0) is None
+
+
+@given(st.dictionaries(st.sampled_from(["a", "b", "c", "d"]), st.floats(-1e5, 1e5)))
+def test_the_clock_is_right_if_and_only_if_everybody_says_so(skews: dict[str, float]) -> None:
+    found = judged_clock(skews)
+    assert len(found) == bool(skews)
+    if found:
+        right = all(abs(skew) <= SKEW_SECONDS for skew in skews.values())
+        assert (found[0].level is Level.OK) == right
+
+
+def test_ahead_and_behind_are_told_apart() -> None:
+    assert "60 min behind" in judged_clock({"a": 3600.0})[0].what
+    assert "3.0 h ahead" in judged_clock({"a": -10800.0})[0].what
+
+
+# --- no answer ---
+
+
+@pytest.mark.parametrize("trouble", list(Trouble))
+def test_every_way_of_getting_no_answer_has_a_remedy(trouble: Trouble) -> None:
+    found = unreachable(
+        "x.reach", "X", NoReply(trouble, "h", "words"), proxy_key="[x] proxy", address_key="[x] api_base"
+    )
+    assert found.level is Level.PROBLEM
+    assert found.fix
+
+
+def test_a_certificate_out_of_its_time_points_at_the_clock() -> None:
+    why = NoReply(Trouble.TLS, "h", "its certificate is not trusted (certificate is not yet valid)")
+    assert "clock" in unreachable("x.reach", "X", why, proxy_key="p", address_key="a").fix
+
+
+@pytest.mark.parametrize(
+    ("error", "trouble"),
+    [
+        (TimeoutError(), Trouble.TIME),
+        (ConnectionRefusedError(errno.ECONNREFUSED, "Connection refused"), Trouble.CONNECTION),
+        (aiohttp.ServerDisconnectedError(), Trouble.CONNECTION),
+        (aiohttp.InvalidURL("x"), Trouble.ADDRESS),
+    ],
+)
+def test_exceptions_become_words(error: Exception, trouble: Trouble) -> None:
+    assert no_reply(error, "host").trouble is trouble
+
+
+@pytest.mark.parametrize(
+    ("words", "trouble"),
+    [
+        (
+            "[SSL: CERTIFICATE_VERIFY_FAILED] certificate verify failed: self-signed certificate (_ssl.c:1006)",
+            Trouble.TLS,
+        ),
+        ("[Errno -2] Name or service not known", Trouble.NAME),
+        ("All connection attempts failed", Trouble.CONNECTION),
+    ],
+)
+def test_the_words_of_telegrams_library_are_understood(words: str, trouble: Trouble) -> None:
+    found = telegram_check.no_reply(OSError(words), "api.telegram.org")
+    assert found.trouble is trouble
+    assert "_ssl" not in found.words
+
+
+JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(
+                ["ok", "id", "flags", "result", "url", "error", "username", "data", "adapters", "name", "state"]
+            ),
+            inner,
+            max_size=5,
+        )
+    ),
+    max_leaves=12,
+)
+
+
+@given(
+    st.integers(100, 599),
+    JSON,
+    st.dictionaries(st.sampled_from(["x-oauth-scopes", "retry-after"]), st.text(max_size=5)),
+)
+def test_whatever_is_answered_there_is_a_finding_and_no_exception(
+    status: int, body: Json, headers: dict[str, str]
+) -> None:
+    one = Reply(status, headers, body)
+    settings = TelegramSettings("1:a")
+    assert discord_check.judged_application(one)
+    assert telegram_check.judged_me(one, wants_all=True, own_server=False)
+    assert slack_check.judged_auth(one, "page")
+    assert slack_check.judged_connection(one, "page").check
+    slack_check.judged_hello(one.table, "page")
+    discord_check.judged_guilds(one, "1")
+    discord_check.judged_starts(one)
+    telegram_check.judged_webhook(one, settings)
+    telegram_check.judged_poll(one)
+    doctor_model.names_of(one)
+    judged_status(one.table)
+    assert odd("x", "X", one).level is not Level.OK
+
+
+# --- the platforms ---
+
+
+def test_the_invitation_is_the_librarys_own() -> None:
+    names = (
+        "view_channel", "send_messages", "send_messages_in_threads", "create_public_threads", "read_message_history",
+        "add_reactions", "attach_files", "embed_links",
+    )  # fmt: skip
+    permissions = discord.Permissions(**dict.fromkeys(names, True))
+    assert permissions.value == discord_check.PERMISSIONS
+    theirs = discord.utils.oauth_url(77, permissions=permissions, scopes=("bot", "applications.commands"))
+    assert sorted(re.split("[?&]", theirs)) == sorted(re.split("[?&]", discord_check.invite_url("77")))
+
+
+@pytest.mark.parametrize(
+    ("flags", "level"), [(1 << 18, Level.OK), (1 << 19, Level.OK), (1 << 15, Level.PROBLEM), (0, Level.PROBLEM)]
+)
+def test_both_flags_of_the_intent_count(flags: int, level: Level) -> None:
+    found = discord_check.judged_application(reply(body={"id": "1", "name": "x", "flags": flags}))
+    assert worst(found) is level
+
+
+@given(st.sets(st.sampled_from(sorted(manifest.SCOPES))))
+def test_exactly_the_scopes_that_are_missing_are_named(granted: set[str]) -> None:
+    found = slack_check.judged_scopes(reply(x_oauth_scopes=", ".join(sorted(granted))), "page")
+    missing = set(manifest.SCOPES) - granted
+    assert (found.level is Level.OK) == (not missing)
+    assert {scope for scope in manifest.SCOPES if f"{scope} (" in found.what} == missing
+
+
+def test_a_webhook_of_somebody_else_is_found() -> None:
+    ours = TelegramSettings("1:a", webhook_url="https://chat.example.org", webhook_secret="s")
+    other = reply(body={"result": {"url": "https://elsewhere.example/x"}})
+    assert worst(telegram_check.judged_webhook(other, ours)) is Level.PROBLEM
+    mine = reply(body={"result": {"url": "https://chat.example.org/telegram/1"}})
+    assert worst(telegram_check.judged_webhook(mine, ours)) is Level.OK
+    failing = reply(body={"result": {"url": "https://chat.example.org/telegram/1", "last_error_message": "404"}})
+    assert worst(telegram_check.judged_webhook(failing, ours)) is Level.WARNING
+
+
+def test_the_manifest_in_the_repository_is_the_one_in_the_code() -> None:
+    text = (ROOT / "deploy" / "slack-manifest.yaml").read_text("utf-8")
+    assert text == manifest.as_yaml(), (
+        "write it anew: python -c 'from adapters.slack.manifest import *; print(as_yaml(), end=\"\")'"
+    )
+    for scope, reason in {**manifest.SCOPES, **manifest.EVENTS}.items():
+        assert f"- {scope}  # {reason}\n" in text
+    assert len(manifest.new_app_url()) < 8000
+
+
+# --- this machine ---
+
+
+def test_who_listens_is_found_by_the_kernels_table() -> None:
+    table = (
+        "sl local rem st a b c d e inode\n"
+        "0: 0100007F:1F90 0:0 0A 0 0 0 0 0 4711 1\n1: 0100007F:1F90 0:0 01 0 0 0 0 0 4712 1"
+    )
+    assert listening_inodes(table, 8080) == {"4711"}
+    assert listening_inodes(table, 80) == set()
+
+
+@pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="needs /proc")
+def test_this_process_is_found_as_a_listener() -> None:
+    with socket.socket() as made:
+        made.bind(("127.0.0.1", 0))
+        made.listen()
+        found = listener_of(made.getsockname()[1])
+        assert found is not None
+        assert found[0] == os.getpid()
+    assert listener_of(free_port()) is None
+
+
+@pytest.mark.parametrize(
+    ("failure", "url", "who", "holder", "level"),
+    [
+        (0, "", None, 0, Level.OK),
+        (errno.EADDRINUSE, "http://h", (7, "python"), 7, Level.OK),
+        (errno.EADDRINUSE, "http://h", None, None, Level.OK),
+        (errno.EADDRINUSE, "http://h", (7, "python"), 8, Level.PROBLEM),
+        (errno.EADDRINUSE, "http://h", None, 0, Level.PROBLEM),
+        (errno.EADDRINUSE, "", (7, "nginx"), 0, Level.PROBLEM),
+        (errno.EACCES, "", None, 0, Level.PROBLEM),
+        (errno.EADDRNOTAVAIL, "", None, 0, Level.PROBLEM),
+        (-1, "", None, 0, Level.PROBLEM),
+    ],
+)
+def test_a_port(failure: int, url: str, who: tuple[int, str] | None, holder: int | None, level: Level) -> None:
+    assert doctor_machine.judged_port("h", 80, failure, url, who, holder).level is level
+
+
+@given(st.integers(0, 2**50))
+def test_less_room_is_never_better(free: int) -> None:
+    here, more = (doctor_machine.judged_disk(size, Path("/x")).level for size in (free, free * 2))
+    assert LEVELS.index(more) <= LEVELS.index(here)
+
+
+@pytest.mark.parametrize("cause", list(BreakCause))
+def test_every_break_of_the_small_call_has_a_remedy(cause: BreakCause) -> None:
+    found = doctor_model.judged_break(CallBroke(at=0, cause=cause), "host", "model", ("modell",))
+    assert found.level in (Level.PROBLEM, Level.WARNING)
+    assert found.fix
+
+
+def test_what_a_running_gateway_says_becomes_findings() -> None:
+    def of(state: str, words: str = "") -> Finding:
+        return judged_status({"adapters": [{"name": "telegram/1", "state": state, "words": words}]})[0]
+
+    assert of("up").level is Level.OK
+    assert of("starting").level is Level.NOTE
+    assert of("down", "x").level is of("needs a person", "x").level is Level.PROBLEM
+    assert of("up", "Somebody else asks (409)").check == "telegram.pollers"
+    assert worst(judged_status({"unsent_parts": 3, "oldest_unsent_seconds": 900.0})) is Level.WARNING
+
+
+# --- the .env file ---
+
+NAMES = st.sampled_from(["A", "B_C", "OPENAI_API_KEY", "X1"])
+VALUES = st.text(st.characters(exclude_categories=("C", "Z")) | st.sampled_from(" #'\"\\$`="), max_size=20).filter(
+    str.isprintable
+)
+LINES = st.one_of(
+    st.just(""),
+    st.builds("# {}".format, VALUES),
+    st.builds("{}={}".format, NAMES, st.from_regex(r"[a-z0-9]{0,8}", fullmatch=True)),
+    st.builds("export {} = '{}'  # why".format, NAMES, st.from_regex(r"[a-z #]{0,8}", fullmatch=True)),
+)
+
+
+def values_of(text: str, folder: Path) -> dict[str, str]:
+    path = folder / "env"
+    path.write_bytes(text.encode())
+    variables, problems = read_dotenv(path)
+    assert problems == []
+    return dict(variables.values)
+
+
+@given(
+    st.lists(LINES, max_size=8),
+    st.sampled_from(["\n", "\r\n"]),
+    st.dictionaries(NAMES, st.none() | VALUES),
+    st.booleans(),
+)
+def test_reading_back_gives_the_old_values_with_the_changes(
+    tmp_path_factory: pytest.TempPathFactory, old: list[str], end: str, changes: dict[str, str | None], closed: bool
+) -> None:
+    folder = tmp_path_factory.getbasetemp()
+    text = end.join(old) + (end if closed else "")
+    new = envfile.edited(text, changes)
+    wanted = {name: value for name, value in {**values_of(text, folder), **changes}.items() if value is not None}
+    assert values_of(new, folder) == wanted
+    foreign = [line for line in text.splitlines() if line.startswith("#") or not line]
+    assert [line for line in new.splitlines() if line in foreign or line.startswith("# ")][: len(foreign)] == foreign
+    assert envfile.edited(new, changes) == new
+
+
+@pytest.mark.parametrize("value", ["two\nlines", "a\u2028b", "nul\0"])
+def test_a_value_that_no_line_can_hold_is_refused(value: str) -> None:
+    with pytest.raises(ValueError, match="one line"):
+        envfile.edited("", {"A": value})
+
+
+def test_the_file_is_its_owners_alone_and_whole_or_old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    real, link = tmp_path / "real.env", tmp_path / ".env"
+    real.write_text("A=1\n")
+    real.chmod(0o644)
+    link.symlink_to(real)
+    envfile.put(link, "A=2\n")
+    assert (real.read_text(), link.is_symlink(), stat.S_IMODE(real.stat().st_mode)) == ("A=2\n", True, 0o600)
+
+    def dies(_: int) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(os, "fsync", dies)
+    with pytest.raises(KeyboardInterrupt):
+        envfile.put(link, "A=3\n")
+    assert real.read_text() == "A=2\n"
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".env", "real.env"]
+
+
+def test_levels_are_told_in_words() -> None:
+    told = lines([problem("a", "Wrong.", "Mend it.", "https://x"), warning("b", "Hm.", "Look."), ok("c", "Fine.")])
+    assert told[0].startswith("ok")
+    assert told[-1] == "1 problem and 1 warning."
+    assert any("https://x" in line for line in told)
+
+
+# --- a configuration that may be wrong ---
+
+TOML_VALUES = st.sampled_from(["true", "7", '"x"', "[]", "{}", '"http://127.0.0.1:1"', "-1", '["a"]', "[{}]"])
+TOML_KEYS = st.sampled_from(
+    [(doc.section, doc.key) for doc in describe()] + [("model", "nam"), ("nonsense", "x"), ("server", "prot")]
+)
+
+
+@given(
+    st.dictionaries(TOML_KEYS, TOML_VALUES, max_size=6),
+    st.dictionaries(st.sampled_from(["OPENAI_API_KEY", "TELEGRAM_BOT_TOKEN"]), VALUES),
+)
+def test_a_survey_tells_what_load_refuses_and_never_raises(
+    tmp_path_factory: pytest.TempPathFactory, keys: dict[tuple[str, str], str], env: dict[str, str]
+) -> None:
+    file = tmp_path_factory.mktemp("survey") / "outspoken.toml"
+    sections = {
+        section: [f"{key} = {value}" for (s, key), value in keys.items() if s == section] for section, _ in keys
+    }
+    file.write_text("\n".join(line for name, lines in sections.items() for line in (f"[{name}]", *lines)))
+    seen = survey(file, env)
+    refused: tuple[Problem, ...] = ()
+    try:
+        assert load(file, env).config == seen.config
+    except ConfigError as error:
+        refused = error.problems
+    assert bool(refused) == bool(seen.problems)
+    assert set(refused) <= set(seen.problems)
+    for section in seen.unsound:
+        assert getattr(seen.config, section) == getattr(Config(), section)

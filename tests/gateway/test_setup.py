@@ -1,0 +1,253 @@
+"""``outspoken setup`` as a process, against the fakes: nothing is written that was not tried, and nothing that was written gets lost."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import pty
+import signal
+import stat
+import sys
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from urllib.parse import parse_qs, urlsplit
+
+import orjson
+import pytest
+
+from adapters.slack.manifest import manifest
+from gateway.config import load
+from tests.fakes.discord import DiscordFake
+from tests.fakes.slack import SlackFake
+from tests.fakes.telegram import TelegramFake
+from tests.gateway.first_run import KEY, ROOT, SmallModel, outspoken, small_model
+
+pytestmark = pytest.mark.timeout(150)  # each runs the program, some of them several times
+WRONG = "7000000001:AAWrongTokenForTestsOnly_0123456789abcd"
+
+
+@pytest.fixture
+async def telegram() -> AsyncGenerator[TelegramFake]:
+    async with TelegramFake() as fake:
+        yield fake
+
+
+@pytest.fixture
+async def discord() -> AsyncGenerator[DiscordFake]:
+    async with DiscordFake() as fake:
+        yield fake
+
+
+@pytest.fixture
+async def slack() -> AsyncGenerator[SlackFake]:
+    async with SlackFake() as fake:
+        fake.grant("assistant:write", "im:read", "im:write", "groups:history", "reactions:write", "users:read")
+        yield fake
+
+
+@pytest.fixture
+async def model() -> AsyncGenerator[SmallModel]:
+    async with small_model() as one:
+        yield one
+
+
+def written(home: Path) -> str:
+    return (home / ".env").read_text("utf-8")
+
+
+def is_private(path: Path) -> bool:
+    return stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+async def test_a_wrong_token_is_asked_for_again_and_only_the_good_one_is_written(
+    tmp_path: Path, telegram: TelegramFake
+) -> None:
+    toml = tmp_path / "outspoken.toml"
+    toml.write_text(f'# mine\n[telegram]\napi_base = "{telegram.origin}"  # near\nopen = true\n')
+    (tmp_path / ".env").write_text(
+        "# what I keep here\nOPENAI_API_KEY='sk-mine'  # the key\nOUTSPOKEN_TELEGRAM__TOKEN=1:old\n"
+    )
+    before = toml.read_bytes()
+    ran = await outspoken(tmp_path, "setup", "telegram", stdin=f"{WRONG}\nnot a token\n{telegram.token}\n")
+    assert ran.status == 0, ran.out
+    assert ran.out.count("Telegram does not know the bot's token") == 1
+    assert "must be one word" in ran.out
+    assert "https://t.me/outspoken_bot" in ran.out
+    assert "outspoken access approve" in ran.out
+    assert telegram.token not in ran.out
+    assert toml.read_bytes() == before
+    assert (
+        written(tmp_path)
+        == f"# what I keep here\nOPENAI_API_KEY='sk-mine'  # the key\nTELEGRAM_BOT_TOKEN={telegram.token}\n"
+    )
+    assert is_private(tmp_path / ".env")
+    section = load(toml, {}).config.telegram
+    assert section.token is not None
+    assert (section.token.get_secret_value(), section.open) == (telegram.token, True)
+
+
+async def test_a_script_sets_up_everything_from_the_environment(
+    tmp_path: Path, telegram: TelegramFake, discord: DiscordFake, slack: SlackFake, model: SmallModel
+) -> None:
+    env = {
+        "OPENAI_API_KEY": KEY,
+        "TELEGRAM_BOT_TOKEN": telegram.token,
+        "OUTSPOKEN_TELEGRAM__API_BASE": telegram.origin,
+        "DISCORD_BOT_TOKEN": discord.token,
+        "OUTSPOKEN_DISCORD__API_BASE": discord.api_url,
+        "OUTSPOKEN_DISCORD__GATEWAY_URL": discord.gateway_url,
+        "SLACK_BOT_TOKEN": slack.bot_token,
+        "SLACK_APP_TOKEN": slack.app_token,
+        "OUTSPOKEN_SLACK__API_BASE": slack.base_url,
+    }
+    more = ("--base-url", model.url, "--model", "small", "--webhook-url", "https://chat.example.org")
+    ran = await outspoken(tmp_path, "setup", "--yes", *more, stdin=None, **env)
+    assert ran.status == 0, ran.out
+    config = load(tmp_path / "outspoken.toml", {}).config
+    assert (config.model.base_url, config.model.name) == (model.url, "small")
+    kept = (
+        config.model.api_key,
+        config.telegram.token,
+        config.discord.token,
+        config.slack.bot_token,
+        config.slack.app_token,
+    )
+    assert [one and one.get_secret_value() for one in kept] == [
+        KEY, telegram.token, discord.token, slack.bot_token, slack.app_token,
+    ]  # fmt: skip
+    assert config.telegram.webhook_url == "https://chat.example.org"
+    assert config.telegram.webhook_secret is not None
+    secret = config.telegram.webhook_secret.get_secret_value()
+    assert len(secret) >= 32
+    for one in (secret, *(value for name, value in env.items() if "TOKEN" in name or "KEY" in name)):
+        assert one not in ran.out
+    invite = next(word for word in ran.out.split() if word.startswith("https://discord.com/oauth2/authorize"))
+    query = parse_qs(urlsplit(invite).query)
+    assert (query["client_id"], query["permissions"]) == ([str(discord.bot.id)], ["309237763136"])
+    assert is_private(tmp_path / ".env")
+
+
+async def test_what_is_refused_or_cannot_be_tried_is_not_written(tmp_path: Path, telegram: TelegramFake) -> None:
+    env = {"OUTSPOKEN_TELEGRAM__API_BASE": telegram.origin}
+    ran = await outspoken(tmp_path, "setup", "telegram", "--yes", TELEGRAM_BOT_TOKEN=WRONG, **env)
+    assert (ran.status, "nothing was written" in ran.out) == (1, True)
+    await telegram.down()
+    ran = await outspoken(tmp_path, "setup", "telegram", "--yes", TELEGRAM_BOT_TOKEN=telegram.token, **env)
+    assert (ran.status, "cannot be reached" in ran.out) == (1, True)
+    assert not (tmp_path / ".env").exists()
+
+
+@pytest.mark.parametrize("words", [("setup",), ("setup", "discord"), ("setup", "discord", "--yes"), ("setup", "--yes")])
+async def test_a_closed_standard_input_is_told_with_what_to_do(tmp_path: Path, words: tuple[str, ...]) -> None:
+    ran = await outspoken(tmp_path, *words, stdin=None)
+    assert ran.status == 2
+    assert "--yes" in ran.out
+    assert ("DISCORD_BOT_TOKEN=… outspoken setup discord --yes" in ran.out) == ("discord" in words)
+    assert list(tmp_path.iterdir()) == []
+
+
+async def test_a_missing_intent_is_mended_while_setup_waits(tmp_path: Path, discord: DiscordFake) -> None:
+    discord.world.content_granted = False
+    env = {"OUTSPOKEN_DISCORD__API_BASE": discord.api_url, "OUTSPOKEN_DISCORD__GATEWAY_URL": discord.gateway_url}
+    child = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "gateway", "setup", "discord",
+        cwd=ROOT, env={"PATH": os.environ["PATH"], "OUTSPOKEN_HOME": str(tmp_path), "PYTHONUNBUFFERED": "1", **env},
+        stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+    )  # fmt: skip
+    assert child.stdin is not None
+    assert child.stdout is not None
+    child.stdin.write(f"{discord.token}\n".encode())
+    async with asyncio.timeout(40):
+        heard = await child.stdout.readuntil(b"Press Enter")
+        assert b"Message Content Intent" in heard
+        assert f"/{discord.bot.id}/bot".encode() in heard
+        assert not (tmp_path / ".env").exists()
+        discord.world.content_granted = True
+        out, _ = await child.communicate(b"\n")
+    assert child.returncode == 0, out
+    assert b"The Message Content Intent is on" in out
+    assert discord.token in written(tmp_path)
+    discord.world.content_granted = False
+    ran = await outspoken(tmp_path, "setup", "discord", stdin="\nskip\n", **env)
+    assert ran.status == 1  # written, and the bot is deaf all the same
+
+
+async def test_slack_is_given_a_form_filled_in_and_its_scopes_are_looked_at(tmp_path: Path, slack: SlackFake) -> None:
+    slack.withdraw("files:read")
+    env = {"OUTSPOKEN_SLACK__API_BASE": slack.base_url}
+    answers = f"{slack.bot_token}\nxapp-1-A0-3-wrong\n{slack.bot_token}\n{slack.app_token}\nskip\n"
+    ran = await outspoken(tmp_path, "setup", "slack", stdin=answers, **env)
+    assert ran.status == 1, ran.out
+    assert "files:read (" in ran.out
+    link = next(word for word in ran.out.split() if "manifest_json=" in word)
+    assert orjson.loads(parse_qs(urlsplit(link).query)["manifest_json"][0]) == manifest()
+    config = load(tmp_path / "outspoken.toml", {}).config
+    assert config.slack.app_token is not None
+    assert config.slack.app_token.get_secret_value() == slack.app_token
+
+
+async def test_a_model_is_chosen_from_its_endpoints_list(tmp_path: Path, model: SmallModel) -> None:
+    ran = await outspoken(tmp_path, "setup", "model", stdin=f"nonsense\n{model.url}/\n{KEY}\nother\n")
+    assert ran.status == 0, ran.out
+    assert "begins with http" in ran.out
+    assert "It has: small, other" in ran.out
+    assert "other calls tools" in ran.out
+    config = load(tmp_path / "outspoken.toml", {}).config
+    assert (config.model.base_url, config.model.name) == (model.url, "other")
+    # Enter keeps everything, the key too.
+    ran = await outspoken(tmp_path, "setup", "model", stdin="\n\n\n")
+    assert ran.status == 0, ran.out
+    assert KEY in written(tmp_path)
+
+
+async def test_each_can_be_left_out(tmp_path: Path) -> None:
+    ran = await outspoken(tmp_path, "setup", stdin="n\nno\n\nmaybe\nn\n")
+    assert (ran.status, "Nothing was changed" in ran.out, "answer y or n" in ran.out) == (0, True, True), ran.out
+    assert list(tmp_path.iterdir()) == []
+
+
+async def test_what_would_make_the_configuration_invalid_is_not_written(tmp_path: Path, telegram: TelegramFake) -> None:
+    env = {"OUTSPOKEN_TELEGRAM__API_BASE": telegram.origin, "TELEGRAM_BOT_TOKEN": telegram.token}
+    ran = await outspoken(tmp_path, "setup", "telegram", "--yes", "--webhook-url", "no address", **env)
+    assert (ran.status, "nothing was written" in ran.out) == (1, True), ran.out
+    # What was wrong before is no reason.
+    (tmp_path / "outspoken.toml").write_text("[nonsense]\n")
+    assert (await outspoken(tmp_path, "setup", "telegram", "--yes", **env)).status == 0
+
+
+async def test_a_file_that_cannot_be_written_is_told(tmp_path: Path, telegram: TelegramFake) -> None:
+    (tmp_path / "home").write_text("in the way")
+    env = {"OUTSPOKEN_TELEGRAM__API_BASE": telegram.origin, "TELEGRAM_BOT_TOKEN": telegram.token}
+    ran = await outspoken(tmp_path / "home", "setup", "telegram", "--yes", **env)
+    assert (ran.status, "cannot be written" in ran.out) == (1, True), ran.out
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs a pseudo terminal")
+async def test_in_a_terminal_the_token_is_not_shown_and_ctrl_c_leaves_what_was_there(
+    tmp_path: Path, telegram: TelegramFake
+) -> None:
+    (tmp_path / ".env").write_text("KEPT=1\n")
+    ours, theirs = pty.openpty()
+    env = {"PATH": os.environ["PATH"], "OUTSPOKEN_HOME": str(tmp_path), "OUTSPOKEN_TELEGRAM__API_BASE": telegram.origin}
+    child = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "gateway", "setup", "telegram",
+        cwd=ROOT, env=env, stdin=theirs, stdout=theirs, stderr=theirs, start_new_session=True,
+    )  # fmt: skip
+    os.close(theirs)
+    heard = await asyncio.to_thread(_until, ours, b"Token: ")
+    os.write(ours, f"{WRONG}\n".encode())
+    heard += await asyncio.to_thread(_until, ours, b"Token: ")
+    assert WRONG.encode() not in heard
+    child.send_signal(signal.SIGINT)
+    heard += await asyncio.to_thread(_until, ours, b"Stopped.")
+    assert await asyncio.wait_for(child.wait(), 20) == 130
+    os.close(ours)
+    assert [path.name for path in tmp_path.iterdir()] == [".env"]
+    assert written(tmp_path) == "KEPT=1\n"
+
+
+def _until(handle: int, words: bytes) -> bytes:
+    heard = b""
+    while words not in heard:
+        heard += os.read(handle, 4096)
+    return heard
