@@ -111,7 +111,7 @@ def replay(
     """Decide a TURN again from its journal, and compare with what was recorded. Reads only; the gateway may be running."""
     from gateway.ops.replay import Wish
 
-    _guarded(lambda: _replay(config_file, Wish(turn, file, export, sets, as_json=as_json, show_text=show_text)))
+    guarded(lambda: _replay(config_file, Wish(turn, file, export, sets, as_json=as_json, show_text=show_text)))
 
 
 @cli.group()
@@ -304,7 +304,7 @@ async def _replay(config_file: Path | None, wish: Wish) -> int:
         return PROBLEM
 
 
-def _guarded(work: Callable[[], Coroutine[Any, Any, int]]) -> NoReturn:
+def guarded(work: Callable[[], Coroutine[Any, Any, int]]) -> NoReturn:
 def guarded(work: Callable[[], Coroutine[Any, Any, int]]) -> NoReturn:
     """Run a command to its exit status; known problems become words, not tracebacks."""
     try:
