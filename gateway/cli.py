@@ -305,7 +305,6 @@ async def _replay(config_file: Path | None, wish: Wish) -> int:
 
 
 def guarded(work: Callable[[], Coroutine[Any, Any, int]]) -> NoReturn:
-def guarded(work: Callable[[], Coroutine[Any, Any, int]]) -> NoReturn:
     """Run a command to its exit status; known problems become words, not tracebacks."""
     try:
         with asyncio.Runner(loop_factory=_loop_factory()) as runner:
