@@ -8,9 +8,12 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 from adapters.findings import Finding, Level, Seen, note, ok, problem, warning
+from agent_core.model.endpoints import Endpoint
+from agent_core.model.knownbad import applied
 from agent_core.store.place import SqlitePlace, parse_place
 from agent_core.tools.base import Json
 from gateway.config import Problem, Survey, survey
@@ -164,10 +167,20 @@ def _models(config: Config, seen: Survey) -> list[Check]:
         return [Check("model", LOCAL_SECONDS, _rehearsal)]
     endpoints = endpoints_of(config.model.chain(), context_known=config.model.context_tokens > 0)
     redactor = redactor_of(config)
-    return [
+    calls = [
         Check("model", MODEL_SECONDS, lambda endpoint=endpoint: doctor_model.check(endpoint, redactor), endpoint.label)
         for endpoint in endpoints
     ]
+    return [*calls, Check("model.known_bad", LOCAL_SECONDS, lambda: _known_bad(endpoints))]
+
+
+async def _known_bad(endpoints: Sequence[Endpoint]) -> Seen:
+    return Seen(known_bad(endpoints, datetime.now(UTC).date()))
+
+
+def known_bad(endpoints: Sequence[Endpoint], today: date) -> tuple[Finding, ...]:
+    """What is known to go wrong at the configured endpoints, and what is done about it."""
+    return tuple(note("model.known_bad", words) for words in applied(endpoints, today))
 
 
 async def _rehearsal() -> Seen:

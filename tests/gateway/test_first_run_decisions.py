@@ -10,6 +10,7 @@ import re
 import socket
 import stat
 from collections.abc import Sequence
+from datetime import date
 from pathlib import Path
 
 import aiohttp
@@ -27,12 +28,13 @@ from adapters.telegram import check as telegram_check
 from adapters.telegram.adapter import TelegramSettings
 from agent_core.events import CallBroke
 from agent_core.exits import BreakCause
+from agent_core.model.endpoints import Credential, Endpoint
 from agent_core.tools.base import Json
 from gateway.config import Config, ConfigError, Problem, describe, load, survey
 from gateway.configsources import read_dotenv
 from gateway.ops import doctor_machine, doctor_model, envfile
 from gateway.ops.checkup import SKEW_SECONDS, Check, examine, exit_status, judged_clock
-from gateway.ops.doctor import as_json, judged_status, lines
+from gateway.ops.doctor import as_json, judged_status, known_bad, lines
 from gateway.ops.listeners import listener_of, listening_inodes
 from tests.chats.test_telegram import free_port
 from tests.gateway.first_run import ROOT
@@ -417,3 +419,13 @@ def test_a_survey_tells_what_load_refuses_and_never_raises(
     assert set(refused) <= set(seen.problems)
     for section in seen.unsound:
         assert getattr(seen.config, section) == getattr(Config(), section)
+
+
+def test_doctor_says_which_endpoints_are_known_to_go_wrong() -> None:
+    def endpoint(url: str) -> Endpoint:
+        return Endpoint("label", url, (Credential("key", "sk"),), ("minimax/minimax-m2",))
+
+    (found,) = known_bad([endpoint("https://openrouter.ai/api/v1")], date(2026, 12, 1))
+    assert found.level is Level.NOTE
+    assert "minimax" in found.what
+    assert known_bad([endpoint("https://api.example.com/v1")], date(2026, 12, 1)) == ()
