@@ -150,9 +150,6 @@ class Model(Section):
     max_steps: int = Field(
         default=50, ge=1, le=1000, description="Model calls with their tools that one turn may take."
     )
-    turn_tokens: int = Field(
-        default=0, ge=0, description="Tokens that one turn may use in all, prompts included; 0 is no limit."
-    )
     attempts: int = Field(
         default=4,
         ge=1,

@@ -130,7 +130,6 @@ def _hub_settings(config: Config, paths: Paths, tools: ToolRegistry) -> HubSetti
             stall_seconds=model.stall_seconds,
             turn_seconds=model.turn_seconds,
             max_steps=model.max_steps,
-            turn_tokens=model.turn_tokens,
             retry_min_seconds=model.retry_min_seconds,
             retry_max_seconds=model.retry_max_seconds,
             retry_after_max_seconds=model.retry_after_max_seconds,

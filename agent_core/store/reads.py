@@ -5,14 +5,16 @@ Law: a read sees everything that was committed before it began, so also whatever
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
-from sqlalchemy import Row, Select, func, select
+from sqlalchemy import Row, Select, func, select, tuple_
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from agent_core.budgets import Level
+from agent_core.store import sqlbudgets
 from agent_core.store import tables as t
 from agent_core.store.errors import StorageUnavailable
 from agent_core.store.rows import (
@@ -237,6 +239,14 @@ class Reads:
         ).where(t.turns.c.session == session, t.turns.c.closed_at >= since_ms)
         found = await self._all(query)
         return Usage(int(found[0][0]), int(found[0][1]), int(found[0][2]))
+
+    async def levels(self, pots: Collection[tuple[str, int]]) -> dict[tuple[str, int], Level]:
+        """How full these pots are, by (scope, window); those that nothing was put into are missing."""
+        if not pots:
+            return {}
+        keys = tuple_(t.budgets.c.scope, t.budgets.c.window)
+        found = await self._all(select(*sqlbudgets.LEVEL_COLUMNS).where(keys.in_(sorted(pots))))
+        return {(str(row[0]), int(row[1])): sqlbudgets.level_of(row) for row in found}
 
     async def memories(self, scope: str, kind: str) -> list[tuple[str, str, int]]:
         """All entries as (name, value, stored-at ms), oldest first."""
