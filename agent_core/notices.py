@@ -450,12 +450,21 @@ def budget_words(budget: Budget) -> str:
 
 def amount_words(measure: Measure, amount: int, currency: str) -> str:
     """Tokens, or billionths of a currency, in words: 12,000 tokens, 0.37 EUR."""
+    return f"{_figure(measure, amount)} {'tokens' if measure is Measure.TOKENS else currency}".strip()
+
+
+def share_words(measure: Measure, amount: int, limit: int, currency: str) -> str:
+    """How much of a limit: 300 of 1,000 tokens."""
+    return f"{_figure(measure, amount)} of {amount_words(measure, limit, currency)}"
+
+
+def _figure(measure: Measure, amount: int) -> str:
     match measure:
         case Measure.TOKENS:
-            return f"{amount:,} tokens"
+            return f"{amount:,}"
         case Measure.MONEY:
-            digits = 2 if not amount or amount >= 10**9 // 10 else 4
-            return f"{amount / 10**9:,.{digits}f} {currency}".strip()
+            digits = 2 if not amount or amount >= 10**8 else 4
+            return f"{amount / 10**9:,.{digits}f}"
         case _:
             assert_never(measure)
 
@@ -463,10 +472,12 @@ def amount_words(measure: Measure, amount: int, currency: str) -> str:
 def spent_words(spend: Spend) -> str:
     """How a budget without room stands, as a sentence."""
     name = budget_words(spend.budget)
-    limit, used, held = (amount_words(spend.measure, n, spend.currency) for n in (spend.limit, spend.used, spend.held))
+    name = name[:1].upper() + name[1:]
+    used = share_words(spend.measure, spend.used, spend.limit, spend.currency)
     if spend.used < spend.limit:
-        return f"Stopped: {name} has no room just now: of {limit}, {used} are used and {held} held for calls under way."
-    return f"Stopped: {name} is used up ({used} of {limit})."
+        held = amount_words(spend.measure, spend.held, spend.currency)
+        return f"{name} has no room just now: {used} are used, and {held} are held for calls under way."
+    return f"{name} is used up ({used})."
 
 
 def opens_words(spend: Spend) -> str:

@@ -27,6 +27,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from typing_extensions import override
 
 from agent_core.settings import GuardCounts, LadderCounts
+from gateway.configbudgets import Budgets
 from gateway.configchats import Discord, Slack, Telegram
 from gateway.configtypes import (
     Disconnect,
@@ -486,6 +487,7 @@ class Config(BaseSettings):
     server: Server = Field(default_factory=Server)
     session: Sessions = Field(default_factory=Sessions)
     tools: Tools = Field(default_factory=Tools)
+    budgets: Budgets = Field(default_factory=Budgets)
     storage: Storage = Field(default_factory=Storage)
     log: Log = Field(default_factory=Log)
     telegram: Telegram = Field(default_factory=Telegram)

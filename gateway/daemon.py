@@ -20,11 +20,13 @@ from agent_core.model.client import ModelClient
 from agent_core.model.endpoints import Endpoint
 from agent_core.ports import SystemClock, SystemIds
 from agent_core.settings import ToolFacts, TurnSettings
+from agent_core.spending import Spender
 from agent_core.store.store import Store, open_store
 from agent_core.tools.base import Tool
 from agent_core.tools.builtin import builtin_tools
 from agent_core.tools.registry import ToolRegistry
 from gateway.admin import Admin
+from gateway.budgets import Budgets
 from gateway.configmodel import Config
 from gateway.health import Health
 from gateway.hub import Hub
@@ -84,6 +86,10 @@ async def serving(config: Config, paths: Paths) -> AsyncGenerator[Serving]:
         stack.push_async_callback(client.aclose)
         tools = _tools(config, store, paths)
         hub = Hub(_hub_settings(config, paths, tools), store, client, endpoints, tools, clock, ids)
+        rules = config.budgets.rules()
+        if rules.active:  # outside of the hub: turns that are ended with it are still settled
+            spender = await stack.enter_async_context(Spender(store, rules, clock))
+            hub.budgets = Budgets(spender, store, clock)
         await stack.enter_async_context(hub)
         chats = await stack.enter_async_context(platforms(config, hub, store, clock, ids))
         recovered = await hub.recover()
