@@ -43,7 +43,7 @@ PURE = (
         f"agent_core/{name}.py"
         for name in ("view", "transcript", "stalls", "overlap", "promises", "compaction", "settings")
     ),
-    *(f"agent_core/{name}.py" for name in ("messages", "replies", "redaction", "why", "timeline")),
+    *(f"agent_core/{name}.py" for name in ("messages", "replies", "redaction", "why", "timeline", "budgets")),
     "adapters/reconcile.py",
 )
 """Modules that only decide. What is not there yet, or no more, is passed over."""
