@@ -50,7 +50,7 @@ def zone_of(name: str) -> tzinfo:
 
 def _tokens(what: str) -> int:
     """A limit in tokens; typed as its value, because that is what the class has."""
-    field: int = Field(default=0, ge=0, le=10**15, description=f"Tokens that {what}, prompts included; 0 is no limit.")
+    field: int = Field(default=0, ge=0, description=f"Tokens that {what}, prompts included; 0 is no limit.")
     return field
 
 
