@@ -41,7 +41,7 @@ TURN = TurnSettings(
     retry_after_max_seconds=20,
     approval_seconds=12,
 )
-BUDGETS = BudgetRules(limits={Budget.TURN: Amount(1_500), Budget.PERSON: Amount(25_000)}, assumed_output_tokens=200)
+BUDGETS = BudgetRules(limits={Budget.TURN: Amount(3_000), Budget.PERSON: Amount(50_000)}, assumed_output_tokens=200)
 """Seldom used up, so that turns also meet a budget without room."""
 LAST_SECOND = 4_000.0
 """No scenario may need more virtual time than this."""
