@@ -86,9 +86,11 @@ class Ticket:
 class NotAccepted(Exception):
     """The message is not taken, and nothing of it is kept. The words are for the person."""
 
-    def __init__(self, words: str, code: NotAcceptedCode) -> None:
+    def __init__(self, words: str, code: NotAcceptedCode, retry_after_seconds: int = 0) -> None:
         super().__init__(words)
         self.code = code
+        self.retry_after_seconds = retry_after_seconds
+        """When it may be tried again, if that is known; else 0."""
 
 
 class NotAcceptedCode(StrEnum):
@@ -99,6 +101,8 @@ class NotAcceptedCode(StrEnum):
     OTHER_CONTENT = "other_content"
     """The same platform key came with other content."""
     STORAGE_AWAY = "storage_away"
+    QUOTA = "quota"
+    """A budget is used up."""
     SHUTTING_DOWN = "shutting_down"
 
 

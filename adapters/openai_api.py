@@ -329,8 +329,8 @@ class OpenAiApi:
 
     async def _streamed(self, request: web.Request, job: _Job, follower: Follower) -> web.StreamResponse:
         first = await follower.next(self._settings.keep_alive_seconds)
-        if isinstance(first, Ended) and exit_class(first.exit.code) is ExitClass.NOT_STARTED:
-            return problem_response(Problem(503, first.view.text, "server_error", code="not_started", retry_after=5))
+        if isinstance(first, Ended) and (problem := _not_begun(first)) is not None:
+            return problem_response(problem)
         headers = {
             "Content-Type": "text/event-stream; charset=utf-8",
             "Cache-Control": "no-cache",
@@ -444,10 +444,8 @@ class OpenAiApi:
                 await response.prepare(request)
             await response.write(b" ")
         if response is None:
-            if exit_class(sight.exit.code) is ExitClass.NOT_STARTED:
-                return problem_response(
-                    Problem(503, sight.view.text, "server_error", code="not_started", retry_after=5)
-                )
+            if (problem := _not_begun(sight)) is not None:
+                return problem_response(problem)
             return _json(self._completion(job, sight), headers=job.headers)
         await response.write(orjson.dumps(self._completion(job, sight)))
         await response.write_eof()
@@ -485,12 +483,28 @@ def _json(value: dict[str, Json], headers: Mapping[str, str] | None = None) -> w
     return web.Response(body=orjson.dumps(value), content_type="application/json", headers=headers)
 
 
+def _not_begun(ended: Ended) -> Problem | None:
+    """The HTTP error for a message for which no model was ever asked; None if one was."""
+    if exit_class(ended.exit.code) is ExitClass.NOT_STARTED:
+        return Problem(503, ended.view.text, "server_error", code="not_started", retry_after=5)
+    spend = ended.exit.facts.spend
+    if spend is None or ended.summary.attempts > 1:
+        return None
+    return _no_budget(ended.view.text, spend.opens_in_seconds if spend.used >= spend.limit else 60)
+
+
+def _no_budget(words: str, retry_after: int) -> Problem:
+    return Problem(429, words, "insufficient_quota", code="insufficient_quota", retry_after=retry_after)
+
+
 def _refusal(refused: NotAccepted) -> Problem:
     """Why the gateway did not take the message, as an HTTP error."""
     words = str(refused)
     match refused.code:
         case NotAcceptedCode.QUEUE_FULL:
             return Problem(429, words, "rate_limit_error", code="queue_full", retry_after=10)
+        case NotAcceptedCode.QUOTA:
+            return _no_budget(words, refused.retry_after_seconds)
         case NotAcceptedCode.UNKNOWN_MODEL:
             return Problem(404, words, param="model", code="model_not_found")
         case NotAcceptedCode.OTHER_CONTENT:

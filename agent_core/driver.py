@@ -23,12 +23,10 @@ from agent_core.bell import Bell
 from agent_core.effects import AskApproval, CallModel, Compact, Effect, EndTurn, Record, RunTool, SetAside, Wait
 from agent_core.events import (
     ApprovalAnswered,
-    CallBroke,
     DeadlinePassed,
     DriverFailed,
     Event,
     Refusal,
-    ReplyFinished,
     TakenOver,
     ToolCallNamed,
     ToolReturned,
@@ -591,7 +589,7 @@ class TurnDriver:
                 log.error("turn.work_ignores_cancellation", turn=self.identity.turn, work=task.get_name())
 
     async def _call_model(self, effect: CallModel) -> None:
-        ending: ReplyFinished | CallBroke = await self._caller.call(self.turn, effect, self._content)
+        ending: Event = await self._caller.call(self.turn, effect, self._content)
         self._put(lambda _: ending)
 
     async def _compact(self) -> None:

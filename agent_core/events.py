@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
-from agent_core.exits import BreakCause, Exit
+from agent_core.exits import BreakCause, Exit, Spend
 from agent_core.known import Known
 from agent_core.messages import InputMessage, Message
 from agent_core.recovery import Failure, Rung
@@ -107,6 +107,8 @@ class ReplyFinished(Happened):
     """As the provider wrote it; believed only if the content agrees."""
     input_tokens: int = 0
     output_tokens: int = 0
+    cached_tokens: int = 0
+    """Of the input tokens: what the provider had in its cache."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -121,6 +123,14 @@ class CallBroke(Happened):
     """The provider's own words, redacted, at most 300 characters."""
     input_tokens: int = 0
     output_tokens: int = 0
+    cached_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SpendRefused(Happened):
+    """The model was not asked, because a budget has no room."""
+
+    spend: Spend
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -246,6 +256,7 @@ Event: TypeAlias = (
     | ToolCallCut
     | ReplyFinished
     | CallBroke
+    | SpendRefused
     | WaitEnded
     | ToolStarted
     | ToolReturned

@@ -113,6 +113,48 @@ class NotStarted(StrEnum):
     SHUTTING_DOWN = "shutting_down"
 
 
+class Budget(StrEnum):
+    """What a limit on spending is for. All but `TURN` begin anew with their window."""
+
+    TURN = "turn"
+    """One turn."""
+    PERSON = "person"
+    """One person, a day."""
+    CHAT = "chat"
+    """One chat, a day."""
+    HOUR = "hour"
+    """Everybody together, an hour."""
+    DAY = "day"
+    """Everybody together, a day."""
+    MONTH = "month"
+    """Everybody together, a month."""
+
+
+class Measure(StrEnum):
+    """In what a limit is counted."""
+
+    TOKENS = "tokens"
+    MONEY = "money"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spend:
+    """How a budget stands that has no room, or little."""
+
+    budget: Budget
+    measure: Measure
+    limit: int
+    """Tokens, or billionths of the currency."""
+    used: int
+    """In the same unit; what is held for calls under way is not in it."""
+    held: int = 0
+    """Reserved for calls that are under way, in the same unit."""
+    currency: str = ""
+    opens: str = ""
+    """When the budget opens again, with its time zone; empty if it does not."""
+    opens_in_seconds: int = 0
+
+
 class Action(StrEnum):
     """What a person can do about a notice with one press."""
 
@@ -157,6 +199,8 @@ class Facts:
     """Part of a reply is on screen that is not finished."""
     limit_was_asked: bool = False
     """The client itself set the output limit that cut the reply."""
+    spend: Spend | None = None
+    """The budget that is used up."""
 
 
 @dataclass(frozen=True, slots=True)

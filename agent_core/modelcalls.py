@@ -25,12 +25,13 @@ from agent_core.compaction import (
     summary_words,
 )
 from agent_core.effects import CallModel
-from agent_core.events import CallBroke, Compacted, Event, ReplyFinished, TextArrived
+from agent_core.events import CallBroke, Compacted, Event, ReplyFinished, SpendRefused, TextArrived
 from agent_core.exits import BreakCause
 from agent_core.messages import Message
 from agent_core.model.client import ModelClient, ModelRequest, Sink
 from agent_core.ports import Clock
 from agent_core.recovery import patience
+from agent_core.spending import Spending
 from agent_core.tools.base import Json
 from agent_core.transcript import request_messages
 from agent_core.turn import Turn
@@ -74,13 +75,16 @@ class ModelCaller:
     connect_seconds: float = 10
     silence_seconds: float = 0
     """How long the call that was made last may be silent at most, connecting included."""
+    spending: Spending | None = None
+    """What pays for the calls; None if nobody counts."""
+    _summaries: int = 0
 
     def offered(self, turn: Turn) -> tuple[str, ...]:
         """The tools that the turn may use."""
         return tuple(name for name in self.offer.names if name not in turn.withheld)
 
-    async def call(self, turn: Turn, effect: CallModel, sink: Sink) -> ReplyFinished | CallBroke:
-        """One model call, as the turn wants it. Content goes to `sink`."""
+    async def call(self, turn: Turn, effect: CallModel, sink: Sink) -> ReplyFinished | CallBroke | SpendRefused:
+        """One model call, as the turn wants it, if there is room for it in the budgets. Content goes to `sink`."""
         assert turn.opened is not None
         endpoint = self.client.endpoint(effect.route.endpoint)
         messages = self._messages(turn, effect)
@@ -114,7 +118,23 @@ class ModelCaller:
             taken_ids=frozenset(_call_ids(turn)),
             parse_text_calls=bool(self.offer.names),
         )
-        return await self.client.ask(request, sink)
+        return await self._paid(request, f"{effect.number}", tokens, sink)
+
+    async def _paid(
+        self, request: ModelRequest, name: str, prompt_tokens: int, sink: Sink
+    ) -> ReplyFinished | CallBroke | SpendRefused:
+        """Every call of a turn goes through here."""
+        if self.spending is None:
+            return await self.client.ask(request, sink)
+        endpoint = self.client.endpoint(request.route.endpoint)
+        body = {**endpoint.extra_body, "": endpoint.max_output_tokens, **request.parameters}
+        limits = [body.get(key) for key in ("max_completion_tokens", "max_tokens", "")]
+        most = next((limit for limit in limits if isinstance(limit, int) and limit > 0), 0)
+
+        async def listen(counted: Sink) -> ReplyFinished | CallBroke:
+            return await self.client.ask(request, counted)
+
+        return await self.spending.ask(name, request.route.model, prompt_tokens, most, listen, sink)
 
     def _messages(self, turn: Turn, effect: CallModel) -> list[Message]:
         """The conversation of one call, with what a compaction left of it."""
@@ -166,16 +186,18 @@ class ModelCaller:
         def collect(events: Sequence[Event]) -> None:
             text.extend(event.text for event in events if isinstance(event, TextArrived))
 
+        messages = summary_request(self.memory.summary, given_up)
         request = ModelRequest(
             route=turn.route,
             number=0,
-            messages=summary_request(self.memory.summary, given_up),
+            messages=messages,
             first_content_seconds=min(SUMMARY_SECONDS, turn.settings.first_content_seconds),
             stall_seconds=min(SUMMARY_SECONDS, turn.settings.stall_seconds),
             connect_seconds=self.connect_seconds,
             parse_text_calls=False,
         )
-        ending = await self.client.ask(request, collect)
+        self._summaries += 1
+        ending = await self._paid(request, f"summary{self._summaries}", estimate_tokens(messages), collect)
         summary = "".join(text).strip()
         if isinstance(ending, ReplyFinished) and ending.reason == "stop" and summary:
             return summary

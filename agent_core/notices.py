@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Literal, TypeAlias, assert_never
 
-from agent_core.exits import Action, BreakCause, Exit, ExitCode, Facts, Notice, NotStarted
+from agent_core.exits import Action, BreakCause, Budget, Exit, ExitCode, Facts, Measure, Notice, NotStarted, Spend
 
 
 def cause_words(facts: Facts) -> str:
@@ -415,8 +415,78 @@ def _limit(code: _LimitCode, facts: Facts) -> Notice:
         case ExitCode.TIME_LIMIT:
             what = f"Stopped at the limit of {duration(facts.limit)} for one message."
         case ExitCode.SPEND_LIMIT:
-            what = f"Stopped at the limit of {facts.limit} tokens for one message ({facts.count} used)."
+            return _spend_limit(facts)
     return Notice(_say(what, unfinished, work, _cut(facts), "Say “continue” to go on from here."), _AGAIN)
+
+
+def _spend_limit(facts: Facts) -> Notice:
+    spend = facts.spend
+    if spend is None:  # a turn of an earlier version
+        what = f"Stopped at the limit of {facts.limit} tokens for one message ({facts.count} used)."
+        return Notice(_say(what, "The task is not finished.", _work(facts), _cut(facts), _CONTINUE), _AGAIN)
+    did = "The task is not finished." if facts.steps or facts.text_shown else "There is no answer."
+    text = _say(spent_words(spend), did, _work(facts), _cut(facts), opens_words(spend))
+    return Notice(text, _RETRY if spend.opens else _AGAIN)
+
+
+def budget_words(budget: Budget) -> str:
+    """A budget's name in a sentence."""
+    match budget:
+        case Budget.TURN:
+            return "the budget for one message"
+        case Budget.PERSON:
+            return "your budget for today"
+        case Budget.CHAT:
+            return "this chat's budget for today"
+        case Budget.HOUR:
+            return "the gateway's budget for this hour"
+        case Budget.DAY:
+            return "the gateway's budget for today"
+        case Budget.MONTH:
+            return "the gateway's budget for this month"
+        case _:
+            assert_never(budget)
+
+
+def amount_words(measure: Measure, amount: int, currency: str) -> str:
+    """Tokens, or billionths of a currency, in words: 12,000 tokens, 0.37 EUR."""
+    return f"{_figure(measure, amount)} {'tokens' if measure is Measure.TOKENS else currency}".strip()
+
+
+def share_words(measure: Measure, amount: int, limit: int, currency: str) -> str:
+    """How much of a limit: 300 of 1,000 tokens."""
+    return f"{_figure(measure, amount)} of {amount_words(measure, limit, currency)}"
+
+
+def _figure(measure: Measure, amount: int) -> str:
+    match measure:
+        case Measure.TOKENS:
+            return f"{amount:,}"
+        case Measure.MONEY:
+            digits = 2 if not amount or amount >= 10**8 else 4
+            return f"{amount / 10**9:,.{digits}f}"
+        case _:
+            assert_never(measure)
+
+
+def spent_words(spend: Spend) -> str:
+    """How a budget without room stands, as a sentence."""
+    name = budget_words(spend.budget)
+    name = name[:1].upper() + name[1:]
+    used = share_words(spend.measure, spend.used, spend.limit, spend.currency)
+    if spend.used < spend.limit:
+        held = amount_words(spend.measure, spend.held, spend.currency)
+        return f"{name} has no room just now: {used} are used, and {held} are held for calls under way."
+    return f"{name} is used up ({used})."
+
+
+def opens_words(spend: Spend) -> str:
+    """When a budget without room opens again, as a sentence."""
+    if spend.used < spend.limit:
+        return "Try again in a minute, when those calls are done."
+    if not spend.opens:
+        return "Say “continue” to go on from here in a new message."
+    return f"It opens again at {spend.opens} (in {duration(spend.opens_in_seconds)}). Until then, asking again will not help."
 
 
 _OurCode: TypeAlias = Literal[

@@ -78,8 +78,6 @@ class TurnSettings:
     """The most that a call may be silent that is made after another one was silent for its whole limit."""
     turn_seconds: int = 1800
     max_steps: int = 50
-    turn_tokens: int = 0
-    """Tokens that the turn may use in all; 0 is no limit."""
     retry_min_seconds: float = 1
     retry_max_seconds: float = 30
     retry_after_max_seconds: float = 120

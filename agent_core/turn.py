@@ -36,6 +36,7 @@ from agent_core.events import (
     ReplyFinished,
     RungClimbed,
     RungJudged,
+    SpendRefused,
     Steered,
     StopRequested,
     Superseded,
@@ -162,6 +163,9 @@ class Turn:
                 return self._reply_finished(event) if self.phase is Phase.CALLING else []
             case CallBroke():
                 return self._call_broke(event) if self.phase is Phase.CALLING else []
+            case SpendRefused(spend=spend):
+                spent = Exit(ExitCode.SPEND_LIMIT, Facts(spend=spend))
+                return self._close_summary(event.at, spent) if self.phase is Phase.CALLING else []
             case WaitEnded():
                 return self._call(event.at) if self.phase is Phase.WAITING else []
             case ToolStarted():
@@ -605,11 +609,8 @@ class Turn:
     def _next_step(self, at: int) -> list[Effect]:
         """All tools are back: the model's turn again, unless a limit says otherwise."""
         settings = self.settings
-        used = self.input_tokens + self.output_tokens
         self.items += self._steers
         self._steers = []
-        if settings.turn_tokens and used >= settings.turn_tokens:
-            return self._end(at, ExitCode.SPEND_LIMIT, Facts(limit=settings.turn_tokens, count=used))
         if self._closing is not None:
             self._ask = Ask(Advice.SUM_UP_LOOP)
             return self._call(at)
@@ -619,9 +620,9 @@ class Turn:
             self._ask = Ask(Advice.SUM_UP_LIMIT)
         return self._call(at)
 
-    def _close_summary(self, at: int) -> list[Effect]:
-        """The tool-less last step is over; whatever it said stays on screen, and the turn ends as it had to."""
-        closing = self._closing
+    def _close_summary(self, at: int, otherwise: Exit | None = None) -> list[Effect]:
+        """The last step is over, or could not be paid for; what it said stays on screen, and the turn ends as it had to."""
+        closing = self._closing or otherwise
         assert closing is not None
         text = "".join(self._draft.text_pieces)
         if text.strip():

@@ -13,6 +13,7 @@ from agent_core.events import (
     Event,
     ReplyFinished,
     RungClimbed,
+    SpendRefused,
     Steered,
     StopRequested,
     TakenOver,
@@ -21,7 +22,7 @@ from agent_core.events import (
     TurnOpened,
 )
 from agent_core.exits import ExitCode, Facts
-from agent_core.notices import cause_words
+from agent_core.notices import budget_words, cause_words
 from agent_core.recovery import Rung
 from agent_core.tools.base import ToolStatus
 
@@ -81,6 +82,8 @@ def _words(event: Event) -> str:
             return f"the model call failed: {cause_words(facts)}"
         case ReplyFinished():
             return f"the model's reply ended (“{event.reason}”, {event.output_tokens} tokens)"
+        case SpendRefused():
+            return f"the model was not asked: {budget_words(event.spend.budget)} has no room"
         case RungClimbed():
             return rung_words(event.rung) + (f" (number {event.number})" if event.number > 1 else "")
         case ToolReturned():

@@ -387,7 +387,9 @@ class ChatCommands:
         midnight = round(now.replace(hour=0, minute=0, second=0, microsecond=0).timestamp() * 1000)
         session = await self._store.usage(request.owner.session)
         today = await self._store.usage(request.owner.session, midnight)
-        return Reply(usage_words(session, today))
+        budgets = self._hub.budgets
+        lines = await budgets.usage(request.inbound) if budgets is not None else ()
+        return Reply("\n".join((usage_words(session, today), *lines)))
 
     async def _help(self, request: Request) -> Reply:
         rehearsal = REHEARSAL_WORDS if self._hub.about().rehearsal else ""

@@ -35,10 +35,10 @@ COMMANDS: tuple[CommandSpec, ...] = (
     CommandSpec("model", "show or choose the model"),
     CommandSpec("queue", "queue a message, or show what waits (“/queue always” makes it the rule)"),
     CommandSpec("steer", "put a message into the running answer (“/steer always” makes it the rule)"),
-    CommandSpec("usage", "what this conversation has used", changes=False),
     CommandSpec("resume", "continue a conversation of yours in this chat (“/resume NUMBER”)", people=True),
     CommandSpec("link", "join your accounts by a code, or show which are joined", people=True),
     CommandSpec("unlink", "take an account out again", people=True),
+    CommandSpec("usage", "what this conversation has used, and what the budgets are", changes=False),
     CommandSpec("help", "what can be done here", changes=False),
     CommandSpec("access", "list, approve CODE, revoke ID", admin=True, hidden=True),
     CommandSpec("start", "say hello", hidden=True, changes=False),
@@ -94,7 +94,7 @@ def usage_words(session: Usage, today: Usage) -> str:
     def one(usage: Usage) -> str:
         return f"{usage.turns} answers, {usage.input_tokens:,} tokens in, {usage.output_tokens:,} out"
 
-    return f"Today: {one(today)}\nIn all: {one(session)}"
+    return f"This conversation today: {one(today)}\nIn all: {one(session)}"
 
 
 def queued_words(position: int) -> str:

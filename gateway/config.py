@@ -30,7 +30,7 @@ from pydantic_core import ErrorDetails
 from pydantic_settings import InitSettingsSource
 
 from agent_core.redaction import MASK, Redactor, is_secret_name
-from gateway.configkeys import OTHER_VARIABLES, PREFIX, KeyDoc, describe, fallback_keys, template
+from gateway.configkeys import OTHER_VARIABLES, PREFIX, KeyDoc, describe, table_keys, template
 from gateway.configmodel import (
     ASSUMED_CONTEXT_TOKENS,
     OPENAI_URL,
@@ -500,10 +500,12 @@ class _Loader:
             return Problem(where, what, str(context.get("fix", "")))
         if doc is None or len(rest) > 1:
             inner = f"fallbacks, number {int(rest[1]) + 1}" if len(rest) > 1 and isinstance(rest[1], int) else key
-            inner = " ".join([inner, *(str(part) for part in rest[2:])])
+            named = rest[1:] if len(rest) > 1 and isinstance(rest[1], str) else rest[2:]
+            inner = " ".join([inner, *(str(part) for part in named)])
             if detail["type"] == "extra_forbidden":
-                near = difflib.get_close_matches(str(rest[-1]), fallback_keys(), 1, 0.6)
-                fix = f"Did you mean {near[0]}?" if near else f"The keys are {', '.join(fallback_keys())}."
+                keys = table_keys(key)
+                near = difflib.get_close_matches(str(rest[-1]), keys, 1, 0.6)
+                fix = f"Did you mean {near[0]}?" if near else f"The keys are {', '.join(keys)}."
                 return Problem(where, f"[{section}] {inner}: there is no such key.", fix)
             if detail["type"] == "model_type":
                 return Problem(where, f"[{section}] {inner}: must be the name of a model, or a table with its name.")

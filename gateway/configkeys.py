@@ -18,6 +18,7 @@ from typing import Annotated, Union, cast, get_args, get_origin
 from pydantic import BaseModel, SecretStr
 from pydantic.fields import FieldInfo
 
+from gateway.configbudgets import ModelPrice
 from gateway.configmodel import Config, Fallback
 from gateway.configtypes import FromOutside, Usual
 
@@ -159,9 +160,9 @@ def describe() -> list[KeyDoc]:
     return list(_described())
 
 
-def fallback_keys() -> tuple[str, ...]:
-    """The keys that one table of ``[model] fallbacks`` may have."""
-    return tuple(Fallback.model_fields)
+def table_keys(key: str) -> tuple[str, ...]:
+    """The keys that one table of ``[model] fallbacks`` or ``[budgets] prices`` may have."""
+    return tuple((ModelPrice if key == "prices" else Fallback).model_fields)
 
 
 def section_words(section: str) -> str:

@@ -28,6 +28,7 @@ from typing_extensions import override
 
 from agent_core.incidents import IncidentRules
 from agent_core.settings import GuardCounts, LadderCounts
+from gateway.configbudgets import Budgets
 from gateway.configchats import Discord, People, Slack, Telegram
 from gateway.configtypes import (
     Disconnect,
@@ -156,9 +157,6 @@ class Model(Section):
     )
     max_steps: int = Field(
         default=50, ge=1, le=1000, description="Model calls with their tools that one turn may take."
-    )
-    turn_tokens: int = Field(
-        default=0, ge=0, description="Tokens that one turn may use in all, prompts included; 0 is no limit."
     )
     attempts: int = Field(
         default=4,
@@ -512,6 +510,7 @@ class Config(BaseSettings):
     server: Server = Field(default_factory=Server)
     session: Sessions = Field(default_factory=Sessions)
     tools: Tools = Field(default_factory=Tools)
+    budgets: Budgets = Field(default_factory=Budgets)
     storage: Storage = Field(default_factory=Storage)
     log: Log = Field(default_factory=Log)
     telegram: Telegram = Field(default_factory=Telegram)

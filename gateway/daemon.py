@@ -22,11 +22,13 @@ from agent_core.model.endpoints import Endpoint
 from agent_core.model.knownbad import overdue
 from agent_core.ports import Clock, SystemClock, SystemIds
 from agent_core.settings import ToolFacts, TurnSettings
+from agent_core.spending import Spender
 from agent_core.store.store import Store, open_store
 from agent_core.tools.base import Tool
 from agent_core.tools.builtin import builtin_tools
 from agent_core.tools.registry import ToolRegistry
 from gateway.admin import Admin
+from gateway.budgets import Budgets
 from gateway.configmodel import Config
 from gateway.health import Health
 from gateway.hub import Hub
@@ -87,6 +89,10 @@ async def serving(config: Config, paths: Paths) -> AsyncGenerator[Serving]:
         stack.push_async_callback(client.aclose)
         tools = _tools(config, store, paths)
         hub = Hub(_hub_settings(config, paths, tools), store, client, endpoints, tools, clock, ids)
+        rules = config.budgets.rules()
+        if rules.active:  # outside of the hub: turns that are ended with it are still settled
+            spender = await stack.enter_async_context(Spender(store, rules, clock))
+            hub.budgets = Budgets(spender, store, clock)
         await stack.enter_async_context(hub)
         chats = await stack.enter_async_context(platforms(config, hub, store, clock, ids))
         recovered = await hub.recover()
@@ -141,7 +147,6 @@ def _hub_settings(config: Config, paths: Paths, tools: ToolRegistry) -> HubSetti
             remedy_seconds=model.remedy_seconds,
             turn_seconds=model.turn_seconds,
             max_steps=model.max_steps,
-            turn_tokens=model.turn_tokens,
             retry_min_seconds=model.retry_min_seconds,
             retry_max_seconds=model.retry_max_seconds,
             retry_after_max_seconds=model.retry_after_max_seconds,

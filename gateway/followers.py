@@ -8,9 +8,11 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Protocol
 
-from adapters.base import Ended, Queued, Showing, Sight, Ticket, TurnSight, TurnState
+from adapters.base import Ended, Queued, Showing, Sight, Summary, Ticket, TurnSight, TurnState
 from agent_core.bell import Bell
 from agent_core.driver import TurnDriver, Watcher
+from agent_core.exits import Exit, ExitCode, Facts, NotStarted
+from agent_core.view import exit_view
 from gateway.lanes import Lane, Running, Waiting, person_words, sight_of, summary_of
 
 
@@ -45,6 +47,12 @@ def ended_of(driver: TurnDriver) -> Ended:
         handed=turn.handed_calls,
         summary=summary_of(turn),
     )
+
+
+def not_started(why: str) -> Ended:
+    """The last sight of a message that was accepted and could not be run."""
+    ending = Exit(ExitCode.NOT_STARTED, Facts(reason=NotStarted.SHUTTING_DOWN, detail=why))
+    return Ended("", exit_view(ending), ending, (), Summary(0, 0, 0, 0, 0, 0, ""))
 
 
 class MessageFollower:

@@ -22,7 +22,6 @@ from adapters.base import (
     NotAcceptedCode,
     SessionKey,
     StopOutcome,
-    Summary,
     Ticket,
 )
 from adapters.chat import ChatOrigin
@@ -55,9 +54,10 @@ from agent_core.turn import Turn
 from agent_core.view import exit_view, view
 from agent_core.why import story
 from gateway import inbox
+from gateway.budgets import Budgets
 from gateway.chain import ModelChain
 from gateway.configtypes import SessionPolicy
-from gateway.followers import MessageFollower, WholeSessionFollower
+from gateway.followers import MessageFollower, WholeSessionFollower, not_started
 from gateway.lanes import RECENT_TURNS, Lane, Running, Waiting, sight_of, steered_into, summary_of
 from gateway.learning import Learning
 from gateway.opening import HubSettings, offer_of, opened_event, system_prompt_of, workspace_of
@@ -127,6 +127,8 @@ class Hub:
         self.on_given_up: Callable[[Inbound, int, str, int], Awaitable[None]] | None = None
         """Told of each message that will not be run: (message, its number, session, epoch)."""
         self.attachments: Attacher | None = None
+        self.budgets: Budgets | None = None
+        """What pays for model calls; None if nobody counts."""
         self.commands_left: list[tuple[InboxRow, Inbound]] = []
         """Commands that an earlier process accepted and did not carry out."""
         self._world = World(store, tools, clock, ids, self.chain.set_aside, self._count_broken, self.learning.troubled)
@@ -285,6 +287,8 @@ class Hub:
             known = ", ".join(self.about().models)
             words = f"There is no model called {inbound.model!r} here. There is: {known}."
             raise NotAccepted(words, NotAcceptedCode.UNKNOWN_MODEL)
+        if self.budgets is not None:
+            await self.budgets.admit(inbound)
         key = inbound.session.text()
         self._check_room(key)
         now = self._clock.now_ms()
@@ -515,6 +519,7 @@ class Hub:
         first = messages[0].inbound
         workspace = workspace_of(first, self._settings.workspaces)
         date = datetime.fromtimestamp(self._clock.now_ms() / 1000, UTC).date().isoformat()
+        identity = TurnIdentity(turn, session, epoch, first.surface, tuple(m.inbox_id for m in messages))
         caller = ModelCaller(
             client=self._client,
             clock=self._clock,
@@ -522,6 +527,7 @@ class Hub:
             memory=lane.memory,
             offer=self._offer(first),
             connect_seconds=self._settings.connect_seconds,
+            spending=self.budgets.spending(first, identity) if self.budgets is not None else None,
         )
 
         def context(call: str, heartbeat: Callable[[str], None]) -> ToolContext:
@@ -535,7 +541,6 @@ class Hub:
                 heartbeat=heartbeat,
             )
 
-        identity = TurnIdentity(turn, session, epoch, first.surface, tuple(m.inbox_id for m in messages))
         outlet = None
         if self.outlets is not None and first.chat is not None:
             outlet = self.outlets(first.chat, turn, session, epoch)
@@ -594,7 +599,7 @@ class Hub:
         if row is None:
             return None
         if row.state is InboxState.DROPPED:
-            return _not_started(row.reason or "")
+            return not_started(row.reason or "")
         turn = await self._closed_turn(row.turn) if row.turn is not None else None
         if turn is None or turn.exit is None or row.turn is None:
             return None
@@ -687,9 +692,3 @@ class Hub:
             return story([decode(row.kind, row.body) for row in rows])
         except UnreadableJournal as error:
             return (str(error),)
-
-
-def _not_started(why: str) -> Ended:
-    """The last sight of a message that was accepted and could not be run."""
-    ending = Exit(ExitCode.NOT_STARTED, Facts(reason=NotStarted.SHUTTING_DOWN, detail=why))
-    return Ended("", exit_view(ending), ending, (), Summary(0, 0, 0, 0, 0, 0, ""))

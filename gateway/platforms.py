@@ -21,6 +21,7 @@ from agent_core.ports import Clock, Ids
 from agent_core.store.store import Store
 from gateway import access, inbox
 from gateway.attachments import Attachments
+from gateway.budgets import BudgetWarning
 from gateway.chats import AccountRules, Desk, queue_origin
 from gateway.configchats import ChatSection, Discord, Slack, Telegram
 from gateway.configmodel import Config
@@ -224,6 +225,12 @@ def _connect(hub: Hub, store: Store, desk: Desk, outbox: Outbox, attachments: At
             content = Content(ContentKind.ASIDE, Styled(GIVEN_UP))
             await outbox.say(inbound.chat.address, Owner(session, epoch), f"inbox:{inbox_id}", content)
 
+    async def warned(warning: BudgetWarning) -> None:
+        chat = warning.inbound.chat
+        if chat is not None:
+            content = Content(ContentKind.ASIDE, Styled(warning.words), silent=True)
+            await outbox.say(chat.address, Owner(warning.session, warning.epoch), warning.origin, content)
+
     async def moved(address: ChatAddress, new_chat: str) -> None:
         await desk.moved(address.platform, address.account, address.chat, new_chat)
 
@@ -232,6 +239,8 @@ def _connect(hub: Hub, store: Store, desk: Desk, outbox: Outbox, attachments: At
     hub.attachments = attachments
     hub.on_begun = begun
     hub.on_given_up = given_up
+    if hub.budgets is not None:
+        hub.budgets.on_warned = warned
     outbox.on_moved = moved
     outbox.elsewhere = _elsewhere(store, outbox)
 

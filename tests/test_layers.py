@@ -53,8 +53,8 @@ PURE = (
             "settings",
         )
     ),
-    *(f"agent_core/{name}.py" for name in ("messages", "replies", "redaction", "why", "timeline")),
     *(f"agent_core/{name}.py" for name in ("replay", "replaywords", "slices", "model/knownbad")),
+    *(f"agent_core/{name}.py" for name in ("messages", "replies", "redaction", "why", "timeline", "budgets")),
     "adapters/reconcile.py",
 )
 """Modules that only decide. What is not there yet, or no more, is passed over."""

@@ -54,6 +54,7 @@ class ChunkReader:
         "_text_call_ids",
         "_thoughts",
         "bad_chunk",
+        "cached_tokens",
         "chars",
         "done",
         "error",
@@ -80,6 +81,7 @@ class ChunkReader:
         """``[DONE]`` was seen."""
         self.input_tokens = 0
         self.output_tokens = 0
+        self.cached_tokens = 0
         self.error: Json = None
         """An error object that the stream carried."""
         self.bad_chunk = False
@@ -147,6 +149,9 @@ class ChunkReader:
         if isinstance(usage, dict):
             self.input_tokens = _count(usage.get("prompt_tokens"), self.input_tokens)
             self.output_tokens = _count(usage.get("completion_tokens"), self.output_tokens)
+            details = usage.get("prompt_tokens_details")
+            if isinstance(details, dict):
+                self.cached_tokens = _count(details.get("cached_tokens"), self.cached_tokens)
         choices = chunk.get("choices")
         if not isinstance(choices, list):
             return

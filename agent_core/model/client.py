@@ -289,6 +289,7 @@ class _Call:
             detail=self._redactor.redact(" ".join(detail.split()))[:DETAIL_CHARS],
             input_tokens=self._reader.input_tokens,
             output_tokens=self._reader.output_tokens,
+            cached_tokens=self._reader.cached_tokens,
         )
 
     async def run(self, stream: AbstractAsyncContextManager[httpx2.Response]) -> Ending:
@@ -403,6 +404,7 @@ class _Call:
             reason=reason,
             input_tokens=self._reader.input_tokens,
             output_tokens=self._reader.output_tokens,
+            cached_tokens=self._reader.cached_tokens,
         )
 
     # ------------------------------------------------------------------ what went wrong

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeAlias, assert_never
 
+from agent_core.budgets import Granted, Level, Pot, Reached, Refused, Settled, refusal, warning
 from agent_core.store.errors import Conflict, Fenced, NeedsTakeOver, OwnedElsewhere
 from agent_core.store.facts import (
     AddedDelivery,
@@ -22,6 +23,8 @@ from agent_core.store.facts import (
     CallFact,
     Facts,
     InboxFact,
+    LevelFact,
+    ReservationFact,
     SessionFact,
     TurnFact,
 )
@@ -40,8 +43,10 @@ from agent_core.store.ops import (
     PutMemory,
     PutPerson,
     PutPlace,
+    Reserve,
     Respond,
     Reword,
+    Settle,
     Start,
     Touch,
     Unlink,
@@ -59,7 +64,7 @@ from agent_core.store.rows import (
     TurnState,
 )
 
-Result: TypeAlias = Accepted | int | bool | None
+Result: TypeAlias = Accepted | Granted | Refused | Settled | int | bool | None
 """What an operation answers: `Accept` an `Accepted`, `Claim` the epoch, `DeleteMemory` whether it was there."""
 
 LAST_AT_STEP_MS = 60_000
@@ -118,6 +123,10 @@ def decide(facts: Facts, op: Op, previous: Result = None) -> Result:
             return None
         case DeleteMemory():
             return _delete_memory(facts, op, previous)
+        case Reserve():
+            return _reserve(facts, op, previous)
+        case Settle():
+            return _settle(facts, op, previous)
         case Touch():
             facts.touched = True
             return None
@@ -397,6 +406,64 @@ def _delete_memory(facts: Facts, op: DeleteMemory, previous: Result) -> bool:
     if there:
         facts.memory_gone.add(entry)
     return previous if isinstance(previous, bool) else there
+
+
+def _reserve(facts: Facts, op: Reserve, previous: Result) -> Granted | Refused:
+    _owned(facts, op.session, op.epoch)
+    known = facts.reservations.get(op.call)
+    if known is not None:
+        if (known.session, known.held, known.pots) != (op.session, op.amount, _keys(op.pots)):
+            raise Fenced(f"Something else is held for call {op.call} already. Reserve under a new id.")
+        return Granted()
+    if isinstance(previous, Refused):
+        return previous
+    refused = refusal([(pot, _level(facts, pot)) for pot in op.pots])
+    if refused is not None:
+        return refused
+    for pot in op.pots:
+        _put_level(facts, pot, _level(facts, pot).reserved(op.amount), op.at)
+    facts.reservations[op.call] = ReservationFact(
+        op.call, op.session, facts.node, _keys(op.pots), op.amount, None, estimated=False, at=op.at, new=True
+    )
+    return Granted()
+
+
+def _settle(facts: Facts, op: Settle, previous: Result) -> Settled:
+    _owned(facts, op.session, op.epoch)
+    known = facts.reservations.get(op.call)
+    if known is None or known.pots != _keys(op.pots):
+        raise Conflict(f"Nothing is held for call {op.call} in these budgets.")
+    if known.used is not None:
+        if (known.used, known.estimated) != (op.used, op.estimated):
+            raise Fenced(f"Call {op.call} is settled already, with another amount.")
+        return previous if isinstance(previous, Settled) else Settled()
+    warnings: list[Reached] = []
+    for pot in op.pots:
+        level = _level(facts, pot).settled(known.held, op.used, estimated=op.estimated)
+        reached = warning(pot, level)
+        if reached is not None:
+            warnings.append(reached)
+            level = replace(level, warned=True)
+        _put_level(facts, pot, level, op.at)
+    known.used, known.estimated, known.at, known.dirty = op.used, op.estimated, op.at, True
+    return Settled(tuple(warnings))
+
+
+def _keys(pots: Sequence[Pot]) -> tuple[tuple[str, int], ...]:
+    return tuple(pot.key for pot in pots)
+
+
+def _level(facts: Facts, pot: Pot) -> Level:
+    known = facts.levels.get(pot.key)
+    return known.level if known is not None else Level()
+
+
+def _put_level(facts: Facts, pot: Pot, level: Level, at: int) -> None:
+    known = facts.levels.get(pot.key)
+    if known is None:
+        facts.levels[pot.key] = LevelFact(pot.scope, pot.window, pot.until, level, at, new=True)
+    else:
+        known.level, known.at, known.dirty = level, at, True
 
 
 def _session(facts: Facts, session: str) -> SessionFact:

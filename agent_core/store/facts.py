@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from agent_core.budgets import Amount, Level
 from agent_core.store.ops import (
     Accept,
     Append,
@@ -27,8 +28,10 @@ from agent_core.store.ops import (
     PutMemory,
     PutPerson,
     PutPlace,
+    Reserve,
     Respond,
     Reword,
+    Settle,
     Start,
     Touch,
     Unlink,
@@ -113,6 +116,37 @@ class CallFact:
     dirty: bool = False
 
 
+@dataclass(slots=True)
+class LevelFact:
+    """How full a pot is."""
+
+    scope: str
+    window: int
+    until: int
+    level: Level
+    at: int = 0
+    new: bool = False
+    dirty: bool = False
+
+
+@dataclass(slots=True)
+class ReservationFact:
+    """What was held for a model call, and, once it is over, what it used."""
+
+    call: str
+    session: str
+    node: int
+    pots: tuple[tuple[str, int], ...]
+    """Scope and window of each pot."""
+    held: Amount
+    used: Amount | None
+    """None as long as the call is under way."""
+    estimated: bool
+    at: int
+    new: bool = False
+    dirty: bool = False
+
+
 @dataclass(frozen=True, slots=True)
 class AddedRow:
     turn: str
@@ -152,6 +186,8 @@ class Facts:
     inputs: dict[str, frozenset[int]] = field(default_factory=dict[str, frozenset[int]])
     """Only of turns that the batch starts and that exist already."""
     memory: set[tuple[str, str, str]] = field(default_factory=set[tuple[str, str, str]])
+    levels: dict[tuple[str, int], LevelFact] = field(default_factory=dict[tuple[str, int], LevelFact])
+    reservations: dict[str, ReservationFact] = field(default_factory=dict[str, ReservationFact])
     dead: frozenset[int] = frozenset()
     """Which of the owners that stand in the way of a claim are dead."""
     free_ids: list[int] = field(default_factory=list[int])
@@ -199,6 +235,8 @@ class Needs:
     rows: set[tuple[str, int]] = field(default_factory=set[tuple[str, int]])
     incidents: set[str] = field(default_factory=set[str])
     """Fingerprints."""
+    pots: set[tuple[str, int]] = field(default_factory=set[tuple[str, int]])
+    reservations: set[str] = field(default_factory=set[str])
 
 
 def needs(ops: Iterable[Op]) -> Needs:
@@ -248,5 +286,9 @@ def _add_needs(found: Needs, op: Op) -> None:
             found.incidents.add(incident.fingerprint)
         case PutMemory(scope=scope, kind=kind, name=name) | DeleteMemory(scope=scope, kind=kind, name=name):
             found.memory.add((scope, kind, name))
+        case Reserve(session=session, call=call, pots=pots) | Settle(session=session, call=call, pots=pots):
+            found.sessions.add(session)
+            found.reservations.add(call)
+            found.pots.update(pot.key for pot in pots)
         case MoveCursor() | PutGate() | PutPerson() | PutPlace() | Unlink() | Touch():
             pass

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
+from agent_core.budgets import Amount, Pot
 from agent_core.store.rows import (
     DeliveryRow,
     FinishedCall,
@@ -168,6 +169,32 @@ class DeleteMemory:
 
 
 @dataclass(frozen=True, slots=True)
+class Reserve:
+    """Hold in all `pots` what a model call may use, or in none."""
+
+    session: str
+    epoch: int
+    call: str
+    """The call's id: a second reservation under the same is the same."""
+    amount: Amount
+    pots: tuple[Pot, ...]
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Settle:
+    """A model call is over: let go what was held for it, and note what it used."""
+
+    session: str
+    epoch: int
+    call: str
+    used: Amount
+    estimated: bool
+    pots: tuple[Pot, ...]
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
 class Touch:
     """Writes this node's own row as it is: the proof that a write gets through."""
 
@@ -190,6 +217,8 @@ Op: TypeAlias = (
     | Unlink
     | PutMemory
     | DeleteMemory
+    | Reserve
+    | Settle
     | Touch
 )
 
@@ -223,4 +252,6 @@ def size_bytes(op: Op) -> int:
             | DeleteMemory()
             | Touch()
         ):
+            return 0
+        case Reserve() | Settle():
             return 0

@@ -5,14 +5,16 @@ Law: a read sees everything that was committed before it began, so also whatever
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
-from sqlalchemy import Row, Select, and_, func, select
+from sqlalchemy import Row, Select, and_, func, select, tuple_
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from agent_core.budgets import Level
+from agent_core.store import sqlbudgets
 from agent_core.store import tables as t
 from agent_core.store.errors import StorageUnavailable
 from agent_core.store.rows import (
@@ -355,6 +357,14 @@ class Reads:
         if open_only:
             query = query.where(c.state == IncidentState.OPEN.value)
         return [_incident(row) for row in await self._all(query)]
+
+    async def levels(self, pots: Collection[tuple[str, int]]) -> dict[tuple[str, int], Level]:
+        """How full these pots are, by (scope, window); those that nothing was put into are missing."""
+        if not pots:
+            return {}
+        keys = tuple_(t.budgets.c.scope, t.budgets.c.window)
+        found = await self._all(select(*sqlbudgets.LEVEL_COLUMNS).where(keys.in_(sorted(pots))))
+        return {(str(row[0]), int(row[1])): sqlbudgets.level_of(row) for row in found}
 
     async def memories(self, scope: str, kind: str) -> list[tuple[str, str, int]]:
         """All entries as (name, value, stored-at ms), oldest first."""

@@ -3,16 +3,13 @@
 The functions take a synchronous SQLAlchemy `Connection` inside a transaction; on SQLite it is the writer's own, on PostgreSQL
 asyncpg behind `AsyncConnection.run_sync`. Session rows are locked in the order of their keys, so that two writers on
 PostgreSQL do not deadlock; SQLite has one writer and ignores the locking clauses.
-
-Lists for ``IN`` are padded to a power of two: the number of different statements stays small, and so do the caches of
-prepared ones.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 from sqlalchemy import (
     BigInteger,
@@ -34,16 +31,14 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects import postgresql, sqlite
 
+from agent_core.store import sqlbudgets
 from agent_core.store import tables as t
 from agent_core.store.facts import AddedTrouble, CallFact, Facts, InboxFact, Needs, SessionFact, TurnFact
+from agent_core.store.keys import padded
 from agent_core.store.rows import CallState, InboxState, JournalRow, TurnState
 
-K = TypeVar("K")
 Dead: TypeAlias = Callable[[Connection, Collection[int]], frozenset[int]]
 """Which of these nodes are dead, as seen (and, on PostgreSQL, held) by the current transaction."""
-
-CHUNK_KEYS = 4096
-"""Most keys of one ``IN`` list: both engines allow about 32 000 parameters a statement."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,15 +47,6 @@ class Who:
 
     node: int
     dead: Dead
-
-
-def padded(keys: Iterable[K]) -> Iterable[list[K]]:
-    """`keys` in chunks, each filled up to a power of two by repeating its last key."""
-    every = list(keys)
-    for begin in range(0, len(every), CHUNK_KEYS):
-        chunk = every[begin : begin + CHUNK_KEYS]
-        size = 1 << (len(chunk) - 1).bit_length()
-        yield chunk + [chunk[-1]] * (size - len(chunk))
 
 
 _open_turn = (
@@ -174,6 +160,7 @@ def load(conn: Connection, wanted: Needs, who: Who) -> Facts:
     for keys in padded(wanted.incidents):
         facts.open_incidents.update((row[0], row[1]) for row in conn.execute(_OPEN_INCIDENTS, {"keys": keys}))
     _load_repeated(conn, wanted, facts)
+    sqlbudgets.load(conn, wanted, facts)
     facts.dead = _dead_owners(conn, wanted, facts, who)
     facts.free_ids = _free_ids(conn, sum(key not in facts.messages for key in wanted.messages))
     return facts
@@ -400,6 +387,7 @@ def store(conn: Connection, facts: Facts) -> None:
             for (scope, kind, name), (value, at) in facts.memory_put.items()
         ],
     )
+    sqlbudgets.store(conn, facts)
     if facts.touched:
         conn.execute(_TOUCH, {"which": facts.node})
 

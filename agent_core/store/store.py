@@ -18,6 +18,7 @@ from typing import assert_never
 
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from agent_core.budgets import Amount, Granted, Pot, Refused, Settled
 from agent_core.ports import Clock, Ids
 from agent_core.store import people, upkeep
 from agent_core.store.errors import (
@@ -49,8 +50,10 @@ from agent_core.store.ops import (
     PutMemory,
     PutPerson,
     PutPlace,
+    Reserve,
     Respond,
     Reword,
+    Settle,
     Start,
     Touch,
     Unlink,
@@ -279,6 +282,22 @@ class Store(Reads):
         """Promises: the account is joined with no other, its code is void, and nothing goes on across its border."""
         await self._writer.submit(Unlink(account, person))
 
+    async def reserve(
+        self, session: str, epoch: int, call: str, amount: Amount, pots: Sequence[Pot], at: int
+    ) -> Granted | Refused:
+        """Promises: `amount` is held for `call` in all `pots`, or, if one of them is full, in none; only now may the model be called."""
+        answer = await self._writer.submit(Reserve(session, epoch, call, amount, tuple(pots), at))
+        assert isinstance(answer, Granted | Refused)
+        return answer
+
+    async def settle(
+        self, session: str, epoch: int, call: str, used: Amount, pots: Sequence[Pot], at: int, *, estimated: bool
+    ) -> Settled:
+        """Promises: nothing is held for `call` any more, and what it used is spent. Raises Fenced if it is settled otherwise already."""
+        answer = await self._writer.submit(Settle(session, epoch, call, used, estimated, tuple(pots), at))
+        assert isinstance(answer, Settled)
+        return answer
+
     async def drop(self, inbox_id: int, reason: str) -> None:
         """Promises: the message will never be part of a turn, and `reason` says why. Raises Conflict unless it is new."""
         await self._writer.submit(Drop(inbox_id, reason))
@@ -288,7 +307,7 @@ class Store(Reads):
 
         `make_row(turn, seq, epoch)` is called inside the transaction, on the writer's thread, once an attempt; it must be quick
         and use the number given. Sessions with an open turn or waiting messages are this node's now. Returns the open turns
-        taken. Tool calls are left as they are. Raises LeaseLost.
+        taken. Tool calls are left as they are; what dead nodes held of budgets counts as used. Raises LeaseLost.
         """
         self._must_live()
         return await self._writer.alone(upkeep.take_over(make_row, self._who))

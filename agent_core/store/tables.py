@@ -313,3 +313,44 @@ memory = Table(
     Column("at", Int, nullable=False),
     sqlite_with_rowid=False,
 )
+
+budgets = Table(
+    "budgets",
+    metadata,
+    Column("scope", Text, primary_key=True),
+    Column("window", Int, primary_key=True, autoincrement=False),
+    Column("until", Int, nullable=False),
+    Column("spent_tokens", Int, nullable=False),
+    Column("spent_nanos", Int, nullable=False),
+    Column("held_tokens", Int, nullable=False),
+    Column("held_nanos", Int, nullable=False),
+    Column("estimated_tokens", Int, nullable=False),
+    Column("estimated_nanos", Int, nullable=False),
+    Column("calls", Int, nullable=False),
+    Column("warned", Int, nullable=False),
+    Column("at", Int, nullable=False),
+    sqlite_with_rowid=False,
+)
+
+reservations = Table(
+    "reservations",
+    metadata,
+    Column("call", Text, primary_key=True),
+    Column("session", Text, ForeignKey("sessions.session"), nullable=False),
+    Column("node", Int, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("pots", Text, nullable=False),
+    Column("held_tokens", Int, nullable=False),
+    Column("held_nanos", Int, nullable=False),
+    Column("used_tokens", Int, nullable=False),
+    Column("used_nanos", Int, nullable=False),
+    Column("estimated", Int, nullable=False),
+    Column("at", Int, nullable=False),
+    sqlite_with_rowid=False,
+)
+Index(
+    "open_reservations",
+    reservations.c.node,
+    sqlite_where=text("state = 'open'"),
+    postgresql_where=text("state = 'open'"),
+)

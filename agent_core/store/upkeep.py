@@ -13,9 +13,11 @@ from typing import TypeAlias
 
 from sqlalchemy import Connection, Text, and_, bindparam, delete, exists, func, insert, literal, or_, select, update
 
+from agent_core.store import sqlbudgets
 from agent_core.store import tables as t
+from agent_core.store.keys import padded
 from agent_core.store.rows import DeliveryState, InboxState, JournalRow, OpenTurn, Pruned, TurnState
-from agent_core.store.sql import Who, padded
+from agent_core.store.sql import Who
 
 MakeRow: TypeAlias = Callable[[str, int, int], JournalRow]
 """(turn, seq, epoch) -> the row that says that the turn was taken over; its `seq` must be the one given."""
@@ -81,6 +83,8 @@ def register(conn: Connection, arrival: Arrival) -> int:
 def take_over(make_row: MakeRow, who: Who) -> Callable[[Connection], list[OpenTurn]]:
     """Take the sessions of all dead nodes: a new epoch for each, and a row at the end of each open turn's journal.
 
+    What they held of budgets is settled, as `sqlbudgets.release` says.
+
     A session with an open turn or a waiting message becomes this node's; the idle ones become nobody's, so that whoever gets
     their next message claims them. Returns the open turns taken, in the order of their sessions.
     """
@@ -89,7 +93,8 @@ def take_over(make_row: MakeRow, who: Who) -> Callable[[Connection], list[OpenTu
     def body(conn: Connection) -> list[OpenTurn]:
         if earlier and _stands(conn, earlier[0], who.node):
             return list(earlier)
-        owners = {int(owner) for owner in conn.execute(_OWNERS).scalars()} - {who.node}
+        held = sqlbudgets.holders(conn)
+        owners = ({int(owner) for owner in conn.execute(_OWNERS).scalars()} | held) - {who.node}
         dead = who.dead(conn, owners) if owners else frozenset[int]()
         taken: list[OpenTurn] = []
         changes: list[dict[str, object]] = []
@@ -104,6 +109,8 @@ def take_over(make_row: MakeRow, who: Who) -> Callable[[Connection], list[OpenTu
             conn.execute(_TAKEN, changes)
         if rows:
             conn.execute(insert(t.journal), rows)
+        if held & dead:
+            sqlbudgets.release(conn, held & dead, who.node)
         earlier[:] = taken
         return taken
 
@@ -165,6 +172,7 @@ def prune(before_ms: int, most: int, who: Who) -> Callable[[Connection], Pruned]
         conn.execute(_OLD_PARTS, {"before": before_ms})
         conn.execute(_OLD_TROUBLES, {"before": before_ms - KEEP_TROUBLES_MS})
         conn.execute(delete(t.link_codes).where(t.link_codes.c.until < before_ms))
+        sqlbudgets.prune(conn, before_ms)
         nodes = set(conn.execute(_OLD_NODES, {"before": before_ms, "me": who.node}).scalars())
         gone = who.dead(conn, nodes) if nodes else frozenset[int]()
         for some in padded(gone):

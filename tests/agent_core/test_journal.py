@@ -17,6 +17,7 @@ from agent_core.events import (
     ReplyFinished,
     RungClimbed,
     RungJudged,
+    SpendRefused,
     Steered,
     StopRequested,
     Superseded,
@@ -31,7 +32,7 @@ from agent_core.events import (
     Verdict,
     WaitEnded,
 )
-from agent_core.exits import BreakCause, Exit, ExitCode, Facts, NotStarted
+from agent_core.exits import BreakCause, Budget, Exit, ExitCode, Facts, Measure, NotStarted, Spend
 from agent_core.journal import KINDS, UnreadableJournal, decode, encode, fold
 from agent_core.messages import InputMessage
 from agent_core.recovery import Failure, Rung
@@ -39,6 +40,9 @@ from agent_core.tools.base import Json, ToolStatus
 from tests.agent_core.turns import opened
 
 PARTS: Json = [{"type": "text", "text": "look \0 \ud83d\ude00".encode("utf-16", "surrogatepass").decode("utf-16")}]
+SPEND = Spend(
+    budget=Budget.DAY, measure=Measure.MONEY, limit=5, used=6, held=1, currency="EUR", opens="then", opens_in_seconds=9
+)
 EXAMPLES: list[Event] = [
     opened(),
     TextArrived(at=1, text="line\nbreak \0 é😀"),
@@ -47,6 +51,7 @@ EXAMPLES: list[Event] = [
     ToolArgumentsArrived(at=1, index=2, text='{"a": "'),
     ToolCallCut(at=1, name="n", index=2),
     ReplyFinished(at=1, reason="stop", input_tokens=3, output_tokens=4),
+    SpendRefused(at=1, spend=SPEND),
     CallBroke(at=1, cause=BreakCause.STALLED, status=500, retry_after_seconds=1.5, waited_seconds=3.25, detail="d"),
     WaitEnded(at=1),
     ToolStarted(at=1, call="c"),
@@ -64,6 +69,7 @@ EXAMPLES: list[Event] = [
     DriverFailed(at=1, reference="err"),
     RungClimbed(at=1, failure=Failure.IN_TEXT, rung=Rung.CONTINUE, number=2, cause=BreakCause.DROPPED),
     RungJudged(at=1, failure=Failure.EMPTY, rung=Rung.NUDGE, helped=True),
+    TurnEnded(at=1, exit=Exit(ExitCode.SPEND_LIMIT, Facts(spend=SPEND))),
     TurnEnded(at=1, exit=Exit(ExitCode.NOT_STARTED, Facts(reason=NotStarted.QUOTA, tools_done=("a", "b")))),
 ]
 

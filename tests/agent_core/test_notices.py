@@ -8,11 +8,14 @@ from hypothesis import strategies as st
 
 from agent_core.exits import (
     BreakCause,
+    Budget,
     Exit,
     ExitClass,
     ExitCode,
     Facts,
+    Measure,
     NotStarted,
+    Spend,
     exit_class,
     finish_reason,
     process_status,
@@ -41,6 +44,15 @@ FACTS = Facts(
     detail="some detail",
     model="m-1",
     text_shown=True,
+    spend=Spend(
+        budget=Budget.DAY,
+        measure=Measure.MONEY,
+        limit=2 * 10**9,
+        used=2_010_000_000,
+        currency="EUR",
+        opens="2026-11-04 00:00 UTC",
+        opens_in_seconds=7500,
+    ),
 )
 
 MUST_NAME: dict[ExitCode, tuple[str, ...]] = {
@@ -64,7 +76,13 @@ MUST_NAME: dict[ExitCode, tuple[str, ...]] = {
     ExitCode.GOING_IN_CIRCLES: ("write_file", "7 times"),
     ExitCode.STEP_LIMIT: ("600", "Done before that"),
     ExitCode.TIME_LIMIT: ("10 min", "Done before that"),
-    ExitCode.SPEND_LIMIT: ("600", "Done before that"),
+    ExitCode.SPEND_LIMIT: (
+        "budget for today",
+        "2.01 of 2.00 EUR",
+        "2026-11-04 00:00 UTC",
+        "2 h 5 min",
+        "Done before that",
+    ),
     ExitCode.RATE_LIMITED: ("429", "11 min", "4 attempts"),
     ExitCode.PROVIDER_DOWN: ("4 attempts", "37 s"),
     ExitCode.PROVIDER_GARBAGE: ("4 attempts", "no chat completion"),
@@ -122,3 +140,18 @@ def test_durations_are_said_in_the_unit_that_fits():
     assert [duration(s) for s in (1, 119, 120, 150, 3599, 7200, 7500)] == [
         "1 s", "119 s", "2 min", "2 min 30 s", "59 min", "2 h", "2 h 5 min",
     ]  # fmt: skip
+
+
+def test_a_budget_that_calls_under_way_hold_is_told_from_one_that_is_used_up():
+    spend = Spend(budget=Budget.DAY, measure=Measure.TOKENS, limit=100, used=60, held=50, opens="tomorrow")
+    told = notice_for(Exit(ExitCode.SPEND_LIMIT, Facts(spend=spend)))
+    assert told is not None
+    assert "50 tokens are held for calls under way" in told.text
+    assert "Try again in a minute" in told.text
+    assert "tomorrow" not in told.text
+
+
+def test_a_spend_limit_of_an_earlier_version_keeps_its_words():
+    told = notice_for(Exit(ExitCode.SPEND_LIMIT, Facts(limit=600, count=700)))
+    assert told is not None
+    assert "limit of 600 tokens for one message (700 used)" in told.text

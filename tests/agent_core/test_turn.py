@@ -14,6 +14,7 @@ from agent_core.events import (
     DrainEnded,
     DriverFailed,
     ReasoningArrived,
+    SpendRefused,
     Steered,
     StopRequested,
     Superseded,
@@ -24,7 +25,7 @@ from agent_core.events import (
     ToolStarted,
     Verdict,
 )
-from agent_core.exits import BreakCause, ExitCode
+from agent_core.exits import BreakCause, Budget, ExitCode, Measure, Spend
 from agent_core.messages import InputMessage
 from agent_core.recovery import Advice
 from agent_core.settings import LadderCounts, Route
@@ -475,14 +476,38 @@ def test_the_step_limit_asks_for_a_summary_without_tools():
     assert "Two files are written." in rig.view().text
 
 
-def test_the_token_limit_ends_the_turn_before_the_next_call():
-    rig = Rig(replace(SETTINGS, turn_tokens=100))
-    rig.begins_call("read", "{}")
-    from agent_core.events import ReplyFinished
+SPEND = Spend(budget=Budget.PERSON, measure=Measure.TOKENS, limit=100, used=110, opens="2026-11-04 00:00 UTC")
 
-    rig.feed(ReplyFinished(at=rig.tick(), reason="tool_calls", input_tokens=90, output_tokens=20))
+
+def test_a_call_that_no_budget_has_room_for_ends_the_turn_and_names_what_was_done():
+    rig = Rig()
+    rig.calls_tool("read", text="I look.")
     rig.returns()
+    rig.feed(SpendRefused(at=rig.tick(), spend=SPEND))
     assert rig.code is ExitCode.SPEND_LIMIT
+    assert (rig.exit.facts.spend, rig.exit.facts.tools_done) == (SPEND, ("read",))
+    assert "I look." in rig.view().text
+    assert "110 of 100 tokens" in rig.view().text
+    assert "2026-11-04 00:00 UTC" in rig.view().text
+
+
+def test_a_budget_without_room_in_the_middle_of_a_text_leaves_what_was_shown():
+    rig = Rig()
+    rig.text("Half a")
+    rig.breaks()
+    rig.feed(SpendRefused(at=rig.tick(), spend=SPEND))
+    assert rig.code is ExitCode.SPEND_LIMIT
+    assert rig.view().bubbles[0].text == "Half a"
+    assert "cut short" in rig.view().bubbles[-1].text
+
+
+def test_a_last_word_that_cannot_be_paid_for_does_not_change_why_the_turn_ends():
+    rig = Rig(replace(SETTINGS, max_steps=1))
+    rig.calls_tool("write")
+    rig.returns()
+    assert rig.last_call.offer_tools is False
+    rig.feed(SpendRefused(at=rig.tick(), spend=SPEND))
+    assert rig.code is ExitCode.STEP_LIMIT
 
 
 def test_a_clients_own_tools_are_handed_back():

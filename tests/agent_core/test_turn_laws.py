@@ -20,6 +20,7 @@ from agent_core.events import (
     ReasoningArrived,
     Refusal,
     ReplyFinished,
+    SpendRefused,
     Steered,
     StopRequested,
     Superseded,
@@ -33,7 +34,7 @@ from agent_core.events import (
     Verdict,
     WaitEnded,
 )
-from agent_core.exits import BreakCause, ExitCode
+from agent_core.exits import BreakCause, Budget, ExitCode, Measure, Spend
 from agent_core.journal import decode, encode, fold, merged
 from agent_core.messages import InputMessage
 from agent_core.settings import Route
@@ -47,6 +48,7 @@ ROUTES = (Route("m1", "h", "k1"), Route("m1", "h", "k2"), Route("m2", "h2", "k3"
 BASE = replace(SETTINGS, routes=ROUTES, max_steps=6)
 EFFECTS = {tool.name: tool.effect for tool in BASE.tools}
 
+SPEND = Spend(budget=Budget.DAY, measure=Measure.TOKENS, limit=100, used=120)
 texts = st.sampled_from(["a", "Hello ", "world. ", "\n", "Now dispatching task 5:", "x" * 30, "é😀"])
 names = st.sampled_from(["read", "write", "send", "todo", "danger", "nonsense"])
 calls = st.sampled_from([f"c{n}" for n in range(4)])
@@ -71,6 +73,7 @@ def _events() -> st.SearchStrategy[Event]:
             retry_after_seconds=st.sampled_from([0.0, 5.0, 600.0]),
             waited_seconds=st.sampled_from([0.0, 3.0]),
         ),
+        st.builds(SpendRefused, at=at, spend=st.just(SPEND)),
         st.builds(WaitEnded, at=at),
         st.builds(ToolStarted, at=at, call=calls),
         st.builds(
@@ -104,7 +107,7 @@ def _plausible(effects: list[Effect], fitting: st.DataObject, now: int) -> list[
     for effect in effects:
         match effect:
             case CallModel():
-                reply = fitting.draw(st.sampled_from(["text", "tools", "empty", "break", "cut", "think"]))
+                reply = fitting.draw(st.sampled_from(["text", "tools", "empty", "break", "cut", "think", "no money"]))
                 events += _reply(reply, effect.number, fitting, now)
             case RunTool():
                 events.append(ToolStarted(at=now, call=effect.call))
@@ -137,6 +140,8 @@ def _reply(kind: str, number: int, fitting: st.DataObject, now: int) -> list[Eve
             ToolArgumentsArrived(at=now, index=0, text=fitting.draw(arguments)),
             ReplyFinished(at=now, reason="tool_calls"),
         ]
+    if kind == "no money":
+        return [SpendRefused(at=now, spend=SPEND)]
     if kind == "think":
         return [ReasoningArrived(at=now, text=text), ReplyFinished(at=now, reason="stop")]
     if kind == "cut":

@@ -30,6 +30,7 @@ from agent_core.events import (
     ReasoningArrived,
     Refusal,
     ReplyFinished,
+    SpendRefused,
     Steered,
     StopRequested,
     Superseded,
@@ -44,7 +45,7 @@ from agent_core.events import (
     Verdict,
     WaitEnded,
 )
-from agent_core.exits import BreakCause
+from agent_core.exits import BreakCause, Budget, Measure, Spend
 from agent_core.invariants import broken_laws
 from agent_core.messages import InputMessage
 from agent_core.settings import LadderCounts, Route, ToolFacts, TurnSettings
@@ -85,6 +86,7 @@ FINAL: tuple[Event, ...] = (
 ALWAYS: tuple[Event, ...] = (
     TakenOver(at=AT, epoch=2),
     WaitEnded(at=AT),
+    SpendRefused(at=AT, spend=Spend(budget=Budget.DAY, measure=Measure.TOKENS, limit=100, used=120)),
     Compacted(at=AT, summary="s", helped=True),
     Compacted(at=AT, summary="", helped=False),
     ToolStarted(at=AT, call="nobody"),

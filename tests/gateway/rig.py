@@ -13,15 +13,18 @@ from typing import Any
 from aiohttp import web
 
 from adapters.base import Ended, Inbound, SessionKey, Showing, Ticket
+from agent_core.budgets import BudgetRules
 from agent_core.messages import InputMessage
 from agent_core.model.client import ModelClient
 from agent_core.model.endpoints import Credential, Endpoint
 from agent_core.ports import SystemClock, SystemIds
 from agent_core.redaction import Redactor
 from agent_core.settings import ToolFacts, TurnSettings
+from agent_core.spending import Spender
 from agent_core.store.store import Store, open_store
 from agent_core.tools.base import EffectClass, Json, Tool, ToolContext, ToolOutcome, ToolSpec, ToolStatus
 from agent_core.tools.registry import ToolRegistry
+from gateway.budgets import Budgets
 from gateway.configtypes import SessionPolicy
 from gateway.hub import Hub
 from gateway.opening import HubSettings
@@ -138,6 +141,7 @@ async def gateway(
     tools: Sequence[Tool] = (),
     settings: TurnSettings = QUICK,
     models: Sequence[str] = ("m1",),
+    budgets: BudgetRules | None = None,
     **more: Any,
 ) -> AsyncGenerator[Rig]:
     """A gateway whose database is in `folder`; what a former one left there is recovered."""
@@ -172,6 +176,8 @@ async def gateway(
             **(defaults | more),
         )
         hub = Hub(hub_settings, store, client, endpoints, registry, clock, ids)
+        if budgets is not None:
+            hub.budgets = Budgets(await stack.enter_async_context(Spender(store, budgets, clock)), store, clock)
         await stack.enter_async_context(hub)
         recovered = await hub.recover()
         yield Rig(hub, store, model, recovered, ids)

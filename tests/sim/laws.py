@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -42,6 +43,7 @@ def broken(result: Result) -> list[str]:
         if not any(happens for _, _, happens in result.plan.storage):
             # Who was told "not stored" about a message that was stored offers it again later, and others may have passed.
             found += _of_the_order(database)
+        found += _of_the_budgets(database, result)
         for said in result.plan.said:
             found += _of_a_message(database, said, turns, result)
     finally:
@@ -61,6 +63,21 @@ def _of_the_whole(result: Result) -> Iterator[str]:
     for turn, count in ended.items():
         if count > 1:
             yield f"turn {turn} was logged as ended {count} times"
+
+
+def _of_the_budgets(database: sqlite3.Connection, result: Result) -> Iterator[str]:
+    """What is held is what calls under way hold, and after an orderly end with its storage there, that is nothing."""
+    held: Counter[tuple[str, int]] = Counter()
+    for call, pots, tokens in database.execute("SELECT call, pots, held_tokens FROM reservations WHERE state = 'open'"):
+        for scope, window in json.loads(pots):
+            held[scope, window] += tokens
+        if not result.plan.storage:
+            yield f"something is still held for call {call}"
+    for scope, window, spent, holds in database.execute(
+        'SELECT scope, "window", spent_tokens, held_tokens FROM budgets'
+    ):
+        if holds != held[scope, window] or spent < 0:
+            yield f"budget {scope} says that {holds} are held and {spent} spent; its calls hold {held[scope, window]}"
 
 
 def _of_the_order(database: sqlite3.Connection) -> Iterator[str]:

@@ -13,9 +13,13 @@ from typing import Any
 
 from sqlalchemy.exc import OperationalError
 
+from agent_core.budgets import Amount, BudgetRules
+from agent_core.exits import Budget
 from agent_core.settings import TurnSettings
+from agent_core.spending import Spender
 from agent_core.store.store import open_store
 from agent_core.tools.registry import ToolRegistry
+from gateway.budgets import Budgets
 from gateway.configtypes import SessionPolicy
 from gateway.hub import Hub
 from gateway.opening import HubSettings
@@ -37,6 +41,8 @@ TURN = TurnSettings(
     retry_after_max_seconds=20,
     approval_seconds=12,
 )
+BUDGETS = BudgetRules(limits={Budget.TURN: Amount(3_000), Budget.PERSON: Amount(50_000)}, assumed_output_tokens=200)
+"""Seldom used up, so that turns also meet a budget without room."""
 LAST_SECOND = 4_000.0
 """No scenario may need more virtual time than this."""
 
@@ -193,7 +199,8 @@ class Incarnation:
             client = SimClient(self.loop, clock, script, scenario.result.violations)
             registry = ToolRegistry(tools(draw, scenario.result.runs), result_chars=10_000)
             hub = Hub(scenario.settings, store, client, ENDPOINTS, registry, clock, scenario.ids)
-            async with hub:
+            async with Spender(store, BUDGETS, clock) as spender, hub:
+                hub.budgets = Budgets(spender, store, clock)
                 await hub.recover()
                 people = [Person(said, hub, self.loop, draw).live() for said in scenario.plan.said]
                 stops = [

@@ -7,6 +7,8 @@ import resource
 import sys
 from pathlib import Path
 
+from agent_core.budgets import Amount, Pot
+from agent_core.exits import Budget
 from agent_core.store.store import Fenced, OwnedElsewhere, StorageUnavailable, StoreError
 from tests.store.support import message, opened, row, session_of, turn_of
 
@@ -88,8 +90,23 @@ async def claim(where: str) -> None:
         await hear()
 
 
+async def reserve(where: str) -> None:
+    """Settle one model call, hold something for another, and wait."""
+    async with opened(where) as store:
+        session, epoch = await session_of(store)
+        pots = (
+            Pot(Budget.PERSON, "person:p", 1_000, 2_000),
+            Pot(Budget.DAY, "day:all", 1_000, 2_000, Amount(1_000), Amount(800)),
+        )
+        await store.reserve(session, epoch, "c1", Amount(200), pots, 1)
+        await store.settle(session, epoch, "c1", Amount(100), pots, 1, estimated=False)
+        await store.reserve(session, epoch, "c2", Amount(300), pots, 1)
+        say("held", session)
+        await hear()
+
+
 async def main(what: str, where: str) -> None:
-    jobs = {"append": append, "hold": hold, "own": own, "fill": fill, "claim": claim}
+    jobs = {"append": append, "hold": hold, "own": own, "fill": fill, "claim": claim, "reserve": reserve}
     try:
         await jobs[what](where)
     except StoreError as error:

@@ -10,6 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Connection, insert, select
 
+from agent_core.budgets import Amount, Pot
+from agent_core.exits import Budget
 from agent_core.store import tables as t
 from agent_core.store.decide import Result
 from agent_core.store.errors import StoreError
@@ -24,6 +26,8 @@ from agent_core.store.ops import (
     MoveCursor,
     Op,
     PutMemory,
+    Reserve,
+    Settle,
     Start,
 )
 from agent_core.store.rows import CallState, FinishedCall, IntendedCall, JournalRow, NewMessage
@@ -64,6 +68,19 @@ def _finish(session: str, turn: str, call: str, state: CallState) -> Op:
     return Append(session, 1, turn, (), finished=(FinishedCall(call, state),))
 
 
+POTS = st.lists(
+    st.sampled_from(
+        [
+            Pot(Budget.PERSON, "person:p", 5, 9),
+            Pot(Budget.DAY, "day:all", 5, 9, Amount(40), Amount(20)),
+            Pot(Budget.TURN, "turn:t"),
+        ]
+    ),
+    unique=True,
+    max_size=3,
+).map(tuple)
+AMOUNTS = st.sampled_from([Amount(10, 1), Amount(10, 1), Amount(30, 2)])
+MODEL_CALLS = st.sampled_from(["k0", "k1", "k2"])
 ROWS = st.builds(_rows, st.integers(0, 3), st.integers(0, 3), BODIES)
 OPS: st.SearchStrategy[Op] = st.one_of(
     st.builds(_accept, KEYS, st.sampled_from(["m0", "m1", "m2", "m3"]), st.booleans()),
@@ -76,6 +93,8 @@ OPS: st.SearchStrategy[Op] = st.one_of(
     st.builds(Drop, st.integers(1, 4), st.just("old")),
     st.builds(MoveCursor, st.just("bot"), st.sampled_from(["room", "hall"]), st.sampled_from(["1", "2"])),
     st.builds(PutMemory, st.just("me"), st.just("fact"), st.sampled_from(["p", "q"]), BODIES, st.integers(1, 3)),
+    st.builds(Reserve, SESSIONS, EPOCHS, MODEL_CALLS, AMOUNTS, POTS, st.just(1)),
+    st.builds(Settle, SESSIONS, EPOCHS, MODEL_CALLS, AMOUNTS, st.booleans(), POTS, st.just(2)),
     st.builds(DeleteMemory, st.just("me"), st.just("fact"), st.sampled_from(["p", "q"])),
 )
 BEGINNING: tuple[Op, ...] = (
