@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,11 +18,15 @@ from agent_core.exits import Budget, ExitCode
 from agent_core.messages import InputMessage
 from agent_core.tools.base import EffectClass
 from gateway.budgets import BudgetWarning, payer_of
-from tests.gateway.rig import CountingTool, Rig, call_chunk, chunk, gateway
+from tests.gateway.rig import QUICK, CountingTool, Rig, call_chunk, chunk, gateway
 from tests.serving import served
 
 Messages = list[dict[str, Any]]
 PRICE = Price(1_000_000, 2_000_000, 500_000)
+
+
+CALM = replace(QUICK, first_content_seconds=60, stall_seconds=60)
+"""Many at once on a busy machine: nobody is to be taken for silent."""
 
 
 def usage(given: int, said: int, cached: int = 0) -> bytes:
@@ -54,7 +59,7 @@ async def levels(rig: Rig, words: str = "x") -> dict[str, Level]:
 
 
 async def test_what_the_provider_tells_is_settled_for_person_chat_and_day(tmp_path: Path):
-    async with gateway(tmp_path, hundred, budgets=rules(day=10_000)) as rig:
+    async with gateway(tmp_path, hundred, settings=CALM, budgets=rules(day=10_000)) as rig:
         assert (await rig.say("hello")).exit.code is ExitCode.ANSWERED
         cost = 50 * 1000 + 40 * 500 + 10 * 2000
         spent = Level(spent=Amount(100, cost), calls=1)
@@ -62,7 +67,7 @@ async def test_what_the_provider_tells_is_settled_for_person_chat_and_day(tmp_pa
 
 
 async def test_a_hundred_turns_at_once_overrun_a_day_by_at_most_one_call(tmp_path: Path):
-    async with gateway(tmp_path, hundred, budgets=rules(day=1_000)) as rig:
+    async with gateway(tmp_path, hundred, settings=CALM, budgets=rules(day=1_000)) as rig:
         ends = await asyncio.gather(*(rig.say("hello", session=f"s{n}") for n in range(100)))
         codes = [end.exit.code for end in ends]
         assert set(codes) == {ExitCode.ANSWERED, ExitCode.SPEND_LIMIT}
@@ -76,7 +81,7 @@ async def test_a_hundred_turns_at_once_overrun_a_day_by_at_most_one_call(tmp_pat
 
 
 async def test_calls_that_use_more_than_was_held_overrun_by_that_and_no_more(tmp_path: Path):
-    async with gateway(tmp_path, hundred, budgets=rules(output=1, day=200)) as rig:
+    async with gateway(tmp_path, hundred, settings=CALM, budgets=rules(output=1, day=200)) as rig:
         before = await asyncio.gather(*(rig.say("hello", session=f"s{n}") for n in range(30)))
         answered = sum(end.exit.code is ExitCode.ANSWERED for end in before)
         day = (await levels(rig))["day:all"]
@@ -86,7 +91,7 @@ async def test_calls_that_use_more_than_was_held_overrun_by_that_and_no_more(tmp
 
 
 async def test_the_notice_says_which_budget_how_much_and_when_it_opens(tmp_path: Path):
-    async with gateway(tmp_path, hundred, budgets=rules(person=100)) as rig:
+    async with gateway(tmp_path, hundred, settings=CALM, budgets=rules(person=100)) as rig:
         await rig.say("hello")
         end = await rig.say("again")
         assert end.exit.code is ExitCode.SPEND_LIMIT
@@ -101,7 +106,7 @@ async def test_the_notice_says_which_budget_how_much_and_when_it_opens(tmp_path:
 
 async def test_a_limit_in_money_counts_by_the_price(tmp_path: Path):
     money = BudgetRules(limits={Budget.DAY: Amount(0, 150_000)}, prices=(("m*", PRICE),), currency="EUR")
-    async with gateway(tmp_path, hundred, budgets=money) as rig:
+    async with gateway(tmp_path, hundred, settings=CALM, budgets=money) as rig:
         assert [(await rig.say("hello")).exit.code for _ in range(3)] == [
             ExitCode.ANSWERED,
             ExitCode.ANSWERED,
@@ -187,7 +192,7 @@ async def test_the_warning_is_told_once_with_the_message_that_it_is_about(tmp_pa
     async def warned(warning: BudgetWarning) -> None:
         told.append(warning)
 
-    async with gateway(tmp_path, hundred, budgets=rules(person=400)) as rig:
+    async with gateway(tmp_path, hundred, settings=CALM, budgets=rules(person=400)) as rig:
         assert rig.hub.budgets is not None
         rig.hub.budgets.on_warned = warned
         for words in ("one", "two", "three", "four", "five"):
@@ -197,7 +202,7 @@ async def test_the_warning_is_told_once_with_the_message_that_it_is_about(tmp_pa
 
 
 async def test_usage_tells_limits_money_and_estimates(tmp_path: Path):
-    async with gateway(tmp_path, hundred, budgets=rules(person=400)) as rig:
+    async with gateway(tmp_path, hundred, settings=CALM, budgets=rules(person=400)) as rig:
         await rig.say("hello")
         assert rig.hub.budgets is not None
         person, chat, day = await rig.hub.budgets.usage(rig.inbound("x"))
@@ -223,12 +228,18 @@ def test_the_api_pays_by_user_and_by_named_session(session: str, stateless: bool
 # --- over the API ---
 
 
+PATIENT = {"OUTSPOKEN_MODEL__FIRST_CONTENT_SECONDS": "60", "OUTSPOKEN_MODEL__STALL_SECONDS": "60"}
+
+
 def client_of(url: str) -> openai.AsyncOpenAI:
     return openai.AsyncOpenAI(api_key="none", base_url=f"{url}/v1", max_retries=0)
 
 
 async def test_a_request_without_budget_gets_429_in_openais_shape_and_an_old_one_its_answer(tmp_path: Path):
-    async with served(tmp_path, {"OUTSPOKEN_BUDGETS__PERSON_TOKENS": "1"}) as up, client_of(up.url) as client:
+    async with (
+        served(tmp_path, {**PATIENT, "OUTSPOKEN_BUDGETS__PERSON_TOKENS": "1"}) as up,
+        client_of(up.url) as client,
+    ):
         hello: list[Any] = [{"role": "user", "content": "hello"}]
         key = {"Idempotency-Key": "K1"}
         first = await client.chat.completions.create(model="outspoken", messages=hello, extra_headers=key)
@@ -246,7 +257,7 @@ async def test_a_request_without_budget_gets_429_in_openais_shape_and_an_old_one
 
 
 async def test_requests_at_once_are_answered_or_refused_and_never_in_between(tmp_path: Path):
-    async with served(tmp_path, {"OUTSPOKEN_BUDGETS__DAY_TOKENS": "1"}) as up, client_of(up.url) as client:
+    async with served(tmp_path, {**PATIENT, "OUTSPOKEN_BUDGETS__DAY_TOKENS": "1"}) as up, client_of(up.url) as client:
 
         async def ask() -> str:
             try:
