@@ -25,12 +25,23 @@ from agent_core.store.ops import (
     PutGate,
     PutMemory,
     PutPerson,
+    PutSchedule,
     Respond,
     Reword,
     Start,
     Touch,
 )
-from agent_core.store.rows import CallState, DeliveryRow, GateRow, InboxState, JournalRow, PersonRow, TurnState
+from agent_core.store.rows import (
+    CallState,
+    DeliveryRow,
+    GateRow,
+    InboxState,
+    JournalRow,
+    OccurrenceRow,
+    PersonRow,
+    ScheduleRow,
+    TurnState,
+)
 
 
 @dataclass(slots=True)
@@ -144,6 +155,10 @@ class Facts:
     """By surface, origin, bubble and part: the last state that the batch gives it."""
     gates: dict[tuple[str, str], GateRow] = field(default_factory=dict[tuple[str, str], GateRow])
     people: dict[tuple[str, str], PersonRow] = field(default_factory=dict[tuple[str, str], PersonRow])
+    schedules: dict[str, ScheduleRow] = field(default_factory=dict[str, ScheduleRow])
+    schedules_put: set[str] = field(default_factory=set[str])
+    """Which of them the batch makes or changes."""
+    occurrences: list[OccurrenceRow] = field(default_factory=list[OccurrenceRow])
     closed_turns: list[str] = field(default_factory=list[str])
     cursors: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
     memory_put: dict[tuple[str, str, str], tuple[bytes, int]] = field(
@@ -168,6 +183,7 @@ class Needs:
     claims: set[str] = field(default_factory=set[str])
     starts: set[str] = field(default_factory=set[str])
     rows: set[tuple[str, int]] = field(default_factory=set[tuple[str, int]])
+    schedules: set[str] = field(default_factory=set[str])
 
 
 def needs(ops: Iterable[Op]) -> Needs:
@@ -183,6 +199,8 @@ def _add_needs(found: Needs, op: Op) -> None:
         case Accept(message):
             found.session_keys.add(message.session_key)
             found.messages.add((message.account, message.platform_key))
+            if message.claim is not None:
+                found.schedules.add(message.claim.schedule.schedule)
         case Claim(session):
             found.sessions.add(session)
             found.claims.add(session)
@@ -204,7 +222,8 @@ def _add_needs(found: Needs, op: Op) -> None:
             found.rows.update((turn, row.seq) for row in rows)
         case Drop(inbox_id=inbox_id):
             found.inbox.add(inbox_id)
-        case Respond(session=session, inbox_id=inbox_id, change=change):
+        case Respond(session=session, inbox_id=inbox_id, change=change, schedules=schedules):
+            found.schedules.update(row.schedule for row in schedules)
             found.sessions.add(session)
             found.inbox.update({inbox_id} - {0})
             if change.undo is not None:
@@ -213,6 +232,8 @@ def _add_needs(found: Needs, op: Op) -> None:
             found.rewordings.add((account, platform_key))
         case PutDeliveries(session=session):
             found.sessions.add(session)
+        case PutSchedule(schedule):
+            found.schedules.add(schedule.schedule)
         case PutMemory(scope=scope, kind=kind, name=name) | DeleteMemory(scope=scope, kind=kind, name=name):
             found.memory.add((scope, kind, name))
         case MoveCursor() | PutGate() | PutPerson() | Touch():

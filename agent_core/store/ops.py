@@ -17,6 +17,7 @@ from agent_core.store.rows import (
     JournalRow,
     NewMessage,
     PersonRow,
+    ScheduleRow,
     SessionChange,
 )
 
@@ -94,6 +95,8 @@ class Respond:
     """0: only the change; the message is done later."""
     change: SessionChange
     deliveries: tuple[DeliveryRow, ...]
+    schedules: tuple[ScheduleRow, ...] = ()
+    """Schedules that it makes or changes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +123,13 @@ class PutGate:
 @dataclass(frozen=True, slots=True)
 class PutPerson:
     person: PersonRow
+
+
+@dataclass(frozen=True, slots=True)
+class PutSchedule:
+    """A schedule as it is to be; its `rev` is one more than that of the state that was seen."""
+
+    schedule: ScheduleRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +166,7 @@ Op: TypeAlias = (
     | PutDeliveries
     | PutGate
     | PutPerson
+    | PutSchedule
     | PutMemory
     | DeleteMemory
     | Touch
@@ -179,5 +190,7 @@ def size_bytes(op: Op) -> int:
             return len(body)
         case PutMemory(value=value):
             return len(value)
+        case PutSchedule(schedule):
+            return len(schedule.body)
         case MoveCursor() | Drop() | Claim() | PutGate() | PutPerson() | DeleteMemory() | Touch():
             return 0
