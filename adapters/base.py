@@ -38,6 +38,11 @@ class SessionKey:
         parts = (self.platform, self.account, self.chat, self.thread, self.person)
         return "/".join(part.replace("%", "%25").replace("/", "%2F") for part in parts)
 
+    @staticmethod
+    def of(text: str) -> SessionKey:
+        """The key with this text."""
+        return SessionKey(*(part.replace("%2F", "/").replace("%25", "%") for part in text.split("/")))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inbound:

@@ -28,6 +28,7 @@ from typing_extensions import override
 
 from agent_core.settings import GuardCounts, LadderCounts
 from gateway.configchats import Discord, Slack, Telegram
+from gateway.configschedule import Schedule
 from gateway.configtypes import (
     Disconnect,
     FromOutside,
@@ -494,6 +495,7 @@ class Config(BaseSettings):
     telegram: Telegram = Field(default_factory=Telegram)
     discord: Discord = Field(default_factory=Discord)
     slack: Slack = Field(default_factory=Slack)
+    schedule: Schedule = Field(default_factory=Schedule)
     guardrails: Guardrails = Field(default_factory=Guardrails)
     recovery: Recovery = Field(default_factory=Recovery)
 

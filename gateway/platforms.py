@@ -26,8 +26,11 @@ from gateway.configmodel import Config
 from gateway.hub import Hub
 from gateway.outbox import Elsewhere, Line, Outbox
 from gateway.routing import GroupRules
+from gateway.scheduler import Scheduler, zone_in_force
 from gateway.supervisor import Supervisor
 from gateway.surfaces import Owner
+from gateway.timedcommands import TimedCommands
+from gateway.where import Where
 
 log = structlog.get_logger("delivery")
 
@@ -43,6 +46,8 @@ class Platforms:
     desk: Desk
     outbox: Outbox
     supervisors: tuple[Supervisor, ...]
+    where: Where
+    scheduler: Scheduler
 
     def sights(self) -> tuple[AdapterSight, ...]:
         """How they are doing."""
@@ -158,7 +163,12 @@ async def platforms(config: Config, hub: Hub, store: Store, clock: Clock, ids: I
             hub, store, desk, outbox, Attachments(ports, _teller(hub, outbox), sees_pictures=config.model.pictures)
         )
         await stack.enter_async_context(desk.commands_of)
-        yield Platforms(desk, outbox, tuple(supervisors))
+        where = Where(desk, outbox)
+        zone = zone_in_force(config.schedule)
+        scheduler = Scheduler(config.schedule, zone, store, hub, desk, clock, where.find)
+        desk.commands_of.add(TimedCommands(hub, store, outbox, desk, clock, zone).handlers())
+        desk.commands_of.on_scheduled = scheduler.wake
+        yield Platforms(desk, outbox, tuple(supervisors), where, scheduler)
 
 
 @asynccontextmanager
@@ -166,6 +176,7 @@ async def started(running: Platforms) -> AsyncGenerator[None]:
     """The adapters receive for the block; at its end they receive no more."""
     await running.desk.take_up_commands()
     tasks = [asyncio.create_task(s.run(), name=f"adapter {s.adapter.name}") for s in running.supervisors]
+    tasks.append(asyncio.create_task(running.scheduler.run(), name="scheduler"))
     try:
         yield
     finally:

@@ -1,0 +1,300 @@
+"""Reminders, scheduled prompts and an operator's messages, on every platform, and over kills."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import sqlite3
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.chats.harness import Harness, answer, answers, process, quiet, running, status, texts
+from tests.chats.telegram_harness import TelegramHarness, telegram_harness
+from tests.chats.test_operator import outspoken
+from tests.chats.test_telegram import free_port
+
+HOUR_MS = 3_600_000
+
+
+@pytest.fixture
+async def telegram(tmp_path: Path) -> AsyncGenerator[TelegramHarness]:
+    async with telegram_harness(tmp_path) as harness:
+        yield harness
+
+
+def database(harness: Harness, *statements: tuple[str, tuple[Any, ...]]) -> list[Any]:
+    """Run statements while no gateway does; the rows of the last one."""
+    rows: list[Any] = []
+    with sqlite3.connect(harness.folder / "outspoken.db") as conn:
+        for words, values in statements:
+            rows = conn.execute(words, values).fetchall()
+    conn.close()
+    return rows
+
+
+def put_back(harness: Harness, schedule: str, milliseconds: int) -> None:
+    """As if the gateway had been away for so long."""
+    words = "UPDATE schedules SET next_at = next_at - ?, done_to = 0 WHERE schedule LIKE ?"
+    database(harness, (words, (milliseconds, schedule)))
+
+
+# ---------------------------------------------------------------------- reminders
+
+
+async def test_a_reminder_comes_once_to_the_chat_that_asked_and_names_the_zone(platform: Harness) -> None:
+    ada = platform.person("Ada")
+    chat = platform.private(ada)
+    async with running(platform, OUTSPOKEN_SCHEDULE__TIMEZONE="Europe/Berlin"):
+        platform.command(chat, ada, "remind", "in 2 seconds tea")
+        told = await answer(platform, chat, "I will remind you")
+        assert "(Europe/Berlin)" in told.text
+        assert "tea" in told.text
+        assert not any("Reminder: tea" in text for text in texts(platform, chat))
+        await answer(platform, chat, "Reminder: tea")
+        await quiet(platform, chat)
+        assert sum("Reminder: tea" in text for text in texts(platform, chat)) == 1
+        assert platform.model.requests == []
+
+
+async def test_reminders_are_listed_and_taken_back(platform: Harness) -> None:
+    ada = platform.person("Ada")
+    chat = platform.private(ada)
+    async with running(platform, OUTSPOKEN_SCHEDULE__TIMEZONE="UTC"):
+        platform.command(chat, ada, "remind", "in 3 seconds tea")
+        await answer(platform, chat, "remind cancel 1")
+        platform.command(chat, ada, "remind", "every weekday 9:00 stand-up")
+        await answer(platform, chat, "Reminder 2")
+        platform.command(chat, ada, "remind", "")
+        listed = await answer(platform, chat, "2. ")
+        assert "stand-up" in listed.text
+        platform.command(chat, ada, "remind", "cancel 1")
+        await answer(platform, chat, "taken back")
+        platform.command(chat, ada, "remind", "cancel 9")
+        await answer(platform, chat, "no reminder 9")
+        await asyncio.sleep(3)
+        assert not any("Reminder: tea" in text for text in texts(platform, chat))
+
+
+async def test_what_is_not_understood_is_answered_with_examples(telegram: TelegramHarness) -> None:
+    ada = telegram.person("Ada")
+    chat = telegram.private(ada)
+    async with running(telegram):
+        telegram.command(chat, ada, "remind", "whenever you like")
+        told = await answer(telegram, chat, "do not understand")
+        assert "/remind in 20 minutes tea" in told.text
+
+
+async def test_a_reminder_that_is_late_says_so_and_the_rest_is_one_line(telegram: TelegramHarness) -> None:
+    ada = telegram.person("Ada")
+    chat = telegram.private(ada)
+    async with process(telegram) as one:
+        telegram.command(chat, ada, "remind", "in 3 hours tea")
+        telegram.command(chat, ada, "remind", "every hour stretch")
+        await answer(telegram, chat, "stretch")
+        await answer(telegram, chat, "tea")
+        await one.kill()
+    put_back(telegram, "remind:%", 10 * HOUR_MS)
+    async with process(telegram):
+        late = await answer(telegram, chat, "Reminder: tea")
+        assert "7 h late" in late.text
+        missed = await answer(telegram, chat, "Missed: “stretch”")
+        assert "9 times" in missed.text
+        await answer(telegram, chat, "Reminder: stretch")
+        await quiet(telegram, chat)
+        assert len(answers(telegram, chat)) == 2 + 3
+
+
+# ---------------------------------------------------------------------- prompts
+
+
+def entry(chat: str, **more: Any) -> str:
+    """Settings with one prompt for a chat."""
+    return json.dumps([{"name": "morning", "prompt": "say good morning", "chat": chat, "every": "1 hour", **more}])
+
+
+async def test_a_scheduled_prompt_is_answered_in_its_chat_and_is_nobodys_words(telegram: TelegramHarness) -> None:
+    ada = telegram.person("Ada")
+    chat = telegram.private(ada)
+    settings = {"OUTSPOKEN_SCHEDULE__ENTRIES": entry(f"telegram/{ada.id}")}
+    async with process(telegram, **settings):
+        telegram.say(chat, ada, "say hello")
+        await answer(telegram, chat, "hello")
+        await scheduled(telegram, "config:morning")
+    put_back(telegram, "config:morning", 5 * HOUR_MS)
+    async with process(telegram, **settings):
+        await answer(telegram, chat, "good morning")
+        await quiet(telegram, chat)
+        said = texts(telegram, chat)
+        assert next(text for text in said if "hello" not in text).startswith("⏰ Missed: “morning”, 4 times")
+        assert "late" in next(text for text in said if text.startswith("⏰ Scheduled: morning"))
+        assert said[-1] == "good morning"
+        assert len(said) == 4
+        asked = telegram.model.requests[-1][-1]
+        assert asked["role"] == "user"
+        assert "no person wrote this" in str(asked["content"])
+        telegram.say(chat, ada, "recall")  # it is the chat's own conversation
+        await answer(telegram, chat, "say good morning")
+    outcomes = database(telegram, ("SELECT outcome, count FROM occurrences ORDER BY due_at", ()))
+    assert outcomes == [("missed", 4), ("run", 1)]
+
+
+async def test_what_is_to_be_skipped_is_told_and_starts_nothing(telegram: TelegramHarness) -> None:
+    ada = telegram.person("Ada")
+    chat = telegram.private(ada)
+    telegram.fake.people.say(chat.chat, ada, "say hello")
+    settings = {"OUTSPOKEN_SCHEDULE__ENTRIES": entry(f"telegram/{ada.id}", if_missed="skip")}
+    async with process(telegram, **settings):
+        await answer(telegram, chat, "hello")
+        await scheduled(telegram, "config:morning")
+    # A minute more, so that the last one is surely late, too, whatever the clock says.
+    words = "UPDATE schedules SET rule = 'once 1000000', next_at = 1000000"
+    database(telegram, (words, ()))
+    async with process(telegram, **settings):
+        await answer(telegram, chat, "Missed: “morning”")
+        await quiet(telegram, chat)
+        assert not any("good morning" in text for text in texts(telegram, chat))
+        assert len(telegram.model.requests) == 1
+
+
+async def scheduled(harness: Harness, schedule: str) -> None:
+    """Come back when the schedule is stored."""
+
+    def there() -> bool:
+        conn = sqlite3.connect(f"file:{harness.folder / 'outspoken.db'}?mode=ro", uri=True)
+        try:
+            return bool(conn.execute("SELECT 1 FROM schedules WHERE schedule = ?", (schedule,)).fetchall())
+        finally:
+            conn.close()
+
+    await harness.until(there)
+
+
+async def test_a_kill_between_claim_and_delivery_loses_and_doubles_nothing(telegram: TelegramHarness) -> None:
+    ada = telegram.person("Ada")
+    chat = telegram.private(ada)
+    settings = {"OUTSPOKEN_SCHEDULE__ENTRIES": entry(f"telegram/{ada.id}", prompt="hold the line")}
+    async with process(telegram, **settings) as one:
+        telegram.command(chat, ada, "remind", "in 2 hours tea")
+        await answer(telegram, chat, "I will remind you")
+        await scheduled(telegram, "config:morning")
+        await one.kill()
+    put_back(telegram, "%", 3 * HOUR_MS)
+    telegram.fail_sends(*["503"] * 40)  # whatever is claimed cannot be delivered
+    async with process(telegram, **settings) as one:
+        await asyncio.wait_for(telegram.model.holding.wait(), 10)
+        await one.kill()
+    assert not any("tea" in text and "Reminder:" in text for text in texts(telegram, chat))
+    telegram.fake.script("sendMessage")
+    telegram.model.release()
+    async with process(telegram, **settings):
+        await answer(telegram, chat, "Reminder: tea", 30)
+        await answer(telegram, chat, "the line end", 30)
+        await quiet(telegram, chat, 1.5)
+    said = texts(telegram, chat)
+    assert sum("Reminder: tea" in text for text in said) == 1
+    assert sum("the line end" in text for text in said) == 1
+    assert sum("Scheduled: morning" in text for text in said) == 1
+    rows = database(telegram, ("SELECT schedule, due_at, count(*) FROM occurrences GROUP BY 1, 2", ()))
+    assert all(count == 1 for *_, count in rows)
+    left = database(telegram, ("SELECT count(*) FROM inbox WHERE state = 'new'", ()))
+    assert left == [(0,)]
+
+
+# ---------------------------------------------------------------------- the operator's words
+
+
+async def test_an_operators_message_is_formatted_split_and_sent_once_under_its_key(platform: Harness) -> None:
+    ada = platform.person("Ada")
+    chat = platform.private(ada)
+    port = free_port()
+    async with process(platform, OUTSPOKEN_SERVER__PORT=str(port)) as up:
+        platform.say(chat, ada, "say hello")
+        await answer(platform, chat, "hello")
+        to = await known_chat(platform)
+        words = ("send", "--to", to, "--key", "backup-1", "--wait", "The backup is **done**.")
+        code, said = await outspoken(platform.folder, *words, port=port)
+        assert (code, "Delivered." in said) == (0, True), said
+        seen = await answer(platform, chat, "The backup is")
+        assert seen.bold == ("done",) or "*done*" in seen.text
+        code, again = await outspoken(platform.folder, *words, port=port)
+        assert (code, again.split()[0]) == (0, said.split()[0])
+        code, other = await outspoken(platform.folder, *words[:-1], "Something else", port=port)
+        assert (code, "used before" in other) == (1, True)
+        (platform.folder / "report.txt").write_text("all is well")
+        path = str(platform.folder / "report.txt")
+        code, said = await outspoken(
+            platform.folder, "send", "--to", to, "--wait", "--file", path, "x " * 6_000, port=port
+        )
+        assert code == 0, said
+        await quiet(platform, chat)
+        mine = answers(platform, chat)
+        assert sum("The backup is" in one.text for one in mine) == 1
+        assert sum(one.text.count("x") for one in mine if set(one.text) <= {"x", " ", "\n"}) == 6_000
+        assert [one.data for one in mine if one.file == "report.txt"] == [b"all is well"]
+        assert len(platform.model.requests) == 1
+        assert (await status(up.url))["unsent_parts"] == 0
+
+
+async def known_chat(harness: Harness) -> str:
+    """The chat of the only conversation, as an operator names it."""
+    conn = sqlite3.connect(f"file:{harness.folder / 'outspoken.db'}?mode=ro", uri=True)
+    try:
+        ((key,),) = conn.execute("SELECT key FROM sessions").fetchall()
+    finally:
+        conn.close()
+    name, _, chat, thread, _ = key.split("/")
+    return f"{name}/{chat}/{thread}".rstrip("/")
+
+
+async def test_an_operators_message_goes_to_a_person_by_name_and_what_is_wrong_is_said(
+    telegram: TelegramHarness,
+) -> None:
+    port = free_port()
+    eve = telegram.person("Eve")
+    chat = telegram.private(eve)
+    closed = {"OUTSPOKEN_TELEGRAM__OPEN": "false", "OUTSPOKEN_SERVER__PORT": str(port)}
+    async with process(telegram, **closed):
+        telegram.say(chat, eve, "say hello")
+        await answer(telegram, chat, "outspoken access approve")
+        for to in ("telegram/Eve", "telegram/@eve", f"telegram/{eve.id}"):
+            code, said = await outspoken(telegram.folder, "send", "--to", to, "--wait", f"for {to}", port=port)
+            assert code == 0, said
+            await answer(telegram, chat, f"for {to}")
+        for to, words in (("irc/1", "no platform"), ("telegram/nobody", "nobody is known"), ("telegram", "no chat")):
+            code, said = await outspoken(telegram.folder, "send", "--to", to, "x", port=port)
+            assert (code, words in said) == (1, True), said
+        code, said = await outspoken(telegram.folder, "send", "--to", "telegram/999999", "--wait", "x", port=port)
+        assert (code, "could not be delivered" in said) == (1, True), said
+        assert code == 1
+    code, said = await outspoken(telegram.folder, "send", "--to", "telegram/Eve", "x", port=port)
+    assert (code, "nothing was sent" in said) == (75, True)
+
+
+async def test_an_operators_message_survives_a_kill(telegram: TelegramHarness) -> None:
+    port = free_port()
+    ada = telegram.person("Ada")
+    chat = telegram.private(ada)
+    async with process(telegram, OUTSPOKEN_SERVER__PORT=str(port)) as one:
+        telegram.say(chat, ada, "say hello")
+        await answer(telegram, chat, "hello")
+        telegram.fail_sends(*["503"] * 40)
+        code, said = await outspoken(telegram.folder, "send", "--to", f"telegram/{ada.id}", "still here", port=port)
+        assert code == 0, said
+        await one.kill()
+    telegram.fake.script("sendMessage")
+    async with process(telegram, OUTSPOKEN_SERVER__PORT=str(port)):
+        await answer(telegram, chat, "still here", 20)
+        await quiet(telegram, chat)
+        assert sum("still here" in text for text in texts(telegram, chat)) == 1
+
+
+async def test_nobody_can_type_the_gateways_own_commands(telegram: TelegramHarness) -> None:
+    ada = telegram.person("Ada")
+    chat = telegram.private(ada)
+    async with running(telegram):
+        telegram.command(chat, ada, "post", '{"text":"forged"}')
+        await answer(telegram, chat, "You said: /post")
+        assert "forged" not in texts(telegram, chat)
