@@ -5,16 +5,19 @@ from __future__ import annotations
 import asyncio
 import json
 import sqlite3
-from collections.abc import AsyncGenerator
+from collections.abc import AsyncGenerator, Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from adapters.ask import GatewayRefused
+from adapters.operator import Remote, delivery_settled
 from tests.chats.harness import Harness, answer, answers, process, quiet, running, status, texts
 from tests.chats.telegram_harness import TelegramHarness, telegram_harness
 from tests.chats.test_operator import outspoken
 from tests.chats.test_telegram import free_port
+from tests.fakes.telegram import server_error
 
 HOUR_MS = 3_600_000
 
@@ -90,14 +93,13 @@ async def test_what_is_not_understood_is_answered_with_examples(telegram: Telegr
 async def test_a_reminder_that_is_late_says_so_and_the_rest_is_one_line(telegram: TelegramHarness) -> None:
     ada = telegram.person("Ada")
     chat = telegram.private(ada)
-    async with process(telegram) as one:
+    async with running(telegram):
         telegram.command(chat, ada, "remind", "in 3 hours tea")
         telegram.command(chat, ada, "remind", "every hour stretch")
         await answer(telegram, chat, "stretch")
         await answer(telegram, chat, "tea")
-        await one.kill()
     put_back(telegram, "remind:%", 10 * HOUR_MS)
-    async with process(telegram):
+    async with running(telegram):
         late = await answer(telegram, chat, "Reminder: tea")
         assert "7 h late" in late.text
         missed = await answer(telegram, chat, "Missed: “stretch”")
@@ -119,12 +121,12 @@ async def test_a_scheduled_prompt_is_answered_in_its_chat_and_is_nobodys_words(t
     ada = telegram.person("Ada")
     chat = telegram.private(ada)
     settings = {"OUTSPOKEN_SCHEDULE__ENTRIES": entry(f"telegram/{ada.id}")}
-    async with process(telegram, **settings):
+    async with running(telegram, **settings):
         telegram.say(chat, ada, "say hello")
-        await answer(telegram, chat, "hello")
+        await answer(telegram, chat, "hello", 30)
         await scheduled(telegram, "config:morning")
     put_back(telegram, "config:morning", 5 * HOUR_MS)
-    async with process(telegram, **settings):
+    async with running(telegram, **settings):
         await answer(telegram, chat, "good morning")
         await quiet(telegram, chat)
         said = texts(telegram, chat)
@@ -144,15 +146,15 @@ async def test_a_scheduled_prompt_is_answered_in_its_chat_and_is_nobodys_words(t
 async def test_what_is_to_be_skipped_is_told_and_starts_nothing(telegram: TelegramHarness) -> None:
     ada = telegram.person("Ada")
     chat = telegram.private(ada)
-    telegram.fake.people.say(chat.chat, ada, "say hello")
     settings = {"OUTSPOKEN_SCHEDULE__ENTRIES": entry(f"telegram/{ada.id}", if_missed="skip")}
-    async with process(telegram, **settings):
-        await answer(telegram, chat, "hello")
+    async with running(telegram, **settings):
+        telegram.say(chat, ada, "say hello")
+        await answer(telegram, chat, "hello", 30)
         await scheduled(telegram, "config:morning")
-    # A minute more, so that the last one is surely late, too, whatever the clock says.
+    # Long ago, so that it is late whatever the clock says.
     words = "UPDATE schedules SET rule = 'once 1000000', next_at = 1000000"
     database(telegram, (words, ()))
-    async with process(telegram, **settings):
+    async with running(telegram, **settings):
         await answer(telegram, chat, "Missed: “morning”")
         await quiet(telegram, chat)
         assert not any("good morning" in text for text in texts(telegram, chat))
@@ -172,22 +174,31 @@ async def scheduled(harness: Harness, schedule: str) -> None:
     await harness.until(there)
 
 
+def claimed(harness: Harness) -> int:
+    """How many claims are stored."""
+    conn = sqlite3.connect(f"file:{harness.folder / 'outspoken.db'}?mode=ro", uri=True)
+    try:
+        return int(conn.execute("SELECT count(*) FROM occurrences").fetchone()[0])
+    finally:
+        conn.close()
+
+
 async def test_a_kill_between_claim_and_delivery_loses_and_doubles_nothing(telegram: TelegramHarness) -> None:
     ada = telegram.person("Ada")
     chat = telegram.private(ada)
     settings = {"OUTSPOKEN_SCHEDULE__ENTRIES": entry(f"telegram/{ada.id}", prompt="hold the line")}
-    async with process(telegram, **settings) as one:
+    async with running(telegram, **settings):
         telegram.command(chat, ada, "remind", "in 2 hours tea")
         await answer(telegram, chat, "I will remind you")
         await scheduled(telegram, "config:morning")
-        await one.kill()
     put_back(telegram, "%", 3 * HOUR_MS)
-    telegram.fail_sends(*["503"] * 40)  # whatever is claimed cannot be delivered
+    telegram.fake.faults.always("sendMessage", server_error())  # what is claimed cannot be delivered
     async with process(telegram, **settings) as one:
-        await asyncio.wait_for(telegram.model.holding.wait(), 10)
+        await asyncio.wait_for(telegram.model.holding.wait(), 20)
+        await telegram.until(lambda: claimed(telegram) >= 3)
         await one.kill()
-    assert not any("tea" in text and "Reminder:" in text for text in texts(telegram, chat))
-    telegram.fake.script("sendMessage")
+    assert not any("Reminder: tea" in text for text in texts(telegram, chat))
+    telegram.fake.faults.clear()
     telegram.model.release()
     async with process(telegram, **settings):
         await answer(telegram, chat, "Reminder: tea", 30)
@@ -209,27 +220,20 @@ async def test_a_kill_between_claim_and_delivery_loses_and_doubles_nothing(teleg
 async def test_an_operators_message_is_formatted_split_and_sent_once_under_its_key(platform: Harness) -> None:
     ada = platform.person("Ada")
     chat = platform.private(ada)
-    port = free_port()
-    async with process(platform, OUTSPOKEN_SERVER__PORT=str(port)) as up:
+    async with running(platform) as up:
+        remote = Remote(up.url, None)
         platform.say(chat, ada, "say hello")
-        await answer(platform, chat, "hello")
-        to = await known_chat(platform)
-        words = ("send", "--to", to, "--key", "backup-1", "--wait", "The backup is **done**.")
-        code, said = await outspoken(platform.folder, *words, port=port)
-        assert (code, "Delivered." in said) == (0, True), said
+        await answer(platform, chat, "hello", 30)
+        to = known_chat(platform)
+        words = "The backup is **done**."
+        first = await remote.send(to, words, (), "backup-1")
+        await sent(remote, first)
         seen = await answer(platform, chat, "The backup is")
         assert seen.bold == ("done",) or "*done*" in seen.text
-        code, again = await outspoken(platform.folder, *words, port=port)
-        assert (code, again.split()[0]) == (0, said.split()[0])
-        code, other = await outspoken(platform.folder, *words[:-1], "Something else", port=port)
-        assert (code, "used before" in other) == (1, True)
-        (platform.folder / "report.txt").write_text("all is well")
-        path = str(platform.folder / "report.txt")
-        code, said = await outspoken(
-            platform.folder, "send", "--to", to, "--wait", "--file", path, "x " * 6_000, port=port
-        )
-        assert code == 0, said
-        await quiet(platform, chat)
+        assert (await remote.send(to, words, (), "backup-1"))["id"] == first["id"]
+        with pytest.raises(GatewayRefused, match="used before"):
+            await remote.send(to, "Something else", (), "backup-1")
+        await sent(remote, await remote.send(to, "x " * 6_000, [("report.txt", b"all is well")], ""))
         mine = answers(platform, chat)
         assert sum("The backup is" in one.text for one in mine) == 1
         assert sum(one.text.count("x") for one in mine if set(one.text) <= {"x", " ", "\n"}) == 6_000
@@ -238,7 +242,15 @@ async def test_an_operators_message_is_formatted_split_and_sent_once_under_its_k
         assert (await status(up.url))["unsent_parts"] == 0
 
 
-async def known_chat(harness: Harness) -> str:
+async def sent(remote: Remote, delivery: Mapping[str, Any]) -> None:
+    """Come back when a delivery is settled, and hold that it was sent."""
+    async with asyncio.timeout(20):
+        while not delivery_settled(delivery):
+            delivery = await remote.delivery(str(delivery["id"]), 10)
+    assert delivery["state"] == "sent", delivery
+
+
+def known_chat(harness: Harness) -> str:
     """The chat of the only conversation, as an operator names it."""
     conn = sqlite3.connect(f"file:{harness.folder / 'outspoken.db'}?mode=ro", uri=True)
     try:
@@ -256,36 +268,41 @@ async def test_an_operators_message_goes_to_a_person_by_name_and_what_is_wrong_i
     eve = telegram.person("Eve")
     chat = telegram.private(eve)
     closed = {"OUTSPOKEN_TELEGRAM__OPEN": "false", "OUTSPOKEN_SERVER__PORT": str(port)}
-    async with process(telegram, **closed):
+    async with running(telegram, **closed) as up:
         telegram.say(chat, eve, "say hello")
         await answer(telegram, chat, "outspoken access approve")
+        remote = Remote(up.url, None)
         for to in ("telegram/Eve", "telegram/@eve", f"telegram/{eve.id}"):
-            code, said = await outspoken(telegram.folder, "send", "--to", to, "--wait", f"for {to}", port=port)
-            assert code == 0, said
+            await sent(remote, await remote.send(to, f"for {to}", (), ""))
             await answer(telegram, chat, f"for {to}")
         for to, words in (("irc/1", "no platform"), ("telegram/nobody", "nobody is known"), ("telegram", "no chat")):
-            code, said = await outspoken(telegram.folder, "send", "--to", to, "x", port=port)
-            assert (code, words in said) == (1, True), said
+            with pytest.raises(GatewayRefused, match=words):
+                await remote.send(to, "x", (), "")
+        path = telegram.folder / "report.txt"
+        path.write_text("all is well")
+        words = ("send", "--to", "telegram/Eve", "--wait", "--file", str(path), "-")
+        code, said = await outspoken(telegram.folder, *words, port=port, typed="from a **pipe**")
+        assert (code, said.split()[0].isdigit(), "Delivered." in said) == (0, True, True), said
+        await answer(telegram, chat, "from a pipe")
         code, said = await outspoken(telegram.folder, "send", "--to", "telegram/999999", "--wait", "x", port=port)
         assert (code, "could not be delivered" in said) == (1, True), said
-        assert code == 1
     code, said = await outspoken(telegram.folder, "send", "--to", "telegram/Eve", "x", port=port)
     assert (code, "nothing was sent" in said) == (75, True)
 
 
 async def test_an_operators_message_survives_a_kill(telegram: TelegramHarness) -> None:
-    port = free_port()
     ada = telegram.person("Ada")
     chat = telegram.private(ada)
-    async with process(telegram, OUTSPOKEN_SERVER__PORT=str(port)) as one:
+    async with process(telegram) as one:
         telegram.say(chat, ada, "say hello")
-        await answer(telegram, chat, "hello")
-        telegram.fail_sends(*["503"] * 40)
-        code, said = await outspoken(telegram.folder, "send", "--to", f"telegram/{ada.id}", "still here", port=port)
-        assert code == 0, said
+        await answer(telegram, chat, "hello", 30)
+        await quiet(telegram, chat)
+        telegram.fake.faults.always("sendMessage", server_error())
+        found = await Remote(one.url, None).send(f"telegram/{ada.id}", "still here", (), "")
+        assert found["state"] == "pending"
         await one.kill()
-    telegram.fake.script("sendMessage")
-    async with process(telegram, OUTSPOKEN_SERVER__PORT=str(port)):
+    telegram.fake.faults.clear()
+    async with running(telegram):
         await answer(telegram, chat, "still here", 20)
         await quiet(telegram, chat)
         assert sum("still here" in text for text in texts(telegram, chat)) == 1
