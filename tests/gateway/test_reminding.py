@@ -17,8 +17,8 @@ BERLIN = ZoneInfo("Europe/Berlin")
 NOW = round(datetime(2026, 11, 21, 13, 0, tzinfo=BERLIN).timestamp() * 1000)  # a Saturday
 
 
-def at(*parts: int) -> int:
-    return round(datetime(*parts, tzinfo=BERLIN).timestamp() * 1000)  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
+def at(year: int, month: int, day: int, hour: int, minute: int = 0) -> int:
+    return round(datetime(year, month, day, hour, minute, tzinfo=BERLIN).timestamp() * 1000)
 
 
 @pytest.mark.parametrize(

@@ -9,10 +9,21 @@ from hypothesis import strategies as st
 
 from adapters.chat import ChatAddress
 from agent_core.store.rows import OccurrenceOutcome, ScheduleState
-from gateway import schedules, times
 from gateway.configtypes import IfMissed
-from gateway.schedules import ON_TIME_MS, Claim, Plan, decide, scheduled_origin, synced
-from gateway.times import Cron, Every, Once, Rule
+from gateway.schedules import (
+    ON_TIME_MS,
+    Claim,
+    Plan,
+    cancelled,
+    claimed,
+    decide,
+    decode,
+    decode_happening,
+    encode_happening,
+    scheduled_origin,
+    synced,
+)
+from gateway.times import Cron, Every, Once, Rule, next_after
 from tests.gateway.test_times import FIRST, crons
 
 RULES: st.SearchStrategy[Rule] = st.one_of(
@@ -41,7 +52,7 @@ def settle(rule: Rule, next_at: int | None, missed: IfMissed, late: int, now: in
 def test_every_occurrence_is_claimed_once_and_none_before_its_time(
     rule: Rule, missed: IfMissed, late: int, steps: list[int]
 ) -> None:
-    next_at = first = times.next_after(rule, FIRST)
+    next_at = first = next_after(rule, FIRST)
     now = furthest = FIRST
     claims: list[Claim] = []
     for step in steps:  # a clock that jumps, forward and back
@@ -61,11 +72,11 @@ def test_every_occurrence_is_claimed_once_and_none_before_its_time(
         at: int | None = claim.due
         while at is not None and at <= claim.last:
             covered.append(at)
-            at = times.next_after(rule, at)
+            at = next_after(rule, at)
     expected: list[int] = []
     while first is not None and first <= furthest:
         expected.append(first)
-        first = times.next_after(rule, first)
+        first = next_after(rule, first)
     assert covered == expected
 
 
@@ -87,8 +98,8 @@ def test_another_rule_begins_when_the_old_one_is_settled_and_claims_nothing_twic
         assert changed.next_at == row.next_at
         assert changed.rule == row.rule
     elif changed is not None:
-        assert changed.next_at == times.next_after(new, now)
-    gone = schedules.cancelled(replace(row, done_to=now + second), now)
+        assert changed.next_at == next_after(new, now)
+    gone = cancelled(replace(row, done_to=now + second), now)
     again = synced(gone, new, plan(), now)
     assert again is not None
     assert again.state is ScheduleState.ACTIVE
@@ -104,9 +115,9 @@ def test_a_claim_moves_the_row_and_is_read_back_by_its_command() -> None:
     now = row.next_at + 10
     claim = decide(rule, row.next_at, IfMissed.RUN, 0, now)
     assert claim is not None
-    claimed, happening = schedules.claimed(row, plan(), claim, now)
-    assert (claimed.schedule.rev, claimed.schedule.done_to) == (row.rev + 1, row.next_at)
-    assert schedules.decode_happening(schedules.encode_happening(happening)) == happening
-    assert schedules.decode(row) == (plan(), rule)
+    found, happening = claimed(row, plan(), claim, now)
+    assert (found.schedule.rev, found.schedule.done_to) == (row.rev + 1, row.next_at)
+    assert decode_happening(encode_happening(happening)) == happening
+    assert decode(row) == (plan(), rule)
     moved = replace(row, surface="telegram/1/-100/")
-    assert schedules.decode(moved)[0].origin.address == ChatAddress("telegram", "1", "-100")
+    assert decode(moved)[0].origin.address == ChatAddress("telegram", "1", "-100")

@@ -9,8 +9,22 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gateway import times
-from gateway.times import MOST_COUNTED, BadTime, Cron, Every, Once, Rule
+from gateway.times import (
+    MOST_COUNTED,
+    BadTime,
+    Cron,
+    Every,
+    Once,
+    Rule,
+    at_clock,
+    check,
+    counted,
+    decode,
+    duration_seconds,
+    encode,
+    latest,
+    next_after,
+)
 
 ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu", "America/Sao_Paulo")
 FIRST, LAST = 1_700_000_000_000, 1_900_000_000_000
@@ -37,11 +51,11 @@ rules: st.SearchStrategy[Rule] = st.one_of(crons, everies, st.builds(Once, st.in
 
 @given(rules, moments)
 def test_the_next_one_is_later_and_nothing_lies_between(rule: Rule, after: int) -> None:
-    found = times.next_after(rule, after)
+    found = next_after(rule, after)
     if found is not None:
         assert found > after
-        assert times.next_after(rule, (after + found) // 2) in (found, times.next_after(rule, found))
-        assert times.next_after(rule, found - 1) == found
+        assert next_after(rule, (after + found) // 2) in (found, next_after(rule, found))
+        assert next_after(rule, found - 1) == found
 
 
 @given(rules, moments, st.integers(0, 3 * 86_400_000))
@@ -51,58 +65,59 @@ def test_it_does_not_matter_from_where_one_looks(rule: Rule, early: int, later: 
     if isinstance(rule, Every) and rule.anchor > early:
         return  # before its anchor there is nothing
     late = early + later
-    at = times.next_after(rule, early)
+    at = next_after(rule, early)
     while at is not None and at <= late:
-        at = times.next_after(rule, at)
-    assert at == times.next_after(rule, late)
+        at = next_after(rule, at)
+    assert at == next_after(rule, late)
 
 
 @given(rules, moments, st.integers(0, 500_000_000))
 @settings(deadline=None, max_examples=60)
 def test_the_latest_and_the_count_are_those_of_going_through_all(rule: Rule, start: int, later: int) -> None:
-    first = times.next_after(rule, start)
+    first = next_after(rule, start)
     if first is None:
         return
     now = first + later
     every = [first]
-    while (at := times.next_after(rule, every[-1])) is not None and at <= now:
+    while (at := next_after(rule, every[-1])) is not None and at <= now:
         every.append(at)
-    assert times.latest(rule, first, now) == every[-1]
-    assert times.counted(rule, first, every[-1]) == min(len(every), MOST_COUNTED + 1)
+    assert latest(rule, first, now) == every[-1]
+    assert counted(rule, first, every[-1]) == min(len(every), MOST_COUNTED + 1)
 
 
 @given(rules)
 def test_the_stored_form_is_read_back(rule: Rule) -> None:
-    assert times.decode(times.encode(rule)) == rule
+    assert decode(encode(rule)) == rule
 
 
-def _berlin(*parts: int, fold: int = 0) -> int:
-    return round(datetime(*parts, tzinfo=ZoneInfo("Europe/Berlin"), fold=fold).timestamp() * 1000)  # type: ignore[arg-type] # pyright: ignore[reportArgumentType]
+def _berlin(year: int, month: int, day: int, hour: int, minute: int = 0, fold: int = 0) -> int:
+    at = datetime(year, month, day, hour, minute, tzinfo=ZoneInfo("Europe/Berlin"), fold=fold)
+    return round(at.timestamp() * 1000)
 
 
 def test_clock_changes_follow_debians_cron() -> None:
     nightly = Cron("30 2 * * *", "Europe/Berlin")
-    forward = times.next_after(nightly, _berlin(2026, 3, 28, 12))
+    forward = next_after(nightly, _berlin(2026, 3, 28, 12))
     assert forward == _berlin(2026, 3, 29, 3)  # 2:30 does not exist that night
-    back = times.next_after(nightly, _berlin(2026, 10, 24, 12))
+    back = next_after(nightly, _berlin(2026, 10, 24, 12))
     assert back == _berlin(2026, 10, 25, 2, 30)
-    assert times.next_after(nightly, back) == _berlin(2026, 10, 26, 2, 30)  # not a second time in the doubled hour
+    assert next_after(nightly, back) == _berlin(2026, 10, 26, 2, 30)  # not a second time in the doubled hour
     hourly = Cron("0 * * * *", "Europe/Berlin")
-    assert times.next_after(hourly, _berlin(2026, 10, 25, 2)) == _berlin(2026, 10, 25, 2, fold=1)
+    assert next_after(hourly, _berlin(2026, 10, 25, 2)) == _berlin(2026, 10, 25, 2, fold=1)
 
 
 def test_a_year_of_minutes_is_counted_only_so_far() -> None:
     rule = Cron("* * * * *", "UTC")
     now = FIRST + 365 * 86_400_000
-    first = times.next_after(rule, FIRST)
+    first = next_after(rule, FIRST)
     assert first is not None
-    assert now - times.latest(rule, first, now) < 60_000
-    assert times.counted(rule, first, times.latest(rule, first, now)) == MOST_COUNTED + 1
+    assert now - latest(rule, first, now) < 60_000
+    assert counted(rule, first, latest(rule, first, now)) == MOST_COUNTED + 1
 
 
 @given(st.datetimes(datetime(2024, 1, 1), datetime(2030, 1, 1)), st.sampled_from(ZONES))
 def test_a_time_of_day_is_what_the_clocks_show(day: datetime, zone: str) -> None:
-    found = times.at_clock(day, day.hour, day.minute, zone)
+    found = at_clock(day, day.hour, day.minute, zone)
     assert list(found) == sorted(set(found))
     for at in found:
         shown = datetime.fromtimestamp(at / 1000, ZoneInfo(zone)).replace(tzinfo=None, second=0, microsecond=0, fold=0)
@@ -116,13 +131,13 @@ def test_a_time_of_day_is_what_the_clocks_show(day: datetime, zone: str) -> None
     [("20 minutes", 1200), ("1 hour and 30 min", 5400), ("2h15m", 8100), ("an hour", 3600), ("90s", 90), ("2 days, 1 h", 176_400)],
 )  # fmt: skip
 def test_durations_are_read(words: str, seconds: int) -> None:
-    assert times.duration_seconds(words) == seconds
+    assert duration_seconds(words) == seconds
 
 
 @pytest.mark.parametrize("words", ["", "soon", "5", "five minutes", "5 minutes later", "-5 minutes"])
 def test_what_is_no_duration_is_told(words: str) -> None:
     with pytest.raises(BadTime, match="no duration"):
-        times.duration_seconds(words)
+        duration_seconds(words)
 
 
 @pytest.mark.parametrize(
@@ -132,4 +147,4 @@ def test_what_is_no_duration_is_told(words: str) -> None:
 )  # fmt: skip
 def test_what_means_nothing_is_refused(rule: Rule) -> None:
     with pytest.raises(BadTime):
-        times.check(rule)
+        check(rule)
