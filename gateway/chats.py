@@ -290,7 +290,8 @@ class Desk:
         """
         stored = replace(inbound, input=(InputMessage(f"/{command.name} {command.words}".strip()),))
         now = self._clock.now_ms()
-        accepted = await self._store.accept(self._hub.new_message(stored, COMMAND_LANE, now, cursor, claim=claim))
+        message = replace(self._hub.new_message(stored, COMMAND_LANE, now, cursor), claim=claim)
+        accepted = await self._store.accept(message)
         if accepted.duplicate:
             return accepted, None
         lane = await self._hub.owned_lane(inbound.session.text(), accepted.session, accepted.epoch)

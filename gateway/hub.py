@@ -47,7 +47,7 @@ from agent_core.modelcalls import ModelCaller, Offer, own_tools
 from agent_core.notices import notice_for
 from agent_core.ports import Clock, Ids
 from agent_core.settings import Route
-from agent_core.store.rows import Claimed, InboxRow, InboxState, JournalRow, NewMessage, OpenTurn
+from agent_core.store.rows import InboxRow, InboxState, JournalRow, NewMessage, OpenTurn
 from agent_core.store.store import Conflict, StorageUnavailable, Store
 from agent_core.tools.base import ToolContext
 from agent_core.tools.registry import ToolRegistry
@@ -297,13 +297,7 @@ class Hub:
         return outcome
 
     def new_message(
-        self,
-        inbound: Inbound,
-        lane: str,
-        now: int,
-        cursor: tuple[str, str] | None,
-        refused: str = "",
-        claim: Claimed | None = None,
+        self, inbound: Inbound, lane: str, now: int, cursor: tuple[str, str] | None, refused: str = ""
     ) -> NewMessage:
         """A message as the store takes it."""
         return NewMessage(
@@ -316,7 +310,6 @@ class Hub:
             cursor=cursor,
             new_session_id=self._ids.new("s"),
             refused=refused,
-            claim=claim,
         )
 
     async def _try_to_take_in(
