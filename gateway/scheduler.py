@@ -118,12 +118,12 @@ class Scheduler:
                 raise
             except Exception:
                 log.exception("schedule.failed", schedule=row.schedule)
-        soon = RETRY_SECONDS if self._unsynced else LONGEST_SLEEP_SECONDS
+        await self._sync()  # an entry with another rule gets it as soon as the old one is settled
         next_at = await self._store.next_occurrence()
         if next_at is None:
-            return soon
+            return LONGEST_SLEEP_SECONDS
         left = (next_at - self._clock.now_ms()) / 1000
-        return min(soon, max(0.01, left)) if left > 0 else min(soon, RETRY_SECONDS)
+        return min(LONGEST_SLEEP_SECONDS, max(0.01, left)) if left > 0 else RETRY_SECONDS
 
     def _notice_jumps(self) -> None:
         """Say so when the wall clock was set. It needs no other care: what is due is always asked of the clock as it is."""

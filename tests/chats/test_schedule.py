@@ -12,7 +12,17 @@ from typing import Any
 import pytest
 
 from adapters.ask import GatewayRefused
+from adapters.base import Inbound, SessionKey
 from adapters.operator import Remote, delivery_settled
+from agent_core.messages import InputMessage
+from agent_core.ports import SystemClock, SystemIds
+from agent_core.store.rows import NewMessage
+from agent_core.store.store import open_store
+from gateway.inbox import encode as encode_inbound
+from gateway.schedules import claimed as claimed_now
+from gateway.schedules import decide, encode_happening, key_of
+from gateway.schedules import decode as decode_plan
+from gateway.setup import CannotServe
 from tests.chats.harness import Harness, answer, answers, process, quiet, running, status, texts
 from tests.chats.telegram_harness import TelegramHarness, telegram_harness
 from tests.chats.test_operator import outspoken
@@ -66,7 +76,7 @@ async def test_reminders_are_listed_and_taken_back(platform: Harness) -> None:
     ada = platform.person("Ada")
     chat = platform.private(ada)
     async with running(platform, OUTSPOKEN_SCHEDULE__TIMEZONE="UTC"):
-        platform.command(chat, ada, "remind", "in 3 seconds tea")
+        platform.command(chat, ada, "remind", "in 3 hours tea")
         await answer(platform, chat, "remind cancel 1")
         platform.command(chat, ada, "remind", "every weekday 9:00 stand-up")
         await answer(platform, chat, "Reminder 2")
@@ -77,8 +87,11 @@ async def test_reminders_are_listed_and_taken_back(platform: Harness) -> None:
         await answer(platform, chat, "taken back")
         platform.command(chat, ada, "remind", "cancel 9")
         await answer(platform, chat, "no reminder 9")
-        await asyncio.sleep(3)
-        assert not any("Reminder: tea" in text for text in texts(platform, chat))
+        platform.command(chat, ada, "remind", "list")
+        await platform.until(lambda: sum("remind cancel NUMBER" in text for text in texts(platform, chat)) == 2)
+        left = [text for text in texts(platform, chat) if "remind cancel NUMBER" in text][-1]
+        assert "stand-up" in left
+        assert "tea" not in left
 
 
 async def test_what_is_not_understood_is_answered_with_examples(telegram: TelegramHarness) -> None:
@@ -212,6 +225,42 @@ async def test_a_kill_between_claim_and_delivery_loses_and_doubles_nothing(teleg
     assert all(count == 1 for *_, count in rows)
     left = database(telegram, ("SELECT count(*) FROM inbox WHERE state = 'new'", ()))
     assert left == [(0,)]
+
+
+async def test_what_died_right_after_its_claim_is_carried_out_by_the_next_process(telegram: TelegramHarness) -> None:
+    ada = telegram.person("Ada")
+    chat = telegram.private(ada)
+    async with running(telegram):
+        telegram.command(chat, ada, "remind", "in 1 hour tea")
+        await answer(telegram, chat, "I will remind you", 30)
+    clock = SystemClock()
+    async with open_store(telegram.folder / "outspoken.db", clock=clock, ids=SystemIds(clock), version="t") as store:
+        (row,) = await store.due_schedules(clock.now_ms() + 2 * HOUR_MS)
+        plan, rule = decode_plan(row)
+        claim = decide(rule, row.next_at, plan.if_missed, 0, clock.now_ms() + HOUR_MS)
+        assert claim is not None
+        found, happening = claimed_now(row, plan, claim, clock.now_ms() + HOUR_MS)
+        words = InputMessage(f"/happen {encode_happening(happening)}")
+        inbound = Inbound(
+            account=row.session_key.rsplit("/", 3)[0], platform_key=key_of(happening), session=SessionKey.of(row.session_key),
+            input=(words,), surface="telegram", memory_scope="x", chat=plan.origin,
+        )  # fmt: skip
+        body = encode_inbound(inbound)
+        await store.accept(
+            NewMessage(
+                inbound.account, inbound.platform_key, row.session_key, "command", body, 1, None, "s", claim=found
+            )
+        )
+    async with running(telegram):
+        await answer(telegram, chat, "Reminder: tea", 30)
+        await quiet(telegram, chat)
+        assert sum("Reminder: tea" in text for text in texts(telegram, chat)) == 1
+
+
+async def test_an_entry_for_a_platform_that_is_not_there_is_told_at_the_start(telegram: TelegramHarness) -> None:
+    with pytest.raises(CannotServe, match="no discord account"):
+        async with running(telegram, OUTSPOKEN_SCHEDULE__ENTRIES=entry("discord/1")):
+            pass
 
 
 # ---------------------------------------------------------------------- the operator's words
