@@ -112,12 +112,13 @@ def call_mark(call: str) -> str:
 
 
 def _texts(bubble: Bubble, parts: Parts, *, settled: bool) -> list[Wanted]:
-    found = [_content(piece) for piece in parts(bubble.text, not settled)]
+    found = [content_of(piece) for piece in parts(bubble.text, not settled)]
     last = len(found) - 1
     return [Wanted(bubble.key, i, content, final=settled or i < last) for i, content in enumerate(found)]
 
 
-def _content(piece: Piece) -> Content:
+def content_of(piece: Piece) -> Content:
+    """A formatted piece of text as a part."""
     match piece:
         case Styled():
             return Content(ContentKind.TEXT, piece)
@@ -133,7 +134,7 @@ def _replying(content: Content, reply_to: str) -> Content:
 
 def _notice(bubble: Bubble, turn: str, parts: Parts) -> list[Wanted]:
     buttons = tuple(Button(ACTION_LABELS[action], f"{action.value}:{turn}") for action in bubble.actions)
-    pieces = [_content(piece) for piece in parts(f"⚠️ {bubble.text}", False)]
+    pieces = [content_of(piece) for piece in parts(f"⚠️ {bubble.text}", False)]
     last = len(pieces) - 1
     return [
         Wanted(bubble.key, i, Content(ContentKind.NOTICE, piece.body, buttons if i == last else ()), final=True)

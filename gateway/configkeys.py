@@ -19,6 +19,7 @@ from pydantic import BaseModel, SecretStr
 from pydantic.fields import FieldInfo
 
 from gateway.configmodel import Config, Fallback
+from gateway.configschedule import Entry
 from gateway.configtypes import FromOutside, Usual
 
 PREFIX = "OUTSPOKEN_"
@@ -159,9 +160,13 @@ def describe() -> list[KeyDoc]:
     return list(_described())
 
 
-def fallback_keys() -> tuple[str, ...]:
-    """The keys that one table of ``[model] fallbacks`` may have."""
-    return tuple(Fallback.model_fields)
+_TABLES: Mapping[tuple[str, str], type[BaseModel]] = {("model", "fallbacks"): Fallback, ("schedule", "entries"): Entry}
+
+
+def table_keys(section: str, key: str) -> tuple[str, ...]:
+    """The keys that one table of a list of tables may have."""
+    found = _TABLES.get((section, key))
+    return tuple(found.model_fields) if found is not None else ()
 
 
 def section_words(section: str) -> str:

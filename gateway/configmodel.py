@@ -28,6 +28,7 @@ from typing_extensions import override
 
 from agent_core.settings import GuardCounts, LadderCounts
 from gateway.configchats import Discord, People, Slack, Telegram
+from gateway.configschedule import Schedule
 from gateway.configtypes import (
     Disconnect,
     FromOutside,
@@ -495,6 +496,7 @@ class Config(BaseSettings):
     discord: Discord = Field(default_factory=Discord)
     slack: Slack = Field(default_factory=Slack)
     people: People = Field(default_factory=People)
+    schedule: Schedule = Field(default_factory=Schedule)
     guardrails: Guardrails = Field(default_factory=Guardrails)
     recovery: Recovery = Field(default_factory=Recovery)
 

@@ -18,6 +18,7 @@ from agent_core.store.rows import (
     NewMessage,
     PersonRow,
     PlaceRow,
+    ScheduleRow,
     SessionChange,
 )
 
@@ -95,6 +96,8 @@ class Respond:
     """0: only the change; the message is done later."""
     change: SessionChange
     deliveries: tuple[DeliveryRow, ...]
+    schedules: tuple[ScheduleRow, ...] = ()
+    """Schedules that it makes or changes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,6 +142,13 @@ class Unlink:
 
 
 @dataclass(frozen=True, slots=True)
+class PutSchedule:
+    """A schedule as it is to be; its `rev` is one more than that of the state that was seen."""
+
+    schedule: ScheduleRow
+
+
+@dataclass(frozen=True, slots=True)
 class PutMemory:
     scope: str
     kind: str
@@ -174,6 +184,7 @@ Op: TypeAlias = (
     | PutPerson
     | PutPlace
     | Unlink
+    | PutSchedule
     | PutMemory
     | DeleteMemory
     | Touch
@@ -197,6 +208,8 @@ def size_bytes(op: Op) -> int:
             return len(body)
         case PutMemory(value=value):
             return len(value)
+        case PutSchedule(schedule):
+            return len(schedule.body)
         case (
             MoveCursor() | Drop() | Claim() | PutGate() | PutPerson() | PutPlace() | Unlink() | DeleteMemory() | Touch()
         ):
