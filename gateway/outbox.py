@@ -157,7 +157,7 @@ class Outbox:
             return None
         address = origin.address
         owner = Owner(session, epoch)
-        return TurnOutlet(lambda: self.surface(address), turn, owner, origin.reply_to)
+        return TurnOutlet(lambda: self.surface(address), turn, owner, origin.reply_to, origin.person.id)
 
     # ------------------------------------------------------------------ words beside turns
 

@@ -125,6 +125,11 @@ def slack(section: Slack, desk: Desk, clock: Clock) -> Built | None:
         signing_secret=section.signing_secret.get_secret_value() if section.signing_secret else "",
         api_url=section.api_url,
         proxy=section.proxy,
+        sockets=section.sockets,
+        direct=section.direct,
+        streams=section.streams,
+        feedback=section.feedback,
+        prompts=section.prompts,
     )
     adapter = SlackAdapter(settings, desk, clock)
     return Built(adapter, Line(adapter.port, ACCOUNT_RATE, lambda _: CHAT_RATE), account_rules(section))
