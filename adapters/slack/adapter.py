@@ -24,6 +24,7 @@ from adapters.slack.inbound import (
     PLATFORM,
     Direct,
     Table,
+    deleted_ts,
     prompts_of,
     read_command,
     read_message,
@@ -233,8 +234,8 @@ class SlackAdapter:
                 pass
 
     async def _message(self, event: Table, late: str) -> None:
-        if event.get("subtype") == "message_deleted":
-            await self._desk.removed(self.name, f"{event['channel']}:{event.get('deleted_ts')}")
+        if (deleted := deleted_ts(event)) is not None:
+            await self._desk.removed(self.name, f"{event['channel']}:{deleted}")
             return
         name = await self._name(user_of(event))
         read = read_message(event, self._me, self.account, name, late=late, direct=self._settings.direct)

@@ -46,6 +46,16 @@ def user_of(event: Table) -> str:
     return "" if inner.get("bot_id") else str(inner.get("user", ""))
 
 
+def deleted_ts(event: Table) -> str | None:
+    """The message that a person took back. One with answers in its thread leaves a mark behind."""
+    if event.get("subtype") == "message_deleted":
+        return str(event.get("deleted_ts"))
+    left = table(event.get("message"))
+    if event.get("subtype") == "message_changed" and left.get("subtype") == "tombstone":
+        return str(left.get("ts"))
+    return None
+
+
 def place_of(event: Table, account: str, direct: Direct) -> tuple[ChatAddress, ChatKind, str]:
     """Where an event belongs: address, kind, and the message to whose thread answers go, if the address does not say it.
 

@@ -73,7 +73,7 @@ async def test_a_lost_answer_is_read_back(slack: SlackHarness) -> None:
     async with running(slack):
         slack.say(chat, ada, "say just one")
         await answer(slack, chat, "just one")
-        await slack.until(lambda: bool(slack.fake.log.of("conversations.history")), 15)
+        await slack.until(lambda: bool(slack.fake.log.of("conversations.replies")), 15)
         await quiet(slack, chat)
         assert texts(slack, chat) == ["just one"]
         assert len(slack.fake.log.of("chat.postMessage")) == 1
