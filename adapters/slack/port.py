@@ -36,6 +36,7 @@ from adapters.slack.blocks import LIMIT_UNITS, blocks_of, chunks_of, feedback_of
 from adapters.slack.errors import UNABLE, failure
 from adapters.text.files import lift_long_code
 from adapters.text.flatten import flatten
+from adapters.text.growing import without_open_link
 from adapters.text.markup import SLACK, SLACK_MARKDOWN, styled_parts
 from adapters.text.parse import parse
 from adapters.text.styled import Styled
@@ -94,7 +95,7 @@ class SlackPort:
         )
 
     def parts(self, markdown: str, *, growing: bool) -> tuple[Piece, ...]:
-        blocks = parse(markdown, growing=growing)
+        blocks = parse(without_open_link(markdown) if growing else markdown, growing=growing)
         blocks, files = (blocks, ()) if growing else lift_long_code(blocks)
         texts = styled_parts(flatten(blocks), LIMIT_UNITS - 200, SLACK, SLACK_MARKDOWN)
         return (*(text for text in texts if is_visible(text.text)), *files)

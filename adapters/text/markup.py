@@ -47,11 +47,18 @@ def _render(text: str, start: int, end: int, spans: Sequence[Span], marks: Marks
         inner_end = index + 1
         while inner_end < len(spans) and spans[inner_end].start < outer.end:
             inner_end += 1
-        out.append(marks.escape(text[at : outer.start]))
+        out.append(_escaped(text, at, outer.start, marks))
         out.append(_span(text, outer, spans[index + 1 : inner_end], marks, open_at))
         at, index = outer.end, inner_end
-    out.append(marks.escape(text[at:end]))
+    out.append(_escaped(text, at, end, marks))
     return "".join(out)
+
+
+def _escaped(text: str, start: int, end: int, marks: Marks) -> str:
+    """What is markup at a line's beginning only is none behind a span."""
+    if start and text[start - 1] != "\n":
+        return marks.escape("," + text[start:end])[1:]
+    return marks.escape(text[start:end])
 
 
 def _span(text: str, span: Span, inner: Sequence[Span], marks: Marks, open_at: int) -> str:
@@ -64,7 +71,8 @@ def _span(text: str, span: Span, inner: Sequence[Span], marks: Marks, open_at: i
         before = "" if span.start == 0 or text[span.start - 1] == "\n" else "\n"
         fenced = before + marks.fence(plain, span.value)
         return fenced.removesuffix("\n```") if is_open else fenced
-    within = _render(text, span.start, span.end, [s for s in inner if s.end <= span.end], marks, open_at)
+    inside = -1 if span.style is Style.LINK else open_at  # a link is shown as one only once it is whole
+    within = _render(text, span.start, span.end, [s for s in inner if s.end <= span.end], marks, inside)
     match span.style:
         case Style.BOLD:
             return _wrapped(within, marks.bold, is_open=is_open)
