@@ -111,7 +111,7 @@ class Outbox:
             groups.setdefault((one.row.surface, one.session), []).append(one)
         for (surface, session), rows in groups.items():
             owner = Owner(session, await self._store.claim(session))
-            self._with_surface(ChatAddress.of(surface), lambda s, rows=rows, owner=owner: s.restore(rows, owner))
+            self._with_surface(ChatAddress.of(surface), lambda s, rows=rows, owner=owner: s.restore(rows, owner, turns))
         return len(found)
 
     # ------------------------------------------------------------------ surfaces

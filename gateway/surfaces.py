@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -197,6 +197,8 @@ class Surface:
         self.outlets: list[TurnOutlet] = []
         self._held: set[str] = set()
         """Origins whose parts are not stored yet as they are here: nothing new of them goes out."""
+        self._awaited: set[str] = set()
+        """Turns of an earlier process that go on, and are not shown here yet."""
         self._desk = desk
         self._clock = clock
         self._chance = chance
@@ -217,6 +219,7 @@ class Surface:
     def add(self, outlet: TurnOutlet) -> None:
         self.outlets.append(outlet)
         self.owners[outlet.turn] = outlet.owner
+        self._awaited.discard(outlet.turn)
         self.bell.ring()
 
     def drop(self, outlet: TurnOutlet) -> None:
@@ -225,8 +228,9 @@ class Surface:
             self._draft = None
             self.bell.ring()
 
-    def restore(self, found: Sequence[Delivery], owner: Owner) -> None:
-        """Parts that an earlier process left open."""
+    def restore(self, found: Sequence[Delivery], owner: Owner, going_on: Collection[str] = ()) -> None:
+        """Parts that an earlier process left open, and all parts of turns that are going on."""
+        self._awaited.update(one.row.origin for one in found if one.row.origin in going_on)
         for one in found:
             part = loaded(Part(one.row, decode(one.row.want)))
             self.parts.setdefault(part.name, part)
@@ -357,7 +361,7 @@ class Surface:
 
     def _sweep(self) -> None:
         """Settled parts need not be remembered once nothing of their turn runs any more."""
-        running = {outlet.turn for outlet in self.outlets}
+        running = {outlet.turn for outlet in self.outlets} | self._awaited
         for name in [name for name, part in self.parts.items() if not part.open and name[0] not in running]:
             del self.parts[name]
         origins = {name[0] for name in self.parts} | running
