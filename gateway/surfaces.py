@@ -267,6 +267,7 @@ class Surface:
             other.parts.setdefault(moved.name, moved)
         other.owners.update(self.owners)
         other._held.update(self._held)
+        other._awaited.update(self._awaited)
         for outlet in self.outlets:
             if outlet.driver is not None:
                 outlet.driver.unsubscribe(self.bell)

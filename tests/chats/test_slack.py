@@ -11,11 +11,12 @@ from pathlib import Path
 import pytest
 
 from adapters.slack.inbound import read_message, unescaped
-from tests.chats.harness import answer, answers, process, quiet, running, texts
+from adapters.slack.sweep import threads_to_read
+from tests.chats.harness import answer, answers, process, quiet, running, status, texts
 from tests.chats.slack_harness import WRITES, SlackHarness, Where, slack_harness
 from tests.chats.test_telegram import free_port
 from tests.fakes.common import LoseAnswer, Pause
-from tests.fakes.slack import SIGNING_SECRET, StreamState, Tamper, refusal
+from tests.fakes.slack import SIGNING_SECRET, Farewell, StreamState, Tamper, ratelimited, refusal
 
 
 @pytest.fixture
@@ -450,3 +451,110 @@ async def test_direct_messages_can_be_flat(slack: SlackHarness) -> None:
         seen = await answer(slack, chat, "it ends", 20)
         assert seen.reply_to == ""
         assert called(slack, "chat.startStream") == 0
+
+
+# ---------------------------------------------------------------------- sockets
+
+
+async def test_each_envelope_is_acknowledged_where_it_came_in(slack: SlackHarness) -> None:
+    ada = slack.person("Ada")
+    chat = slack.private(ada)
+    async with running(slack, OUTSPOKEN_SLACK__SOCKETS="3"):
+        await slack.fake.until_connected(3)
+        for number in range(6):
+            slack.say(chat, ada, f"say number {number}")
+        await answer(slack, chat, "number 5", 20)
+        await slack.fake.until_settled()
+        by = {socket.number: socket for socket in slack.fake.sockets.all}
+        attempts = [attempt for envelope in slack.fake.told("message") for attempt in envelope.attempts]
+        assert len({attempt.via for attempt in attempts}) == 3, "all of them are used"
+        for attempt in attempts:
+            assert attempt.via is not None
+            assert attempt.envelope_id in by[attempt.via].acked
+
+
+@pytest.mark.parametrize("reason", [Farewell.WARNING, Farewell.REFRESH])
+async def test_a_socket_is_replaced_before_it_goes(slack: SlackHarness, reason: Farewell) -> None:
+    ada = slack.person("Ada")
+    chat = slack.private(ada)
+    async with running(slack, OUTSPOKEN_SLACK__SOCKETS="1"):
+        old = slack.fake.sockets.latest
+        await slack.fake.sockets.disconnect(reason, old, close=False)
+        slack.fake.sockets.favour(old)
+        slack.say(chat, ada, "say by the old one")
+        await answer(slack, chat, "by the old one")
+        await slack.fake.until_connected(2)
+        assert old.open, "the new one is there before the old one goes"
+        await slack.fake.until_settled()
+        assert all(len(envelope.attempts) == 1 for envelope in slack.fake.told("message"))
+        await slack.until(lambda: not old.open, 20)
+        slack.say(chat, ada, "say by the new one")
+        await answer(slack, chat, "by the new one")
+
+
+async def test_a_socket_that_is_cut_leaves_no_gap(slack: SlackHarness) -> None:
+    ada = slack.person("Ada")
+    chat = slack.private(ada)
+    async with running(slack):
+        await slack.fake.until_connected(2)
+        slack.fake.sockets.cut(slack.fake.sockets.open[0])
+        slack.say(chat, ada, "say still here")
+        await answer(slack, chat, "still here", 3)
+        await slack.fake.until_connected(2)
+
+
+async def test_what_a_ghost_ate_comes_again(slack: SlackHarness) -> None:
+    ada = slack.person("Ada")
+    chat = slack.private(ada)
+    async with running(slack):
+        ghost = slack.fake.sockets.ghost()
+        slack.fake.sockets.favour(ghost)
+        slack.say(chat, ada, "say not lost")
+        slack.fake.sockets.favour(None)
+        await answer(slack, chat, "not lost", 20)
+        await quiet(slack, chat)
+        assert texts(slack, chat) == ["not lost"]
+
+
+async def test_socket_mode_switched_off_needs_a_person(slack: SlackHarness) -> None:
+    async with running(slack) as up:
+        await slack.fake.sockets.disconnect(Farewell.LINK_DISABLED)
+
+        for _ in range(100):
+            told = (await status(up.url))["adapters"][0]
+            if told["state"] == "needs a person":
+                break
+            await asyncio.sleep(0.1)
+        assert "Socket Mode is switched off" in told["words"]
+
+
+# ---------------------------------------------------------------------- what was missed
+
+
+@pytest.mark.parametrize("where", ["private", "group"])
+async def test_answers_in_a_thread_that_were_missed_are_read(slack: SlackHarness, where: str) -> None:
+    ada = slack.person("Ada")
+    place = slack.private(ada) if where == "private" else slack.group(ada)
+    async with running(slack):
+        slack.say(place, ada, "say hello", mention=True)
+        seen = await answer(slack, place, "hello")
+        await slack.fake.until_settled()
+    slack.fake.unsubscribe("message.channels", "message.im")
+    slack.say(place, ada, "say I was away", reply_to=seen.id)
+    slack.fake.script("conversations.replies", ratelimited(1))
+    slack.fake.subscribe("message.channels", "message.im")
+    await asyncio.sleep(1.2)  # what has come only just now is not called late
+    async with running(slack):
+        await answer(slack, place, "I was away", 20)
+        await quiet(slack, place)
+        assert len([t for t in texts(slack, place) if "I was away" in t]) == 1
+        assert "[Sent while I was offline]" in str(slack.model.requests[-1][-1]["content"])
+
+
+def test_only_the_newest_threads_are_looked_into() -> None:
+    now = 1_700_000_000.0
+    cursors = [("C1", f"{now}"), *((f"C1:{now - n}", f"{now - n * 3600:.6f}") for n in range(300))]
+    found = threads_to_read(cursors, now)
+    assert len(found) == 50
+    assert found[0] == (f"C1:{now - 0}", f"{now:.6f}")
+    assert threads_to_read([("C1:1.0", f"{now - 8 * 86400:.6f}")], now) == []
