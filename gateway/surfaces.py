@@ -302,8 +302,9 @@ class Surface:
         try:
             await self._run()
         finally:
-            if self._telling is not None:
-                self._telling.cancel()
+            if (telling := self._telling) is not None:
+                telling.cancel()
+                await asyncio.wait({telling})
             self.bell.close()
 
     async def _run(self) -> None:
@@ -420,6 +421,8 @@ class Surface:
     async def _create(self, step: Create) -> None:
         now = self._clock.now_ms()
         part = step.part
+        # Where a thread is the place to grow in, there is none without it.
+        first = step.first if not self.traits.replies or self._dressed(part).reply_to else None
         unknown = part.row.state is DeliveryState.UNKNOWN
         if unknown and part.content.kind is ContentKind.STATUS and self.port.ability is Ability.NONE:
             await self._keep(replace(part, row=replace(part.row, state=DeliveryState.SKIPPED, gone=True)))
@@ -441,9 +444,9 @@ class Surface:
             if found is None and part.row.gone:
                 await self._keep(removed(self.parts.get(part.name, part), self._clock.now_ms()))
                 return
-            platform_id = found or await self._call(self._made(part, step.first))
+            platform_id = found or await self._call(self._made(part, first))
         except CallFailed as error:
-            if step.first is not None and error.fate is Fate.REFUSED and error.cause in (Cause.FORM, Cause.OTHER):
+            if first is not None and error.fate is Fate.REFUSED and error.cause in (Cause.FORM, Cause.OTHER):
                 log.info("surface.no_streams", surface=self.name, words=error.words)
                 self.traits = replace(self.traits, streams=False)
                 await self._keep(ungrown(self.parts.get(part.name, part)))
@@ -451,10 +454,10 @@ class Surface:
             await self._failed(part, error, creating=True)
             return
         self._desk.delivered(self.name)
-        if step.first is not None:
+        if first is not None:
             self._preview_at = self._clock.now_ms()
         current = self.parts.get(part.name, part)
-        there = step.first if found is None else None
+        there = first if found is None else None
         await self._keep(settled(current, platform_id, sent, self.port.ability, self._clock.now_ms(), there))
         if step.repeated:
             log.info("delivery.settled", surface=self.name, part=part.row.key, found=found is not None)

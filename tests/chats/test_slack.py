@@ -558,3 +558,15 @@ def test_only_the_newest_threads_are_looked_into() -> None:
     assert len(found) == 50
     assert found[0] == (f"C1:{now - 0}", f"{now:.6f}")
     assert threads_to_read([("C1:1.0", f"{now - 8 * 86400:.6f}")], now) == []
+
+
+async def test_a_stream_is_not_given_up_because_one_answer_has_no_thread(slack: SlackHarness) -> None:
+    ada = slack.person("Ada")
+    chat = slack.private(ada)
+    async with running(slack):
+        slack.command(chat, ada, "queue", "slow " + "so " * 15 + "by command")
+        assert (await answer(slack, chat, "by command", 20)).reply_to == ""
+        assert called(slack, "chat.startStream") == 0
+        slack.say(chat, ada, "slow " + "so " * 15 + "by message")
+        await answer(slack, chat, "by message", 20)
+        assert called(slack, "chat.startStream") == 1
