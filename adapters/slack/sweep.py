@@ -14,7 +14,7 @@ from typing import Any
 import structlog
 
 from adapters.chat import CallFailed, ChatDesk, Fate
-from adapters.slack.inbound import Table
+from adapters.slack.inbound import Table, table
 from agent_core.ports import Clock
 
 log = structlog.get_logger("slack")
@@ -98,13 +98,13 @@ class Sweep:
         found: list[Table] = []
         cursor = ""
         for _ in range(MOST_PAGES):
-            answer = await self._page(
-                lambda c=cursor: method(**where, oldest=last, limit=PAGE, cursor=c or None), channel
-            )
+            more = {**where, "cursor": cursor} if cursor else where
+            answer = await self._page(lambda more=more: method(**more, oldest=last, limit=PAGE), channel)
             if answer is None:
                 return
             found += answer.get("messages") or []
-            cursor = str((answer.get("response_metadata") or {}).get("next_cursor") or "")
+            given: Any = answer.get("response_metadata")
+            cursor = str(table(given).get("next_cursor") or "")
             if not cursor:
                 break
         kind = "im" if channel.startswith("D") else "channel"

@@ -519,12 +519,12 @@ async def test_what_a_ghost_ate_comes_again(slack: SlackHarness) -> None:
 async def test_socket_mode_switched_off_needs_a_person(slack: SlackHarness) -> None:
     async with running(slack) as up:
         await slack.fake.sockets.disconnect(Farewell.LINK_DISABLED)
-
+        told = (await status(up.url))["adapters"][0]
         for _ in range(100):
-            told = (await status(up.url))["adapters"][0]
             if told["state"] == "needs a person":
                 break
             await asyncio.sleep(0.1)
+            told = (await status(up.url))["adapters"][0]
         assert "Socket Mode is switched off" in told["words"]
 
 
