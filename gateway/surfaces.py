@@ -446,7 +446,12 @@ class Surface:
                 return
             platform_id = found or await self._call(self._made(part, first))
         except CallFailed as error:
-            if first is not None and error.fate is Fate.REFUSED and error.cause in (Cause.FORM, Cause.OTHER):
+            if (
+                first is not None
+                and error.fate is Fate.REFUSED
+                and error.cause not in (Cause.NO_THREAD, Cause.NOT_LET_IN)
+            ):
+                # Whether the stream or the chat is refused is told by the ordinary call.
                 log.info("surface.no_streams", surface=self.name, words=error.words)
                 self.traits = replace(self.traits, streams=False)
                 await self._keep(ungrown(self.parts.get(part.name, part)))
