@@ -81,7 +81,7 @@ class Sockets:
         self._on_gap = on_gap
         self._alive: set[Link] = set()
         self._gap = False
-        """For some time no socket was open."""
+        """Something may not have come: no socket was open for some time, or one died without a word."""
         self._tasks: set[asyncio.Task[None]] = set()
 
     @property
@@ -184,7 +184,8 @@ class Sockets:
             log.info("slack.socket_broken", error=type(error).__name__)
         finally:
             self._alive.discard(link)
-            self._gap = self._gap or not self._alive
+            # One that ends without a word may have been dead for a while, and Slack gave it its share of the events.
+            self._gap = self._gap or not self._alive or not link.leaving.is_set()
             link.leaving.set()
             with contextlib.suppress(aiohttp.ClientError, OSError):
                 await link.ws.close()

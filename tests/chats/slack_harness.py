@@ -223,10 +223,13 @@ class SlackHarness:
             self.fake.script(method, *[refusal("restricted_action")] * 5, channel=group.channel)
 
     def fail_sends(self, *faults: str) -> None:
-        self.fake.script("chat.postMessage", *(_fault(fault) for fault in faults))
+        # Whichever way the next message takes; the form of a stream is another one.
+        for method in ("chat.postMessage", "chat.startStream"):
+            self.fake.script(method, *(_fault(f) for f in faults if method == "chat.postMessage" or f != "form"))
 
     def flood(self, seconds: float) -> None:
-        self.fake.script("chat.postMessage", ratelimited(int(seconds)))
+        for method in ("chat.postMessage", "chat.startStream"):
+            self.fake.script(method, ratelimited(int(seconds)))
 
     def writes_since(self, seconds: float) -> int:
         since = self.fake.clock.monotonic() - seconds

@@ -503,6 +503,22 @@ async def test_a_socket_that_is_cut_leaves_no_gap(slack: SlackHarness) -> None:
         await slack.fake.until_connected(2)
 
 
+async def test_what_was_given_to_a_dead_socket_is_looked_up(slack: SlackHarness) -> None:
+    ada = slack.person("Ada")
+    chat = slack.private(ada)
+    async with running(slack):
+        slack.say(chat, ada, "say one")
+        await answer(slack, chat, "one")
+        await slack.fake.until_connected(2)
+        dead = slack.fake.sockets.latest
+        dead.deaf = dead.mute = True
+        slack.fake.sockets.favour(dead)  # each try to tell it goes there
+        slack.say(chat, ada, "say two")
+        await answer(slack, chat, "two", 30)
+        await quiet(slack, chat)
+        assert texts(slack, chat) == ["one", "two"]
+
+
 async def test_what_a_ghost_ate_comes_again(slack: SlackHarness) -> None:
     ada = slack.person("Ada")
     chat = slack.private(ada)
