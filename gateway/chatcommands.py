@@ -30,6 +30,7 @@ from gateway.surfaces import STANDING, Owner
 log = structlog.get_logger("chat")
 
 ALWAYS = "always"
+HERE = "here"
 PATIENCE_SECONDS = 60.0
 NEW_WORDS = "A new conversation."
 LEAVE = "leave"
@@ -194,7 +195,7 @@ class ChatCommands:
     async def _respond(self, request: Request, reply: Reply) -> bool:
         """Store what a command says and changes. False if a schedule of it is another by now: carry it out anew."""
         origin = f"inbox:{request.inbox_id}"
-        reply_to = request.origin.reply_to if request.command.name != "press" else ""
+        reply_to = request.origin.reply_to if request.command.name != "press" else request.origin.root
         words = reply.words[:3_800]
         contents = [*reply.contents] or (
             [Content(ContentKind.ASIDE, Styled(words), reply_to=reply_to)] if words else []
@@ -276,7 +277,18 @@ class ChatCommands:
             return Reply("")
         return Reply(f"{NEW_WORDS} What was said before is not before me any more.", SessionChange(forget=True))
 
+    async def _stop_here(self, request: Request) -> Reply:
+        """A platform's own stop button: it means the turn that is shown there, and that turn's notice is answer enough."""
+        lane = self._lane(request)
+        here = (request.origin.address, request.origin.root)
+        chats = [m.inbound.chat for m in lane.running.messages] if lane is not None and lane.running is not None else []
+        if any(chat is not None and (chat.address, chat.root) == here for chat in chats):
+            await self._stopped(request)
+        return Reply("")
+
     async def _stop(self, request: Request) -> Reply:
+        if request.words.strip() == HERE:
+            return await self._stop_here(request)
         lane = self._lane(request)
         waiting = list(lane.waiting) if lane is not None and request.words.strip().lower() == "all" else []
         dropped = 0
@@ -449,6 +461,11 @@ class ChatCommands:
                 return await self._retry(request)
             case "why":
                 return await self._story(turn)
+            case "feedback":
+                log.info(
+                    "feedback.given", turn=turn, judged=mark, session=request.owner.session, by=request.origin.person.id
+                )
+                return Reply("Thank you, that is noted.")
             case "allow" | "deny":
                 return await self._decide(request, turn, mark, Verdict.GIVEN if kind == "allow" else Verdict.DENIED)
             case _:

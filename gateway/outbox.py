@@ -112,7 +112,7 @@ class Outbox:
             groups.setdefault((one.row.surface, one.session), []).append(one)
         for (surface, session), rows in groups.items():
             owner = Owner(session, await self._store.claim(session))
-            self._with_surface(ChatAddress.of(surface), lambda s, rows=rows, owner=owner: s.restore(rows, owner))
+            self._with_surface(ChatAddress.of(surface), lambda s, rows=rows, owner=owner: s.restore(rows, owner, turns))
         return len(found)
 
     # ------------------------------------------------------------------ surfaces
@@ -158,7 +158,7 @@ class Outbox:
             return None
         address = origin.address
         owner = Owner(session, epoch)
-        return TurnOutlet(lambda: self.surface(address), turn, owner, origin.reply_to)
+        return TurnOutlet(lambda: self.surface(address), turn, owner, origin.reply_to, origin.person.id)
 
     # ------------------------------------------------------------------ words beside turns
 

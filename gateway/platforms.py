@@ -154,6 +154,11 @@ def slack_settings(section: Slack) -> SlackSettings | None:
         signing_secret=section.signing_secret.get_secret_value() if section.signing_secret else "",
         api_base=section.api_base,
         proxy=section.proxy,
+        sockets=section.sockets,
+        direct=section.direct,
+        streams=section.streams,
+        feedback=section.feedback,
+        prompts=section.prompts,
     )
 
 

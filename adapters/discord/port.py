@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import aiohttp
 
 from adapters.carried import bytes_of, fetched
-from adapters.chat import Ability, Button, CallFailed, ChatAddress, Content, ContentKind, Fate, Piece, Traits
+from adapters.chat import Ability, Button, CallFailed, ChatAddress, Content, ContentKind, Fate, NoStreams, Piece, Traits
 from adapters.discord.errors import failure
 from adapters.pacing import Rate
 from adapters.text.files import lift_long_code
@@ -52,7 +52,7 @@ def nonce_of(key: str) -> str:
     return base64.b32encode(hashlib.sha256(key.encode()).digest())[:25].decode()
 
 
-class DiscordPort:
+class DiscordPort(NoStreams):
     """Implements `ChatPort` for one bot. The client is set by the adapter, anew for each connection."""
 
     def __init__(self) -> None:
