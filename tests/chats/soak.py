@@ -218,9 +218,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as name:
         folder: Path = given.log or Path(name)
         folder.mkdir(parents=True, exist_ok=True)
-        found = asyncio.run(
-            soak(folder, given.platform, given.messages, given.chats, given.kills, given.seed)
-        )
+        found = asyncio.run(soak(folder, given.platform, given.messages, given.chats, given.kills, given.seed))
     print(found.lines())
     return 0 if found.sound else 1
 

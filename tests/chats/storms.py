@@ -59,7 +59,9 @@ def shuffled(count: int, chance: random.Random) -> list[int]:
     return chance.sample(range(count), count)
 
 
-def sending(server_error: Callable[[int], Fault], page: Callable[[int], Fault], flood: Fault) -> list[tuple[float, Fault]]:
+def sending(
+    server_error: Callable[[int], Fault], page: Callable[[int], Fault], flood: Fault
+) -> list[tuple[float, Fault]]:
     """What happens to calls that make messages: 5 % server errors, 5 % lost answers, 1 % too fast, 1 % resets."""
     return [
         (0.02, server_error(500)), (0.02, page(502)), (0.01, server_error(503)),
@@ -118,7 +120,9 @@ class DiscordStorm:
             fake.chaos(seed + number, *sending(error, page, flood(1)), route=name)
         fake.chaos(seed + 7, (0.05, error(500)), (0.02, flood(1)), (0.02, discord.shield_ban()), route=route.TYPING)
         for name in (route.LIST_MESSAGES, route.GET_CHANNEL):
-            fake.chaos(seed + 8, (0.05, error(500)), (0.05, LoseAnswer()), (0.02, flood(1)), (0.01, Reset()), route=name)
+            fake.chaos(
+                seed + 8, (0.05, error(500)), (0.05, LoseAnswer()), (0.02, flood(1)), (0.01, Reset()), route=name
+            )
 
     def hold(self) -> None:
         self.harness.fake.gateway.hold()
@@ -164,7 +168,9 @@ class SlackStorm:
         for number, name in enumerate(("chat.postMessage", "chat.update", "chat.delete")):
             fake.chaos(seed + number, *sending(error, page, flood(1)), method=name)
         for name in ("conversations.history", "conversations.replies", "users.info"):
-            fake.chaos(seed + 8, (0.05, page(503)), (0.05, LoseAnswer()), (0.02, flood(1)), (0.01, Reset()), method=name)
+            fake.chaos(
+                seed + 8, (0.05, page(503)), (0.05, LoseAnswer()), (0.02, flood(1)), (0.01, Reset()), method=name
+            )
 
     def hold(self) -> None:
         self.harness.fake.hold_events()

@@ -10,7 +10,9 @@ from tests.chats.soak import soak
 
 
 @pytest.mark.timeout(180)
-@pytest.mark.parametrize(("platform", "messages", "kills"), [("discord", 100, 1), ("slack", 100, 1), ("telegram", 150, 2)])
+@pytest.mark.parametrize(
+    ("platform", "messages", "kills"), [("discord", 100, 1), ("slack", 100, 1), ("telegram", 150, 2)]
+)
 async def test_nothing_is_lost_and_nothing_is_said_twice_unmarked(
     platform: str, messages: int, kills: int, tmp_path: Path
 ) -> None:  # fmt: skip
