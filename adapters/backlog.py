@@ -110,13 +110,13 @@ class Backlog:
             except TimeoutError:
                 continue
 
-    async def catch_up(self, place: str) -> None:
-        """Something came from a place that may be behind: read that first, if it can be done soon."""
+    async def catch_up(self, place: str, seconds: float = LIVE_SECONDS) -> None:
+        """Something came from a place that may be behind: read that first, if it can be done so soon."""
         try:
-            async with asyncio.timeout(LIVE_SECONDS):
+            async with asyncio.timeout(seconds):
                 while place in self._behind:
                     wait = self._wait_ms(place, self._clock.now_ms())
-                    if wait > LIVE_SECONDS * 1000:
+                    if wait > seconds * 1000:
                         return
                     await asyncio.sleep(max(0, wait) / 1000)
                     await self._try(place)

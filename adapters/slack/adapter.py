@@ -21,6 +21,7 @@ from aiohttp import web
 from adapters.base import NotAccepted
 from adapters.chat import AdapterSight, CallFailed, Cause, ChatDesk, ChatMessage
 from adapters.slack.inbound import PLATFORM, read_command, read_message, read_press, table, user_of
+from adapters.slack.missed import Missed
 from adapters.slack.port import SlackPort
 from adapters.supervision import AdapterDown
 from agent_core.ports import Clock
@@ -34,8 +35,6 @@ LOOK_SECONDS = 1.0
 CLOSING_SECONDS = 0.1
 PING_SECONDS = 5.0
 DEAF_SECONDS = 40.0
-SWEEP_MESSAGES = 100
-LATE = "[Sent while I was offline] "
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +77,7 @@ class SlackAdapter:
         self._me = ""
         self._names: dict[str, str] = {}
         self._taking = asyncio.Lock()
-        self._seen: dict[str, str] = {}
+        self._missed = Missed(self.name, desk, self._web, self.port.asked, clock, self._late)
         self._last_life = clock.monotonic()
         self._last_inbound: float | None = None
 
@@ -117,11 +116,16 @@ class SlackAdapter:
         )
         app.middleware(self._take_in)
         self._app = app
-        if not self._settings.app_token:
-            up()
-            await self._sweep()
-            await asyncio.Event().wait()
-        await self._listen(up)
+        await self._missed.start()
+        reading = asyncio.create_task(self._missed.run(), name="slack history")
+        try:
+            if not self._settings.app_token:
+                up()
+                await asyncio.Event().wait()
+            await self._listen(up)
+        finally:
+            reading.cancel()
+            await asyncio.gather(reading, return_exceptions=True)
 
     async def _listen(self, up: Callable[[], None]) -> None:
         from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
@@ -135,14 +139,15 @@ class SlackAdapter:
             await self.port.asked(handler.connect_async())
             self._last_life = self._clock.monotonic()
             up()
-            await self._sweep()
             session = id(handler.client.current_session)
             while True:
                 await asyncio.sleep(LOOK_SECONDS)
-                if id(handler.client.current_session) != session:  # the library has connected anew: there may be a gap
+                if id(handler.client.current_session) == session:
+                    self._missed.standing()
+                else:  # the library has connected anew: there may be a gap
                     session = id(handler.client.current_session)
                     self._last_life = self._clock.monotonic()
-                    await self._sweep()
+                    self._missed.gap()
         except CallFailed as error:
             raise _down(error) from error
         finally:
@@ -158,6 +163,7 @@ class SlackAdapter:
 
         self._last_life = self._clock.monotonic()
         try:
+            await self._missed.before(table(body.get("event")))
             async with self._taking:
                 await self._take(body)
         except NotAccepted as refused:
@@ -178,22 +184,27 @@ class SlackAdapter:
         elif event := table(body.get("event")):
             await self._event(event)
 
-    async def _event(self, event: dict[str, Any], late: str = "") -> None:
+    async def _late(self, event: dict[str, Any], late: str) -> None:
+        await self._event(event, late)
+
+    async def _event(self, event: dict[str, Any], late: str | None = None) -> None:
+        """Take an event in. `late` is put before the words of one that was read from the history; None: it came by itself."""
         if event.get("type") not in ("message", "app_mention"):
             return
         if event.get("subtype") == "message_deleted":
             await self._desk.removed(self.name, f"{event['channel']}:{event.get('deleted_ts')}")
             return
         name = await self._name(user_of(event))
-        read = read_message(event, self._me, self.account, name, late=late)
+        read = read_message(event, self._me, self.account, name, late=late or "")
         if read is not None:
             self._last_inbound = self._clock.monotonic()
-            await self._receive(read, str(event["channel"]), read.origin.message)
+            await self._receive(read, event, late=late is not None)
 
-    async def _receive(self, read: ChatMessage, channel: str, ts: str) -> None:
-        highest = max(self._seen.get(channel, "0"), ts, key=float)
-        await self._desk.receive(read, (channel, highest))
-        self._seen[channel] = highest
+    async def _receive(self, read: ChatMessage, event: dict[str, Any], *, late: bool) -> None:
+        cursor = None if read.edited else await self._missed.cursor(event, for_us=read.for_us, late=late)
+        await self._desk.receive(read, cursor)
+        if cursor is not None:
+            self._missed.stored(event, late=late)
 
     async def _name(self, user: str) -> str:
         """A person's name, asked for once."""
@@ -208,34 +219,6 @@ class SlackAdapter:
             profile = answer["user"]
             self._names[user] = str(profile.get("real_name") or profile.get("name") or user)
         return self._names[user]
-
-    # ------------------------------------------------------------------ what was missed
-
-    async def _sweep(self) -> None:
-        """Read the history of every channel behind the last message that was stored. Threads' answers are not in it."""
-        for channel, last in await self._desk.cursors(self.name):
-            try:
-                answer: Any = await self.port.asked(
-                    self._web.conversations_history(channel=channel, oldest=last, limit=SWEEP_MESSAGES)
-                )
-            except CallFailed as error:
-                log.info("slack.history_not_read", channel=channel, words=error.words)
-                continue
-            for message in reversed(answer.get("messages") or []):
-                if float(message["ts"]) > float(self._seen.get(channel, last)):
-                    kind = "im" if channel.startswith("D") else "channel"
-                    async with self._taking:
-                        await self._swept({**message, "type": "message", "channel": channel, "channel_type": kind})
-
-    async def _swept(self, event: dict[str, Any]) -> None:
-        while True:
-            try:
-                await self._event(event, late=LATE)
-            except NotAccepted as refused:
-                log.warning("slack.not_stored", words=str(refused))
-                await asyncio.sleep(1.0)
-            else:
-                return
 
     # ------------------------------------------------------------------ HTTP
 

@@ -164,6 +164,7 @@ class SlackStorm:
 
     def begin(self, seed: int) -> None:
         fake = self.harness.fake
+        fake.world.settings.client_msg_ids = False  # of which only the errors are documented: what is read back must do
         error, page, flood = slack.internal_error, slack.gateway_page, slack.ratelimited
         for number, name in enumerate(("chat.postMessage", "chat.update", "chat.delete")):
             fake.chaos(seed + number, *sending(error, page, flood(1)), method=name)
