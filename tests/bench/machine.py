@@ -67,7 +67,7 @@ def process(
                 socket.create_connection(("127.0.0.1", port), timeout=0.2).close()
                 break
             except OSError:
-                if child.poll() is not None or time.monotonic() - began > 30:
+                if child.poll() is not None or time.monotonic() - began > 120:
                     raise RuntimeError(f"{arguments[0]} did not start:\n{log.read_text()[-2000:]}") from None
                 time.sleep(0.01)
         yield Measured(child.pid, port, time.monotonic() - began)
