@@ -112,9 +112,10 @@ class Missed:
         None if the message is in a thread that is none of ours. One that opens a thread with us gives it a cursor, too.
         """
         place, number = place_of(event), number_of(str(event["ts"]))
-        if ":" in place and place not in self._seen and not for_us:
+        private = place.startswith("D")
+        if ":" in place and place not in self._seen and not (for_us or private):
             return None
-        if ":" not in place and for_us and not place.startswith("D"):
+        if ":" not in place and for_us and not private:
             thread = f"{place}:{event['ts']}"
             await self._desk.skip(self._name, (thread, ts_of(number)))
             self._seen.setdefault(thread, number)
@@ -144,7 +145,7 @@ class Missed:
             await self._hand_over(event, LATE if number < behind.since_ms * 1000 else "")
             last = max(last, number)
             inner = f"{channel}:{message['ts']}"
-            if message.get("reply_count") and inner in self._seen:
+            if message.get("reply_count") and (inner in self._seen or channel.startswith("D")):
                 self._backlog.add([(inner, number)])
         await self._caught_up(place, last)
 
