@@ -81,7 +81,7 @@ class Three:
                 case "discord":  # an event that the library cannot read ends its client
                     self.discord.fake.gateway.dispatch("MESSAGE_CREATE", {"id": "no number", "channel_id": "x"})
                 case "slack":  # nobody may log in, and the connection is cut
-                    self.slack.fake.faults.always(ANY, slack.refusal("invalid_arguments"))
+                    self.slack.fake.faults.always("apps.connections.open", slack.refusal("invalid_arguments"))
                     self.slack.fake.sockets.cut()
                 case _:  # an answer that is none
                     self.telegram.fake.faults.always("getUpdates", telegram.Answer(200, b"<html>", "text/html"))
