@@ -7,7 +7,7 @@ calls. A port decides nothing: when, in which order, how often and whether again
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol, TypeAlias
@@ -151,6 +151,10 @@ class ChatDesk(Protocol):
 
     async def cursors(self, account: str) -> list[tuple[str, str]]:
         """All channels of an account that were read, and how far."""
+        ...
+
+    async def allowed(self, account: str) -> Sequence[str]:
+        """The ids of those who are known to be allowed to talk, as far as they are listed or were approved."""
         ...
 
     async def removed(self, account: str, key: str) -> None:

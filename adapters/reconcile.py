@@ -390,6 +390,9 @@ def _refused(part: Part, error: CallFailed, ability: Ability, now: int) -> Part:
             return settled(part, row.platform_id, part.content, ability, now)
         case Cause.NO_MESSAGE | Cause.UNEDITABLE if row.platform_id is not None:
             return removed(part, now)
+        case Cause.NO_MESSAGE if row.labelled and ability is Ability.KEYED:
+            # The repeated call is known by its key, and its message is not there any more: it was sent, and taken away.
+            made = replace(row, state=DeliveryState.SKIPPED, gone=True, retry_at=None)
         case Cause.FORM if not row.plain:
             made = replace(row, state=DeliveryState.WANTED, plain=True, retry_at=None)
         case Cause.NO_THREAD if row.cause != Cause.NO_THREAD.value:

@@ -112,6 +112,9 @@ class Desk:
     async def cursors(self, account: str) -> list[tuple[str, str]]:
         return await self._store.cursors(account)
 
+    async def allowed(self, account: str) -> list[str]:
+        return access.listed(self.people(), self._rules[account].access, account)
+
     async def removed(self, account: str, key: str) -> None:
         row = await self._store.inbox_by_key(account, key)
         if row is None or row.state is not InboxState.NEW:

@@ -141,10 +141,14 @@ class DiscordPort(NoStreams):
         return await self.asked(look())
 
     async def private(self, person: str) -> str:
+        return (await self.opened(person))[0]
+
+    async def opened(self, person: str) -> tuple[str, int]:
+        """The private chat with a person, and the id of the last message there (0 if there is none)."""
         if self.client is None:
             raise CallFailed(Fate.NOT_SENT, "the bot is not connected to Discord just now")
-        channel = await self.asked(self.client.http.start_private_message(int(person)))
-        return str(channel["id"])
+        channel: Any = await self.asked(self.client.http.start_private_message(int(person)))
+        return str(channel["id"]), int(channel.get("last_message_id") or 0)
 
     async def fetch(self, ref: str, limit_bytes: int) -> bytes:
         return await fetched(ref, limit_bytes)

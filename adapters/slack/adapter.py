@@ -19,7 +19,7 @@ import structlog
 from aiohttp import web
 
 from adapters.base import NotAccepted
-from adapters.chat import AdapterSight, CallFailed, Cause, ChatAddress, ChatDesk, ChatKind, Doing
+from adapters.chat import AdapterSight, CallFailed, Cause, ChatAddress, ChatDesk, Doing
 from adapters.slack.inbound import (
     PLATFORM,
     Direct,
@@ -33,9 +33,9 @@ from adapters.slack.inbound import (
     table,
     user_of,
 )
+from adapters.slack.missed import Missed
 from adapters.slack.port import SlackPort
 from adapters.slack.sockets import Sockets
-from adapters.slack.sweep import THREAD_MARK, Sweep
 from adapters.supervision import AdapterDown
 from agent_core.ports import Clock
 
@@ -45,7 +45,8 @@ if TYPE_CHECKING:
 log = structlog.get_logger("slack")
 
 DEAF_SECONDS = 40.0
-LATE = "[Sent while I was offline] "
+STANDING_SECONDS = 15.0
+"""How often it is noted that the connection stands: longer than a dead socket goes unnoticed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,11 +97,9 @@ class SlackAdapter:
         self._me = ""
         self._names: dict[str, str] = {}
         self._taking = asyncio.Lock()
-        self._sweep = Sweep(self.name, self._web, self.port.asked, desk, clock, self._swept)
+        self._missed = Missed(self.name, desk, self._web, self.port.asked, clock, self._late)
         self._last_life = clock.monotonic()
         self._last_inbound: float | None = None
-        self._listening_since = 0.0
-        """Unix seconds."""
 
     # ------------------------------------------------------------------ life
 
@@ -138,6 +137,9 @@ class SlackAdapter:
         )
         app.middleware(self._take_in)
         self._app = app
+        await self._missed.start()
+        self._aside(self._missed.run())
+        self._aside(self._stand())
         try:
             await self._listen(up)
         finally:
@@ -148,7 +150,6 @@ class SlackAdapter:
     async def _listen(self, up: Callable[[], None]) -> None:
         if not self._settings.app_token:
             up()
-            self._catch_up()
             await asyncio.Event().wait()
         self._sockets = Sockets(
             self._settings.sockets,
@@ -156,15 +157,10 @@ class SlackAdapter:
             self._envelope,
             proxy=self._settings.proxy,
             on_life=self._lives,
-            on_gap=self._catch_up,
+            on_gap=self._missed.gap,
         )
-
-        def first() -> None:
-            up()
-            self._catch_up()
-
         try:
-            await self._sockets.run(first)
+            await self._sockets.run(up)
         except CallFailed as error:
             raise _down(error) from error
         finally:
@@ -178,10 +174,12 @@ class SlackAdapter:
     def _lives(self) -> None:
         self._last_life = self._clock.monotonic()
 
-    def _catch_up(self) -> None:
-        """There was a time in which nobody listened."""
-        self._listening_since = self._clock.now_ms() / 1000
-        self._aside(self._sweep.run())
+    async def _stand(self) -> None:
+        """What is stored while the connection stands was stored without a gap."""
+        while True:
+            await asyncio.sleep(STANDING_SECONDS)
+            if self._sockets is not None and self._sockets.whole:
+                self._missed.standing()
 
     def _aside(self, work: Coroutine[Any, Any, None]) -> None:
         task = asyncio.create_task(work)
@@ -203,6 +201,7 @@ class SlackAdapter:
 
         self._last_life = self._clock.monotonic()
         try:
+            await self._missed.before(table(body.get("event")))
             async with self._taking:
                 await self._take(body)
         except NotAccepted as refused:
@@ -223,10 +222,15 @@ class SlackAdapter:
         elif event := table(body.get("event")):
             await self._event(event)
 
-    async def _event(self, event: Table, late: str = "") -> None:
+    async def _late(self, event: Table, late: str) -> None:
+        """A message of the history."""
+        async with self._taking:
+            await self._message(event, late)
+
+    async def _event(self, event: Table) -> None:
         match event.get("type"):
             case "message" | "app_mention":
-                await self._message(event, late)
+                await self._message(event)
             case "agent_session_stopped":
                 await self._stopped(event)
             case "app_home_opened" if event.get("tab") == "messages" and self._settings.prompts:
@@ -234,22 +238,21 @@ class SlackAdapter:
             case _:
                 pass
 
-    async def _message(self, event: Table, late: str) -> None:
+    async def _message(self, event: Table, late: str | None = None) -> None:
+        """`late` is put before the words of one that was read from the history; None: it came by itself."""
         if (deleted := deleted_ts(event)) is not None:
             await self._desk.removed(self.name, f"{event['channel']}:{deleted}")
             return
         name = await self._name(user_of(event))
-        read = read_message(event, self._me, self.account, name, late=late, direct=self._settings.direct)
+        read = read_message(event, self._me, self.account, name, late=late or "", direct=self._settings.direct)
         if read is None:
             return
         self._last_inbound = self._clock.monotonic()
-        thread = str(event.get("thread_ts") or table(event.get("message")).get("thread_ts") or "")
-        cursor = await self._sweep.cursor(read.origin.address.chat, thread, read.origin.message)
+        was_read = late is not None
+        cursor = None if read.edited else await self._missed.cursor(event, for_us=read.for_us, late=was_read)
         await self._desk.receive(read, cursor)
-        if not thread and (read.for_us or read.origin.kind is ChatKind.PRIVATE):
-            # What is said in the thread that now begins is not in the channel's history.
-            channel, ts = read.origin.address.chat, read.origin.message
-            await self._desk.skip(self.name, self._sweep.seen(f"{channel}{THREAD_MARK}{ts}", ts))
+        if cursor is not None:
+            self._missed.stored(event, late=was_read)
 
     async def _stopped(self, event: Table) -> None:
         """Slack's own stop button. The streams that it has ended already say so at their next call."""
@@ -286,21 +289,6 @@ class SlackAdapter:
             profile = answer["user"]
             self._names[user] = str(profile.get("real_name") or profile.get("name") or user)
         return self._names[user]
-
-    # ------------------------------------------------------------------ what was missed
-
-    async def _swept(self, event: Table) -> None:
-        """A message of the history. What came since we listen is only on its way to us."""
-        late = LATE if float(event["ts"]) < self._listening_since - 1.0 else ""
-        while True:
-            try:
-                async with self._taking:
-                    await self._event(event, late)
-            except NotAccepted as refused:
-                log.warning("slack.not_stored", words=str(refused))
-                await asyncio.sleep(1.0)
-            else:
-                return
 
     # ------------------------------------------------------------------ HTTP
 

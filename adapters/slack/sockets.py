@@ -89,6 +89,11 @@ class Sockets:
         """How many sockets are open."""
         return len(self._alive)
 
+    @property
+    def whole(self) -> bool:
+        """A socket is open, and nothing is known that may not have come."""
+        return bool(self._alive) and not self._gap
+
     async def run(self, up: Callable[[], None]) -> None:
         """Serve until cancelled; `up` is called when the first is open. Raises `AdapterDown` or `CallFailed` if there is none."""
         async with aiohttp.ClientSession() as http:

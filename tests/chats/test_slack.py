@@ -11,7 +11,6 @@ from pathlib import Path
 import pytest
 
 from adapters.slack.inbound import read_message, unescaped
-from adapters.slack.sweep import threads_to_read
 from tests.chats.harness import answer, answers, process, quiet, running, status, texts
 from tests.chats.slack_harness import WRITES, SlackHarness, Where, slack_harness
 from tests.chats.test_telegram import free_port
@@ -565,15 +564,6 @@ async def test_answers_in_a_thread_that_were_missed_are_read(slack: SlackHarness
         await quiet(slack, place)
         assert len([t for t in texts(slack, place) if "I was away" in t]) == 1
         assert "[Sent while I was offline]" in str(slack.model.requests[-1][-1]["content"])
-
-
-def test_only_the_newest_threads_are_looked_into() -> None:
-    now = 1_700_000_000.0
-    cursors = [("C1", f"{now}"), *((f"C1:{now - n}", f"{now - n * 3600:.6f}") for n in range(300))]
-    found = threads_to_read(cursors, now)
-    assert len(found) == 50
-    assert found[0] == (f"C1:{now - 0}", f"{now:.6f}")
-    assert threads_to_read([("C1:1.0", f"{now - 8 * 86400:.6f}")], now) == []
 
 
 async def test_a_stream_is_not_given_up_because_one_answer_has_no_thread(slack: SlackHarness) -> None:
