@@ -213,7 +213,7 @@ async def test_a_kill_between_claim_and_delivery_loses_and_doubles_nothing(teleg
     assert not any("Reminder: tea" in text for text in texts(telegram, chat))
     telegram.fake.faults.clear()
     telegram.model.release()
-    async with process(telegram, **settings):
+    async with running(telegram, **settings):
         await answer(telegram, chat, "Reminder: tea", 30)
         await answer(telegram, chat, "the line end", 30)
         await quiet(telegram, chat, 1.5)
