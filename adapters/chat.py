@@ -7,7 +7,7 @@ calls. A port decides nothing: when, in which order, how often and whether again
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Protocol, TypeAlias
@@ -93,11 +93,13 @@ class ChatOrigin:
     """Pieces of one album carry the same mark."""
     unfinished: bool = False
     """The text is as long as a message can be: it was probably cut, and the rest is on its way."""
+    root: str = ""
+    """Answers are shown as replies to this message, although the chat as a whole is one conversation."""
 
     @property
     def reply_to(self) -> str:
         """The message to reply to: in a group, so that everybody sees who is meant."""
-        return self.message if self.kind is ChatKind.GROUP else ""
+        return self.root or (self.message if self.kind is ChatKind.GROUP else "")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -151,6 +153,10 @@ class ChatDesk(Protocol):
         """All channels of an account that were read, and how far."""
         ...
 
+    async def allowed(self, account: str) -> Sequence[str]:
+        """The ids of those who are known to be allowed to talk, as far as they are listed or were approved."""
+        ...
+
     async def removed(self, account: str, key: str) -> None:
         """A person took a message back; if it still waits, it is not answered."""
         ...
@@ -177,6 +183,26 @@ class ContentKind(StrEnum):
     FILE = "file"
     ASIDE = "aside"
     """What the gateway says beside turns: the answer to a command, a place in the queue."""
+    TOOLS = "tools"
+    """What tools do and did, as cards."""
+
+
+class TaskState(StrEnum):
+    """How far a tool got, as a card shows it."""
+
+    WAITING = "waiting"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Task:
+    """A tool's call, as a card shows it."""
+
+    id: str
+    title: str
+    state: TaskState
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,6 +229,46 @@ class Content:
     file_text: str = ""
     """Or the file's text itself."""
     file_name: str = ""
+    tasks: tuple[Task, ...] = ()
+    """The cards; `body` says the same in words."""
+    feedback: str = ""
+    """It is an answer that people may judge; what a judgement is about."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """What of a part is on a message that grows, or is to come onto it."""
+
+    text: str = ""
+    """In the platform's own markup."""
+    tasks: tuple[Task, ...] = ()
+
+    def __bool__(self) -> bool:
+        return bool(self.text or self.tasks)
+
+    def __add__(self, more: Flow) -> Flow:
+        known = {task.id: task for task in (*self.tasks, *more.tasks)}
+        return Flow(self.text + more.text, tuple(known.values()))
+
+    def to(self, whole: Flow) -> Flow | None:
+        """What is missing until it is `whole`; None if adding something never makes it so."""
+        if not whole.text.startswith(self.text) or {t.id for t in self.tasks} - {t.id for t in whole.tasks}:
+            return None
+        known = {task.id: task for task in self.tasks}
+        return Flow(whole.text[len(self.text) :], tuple(task for task in whole.tasks if known.get(task.id) != task))
+
+
+GROWS = "grows:"
+"""A platform's id that begins with this names a message that still grows (a native stream)."""
+
+
+class Doing(StrEnum):
+    """What the agent does in a thread, for platforms that show it."""
+
+    WORKING = "working"
+    WAITING = "waiting"
+    """For a person's decision."""
+    READY = "ready"
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,6 +284,16 @@ class Traits:
     """The shortest time between two states of text on its way."""
     status_seconds: float = 4.0
     edit_within_seconds: float = 47 * 3600
+    streams: bool = False
+    """Text on its way is shown by a message that grows, and that is finished with the whole text."""
+    cards: bool = False
+    """What tools do is shown by cards that stay."""
+    feedback: bool = False
+    """Answers have buttons by which people judge them."""
+    sessions: bool = False
+    """It can be shown what the agent does (`ChatPort.doing`)."""
+    replies: bool = False
+    """`Content.reply_to` is a thread, so every part has to name it."""
 
 
 class Ability(StrEnum):
@@ -261,6 +337,8 @@ class Cause(StrEnum):
     UNCHANGED = "unchanged"
     """It is as it should be already: a success."""
     UNEDITABLE = "uneditable"
+    NOT_GROWING = "not_growing"
+    """The message does not grow any more: the platform, or a person, has ended it."""
     MOVED = "moved"
     FILE = "file"
     """The file cannot be sent (too large, gone, empty)."""
@@ -317,6 +395,28 @@ class ChatPort(Protocol):
         """The id of the part that was sent as `content` with `key`, if it is there."""
         ...
 
+    def flow(self, content: Content, *, final: bool) -> Flow:
+        """A part as a message that grows has it; unless it is `final`, what may go on is left open."""
+        ...
+
+    async def start(self, address: ChatAddress, content: Content, first: Flow, person: str) -> str:
+        """Show a new part by a message that grows, for this person; its id, which begins with `GROWS`."""
+        ...
+
+    async def append(self, address: ChatAddress, platform_id: str, more: Flow) -> None:
+        """Make it grow. Not idempotent."""
+        ...
+
+    async def finish(
+        self, address: ChatAddress, platform_id: str, content: Content, more: Flow | None, key: str
+    ) -> str:
+        """The message does not grow any more; `more` is its end, None if it is to be edited next. Its id from now on."""
+        ...
+
+    async def doing(self, address: ChatAddress, thread: str, doing: Doing, person: str) -> None:
+        """Show what the agent does in a thread, for this person."""
+        ...
+
     async def private(self, person: str) -> str:
         """The private chat with a person."""
         ...
@@ -324,6 +424,37 @@ class ChatPort(Protocol):
     async def fetch(self, ref: str, limit_bytes: int) -> bytes:
         """The bytes of an attachment."""
         ...
+
+
+class NoStreams:
+    """The part of a `ChatPort` that platforms without growing messages share: their `Traits` say that there are none."""
+
+    def flow(self, content: Content, *, final: bool) -> Flow:
+        """See `ChatPort`."""
+        del content, final
+        return Flow()
+
+    async def start(self, address: ChatAddress, content: Content, first: Flow, person: str) -> str:
+        """See `ChatPort`."""
+        del address, content, first, person
+        raise CallFailed(Fate.REFUSED, "messages do not grow here")
+
+    async def append(self, address: ChatAddress, platform_id: str, more: Flow) -> None:
+        """See `ChatPort`."""
+        del address, platform_id, more
+        raise CallFailed(Fate.REFUSED, "messages do not grow here")
+
+    async def finish(
+        self, address: ChatAddress, platform_id: str, content: Content, more: Flow | None, key: str
+    ) -> str:
+        """See `ChatPort`."""
+        del address, platform_id, content, more, key
+        raise CallFailed(Fate.REFUSED, "messages do not grow here")
+
+    async def doing(self, address: ChatAddress, thread: str, doing: Doing, person: str) -> None:
+        """See `ChatPort`."""
+        del address, thread, doing, person
+        raise CallFailed(Fate.REFUSED, "what the agent does is not shown here")
 
 
 ACTION_LABELS: Mapping[Action, str] = {Action.CONTINUE: "Continue", Action.RETRY: "Retry", Action.WHY: "Why?"}

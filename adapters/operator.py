@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
+from urllib.parse import quote
 
 import aiohttp
 import orjson
@@ -32,6 +34,15 @@ class Remote:
     async def decide(self, verb: str, who: str) -> Sequence[Table]:
         """Approve or revoke somebody; who it was."""
         return tables([(await self._call("POST", "/api/access", {"verb": verb, "who": who})).get("person")])
+
+    async def send(self, to: str, text: str, files: Sequence[tuple[str, bytes]], key: str) -> Table:
+        """Say something in a chat: ``id`` and ``state`` of the delivery, once it is stored."""
+        carried: list[Json] = [{"name": name, "data": base64.b64encode(data).decode()} for name, data in files]
+        return await self._call("POST", "/api/send", {"to": to, "text": text, "files": carried, "key": key})
+
+    async def delivery(self, number: str, wait_seconds: float) -> Table:
+        """How a delivery is doing; comes back at the latest after the time, sooner if it is settled."""
+        return await self._call("GET", f"/api/send/{quote(number, safe='')}?wait={wait_seconds:g}", None)
 
     async def _call(self, method: str, path: str, body: Table | None) -> Table:
         data = orjson.dumps(body) if body is not None else None
@@ -95,3 +106,19 @@ def _person(one: Table) -> str:
     code = f"  code {one.get('code')}" if one.get("code") else ""
     by = f"  by {one.get('by')}" if one.get("by") else ""
     return f"{one.get('state')!s:9} {one.get('account')}  {one.get('person')}  {one.get('name')}{code}{by}  {when}"
+
+
+def delivery_settled(body: Table) -> bool:
+    """Nothing more will happen to a delivery."""
+    return body.get("state") in ("sent", "failed")
+
+
+def delivery_line(body: Table) -> str:
+    """A delivery in a line for a person."""
+    match body.get("state"):
+        case "sent":
+            return "Delivered."
+        case "failed":
+            return f"It could not be delivered: {body.get('cause')}"
+        case _:
+            return f"The last try failed: {body.get('cause')}" if body.get("cause") else ""

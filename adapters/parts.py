@@ -2,17 +2,18 @@
 
 Text beside tool calls, answers, notices and requests for approval are parts of their own; tools and waiting share one status
 part, which exists only while the turn is open and is the last of all. Text on its way is a draft where the platform has drafts:
-then only what can still change is a draft, and the parts before it are messages already.
+then only what can still change is a draft, and the parts before it are messages already. Where a platform has cards, tools that
+follow each other have a part of their own, which stays.
 """
 
 from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import assert_never
 
-from adapters.chat import ACTION_LABELS, Button, Content, ContentKind, Piece
+from adapters.chat import ACTION_LABELS, Button, Content, ContentKind, Piece, Task, TaskState, Traits
 from adapters.text.files import CodeFile
 from adapters.text.styled import Styled
 from agent_core.view import Bubble, BubbleKind, View
@@ -59,7 +60,7 @@ class Picture:
     """Bubbles whose text grows and was not looked at this time: they stay as they are."""
 
 
-def picture(view: View, turn: str, parts: Parts, *, drafts: bool, reply_to: str, growing: bool = True) -> Picture:
+def picture(view: View, turn: str, parts: Parts, *, traits: Traits, reply_to: str, growing: bool = True) -> Picture:
     """What a chat should show of `view`. `reply_to` is the person's message, if the first part should answer to it.
 
     Without `growing`, text on its way is left as it is: formatting it costs, and a chat takes a new state only so often.
@@ -67,7 +68,7 @@ def picture(view: View, turn: str, parts: Parts, *, drafts: bool, reply_to: str,
     wanted: list[Wanted] = []
     untouched: list[str] = []
     draft: Draft | None = None
-    for bubble in view.bubbles:
+    for place, bubble in enumerate(view.bubbles):
         match bubble.kind:
             case BubbleKind.INTERIM | BubbleKind.PARTIAL | BubbleKind.ANSWER:
                 settled = bubble.final or not view.open
@@ -76,10 +77,11 @@ def picture(view: View, turn: str, parts: Parts, *, drafts: bool, reply_to: str,
                     continue
                 texts = _texts(bubble, parts, settled=settled)
                 last = texts[-1] if texts else None
-                if drafts and not settled and last is not None:
+                if traits.drafts and not settled and last is not None:
                     draft = Draft(bubble.key, draft_number(turn, bubble.key, len(texts)), last.content.body)
                     texts = texts[:-1]
-                wanted += texts
+                judged = traits.feedback and bubble.kind is BubbleKind.ANSWER and not view.open
+                wanted += _judged(texts, turn) if judged else texts
             case BubbleKind.NOTICE:
                 wanted += _notice(bubble, turn, parts)
             case BubbleKind.APPROVAL:
@@ -90,14 +92,44 @@ def picture(view: View, turn: str, parts: Parts, *, drafts: bool, reply_to: str,
                 pass
             case _:
                 assert_never(bubble.kind)
-    if reply_to and wanted and not (untouched and untouched[0] == view.bubbles[0].key):
-        first = wanted[0]
-        wanted[0] = Wanted(first.bubble, first.part, _replying(first.content, reply_to), first.final)
-    status = status_words(view.bubbles) if view.open and draft is None and not untouched else ""
+        if traits.cards and (cards := cards_at(view, place)) is not None:
+            wanted.append(cards)
+    status = status_words(view.bubbles, tools=not traits.cards) if view.open and draft is None and not untouched else ""
     if status:
         content = Content(ContentKind.STATUS, Styled(status, ()), silent=True)
         wanted.append(Wanted(STATUS_BUBBLE, 0, content, final=False, fleeting=True))
+    if reply_to and traits.replies:
+        wanted = [replace(one, content=replace(one.content, reply_to=reply_to)) for one in wanted]
+    elif reply_to and wanted and not wanted[0].fleeting and not (untouched and untouched[0] == view.bubbles[0].key):
+        wanted[0] = replace(wanted[0], content=replace(wanted[0].content, reply_to=reply_to))
     return Picture(tuple(wanted), draft, tuple(untouched))
+
+
+def cards_at(view: View, place: int) -> Wanted | None:
+    """The cards of the tools that follow each other from the bubble number `place` on; None if none begin there."""
+    if view.bubbles[place].kind not in _TOOLS:
+        return None
+    before = next((b for b in reversed(view.bubbles[:place]) if b.kind is not BubbleKind.FILE), None)
+    if before is not None and before.kind in _TOOLS:
+        return None  # they are shown with those before
+    rest = view.bubbles[place:]
+    end = next((i for i, b in enumerate(rest) if b.kind in _WORDS), len(rest))
+    tools = [b for b in rest[:end] if b.kind is BubbleKind.ACTIVITY]
+    if not tools:
+        return None
+    tasks = tuple(Task(b.key, _short(b.text), _TASK_STATES.get(b.state, TaskState.FAILED)) for b in tools)
+    lines = [f"{_MARKS.get(b.state, '⚙️')} {_short(b.text)}" for b in tools]
+    over = end < len(rest) or not view.open
+    content = Content(ContentKind.TOOLS, Styled("\n".join(lines)), silent=True, tasks=tasks)
+    return Wanted(f"{view.bubbles[place].key}.tools", 0, content, final=over and all(b.final for b in tools))
+
+
+def _judged(texts: list[Wanted], turn: str) -> list[Wanted]:
+    """The last piece of an answer is where people say what they think of it."""
+    last = max((i for i, one in enumerate(texts) if one.content.kind is ContentKind.TEXT), default=-1)
+    return [
+        replace(one, content=replace(one.content, feedback=turn)) if i == last else one for i, one in enumerate(texts)
+    ]
 
 
 def draft_number(turn: str, bubble: str, part: int) -> int:
@@ -112,12 +144,13 @@ def call_mark(call: str) -> str:
 
 
 def _texts(bubble: Bubble, parts: Parts, *, settled: bool) -> list[Wanted]:
-    found = [_content(piece) for piece in parts(bubble.text, not settled)]
+    found = [content_of(piece) for piece in parts(bubble.text, not settled)]
     last = len(found) - 1
     return [Wanted(bubble.key, i, content, final=settled or i < last) for i, content in enumerate(found)]
 
 
-def _content(piece: Piece) -> Content:
+def content_of(piece: Piece) -> Content:
+    """A formatted piece of text as a part."""
     match piece:
         case Styled():
             return Content(ContentKind.TEXT, piece)
@@ -125,15 +158,9 @@ def _content(piece: Piece) -> Content:
             return Content(ContentKind.FILE, Styled("", ()), file_text=piece.text, file_name=piece.name)
 
 
-def _replying(content: Content, reply_to: str) -> Content:
-    return Content(
-        content.kind, content.body, content.buttons, reply_to, content.silent, content.file, content.file_text, content.file_name
-    )  # fmt: skip
-
-
 def _notice(bubble: Bubble, turn: str, parts: Parts) -> list[Wanted]:
     buttons = tuple(Button(ACTION_LABELS[action], f"{action.value}:{turn}") for action in bubble.actions)
-    pieces = [_content(piece) for piece in parts(f"⚠️ {bubble.text}", False)]
+    pieces = [content_of(piece) for piece in parts(f"⚠️ {bubble.text}", False)]
     last = len(pieces) - 1
     return [
         Wanted(bubble.key, i, Content(ContentKind.NOTICE, piece.body, buttons if i == last else ()), final=True)
@@ -154,19 +181,22 @@ def _file(bubble: Bubble) -> Wanted:
     return Wanted(bubble.key, 0, content, final=True)
 
 
-def status_words(bubbles: Sequence[Bubble]) -> str:
-    """What an open turn is doing, once that is worth a word."""
+def status_words(bubbles: Sequence[Bubble], *, tools: bool = True) -> str:
+    """What an open turn is doing, once that is worth a word; without `tools` if those are shown otherwise."""
     lines: list[str] = []
-    tools = [b for b in bubbles if b.kind is BubbleKind.ACTIVITY]
-    slow = [b for b in tools if b.state == "running" and b.seconds >= SHOW_TOOL_AFTER_SECONDS]
+    listed = [b for b in bubbles if b.kind is BubbleKind.ACTIVITY] if tools else []
+    slow = [b for b in listed if b.state == "running" and b.seconds >= SHOW_TOOL_AFTER_SECONDS]
     if slow:
-        done = [b for b in tools if b.state in _MARKS][-STATUS_TOOLS:]
+        done = [b for b in listed if b.state in _MARKS][-STATUS_TOOLS:]
         lines += [f"{_MARKS[b.state]} {_short(b.text)}" for b in done]
         lines += [f"⚙️ {_short(b.text)} – {b.seconds} s" for b in slow[-STATUS_TOOLS:]]
     lines += [f"⏳ {b.text}" for b in bubbles if b.kind is BubbleKind.STATUS]
     return "\n".join(lines)
 
 
+_TOOLS = frozenset({BubbleKind.ACTIVITY, BubbleKind.APPROVAL})
+_WORDS = frozenset({BubbleKind.INTERIM, BubbleKind.PARTIAL, BubbleKind.ANSWER, BubbleKind.NOTICE})
+_TASK_STATES = {"waiting": TaskState.WAITING, "running": TaskState.RUNNING, "done": TaskState.DONE}
 _MARKS = {"done": "✓", "failed": "✗", "not_run": "–", "unsure": "?"}
 
 

@@ -11,16 +11,18 @@ Laws (tests/adapters/test_reconcile.py).
    sent again, and then with a label.
 4. What is refused for its form goes plain; only what is refused for good fails, with its cause.
 5. Applied to a platform that answers at last, the steps end, and then the surface shows exactly the parts that are wanted.
+6. A message that grows is only ever added to while it is known what stands there. After an outcome that is not known, after a
+   restart, or if what is wanted is no longer what stands there and more, it is finished and then edited: the end is the same.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias, assert_never
 
-from adapters.chat import Ability, CallFailed, Cause, Content, ContentKind, Fate
+from adapters.chat import GROWS, Ability, CallFailed, Cause, Content, ContentKind, Fate, Flow
 from adapters.contents import encode
 from adapters.pacing import Urgency, backoff_ms
 from adapters.parts import STATUS_BUBBLE, Wanted
@@ -33,6 +35,9 @@ NOT_LET_IN_MS = 60_000
 
 Name: TypeAlias = tuple[str, str, int]
 """Origin, bubble and part: names a row on its surface."""
+Flows: TypeAlias = Callable[[Content, bool], Flow]
+"""(Content, whether it is final) to what a message that grows holds of it."""
+_GROWING_KINDS = (ContentKind.TEXT, ContentKind.TOOLS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,6 +46,13 @@ class Part:
 
     row: DeliveryRow
     content: Content
+    there: Flow | None = None
+    """What stands on its message, while that grows; None if it is not known."""
+
+    @property
+    def grows(self) -> bool:
+        """Its message is one that grows."""
+        return self.row.platform_id is not None and self.row.platform_id.startswith(GROWS)
 
     @property
     def name(self) -> Name:
@@ -67,11 +79,29 @@ class Create:
     part: Part
     repeated: bool = False
     look_up: bool = False
+    first: Flow | None = None
+    """It is created as a message that grows, beginning with this."""
 
 
 @dataclass(frozen=True, slots=True)
 class Edit:
     part: Part
+
+
+@dataclass(frozen=True, slots=True)
+class Append:
+    """Make its message grow by this; nothing has to be called if there is nothing in it."""
+
+    part: Part
+    more: Flow
+
+
+@dataclass(frozen=True, slots=True)
+class Finish:
+    """End the growing of its message, with `more` as its end; without, it is edited afterwards."""
+
+    part: Part
+    more: Flow | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,7 +116,7 @@ class Wait:
     ms: int | None
 
 
-Step: TypeAlias = Create | Edit | Delete | Wait
+Step: TypeAlias = Create | Edit | Append | Finish | Delete | Wait
 
 
 # ---------------------------------------------------------------------- planning
@@ -149,9 +179,11 @@ def _changed(known: Part, one: Wanted) -> Part | None:
     same = want == row.want and not row.gone
     if same and row.final == one.final:
         return None
-    if same and row.state is not DeliveryState.SKIPPED:
-        return Part(replace(row, final=one.final), known.content)
     reopened = row.state in (DeliveryState.SENT, DeliveryState.SKIPPED)
+    if same and row.state is not DeliveryState.SKIPPED:
+        unfinished = reopened and known.grows and one.final
+        state = DeliveryState.WANTED if unfinished else row.state
+        return replace(known, row=replace(row, final=one.final, state=state))
     made = replace(
         row,
         want=want,
@@ -162,7 +194,7 @@ def _changed(known: Part, one: Wanted) -> Part | None:
         plain=False,
         state=DeliveryState.WANTED if reopened else row.state,
     )
-    return Part(made, one.content)
+    return replace(known, row=made, content=one.content)
 
 
 def _gone(part: Part) -> Part | None:
@@ -172,7 +204,7 @@ def _gone(part: Part) -> Part | None:
         return None
     never = row.platform_id is None and row.state is DeliveryState.WANTED and not row.labelled
     state = DeliveryState.SKIPPED if never else (DeliveryState.WANTED if row.state is DeliveryState.SENT else row.state)
-    return Part(replace(row, gone=True, state=state), part.content)
+    return replace(part, row=replace(row, gone=True, state=state))
 
 
 def _status(
@@ -196,15 +228,20 @@ def _status(
 # ---------------------------------------------------------------------- choosing
 
 
-def next_step(parts: Iterable[Part], ability: Ability, waits: Mapping[Urgency, int], now: int) -> Step:
-    """What to do first. `waits` says how long the gates keep back each urgency, in milliseconds."""
+def next_step(
+    parts: Iterable[Part], ability: Ability, waits: Mapping[Urgency, int], now: int, flows: Flows | None = None
+) -> Step:
+    """What to do first. `waits` says how long the gates keep back each urgency, in milliseconds.
+
+    With `flows`, text on its way is shown by messages that grow.
+    """
     todo = sorted((part for part in parts if part.open), key=lambda part: part.row.place)
     found: list[tuple[int, int, Step]] = []
     shortest: int | None = None
     blocked = False
     for part in todo:
-        step = _step(part, ability, now)
-        ordered = isinstance(step, Create) or (isinstance(step, Edit) and part.row.final)
+        step = _step(part, ability, now, flows)
+        ordered = isinstance(step, Create) or (not isinstance(step, Delete) and part.row.final)
         wait = max((part.row.retry_at or 0) - now, waits[part.urgency])
         if ordered and blocked:
             continue
@@ -218,14 +255,27 @@ def next_step(parts: Iterable[Part], ability: Ability, waits: Mapping[Urgency, i
     return Wait(shortest)
 
 
-def _step(part: Part, ability: Ability, now: int) -> Create | Edit | Delete:
+def _step(part: Part, ability: Ability, now: int, flows: Flows | None) -> Create | Edit | Append | Finish | Delete:
     row = part.row
+    if part.grows:
+        return _growth(part, flows)
     open_outcome = row.platform_id is None and (row.state is not DeliveryState.WANTED or row.labelled)
     if open_outcome and not (row.gone and ability is Ability.NONE):
         return _resolved(part, ability, now)
     if row.gone:
         return Delete(part)
-    return Create(part) if row.platform_id is None else Edit(part)
+    if row.platform_id is not None:
+        return Edit(part)
+    grows = flows is not None and not row.final and not row.plain and part.content.kind in _GROWING_KINDS
+    return Create(part, first=flows(part.content, False) if flows is not None and grows else None)
+
+
+def _growth(part: Part, flows: Flows | None) -> Append | Finish:
+    """What is to be done with a message that grows."""
+    if part.row.gone or flows is None or part.there is None:
+        return Finish(part, None)
+    more = part.there.to(flows(part.content, part.row.final))
+    return Append(part, more) if more is not None and not part.row.final else Finish(part, more)
 
 
 def _resolved(part: Part, ability: Ability, now: int) -> Create:
@@ -259,12 +309,18 @@ def begun(part: Part, now: int, *, repeated: bool) -> Part:
         labelled=repeated,
         at=now,
     )
-    return Part(made, part.content)
+    return replace(part, row=made)
 
 
-def settled(part: Part, platform_id: str, sent: Content | None, ability: Ability, now: int) -> Part:
-    """It is there, showing `sent` (None: an earlier state). If something else is wanted by now, that is still to be done."""
-    same = part.content == sent and not part.row.gone
+def settled(
+    part: Part, platform_id: str, sent: Content | None, ability: Ability, now: int, there: Flow | None = None
+) -> Part:
+    """It is there, showing `sent` (None: an earlier state). If something else is wanted by now, that is still to be done.
+
+    `there` is what stands on a message that grows.
+    """
+    grows = platform_id.startswith(GROWS)
+    same = part.content == sent and not part.row.gone and not (grows and part.row.final)
     made = replace(
         part.row,
         state=DeliveryState.SENT if same else DeliveryState.WANTED,
@@ -275,7 +331,17 @@ def settled(part: Part, platform_id: str, sent: Content | None, ability: Ability
         cause=part.row.cause if part.row.cause == Cause.NO_THREAD.value else "",
         at=now,
     )
-    return Part(made, part.content)
+    return Part(made, part.content, there if grows else None)
+
+
+def ungrown(part: Part) -> Part:
+    """The platform has no growing messages here after all: it is created as any other."""
+    return replace(part, row=replace(part.row, state=DeliveryState.WANTED, retry_at=None, attempt=0))
+
+
+def finished(part: Part, sent: Content | None, ability: Ability, now: int) -> Part:
+    """Its message does not grow any more, and shows `sent` (None: it is to be edited)."""
+    return settled(part, (part.row.platform_id or "").removeprefix(GROWS), sent, ability, now)
 
 
 def removed(part: Part, now: int) -> Part:
@@ -285,7 +351,7 @@ def removed(part: Part, now: int) -> Part:
     made = replace(
         part.row, state=state, platform_id=None, retry_at=None, labelled=False, key=f"{part.row.key}'", at=now
     )
-    return Part(made, part.content)
+    return replace(part, row=made, there=None)
 
 
 def failed(part: Part, error: CallFailed, ability: Ability, *, creating: bool, now: int, share: float) -> Part:
@@ -303,23 +369,35 @@ def failed(part: Part, error: CallFailed, ability: Ability, *, creating: bool, n
             return _refused(part, error, ability, now)
         case _:
             assert_never(error.fate)
-    return Part(replace(made, cause=error.words, at=now), part.content)
+    # What stands on a message that grows is not known after a call that may have been made.
+    there = None if error.fate is Fate.UNKNOWN else part.there
+    return Part(replace(made, cause=error.words, at=now), part.content, there)
 
 
 def _refused(part: Part, error: CallFailed, ability: Ability, now: int) -> Part:
     row = part.row
     match error.cause:
+        case Cause.NOT_GROWING if part.grows:
+            return finished(part, None, ability, now)
+        case Cause.FORM | Cause.OTHER | Cause.UNCHANGED | Cause.UNEDITABLE if part.grows:
+            known = part.there is not None  # it is finished without more, or, if that is refused, taken for finished
+            return (
+                replace(part, there=None, row=replace(row, state=DeliveryState.WANTED))
+                if known
+                else finished(part, None, ability, now)
+            )
         case Cause.UNCHANGED if row.platform_id is not None:
             return settled(part, row.platform_id, part.content, ability, now)
         case Cause.NO_MESSAGE | Cause.UNEDITABLE if row.platform_id is not None:
             return removed(part, now)
+        case Cause.NO_MESSAGE if row.labelled and ability is Ability.KEYED:
+            # The repeated call is known by its key, and its message is not there any more: it was sent, and taken away.
+            made = replace(row, state=DeliveryState.SKIPPED, gone=True, retry_at=None)
         case Cause.FORM if not row.plain:
             made = replace(row, state=DeliveryState.WANTED, plain=True, retry_at=None)
         case Cause.NO_THREAD if row.cause != Cause.NO_THREAD.value:
-            return Part(
-                replace(row, state=DeliveryState.WANTED, retry_at=None, cause=Cause.NO_THREAD.value, at=now),
-                part.content,
-            )
+            made = replace(row, state=DeliveryState.WANTED, retry_at=None, cause=Cause.NO_THREAD.value, at=now)
+            return replace(part, row=made)
         case Cause.MOVED:
             made = replace(row, state=DeliveryState.WANTED, retry_at=now + 1_000)
         case Cause.NOT_LET_IN if not row.gone:
@@ -327,11 +405,11 @@ def _refused(part: Part, error: CallFailed, ability: Ability, now: int) -> Part:
         case _:
             state = DeliveryState.SKIPPED if row.gone else DeliveryState.FAILED
             made = replace(row, state=state, retry_at=None)
-    return Part(replace(made, cause=error.words, at=now), part.content)
+    return replace(part, row=replace(made, cause=error.words, at=now))
 
 
 def loaded(part: Part) -> Part:
     """A part as a new process finds it: what was being sent has an unknown outcome."""
     if part.row.state is not DeliveryState.SENDING:
         return part
-    return Part(replace(part.row, state=DeliveryState.UNKNOWN), part.content)
+    return replace(part, row=replace(part.row, state=DeliveryState.UNKNOWN))

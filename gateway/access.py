@@ -80,6 +80,15 @@ def standing(person: ChatPerson, rules: AccessRules, known: PersonRow | None) ->
     return Standing.ALLOWED if rules.open or names & rules.allow or approved else Standing.STRANGER
 
 
+def listed(people: Sequence[PersonRow], rules: AccessRules, account: str) -> list[str]:
+    """The ids of those who may talk, as far as they are known by id: who was approved last comes first, then the configured ones."""
+    mine = {row.person: row.state for row in people if row.account == account}
+    approved = [one for one, state in mine.items() if state in (PersonState.APPROVED, PersonState.ADMIN)]
+    configured = sorted(one for one in rules.allow | rules.admins if not one.startswith("@"))
+    revoked = [one for one, state in mine.items() if state is PersonState.REVOKED]
+    return [one for one in dict.fromkeys((*approved, *configured)) if one not in revoked or one in rules.admins]
+
+
 def code_of(seed: int, chars: int = CODE_CHARS) -> str:
     """A code from 63 random bits; each letter takes 5 of them."""
     letters: list[str] = []

@@ -18,8 +18,20 @@ from agent_core.store.store import Store
 from agent_core.tools.base import Json
 from gateway.platforms import Platforms
 
+Served = Callable[[web.Request], Awaitable[web.Response]]
+
 BY = "operator"
 FAILED_SHOWN = 20
+
+
+def guarded(key: str | None, handler: Served) -> Served:
+    """A handler that only whoever runs the gateway reaches."""
+
+    async def handle(request: web.Request) -> web.Response:
+        problem = stranger(request, key, ())
+        return problem_response(problem) if problem is not None else await handler(request)
+
+    return handle
 
 
 class Admin:
@@ -38,14 +50,8 @@ class Admin:
             web.post("/api/access", self._guarded(self._decide)),
         ]
 
-    def _guarded(
-        self, handler: Callable[[web.Request], Awaitable[web.Response]]
-    ) -> Callable[[web.Request], Awaitable[web.Response]]:
-        async def handle(request: web.Request) -> web.Response:
-            problem = stranger(request, self._key, ())
-            return problem_response(problem) if problem is not None else await handler(request)
-
-        return handle
+    def _guarded(self, handler: Served) -> Served:
+        return guarded(self._key, handler)
 
     async def _status(self, _: web.Request) -> web.Response:
         outbox = self._chats.outbox
@@ -65,10 +71,10 @@ class Admin:
                 for one in failed
             ],
         }
-        return _json(body)
+        return json_response(body)
 
     async def _people(self, _: web.Request) -> web.Response:
-        return _json({"people": [_person(row) for row in self._chats.desk.people()]})
+        return json_response({"people": [_person(row) for row in self._chats.desk.people()]})
 
     async def _decide(self, request: web.Request) -> web.Response:
         try:
@@ -86,7 +92,7 @@ class Admin:
                 return problem_response(Problem(400, "verb must be approve or revoke", param="verb"))
         if row is None:
             return problem_response(Problem(404, "There is no such code or person. Codes are valid for an hour."))
-        return _json({"person": _person(row)})
+        return json_response({"person": _person(row)})
 
 
 def _person(row: PersonRow) -> dict[str, Json]:
@@ -105,5 +111,6 @@ def _rounded(values: dict[str, Json]) -> dict[str, Json]:
     return {name: round(value, 1) if isinstance(value, float) else value for name, value in values.items()}
 
 
-def _json(body: dict[str, Json]) -> web.Response:
+def json_response(body: dict[str, Json]) -> web.Response:
+    """An answer."""
     return web.Response(body=orjson.dumps(body), content_type="application/json")

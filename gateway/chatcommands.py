@@ -16,7 +16,7 @@ from adapters.parts import call_mark
 from adapters.text.styled import Styled
 from agent_core.events import Verdict
 from agent_core.ports import Clock
-from agent_core.store.rows import PersonRow, PlaceChange, SessionChange, TurnRow
+from agent_core.store.rows import PersonRow, PlaceChange, ScheduleRow, SessionChange, TurnRow
 from agent_core.store.store import Conflict, Fenced, StorageUnavailable, Store
 from agent_core.view import View
 from gateway.commands import CommandSpec, shortened, status_words, usage_words
@@ -30,6 +30,7 @@ from gateway.surfaces import STANDING, Owner
 log = structlog.get_logger("chat")
 
 ALWAYS = "always"
+HERE = "here"
 PATIENCE_SECONDS = 60.0
 NEW_WORDS = "A new conversation."
 LEAVE = "leave"
@@ -38,6 +39,8 @@ STOPPED_THERE = "⚠️ Your message was taken out of the queue by /stop all, gi
 ELSEWHERE_WORDS = (
     "This button belongs to another conversation than the one that goes on here now. /resume leads back to it."
 )
+ANEW = 5
+"""How often a command is carried out anew because a schedule changed while it was."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +56,7 @@ class Request:
     admin: bool
     own: SessionKey
     """The session that the chat has of its own; another one may go on in it."""
+    received_at: int = 0
 
     @property
     def key(self) -> str:
@@ -72,6 +76,10 @@ class Reply:
     change: SessionChange = field(default_factory=SessionChange)
     elsewhere: tuple[tuple[ChatAddress, str], ...] = ()
     """What is said in other chats."""
+    contents: tuple[Content, ...] = ()
+    """What is shown instead of `words`."""
+    schedules: tuple[ScheduleRow, ...] = ()
+    """Schedules that it makes or changes."""
 
 
 Handler = Callable[[Request], Awaitable[Reply]]
@@ -108,6 +116,8 @@ class ChatCommands:
         self._tasks: set[asyncio.Task[None]] = set()
         self._turns: dict[str, asyncio.Lock] = {}
         """Who changes a session does it alone."""
+        self.on_scheduled: Callable[[], None] | None = None
+        """Told when schedules were stored."""
         self._handlers: dict[str, Handler] = {
             "new": self._new,
             "stop": self._stop,
@@ -125,10 +135,6 @@ class ChatCommands:
             "press": self._press,
         }
 
-    def add(self, handlers: Mapping[str, Handler]) -> None:
-        """More commands, by their names."""
-        self._handlers |= handlers
-
     async def __aenter__(self) -> ChatCommands:
         await self._group.__aenter__()
         return self
@@ -138,8 +144,12 @@ class ChatCommands:
             task.cancel()
         await self._group.__aexit__(None, None, None)
 
+    def add(self, handlers: Mapping[str, Handler]) -> None:
+        """Commands whose doing is elsewhere; before any comes."""
+        self._handlers |= handlers
+
     def begin(self, request: Request) -> asyncio.Task[None]:
-        """Carry out a command, beside everything else."""
+        """Carry out a command, beside everything else; the task is this object's own."""
         task = self._group.create_task(self._run(request), name=f"command {request.command.name}")
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -161,27 +171,35 @@ class ChatCommands:
             log.exception("command.failed", command=request.command.name)
 
     async def _carry_out(self, request: Request) -> None:
+        for _ in range(ANEW):
+            if await self._respond(request, await self._answer(request)):
+                return
+        log.error("command.not_stored", command=request.command.name, session=request.owner.session)
+
+    async def _answer(self, request: Request) -> Reply:
         try:
-            reply = await self._reply(request)
+            return await self._reply(request)
         except NotAccepted as refused:
-            reply = Reply(str(refused))
+            return Reply(str(refused))
         except StorageUnavailable:
             raise
         except Exception:
             log.exception("command.failed", command=request.command.name, session=request.owner.session)
-            reply = Reply(f"/{request.command.name} failed because of a mistake of mine; the log has the details.")
-        await self._respond(request, reply)
+            return Reply(f"/{request.command.name} failed because of a mistake of mine; the log has the details.")
 
     async def _reply(self, request: Request) -> Reply:
         if request.command.admin and not request.admin:
             return Reply("Only admins may do that.")
         return await self._handlers[request.command.name](request)
 
-    async def _respond(self, request: Request, reply: Reply) -> None:
+    async def _respond(self, request: Request, reply: Reply) -> bool:
+        """Store what a command says and changes. False if a schedule of it is another by now: carry it out anew."""
         origin = f"inbox:{request.inbox_id}"
-        reply_to = request.origin.reply_to if request.command.name != "press" else ""
+        reply_to = request.origin.reply_to if request.command.name != "press" else request.origin.root
         words = reply.words[:3_800]
-        contents = [Content(ContentKind.ASIDE, Styled(words), reply_to=reply_to)] if words else []
+        contents = [*reply.contents] or (
+            [Content(ContentKind.ASIDE, Styled(words), reply_to=reply_to)] if words else []
+        )
         rows = self._outbox.propose(request.origin.address, request.owner, origin, contents)
         for address, told in reply.elsewhere:
             content = Content(ContentKind.ASIDE, Styled(told))
@@ -191,10 +209,12 @@ class ChatCommands:
             while True:
                 try:
                     owner = request.owner
-                    await self._store.respond(owner.session, owner.epoch, request.inbox_id, reply.change, rows)
+                    await self._store.respond(
+                        owner.session, owner.epoch, request.inbox_id, reply.change, rows, reply.schedules
+                    )
                 except Conflict as error:
                     log.warning("command.not_stored", command=request.command.name, error=str(error))
-                    return
+                    return not reply.schedules
                 except StorageUnavailable:
                     if self._clock.monotonic() - began > PATIENCE_SECONDS:
                         raise
@@ -202,7 +222,9 @@ class ChatCommands:
                     continue
                 if reply.change.place is not None:
                     self._people.pointed(reply.change.place)
-                return
+                if reply.schedules and self.on_scheduled is not None:
+                    self.on_scheduled()
+                return True
         finally:
             for address in (request.origin.address, *(address for address, _ in reply.elsewhere)):
                 self._outbox.release(address, origin)
@@ -255,7 +277,18 @@ class ChatCommands:
             return Reply("")
         return Reply(f"{NEW_WORDS} What was said before is not before me any more.", SessionChange(forget=True))
 
+    async def _stop_here(self, request: Request) -> Reply:
+        """A platform's own stop button: it means the turn that is shown there, and that turn's notice is answer enough."""
+        lane = self._lane(request)
+        here = (request.origin.address, request.origin.root)
+        chats = [m.inbound.chat for m in lane.running.messages] if lane is not None and lane.running is not None else []
+        if any(chat is not None and (chat.address, chat.root) == here for chat in chats):
+            await self._stopped(request)
+        return Reply("")
+
     async def _stop(self, request: Request) -> Reply:
+        if request.words.strip() == HERE:
+            return await self._stop_here(request)
         lane = self._lane(request)
         waiting = list(lane.waiting) if lane is not None and request.words.strip().lower() == "all" else []
         dropped = 0
@@ -430,6 +463,11 @@ class ChatCommands:
                 return await self._retry(request)
             case "why":
                 return await self._story(turn)
+            case "feedback":
+                log.info(
+                    "feedback.given", turn=turn, judged=mark, session=request.owner.session, by=request.origin.person.id
+                )
+                return Reply("Thank you, that is noted.")
             case "allow" | "deny":
                 return await self._decide(request, turn, mark, Verdict.GIVEN if kind == "allow" else Verdict.DENIED)
             case _:

@@ -6,6 +6,7 @@ platform told so. What is refused is stored, too, with the reason. Commands go a
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
@@ -25,12 +26,21 @@ from adapters.chat import (
 from adapters.text.styled import Styled
 from agent_core.messages import InputMessage
 from agent_core.ports import Clock, Ids
-from agent_core.store.rows import Accepted, InboxRow, InboxState, LinkRow, PersonRow, PersonState, PlaceChange
+from agent_core.store.rows import (
+    Accepted,
+    Claimed,
+    InboxRow,
+    InboxState,
+    LinkRow,
+    PersonRow,
+    PersonState,
+    PlaceChange,
+)
 from agent_core.store.store import StorageUnavailable, Store
 from gateway import access, inbox
 from gateway.access import AccessRules, Recent, Standing, refuse, standing
 from gateway.chatcommands import ChatCommands, Request
-from gateway.commands import BY_NAME, CommandSpec, help_words, menu, queued_words
+from gateway.commands import BY_NAME, TYPED, CommandSpec, help_words, menu, queued_words
 from gateway.configtypes import SessionPolicy
 from gateway.hub import COMMAND_LANE, STORAGE_AWAY, Hub
 from gateway.outbox import Outbox
@@ -101,6 +111,9 @@ class Desk:
 
     async def cursors(self, account: str) -> list[tuple[str, str]]:
         return await self._store.cursors(account)
+
+    async def allowed(self, account: str) -> list[str]:
+        return access.listed(self.people(), self._rules[account].access, account)
 
     async def removed(self, account: str, key: str) -> None:
         row = await self._store.inbox_by_key(account, key)
@@ -186,7 +199,7 @@ class Desk:
         rules = self._rules[account].of(origin.address.chat)
         own = session_of(origin, rules)
         takes_part = await self._store.session_by_key(own.text()) is not None if origin.address.thread else False
-        said = meaning(message, rules, BY_NAME.keys(), takes_part=takes_part)
+        said = meaning(message, rules, TYPED, takes_part=takes_part)
         if isinstance(said, Ignore):
             log.debug("chat.ignored", account=account, why=said.why)
             if cursor is not None:
@@ -315,26 +328,42 @@ class Desk:
         log.info("chat.edited", account=inbound.account, taken=changed)
 
     async def _command(self, inbound: Inbound, command: Command, cursor: tuple[str, str] | None) -> None:
+        accepted, _ = await self.take_command(inbound, command, cursor)
+        if accepted.duplicate and cursor is not None:
+            await self.skip(inbound.account, cursor)
+
+    async def take_command(
+        self, inbound: Inbound, command: Command, cursor: tuple[str, str] | None = None, claim: Claimed | None = None
+    ) -> tuple[Accepted, asyncio.Task[None] | None]:
+        """Store a command (with the occurrence that it stands for) and begin to carry it out, unless it was known.
+
+        Raises `StorageUnavailable`; `Conflict` if the occurrence was claimed before.
+        """
         stored = replace(inbound, input=(InputMessage(f"/{command.name} {command.words}".strip()),))
-        message = self._hub.new_message(stored, COMMAND_LANE, self._clock.now_ms(), cursor)
+        now = self._clock.now_ms()
+        message = replace(self._hub.new_message(stored, COMMAND_LANE, now, cursor), claim=claim)
         accepted = await self._store.accept(message)
         if accepted.duplicate:
-            if cursor is not None:
-                await self.skip(inbound.account, cursor)
-            return
+            return accepted, None
         lane = await self._hub.owned_lane(inbound.session.text(), accepted.session, accepted.epoch)
-        self._begin(stored, accepted.inbox_id, Owner(accepted.session, lane.epoch))
+        return accepted, self._begin(stored, accepted.inbox_id, Owner(accepted.session, lane.epoch), now)
 
-    def _begin(self, inbound: Inbound, inbox_id: int, owner: Owner) -> None:
+    @property
+    def accounts(self) -> tuple[str, ...]:
+        """The accounts (``platform/bot``) that are there."""
+        return tuple(self._rules)
+
+    def _begin(self, inbound: Inbound, inbox_id: int, owner: Owner, received_at: int) -> asyncio.Task[None]:
         assert inbound.chat is not None
         written = str(inbound.input[0].content).removeprefix("/")
         name, _, words = written.partition(" ")
         admin = self.standing_of(inbound.chat) is Standing.ADMIN
         own = session_of(inbound.chat, self._rules[inbound.account].of(inbound.chat.address.chat))
-        request = Request(BY_NAME[name], words, inbound, inbound.chat, inbox_id, owner, admin, own)
+        request = Request(BY_NAME[name], words, inbound, inbound.chat, inbox_id, owner, admin, own, received_at)
         task = self.commands_of.begin(request)
         if request.command.name == "resume" or (request.command.name == "new" and request.visiting):
             self._book.switching(own, task)
+        return task
 
     async def take_up_commands(self) -> None:
         """Carry out what an earlier process had accepted and not done."""
@@ -342,7 +371,7 @@ class Desk:
         for row, inbound in left:
             if inbound.account in self._rules and inbound.chat is not None:
                 lane = await self._hub.owned_lane(inbound.session.text(), row.session)
-                self._begin(inbound, row.id, Owner(row.session, lane.epoch))
+                self._begin(inbound, row.id, Owner(row.session, lane.epoch), row.received_at)
 
     async def submit(self, inbound: Inbound, key: str, text: str, busy: SessionPolicy | None) -> int:
         """Take in words that a command or a button stands for; the number of the message."""

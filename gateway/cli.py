@@ -7,6 +7,7 @@ Exit statuses: 0 all is well; 1 a problem; 2 wrong usage; 10 to 15 a turn that d
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import sys
 from collections.abc import AsyncGenerator, Callable, Coroutine
@@ -112,6 +113,42 @@ def replay(
     from gateway.ops.replay import Wish
 
     guarded(lambda: _replay(config_file, Wish(turn, file, export, sets, as_json=as_json, show_text=show_text)))
+
+
+@cli.command()
+@click.option(
+    "--to", required=True, help="PLATFORM/CHAT or PLATFORM/CHAT/THREAD; CHAT may be a person that `access list` shows."
+)
+@click.option(
+    "--file",
+    "files",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A file to send along.",
+)
+@click.option("--key", default="", help="A name of your own: the same message under it is sent once.")
+@click.option("--wait", is_flag=True, help="Wait until it is delivered; the exit status says whether it was.")
+@click.option("--timeout", default=0.0, help="With --wait: seconds to wait at most; 0 is without end.")
+@click.argument("words", nargs=-1)
+@click.pass_obj
+def send(
+    config_file: Path | None,
+    to: str,
+    files: tuple[Path, ...],
+    key: str,
+    wait: bool,
+    timeout: float,
+    words: tuple[str, ...],
+) -> None:
+    """Say something in a chat, through the running gateway.
+
+    The words may be "-" to read them from standard input; Markdown is formatted as in answers. Prints the delivery's id once it
+    is stored: from then on it is sent, whatever happens to the gateway meanwhile.
+    """
+    text = sys.stdin.read() if words == ("-",) else " ".join(words)
+    if not text.strip() and not files:
+        raise click.UsageError("There is nothing to send: give words, or --file.")
+    guarded(lambda: _send(config_file, to, text, files, key, wait_seconds=(timeout or math.inf) if wait else 0))
 
 
 @cli.group()
@@ -268,6 +305,38 @@ async def _status(config_file: Path | None, *, as_json: bool) -> int:
     else:
         click.echo("\n".join(status_lines(body)))
     return 0
+
+
+async def _send(
+    config_file: Path | None, to: str, text: str, files: tuple[Path, ...], key: str, *, wait_seconds: float
+) -> int:
+    from adapters.operator import Remote, delivery_line, delivery_settled
+    from gateway.setup import load_all, running_url
+
+    loaded, _ = load_all(config_file)
+    url = await running_url(loaded.config)
+    if not url:
+        server = loaded.config.server
+        words = f"No gateway runs at {server.host}:{server.port}, so nothing was sent. Start it with: outspoken run"
+        click.echo(words, err=True)
+        return TRY_AGAIN
+    secret = loaded.config.server.api_key
+    remote = Remote(url, secret.get_secret_value() if secret else None)
+    carried = [(path.name, path.read_bytes()) for path in files]
+    found = await remote.send(to, text, carried, key)
+    number = str(found.get("id"))
+    click.echo(number)
+    sys.stdout.flush()
+    loop = asyncio.get_running_loop()
+    until = loop.time() + wait_seconds
+    while wait_seconds and not delivery_settled(found):
+        if loop.time() >= until:
+            click.echo(f"Not delivered yet; it is still being tried. {delivery_line(found)}".strip(), err=True)
+            return TRY_AGAIN
+        found = await remote.delivery(number, min(10.0, max(0.1, until - loop.time())))
+    if wait_seconds:
+        click.echo(delivery_line(found), err=True)
+    return PROBLEM if found.get("state") == "failed" else 0
 
 
 async def _access(config_file: Path | None, verb: str, who: str) -> int:

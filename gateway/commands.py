@@ -21,6 +21,8 @@ class CommandSpec:
     """Works, but is in no menu."""
     people: bool = False
     """Shown only where people may join their accounts."""
+    own: bool = False
+    """Nobody can type it: the gateway gives it to itself, so that it is stored and carried out like the others."""
     changes: bool = True
     """It changes something, so that several of one chat are carried out one after the other."""
 
@@ -35,6 +37,7 @@ COMMANDS: tuple[CommandSpec, ...] = (
     CommandSpec("model", "show or choose the model"),
     CommandSpec("queue", "queue a message, or show what waits (“/queue always” makes it the rule)"),
     CommandSpec("steer", "put a message into the running answer (“/steer always” makes it the rule)"),
+    CommandSpec("remind", "“/remind in 20 minutes tea”; alone it shows what is set, “/remind cancel 1” takes it back"),
     CommandSpec("resume", "continue a conversation of yours in this chat (“/resume NUMBER”)", people=True),
     CommandSpec("link", "join your accounts by a code, or show which are joined", people=True),
     CommandSpec("unlink", "take an account out again", people=True),
@@ -43,8 +46,12 @@ COMMANDS: tuple[CommandSpec, ...] = (
     CommandSpec("access", "list, approve CODE, revoke ID", admin=True, hidden=True),
     CommandSpec("start", "say hello", hidden=True, changes=False),
     CommandSpec("press", "a button was pressed", hidden=True),
+    CommandSpec("happen", "something scheduled is due", hidden=True, own=True, changes=False),
+    CommandSpec("post", "whoever runs the gateway says something", hidden=True, own=True, changes=False),
 )
 BY_NAME = {command.name: command for command in COMMANDS}
+TYPED = frozenset(command.name for command in COMMANDS if not command.own)
+"""What people can type."""
 
 
 def menu(*, people: bool = False) -> tuple[CommandSpec, ...]:

@@ -499,16 +499,17 @@ class _Loader:
             what = f"[{section}] {key} {own}." if own.startswith("must ") else f"[{section}] {own}."
             return Problem(where, what, str(context.get("fix", "")))
         if doc is None or len(rest) > 1:
-            inner = f"fallbacks, number {int(rest[1]) + 1}" if len(rest) > 1 and isinstance(rest[1], int) else key
+            inner = f"{key}, number {int(rest[1]) + 1}" if len(rest) > 1 and isinstance(rest[1], int) else key
             named = rest[1:] if len(rest) > 1 and isinstance(rest[1], str) else rest[2:]
             inner = " ".join([inner, *(str(part) for part in named)])
             if detail["type"] == "extra_forbidden":
-                keys = table_keys(key)
-                near = difflib.get_close_matches(str(rest[-1]), keys, 1, 0.6)
-                fix = f"Did you mean {near[0]}?" if near else f"The keys are {', '.join(keys)}."
+                known = table_keys(str(section), key)
+                near = difflib.get_close_matches(str(rest[-1]), known, 1, 0.6)
+                fix = f"Did you mean {near[0]}?" if near else f"The keys are {', '.join(known)}."
                 return Problem(where, f"[{section}] {inner}: there is no such key.", fix)
             if detail["type"] == "model_type":
-                return Problem(where, f"[{section}] {inner}: must be the name of a model, or a table with its name.")
+                what = "the name of a model, or a table with its name" if key == "fallbacks" else "a table"
+                return Problem(where, f"[{section}] {inner}: must be {what}.")
             return Problem(where, f"[{section}] {inner}: {detail['msg'].replace('Input should be', 'must be')}.")
         article = "" if doc.type.startswith(("one of", "true", "text")) else "a "
         default = f" The default is {doc.default}." if doc.default not in {"", '""', "[]", "{}"} else ""

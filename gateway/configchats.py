@@ -7,6 +7,7 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from adapters.slack.inbound import Direct
 from gateway.configtypes import FromOutside, Secret, Section, Texts, Url, Usual, complaint, parsed_json
 from gateway.routing import Respond
 
@@ -170,6 +171,25 @@ class Slack(ChatSection):
     )
     proxy: str = Field(
         default="", repr=False, description="Proxy for calls to Slack.", examples=["http://proxy.example.org:3128"]
+    )
+    sockets: int = Field(
+        default=2,
+        ge=1,
+        le=10,
+        description="Sockets that are open at once in Socket Mode, so that one can go without a gap. Slack allows an app ten, over all processes.",
+    )
+    direct: Direct = Field(
+        default=Direct.ONE,
+        description="Direct messages: one (each answered in its own thread, all of them one conversation), threads (each thread a conversation of its own), flat (no threads, and so no streams, status and stop button).",
+    )
+    streams: bool = Field(
+        default=True, description="Show answers on their way by Slack's own streams, where it has them."
+    )
+    feedback: bool = Field(default=True, description="Put buttons for good and bad under answers.")
+    prompts: Texts = Field(
+        default=("What can you do?", "Summarise a text that I paste", "Explain an error message to me"),
+        description="Suggestions for who opens the app's messages; at most four, none if empty.",
+        examples=[["What can you do?"]],
     )
 
     @model_validator(mode="after")

@@ -20,6 +20,7 @@ from pydantic.fields import FieldInfo
 
 from gateway.configbudgets import ModelPrice
 from gateway.configmodel import Config, Fallback
+from gateway.configschedule import Entry
 from gateway.configtypes import FromOutside, Usual
 
 PREFIX = "OUTSPOKEN_"
@@ -160,9 +161,17 @@ def describe() -> list[KeyDoc]:
     return list(_described())
 
 
-def table_keys(key: str) -> tuple[str, ...]:
-    """The keys that one table of ``[model] fallbacks`` or ``[budgets] prices`` may have."""
-    return tuple((ModelPrice if key == "prices" else Fallback).model_fields)
+_TABLES: Mapping[tuple[str, str], type[BaseModel]] = {
+    ("model", "fallbacks"): Fallback,
+    ("budgets", "prices"): ModelPrice,
+    ("schedule", "entries"): Entry,
+}
+
+
+def table_keys(section: str, key: str) -> tuple[str, ...]:
+    """The keys that one table of a list of tables may have."""
+    found = _TABLES.get((section, key))
+    return tuple(found.model_fields) if found is not None else ()
 
 
 def section_words(section: str) -> str:

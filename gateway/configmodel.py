@@ -30,6 +30,7 @@ from agent_core.incidents import IncidentRules
 from agent_core.settings import GuardCounts, LadderCounts
 from gateway.configbudgets import Budgets
 from gateway.configchats import Discord, People, Slack, Telegram
+from gateway.configschedule import Schedule
 from gateway.configtypes import (
     Disconnect,
     FromOutside,
@@ -517,6 +518,7 @@ class Config(BaseSettings):
     discord: Discord = Field(default_factory=Discord)
     slack: Slack = Field(default_factory=Slack)
     people: People = Field(default_factory=People)
+    schedule: Schedule = Field(default_factory=Schedule)
     guardrails: Guardrails = Field(default_factory=Guardrails)
     recovery: Recovery = Field(default_factory=Recovery)
     incidents: Incidents = Field(default_factory=Incidents)

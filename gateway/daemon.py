@@ -36,6 +36,7 @@ from gateway.models import endpoints_of, rehearsal_endpoint
 from gateway.opening import HubSettings
 from gateway.paths import Paths
 from gateway.platforms import Platforms, platforms, started
+from gateway.sending import Sending
 from gateway.setup import CannotServe, prepare_places, redactor_of
 from gateway.version import program_version
 
@@ -97,7 +98,7 @@ async def serving(config: Config, paths: Paths) -> AsyncGenerator[Serving]:
         chats = await stack.enter_async_context(platforms(config, hub, store, clock, ids))
         recovered = await hub.recover()
         stack.push_async_callback(chats.outbox.drained, DELIVERY_SECONDS)
-        url = await _serve_http(config, hub, store, clock, ids, chats, stack)
+        url = await _serve_http(config, paths, hub, store, clock, ids, chats, stack)
         stack.push_async_callback(hub.drain, DRAIN_SECONDS)
         await stack.enter_async_context(started(chats))
         yield Serving(url, hub, config.model.rehearsal, recovered, store.ownership.lost)
@@ -168,6 +169,7 @@ def _hub_settings(config: Config, paths: Paths, tools: ToolRegistry) -> HubSetti
 
 async def _serve_http(
     config: Config,
+    paths: Paths,
     hub: Hub,
     store: Store,
     clock: SystemClock,
@@ -194,7 +196,10 @@ async def _serve_http(
     app = web.Application(client_max_size=server.max_body_bytes)
     health = Health(store, lambda: hub.laws_broken)
     admin = Admin(store, chats, key, clock)
-    app.add_routes([*api.routes(), *page.routes(), *health.routes(), *admin.routes(), *chats.routes()])
+    sending = Sending(store, hub, chats.desk, chats.outbox, chats.where, key, paths.state_dir / "outbox")
+    app.add_routes(
+        [*api.routes(), *page.routes(), *health.routes(), *admin.routes(), *sending.routes(), *chats.routes()]
+    )
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=3, handler_cancellation=True)
     await runner.setup()
     stack.push_async_callback(runner.cleanup)

@@ -8,6 +8,7 @@ from __future__ import annotations
 import asyncio
 import random
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
 import structlog
@@ -111,7 +112,7 @@ class Outbox:
             groups.setdefault((one.row.surface, one.session), []).append(one)
         for (surface, session), rows in groups.items():
             owner = Owner(session, await self._store.claim(session))
-            self._with_surface(ChatAddress.of(surface), lambda s, rows=rows, owner=owner: s.restore(rows, owner))
+            self._with_surface(ChatAddress.of(surface), lambda s, rows=rows, owner=owner: s.restore(rows, owner, turns))
         return len(found)
 
     # ------------------------------------------------------------------ surfaces
@@ -157,7 +158,7 @@ class Outbox:
             return None
         address = origin.address
         owner = Owner(session, epoch)
-        return TurnOutlet(lambda: self.surface(address), turn, owner, origin.reply_to)
+        return TurnOutlet(lambda: self.surface(address), turn, owner, origin.reply_to, origin.person.id)
 
     # ------------------------------------------------------------------ words beside turns
 
@@ -319,6 +320,13 @@ class Outbox:
         now = self._clock.now_ms()
         ages = [now - part.row.at for s in self._surfaces.values() for part in s.waiting if part.row.at]
         return max(ages, default=0) / 1000
+
+    async def stored(self, seconds: float) -> None:
+        """Return when the state of some part was stored, or when the time is over."""
+        self._stored.clear()
+        with suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._stored.wait()
 
     async def drained(self, seconds: float) -> None:
         """Return when everything is sent, or when the time is over (what is left is sent by the next process)."""

@@ -28,8 +28,12 @@ from gateway.configmodel import Config
 from gateway.hub import Hub
 from gateway.outbox import Elsewhere, Line, Outbox
 from gateway.routing import GroupRules
+from gateway.scheduler import Scheduler, zone_in_force
+from gateway.setup import CannotServe
 from gateway.supervisor import Supervisor
 from gateway.surfaces import Owner
+from gateway.timedcommands import TimedCommands
+from gateway.where import Where
 
 if TYPE_CHECKING:
     from adapters.discord.adapter import DiscordSettings
@@ -50,6 +54,8 @@ class Platforms:
     desk: Desk
     outbox: Outbox
     supervisors: tuple[Supervisor, ...]
+    where: Where
+    scheduler: Scheduler
 
     def sights(self) -> tuple[AdapterSight, ...]:
         """How they are doing."""
@@ -149,6 +155,11 @@ def slack_settings(section: Slack) -> SlackSettings | None:
         signing_secret=section.signing_secret.get_secret_value() if section.signing_secret else "",
         api_base=section.api_base,
         proxy=section.proxy,
+        sockets=section.sockets,
+        direct=section.direct,
+        streams=section.streams,
+        feedback=section.feedback,
+        prompts=section.prompts,
     )
 
 
@@ -192,7 +203,25 @@ async def platforms(config: Config, hub: Hub, store: Store, clock: Clock, ids: I
             hub, store, desk, outbox, Attachments(ports, _teller(hub, outbox), sees_pictures=config.model.pictures)
         )
         await stack.enter_async_context(desk.commands_of)
-        yield Platforms(desk, outbox, tuple(supervisors))
+        _check_entries(config, desk)
+        where = Where(desk, outbox)
+        zone = zone_in_force(config.schedule)
+        scheduler = Scheduler(config.schedule, zone, store, hub, desk, clock, where.find)
+        desk.commands_of.add(TimedCommands(hub, store, outbox, desk, clock, zone).handlers())
+        desk.commands_of.on_scheduled = scheduler.wake
+        yield Platforms(desk, outbox, tuple(supervisors), where, scheduler)
+
+
+def _check_entries(config: Config, desk: Desk) -> None:
+    """Raises `CannotServe` if a scheduled prompt is for a platform that is not there: it would never happen, in silence."""
+    there = {account.partition("/")[0] for account in desk.accounts}
+    for entry in config.schedule.entries:
+        platform = entry.chat.partition("/")[0]
+        if platform not in there:
+            raise CannotServe(
+                f"[schedule] the entry {entry.name!r} is for a chat on {platform}, and no {platform} account is configured. "
+                f"Set its token in [{platform}], or take the entry out."
+            )
 
 
 @asynccontextmanager
@@ -200,6 +229,7 @@ async def started(running: Platforms) -> AsyncGenerator[None]:
     """The adapters receive for the block; at its end they receive no more."""
     await running.desk.take_up_commands()
     tasks = [asyncio.create_task(s.run(), name=f"adapter {s.adapter.name}") for s in running.supervisors]
+    tasks.append(asyncio.create_task(running.scheduler.run(), name="scheduler"))
     try:
         yield
     finally:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
@@ -23,27 +23,33 @@ from adapters.chat import (
     ChatPort,
     Content,
     ContentKind,
+    Doing,
     Fate,
+    Flow,
     Piece,
 )
 from adapters.contents import decode
 from adapters.pacing import Urgency
 from adapters.parts import Draft, Picture, picture
 from adapters.reconcile import (
+    Append,
     Create,
     Delete,
     Edit,
+    Finish,
     Name,
     Part,
     Step,
     Wait,
     begun,
     failed,
+    finished,
     loaded,
     next_step,
     plan,
     removed,
     settled,
+    ungrown,
 )
 from adapters.text.styled import Styled
 from agent_core.bell import Bell
@@ -51,7 +57,7 @@ from agent_core.driver import TurnDriver
 from agent_core.ports import Clock
 from agent_core.store.rows import Delivery, DeliveryRow, DeliveryState
 from agent_core.store.store import Fenced, StorageUnavailable
-from agent_core.view import View
+from agent_core.view import BubbleKind, View
 
 log = structlog.get_logger("delivery")
 
@@ -62,6 +68,8 @@ DRAFT_REFRESH_SECONDS = 20.0
 TROUBLE_SECONDS = 5.0
 STANDING = "queue:"
 """Origins of words that are true until they are taken back, also while nothing else goes on in the chat."""
+DOING_PAUSE_SECONDS = 5.0
+"""After what the agent does could not be shown."""
 LABEL = "(Sent again after an interruption; you may see this twice.)\n\n"
 ASTRAY = "(This belongs to a topic that is not there any more.)\n\n"
 
@@ -133,6 +141,8 @@ class TurnOutlet:
     turn: str
     owner: Owner
     reply_to: str
+    person: str = ""
+    """Who asked."""
     driver: TurnDriver | None = None
     rendered: dict[tuple[str, bool], tuple[Piece, ...]] = field(
         default_factory=dict[tuple[str, bool], tuple[Piece, ...]]
@@ -189,6 +199,8 @@ class Surface:
         self.outlets: list[TurnOutlet] = []
         self._held: set[str] = set()
         """Origins whose parts are not stored yet as they are here: nothing new of them goes out."""
+        self._awaited: set[str] = set()
+        """Turns of an earlier process that go on, and are not shown here yet."""
         self._desk = desk
         self._clock = clock
         self._chance = chance
@@ -197,6 +209,10 @@ class Surface:
         self._draft: Draft | None = None
         self._draft_shown: Draft | None = None
         self._draft_at = 0
+        self._doing: dict[str, tuple[Doing, str]] = {}
+        """What is shown of the agent's doing by thread, and for whom."""
+        self._telling: asyncio.Task[None] | None = None
+        self._telling_from = 0
         self._idle_since: int | None = None
         self._closed = False
 
@@ -205,6 +221,7 @@ class Surface:
     def add(self, outlet: TurnOutlet) -> None:
         self.outlets.append(outlet)
         self.owners[outlet.turn] = outlet.owner
+        self._awaited.discard(outlet.turn)
         self.bell.ring()
 
     def drop(self, outlet: TurnOutlet) -> None:
@@ -213,8 +230,9 @@ class Surface:
             self._draft = None
             self.bell.ring()
 
-    def restore(self, found: Sequence[Delivery], owner: Owner) -> None:
-        """Parts that an earlier process left open."""
+    def restore(self, found: Sequence[Delivery], owner: Owner, going_on: Collection[str] = ()) -> None:
+        """Parts that an earlier process left open, and all parts of turns that are going on."""
+        self._awaited.update(one.row.origin for one in found if one.row.origin in going_on)
         for one in found:
             part = loaded(Part(one.row, decode(one.row.want)))
             self.parts.setdefault(part.name, part)
@@ -230,7 +248,7 @@ class Surface:
 
     def closing(self, outlet: TurnOutlet, view: View) -> list[DeliveryRow]:
         """The parts of a turn that ends: everything of it that is not as it should be yet."""
-        shown = picture(view, outlet.turn, outlet.parts, drafts=self.traits.drafts, reply_to=outlet.reply_to)
+        shown = picture(view, outlet.turn, outlet.parts, traits=self.traits, reply_to=outlet.reply_to)
         before = {name: part for name, part in self.parts.items() if name[0] == outlet.turn}
         self._held.add(outlet.turn)
         self.owners[outlet.turn] = outlet.owner
@@ -247,10 +265,11 @@ class Surface:
     def hand_over(self, other: Surface) -> None:
         """The chat has another id: `other` shows everything from now on."""
         for part in self.parts.values():
-            moved = Part(replace(part.row, surface=other.name, retry_at=None), part.content)
+            moved = replace(part, row=replace(part.row, surface=other.name, retry_at=None))
             other.parts.setdefault(moved.name, moved)
         other.owners.update(self.owners)
         other._held.update(self._held)
+        other._awaited.update(self._awaited)
         for outlet in self.outlets:
             if outlet.driver is not None:
                 outlet.driver.unsubscribe(self.bell)
@@ -285,6 +304,9 @@ class Surface:
         try:
             await self._run()
         finally:
+            if (telling := self._telling) is not None:
+                telling.cancel()
+                await asyncio.wait({telling})
             self.bell.close()
 
     async def _run(self) -> None:
@@ -315,7 +337,10 @@ class Surface:
         waits = self._desk.waits(self.name)
         self._look(now, waits)
         ready = [part for part in self.parts.values() if part.open and part.row.origin not in self._held]
-        step = next_step(ready, self.port.ability, waits, now) if self._desk.may_send() else Wait(1_000)
+        flows = self._flow if self.traits.streams else None
+        step = next_step(ready, self.port.ability, waits, now, flows) if self._desk.may_send() else Wait(1_000)
+        if self.traits.sessions and self._desk.may_send():
+            self._show_doing(now)
         if not isinstance(step, Wait):
             self._idle_since = None
             await self._do(step)
@@ -340,7 +365,7 @@ class Surface:
 
     def _sweep(self) -> None:
         """Settled parts need not be remembered once nothing of their turn runs any more."""
-        running = {outlet.turn for outlet in self.outlets}
+        running = {outlet.turn for outlet in self.outlets} | self._awaited
         for name in [
             name for name, part in self.parts.items() if not part.open and name[0] not in running and not _stands(part)
         ]:
@@ -355,9 +380,7 @@ class Surface:
             if outlet.driver is None or outlet.turn in self._held:
                 continue
             view = outlet.driver.current_view()
-            shown = picture(
-                view, outlet.turn, outlet.parts, drafts=self.traits.drafts, reply_to=outlet.reply_to, growing=due
-            )
+            shown = picture(view, outlet.turn, outlet.parts, traits=self.traits, reply_to=outlet.reply_to, growing=due)
             if not view.open:
                 continue  # it is being closed, and then its parts come by `closing`
             self._take(self._timely(shown, outlet.turn, now))
@@ -385,6 +408,10 @@ class Surface:
                 await self._create(step)
             case Edit():
                 await self._edit(step)
+            case Append():
+                await self._append(step)
+            case Finish():
+                await self._finish(step)
             case Delete():
                 await self._delete(step)
             case Wait():
@@ -398,9 +425,11 @@ class Surface:
     async def _create(self, step: Create) -> None:
         now = self._clock.now_ms()
         part = step.part
+        # Where a thread is the place to grow in, there is none without it.
+        first = step.first if not self.traits.replies or self._dressed(part).reply_to else None
         unknown = part.row.state is DeliveryState.UNKNOWN
         if unknown and part.content.kind is ContentKind.STATUS and self.port.ability is Ability.NONE:
-            await self._keep(Part(replace(part.row, state=DeliveryState.SKIPPED, gone=True), part.content))
+            await self._keep(replace(part, row=replace(part.row, state=DeliveryState.SKIPPED, gone=True)))
             return
         if part.content.kind is not ContentKind.STATUS and part.row.final:
             self._draft = None
@@ -419,17 +448,70 @@ class Surface:
             if found is None and part.row.gone:
                 await self._keep(removed(self.parts.get(part.name, part), self._clock.now_ms()))
                 return
-            platform_id = found or await self._call(
-                self.port.create(self._target(part), self._dressed(part), part.row.key)
-            )
+            platform_id = found or await self._call(self._made(part, first))
         except CallFailed as error:
+            if (
+                first is not None
+                and error.fate is Fate.REFUSED
+                and error.cause not in (Cause.NO_THREAD, Cause.NOT_LET_IN)
+            ):
+                # Whether the stream or the chat is refused is told by the ordinary call.
+                log.info("surface.no_streams", surface=self.name, words=error.words)
+                self.traits = replace(self.traits, streams=False)
+                await self._keep(ungrown(self.parts.get(part.name, part)))
+                return
             await self._failed(part, error, creating=True)
             return
         self._desk.delivered(self.name)
+        if first is not None:
+            self._preview_at = self._clock.now_ms()
         current = self.parts.get(part.name, part)
-        await self._keep(settled(current, platform_id, sent, self.port.ability, self._clock.now_ms()))
+        there = first if found is None else None
+        await self._keep(settled(current, platform_id, sent, self.port.ability, self._clock.now_ms(), there))
         if step.repeated:
             log.info("delivery.settled", surface=self.name, part=part.row.key, found=found is not None)
+
+    def _made(self, part: Part, first: Flow | None) -> Awaitable[str]:
+        """The call that creates a part."""
+        if first is None:
+            return self.port.create(self._target(part), self._dressed(part), part.row.key)
+        person = next((outlet.person for outlet in self.outlets if outlet.turn == part.row.origin), "")
+        return self.port.start(self._target(part), self._dressed(part), first, person)
+
+    def _flow(self, content: Content, final: bool) -> Flow:
+        return self.port.flow(content, final=final)
+
+    async def _append(self, step: Append) -> None:
+        """A state on the way: it is not stored."""
+        part, sent = step.part, step.part.content
+        assert part.row.platform_id is not None
+        assert part.there is not None
+        now = self._preview_at = self._clock.now_ms()
+        there = part.there + step.more
+        if step.more:
+            try:
+                await self._call(self.port.append(self._target(part), part.row.platform_id, step.more))
+            except CallFailed as error:
+                await self._failed(part, error, creating=False)
+                return
+            self._desk.delivered(self.name)
+        current = self.parts.get(part.name, part)
+        self.parts[part.name] = settled(current, part.row.platform_id, sent, self.port.ability, now, there)
+
+    async def _finish(self, step: Finish) -> None:
+        part = step.part
+        assert part.row.platform_id is not None
+        try:
+            await self._call(
+                self.port.finish(self._target(part), part.row.platform_id, self._dressed(part), step.more, part.row.key)
+            )
+        except CallFailed as error:
+            await self._failed(part, error, creating=False)
+            return
+        self._desk.delivered(self.name)
+        sent = part.content if step.more is not None else None
+        current = self.parts.get(part.name, part)
+        await self._keep(finished(current, sent, self.port.ability, self._clock.now_ms()))
 
     async def _edit(self, step: Edit) -> None:
         part, sent = step.part, step.part.content
@@ -496,12 +578,14 @@ class Surface:
         content = part.content
         body = Styled(content.body.text) if part.row.plain else content.body
         buttons = () if part.row.plain else content.buttons
-        reply_to = "" if part.row.plain else content.reply_to
+        feedback, tasks = ("", ()) if part.row.plain else (content.feedback, content.tasks)
+        lost = part.row.cause == Cause.NO_THREAD.value
+        reply_to = "" if lost or (part.row.plain and not self.traits.replies) else content.reply_to
         if part.row.labelled and self.port.ability is Ability.NONE and content.kind is not ContentKind.STATUS:
             body = Styled(LABEL) + body
-        if part.row.cause == Cause.NO_THREAD.value and self.address.thread:
+        if lost and self.address.thread:
             body = Styled(ASTRAY) + body
-        return replace(content, body=body, buttons=buttons, reply_to=reply_to)
+        return replace(content, body=body, buttons=buttons, reply_to=reply_to, feedback=feedback, tasks=tasks)
 
     # ------------------------------------------------------------------ cosmetics
 
@@ -512,6 +596,46 @@ class Surface:
         if self._draft is not None:
             return await self._show_draft(self._draft, now)
         return await self._type(now)
+
+    def _wanted_doing(self) -> dict[str, tuple[Doing, str]]:
+        """What the agent does in each thread."""
+        wanted = {thread: (Doing.READY, person) for thread, (_, person) in self._doing.items()}
+        for outlet in self.outlets:
+            thread = self.address.thread or outlet.reply_to
+            if outlet.driver is None or not thread:
+                continue
+            asks = any(b.kind is BubbleKind.APPROVAL for b in outlet.driver.current_view().bubbles)
+            wanted[thread] = (Doing.WAITING if asks else Doing.WORKING, outlet.person)
+        return wanted
+
+    def _show_doing(self, now: int) -> None:
+        """Show what the agent does, where that has changed: beside the deliveries, which never wait for it."""
+        if self._telling is not None or now < self._telling_from:
+            return
+        for thread, (doing, person) in self._wanted_doing().items():
+            shown = self._doing.get(thread, (Doing.READY, ""))[0]
+            if shown is doing:
+                if doing is Doing.READY:
+                    self._doing.pop(thread, None)
+            elif doing is not Doing.READY or not any(part.row.final for part in self.waiting):
+                # What was said last comes before the word that it was the last.
+                self._telling = asyncio.create_task(self._tell_doing(thread, doing, person))
+                return
+
+    async def _tell_doing(self, thread: str, doing: Doing, person: str) -> None:
+        try:
+            await self.port.doing(self.address, thread, doing, person)
+            self._doing[thread] = (doing, person)
+        except CallFailed as error:
+            if error.fate is Fate.REFUSED:
+                self.traits = replace(self.traits, sessions=False)
+            self._telling_from = self._clock.now_ms() + round(1000 * max(error.retry_after, DOING_PAUSE_SECONDS))
+        except Exception:
+            log.exception("surface.failed", surface=self.name)
+            self.traits = replace(self.traits, sessions=False)
+        finally:
+            self._telling = None
+            self.bell.ring()
 
     async def _show_draft(self, draft: Draft, now: int) -> bool:
         fresh = now - self._draft_at < DRAFT_REFRESH_SECONDS * 1000

@@ -1,7 +1,7 @@
 """The Discord bot: a gateway connection whose messages are stored one after the other, and history for what was missed.
 
 Discord replays a short gap (RESUME), and nothing after a longer one. So the last message seen of each channel is stored, and
-after each new session the history behind it is read: what waited is taken in as late.
+after each new session the history behind it is read (`missed`): what waited is taken in as late.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from aiohttp import web
 from adapters.base import NotAccepted
 from adapters.chat import AdapterSight, CallFailed, Cause, ChatDesk, ChatMessage
 from adapters.discord.inbound import PLATFORM, read_interaction, read_message
+from adapters.discord.missed import Missed
 from adapters.discord.port import DiscordPort
 from adapters.supervision import AdapterDown
 from agent_core.ports import Clock
@@ -36,8 +37,6 @@ QUEUE = 1_000
 PROBE_SECONDS = 20.0
 """After such a silence the connection is asked for a sign of life."""
 DEAF_SECONDS = 40.0
-SWEEP_MESSAGES = 200
-LATE = "[Sent while I was offline] "
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +67,17 @@ def account_of(token: str) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Sweep:
-    """Read what was missed."""
+class Began:
+    """A session has begun that knows nothing of what was before. `shard`: the connection's number; None: there is only one."""
+
+    shard: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Complete:
+    """The servers of a connection are known."""
+
+    shard: int | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +99,7 @@ class Removed:
     message: int
 
 
-Happened: TypeAlias = Sweep | Said | Pressed | Removed
+Happened: TypeAlias = Began | Complete | Said | Pressed | Removed
 
 
 class DiscordAdapter:
@@ -108,9 +116,8 @@ class DiscordAdapter:
         self._overflowed = False
         self._last_life = clock.monotonic()
         self._last_inbound: float | None = None
-        self._probed = False
-        self._seen: dict[str, int] = {}
-        """Channel → the highest message id that is stored."""
+        self._probed_at = self._last_life
+        self._missed = Missed(self.name, desk, self.port, clock, self._said)
 
     # ------------------------------------------------------------------ life
 
@@ -122,17 +129,18 @@ class DiscordAdapter:
 
     @property
     def silent_seconds(self) -> float:
-        silent = self._clock.monotonic() - self._last_life
-        if silent > PROBE_SECONDS and not self._probed and self.port.client is not None:
-            self._probed = True
-            self._probe = asyncio.ensure_future(self._ask_for_life())
+        now = self._clock.monotonic()
+        silent = now - self._last_life
+        # One connection of several may be silent while others are not, so that all of them are asked all the time.
+        since = silent if not self._settings.shards else now - self._probed_at
+        if since > PROBE_SECONDS and now - self._probed_at > PROBE_SECONDS and self.port.client is not None:
+            self._probed_at = now
+            self._probe = asyncio.ensure_future(self._ask_for_life(self.port.client))
         return silent
 
-    async def _ask_for_life(self) -> None:
-        """A heartbeat out of turn; its acknowledgement is life."""
-        client = self.port.client
-        socket = getattr(client, "ws", None)
-        if socket is not None:
+    async def _ask_for_life(self, client: Any) -> None:
+        """A heartbeat out of turn; its acknowledgement is life. The library leaves a connection that is silent for 30 s."""
+        for socket in client.sockets():
             try:
                 await socket.send_heartbeat({"op": 1, "d": socket.sequence})
             except (ConnectionError, RuntimeError) as error:
@@ -145,7 +153,6 @@ class DiscordAdapter:
     def alive(self) -> None:
         """Something came from the platform."""
         self._last_life = self._clock.monotonic()
-        self._probed = False
 
     def sight(self, state: str, words: str, outbound: float | None) -> AdapterSight:
         inbound = None if self._last_inbound is None else self._clock.monotonic() - self._last_inbound
@@ -157,12 +164,16 @@ class DiscordAdapter:
 
         self.alive()
         client = made_client(self._settings, self, up)
-        working = asyncio.create_task(self._work(client), name="discord messages")
+        tasks = [
+            asyncio.create_task(self._work(client), name="discord messages"),
+            asyncio.create_task(self._missed.run(client), name="discord history"),
+        ]
         try:
             await self._connected(client)
         finally:
-            working.cancel()
-            await asyncio.gather(working, return_exceptions=True)
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
             self.port.client = None
             await client.close()
 
@@ -205,6 +216,8 @@ class DiscordAdapter:
 
     def happened(self, event: Happened) -> None:
         """Called by the client in the order of events; never waits."""
+        if self._overflowed:
+            return  # what would come in now would hide what was left out before it
         try:
             self._queue.put_nowait(event)
         except asyncio.QueueFull:
@@ -221,14 +234,17 @@ class DiscordAdapter:
                 log.exception("discord.odd_event")  # one odd event must not hide the others
             if self._overflowed and self._queue.empty():
                 self._overflowed = False
-                self.happened(Sweep())
+                self.happened(Began(None))
 
     async def _handle(self, client: discord.Client, event: Happened) -> None:
         me = client.user.id if client.user is not None else 0
         match event:
-            case Sweep():
-                await self._sweep(client)
+            case Began(shard):
+                await self._missed.began(client, shard)
+            case Complete(shard):
+                await self._missed.complete(client, shard)
             case Said(message, edited):
+                await self._missed.before(str(message.channel.id))
                 await self._said(client, message, me, edited=edited)
             case Pressed(interaction):
                 await self._pressed(interaction)
@@ -236,27 +252,34 @@ class DiscordAdapter:
                 await self._desk.removed(self.name, f"{channel}:{number}")
 
     async def _said(
-        self, client: discord.Client, message: discord.Message, me: int, *, edited: bool = False, late: str = ""
+        self,
+        client: discord.Client,
+        message: discord.Message,
+        me: int,
+        *,
+        edited: bool = False,
+        late: str | None = None,
     ) -> None:
-        read = read_message(message, me, self.account, edited=edited, late=late)
+        """Take a message in. `late` is put before the words of one that was read from the history; None: it came by itself."""
+        read = read_message(message, me, self.account, edited=edited, late=late or "")
         if read is None:
             return
         if self._settings.auto_threads and read.for_us and not edited and not read.command:
             read = await self._in_thread(client, message, read)
         self._last_inbound = self._clock.monotonic()
-        await self._taken(read, str(message.channel.id), message.id)
+        await self._taken(read, message, late)
 
-    async def _taken(self, read: ChatMessage, channel: str, number: int) -> None:
+    async def _taken(self, read: ChatMessage, message: discord.Message, late: str | None) -> None:
         """Have it stored; nothing after it goes on before."""
-        highest = max(self._seen.get(channel, 0), number)
+        cursor = self._missed.cursor(message, late=late is not None)
         while True:
             try:
-                await self._desk.receive(read, (channel, str(highest)))
+                await self._desk.receive(read, cursor)
             except NotAccepted as refused:
                 log.warning("discord.not_stored", words=str(refused))
                 await asyncio.sleep(1.0)
             else:
-                self._seen[channel] = highest
+                await self._missed.stored(message, read.origin.person.id, late=late is not None)
                 return
 
     async def _in_thread(self, client: discord.Client, message: discord.Message, read: ChatMessage) -> ChatMessage:
@@ -300,37 +323,3 @@ class DiscordAdapter:
                 await self.port.asked(interaction.response.send_message(words[:1900], ephemeral=True))
         except CallFailed as error:
             log.info("discord.press_not_answered", words=error.words)
-
-    # ------------------------------------------------------------------ what was missed
-
-    async def _sweep(self, client: discord.Client) -> None:
-        """Read the history of every channel behind the last message that was stored."""
-        from adapters.discord.library import discord
-
-        me = client.user.id if client.user is not None else 0
-        for channel, last in await self._desk.cursors(self.name):
-            if not channel.isdigit() or not last.isdigit():
-                continue
-            place = client.get_channel(int(channel)) or await self._channel(client, int(channel))
-            if place is None:
-                continue
-
-            async def missed(place: Any = place, last: str = last) -> list[discord.Message]:
-                found = place.history(limit=SWEEP_MESSAGES, after=discord.Object(int(last)), oldest_first=True)
-                return [message async for message in found]
-
-            try:
-                messages = await self.port.asked(missed())
-            except CallFailed as error:
-                log.warning("discord.history_not_read", channel=channel, words=error.words)
-                continue
-            for message in messages:
-                if message.id > self._seen.get(channel, int(last)):
-                    await self._said(client, message, me, late=LATE)
-
-    async def _channel(self, client: discord.Client, number: int) -> Any:
-        try:
-            return await self.port.asked(client.fetch_channel(number))
-        except CallFailed as error:
-            log.info("discord.channel_gone", channel=number, words=error.words)
-            return None

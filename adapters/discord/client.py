@@ -6,11 +6,42 @@ from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 from adapters.chat import CommandDoc
-from adapters.discord.library import DiscordWebSocket, Route, discord
+from adapters.discord.library import DiscordWebSocket, Ratelimit, Route, discord
 
 AT_ONCE = 0.001
 """Seconds that the library may wait for a limit by itself: none. Waiting is the outbox's business."""
 HEARTBEAT_SECONDS = 30.0
+MOST_BUCKETS = 256
+"""Beyond so many it is looked which are not used any more."""
+
+
+class Bucket(Ratelimit):
+    """What Discord said about the pace of one kind of call, as the library keeps it; but a call that may not go out fails at once.
+
+    The library, told not to wait, refuses every call while a bucket's window lasts, even if there is room in it.
+    """
+
+    async def acquire(self) -> None:
+        """Count a call that goes out. Raises `discord.RateLimited` if there is no room for it before the window's end."""
+        self._last_request = self._loop.time()
+        while True:
+            if self.is_expired():
+                self.reset()
+            if self.remaining > 0:
+                break
+            if self.expires is not None:
+                raise discord.RateLimited(max(AT_ONCE, self.expires - self._loop.time()))
+            first = self._loop.create_future()  # the first call is under way, and tells the limit
+            self._pending_requests.append(first)
+            await first
+        self.remaining -= 1
+        self.outgoing += 1
+
+    async def __aexit__(self, *_: object) -> None:
+        self.outgoing -= 1
+        if self.expires is None and self.remaining <= 0:
+            self.remaining = max(0, self.limit - self.outgoing)  # the answer said nothing about limits
+        self._wake(len(self._pending_requests))
 
 
 class Ears(Protocol):
@@ -62,12 +93,6 @@ class Events:
         self._ears = ears
         self._up = up
 
-    async def on_ready(self) -> None:
-        from adapters.discord.adapter import Sweep
-
-        self._up()
-        self._ears.happened(Sweep())
-
     async def on_resumed(self) -> None:
         self._up()
 
@@ -99,9 +124,46 @@ class Events:
 class BotClient(Events, discord.Client):
     """One connection for all servers."""
 
+    async def on_connect(self) -> None:
+        """A new session has begun, and nothing of it was told yet: only now are the cursors those from before the gap."""
+        from adapters.discord.adapter import Began
+
+        self._ears.happened(Began(None))
+
+    async def on_ready(self) -> None:
+        from adapters.discord.adapter import Complete
+
+        self._up()
+        self._ears.happened(Complete(None))
+
+    def sockets(self) -> list[DiscordWebSocket]:
+        """The connections that stand."""
+        return [self.ws] if getattr(self, "ws", None) is not None else []
+
 
 class ShardedClient(Events, discord.AutoShardedClient):
-    """Several connections, which divide the servers."""
+    """Several connections, which divide the servers.
+
+    What the library does with them: it begins one each five seconds, says that it is ready when all of them were begun, and never
+    again when one of them begins anew; so each is listened to by itself.
+    """
+
+    async def on_shard_connect(self, shard: int) -> None:
+        from adapters.discord.adapter import Began
+
+        self._ears.happened(Began(shard))
+
+    async def on_shard_ready(self, shard: int) -> None:
+        from adapters.discord.adapter import Complete
+
+        self._ears.happened(Complete(shard))
+
+    async def on_ready(self) -> None:
+        self._up()
+
+    def sockets(self) -> list[DiscordWebSocket]:
+        """The connections that stand."""
+        return [info._parent.ws for info in self.shards.values()]  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - it is shown nowhere else
 
 
 def made_client(settings: Settings, ears: Ears, up: Callable[[], None]) -> BotClient | ShardedClient:
@@ -113,8 +175,23 @@ def made_client(settings: Settings, ears: Ears, up: Callable[[], None]) -> BotCl
     options = options_of(settings)
     client = ShardedClient(shard_count=settings.shards, **options) if settings.shards else BotClient(**options)
     client.http.max_ratelimit_timeout = AT_ONCE
+    client.http.get_ratelimit = _kept(client.http._buckets)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - it has no setting for it
     client.listen_with(ears, up)
     return client
+
+
+def _kept(buckets: dict[str, Ratelimit]) -> Any:
+    """The bucket of a key. Those of channels in which nothing happens any more are forgotten now and then."""
+
+    def bucket(key: str) -> Ratelimit:
+        if key not in buckets:
+            if len(buckets) >= MOST_BUCKETS:
+                for old in [name for name, one in buckets.items() if one.is_inactive()]:
+                    del buckets[old]
+            buckets[key] = Bucket(AT_ONCE)
+        return buckets[key]
+
+    return bucket
 
 
 def menu_of(commands: Sequence[CommandDoc]) -> list[dict[str, Any]]:

@@ -10,6 +10,6 @@ with warnings.catch_warnings():
     import discord
     from discord import app_commands
     from discord.gateway import DiscordWebSocket
-    from discord.http import Route
+    from discord.http import Ratelimit, Route
 
-__all__ = ["DiscordWebSocket", "Route", "app_commands", "discord"]
+__all__ = ["DiscordWebSocket", "Ratelimit", "Route", "app_commands", "discord"]

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import aiohttp
 
 from adapters.carried import bytes_of, fetched
-from adapters.chat import Ability, Button, CallFailed, ChatAddress, Content, ContentKind, Fate, Piece, Traits
+from adapters.chat import Ability, Button, CallFailed, ChatAddress, Content, ContentKind, Fate, NoStreams, Piece, Traits
 from adapters.discord.errors import failure
 from adapters.pacing import Rate
 from adapters.text.files import lift_long_code
@@ -60,7 +60,7 @@ def pieces(markdown: str, *, growing: bool) -> tuple[Piece, ...]:
     return (*(Styled(text) for text in texts if is_visible(text)), *files)
 
 
-class DiscordPort:
+class DiscordPort(NoStreams):
     """Implements `ChatPort` for one bot. The client is set by the adapter, anew for each connection."""
 
     def __init__(self) -> None:
@@ -146,10 +146,14 @@ class DiscordPort:
         return await self.asked(look())
 
     async def private(self, person: str) -> str:
+        return (await self.opened(person))[0]
+
+    async def opened(self, person: str) -> tuple[str, int]:
+        """The private chat with a person, and the id of the last message there (0 if there is none)."""
         if self.client is None:
             raise CallFailed(Fate.NOT_SENT, "the bot is not connected to Discord just now")
-        channel = await self.asked(self.client.http.start_private_message(int(person)))
-        return str(channel["id"])
+        channel: Any = await self.asked(self.client.http.start_private_message(int(person)))
+        return str(channel["id"]), int(channel.get("last_message_id") or 0)
 
     async def fetch(self, ref: str, limit_bytes: int) -> bytes:
         return await fetched(ref, limit_bytes)

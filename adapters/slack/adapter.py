@@ -2,15 +2,15 @@
 
 Bolt acknowledges events before their handler has run; here everything is taken by a middleware that stores first and answers
 then, so that an event whose storing failed is delivered again. What one text brings twice (`message` and `app_mention`, a
-redelivery) has one key: channel and ts.
+redelivery) has one key: channel and ts. Sockets are kept by `sockets`, because the library's client loses what comes by a socket
+that is being replaced.
 """
 
 from __future__ import annotations
 
 import asyncio
 import re
-import time
-from collections.abc import Callable
+from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -19,9 +19,23 @@ import structlog
 from aiohttp import web
 
 from adapters.base import NotAccepted
-from adapters.chat import AdapterSight, CallFailed, Cause, ChatDesk, ChatMessage
-from adapters.slack.inbound import PLATFORM, read_command, read_message, read_press, table, user_of
+from adapters.chat import AdapterSight, CallFailed, Cause, ChatAddress, ChatDesk, Doing
+from adapters.slack.inbound import (
+    PLATFORM,
+    Direct,
+    Table,
+    deleted_ts,
+    prompts_of,
+    read_command,
+    read_message,
+    read_press,
+    read_stop,
+    table,
+    user_of,
+)
+from adapters.slack.missed import Missed
 from adapters.slack.port import SlackPort
+from adapters.slack.sockets import Sockets
 from adapters.supervision import AdapterDown
 from agent_core.ports import Clock
 
@@ -30,12 +44,9 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger("slack")
 
-LOOK_SECONDS = 1.0
-CLOSING_SECONDS = 0.1
-PING_SECONDS = 5.0
 DEAF_SECONDS = 40.0
-SWEEP_MESSAGES = 100
-LATE = "[Sent while I was offline] "
+STANDING_SECONDS = 15.0
+"""How often it is noted that the connection stands: longer than a dead socket goes unnoticed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +59,11 @@ class SlackSettings:
     signing_secret: str = field(default="", repr=False)
     api_base: str = ""
     proxy: str = ""
+    sockets: int = 2
+    direct: Direct = Direct.ONE
+    streams: bool = True
+    feedback: bool = True
+    prompts: tuple[str, ...] = ()
 
     @property
     def account(self) -> str:
@@ -73,13 +89,15 @@ class SlackAdapter:
         self._web: Any = AsyncWebClient(
             token=settings.bot_token, proxy=settings.proxy or None, timeout=20, retry_handlers=[], **more
         )
-        self.port = SlackPort(self._web, settings.bot_token)
+        self.port = SlackPort(self._web, settings.bot_token, streams=settings.streams, feedback=settings.feedback)
         self._app: Any = None
-        self._socket: Any = None
+        self._sockets: Sockets | None = None
+        self._beside: set[asyncio.Task[None]] = set()
+        """What is done beside taking in, while `run` runs."""
         self._me = ""
         self._names: dict[str, str] = {}
         self._taking = asyncio.Lock()
-        self._seen: dict[str, str] = {}
+        self._missed = Missed(self.name, desk, self._web, self.port.asked, clock, self._late)
         self._last_life = clock.monotonic()
         self._last_inbound: float | None = None
 
@@ -90,10 +108,10 @@ class SlackAdapter:
 
     @property
     def silent_seconds(self) -> float:
-        """The library pings its socket; an answer is life."""
-        pong = self._socket.last_ping_pong_time if self._socket is not None else None
-        since_pong = time.time() - pong if pong else self._clock.monotonic() - self._last_life
-        return 0.0 if not self._settings.app_token else min(since_pong, self._clock.monotonic() - self._last_life)
+        """A socket that does not answer pings closes itself; so one that is open is life."""
+        if not self._settings.app_token or (self._sockets is not None and self._sockets.alive):
+            return 0.0
+        return self._clock.monotonic() - self._last_life
 
     @property
     def deaf_after_seconds(self) -> float:
@@ -113,43 +131,67 @@ class SlackAdapter:
         except CallFailed as error:
             raise _down(error) from error
         self._me = str(me["user_id"])
+        self.port.team = str(me.get("team_id") or "")
         app: Any = AsyncApp(
             client=self._web, signing_secret=self._settings.signing_secret or "unused", process_before_response=True
         )
         app.middleware(self._take_in)
         self._app = app
-        if not self._settings.app_token:
-            up()
-            await self._sweep()
-            await asyncio.Event().wait()
-        await self._listen(up)
+        await self._missed.start()
+        self._aside(self._missed.run())
+        self._aside(self._stand())
+        try:
+            await self._listen(up)
+        finally:
+            for task in self._beside:
+                task.cancel()
+            await asyncio.gather(*self._beside, return_exceptions=True)
 
     async def _listen(self, up: Callable[[], None]) -> None:
-        from slack_bolt.adapter.socket_mode.aiohttp import AsyncSocketModeHandler
-
-        assert self._app is not None
-        handler: Any = AsyncSocketModeHandler(
-            self._app, self._settings.app_token, proxy=self._settings.proxy or None, ping_interval=PING_SECONDS
-        )
-        self._socket = handler.client
-        try:
-            await self.port.asked(handler.connect_async())
-            self._last_life = self._clock.monotonic()
+        if not self._settings.app_token:
             up()
-            await self._sweep()
-            session = id(handler.client.current_session)
-            while True:
-                await asyncio.sleep(LOOK_SECONDS)
-                if id(handler.client.current_session) != session:  # the library has connected anew: there may be a gap
-                    session = id(handler.client.current_session)
-                    self._last_life = self._clock.monotonic()
-                    await self._sweep()
+            await asyncio.Event().wait()
+        self._sockets = Sockets(
+            self._settings.sockets,
+            self._socket_url,
+            self._envelope,
+            proxy=self._settings.proxy,
+            on_life=self._lives,
+            on_gap=self._missed.gap,
+        )
+        try:
+            await self._sockets.run(up)
         except CallFailed as error:
             raise _down(error) from error
         finally:
-            self._socket = None
-            await handler.close_async()
-            await asyncio.sleep(CLOSING_SECONDS)  # the library does not wait for its own tasks
+            self._sockets = None
+            self._last_life = self._clock.monotonic()
+
+    async def _socket_url(self) -> str:
+        answer: Any = await self.port.asked(self._web.apps_connections_open(app_token=self._settings.app_token))
+        return str(answer["url"])
+
+    def _lives(self) -> None:
+        self._last_life = self._clock.monotonic()
+
+    async def _stand(self) -> None:
+        """What is stored while the connection stands was stored without a gap."""
+        while True:
+            await asyncio.sleep(STANDING_SECONDS)
+            if self._sockets is not None and self._sockets.whole:
+                self._missed.standing()
+
+    def _aside(self, work: Coroutine[Any, Any, None]) -> None:
+        task = asyncio.create_task(work)
+        self._beside.add(task)
+        task.add_done_callback(self._beside.discard)
+
+    async def _envelope(self, payload: Table) -> bool:
+        """What came by a socket, through Bolt as what comes by HTTP does; whether it is stored."""
+        from slack_bolt.request.async_request import AsyncBoltRequest
+
+        response = await self._app.async_dispatch(AsyncBoltRequest(body=payload, mode="socket_mode"))
+        return int(response.status) == 200
 
     # ------------------------------------------------------------------ in
 
@@ -159,6 +201,7 @@ class SlackAdapter:
 
         self._last_life = self._clock.monotonic()
         try:
+            await self._missed.before(table(body.get("event")))
             async with self._taking:
                 await self._take(body)
         except NotAccepted as refused:
@@ -173,28 +216,65 @@ class SlackAdapter:
             self._last_inbound = self._clock.monotonic()
             await self._desk.receive(read_command(body, self.account), None)
         elif body.get("type") == "block_actions":
-            if (pressed := read_press(body, self.account)) is not None:
+            if (pressed := read_press(body, self.account, self._settings.direct)) is not None:
                 self._last_inbound = self._clock.monotonic()
                 await self._desk.receive(pressed, None)
         elif event := table(body.get("event")):
             await self._event(event)
 
-    async def _event(self, event: dict[str, Any], late: str = "") -> None:
-        if event.get("type") not in ("message", "app_mention"):
-            return
-        if event.get("subtype") == "message_deleted":
-            await self._desk.removed(self.name, f"{event['channel']}:{event.get('deleted_ts')}")
+    async def _late(self, event: Table, late: str) -> None:
+        """A message of the history."""
+        async with self._taking:
+            await self._message(event, late)
+
+    async def _event(self, event: Table) -> None:
+        match event.get("type"):
+            case "message" | "app_mention":
+                await self._message(event)
+            case "agent_session_stopped":
+                await self._stopped(event)
+            case "app_home_opened" if event.get("tab") == "messages" and self._settings.prompts:
+                self._aside(self._suggest(str(event["channel"])))
+            case _:
+                pass
+
+    async def _message(self, event: Table, late: str | None = None) -> None:
+        """`late` is put before the words of one that was read from the history; None: it came by itself."""
+        if (deleted := deleted_ts(event)) is not None:
+            await self._desk.removed(self.name, f"{event['channel']}:{deleted}")
             return
         name = await self._name(user_of(event))
-        read = read_message(event, self._me, self.account, name, late=late)
-        if read is not None:
-            self._last_inbound = self._clock.monotonic()
-            await self._receive(read, str(event["channel"]), read.origin.message)
+        read = read_message(event, self._me, self.account, name, late=late or "", direct=self._settings.direct)
+        if read is None:
+            return
+        self._last_inbound = self._clock.monotonic()
+        was_read = late is not None
+        cursor = None if read.edited else await self._missed.cursor(event, for_us=read.for_us, late=was_read)
+        await self._desk.receive(read, cursor)
+        if cursor is not None:
+            self._missed.stored(event, late=was_read)
 
-    async def _receive(self, read: ChatMessage, channel: str, ts: str) -> None:
-        highest = max(self._seen.get(channel, "0"), ts, key=float)
-        await self._desk.receive(read, (channel, highest))
-        self._seen[channel] = highest
+    async def _stopped(self, event: Table) -> None:
+        """Slack's own stop button. The streams that it has ended already say so at their next call."""
+        self._last_inbound = self._clock.monotonic()
+        name = await self._name(str(event["user"]))
+        await self._desk.receive(read_stop(event, self.account, name, self._settings.direct), None)
+        self._aside(self._ready(str(event["channel"]), str(event["thread_ts"])))
+
+    async def _ready(self, channel: str, thread: str) -> None:
+        """Slack leaves it to the app to say that it does not work any more, also if nothing was running."""
+        try:
+            await self.port.doing(ChatAddress(PLATFORM, self.account, channel), thread, Doing.READY, "")
+        except CallFailed as error:
+            log.info("slack.status_not_shown", words=error.words)
+
+    async def _suggest(self, channel: str) -> None:
+        """Suggestions for somebody who opens the app's messages."""
+        prompts = prompts_of(self._settings.prompts)
+        try:
+            await self.port.asked(self._web.assistant_threads_setSuggestedPrompts(channel_id=channel, prompts=prompts))
+        except CallFailed as error:
+            log.info("slack.prompts_not_shown", words=error.words)
 
     async def _name(self, user: str) -> str:
         """A person's name, asked for once."""
@@ -209,34 +289,6 @@ class SlackAdapter:
             profile = answer["user"]
             self._names[user] = str(profile.get("real_name") or profile.get("name") or user)
         return self._names[user]
-
-    # ------------------------------------------------------------------ what was missed
-
-    async def _sweep(self) -> None:
-        """Read the history of every channel behind the last message that was stored. Threads' answers are not in it."""
-        for channel, last in await self._desk.cursors(self.name):
-            try:
-                answer: Any = await self.port.asked(
-                    self._web.conversations_history(channel=channel, oldest=last, limit=SWEEP_MESSAGES)
-                )
-            except CallFailed as error:
-                log.info("slack.history_not_read", channel=channel, words=error.words)
-                continue
-            for message in reversed(answer.get("messages") or []):
-                if float(message["ts"]) > float(self._seen.get(channel, last)):
-                    kind = "im" if channel.startswith("D") else "channel"
-                    async with self._taking:
-                        await self._swept({**message, "type": "message", "channel": channel, "channel_type": kind})
-
-    async def _swept(self, event: dict[str, Any]) -> None:
-        while True:
-            try:
-                await self._event(event, late=LATE)
-            except NotAccepted as refused:
-                log.warning("slack.not_stored", words=str(refused))
-                await asyncio.sleep(1.0)
-            else:
-                return
 
     # ------------------------------------------------------------------ HTTP
 
@@ -255,6 +307,9 @@ class SlackAdapter:
 
 def _down(error: CallFailed) -> AdapterDown:
     if error.cause is Cause.NOT_LET_IN:
-        words = "Slack does not know the token. Copy it again (api.slack.com/apps, OAuth & Permissions) and set SLACK_BOT_TOKEN."
+        words = (
+            "Slack does not know the token. Copy it again (api.slack.com/apps, your app): the bot token from OAuth & Permissions "
+            "into SLACK_BOT_TOKEN, the app-level token from Basic Information into SLACK_APP_TOKEN."
+        )
         return AdapterDown(words, fatal=True)
     return AdapterDown(f"Slack cannot be reached: {error.words}", wait_seconds=error.retry_after)

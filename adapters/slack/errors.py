@@ -30,6 +30,11 @@ _CAUSES = {
     "no_text": Cause.FORM,
     "invalid_blocks": Cause.FORM,
     "invalid_blocks_format": Cause.FORM,
+    "invalid_chunks": Cause.FORM,
+    "markdown_text_conflict": Cause.FORM,
+    "message_not_in_streaming_state": Cause.NOT_GROWING,
+    "stopped_by_user": Cause.NOT_GROWING,
+    "streaming_state_conflict": Cause.OTHER,
     "invalid_auth": Cause.NOT_LET_IN,
     "not_authed": Cause.NOT_LET_IN,
     "account_inactive": Cause.NOT_LET_IN,
@@ -38,6 +43,15 @@ _CAUSES = {
 }
 _UNKNOWN = frozenset({"internal_error", "fatal_error", "service_unavailable", "request_timeout"})
 DEFAULT_PAUSE_SECONDS = 30.0
+UNABLE = frozenset(
+    word.replace("_", " ")
+    for word in (
+        "unknown_method", "method_deprecated", "missing_scope", "not_allowed_token_type", "feature_not_enabled",
+        "not_authorized", "access_denied", "no_permission", "team_access_not_granted", "agent_not_enabled",
+        "app_not_agent", "not_an_agent", "not_supported", "team_not_eligible",
+    )
+)  # fmt: skip
+"""What says that the workspace or the app has no such thing, and not that this one call was wrong."""
 
 
 def failure(error: Exception) -> CallFailed:

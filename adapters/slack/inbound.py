@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from enum import StrEnum
 from typing import Any, cast
 
 from adapters.chat import Attachment, AttachmentKind, ChatAddress, ChatKind, ChatMessage, ChatOrigin, ChatPerson
@@ -14,6 +15,17 @@ _PLAIN = {None, "file_share", "thread_broadcast"}
 _COMMAND = re.compile(r"!([a-z]{2,32})(?:\s+(.*))?", re.DOTALL)
 
 Table = dict[str, Any]
+
+
+class Direct(StrEnum):
+    """How direct messages are answered."""
+
+    ONE = "one"
+    """Each in a thread of its own, as Slack's agents do it; all of them are one conversation."""
+    THREADS = "threads"
+    """Each in a thread of its own, which is a conversation of its own."""
+    FLAT = "flat"
+    """Beside each other, without threads: then there are no streams and no stop button."""
 
 
 def table(value: object) -> Table:
@@ -34,15 +46,38 @@ def user_of(event: Table) -> str:
     return "" if inner.get("bot_id") else str(inner.get("user", ""))
 
 
-def address_of(event: Table, account: str) -> tuple[ChatAddress, ChatKind]:
-    """In channels each message that concerns us opens a thread, which is a conversation of its own."""
-    channel = str(event["channel"])
+def deleted_ts(event: Table) -> str | None:
+    """The message that a person took back. One with answers in its thread leaves a mark behind."""
+    if event.get("subtype") == "message_deleted":
+        return str(event.get("deleted_ts"))
+    left = table(event.get("message"))
+    if event.get("subtype") == "message_changed" and left.get("subtype") == "tombstone":
+        return str(left.get("ts"))
+    return None
+
+
+def place_of(event: Table, account: str, direct: Direct) -> tuple[ChatAddress, ChatKind, str]:
+    """Where an event belongs: address, kind, and the message to whose thread answers go, if the address does not say it.
+
+    In channels each message that concerns us opens a thread, which is a conversation of its own.
+    """
+    channel, thread = str(event["channel"]), str(event.get("thread_ts") or "")
     private = event.get("channel_type") == "im" or channel.startswith("D")
-    thread = str(event.get("thread_ts") or ("" if private else event["ts"]))
-    return ChatAddress(PLATFORM, account, channel, thread), ChatKind.PRIVATE if private else ChatKind.GROUP
+    root = thread or str(event.get("ts") or "")
+    if not private:
+        return ChatAddress(PLATFORM, account, channel, root), ChatKind.GROUP, ""
+    match direct:
+        case Direct.ONE:
+            return ChatAddress(PLATFORM, account, channel), ChatKind.PRIVATE, root
+        case Direct.THREADS:
+            return ChatAddress(PLATFORM, account, channel, root), ChatKind.PRIVATE, ""
+        case Direct.FLAT:
+            return ChatAddress(PLATFORM, account, channel, thread), ChatKind.PRIVATE, ""
 
 
-def read_message(event: Table, me: str, account: str, name: str, *, late: str = "") -> ChatMessage | None:
+def read_message(
+    event: Table, me: str, account: str, name: str, *, late: str = "", direct: Direct = Direct.ONE
+) -> ChatMessage | None:
     """What a message event means for us; None if nothing. `name` is its person's."""
     edited = event.get("subtype") == "message_changed"
     inner: Table = (
@@ -60,7 +95,7 @@ def read_message(event: Table, me: str, account: str, name: str, *, late: str = 
     attachments = tuple(_attachment(file) for file in inner.get("files") or ())
     if not text and not attachments:
         return None
-    address, kind = address_of(inner, account)
+    address, kind, root = place_of(inner, account, direct)
     found = _COMMAND.fullmatch(text)
     origin = ChatOrigin(
         address,
@@ -69,6 +104,7 @@ def read_message(event: Table, me: str, account: str, name: str, *, late: str = 
         str(inner["ts"]),
         attachments,
         unfinished=len(raw) >= NEARLY_FULL,
+        root=root,
     )
     return ChatMessage(
         origin=origin,
@@ -107,7 +143,7 @@ def read_command(body: Table, account: str) -> ChatMessage:
     )
 
 
-def read_press(body: Table, account: str) -> ChatMessage | None:
+def read_press(body: Table, account: str, direct: Direct = Direct.ONE) -> ChatMessage | None:
     """A pressed button."""
     action = table((body.get("actions") or [None])[0])
     value = str(action.get("value") or "")
@@ -117,9 +153,27 @@ def read_press(body: Table, account: str) -> ChatMessage | None:
     event = {
         "channel": body["channel"]["id"],
         "ts": container.get("message_ts"),
-        "thread_ts": container.get("thread_ts"),
+        "thread_ts": container.get("thread_ts") or table(body.get("message")).get("thread_ts"),
     }
-    address, kind = address_of(event, account)
+    address, kind, root = place_of(event, account, direct)
     person = ChatPerson(str(body["user"]["id"]), str(body["user"].get("name") or body["user"].get("username")))
-    origin = ChatOrigin(address, kind, person, str(container.get("message_ts") or ""))
+    origin = ChatOrigin(address, kind, person, str(container.get("message_ts") or ""), root=root)
     return ChatMessage(origin=origin, key=f"press:{body['trigger_id']}", text=value, command="press", for_us=True)
+
+
+def read_stop(event: Table, account: str, name: str, direct: Direct = Direct.ONE) -> ChatMessage:
+    """The press on Slack's own stop button (https://docs.slack.dev/reference/events/agent_session_stopped): the command."""
+    thread = str(event["thread_ts"])
+    address, kind, root = place_of({**event, "ts": thread}, account, direct)
+    return ChatMessage(
+        origin=ChatOrigin(address, kind, ChatPerson(str(event["user"]), name), thread, root=root),
+        key=f"stopped:{address.chat}:{thread}:{event['event_ts']}",
+        text="here",
+        command="stop",
+        for_us=True,
+    )
+
+
+def prompts_of(words: tuple[str, ...]) -> list[dict[str, str]]:
+    """Suggestions as Slack takes them: at most four."""
+    return [{"title": one if len(one) <= 60 else one[:59] + "…", "message": one} for one in words[:4]]

@@ -1,24 +1,43 @@
 """Single calls to Slack's Web API, as `adapters.chat.ChatPort`. The SDK's own retries are off.
 
 Slack has no documented idempotency key for posts. Each post carries its part's key in ``metadata``, by which it is found again in
-the history when the outcome of a call is not known (https://docs.slack.dev/messaging/message-metadata).
+the history when the outcome of a call is not known (https://docs.slack.dev/messaging/message-metadata). A stream gets its key when
+it is finished; until then it is known by its text. What this workspace does not know (streams, agent sessions) is remembered for as
+long as the process lives, and not tried again.
 """
 
 from __future__ import annotations
 
+import asyncio
 import uuid
 from collections.abc import Awaitable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import aiohttp
+import structlog
 
 from adapters.carried import bytes_of, fetched
-from adapters.chat import Ability, Button, CallFailed, ChatAddress, Content, ContentKind, Fate, Piece, Traits
+from adapters.chat import (
+    GROWS,
+    Ability,
+    CallFailed,
+    Cause,
+    ChatAddress,
+    Content,
+    ContentKind,
+    Doing,
+    Fate,
+    Flow,
+    Piece,
+    Traits,
+)
 from adapters.pacing import Rate
-from adapters.slack.errors import failure
+from adapters.slack.blocks import LIMIT_UNITS, blocks_of, chunks_of, feedback_of, flow_of, text_of
+from adapters.slack.errors import UNABLE, failure
 from adapters.text.files import lift_long_code
 from adapters.text.flatten import flatten
-from adapters.text.markup import SLACK, rendered_parts
+from adapters.text.growing import without_open_link
+from adapters.text.markup import SLACK, SLACK_MARKDOWN, styled_parts
 from adapters.text.parse import parse
 from adapters.text.styled import Styled
 from adapters.text.telegram import is_visible
@@ -27,42 +46,61 @@ if TYPE_CHECKING:
     from slack_sdk.web.async_client import AsyncWebClient
 
 T = TypeVar("T")
+log = structlog.get_logger("slack")
 
-LIMIT_UNITS = 3_900
-"""Slack shortens texts over 4 000 characters (https://docs.slack.dev/reference/methods/chat.postMessage)."""
-SECTION_CHARS = 2_900
-"""Of the text in a block beside buttons; 3 000 are allowed."""
 EVENT = "outspoken_part"
 LOOK_MESSAGES = 100
 UPLOAD_BYTES = 100 * 1024 * 1024
 FILE_MARK = "file:"
+DOING_SECONDS = 5.0
+"""For showing what the agent does, which nobody misses if it fails."""
 
 ACCOUNT_RATE = Rate(burst=20, interval_ms=60)
 CHAT_RATE = Rate(burst=3, interval_ms=1_100)
 """About one post a second in a channel, with short bursts."""
 
+_STATUS = {Doing.WORKING: "processing", Doing.WAITING: "suspended", Doing.READY: "active"}
+
 
 def pieces(markdown: str, *, growing: bool) -> tuple[Piece, ...]:
     """See `ChatPort.parts`. Pure."""
-    blocks = parse(markdown, growing=growing)
+    blocks = parse(without_open_link(markdown) if growing else markdown, growing=growing)
     blocks, files = (blocks, ()) if growing else lift_long_code(blocks)
-    texts = rendered_parts(flatten(blocks), LIMIT_UNITS - 200, SLACK)
-    return (*(Styled(text) for text in texts if is_visible(text)), *files)
+    texts = styled_parts(flatten(blocks), LIMIT_UNITS - 200, SLACK, SLACK_MARKDOWN)
+    return (*(text for text in texts if is_visible(text.text)), *files)
 
 
 class SlackPort:
     """Implements `ChatPort` for one workspace."""
 
-    def __init__(self, client: AsyncWebClient, token: str) -> None:
+    def __init__(self, client: AsyncWebClient, token: str, *, streams: bool = True, feedback: bool = True) -> None:
         self._client: Any = client  # its types are half unknown; what comes back is looked at below
         self._token = token
+        self.team = ""
+        """The workspace's id; until it is known, there are no streams in channels."""
+        self._streams = streams
+        self._feedback = feedback
+        self._sessions = True
+        self._no_stop = False
 
     @property
     def ability(self) -> Ability:
         return Ability.LOOK_UP
 
-    def traits(self, address: ChatAddress) -> Traits:  # noqa: ARG002
-        return Traits(drafts=False, preview_seconds=1.2, status_seconds=5.0, typing_seconds=0)
+    def traits(self, address: ChatAddress) -> Traits:
+        """Streams and sessions live in threads; a direct message's thread is the message that is answered."""
+        private = address.chat.startswith("D")
+        return Traits(
+            drafts=False,
+            preview_seconds=1.2,
+            status_seconds=5.0,
+            typing_seconds=0,
+            streams=self._streams and (private or bool(address.thread and self.team)),
+            sessions=self._sessions,
+            cards=True,
+            feedback=self._feedback,
+            replies=private and not address.thread,
+        )
 
     def parts(self, markdown: str, *, growing: bool) -> tuple[Piece, ...]:
         return pieces(markdown, growing=growing)
@@ -70,13 +108,12 @@ class SlackPort:
     async def create(self, address: ChatAddress, content: Content, key: str) -> str:
         if content.kind is ContentKind.FILE:
             return await self._send_file(address, content)
-        text = _text(content)
         posted = self._client.chat_postMessage(
             channel=address.chat,
-            thread_ts=address.thread or None,
-            text=text,
-            blocks=_blocks(text, content.buttons),
-            metadata={"event_type": EVENT, "event_payload": {"key": key}},
+            thread_ts=_thread(address, content),
+            text=text_of(content),
+            blocks=blocks_of(content),
+            metadata=_metadata(key),
             unfurl_links=False,
             unfurl_media=False,
             link_names=False,
@@ -87,7 +124,7 @@ class SlackPort:
     async def _send_file(self, address: ChatAddress, content: Content) -> str:
         data = await bytes_of(content, UPLOAD_BYTES, "Slack")
         sent = self._client.files_upload_v2(
-            channel=address.chat, thread_ts=address.thread or None, content=data, filename=content.file_name
+            channel=address.chat, thread_ts=_thread(address, content), content=data, filename=content.file_name
         )
         answer: dict[str, Any] = (await self.asked(sent)).data
         files: list[dict[str, Any]] = answer.get("files") or [{"id": ""}]
@@ -96,11 +133,14 @@ class SlackPort:
     async def edit(self, address: ChatAddress, platform_id: str, content: Content) -> None:
         if content.kind is ContentKind.FILE or platform_id.startswith(FILE_MARK):
             return  # a file that was sent stays as it is
-        text = _text(content)
-        blocks = _blocks(text, content.buttons) or []  # without any, those that were there would stay
-        await self.asked(
-            self._client.chat_update(channel=address.chat, ts=platform_id, text=text, blocks=blocks, link_names=False)
+        changed = self._client.chat_update(
+            channel=address.chat,
+            ts=platform_id,
+            text=text_of(content),
+            blocks=blocks_of(content) or [],  # without any, those that were there would stay
+            link_names=False,
         )
+        await self.asked(changed)
 
     async def delete(self, address: ChatAddress, platform_id: str) -> None:
         if platform_id.startswith(FILE_MARK):
@@ -114,25 +154,78 @@ class SlackPort:
     async def typing(self, address: ChatAddress) -> None:  # noqa: ARG002
         raise CallFailed(Fate.REFUSED, "Slack does not show bots typing")
 
-    async def find(self, address: ChatAddress, content: Content, key: str, since_ms: int) -> str | None:  # noqa: ARG002
-        since = f"{since_ms / 1000:.6f}"
+    # ------------------------------------------------------------------ streams
+
+    def flow(self, content: Content, *, final: bool) -> Flow:
+        return flow_of(content, final=final)
+
+    async def start(self, address: ChatAddress, content: Content, first: Flow, person: str) -> str:
+        thread = _thread(address, content)
+        if thread is None:
+            raise CallFailed(Fate.REFUSED, "there is no thread to stream in", cause=Cause.OTHER)
+        more: dict[str, Any] = {"recipient_team_id": self.team, "recipient_user_id": person}
+        started = self._client.chat_startStream(
+            channel=address.chat, thread_ts=thread, chunks=chunks_of(first), **(more if self.team and person else {})
+        )
+        try:
+            return GROWS + str((await self.asked(started))["ts"])
+        except CallFailed as error:
+            if self._streams and error.fate is Fate.REFUSED and error.words in UNABLE:
+                self._streams = False
+                log.info("slack.no_streams", words=error.words)
+            raise
+
+    async def append(self, address: ChatAddress, platform_id: str, more: Flow) -> None:
+        ts = platform_id.removeprefix(GROWS)
+        await self.asked(self._client.chat_appendStream(channel=address.chat, ts=ts, chunks=chunks_of(more)))
+
+    async def finish(
+        self, address: ChatAddress, platform_id: str, content: Content, more: Flow | None, key: str
+    ) -> str:
+        ts = platform_id.removeprefix(GROWS)
+        end: dict[str, Any] = {}
+        if more is not None:
+            end = {"chunks": chunks_of(more) or None, "blocks": feedback_of(content) or None}
+        await self.asked(self._client.chat_stopStream(channel=address.chat, ts=ts, metadata=_metadata(key), **end))
+        return ts
+
+    async def doing(self, address: ChatAddress, thread: str, doing: Doing, person: str) -> None:
+        if not self._sessions:
+            raise CallFailed(Fate.REFUSED, "there are no agent sessions here")
+        told = self._client.agents_sessions_setStatus(
+            channel_id=address.chat, thread_ts=thread, status=_STATUS[doing], initiator_user_id=person or None
+        )
+        try:
+            async with asyncio.timeout(DOING_SECONDS):
+                answer: Any = await self.asked(told)
+        except TimeoutError as error:
+            raise CallFailed(Fate.UNKNOWN, "Slack did not answer in time") from error
+        except CallFailed as error:
+            # A thread that is gone, or a person who is not there, says nothing about the workspace.
+            if self._sessions and error.fate is Fate.REFUSED and error.words in UNABLE:
+                self._sessions = False
+                log.info("slack.no_sessions", words=error.words)
+            raise
+        if "warning" in answer.data and not self._no_stop:
+            self._no_stop = True
+            log.info("slack.no_stop_button", words=str(answer.data["warning"]))
+
+    # ------------------------------------------------------------------ looking
+
+    async def find(self, address: ChatAddress, content: Content, key: str, since_ms: int) -> str | None:
         more: dict[str, Any] = {
             "channel": address.chat,
-            "oldest": since,
+            "oldest": f"{since_ms / 1000:.6f}",
             "limit": LOOK_MESSAGES,
             "include_all_metadata": True,
         }
-        if address.thread:
-            answer = await self.asked(self._client.conversations_replies(ts=address.thread, **more))
+        thread = _thread(address, content)
+        if thread is not None:
+            answer = await self.asked(self._client.conversations_replies(ts=thread, **more))
         else:
             answer = await self.asked(self._client.conversations_history(**more))
         messages: list[dict[str, Any]] = answer.data.get("messages") or []
-        for message in messages:
-            metadata: dict[str, Any] = message.get("metadata") or {}
-            payload: dict[str, Any] = metadata.get("event_payload") or {}
-            if metadata.get("event_type") == EVENT and payload.get("key") == key:
-                return str(message["ts"])
-        return None
+        return _found(messages, key) or (_streamed(messages, content) if thread is not None else None)
 
     async def private(self, person: str) -> str:
         answer = await self.asked(self._client.conversations_open(users=person))
@@ -152,24 +245,30 @@ class SlackPort:
             raise failure(error) from error
 
 
-def _text(content: Content) -> str:
-    """Words of the gateway's own are no markup; those that come from `parts` are rendered already."""
-    raw = content.kind in (ContentKind.STATUS, ContentKind.ASIDE, ContentKind.APPROVAL)
-    return SLACK.escape(content.body.text)[:LIMIT_UNITS] if raw else content.body.text
+def _thread(address: ChatAddress, content: Content) -> str | None:
+    return address.thread or content.reply_to or None
 
 
-def _blocks(text: str, buttons: tuple[Button, ...]) -> list[dict[str, Any]] | None:
-    """Blocks are only needed for buttons; the text is repeated in them, because Slack shows nothing else then."""
-    if not buttons:
-        return None
-    section = {"type": "section", "text": {"type": "mrkdwn", "text": text[:SECTION_CHARS]}}
-    elements = [
-        {
-            "type": "button",
-            "text": {"type": "plain_text", "text": b.label},
-            "value": b.data,
-            "action_id": b.data.partition(":")[0],
-        }
-        for b in buttons
-    ]
-    return [section, {"type": "actions", "elements": elements}]
+def _metadata(key: str) -> dict[str, Any]:
+    return {"event_type": EVENT, "event_payload": {"key": key}}
+
+
+def _key_of(message: dict[str, Any]) -> str:
+    metadata: dict[str, Any] = message.get("metadata") or {}
+    payload: dict[str, Any] = metadata.get("event_payload") or {}
+    return str(payload.get("key") or "") if metadata.get("event_type") == EVENT else ""
+
+
+def _found(messages: list[dict[str, Any]], key: str) -> str | None:
+    return next((str(message["ts"]) for message in messages if _key_of(message) == key), None)
+
+
+def _streamed(messages: list[dict[str, Any]], content: Content) -> str | None:
+    """A stream that was begun with the beginning of this content and never finished: it bears no key yet."""
+    whole = flow_of(content, final=False)
+    for message in messages:
+        begun = str(message.get("text") or "")
+        ours = bool(message.get("bot_id")) and message.get("streaming_state") == "in_progress" and not _key_of(message)
+        if ours and (whole.text.startswith(begun) if begun else not whole.text):
+            return GROWS + str(message["ts"])
+    return None

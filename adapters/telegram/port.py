@@ -6,7 +6,19 @@ from collections.abc import Awaitable
 from typing import TYPE_CHECKING, TypeVar
 
 from adapters.carried import bytes_of
-from adapters.chat import Ability, Button, CallFailed, Cause, ChatAddress, Content, ContentKind, Fate, Piece, Traits
+from adapters.chat import (
+    Ability,
+    Button,
+    CallFailed,
+    Cause,
+    ChatAddress,
+    Content,
+    ContentKind,
+    Fate,
+    NoStreams,
+    Piece,
+    Traits,
+)
 from adapters.pacing import Rate
 from adapters.telegram.errors import failure
 from adapters.text.files import lift_long_code
@@ -55,7 +67,7 @@ def pieces(markdown: str, *, growing: bool) -> tuple[Piece, ...]:
     return (*(text for text in texts if is_visible(text.text)), *files)
 
 
-class TelegramPort:
+class TelegramPort(NoStreams):
     """Implements `ChatPort` for one bot."""
 
     def __init__(self, bot: Bot, *, drafts: bool) -> None:

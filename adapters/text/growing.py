@@ -97,6 +97,15 @@ def _held_header(tokens: Sequence[Token], body: str, last: str, number: int) -> 
     return before + newline
 
 
+_OPEN_LINK = re.compile(r"!?\[[^\[\]\n]{0,500}(?:\](?:\([^()\n]{0,1024})?)?\Z")
+
+
+def without_open_link(text: str) -> str:
+    """The text without a link at its very end that is not complete: for whoever can only add to what is shown."""
+    found = _OPEN_LINK.search(text, text.rfind("\n") + 1)
+    return text if found is None else text[: found.start()]
+
+
 # --- within the last block ---
 
 _TAIL = re.compile(r"(?:[\s*_~`\[\]\\]|(?<![^\s*_~])!)+\Z")

@@ -29,14 +29,17 @@ class Marks:
     """(text, language)"""
     link: Callable[[str, str], str]
     """(label as markup, address)"""
+    whole: Callable[[str], str] = str
+    """What is done to a text in the end."""
 
 
-def render(styled: Styled, marks: Marks) -> str:
-    """The whole text as markup."""
-    return _render(styled.text, 0, len(styled.text), styled.spans, marks)
+def render(styled: Styled, marks: Marks, *, open_end: bool = False) -> str:
+    """The whole text as markup. With an `open_end`, what is styled at its end is not closed, because it may go on."""
+    end = len(styled.text)
+    return marks.whole(_render(styled.text, 0, end, styled.spans, marks, end if open_end else -1))
 
 
-def _render(text: str, start: int, end: int, spans: Sequence[Span], marks: Marks) -> str:
+def _render(text: str, start: int, end: int, spans: Sequence[Span], marks: Marks, open_at: int = -1) -> str:
     out: list[str] = []
     at, index = start, 0
     while index < len(spans):
@@ -44,37 +47,49 @@ def _render(text: str, start: int, end: int, spans: Sequence[Span], marks: Marks
         inner_end = index + 1
         while inner_end < len(spans) and spans[inner_end].start < outer.end:
             inner_end += 1
-        out.append(marks.escape(text[at : outer.start]))
-        out.append(_span(text, outer, spans[index + 1 : inner_end], marks))
+        out.append(_escaped(text, at, outer.start, marks))
+        out.append(_span(text, outer, spans[index + 1 : inner_end], marks, open_at))
         at, index = outer.end, inner_end
-    out.append(marks.escape(text[at:end]))
+    out.append(_escaped(text, at, end, marks))
     return "".join(out)
 
 
-def _span(text: str, span: Span, inner: Sequence[Span], marks: Marks) -> str:
+def _escaped(text: str, start: int, end: int, marks: Marks) -> str:
+    """What is markup at a line's beginning only is none behind a span."""
+    if start and text[start - 1] != "\n":
+        return marks.escape("," + text[start:end])[1:]
+    return marks.escape(text[start:end])
+
+
+def _span(text: str, span: Span, inner: Sequence[Span], marks: Marks, open_at: int) -> str:
     plain = text[span.start : span.end]
+    is_open = span.end == open_at
     if span.style is Style.CODE:
-        return marks.code(plain)
+        code = marks.code(plain)
+        return code.rstrip("` ") if is_open else code
     if span.style is Style.PRE:
         before = "" if span.start == 0 or text[span.start - 1] == "\n" else "\n"
-        return before + marks.fence(plain, span.value)
-    within = _render(text, span.start, span.end, [s for s in inner if s.end <= span.end], marks)
+        fenced = before + marks.fence(plain, span.value)
+        return fenced.removesuffix("\n```") if is_open else fenced
+    inside = -1 if span.style is Style.LINK else open_at  # a link is shown as one only once it is whole
+    within = _render(text, span.start, span.end, [s for s in inner if s.end <= span.end], marks, inside)
     match span.style:
         case Style.BOLD:
-            return _wrapped(within, marks.bold)
+            return _wrapped(within, marks.bold, is_open=is_open)
         case Style.ITALIC:
-            return _wrapped(within, marks.italic)
+            return _wrapped(within, marks.italic, is_open=is_open)
         case Style.STRIKE:
-            return _wrapped(within, marks.strike)
+            return _wrapped(within, marks.strike, is_open=is_open)
         case Style.LINK:
             return marks.link(within, span.value)
         case Style.QUOTE:
             return "\n".join(f"> {line}" for line in within.split("\n"))
 
 
-def _wrapped(within: str, mark: str) -> str:
+def _wrapped(within: str, mark: str, *, is_open: bool) -> str:
     """Each line on its own: neither platform carries emphasis over a line's end in every place."""
-    return "\n".join(f"{mark}{line}{mark}" if line.strip() else line for line in within.split("\n"))
+    wrapped = "\n".join(f"{mark}{line}{mark}" if line.strip() else line for line in within.split("\n"))
+    return wrapped.removesuffix(mark) if is_open else wrapped
 
 
 _DISCORD = re.compile(r"([\\*_~`|\[\]<>#])|^(\s*)([-+])(?=\s)|^(\s*\d+)([.)])(?=\s)", re.MULTILINE)
@@ -132,19 +147,82 @@ SLACK = Marks(
 )
 
 
-def rendered_parts(styled: Styled, limit: int, marks: Marks) -> tuple[str, ...]:
-    """The text as parts of markup, each at most `limit` UTF-16 units."""
-    parts: list[str] = []
+# --- Slack's Markdown (https://docs.slack.dev/reference/block-kit/blocks/markdown-block) ---
+
+_MENTION = re.compile(r"<(?=!(?:channel|here|everyone|subteam|date)\b|@[A-Z0-9]|#[A-Z0-9])")
+_MARKDOWN = re.compile(
+    r"""(?P<url>https?://[^\s<>()\[\]*`|\\]+)|(?P<sign>[\\`*~\[\]|]|(?<![^\W_])_)|(?P<entity>[&<>])"""
+    r"""|^(?:(?P<indent>[ \t]+)|(?P<first>[-+=\#])|(?P<number>\d{1,9})(?P<dot>[.)]))""",
+    re.MULTILINE,
+)
+_ENTITIES = {"&": "&amp;", "<": "&lt;", ">": "&gt;"}
+_BLOCK_OR_BREAK = re.compile(r"^```[^`\n]*\n(?:.*?\n```$|.*\Z)|(?<!\n)\n(?!\n)", re.MULTILINE | re.DOTALL)
+
+
+def _markdown_escape(text: str) -> str:
+    """Shown as it is, whatever follows: what is written once does not change when the text grows."""
+
+    def escaped(found: re.Match[str]) -> str:
+        match found.lastgroup:
+            case "url":
+                return found[0]
+            case "entity":
+                return _ENTITIES[found[0]]
+            case "indent":
+                return "\u00a0" * len(found[0])
+            case "dot":
+                return f"{found['number']}\\{found['dot']}"
+            case _:
+                return "\\" + found[0]
+
+    return _MARKDOWN.sub(escaped, text)
+
+
+def _no_mention(code: str) -> str:
+    """In code nothing can be escaped: a sign of no width takes a mention its meaning."""
+    return _MENTION.sub("<\u200b", code)
+
+
+def _hard_breaks(markdown: str) -> str:
+    """A line's end is meant everywhere; in code it is one anyhow."""
+    return _BLOCK_OR_BREAK.sub(lambda found: "  \n" if found[0] == "\n" else found[0], markdown)
+
+
+def _address(url: str) -> str:
+    for char in " ()<>\\":
+        url = url.replace(char, f"%{ord(char):02X}")
+    return url
+
+
+SLACK_MARKDOWN = Marks(
+    bold="**",
+    italic="*",
+    strike="~~",
+    escape=_markdown_escape,
+    code=lambda text: _ticked(_no_mention(text)),
+    fence=lambda text, language: _fenced(_no_mention(text), language),
+    link=lambda label, url: f"[{label}]({_address(url)})",
+    whole=_hard_breaks,
+)
+
+
+def styled_parts(styled: Styled, limit: int, *marks: Marks) -> tuple[Styled, ...]:
+    """The text as parts, each at most `limit` UTF-16 units in each of these markups."""
+    parts: list[Styled] = []
     room = limit - max(16, limit // 12)
     for piece in split(styled, room, units):
         parts += _fitted(piece, limit, room, marks)
     return tuple(parts)
 
 
-def _fitted(piece: Styled, limit: int, room: int, marks: Marks) -> list[str]:
+def rendered_parts(styled: Styled, limit: int, marks: Marks) -> tuple[str, ...]:
+    """The text as parts of markup, each at most `limit` UTF-16 units."""
+    return tuple(render(part, marks) for part in styled_parts(styled, limit, marks))
+
+
+def _fitted(piece: Styled, limit: int, room: int, marks: Sequence[Marks]) -> list[Styled]:
     """A piece whose markup has become too long is cut smaller."""
-    markup = render(piece, marks)
-    if units(markup) <= limit or room <= 8:
-        return [markup]
+    if room <= 8 or all(units(render(piece, one)) <= limit for one in marks):
+        return [piece]
     smaller = room // 2
     return [one for part in split(piece, smaller, units) for one in _fitted(part, limit, smaller, marks)]

@@ -43,6 +43,7 @@ from agent_core.store.ops import (
     PutMemory,
     PutPerson,
     PutPlace,
+    PutSchedule,
     Reserve,
     Respond,
     Reword,
@@ -54,6 +55,7 @@ from agent_core.store.ops import (
 from agent_core.store.rows import (
     Accepted,
     CallState,
+    Claimed,
     DeliveryRow,
     InboxState,
     IncidentState,
@@ -61,6 +63,8 @@ from agent_core.store.rows import (
     JournalRow,
     NewMessage,
     PersonState,
+    ScheduleRow,
+    ScheduleState,
     TurnState,
 )
 
@@ -116,6 +120,8 @@ def decide(facts: Facts, op: Op, previous: Result = None) -> Result:
             return None
         case PutIncident():
             return _put_incident(facts, op, previous)
+        case PutSchedule(schedule):
+            return _schedule(facts, [schedule])
         case PutMemory():
             entry = (op.scope, op.kind, op.name)
             facts.memory.add(entry)
@@ -146,6 +152,8 @@ def _accept(facts: Facts, op: Accept, previous: Result) -> Accepted:
                 )  # it was this very offer that stored it, and a batch is repeated as a whole
             return previous
         return Accepted(found.inbox_id, found.session, found.arrival, True, found.state, found.turn)
+    if message.claim is not None:
+        _check_claim(facts, message.claim)
     session = facts.sessions_by_key.get(message.session_key)
     if session is None:
         at = message.received_at
@@ -171,6 +179,9 @@ def _accept(facts: Facts, op: Accept, previous: Result) -> Accepted:
     facts.messages[name] = row
     facts.inbox[number] = row
     _move_cursor(facts, message)
+    if message.claim is not None:
+        _put_schedule(facts, message.claim.schedule)
+        facts.occurrences.append(replace(message.claim.occurrence, inbox=number))
     epoch = session.epoch if op.claims and session.owner == facts.node else 0
     return Accepted(number, session.session, number, False, row.state, None, epoch)
 
@@ -358,6 +369,7 @@ def _respond(facts: Facts, op: Respond) -> None:
         return
     if message is not None and message.state is not InboxState.NEW:
         raise Conflict(f"Message {op.inbox_id} is {message.state}; it cannot be responded to.")
+    _schedule(facts, op.schedules)
     undone = facts.turns.get(op.change.undo) if op.change.undo is not None else None
     if undone is not None:
         undone.undone = undone.dirty = True
@@ -372,6 +384,32 @@ def _respond(facts: Facts, op: Respond) -> None:
         message.state = InboxState.DONE
         message.dirty = True
     _deliver(facts, op.session, op.epoch, op.deliveries)
+
+
+def _schedule(facts: Facts, rows: Sequence[ScheduleRow]) -> None:
+    """Make or change schedules. Raises Conflict, before anything is changed, if one is not as it was seen."""
+    for row in rows:
+        known = facts.schedules.get(row.schedule)
+        if known != row and row.rev != (known.rev if known is not None else 0) + 1:
+            raise Conflict(f"Schedule {row.schedule} was changed meanwhile, by somebody else or by an occurrence.")
+    for row in rows:
+        _put_schedule(facts, row)
+
+
+def _put_schedule(facts: Facts, row: ScheduleRow) -> None:
+    if facts.schedules.get(row.schedule) != row:
+        facts.schedules[row.schedule] = row
+        facts.schedules_put.add(row.schedule)
+
+
+def _check_claim(facts: Facts, claim: Claimed) -> None:
+    """An occurrence is claimed once: only of a schedule that is as it was seen, and only after all that were claimed."""
+    name, due = claim.schedule.schedule, claim.occurrence.due_at
+    known = facts.schedules.get(name)
+    if known is None or known.state is not ScheduleState.ACTIVE or claim.schedule.rev != known.rev + 1:
+        raise Conflict(f"Schedule {name} was changed meanwhile, or its occurrence of {due} is claimed already.")
+    if due <= known.done_to or claim.schedule.done_to < claim.occurrence.last_at:
+        raise Conflict(f"The occurrence of {due} of schedule {name} is claimed already.")
 
 
 def _reword(facts: Facts, op: Reword) -> bool:

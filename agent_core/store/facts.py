@@ -28,6 +28,7 @@ from agent_core.store.ops import (
     PutMemory,
     PutPerson,
     PutPlace,
+    PutSchedule,
     Reserve,
     Respond,
     Reword,
@@ -43,8 +44,10 @@ from agent_core.store.rows import (
     InboxState,
     IncidentRow,
     JournalRow,
+    OccurrenceRow,
     PersonRow,
     PlaceRow,
+    ScheduleRow,
     TroubleRow,
     TurnState,
 )
@@ -205,6 +208,10 @@ class Facts:
     pointed: dict[str, str | None] = field(default_factory=dict[str, str | None])
     """By place: what goes on there from now on."""
     unlinked: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
+    schedules: dict[str, ScheduleRow] = field(default_factory=dict[str, ScheduleRow])
+    schedules_put: set[str] = field(default_factory=set[str])
+    """Which of them the batch makes or changes."""
+    occurrences: list[OccurrenceRow] = field(default_factory=list[OccurrenceRow])
     closed_turns: list[str] = field(default_factory=list[str])
     cursors: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
     memory_put: dict[tuple[str, str, str], tuple[bytes, int]] = field(
@@ -237,6 +244,7 @@ class Needs:
     """Fingerprints."""
     pots: set[tuple[str, int]] = field(default_factory=set[tuple[str, int]])
     reservations: set[str] = field(default_factory=set[str])
+    schedules: set[str] = field(default_factory=set[str])
 
 
 def needs(ops: Iterable[Op]) -> Needs:
@@ -252,6 +260,8 @@ def _add_needs(found: Needs, op: Op) -> None:
         case Accept(message):
             found.session_keys.add(message.session_key)
             found.messages.add((message.account, message.platform_key))
+            if message.claim is not None:
+                found.schedules.add(message.claim.schedule.schedule)
         case Claim(session):
             found.sessions.add(session)
             found.claims.add(session)
@@ -273,7 +283,8 @@ def _add_needs(found: Needs, op: Op) -> None:
             found.rows.update((turn, row.seq) for row in rows)
         case Drop(inbox_id=inbox_id):
             found.inbox.add(inbox_id)
-        case Respond(session=session, inbox_id=inbox_id, change=change):
+        case Respond(session=session, inbox_id=inbox_id, change=change, schedules=schedules):
+            found.schedules.update(row.schedule for row in schedules)
             found.sessions.add(session)
             found.inbox.update({inbox_id} - {0})
             if change.undo is not None:
@@ -284,6 +295,8 @@ def _add_needs(found: Needs, op: Op) -> None:
             found.sessions.add(session)
         case PutIncident(incident):
             found.incidents.add(incident.fingerprint)
+        case PutSchedule(schedule):
+            found.schedules.add(schedule.schedule)
         case PutMemory(scope=scope, kind=kind, name=name) | DeleteMemory(scope=scope, kind=kind, name=name):
             found.memory.add((scope, kind, name))
         case Reserve(session=session, call=call, pots=pots) | Settle(session=session, call=call, pots=pots):

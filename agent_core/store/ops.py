@@ -20,6 +20,7 @@ from agent_core.store.rows import (
     NewMessage,
     PersonRow,
     PlaceRow,
+    ScheduleRow,
     SessionChange,
     TroubleRow,
 )
@@ -109,6 +110,8 @@ class Respond:
     """0: only the change; the message is done later."""
     change: SessionChange
     deliveries: tuple[DeliveryRow, ...]
+    schedules: tuple[ScheduleRow, ...] = ()
+    """Schedules that it makes or changes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,6 +153,13 @@ class PutPlace:
 class Unlink:
     account: str
     person: str
+
+
+@dataclass(frozen=True, slots=True)
+class PutSchedule:
+    """A schedule as it is to be; its `rev` is one more than that of the state that was seen."""
+
+    schedule: ScheduleRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,6 +225,7 @@ Op: TypeAlias = (
     | PutIncident
     | PutPlace
     | Unlink
+    | PutSchedule
     | PutMemory
     | DeleteMemory
     | Reserve
@@ -240,6 +251,8 @@ def size_bytes(op: Op) -> int:
             return len(body)
         case PutMemory(value=value):
             return len(value)
+        case PutSchedule(schedule):
+            return len(schedule.body)
         case (
             MoveCursor()
             | Drop()

@@ -30,10 +30,14 @@ from agent_core.store.rows import (
     IncidentState,
     JournalRow,
     LinkRow,
+    OccurrenceOutcome,
+    OccurrenceRow,
     PersonRow,
     PersonState,
     PlaceRow,
     RungCount,
+    ScheduleRow,
+    ScheduleState,
     SessionRow,
     ToolCallRow,
     TroubleCount,
@@ -42,6 +46,7 @@ from agent_core.store.rows import (
     TurnState,
     Usage,
 )
+from agent_core.store.sql import SCHEDULE, schedule_row
 from agent_core.store.trouble import in_words
 
 _INBOX = select(
@@ -289,6 +294,42 @@ class Reads:
             .limit(limit)
         )
         return [ConversationRow(r[0], r[1], r[2], r[3], bytes(r[4])) for r in await self._all(query)]
+
+    async def schedule(self, schedule: str) -> ScheduleRow | None:
+        """One schedule."""
+        found = await self._schedules(SCHEDULE.where(t.schedules.c.schedule == schedule))
+        return found[0] if found else None
+
+    async def schedules_of(self, session_key: str, kind: str) -> list[ScheduleRow]:
+        """The active schedules of a session, the next one first."""
+        mine = (t.schedules.c.session_key == session_key, t.schedules.c.kind == kind)
+        query = SCHEDULE.where(*mine, t.schedules.c.state == ScheduleState.ACTIVE.value)
+        return await self._schedules(query.order_by(t.schedules.c.next_at, t.schedules.c.schedule))
+
+    async def schedules(self, kind: str) -> list[ScheduleRow]:
+        """All schedules of a kind, whatever their state."""
+        return await self._schedules(SCHEDULE.where(t.schedules.c.kind == kind).order_by(t.schedules.c.schedule))
+
+    async def due_schedules(self, now_ms: int) -> list[ScheduleRow]:
+        """The active schedules with an occurrence at or before `now_ms`, the oldest first."""
+        due = (t.schedules.c.state == ScheduleState.ACTIVE.value, t.schedules.c.next_at <= now_ms)
+        return await self._schedules(SCHEDULE.where(*due).order_by(t.schedules.c.next_at, t.schedules.c.schedule))
+
+    async def next_occurrence(self) -> int | None:
+        """When the next occurrence of all is due, ms; None if there is none."""
+        query = select(func.min(t.schedules.c.next_at)).where(t.schedules.c.state == ScheduleState.ACTIVE.value)
+        found = (await self._all(query))[0][0]
+        return None if found is None else int(found)
+
+    async def occurrences(self, schedule: str) -> list[OccurrenceRow]:
+        """What was claimed of a schedule, in order."""
+        o = t.occurrences.c
+        query = select(o.schedule, o.due_at, o.last_at, o.count, o.outcome, o.at, o.inbox).where(o.schedule == schedule)
+        rows = await self._all(query.order_by(o.due_at))
+        return [OccurrenceRow(r[0], r[1], r[2], r[3], OccurrenceOutcome(r[4]), r[5], r[6]) for r in rows]
+
+    async def _schedules(self, query: Select[*tuple[Any, ...]]) -> list[ScheduleRow]:
+        return [schedule_row(row) for row in await self._all(query)]
 
     async def usage(self, session: str, since_ms: int = 0) -> Usage:
         """What the turns of a session used that ended at or after a time."""

@@ -15,6 +15,7 @@ from sqlalchemy import (
     BigInteger,
     ColumnElement,
     Connection,
+    Row,
     Text,
     and_,
     bindparam,
@@ -35,7 +36,7 @@ from agent_core.store import sqlbudgets
 from agent_core.store import tables as t
 from agent_core.store.facts import AddedTrouble, CallFact, Facts, InboxFact, Needs, SessionFact, TurnFact
 from agent_core.store.keys import padded
-from agent_core.store.rows import CallState, InboxState, JournalRow, TurnState
+from agent_core.store.rows import CallState, InboxState, JournalRow, ScheduleRow, ScheduleState, TurnState
 
 Dead: TypeAlias = Callable[[Connection, Collection[int]], frozenset[int]]
 """Which of these nodes are dead, as seen (and, on PostgreSQL, held) by the current transaction."""
@@ -124,6 +125,25 @@ _CALLS = select(
 _MEMORY = select(t.memory.c.scope, t.memory.c.kind, t.memory.c.name).where(
     tuple_(t.memory.c.scope, t.memory.c.kind, t.memory.c.name).in_(bindparam("keys", expanding=True))
 )
+SCHEDULE = select(
+    t.schedules.c.schedule,
+    t.schedules.c.kind,
+    t.schedules.c.session_key,
+    t.schedules.c.surface,
+    t.schedules.c.number,
+    t.schedules.c.rule,
+    t.schedules.c.body,
+    t.schedules.c.next_at,
+    t.schedules.c.done_to,
+    t.schedules.c.state,
+    t.schedules.c.rev,
+    t.schedules.c.at,
+)
+_SCHEDULES = (
+    SCHEDULE.where(t.schedules.c.schedule.in_(bindparam("keys", expanding=True)))
+    .order_by(t.schedules.c.schedule)
+    .with_for_update()
+)
 _JOURNAL = select(t.journal.c.turn, t.journal.c.seq, t.journal.c.kind, t.journal.c.body, t.journal.c.at).where(
     tuple_(t.journal.c.turn, t.journal.c.seq).in_(bindparam("keys", expanding=True))
 )
@@ -159,11 +179,20 @@ def load(conn: Connection, wanted: Needs, who: Who) -> Facts:
         facts.memory.update((row[0], row[1], row[2]) for row in conn.execute(_MEMORY, {"keys": keys}))
     for keys in padded(wanted.incidents):
         facts.open_incidents.update((row[0], row[1]) for row in conn.execute(_OPEN_INCIDENTS, {"keys": keys}))
+    for keys in padded(sorted(wanted.schedules)):
+        facts.schedules.update((row[0], schedule_row(row)) for row in conn.execute(_SCHEDULES, {"keys": keys}))
     _load_repeated(conn, wanted, facts)
     sqlbudgets.load(conn, wanted, facts)
     facts.dead = _dead_owners(conn, wanted, facts, who)
     facts.free_ids = _free_ids(conn, sum(key not in facts.messages for key in wanted.messages))
     return facts
+
+
+def schedule_row(row: Row[*tuple[Any, ...]]) -> ScheduleRow:
+    """A row of `SCHEDULE`."""
+    return ScheduleRow(
+        row[0], row[1], row[2], row[3], row[4], row[5], bytes(row[6]), row[7], row[8], ScheduleState(row[9]), row[10], row[11]
+    )  # fmt: skip
 
 
 def _load_sessions(conn: Connection, wanted: Needs, facts: Facts) -> None:
@@ -273,6 +302,7 @@ _MEMORY_GONE = delete(t.memory).where(
     t.memory.c.kind == bindparam("which_kind"),
     t.memory.c.name == bindparam("which_name"),
 )
+_NEW_OCCURRENCE = insert(t.occurrences)
 _TOUCH = update(t.nodes).where(t.nodes.c.node == bindparam("which")).values(started_at=t.nodes.c.started_at)
 
 
@@ -307,13 +337,14 @@ _PLACES_PARTED = (
 _DELIVERY_KEY = ("surface", "origin", "bubble", "part")
 
 
-def _upserts(dialect: Any) -> tuple[Any, Any, Any, Any, Any, Any]:
-    """The same upserts for either dialect's module: cursors, memory, places, deliveries, gates, people."""
+def _upserts(dialect: Any) -> tuple[Any, Any, Any, Any, Any, Any, Any]:
+    """The same upserts for either dialect's module: cursors, memory, schedules, places, deliveries, gates, people."""
     cursor = dialect.insert(t.cursors)
     memory = dialect.insert(t.memory)
     part = dialect.insert(t.deliveries)
     gate = dialect.insert(t.gates)
     person = dialect.insert(t.people)
+    schedule = dialect.insert(t.schedules)
     fixed = {*_DELIVERY_KEY, "id", "session"}
     whole = {column.name: part.excluded[column.name] for column in t.deliveries.c if column.name not in fixed}
     return (
@@ -323,6 +354,10 @@ def _upserts(dialect: Any) -> tuple[Any, Any, Any, Any, Any, Any]:
         memory.on_conflict_do_update(
             index_elements=["scope", "kind", "name"],
             set_={"value": memory.excluded.value, "at": memory.excluded.at},
+        ),
+        schedule.on_conflict_do_update(
+            index_elements=["schedule"],
+            set_={c.name: schedule.excluded[c.name] for c in t.schedules.c if c.name != "schedule"},
         ),
         dialect.insert(t.places).on_conflict_do_nothing(index_elements=["place"]),
         part.on_conflict_do_update(index_elements=list(_DELIVERY_KEY), set_=whole),
@@ -373,6 +408,7 @@ def store(conn: Connection, facts: Facts) -> None:
     _store_calls(conn, facts)
     _store_delivery(conn, facts)
     _store_troubles(conn, facts)
+    _store_schedules(conn, facts)
     _many(conn, upsert_cursor, [{"account": a, "channel": c, "last_seen": s} for (a, c), s in facts.cursors.items()])
     _many(
         conn,
@@ -452,6 +488,13 @@ def _store_troubles(conn: Connection, facts: Facts) -> None:
 
 def _trouble_values(added: AddedTrouble) -> dict[str, object]:
     return {**asdict(added.row), "turn": added.turn, "session": added.session, "ended": int(added.row.ended)}
+
+
+def _store_schedules(conn: Connection, facts: Facts) -> None:
+    upsert = _UPSERTS[conn.dialect.name][2]
+    put = [facts.schedules[name] for name in sorted(facts.schedules_put)]
+    _many(conn, upsert, [{**asdict(row), "state": row.state.value} for row in put])
+    _many(conn, _NEW_OCCURRENCE, [{**asdict(row), "outcome": row.outcome.value} for row in facts.occurrences])
 
 
 def _store_inbox(conn: Connection, facts: Facts) -> None:

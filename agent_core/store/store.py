@@ -50,6 +50,7 @@ from agent_core.store.ops import (
     PutMemory,
     PutPerson,
     PutPlace,
+    PutSchedule,
     Reserve,
     Respond,
     Reword,
@@ -77,6 +78,7 @@ from agent_core.store.rows import (
     PlaceRow,
     Pruned,
     Redeemed,
+    ScheduleRow,
     SessionChange,
     TroubleRow,
 )
@@ -137,7 +139,7 @@ class Store(Reads):
     async def accept(self, message: NewMessage) -> Accepted:
         """Promises: the message is stored once, with its cursor; only now may it be acknowledged to the platform.
 
-        The session is made if its key is new, and is then this node's without a `claim` of its own. If the same (account, platform_key) is stored already, nothing changes, and the
+        With a claim: the occurrence is claimed in the same commit; Conflict, and nothing is stored, if it was before. The session is made if its key is new, and is then this node's without a `claim` of its own. If the same (account, platform_key) is stored already, nothing changes, and the
         stored one is told with its turn.
         """
         accepted = await self._writer.submit(Accept(message, claims=self.ownership.lease_ok()))
@@ -230,10 +232,19 @@ class Store(Reads):
         )
 
     async def respond(
-        self, session: str, epoch: int, inbox_id: int, change: SessionChange, deliveries: Sequence[DeliveryRow]
+        self,
+        session: str,
+        epoch: int,
+        inbox_id: int,
+        change: SessionChange,
+        deliveries: Sequence[DeliveryRow],
+        schedules: Sequence[ScheduleRow] = (),
     ) -> None:
-        """Promises: a command is done, with what it changes and what is to be said, together or not at all."""
-        await self._writer.submit(Respond(session, epoch, inbox_id, change, tuple(deliveries)))
+        """Promises: a command is done, with what it changes and what is to be said, together or not at all.
+
+        Raises Conflict if one of `schedules` is not as it was seen.
+        """
+        await self._writer.submit(Respond(session, epoch, inbox_id, change, tuple(deliveries), tuple(schedules)))
 
     async def change(self, session: str, epoch: int, change: SessionChange) -> None:
         """Promises: the session is changed like this."""
@@ -297,6 +308,10 @@ class Store(Reads):
         answer = await self._writer.submit(Settle(session, epoch, call, used, estimated, tuple(pots), at))
         assert isinstance(answer, Settled)
         return answer
+
+    async def put_schedule(self, schedule: ScheduleRow) -> None:
+        """Promises: the schedule is stored like this. Raises Conflict if it is not as it was seen (`rev` less one)."""
+        await self._writer.submit(PutSchedule(schedule))
 
     async def drop(self, inbox_id: int, reason: str) -> None:
         """Promises: the message will never be part of a turn, and `reason` says why. Raises Conflict unless it is new."""

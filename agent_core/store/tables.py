@@ -354,3 +354,40 @@ Index(
     sqlite_where=text("state = 'open'"),
     postgresql_where=text("state = 'open'"),
 )
+
+schedules = Table(
+    "schedules",
+    metadata,
+    Column("schedule", Text, primary_key=True),
+    Column("kind", Text, nullable=False),
+    Column("session_key", Text, nullable=False, index=True),
+    Column("surface", Text, nullable=False),
+    Column("number", Int, nullable=False),
+    Column("rule", Text, nullable=False),
+    Column("body", LargeBinary, nullable=False),
+    Column("next_at", Int),
+    Column("done_to", Int, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("rev", Int, nullable=False),
+    Column("at", Int, nullable=False),
+    sqlite_with_rowid=False,
+)
+Index(
+    "due_schedules",
+    schedules.c.next_at,
+    sqlite_where=text("state = 'active'"),
+    postgresql_where=text("state = 'active'"),
+)
+
+occurrences = Table(
+    "occurrences",
+    metadata,
+    Column("schedule", Text, ForeignKey("schedules.schedule"), primary_key=True),
+    Column("due_at", Int, primary_key=True, autoincrement=False),
+    Column("last_at", Int, nullable=False),
+    Column("count", Int, nullable=False),
+    Column("outcome", Text, nullable=False),
+    Column("at", Int, nullable=False),
+    Column("inbox", Int, nullable=False),
+    sqlite_with_rowid=False,
+)

@@ -9,14 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from sqlalchemy import Connection, Text, and_, bindparam, delete, exists, func, insert, literal, or_, select, update
 
 from agent_core.store import sqlbudgets
 from agent_core.store import tables as t
 from agent_core.store.keys import padded
-from agent_core.store.rows import DeliveryState, InboxState, JournalRow, OpenTurn, Pruned, TurnState
+from agent_core.store.rows import DeliveryState, InboxState, JournalRow, OpenTurn, Pruned, ScheduleState, TurnState
 from agent_core.store.sql import Who
 
 MakeRow: TypeAlias = Callable[[str, int, int], JournalRow]
@@ -154,6 +154,12 @@ _OLD_PARTS = delete(t.deliveries).where(
     ~exists().where(t.turns.c.turn == t.deliveries.c.origin, t.turns.c.state == TurnState.OPEN.value),
 )
 _OLD_TROUBLES = delete(t.troubles).where(t.troubles.c.at < bindparam("before"))
+_OLD_OCCURRENCES = delete(t.occurrences).where(t.occurrences.c.at < bindparam("before"))
+_OLD_SCHEDULES = delete(t.schedules).where(
+    t.schedules.c.at < bindparam("before"),
+    t.schedules.c.state != ScheduleState.ACTIVE.value,
+    ~exists().where(t.occurrences.c.schedule == t.schedules.c.schedule),
+)
 _OLD_NODES = select(t.nodes.c.node).where(
     t.nodes.c.started_at < bindparam("before"),
     t.nodes.c.node != bindparam("me"),
@@ -169,10 +175,11 @@ def prune(before_ms: int, most: int, who: Who) -> Callable[[Connection], Pruned]
         for some in padded(ids):
             conn.execute(delete(t.turn_inputs).where(t.turn_inputs.c.inbox.in_(some)))
             conn.execute(delete(t.inbox).where(t.inbox.c.id.in_(some)))
-        conn.execute(_OLD_PARTS, {"before": before_ms})
         conn.execute(_OLD_TROUBLES, {"before": before_ms - KEEP_TROUBLES_MS})
         conn.execute(delete(t.link_codes).where(t.link_codes.c.until < before_ms))
         sqlbudgets.prune(conn, before_ms)
+        for old in (_OLD_PARTS, _OLD_OCCURRENCES, _OLD_SCHEDULES):
+            conn.execute(old, {"before": before_ms})
         nodes = set(conn.execute(_OLD_NODES, {"before": before_ms, "me": who.node}).scalars())
         gone = who.dead(conn, nodes) if nodes else frozenset[int]()
         for some in padded(gone):
@@ -186,7 +193,12 @@ def move_chat(account: str, old: str, new: str) -> Callable[[Connection], None]:
     """A platform gave a chat another id: what is stored under the old one goes on under the new one."""
 
     def body(conn: Connection) -> None:
-        for table, column in ((t.sessions, t.sessions.c.key), (t.deliveries, t.deliveries.c.surface)):
+        for table, column in (
+            (t.sessions, t.sessions.c.key),
+            (t.deliveries, t.deliveries.c.surface),
+            (t.schedules, t.schedules.c.session_key),
+            (t.schedules, t.schedules.c.surface),
+        ):
             before = f"{account}{old}/"
             matches = column.startswith(before, autoescape=True)
             renamed = literal(f"{account}{new}/", Text).concat(func.substr(column, len(before) + 1))
@@ -194,6 +206,9 @@ def move_chat(account: str, old: str, new: str) -> Callable[[Connection], None]:
             known = {str(value) for value in conn.execute(taken).scalars()}
             if table is t.sessions and known:
                 continue  # somebody has spoken in the new chat already; that conversation goes on
-            conn.execute(update(table).where(matches).values({column.name: renamed}))
+            values: dict[str, Any] = {column.name: renamed}
+            if table is t.schedules:  # whoever saw it under the old name must look again
+                values["rev"] = t.schedules.c.rev + 1
+            conn.execute(update(table).where(matches).values(values))
 
     return body

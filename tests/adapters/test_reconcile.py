@@ -10,18 +10,21 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapters.chat import Ability, CallFailed, Cause, Content, ContentKind, Fate
+from adapters.chat import GROWS, Ability, CallFailed, Cause, Content, ContentKind, Fate, Flow
 from adapters.pacing import Urgency
 from adapters.parts import Wanted
 from adapters.reconcile import (
+    Append,
     Create,
     Delete,
     Edit,
+    Finish,
     Name,
     Part,
     Wait,
     begun,
     failed,
+    finished,
     loaded,
     next_step,
     plan,
@@ -49,6 +52,8 @@ class Platform:
     """Platform id → (key, text), in the order of creation."""
     labelled: set[str] = field(default_factory=set[str])
     made: int = 0
+    growing: set[str] = field(default_factory=set[str])
+    """Messages that take more; people stop some of them."""
 
     def _fate(self, idempotent: bool) -> None:
         roll = self.chance.random()
@@ -63,7 +68,7 @@ class Platform:
             raise CallFailed(Fate.UNKNOWN, "lost")
         raise Lost
 
-    def create(self, key: str, text: str, *, repeated: bool) -> str:
+    def create(self, key: str, text: str, *, repeated: bool, grows: bool = False) -> str:
         lost = False
         try:
             self._fate(False)
@@ -76,6 +81,8 @@ class Platform:
             self.made += 1
             found = str(self.made)
             self.shown[found] = (key, text)
+            if grows:
+                self.growing.add(found)
             if repeated:
                 self.labelled.add(found)
         if lost:
@@ -83,17 +90,57 @@ class Platform:
         return found
 
     def find(self, key: str) -> str | None:
-        return next((i for i, (k, _) in self.shown.items() if k == key), None)
+        found = next((i for i, (k, _) in self.shown.items() if k == key), None)
+        return GROWS + found if found in self.growing else found
+
+    def start(self, key: str, text: str) -> str:
+        return GROWS + self.create(key, text, repeated=False, grows=True)
+
+    def _takes(self, platform_id: str) -> str:
+        number = platform_id.removeprefix(GROWS)
+        if self.chance.random() < self.faults / 4:
+            self.growing.discard(number)
+        if number not in self.growing:
+            raise CallFailed(Fate.REFUSED, "not in streaming state", cause=Cause.NOT_GROWING)
+        return number
+
+    def append(self, platform_id: str, more: str) -> None:
+        """Not idempotent: what is lost may have been done."""
+        number = self._takes(platform_id)
+        lost = False
+        try:
+            self._fate(False)
+        except Lost:
+            lost = True
+        key, text = self.shown[number]
+        self.shown[number] = (key, text + more)
+        if lost:
+            raise CallFailed(Fate.UNKNOWN, "the answer was lost")
+
+    def finish(self, platform_id: str, more: str) -> None:
+        if self.chance.random() < self.faults / 4 and platform_id.removeprefix(GROWS) in self.growing:
+            self.append(platform_id, more)
+            self.growing.discard(platform_id.removeprefix(GROWS))
+            raise CallFailed(Fate.UNKNOWN, "the answer was lost")
+        self.append(platform_id, more)
+        self.growing.discard(platform_id.removeprefix(GROWS))
 
     def edit(self, platform_id: str, text: str) -> None:
+        assert platform_id not in self.growing, "a message that grows cannot be edited"
         self._fate(True)
         if platform_id not in self.shown:
             raise CallFailed(Fate.REFUSED, "gone", cause=Cause.NO_MESSAGE)
         self.shown[platform_id] = (self.shown[platform_id][0], text)
 
     def delete(self, platform_id: str) -> None:
+        assert platform_id not in self.growing, "a message that grows cannot be deleted"
         self._fate(True)
         self.shown.pop(platform_id, None)
+
+
+def flow(content: Content, final: bool) -> Flow:
+    """Text in a markup of its own: what may go on is not closed."""
+    return Flow(content.body.text + ("." if final else ""))
 
 
 class Lost(Exception):
@@ -103,6 +150,7 @@ class Lost(Exception):
 @dataclass
 class Rig:
     platform: Platform
+    streams: bool = False
     parts: dict[Name, Part] = field(default_factory=dict[Name, Part])
     now: int = 0
     place: int = 1
@@ -117,7 +165,8 @@ class Rig:
 
     def step(self, *, dies: bool = False) -> bool:
         """One step; False if there is nothing to do. With `dies`, the process is killed after the call, before it is stored."""
-        step = next_step(self.parts.values(), self.platform.ability, FREE, self.now)
+        flows = flow if self.streams else None
+        step = next_step(self.parts.values(), self.platform.ability, FREE, self.now, flows)
         match step:
             case Wait(ms):
                 if ms is None:
@@ -127,13 +176,13 @@ class Rig:
                 part = begun(part, self.now, repeated=step.repeated)
                 self.put(part)
                 self._call(part, step, creating=True, dies=dies)
-            case Edit(part) | Delete(part):
+            case Edit(part) | Delete(part) | Append(part) | Finish(part):
                 self._call(part, step, creating=False, dies=dies)
         if dies:
-            self.parts = {name: loaded(part) for name, part in self.parts.items()}
+            self.parts = {name: replace(loaded(part), there=None) for name, part in self.parts.items()}
         return True
 
-    def _call(self, part: Part, step: Create | Edit | Delete, *, creating: bool, dies: bool) -> None:
+    def _call(self, part: Part, step: Create | Edit | Append | Finish | Delete, *, creating: bool, dies: bool) -> None:
         ability = self.platform.ability
         try:
             if isinstance(step, Create):
@@ -142,9 +191,22 @@ class Rig:
                 if step.look_up and found is None and part.row.gone:
                     self.put(removed(part, self.now))
                     return
-                made = found or self.platform.create(part.row.key, text, repeated=step.repeated)
+                if step.first is not None:
+                    made = self.platform.start(part.row.key, step.first.text)
+                else:
+                    made = found or self.platform.create(part.row.key, text, repeated=step.repeated)
                 known = not step.repeated or ability is Ability.NONE
-                done = settled(part, made, part.content if known else None, ability, self.now)
+                done = settled(part, made, part.content if known else None, ability, self.now, step.first)
+            elif isinstance(step, Append):
+                assert part.row.platform_id is not None
+                assert part.there is not None
+                if step.more:
+                    self.platform.append(part.row.platform_id, step.more.text)
+                done = settled(part, part.row.platform_id, part.content, ability, self.now, part.there + step.more)
+            elif isinstance(step, Finish):
+                assert part.row.platform_id is not None
+                self.platform.finish(part.row.platform_id, step.more.text if step.more is not None else "")
+                done = finished(part, part.content if step.more is not None else None, ability, self.now)
             elif isinstance(step, Edit):
                 assert part.row.platform_id is not None
                 self.platform.edit(part.row.platform_id, part.content.body.text)
@@ -204,6 +266,54 @@ def test_at_last_the_surface_shows_what_is_wanted_in_order(
     assert len(order) == len(history[-1])
     if ability is not Ability.NONE:
         assert sorted(rig.texts) == sorted(history[-1]), "nothing is there twice, nothing is missing"
+
+
+GROWTH = st.lists(st.text("ab", min_size=1, max_size=3), min_size=1, max_size=6)
+
+
+@settings(max_examples=400, deadline=None)
+@given(GROWTH, st.booleans(), st.booleans(), st.integers(0, 2**32), st.data())
+def test_what_grows_ends_in_the_final_text(
+    pieces: list[str],
+    extends: bool,
+    more_streams: bool,
+    seed: int,
+    data: st.DataObject,
+) -> None:
+    rig = Rig(Platform(Ability.LOOK_UP, random.Random(seed)), streams=True)
+    text = ""
+    for number, piece in enumerate(pieces):
+        text = text + piece if extends or number % 2 else piece
+        rig.want(wanted_of([text], final=False, status=data.draw(st.sampled_from(["", "busy"]))))
+        for _ in range(data.draw(st.integers(0, 5))):
+            rig.step(dies=data.draw(st.booleans()) and data.draw(st.booleans()))
+        rig.streams = rig.streams and (more_streams or number < 2)
+    rig.want(wanted_of([text], final=True))
+    rig.settle()
+    assert not rig.platform.growing, "nothing is left open"
+    assert [one.rstrip(".") for one in rig.texts] == [text]
+    assert all(part.row.state in (DeliveryState.SENT, DeliveryState.SKIPPED) for part in rig.parts.values())
+    assert not any(part.grows for part in rig.parts.values() if not part.row.gone)
+
+
+def test_what_grows_is_never_edited_if_nothing_goes_wrong() -> None:
+    rig = Rig(Platform(Ability.LOOK_UP, random.Random(0), faults=0), streams=True)
+    for text, final in (("a", False), ("ab", False), ("abc", True)):
+        rig.want(wanted_of([text], final=final))
+        rig.settle()
+        assert rig.texts == [text + ("." if final else "")]
+    assert rig.platform.made == 1
+
+
+def test_the_same_text_that_has_become_final_is_finished() -> None:
+    rig = Rig(Platform(Ability.LOOK_UP, random.Random(0), faults=0), streams=True)
+    rig.want(wanted_of(["a"], final=False))
+    rig.settle()
+    assert rig.platform.growing
+    rig.want(wanted_of(["a"], final=True))
+    rig.settle()
+    assert not rig.platform.growing
+    assert rig.texts == ["a."]
 
 
 @settings(max_examples=200, deadline=None)

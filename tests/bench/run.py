@@ -17,6 +17,7 @@ from pathlib import Path
 
 from tests.bench.cases import CASES, Figure, servers
 from tests.bench.chats import chats
+from tests.bench.isolation import isolation
 from tests.bench.machine import OTHER_CORE
 from tests.bench.storage import journal_rows
 
@@ -46,6 +47,8 @@ async def measure(only: set[str], seconds: float) -> list[Figure]:
                     print(f"  {case.__name__} done", file=sys.stderr, flush=True)
         if not only or "chats" in only:
             figures += await chats(folder)
+        if not only or "isolation" in only:
+            figures += await isolation(folder)
         if not only or "journal_rows" in only:
             os.sched_setaffinity(0, range(os.cpu_count() or 1))
             figures += await journal_rows(folder, round(seconds * 100))
@@ -54,7 +57,7 @@ async def measure(only: set[str], seconds: float) -> list[Figure]:
 
 def main() -> None:
     """Entry point; exits with 1 if a limit was not kept."""
-    names = [case.__name__ for case in CASES] + ["chats", "journal_rows"]
+    names = [case.__name__ for case in CASES] + ["chats", "isolation", "journal_rows"]
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("case", nargs="*", help=f"only these: {', '.join(names)}")
     parser.add_argument("--seconds", type=float, default=8, help="length of the paced measurement (default 8)")

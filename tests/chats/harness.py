@@ -23,6 +23,8 @@ from tests.chats.model import ScriptedModel
 from tests.serving import QUICK, served
 
 ROOT = Path(__file__).parents[2]
+START_SECONDS = 120.0
+"""How long a process may take to be up: imports take their time where many others work."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +234,7 @@ async def process(harness: Scene, **more: str) -> AsyncGenerator[Process]:
         )  # fmt: skip
     assert inner.stdout is not None
     try:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(START_SECONDS):
             line = (await inner.stdout.readline()).decode()
             await harness.ready()
         yield Process(inner, line.rsplit(" ", 1)[-1].strip())

@@ -81,7 +81,9 @@ class ScriptedModel:
             return
         words = self.last(messages)
         line = next((li for li in reversed(words.splitlines()) if li.strip()), "")
-        found = re.search(r"\b(say|slow|hold|long|code|write|send|empty|stall|down|recall|markdown)\b ?(.*)", line)
+        found = re.search(
+            r"\b(say|slow|hold|long|code|write|send|empty|stall|down|recall|markdown|table)\b ?(.*)", line
+        )
         kind, rest = (found.group(1), found.group(2)) if found else ("", line)
         match kind:
             case "say":
@@ -90,6 +92,16 @@ class ScriptedModel:
                 await self._say(
                     response, "**bold** and `code` and [link](https://example.org)\n\n```python\nprint(1)\n```"
                 )
+            case "table":
+                for row in (
+                    "Look:\n\n| name | value |\n|---|---|\n",
+                    "| one | 1 |\n",
+                    "| two | 2 |\n",
+                    "| three | 3 |\n",
+                ):
+                    await response.write(chunk({"content": row}))
+                    await asyncio.sleep(0.7)
+                await self._end(response)
             case "slow":
                 for word in rest.split():
                     await response.write(chunk({"content": word + " "}))

@@ -10,13 +10,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from markdown_it import MarkdownIt
 
 from tests.chats.harness import Seen
 from tests.chats.model import ScriptedModel, scripted_model
 from tests.fakes.common import LoseAnswer, Reset, Step
-from tests.fakes.slack import Channel, Message, SlackFake, User, gateway_page, ratelimited, refusal
+from tests.fakes.slack import Channel, Message, Shown, SlackFake, User, gateway_page, ratelimited, refusal
 
-WRITES = ("chat.postMessage", "chat.update", "chat.delete")
+WRITES = (
+    "chat.postMessage", "chat.update", "chat.delete", "chat.startStream", "chat.appendStream", "chat.stopStream",
+)  # fmt: skip
+MARKDOWN = MarkdownIt("commonmark").enable("strikethrough")
 FENCE = re.compile(r"```\n(.*?)\n```", re.DOTALL)
 BOLD = re.compile(r"(?<![\w*])\*([^*\n]+)\*(?![\w*])")
 
@@ -30,6 +34,55 @@ def readable(text: str) -> str:
 def _plain(text: str) -> str:
     text = re.sub(r"<(?:https?|mailto):[^|>]*\|([^>]*)>", r"\1", text)
     return re.sub(r"(?<![\w`])`([^`\n]+)`", r"\1", BOLD.sub(r"\1", text))
+
+
+@dataclass(frozen=True)
+class Read:
+    """What a person reads of a message."""
+
+    text: str
+    code: tuple[str, ...] = ()
+    bold: tuple[str, ...] = ()
+
+
+def read_markdown(markdown: str) -> Read:
+    """CommonMark as a person sees it."""
+    lines: list[str] = []
+    code: list[str] = []
+    bold: list[str] = []
+    for token in MARKDOWN.parse(markdown):
+        if token.type in ("fence", "code_block"):
+            code.append(token.content.removesuffix("\n"))
+            lines.append(code[-1])
+        elif token.type == "inline":
+            words, inside = "", 0
+            for child in token.children or ():
+                piece = "\n" if child.type in ("softbreak", "hardbreak") else child.content
+                words += piece
+                if child.type == "strong_open":
+                    inside += 1
+                    bold.append("")
+                elif child.type == "strong_close":
+                    inside -= 1
+                elif inside:
+                    bold[-1] += piece
+            lines.append(words)
+    return Read("\n\n".join(lines), tuple(code), tuple(bold))
+
+
+def read(one: Shown) -> Read:
+    """What a person reads, by whatever form it came."""
+    markdown = [str(block["text"]) for block in one.blocks if block.get("type") == "markdown"]
+    if one.stream is not None or markdown:
+        return read_markdown("\n\n".join(markdown) if markdown else one.text)
+    text = one.text if one.blocks else one.fallback
+    return Read(readable(text), tuple(FENCE.findall(text)), tuple(BOLD.findall(FENCE.sub("", text))))
+
+
+def only_cards(one: Shown) -> bool:
+    """It shows what tools do, and says nothing."""
+    cards = bool(one.blocks) and all(block.get("type") == "task_card" for block in one.blocks)
+    return cards or (bool(one.tasks) and not one.text)
 
 
 @dataclass
@@ -137,19 +190,19 @@ class SlackHarness:
         return [
             Seen(
                 id=one.ts,
-                text=readable(one.fallback),
+                text=read(one).text,
                 mine=one.by_bot,
                 buttons=tuple(one.captions),
                 edits=one.edits,
                 file=one.files[0] if one.files else "",
                 data=self._message(place, one.ts).files[0].data if one.files else b"",
                 reply_to=one.thread_ts or "",
-                code=tuple(FENCE.findall(one.fallback)),
-                bold=tuple(BOLD.findall(FENCE.sub("", one.fallback))),
+                code=read(one).code,
+                bold=read(one).bold,
                 silent=True,  # Slack has no such flag: who is told of what is the person's own setting
             )
             for _, one in sorted(known.items())
-            if not one.deleted and not one.ephemeral
+            if not one.deleted and not one.ephemeral and not only_cards(one)
         ]
 
     def preview(self, place: Where) -> str:
@@ -162,25 +215,29 @@ class SlackHarness:
         pytest.skip("the commands stand in the manifest")
 
     def block(self, place: Where) -> None:
-        self.fake.script("chat.postMessage", *[refusal("user_disabled")] * 5, channel=place.channel)
-        self.fake.script("chat.update", *[refusal("user_disabled")] * 5, channel=place.channel)
+        for method in ("chat.postMessage", "chat.update", "chat.startStream"):
+            self.fake.script(method, *[refusal("user_disabled")] * 5, channel=place.channel)
 
     def silence(self, group: Where) -> None:
-        self.fake.script("chat.postMessage", *[refusal("restricted_action")] * 5, channel=group.channel)
+        for method in ("chat.postMessage", "chat.startStream"):
+            self.fake.script(method, *[refusal("restricted_action")] * 5, channel=group.channel)
 
     def fail_sends(self, *faults: str) -> None:
-        self.fake.script("chat.postMessage", *(_fault(fault) for fault in faults))
+        # Whichever way the next message takes; the form of a stream is another one.
+        for method in ("chat.postMessage", "chat.startStream"):
+            self.fake.script(method, *(_fault(f) for f in faults if method == "chat.postMessage" or f != "form"))
 
     def flood(self, seconds: float) -> None:
-        self.fake.script("chat.postMessage", ratelimited(int(seconds)))
+        for method in ("chat.postMessage", "chat.startStream"):
+            self.fake.script(method, ratelimited(int(seconds)))
 
     def writes_since(self, seconds: float) -> int:
         since = self.fake.clock.monotonic() - seconds
         return sum(call.route in WRITES and call.at >= since for call in self.fake.log)
 
     def deafen(self) -> None:
-        self.fake.sockets.latest.deaf = True
-        self.fake.sockets.latest.mute = True
+        for socket in self.fake.sockets.open:
+            socket.deaf = socket.mute = True
 
     def wrong_token(self) -> Mapping[str, str]:
         return {"SLACK_BOT_TOKEN": "xoxb-1000000000001-2000000000002-Wrong"}

@@ -1,6 +1,8 @@
 """Many messages through a platform that fails all the time, and a gateway that is killed: nothing lost, nothing said twice unmarked.
 
-python -m tests.chats.soak --messages 10000 --chats 100 --kills 3
+python -m tests.chats.soak --platform discord --messages 10000 --chats 200 --kills 3
+
+Where the platform can tell whether a message is there (Discord by its nonce, Slack by what is read back), nothing is said twice at all.
 """
 
 from __future__ import annotations
@@ -14,14 +16,19 @@ import time
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
-from tests.chats.harness import Process, process
-from tests.chats.telegram_harness import TelegramHarness, Where, telegram_harness
-from tests.fakes.common import LoseAnswer, Reset
-from tests.fakes.telegram import User, flood, gateway_page, server_error
+from tests.chats.harness import Harness, Process, process
+from tests.chats.storms import PLATFORMS, Storm, storm_of
+from tests.fakes.common import LoseAnswer
 
 REORDERED = 4
-"""So many updates of different chats are now and then delivered in another order."""
+"""So many messages of different chats are now and then delivered in another order."""
+REORDER_EVERY, REDELIVER_EVERY, CUT_EVERY = 101, 97, 397
+WHILE_AWAY = 5
+"""So many messages are said while the gateway is dead."""
+ROOM_EVERY = 4
+"""One talk of so many is in a thread, where the platform's pace allows it."""
 LABEL = "you may see this twice"
 
 
@@ -29,11 +36,12 @@ LABEL = "you may see this twice"
 class Talk:
     """One person's chat, and what was said in it."""
 
-    place: Where
-    person: User
+    place: Any
+    person: Any
+    mention: bool
     said: list[str] = field(default_factory=list[str])
 
-    def answered(self, harness: TelegramHarness) -> list[str]:
+    def answered(self, harness: Harness) -> list[str]:
         """The numbers of the answers that are to be seen, in order, doubles and all."""
         shown = [one.text for one in harness.seen(self.place) if one.mine and "#" in one.text]
         return [text.rsplit("#", 1)[1].strip() for text in shown]
@@ -43,131 +51,174 @@ class Talk:
 class Found:
     """What came of it."""
 
+    platform: str
     messages: int = 0
     seconds: float = 0.0
     kills: int = 0
     lost: list[str] = field(default_factory=list[str])
     doubled_unmarked: list[str] = field(default_factory=list[str])
     doubled_marked: int = 0
+    may_double: bool = False
     out_of_order: list[str] = field(default_factory=list[str])
     lost_answers: int = 0
     requests: int = 0
+    failed: int = 0
     notices: int = 0
 
     @property
     def sound(self) -> bool:
-        return not (self.lost or self.doubled_unmarked or self.out_of_order)
+        doubled = self.doubled_unmarked or (self.doubled_marked and not self.may_double)
+        return not (self.lost or doubled or self.out_of_order)
 
     def lines(self) -> str:
         return (
-            f"{self.messages} messages in {self.seconds:.0f} s, {self.kills} kills, {self.requests} requests, "
-            f"{self.lost_answers} answers of the platform lost\n"
+            f"{self.platform}: {self.messages} messages in {self.seconds:.0f} s, {self.kills} kills, {self.requests} requests, "
+            f"{self.failed} of them refused or failed, {self.lost_answers} answers of the platform lost\n"
             f"lost: {len(self.lost)} {self.lost[:5]}; unmarked doubles: {len(self.doubled_unmarked)} {self.doubled_unmarked[:5]}; "
             f"out of order: {len(self.out_of_order)} {self.out_of_order[:3]}; marked doubles: {self.doubled_marked}; notices: {self.notices}"
         )
 
 
-async def soak(folder: Path, messages: int, chats: int, kills: int, seed: int) -> Found:
-    """Run it. Every message asks for an answer with its own number."""
-    chance = random.Random(seed)
-    found = Found(messages=messages, kills=kills)
-    began = time.monotonic()
-    async with telegram_harness(folder) as harness, AsyncExitStack() as stack:
-        talks = [Talk(harness.private(p), p) for p in (harness.person(f"P{n}") for n in range(chats))]
-        _trouble(harness, seed)
-        running = await stack.enter_async_context(process(harness))
-        kill_at = {messages * (k + 1) // (kills + 1) for k in range(kills)}
-        for number in range(messages):
+@dataclass
+class Soak:
+    """A run under way."""
+
+    harness: Harness
+    storm: Storm
+    talks: list[Talk]
+    chance: random.Random
+    stack: AsyncExitStack
+    messages: int
+    kills: int
+    patience: float
+    said: int = 0
+
+    @property
+    def _kill_at(self) -> set[int]:
+        return {self.messages * (k + 1) // (self.kills + 1) for k in range(self.kills)}
+
+    async def run(self) -> None:
+        """Say everything, with all that goes wrong meanwhile."""
+        self.storm.begin(self.chance.randrange(1000))
+        running = await self.stack.enter_async_context(process(self.harness))
+        kill_at = self._kill_at
+        holding = False
+        while self.said < self.messages:
+            number = self.said
             if number in kill_at:
-                await running.kill()
-                running = await _again(harness, stack)
-            if number % 101 == 0:
-                harness.fake.hold_updates()
-            await _say(harness, talks, number, chance, alone=number % 101 < REORDERED)
-            if number % 101 == REORDERED - 1:
-                harness.fake.release_updates(chance.sample(range(REORDERED), REORDERED))
-            if number % 97 == 0 and harness.fake.world.updates.confirmed:
-                harness.fake.redeliver(chance.choice(harness.fake.world.updates.confirmed[-50:]))
-        if messages % 101 < REORDERED:
-            harness.fake.release_updates()
-        await _all_answered(harness, talks)
+                kill_at.discard(number)
+                running = await self._killed(running)
+                continue
+            if number % REORDER_EVERY == 0:
+                self.storm.hold()
+                holding = True
+            await self.say(alone=holding)
+            if holding and number % REORDER_EVERY == REORDERED - 1:
+                self.storm.release(self.chance)
+                holding = False
+            if number % REDELIVER_EVERY == 0:
+                self.storm.redeliver(self.chance)
+            if number % CUT_EVERY == CUT_EVERY - 1:
+                self.storm.cut(self.chance)
+        if holding:
+            self.storm.release(self.chance)
+        await self._all_answered()
         await asyncio.sleep(3)
-        found.seconds = time.monotonic() - began
-        _judge(harness, talks, found)
         await running.kill()
+
+    async def _killed(self, running: Process) -> Process:
+        """Dead, and alive again; people go on talking meanwhile."""
+        await running.kill()
+        known = [talk for talk in self.talks if talk.said]
+        for talk in self.chance.sample(known, min(WHILE_AWAY, len(known), self.messages - self.said)):
+            self._speak(talk)
+        return await self.stack.enter_async_context(process(self.harness))
+
+    def _speak(self, talk: Talk) -> None:
+        number = str(self.said)
+        self.said += 1
+        talk.said.append(number)
+        self.harness.say(talk.place, talk.person, f"say answer #{number}", mention=talk.mention)
+
+    async def say(self, *, alone: bool) -> None:
+        """The next message, in a chat that does not have too many open ones (none, if it must be `alone`)."""
+        while True:
+            for _ in range(20):
+                talk = self.chance.choice(self.talks)
+                open_ones = len(talk.said) - len(set(talk.answered(self.harness)))
+                if open_ones <= (2 if self.said % 10 == 0 and not alone else 0):
+                    self._speak(talk)
+                    return
+            await asyncio.sleep(0.02)
+
+    async def _all_answered(self) -> None:
+        end = time.monotonic() + self.patience
+        while time.monotonic() < end:
+            if all(set(talk.said) <= set(talk.answered(self.harness)) for talk in self.talks):
+                return
+            await asyncio.sleep(0.5)
+
+    def judge(self, found: Found) -> None:
+        """Compare what was said with what there is to see."""
+        for talk in self.talks:
+            shown = talk.answered(self.harness)
+            texts = [one.text for one in self.harness.seen(talk.place) if one.mine]
+            # A turn that a kill interrupted ends in a notice instead of its answer: that is no loss.
+            interrupted = sum("⚠️" in text for text in texts)
+            found.notices += interrupted
+            missing = [number for number in talk.said if number not in shown]
+            found.lost += missing[interrupted:]
+            for number in set(shown):
+                mine = [text for text in texts if text.endswith(f"#{number}")]
+                unmarked = [text for text in mine if LABEL not in text]
+                found.doubled_marked += len(mine) - max(1, len(unmarked))
+                if len(unmarked) > 1:
+                    found.doubled_unmarked.append(number)
+            order = list(dict.fromkeys(shown))
+            if order != [n for n in talk.said if n in order]:
+                found.out_of_order.append(f"{self.harness.id_of(talk.person)}: {order} for {talk.said}")
+        calls = self.storm.calls()
+        found.requests = len(calls)
+        found.failed = sum(bool(call.faults) or (call.status or 0) >= 400 for call in calls)
+        found.lost_answers = sum(any(isinstance(f, LoseAnswer) for f in call.faults) for call in self.storm.sends())
+
+
+async def soak(
+    folder: Path, platform: str, messages: int, chats: int, kills: int, seed: int, patience: float = 120
+) -> Found:  # fmt: skip
+    """Run it. Every message asks for an answer with its own number; `patience` is how many seconds the last ones may take."""
+    chance = random.Random(seed)
+    began = time.monotonic()
+    async with PLATFORMS[platform](folder) as harness, AsyncExitStack() as stack:
+        storm = storm_of(harness)
+        talks = [_talk(harness, number, storm) for number in range(chats)]
+        running = Soak(harness, storm, talks, chance, stack, messages, kills, patience)
+        await running.run()
+        found = Found(platform, messages, time.monotonic() - began, kills, may_double=storm.may_double)
+        running.judge(found)
     return found
 
 
-async def _again(harness: TelegramHarness, stack: AsyncExitStack) -> Process:
-    return await stack.enter_async_context(process(harness))
-
-
-def _trouble(harness: TelegramHarness, seed: int) -> None:
-    fake = harness.fake
-    fake.chaos(
-        seed, (0.02, server_error(500)), (0.02, gateway_page(502)), (0.01, server_error(503)), (0.05, LoseAnswer()),
-        (0.01, flood(1)), (0.01, Reset()), method="sendMessage",
-    )  # fmt: skip
-    fake.chaos(seed + 1, (0.02, server_error(500)), (0.02, Reset()), (0.02, LoseAnswer()), method="getUpdates")
-    fake.chaos(seed + 2, (0.05, server_error(500)), (0.02, flood(1)), method="sendMessageDraft")
-
-
-async def _say(
-    harness: TelegramHarness, talks: list[Talk], number: int, chance: random.Random, *, alone: bool
-) -> None:  # fmt: skip
-    """The next message, in a chat that does not have too many open ones (none, if it must be `alone`)."""
-    while True:
-        for _ in range(20):
-            talk = chance.choice(talks)
-            open_ones = len(talk.said) - len(set(talk.answered(harness)))
-            if open_ones <= (2 if number % 10 == 0 and not alone else 0):
-                talk.said.append(str(number))
-                harness.say(talk.place, talk.person, f"say answer #{number}")
-                return
-        await asyncio.sleep(0.02)
-
-
-async def _all_answered(harness: TelegramHarness, talks: list[Talk]) -> None:
-    end = time.monotonic() + 120
-    while time.monotonic() < end:
-        if all(set(talk.said) <= set(talk.answered(harness)) for talk in talks):
-            return
-        await asyncio.sleep(0.5)
-
-
-def _judge(harness: TelegramHarness, talks: list[Talk], found: Found) -> None:
-    for talk in talks:
-        shown = talk.answered(harness)
-        texts = [one.text for one in harness.seen(talk.place) if one.mine]
-        found.notices += sum("⚠️" in text for text in texts)
-        # A turn that a kill interrupted ends in a notice instead of its answer: that is no loss.
-        interrupted = sum("⚠️" in text for text in texts)
-        missing = [number for number in talk.said if number not in shown]
-        found.lost += missing[interrupted:]
-        for number in set(shown):
-            mine = [text for text in texts if text.endswith(f"#{number}")]
-            unmarked = [text for text in mine if LABEL not in text]
-            found.doubled_marked += len(mine) - 1
-            if len(unmarked) > 1:
-                found.doubled_unmarked.append(number)
-        order = list(dict.fromkeys(shown))
-        if order != [n for n in talk.said if n in order]:
-            found.out_of_order.append(f"{talk.person.id}: {order} for {talk.said}")
-    found.requests = len(harness.fake.log)
-    found.lost_answers = sum(
-        any(isinstance(f, LoseAnswer) for f in call.faults) for call in harness.fake.log.of("sendMessage")
-    )
+def _talk(harness: Harness, number: int, storm: Storm) -> Talk:
+    person = harness.person(f"P{number}")
+    if storm.rooms and number % ROOM_EVERY == ROOM_EVERY - 1:
+        return Talk(harness.topics(person)[1], person, mention=True)
+    return Talk(harness.private(person), person, mention=False)
 
 
 def main() -> int:
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--platform", choices=sorted(PLATFORMS), default="telegram")
     parser.add_argument("--messages", type=int, default=10_000)
     parser.add_argument("--chats", type=int, default=100)
     parser.add_argument("--kills", type=int, default=3)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--log", type=Path, help="keep the gateway's log and database in this folder")
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as folder:
-        found = asyncio.run(soak(Path(folder), given.messages, given.chats, given.kills, given.seed))
+    with tempfile.TemporaryDirectory() as name:
+        folder: Path = given.log or Path(name)
+        folder.mkdir(parents=True, exist_ok=True)
+        found = asyncio.run(soak(folder, given.platform, given.messages, given.chats, given.kills, given.seed))
     print(found.lines())
     return 0 if found.sound else 1
 

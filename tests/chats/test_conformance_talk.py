@@ -89,8 +89,7 @@ async def test_every_script_survives(platform: Harness, text: str) -> None:
     chat = platform.private(ada)
     async with running(platform):
         platform.say(chat, ada, f"say {text}")
-        await platform.until(lambda: bool(texts(platform, chat)))
-        assert texts(platform, chat) == [text]
+        await platform.until(lambda: texts(platform, chat) == [text])
 
 
 async def test_what_is_said_beside_a_tool_is_a_message_of_its_own(platform: Harness) -> None:

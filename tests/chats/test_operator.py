@@ -23,14 +23,15 @@ async def telegram(tmp_path: Path) -> AsyncGenerator[TelegramHarness]:
         yield harness
 
 
-async def outspoken(folder: Path, *words: str, port: int) -> tuple[int, str]:
-    """(exit status, what it printed)"""
+async def outspoken(folder: Path, *words: str, port: int, typed: str = "") -> tuple[int, str]:
+    """(exit status, what it printed); `typed` comes by standard input."""
     env = {"PATH": os.environ["PATH"], "OUTSPOKEN_HOME": str(folder), "OUTSPOKEN_SERVER__PORT": str(port)}
     child = await asyncio.create_subprocess_exec(
         sys.executable, "-c", "from gateway.cli import main; main()", *words,
-        cwd=ROOT, env=env, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
+        cwd=ROOT, env=env, stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
     )  # fmt: skip
-    out, _ = await child.communicate()
+    out, _ = await child.communicate(typed.encode())
     assert child.returncode is not None
     return child.returncode, out.decode()
 

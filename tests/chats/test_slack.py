@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import asyncio
+import json
+import re
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
 
 from adapters.slack.inbound import read_message, unescaped
-from tests.chats.harness import answer, quiet, running, texts
-from tests.chats.slack_harness import SlackHarness, slack_harness
+from tests.chats.harness import answer, answers, process, quiet, running, status, texts
+from tests.chats.slack_harness import WRITES, SlackHarness, Where, slack_harness
 from tests.chats.test_telegram import free_port
-from tests.fakes.common import LoseAnswer
-from tests.fakes.slack import SIGNING_SECRET, Tamper
+from tests.fakes.common import LoseAnswer, Pause
+from tests.fakes.slack import SIGNING_SECRET, Farewell, StreamState, Tamper, ratelimited, refusal
 
 
 @pytest.fixture
@@ -73,7 +76,7 @@ async def test_a_lost_answer_is_read_back(slack: SlackHarness) -> None:
     async with running(slack):
         slack.say(chat, ada, "say just one")
         await answer(slack, chat, "just one")
-        await slack.until(lambda: bool(slack.fake.log.of("conversations.history")), 15)
+        await slack.until(lambda: bool(slack.fake.log.of("conversations.replies")), 15)
         await quiet(slack, chat)
         assert texts(slack, chat) == ["just one"]
         assert len(slack.fake.log.of("chat.postMessage")) == 1
@@ -123,3 +126,453 @@ def test_what_is_no_message_of_a_person_is_nothing() -> None:
     assert read_message({**base, "bot_id": "B1"}, "UBOT", "a", "Ada") is None
     assert read_message({**base, "user": "UBOT"}, "UBOT", "a", "Ada") is None
     assert read_message({**base, "subtype": "channel_join"}, "UBOT", "a", "Ada") is None
+
+
+# ---------------------------------------------------------------------- streams
+
+
+def called(slack: SlackHarness, method: str) -> int:
+    return len(slack.fake.log.of(method))
+
+
+@pytest.mark.parametrize("where", ["private", "group"])
+async def test_an_answer_on_its_way_is_a_stream_that_ends_in_the_final_text(slack: SlackHarness, where: str) -> None:
+    ada = slack.person("Ada")
+    place = slack.private(ada) if where == "private" else slack.group(ada)
+    async with running(slack):
+        slack.say(place, ada, "slow " + " ".join(f"word{n}" for n in range(30)), mention=True)
+        await answer(slack, place, "word29", 20)
+        await quiet(slack, place)
+        assert texts(slack, place) == [" ".join(f"word{n}" for n in range(30))]
+        assert called(slack, "chat.startStream") == 1
+        assert called(slack, "chat.appendStream") >= 1
+        assert called(slack, "chat.stopStream") == 1
+        assert called(slack, "chat.update") == 0
+        shown = [m for m in place.channel.messages.values() if m.stream is not None]
+        assert [m.stream.state for m in shown if m.stream is not None] == [StreamState.DONE]
+        assert shown[0].metadata is not None
+
+
+async def test_an_append_whose_answer_is_lost_ends_the_stream_and_the_text_is_whole(slack: SlackHarness) -> None:
+    ada = slack.person("Ada")
+    chat = slack.private(ada)
+    words = " ".join(f"word{n}" for n in range(30))
+    slack.fake.script("chat.appendStream", LoseAnswer())
+    async with running(slack):
+        slack.say(chat, ada, f"slow {words}")
+        await answer(slack, chat, "word29", 20)
+        await quiet(slack, chat)
+        assert texts(slack, chat) == [words]
+        assert called(slack, "chat.appendStream") == 1, "what may stand there is not added to"
+        assert called(slack, "chat.update") >= 1
+
+
+async def test_a_start_whose_answer_is_lost_is_found_again(slack: SlackHarness) -> None:
+    ada = slack.person("Ada")
+    chat = slack.private(ada)
+    words = " ".join(f"word{n}" for n in range(40))
+    slack.fake.script("chat.startStream", LoseAnswer())
+    async with running(slack):
+        slack.say(chat, ada, f"slow {words}")
+        await answer(slack, chat, "word39", 20)
+        await quiet(slack, chat)
+        assert texts(slack, chat) == [words]
+        assert called(slack, "chat.startStream") == 1
+        assert called(slack, "chat.postMessage") == 0
+
+
+@pytest.mark.parametrize("method", ["chat.stopStream", "chat.update"])
+async def test_an_end_whose_answer_is_lost_is_settled(slack: SlackHarness, method: str) -> None:
+    ada = slack.person("Ada")
+    chat = slack.private(ada)
+    words = " ".join(f"word{n}" for n in range(20))
+    slack.fake.script(method, LoseAnswer())
+    async with running(slack):
+        slack.say(chat, ada, f"slow {words}")
+        await answer(slack, chat, "word19", 20)
+        await quiet(slack, chat, 2.0)
+        assert texts(slack, chat) == [words]
+        assert all(m.stream is None or m.stream.state is not StreamState.OPEN for m in chat.channel.messages.values())
+
+
+async def test_a_stream_that_slack_ended_is_edited(slack: SlackHarness) -> None:
+    ada = slack.person("Ada")
+    chat = slack.private(ada)
+    words = " ".join(f"word{n}" for n in range(40))
+    async with running(slack):
+        slack.say(chat, ada, f"slow {words}")
+        await slack.until(lambda: called(slack, "chat.startStream") == 1)
+        slack.fake.world.settings.stream_seconds = 0.0
+        await answer(slack, chat, "word39", 20)
+        await quiet(slack, chat)
+        assert texts(slack, chat) == [words]
+
+
+async def test_a_workspace_without_streams_gets_edits_and_is_asked_once(slack: SlackHarness) -> None:
+    ada = slack.person("Ada")
+    chat = slack.private(ada)
+    slack.fake.script("chat.startStream", *[refusal("unknown_method")] * 9)
+    async with running(slack):
+        for number in range(2):
+            slack.say(chat, ada, f"slow begin {number} " + "on " * 15 + f"end{number}")
+            await answer(slack, chat, f"end{number}", 20)
+        assert called(slack, "chat.startStream") == 1
+        assert called(slack, "chat.update") >= 2
+
+
+async def test_a_table_is_readable_and_whole_in_the_end(slack: SlackHarness) -> None:
+    ada = slack.person("Ada")
+    chat = slack.private(ada)
+    async with running(slack):
+        slack.say(chat, ada, "table")
+        seen = await answer(slack, chat, "three", 20)
+        await quiet(slack, chat)
+        assert "one   | 1" in answers(slack, chat)[-1].text, seen.text
+
+
+async def test_a_stream_that_a_dead_process_left_is_finished_and_edited(slack: SlackHarness) -> None:
+    ada = slack.person("Ada")
+    chat = slack.private(ada)
+    async with process(slack) as one:
+        slack.say(chat, ada, "hold so far")
+        await slack.until(lambda: called(slack, "chat.startStream") == 1, 15)
+        await slack.until(lambda: "so far" in "".join(texts(slack, chat)))
+        await asyncio.sleep(0.5)
+        await one.kill()
+    slack.model.release()
+    async with process(slack):
+        await answer(slack, chat, "end", 30)
+        await quiet(slack, chat)
+        assert called(slack, "chat.startStream") <= 2
+        assert all(m.stream is None or m.stream.state is not StreamState.OPEN for m in chat.channel.messages.values())
+        assert len([t for t in texts(slack, chat) if "so far" in t]) == 1
+
+
+# ---------------------------------------------------------------------- what the agent does
+
+
+def history(place: Where) -> list[str]:
+    """Every status of every thread's session."""
+    return [one.value for session in place.channel.sessions.values() for one in session.history]
+
+
+async def test_the_session_says_what_the_agent_does(slack: SlackHarness) -> None:
+    ada = slack.person("Ada")
+    for place in (slack.private(ada), slack.group(ada)):
+        async with running(slack, OUTSPOKEN_TOOLS__APPROVAL="write_file", OUTSPOKEN_MODEL__STALL_SECONDS="20"):
+            slack.say(place, ada, "write secret.txt: x", mention=True)
+            asked = await answer(slack, place, "May write_file run")
+            await slack.until(lambda p=place: history(p)[-1:] == ["suspended"])
+            slack.press(place, ada, asked.id, "Allow")
+            await answer(slack, place, "Done: Wrote")
+            await slack.until(lambda p=place: history(p)[-1:] == ["active"])
+            assert history(place)[0] == "processing"
+
+
+@pytest.mark.parametrize("word", ["unknown_method", "missing_scope"])
+async def test_where_there_are_no_sessions_it_is_given_up_quietly(slack: SlackHarness, word: str) -> None:
+    ada, ben = slack.person("Ada"), slack.person("Ben")
+    slack.fake.script("agents.sessions.setStatus", *[refusal(word)] * 9)
+    async with running(slack):
+        for person in (ada, ben):
+            slack.say(slack.private(person), person, f"say hi {person.name}")
+            await answer(slack, slack.private(person), f"hi {person.name}")
+        assert called(slack, "agents.sessions.setStatus") == 1
+
+
+async def test_a_status_that_hangs_delays_nothing(slack: SlackHarness) -> None:
+    ada = slack.person("Ada")
+    chat = slack.private(ada)
+    slack.fake.script("agents.sessions.setStatus", Pause())
+    async with running(slack):
+        slack.say(chat, ada, "say at once")
+        await answer(slack, chat, "at once", 4)
+
+
+async def test_the_stop_button_stops_the_turn_of_its_thread(slack: SlackHarness) -> None:
+    ada = slack.person("Ada")
+    for place in (slack.private(ada), slack.group(ada)):
+        async with running(slack, OUTSPOKEN_MODEL__STALL_SECONDS="20"):
+            slack.model.released.clear()
+            said = slack.say(place, ada, "hold this much", mention=True)
+            await slack.until(lambda p=place: "this much" in "".join(texts(slack, p)))
+            await slack.until(lambda p=place: history(p)[-1:] == ["processing"])
+            event = slack.fake.people.stop(place.channel, ada, said).payload["event"]
+            assert isinstance(event, dict)
+            assert event["streaming_message_ts"], "Slack has stopped the stream itself"
+            await answer(slack, place, "topped")
+            await slack.until(lambda p=place: history(p)[-1:] == ["active"])
+            slack.model.release()
+            await quiet(slack, place)
+            assert [t for t in texts(slack, place) if "this much" in t] == ["this much"]
+
+
+async def test_the_stop_button_of_another_thread_stops_nothing(slack: SlackHarness) -> None:
+    ada = slack.person("Ada")
+    chat = slack.private(ada)
+    async with running(slack, OUTSPOKEN_MODEL__STALL_SECONDS="20"):
+        first = slack.say(chat, ada, "say first")
+        await answer(slack, chat, "first")
+        slack.say(chat, ada, "hold on")
+        await slack.until(slack.model.holding.is_set)
+        slack.fake.world.tell(
+            {"type": "agent_session_stopped", "channel": chat.channel.id, "thread_ts": first, "user": ada.id,
+             "streaming_message_ts": [], "event_ts": slack.fake.world.new_ts()}
+        )  # fmt: skip
+        await slack.fake.until_settled()
+        slack.model.release()
+        await answer(slack, chat, "on end")
+
+
+async def test_whoever_opens_the_messages_gets_suggestions(slack: SlackHarness) -> None:
+    ada = slack.person("Ada")
+    chat = slack.private(ada)
+    async with running(slack, OUTSPOKEN_SLACK__PROMPTS="Say hello,Say more"):
+        slack.fake.people.open_app(ada, "home")
+        slack.fake.people.open_app(ada, "messages")
+        await slack.until(lambda: bool(slack.fake.shown(chat.channel).prompts))
+        assert [p.message for p in slack.fake.shown(chat.channel).prompts] == ["Say hello", "Say more"]
+        assert called(slack, "assistant.threads.setSuggestedPrompts") == 1
+
+
+# ---------------------------------------------------------------------- blocks
+
+
+async def test_tools_are_cards_with_words_beside_them(slack: SlackHarness) -> None:
+    ada = slack.person("Ada")
+    chat = slack.private(ada)
+    async with running(slack):
+        slack.say(chat, ada, "write notes.txt: milk")
+        await answer(slack, chat, "Done: ")
+        await quiet(slack, chat)
+        ours = [m for m in chat.channel.messages.values() if m.sender is slack.fake.world.bot]
+        cards = [b for m in ours for b in m.blocks if b["type"] == "task_card"]
+        tasks = [t for m in ours if m.stream is not None for t in m.stream.tasks.values()]
+        assert [one.status for one in tasks] + [one["status"] for one in cards] == ["complete"]
+        assert all(m.text or m.stream is not None for m in ours)
+
+
+async def test_a_slow_tool_is_a_card_on_a_stream(slack: SlackHarness) -> None:
+    ada = slack.person("Ada")
+    chat = slack.private(ada)
+    async with running(slack, OUTSPOKEN_TOOLS__APPROVAL="write_file"):
+        slack.say(chat, ada, "write a.txt: x")
+        asked = await answer(slack, chat, "May write_file run")
+        slack.press(chat, ada, asked.id, "Allow")
+        await answer(slack, chat, "Done: Wrote")
+        await quiet(slack, chat)
+        assert all(m.stream is None or m.stream.state is not StreamState.OPEN for m in chat.channel.messages.values())
+
+
+async def test_a_notice_is_an_alert(slack: SlackHarness) -> None:
+    ada = slack.person("Ada")
+    chat = slack.private(ada)
+    async with running(slack):
+        slack.say(chat, ada, "empty")
+        notice = await answer(slack, chat, "⚠️", 30)
+        message = slack.fake.message(chat.channel, notice.id)
+        assert [block["type"] for block in message.blocks] == ["alert", "actions"]
+        assert message.text.startswith("⚠️")
+
+
+async def test_an_answer_can_be_judged(slack: SlackHarness, capsys: pytest.CaptureFixture[str]) -> None:
+    ada = slack.person("Ada")
+    chat = slack.private(ada)
+    async with running(slack):
+        slack.say(chat, ada, "say a good one")
+        await answer(slack, chat, "a good one")
+        await slack.until(lambda: answers(slack, chat)[0].buttons == ("Good", "Bad"))
+        seen = answers(slack, chat)[0]
+        slack.press(chat, ada, seen.id, "Good")
+        await answer(slack, chat, "that is noted")
+        assert "feedback.given" in capsys.readouterr().out
+
+
+async def test_where_blocks_are_refused_plain_text_goes(slack: SlackHarness) -> None:
+    ada = slack.person("Ada")
+    chat = slack.private(ada)
+    for method in ("chat.postMessage", "chat.update", "chat.stopStream"):
+        slack.fake.script(method, refusal("invalid_blocks"))
+    async with running(slack):
+        slack.say(chat, ada, "slow **bold** " + "and " * 15 + "more")
+        await answer(slack, chat, "more", 20)
+        await quiet(slack, chat)
+        assert len(texts(slack, chat)) == 1
+        assert texts(slack, chat)[0].startswith("bold and")
+
+
+@pytest.mark.parametrize("kind", ["say", "slow"])
+async def test_nobody_is_pinged_in_any_form(slack: SlackHarness, kind: str) -> None:
+    ada = slack.person("Ada")
+    chat = slack.private(ada)
+    async with running(slack):
+        slack.say(chat, ada, f"{kind} look <!channel> `<!here>` <@{ada.id}> and on it goes for a while until here")
+        await answer(slack, chat, "until here", 20)
+        await quiet(slack, chat)
+        sent = [call.params for name in WRITES for call in slack.fake.log.of(name)]
+        assert sent
+        for params in sent:
+            assert not re.search(r"<[!@]", json.dumps(params, ensure_ascii=False, default=str)), params
+
+
+# ---------------------------------------------------------------------- direct messages
+
+
+async def test_direct_messages_are_one_conversation_in_many_threads(slack: SlackHarness) -> None:
+    ada = slack.person("Ada")
+    chat = slack.private(ada)
+    async with running(slack):
+        first = slack.say(chat, ada, "say red")
+        seen = await answer(slack, chat, "red")
+        assert seen.reply_to == first
+        second = slack.say(chat, ada, "recall")
+        seen = await answer(slack, chat, "I remember")
+        assert (seen.reply_to, "red" in seen.text) == (second, True)
+
+
+async def test_threads_of_direct_messages_can_be_conversations_of_their_own(slack: SlackHarness) -> None:
+    ada = slack.person("Ada")
+    chat = slack.private(ada)
+    async with running(slack, OUTSPOKEN_SLACK__DIRECT="threads"):
+        slack.say(chat, ada, "say red")
+        seen = await answer(slack, chat, "red")
+        slack.say(chat, ada, "recall")
+        assert "red" not in (await answer(slack, chat, "I remember")).text
+        slack.say(chat, ada, "recall", reply_to=seen.id)
+        await slack.until(lambda: any("I remember" in t and "red" in t for t in texts(slack, chat)))
+
+
+async def test_direct_messages_can_be_flat(slack: SlackHarness) -> None:
+    ada = slack.person("Ada")
+    chat = slack.private(ada)
+    async with running(slack, OUTSPOKEN_SLACK__DIRECT="flat"):
+        slack.say(chat, ada, "slow " + "so " * 20 + "it ends")
+        seen = await answer(slack, chat, "it ends", 20)
+        assert seen.reply_to == ""
+        assert called(slack, "chat.startStream") == 0
+
+
+# ---------------------------------------------------------------------- sockets
+
+
+async def test_each_envelope_is_acknowledged_where_it_came_in(slack: SlackHarness) -> None:
+    ada = slack.person("Ada")
+    chat = slack.private(ada)
+    async with running(slack, OUTSPOKEN_SLACK__SOCKETS="3"):
+        await slack.fake.until_connected(3)
+        for number in range(6):
+            slack.say(chat, ada, f"say number {number}")
+        await answer(slack, chat, "number 5", 20)
+        await slack.fake.until_settled()
+        by = {socket.number: socket for socket in slack.fake.sockets.all}
+        attempts = [attempt for envelope in slack.fake.told("message") for attempt in envelope.attempts]
+        assert len({attempt.via for attempt in attempts}) == 3, "all of them are used"
+        for attempt in attempts:
+            assert attempt.via is not None
+            assert attempt.envelope_id in by[attempt.via].acked
+
+
+@pytest.mark.parametrize("reason", [Farewell.WARNING, Farewell.REFRESH])
+async def test_a_socket_is_replaced_before_it_goes(slack: SlackHarness, reason: Farewell) -> None:
+    ada = slack.person("Ada")
+    chat = slack.private(ada)
+    async with running(slack, OUTSPOKEN_SLACK__SOCKETS="1"):
+        old = slack.fake.sockets.latest
+        await slack.fake.sockets.disconnect(reason, old, close=False)
+        slack.fake.sockets.favour(old)
+        slack.say(chat, ada, "say by the old one")
+        await answer(slack, chat, "by the old one")
+        await slack.fake.until_connected(2)
+        assert old.open, "the new one is there before the old one goes"
+        await slack.fake.until_settled()
+        assert all(len(envelope.attempts) == 1 for envelope in slack.fake.told("message"))
+        await slack.until(lambda: not old.open, 20)
+        slack.say(chat, ada, "say by the new one")
+        await answer(slack, chat, "by the new one")
+
+
+async def test_a_socket_that_is_cut_leaves_no_gap(slack: SlackHarness) -> None:
+    ada = slack.person("Ada")
+    chat = slack.private(ada)
+    async with running(slack):
+        await slack.fake.until_connected(2)
+        slack.fake.sockets.cut(slack.fake.sockets.open[0])
+        slack.say(chat, ada, "say still here")
+        await answer(slack, chat, "still here", 3)
+        await slack.fake.until_connected(2)
+
+
+async def test_what_was_given_to_a_dead_socket_is_looked_up(slack: SlackHarness) -> None:
+    ada = slack.person("Ada")
+    chat = slack.private(ada)
+    async with running(slack):
+        slack.say(chat, ada, "say one")
+        await answer(slack, chat, "one")
+        await slack.fake.until_connected(2)
+        dead = slack.fake.sockets.latest
+        dead.deaf = dead.mute = True
+        slack.fake.sockets.favour(dead)  # each try to tell it goes there
+        slack.say(chat, ada, "say two")
+        await answer(slack, chat, "two", 30)
+        await quiet(slack, chat)
+        assert texts(slack, chat) == ["one", "two"]
+
+
+async def test_what_a_ghost_ate_comes_again(slack: SlackHarness) -> None:
+    ada = slack.person("Ada")
+    chat = slack.private(ada)
+    async with running(slack):
+        ghost = slack.fake.sockets.ghost()
+        slack.fake.sockets.favour(ghost)
+        slack.say(chat, ada, "say not lost")
+        slack.fake.sockets.favour(None)
+        await answer(slack, chat, "not lost", 20)
+        await quiet(slack, chat)
+        assert texts(slack, chat) == ["not lost"]
+
+
+async def test_socket_mode_switched_off_needs_a_person(slack: SlackHarness) -> None:
+    async with running(slack) as up:
+        await slack.fake.sockets.disconnect(Farewell.LINK_DISABLED)
+        told = (await status(up.url))["adapters"][0]
+        for _ in range(100):
+            if told["state"] == "needs a person":
+                break
+            await asyncio.sleep(0.1)
+            told = (await status(up.url))["adapters"][0]
+        assert "Socket Mode is switched off" in told["words"]
+
+
+# ---------------------------------------------------------------------- what was missed
+
+
+@pytest.mark.parametrize("where", ["private", "group"])
+async def test_answers_in_a_thread_that_were_missed_are_read(slack: SlackHarness, where: str) -> None:
+    ada = slack.person("Ada")
+    place = slack.private(ada) if where == "private" else slack.group(ada)
+    async with running(slack):
+        slack.say(place, ada, "say hello", mention=True)
+        seen = await answer(slack, place, "hello")
+        await slack.fake.until_settled()
+    slack.fake.unsubscribe("message.channels", "message.im")
+    slack.say(place, ada, "say I was away", reply_to=seen.id)
+    slack.fake.script("conversations.replies", ratelimited(1))
+    slack.fake.subscribe("message.channels", "message.im")
+    await asyncio.sleep(1.2)  # what has come only just now is not called late
+    async with running(slack):
+        await answer(slack, place, "I was away", 20)
+        await quiet(slack, place)
+        assert len([t for t in texts(slack, place) if "I was away" in t]) == 1
+        assert "[Sent while I was offline]" in str(slack.model.requests[-1][-1]["content"])
+
+
+async def test_a_stream_is_not_given_up_because_one_answer_has_no_thread(slack: SlackHarness) -> None:
+    ada = slack.person("Ada")
+    chat = slack.private(ada)
+    async with running(slack):
+        slack.command(chat, ada, "queue", "slow " + "so " * 15 + "by command")
+        assert (await answer(slack, chat, "by command", 20)).reply_to == ""
+        assert called(slack, "chat.startStream") == 0
+        slack.say(chat, ada, "slow " + "so " * 15 + "by message")
+        await answer(slack, chat, "by message", 20)
+        assert called(slack, "chat.startStream") == 1

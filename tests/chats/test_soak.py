@@ -10,7 +10,12 @@ from tests.chats.soak import soak
 
 
 @pytest.mark.timeout(180)
-async def test_nothing_is_lost_and_nothing_is_said_twice_unmarked(tmp_path: Path) -> None:
-    found = await soak(tmp_path, messages=150, chats=15, kills=2, seed=7)
+@pytest.mark.parametrize(
+    ("platform", "messages", "kills"), [("discord", 100, 1), ("slack", 100, 1), ("telegram", 150, 2)]
+)
+async def test_nothing_is_lost_and_nothing_is_said_twice_unmarked(
+    platform: str, messages: int, kills: int, tmp_path: Path
+) -> None:  # fmt: skip
+    found = await soak(tmp_path, platform, messages, chats=15, kills=kills, seed=7)
     assert found.sound, found.lines()
     assert found.doubled_marked <= found.lost_answers + 2 * found.kills, found.lines()

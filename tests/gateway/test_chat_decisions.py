@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from adapters.chat import ChatAddress, ChatKind, ChatMessage, ChatOrigin, ChatPerson
 from agent_core.store.rows import PersonRow, PersonState
 from gateway.access import AccessRules, Recent, Standing, by_code, code_of, refuse, rules, standing
-from gateway.commands import BY_NAME
+from gateway.commands import TYPED
 from gateway.merging import HOLD_MS, Piece, merged
 from gateway.routing import Command, GroupRules, Ignore, Respond, Talk, meaning, session_of, spoken
 
@@ -40,21 +40,21 @@ RULES = st.builds(GroupRules, st.sampled_from(Respond), st.booleans())
 
 @given(MESSAGES, RULES, st.booleans())
 def test_what_is_for_another_bot_never_concerns_us(message: ChatMessage, group: GroupRules, part: bool) -> None:
-    said = meaning(replace(message, for_others=True), group, BY_NAME.keys(), takes_part=part)
+    said = meaning(replace(message, for_others=True), group, TYPED, takes_part=part)
     assert isinstance(said, Ignore)
 
 
 @given(MESSAGES, RULES, st.booleans())
 def test_a_private_chat_always_concerns_us(message: ChatMessage, group: GroupRules, part: bool) -> None:
     private = replace(message, for_others=False, origin=replace(message.origin, kind=ChatKind.PRIVATE))
-    said = meaning(private, group, BY_NAME.keys(), takes_part=part)
+    said = meaning(private, group, TYPED, takes_part=part)
     assert isinstance(said, Command if message.command == "stop" else Talk)
 
 
 @given(MESSAGES, st.booleans())
 def test_a_silent_group_is_silent(message: ChatMessage, part: bool) -> None:
     group = replace(message, origin=replace(message.origin, kind=ChatKind.GROUP), for_us=False)
-    assert isinstance(meaning(group, GroupRules(Respond.NEVER), BY_NAME.keys(), takes_part=part), Ignore)
+    assert isinstance(meaning(group, GroupRules(Respond.NEVER), TYPED, takes_part=part), Ignore)
 
 
 @given(MESSAGES, MESSAGES, RULES)

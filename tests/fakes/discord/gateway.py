@@ -164,6 +164,11 @@ class Gateway:
         """What happens from now on is not told before `release`."""
         self._held = []
 
+    @property
+    def held(self) -> int:
+        """How many events are held."""
+        return len(self._held or [])
+
     def release(self, order: Sequence[int] | None = None) -> None:
         """Tell what was held, in this order (positions, 0 first); what is not in it is never told."""
         held, self._held = self._held or [], None

@@ -21,6 +21,9 @@ MAX_MARKDOWN = 12_000
 MAX_BUTTON = 75
 MAX_VALUE = 2000
 MAX_ID = 255
+MAX_TASK_TITLE = 256
+TASK_STATES = frozenset({"pending", "in_progress", "complete", "error"})
+ALERT_LEVELS = frozenset({"default", "info", "warning", "error", "success"})
 TYPES = frozenset(
     [
         "actions",
@@ -105,6 +108,15 @@ def _check_block(block: JsonObject, where: str) -> None:
         case "markdown":
             if not as_text(block.get("text")):
                 raise bad_blocks("must be more than 0 characters", f"{where}/text")
+        case "alert":
+            _check_text(block.get("text"), MAX_SECTION, f"{where}/text")
+            if block.get("level", "default") not in ALERT_LEVELS:
+                raise bad_blocks("must be default, info, warning, error or success", f"{where}/level")
+        case "task_card":
+            if not as_text(block.get("task_id")) or not 1 <= len(as_text(block.get("title"))) <= MAX_TASK_TITLE:
+                raise bad_blocks("missing required field: task_id or title", where)
+            if block.get("status") not in TASK_STATES:
+                raise bad_blocks("must be pending, in_progress, complete or error", f"{where}/status")
         case "actions" | "context" | "context_actions":
             most = {"actions": 25, "context": 10, "context_actions": 5}[str(kind)]
             elements = block.get("elements")
@@ -134,6 +146,8 @@ def _check_element(element: JsonObject, where: str) -> None:
         case "feedback_buttons":
             for name in ("positive_button", "negative_button"):
                 _check_button(as_object(element.get(name)), f"{where}/{name}")
+                if not as_text(as_object(element.get(name)).get("value")):
+                    raise bad_blocks("missing required field: value", f"{where}/{name}")
         case "mrkdwn" | "plain_text":
             _check_text(element, MAX_SECTION, where)
         case str():
@@ -165,7 +179,7 @@ def _words(block: JsonObject) -> str:
         case "section":
             parts = [block.get("text"), *as_list(block.get("fields"))]
             return "\n".join(word for part in parts if (word := _plain(part)))
-        case "header":
+        case "header" | "alert":
             return _plain(block.get("text"))
         case "context":
             return " ".join(word for part in as_list(block.get("elements")) if (word := _plain(part)))

@@ -193,6 +193,11 @@ class Outbox:
         assert self._held is None, "events are held already"
         self._held = []
 
+    @property
+    def held(self) -> int:
+        """How many envelopes are held."""
+        return len(self._held or [])
+
     def release(self, order: Sequence[int] | None, now: float) -> list[Envelope]:
         """Tell what was held, in an order given by positions (0 happened first; None: as it happened)."""
         held, self._held = self._held or [], None

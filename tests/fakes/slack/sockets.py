@@ -57,6 +57,8 @@ class Socket:
     closed_at: float | None = None
     told: list[Envelope] = field(default_factory=list[Envelope])
     """What was sent here."""
+    acked: list[str] = field(default_factory=list[str])
+    """The ids of envelopes that were acknowledged here."""
     pings: int = 0
     """Pings of the client that were answered."""
     pongs: int = 0
@@ -217,6 +219,7 @@ class Sockets:
         if not envelope_id:
             socket.said.append(frame)
             return
+        socket.acked.append(envelope_id)
         payload = frame.get("payload")
         self._outbox.acknowledge(envelope_id, self._clock.monotonic(), payload if isinstance(payload, dict) else None)
 

@@ -109,6 +109,11 @@ class UpdateQueue:
         assert self._held is None, "updates are held already"
         self._held = []
 
+    @property
+    def held(self) -> int:
+        """How many updates are held."""
+        return len(self._held or [])
+
     def release(self, order: Sequence[int] | None, *, renumber: bool) -> list[Update]:
         """Offer what was held, in an order given by positions (0 is the one that happened first; None: as it happened).
 

@@ -1,0 +1,210 @@
+"""What was said on Discord while nobody listened: found by the cursors, by the channels' last messages, and by opening private chats.
+
+A bot is not told of its private chats when it connects. One that has a cursor is read like any channel. For a person who may talk
+to us and whose chat is not known, it is opened (once ever): its last message says whether there is something to read.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable
+from typing import TYPE_CHECKING, Any, Protocol
+
+import structlog
+
+from adapters.backlog import Backlog, Behind
+from adapters.base import NotAccepted
+from adapters.chat import CallFailed, ChatDesk, Fate
+from agent_core.ports import Clock
+
+if TYPE_CHECKING:
+    import discord
+
+    from adapters.discord.port import DiscordPort
+
+log = structlog.get_logger("discord")
+
+LATE = "[Sent while I was offline] "
+PAGE = 100
+MOST_MESSAGES = 1_000
+"""So many are read of one channel after a gap; the oldest first."""
+MOST_PLACES = 200
+"""So many channels without a cursor are looked into after a gap: those where something was said last."""
+MOST_OPENED = 20
+"""So many private chats are opened at a connect: Discord does not want bots to open many at once."""
+PERSON = "dm:"
+"""Begins the key under which a person's private chat is stored."""
+NO_CHAT = "-"
+
+
+class Take(Protocol):
+    """Takes in a message that was found."""
+
+    def __call__(
+        self, client: discord.Client, message: discord.Message, me: int, *, late: str | None
+    ) -> Awaitable[None]: ...
+
+
+class Missed:
+    """The gaps of one bot. What it finds goes the same way as what comes by itself."""
+
+    def __init__(self, name: str, desk: ChatDesk, port: DiscordPort, clock: Clock, take: Take) -> None:
+        self._name = name
+        self._desk = desk
+        self._port = port
+        self._clock = clock
+        self._take = take
+        self._client: Any = None
+        self._backlog = Backlog(name, self._read, clock)
+        self._seen: dict[str, int] = {}
+        """Channel → the highest message id that is stored."""
+        self._shards: dict[str, int] = {}
+        """Channel → its connection, where that is known."""
+        self._met: set[str] = set()
+        """People whose private chat is known."""
+        self._newest: dict[int | None, int] = {}
+        """The last message that was stored before a connection's session began."""
+
+    async def run(self, client: discord.Client) -> None:
+        """Read histories until cancelled."""
+        self._client = client
+        await self._backlog.run()
+
+    # ------------------------------------------------------------------ when a session begins
+
+    async def began(self, client: discord.Client, shard: int | None) -> None:
+        """Everything that this connection should have heard has to be looked for. Before anything that it tells."""
+        self._client = client
+        cursors = await self._desk.cursors(self._name)
+        self._met |= {key.removeprefix(PERSON) for key, _ in cursors if key.startswith(PERSON)}
+        marks = {key: int(last) for key, last in cursors if key.isdigit() and last.isdigit()}
+        for key, last in marks.items():
+            self._seen[key] = max(last, self._seen.get(key, 0))
+        if marks:
+            self._newest[shard] = max(marks.values())
+        self._backlog.add((key, last) for key, last in marks.items() if self._concerns(key, shard))
+
+    def _concerns(self, channel: str, shard: int | None) -> bool:
+        known = self._shards.get(channel)
+        return shard is None or known is None or known == shard
+
+    async def complete(self, client: discord.Client, shard: int | None) -> None:
+        """The servers are known: their channels without a cursor, and people whose chats are not known, are looked at."""
+        newest = self._newest.get(shard)
+        if newest is not None:
+            fresh = self._fresh(client, shard, newest)
+            self._backlog.add((str(place.id), newest) for place in fresh)
+        if not shard:
+            from adapters.discord.library import discord
+
+            now = discord.utils.time_snowflake(discord.utils.utcnow())
+            people = [one for one in await self._desk.allowed(self._name) if one.isdigit() and one not in self._met]
+            self._backlog.add((f"{PERSON}{one}", newest or now) for one in people[:MOST_OPENED])
+
+    def _fresh(self, client: discord.Client, shard: int | None, newest: int) -> list[Any]:
+        """Channels and threads that were never read, and in which something was said since."""
+        found = [
+            place
+            for guild in client.guilds
+            if shard is None or guild.shard_id == shard
+            for place in (*guild.text_channels, *guild.threads)
+            if (place.last_message_id or 0) > newest and str(place.id) not in self._seen
+        ]
+        found.sort(key=lambda place: -(place.last_message_id or 0))
+        if len(found) > MOST_PLACES:
+            log.warning("discord.channels_not_read", channels=len(found) - MOST_PLACES)
+        return found[:MOST_PLACES]
+
+    # ------------------------------------------------------------------ for what comes in
+
+    async def before(self, channel: str) -> None:
+        """Something is said in a channel: what was missed there comes first, if it can be had soon."""
+        await self._backlog.catch_up(channel)
+
+    def cursor(self, message: discord.Message, *, late: bool) -> tuple[str, str]:
+        """What is stored together with a message: a channel that is behind stays so until its history is read."""
+        channel = str(message.channel.id)
+        mark = self._backlog.mark(channel)
+        if mark is None:
+            return channel, str(max(self._seen.get(channel, 0), message.id))
+        return channel, str(max(mark, message.id) if late else mark)
+
+    async def stored(self, message: discord.Message, person: str, *, late: bool) -> None:
+        """A message is stored."""
+        channel = str(message.channel.id)
+        self._seen[channel] = max(self._seen.get(channel, 0), message.id)
+        self._shards[channel] = message.guild.shard_id if message.guild is not None else 0
+        if late:
+            self._backlog.advanced(channel, message.id)
+        if message.guild is None and person not in self._met:
+            await self._meet(person, channel)
+
+    async def _meet(self, person: str, channel: str) -> None:
+        try:
+            await self._desk.skip(self._name, (f"{PERSON}{person}", channel))
+        except NotAccepted as refused:
+            log.info("discord.chat_not_noted", words=str(refused))  # then it is opened once more some day
+        else:
+            self._met.add(person)
+
+    # ------------------------------------------------------------------ reading
+
+    async def _read(self, place: str, behind: Behind) -> None:
+        if place.startswith(PERSON):
+            await self._open(place.removeprefix(PERSON), behind)
+        else:
+            await self._read_channel(place, behind)
+
+    async def _open(self, person: str, behind: Behind) -> None:
+        try:
+            channel, last = await self._port.opened(person)
+        except CallFailed as error:
+            if error.fate is Fate.REFUSED:
+                await self._meet(person, NO_CHAT)
+            raise
+        await self._meet(person, channel)
+        if channel not in self._seen:
+            if last > behind.mark:
+                self._backlog.add([(channel, behind.mark)])
+            else:
+                await self._desk.skip(self._name, (channel, str(behind.mark)))
+
+    async def _read_channel(self, channel: str, behind: Behind) -> None:
+        from adapters.discord.library import discord
+
+        client = self._client
+        me = client.user.id if client.user is not None else 0
+        place = client.get_channel(int(channel)) or await self._port.asked(client.fetch_channel(int(channel)))
+        guild = getattr(place, "guild", None)
+        self._shards[channel] = guild.shard_id if guild is not None else 0
+        after, count = behind.mark, 0
+        while count < MOST_MESSAGES:
+
+            async def page(place: Any = place, after: int = after) -> list[discord.Message]:
+                found = place.history(limit=PAGE, after=discord.Object(after), oldest_first=True)
+                return [message async for message in found]
+
+            messages = await self._port.asked(page())
+            for message in messages:
+                said_ms = round(message.created_at.timestamp() * 1000)
+                await self._take(client, message, me, late=LATE if said_ms < behind.since_ms else "")
+                after = max(after, message.id)
+            count += len(messages)
+            if len(messages) < PAGE:
+                break
+        else:
+            log.warning("discord.gap_too_long", channel=channel, read=count)
+        await self._caught_up(channel, after)
+
+    async def _caught_up(self, channel: str, last: int) -> None:
+        """From now on the cursor is what was seen last."""
+        seen = max(self._seen.get(channel, 0), last)
+        self._seen[channel] = seen
+        while True:
+            try:
+                await self._desk.skip(self._name, (channel, str(seen)))
+            except NotAccepted as refused:
+                log.warning("discord.not_stored", words=str(refused))
+                await asyncio.sleep(1.0)
+            else:
+                return

@@ -1,0 +1,197 @@
+"""What was said on Slack while nobody listened: read from the histories of channels, and of the threads that we take part in.
+
+Slack tells an event again for some minutes only. So up to where a channel or a thread was stored is a cursor, and after a gap what
+is behind it is read. A channel's history does not hold the answers in its threads, so that a thread has a cursor of its own.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Any, Protocol, cast
+
+import structlog
+
+from adapters.backlog import Backlog, Behind
+from adapters.base import NotAccepted
+from adapters.chat import ChatDesk
+from agent_core.ports import Clock
+
+log = structlog.get_logger("slack")
+
+LATE = "[Sent while I was offline] "
+PAGE = 100
+MOST_PAGES = 10
+MOST_CHANNELS, MOST_THREADS = 500, 100
+"""So many are looked into after a gap: those in which something was said last."""
+THREAD_DAYS = 7.0
+"""A thread in which nothing was said for so long is not looked into."""
+LIVE_SECONDS = 1.5
+"""How long an event waits for the past of its place: Slack waits three seconds for its acknowledgement."""
+
+Table = dict[str, Any]
+Take = Callable[[Table, str], Awaitable[None]]
+"""Takes an event in, with words that are put before those of a late one."""
+
+
+class Ask(Protocol):
+    """Makes a call; raises `CallFailed`."""
+
+    def __call__(self, call: Awaitable[Any], /) -> Awaitable[Any]: ...
+
+
+def number_of(ts: str) -> int:
+    """A time stamp as a number that can be compared: microseconds."""
+    seconds, _, rest = ts.partition(".")
+    return int(seconds) * 1_000_000 + int((rest + "000000")[:6])
+
+
+def ts_of(number: int) -> str:
+    """The time stamp of a number."""
+    return f"{number // 1_000_000}.{number % 1_000_000:06d}"
+
+
+def place_of(event: Table) -> str:
+    """Where a message stands: a channel, or ``channel:thread`` for an answer in a thread."""
+    thread = str(event.get("thread_ts") or "")
+    channel = str(event["channel"])
+    return f"{channel}:{thread}" if thread and thread != event.get("ts") else channel
+
+
+class Missed:
+    """The gaps of one workspace. What it finds goes the same way as what comes by itself."""
+
+    def __init__(self, name: str, desk: ChatDesk, web: Any, ask: Ask, clock: Clock, take: Take) -> None:
+        self._name = name
+        self._desk = desk
+        self._web = web
+        self._ask = ask
+        self._clock = clock
+        self._take = take
+        self._backlog = Backlog(name, self._read, clock)
+        self._seen: dict[str, int] = {}
+        """Place → the last message that is stored."""
+        self._sure: dict[str, int] = {}
+        """The same, when the connection was last seen to stand, and was seen so once more since: a socket may be dead for
+        some seconds before that is noticed."""
+        self._standing: dict[str, int] = {}
+        """The same, when it was seen so last."""
+
+    async def start(self) -> None:
+        """Everything behind the stored cursors has to be looked for. Before the first event comes."""
+        for place, last in await self._desk.cursors(self._name):
+            self._seen[place] = max(number_of(last), self._seen.get(place, 0))
+        self._sure = self._standing = dict(self._seen)
+        self.gap()
+
+    async def run(self) -> None:
+        """Read histories until cancelled."""
+        await self._backlog.run()
+
+    def standing(self) -> None:
+        """The connection stands: what is stored now was stored without a gap."""
+        self._sure, self._standing = self._standing, dict(self._seen)
+
+    def gap(self) -> None:
+        """The connection is another: something may have been said between."""
+        # A place that was not known then has nothing older to be looked for.
+        newest_first = sorted(({**self._seen, **self._sure}).items(), key=lambda one: -one[1])
+        oldest = self._clock.now_ms() * 1000 - round(THREAD_DAYS * 86_400e6)
+        channels = [one for one in newest_first if ":" not in one[0]]
+        threads = [one for one in newest_first if ":" in one[0] and one[1] >= oldest]
+        if len(channels) > MOST_CHANNELS or len(threads) > MOST_THREADS:
+            log.warning("slack.gap_too_wide", channels=len(channels), threads=len(threads))
+        self._backlog.add((*channels[:MOST_CHANNELS], *threads[:MOST_THREADS]))
+
+    # ------------------------------------------------------------------ for what comes in
+
+    async def before(self, event: Table) -> None:
+        """Something is said in a place: what was missed there comes first, if it can be had soon."""
+        if event.get("type") in ("message", "app_mention") and event.get("channel") and event.get("ts"):
+            await self._backlog.catch_up(place_of(event), LIVE_SECONDS)
+
+    async def cursor(self, event: Table, *, for_us: bool, late: bool) -> tuple[str, str] | None:
+        """What is stored together with a message: a place that is behind stays so until its history is read.
+
+        None if the message is in a thread that is none of ours. One that opens a thread with us gives it a cursor, too.
+        """
+        place, number = place_of(event), number_of(str(event["ts"]))
+        private = place.startswith("D")
+        if ":" in place and place not in self._seen and not (for_us or private):
+            return None
+        if ":" not in place and (for_us or private):
+            thread = f"{place}:{event['ts']}"
+            await self._desk.skip(self._name, (thread, ts_of(number)))
+            self._seen.setdefault(thread, number)
+        mark = self._backlog.mark(place)
+        if mark is None:
+            return place, ts_of(max(self._seen.get(place, 0), number))
+        return place, ts_of(max(mark, number) if late else mark)
+
+    def stored(self, event: Table, *, late: bool) -> None:
+        """A message is stored."""
+        place, number = place_of(event), number_of(str(event["ts"]))
+        self._seen[place] = max(self._seen.get(place, 0), number)
+        if late:
+            self._backlog.advanced(place, number)
+
+    # ------------------------------------------------------------------ reading
+
+    async def _read(self, place: str, behind: Behind) -> None:
+        channel, _, thread = place.partition(":")
+        last = behind.mark
+        for message in sorted(await self._pages(channel, thread, behind.mark), key=lambda one: number_of(one["ts"])):
+            number = number_of(message["ts"])
+            if number <= behind.mark:
+                continue  # the message that a thread hangs on comes with every page of it
+            kind = "im" if channel.startswith("D") else "channel"
+            event = {**message, "type": "message", "channel": channel, "channel_type": kind}
+            await self._hand_over(event, LATE if number < behind.since_ms * 1000 else "")
+            last = max(last, number)
+            inner = f"{channel}:{message['ts']}"
+            if message.get("reply_count") and (inner in self._seen or channel.startswith("D")):
+                self._backlog.add([(inner, number)])
+        await self._caught_up(place, last)
+
+    async def _pages(self, channel: str, thread: str, mark: int) -> list[Table]:
+        found: list[Table] = []
+        cursor: str | None = None
+        for _ in range(MOST_PAGES):
+            more: Table = {"channel": channel, "oldest": ts_of(mark), "limit": PAGE, "cursor": cursor}
+            if thread:
+                call = self._web.conversations_replies(ts=thread, **more)
+            else:
+                call = self._web.conversations_history(**more)
+            answer: Any = await self._ask(call)
+            found += cast("Iterable[Table]", answer.get("messages") or ())
+            paging = cast("Table", answer.get("response_metadata") or {})
+            cursor = str(paging.get("next_cursor") or "")
+            if not cursor:
+                return found
+        log.warning("slack.gap_too_long", channel=channel, thread=thread, read=len(found))
+        return found
+
+    async def _hand_over(self, event: Table, late: str) -> None:
+        while True:
+            try:
+                await self._take(event, late)
+            except NotAccepted as refused:
+                log.warning("slack.not_stored", words=str(refused))
+                await asyncio.sleep(1.0)
+            except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
+                log.warning("slack.odd_event", error=f"{type(error).__name__}: {error}")
+                return
+            else:
+                return
+
+    async def _caught_up(self, place: str, last: int) -> None:
+        """From now on the cursor is what was seen last."""
+        self._seen[place] = max(self._seen.get(place, 0), last)
+        while True:
+            try:
+                await self._desk.skip(self._name, (place, ts_of(self._seen[place])))
+            except NotAccepted as refused:
+                log.warning("slack.not_stored", words=str(refused))
+                await asyncio.sleep(1.0)
+            else:
+                return

@@ -1,0 +1,214 @@
+"""Socket Mode with several sockets at once, each replaced before it goes. https://docs.slack.dev/apis/events-api/using-socket-mode
+
+Slack gives each event to one of the app's sockets. A socket that is to end is told so by a frame; the library's own client then
+closes it before it opens another, and acknowledges what came by the old one on the new. Here the new socket is open before the old
+one goes, and an envelope is acknowledged where it came in. What was given to a socket that had died already is told again by Slack
+after some seconds, to another one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Awaitable, Callable, Coroutine
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+import aiohttp
+import orjson
+import structlog
+
+from adapters.chat import CallFailed, Fate
+from adapters.slack.inbound import Table, table
+from adapters.supervision import AdapterDown
+
+log = structlog.get_logger("slack")
+
+MOST_SOCKETS = 10
+"""That Slack allows an app."""
+DIAL_SECONDS = 15.0
+HEARTBEAT_SECONDS = 8.0
+"""A ping each; without an answer in half of that the socket is dead."""
+LINGER_SECONDS = 12.0
+"""An old socket is read for so long after its successor is open (a warning comes about ten seconds before the end)."""
+PAUSES_SECONDS = (0.2, 1.0, 3.0, 10.0, 30.0)
+"""Between tries, while another socket works."""
+SWITCHED_OFF = (
+    "Socket Mode is switched off. Switch it on: api.slack.com/apps, your app, Socket Mode, Enable Socket Mode."
+)
+
+
+class Farewell(StrEnum):
+    """Why Slack ends a socket, as far as it makes a difference."""
+
+    LINK_DISABLED = "link_disabled"
+    TOO_MANY = "too_many_websockets"
+
+
+@dataclass(eq=False, slots=True)
+class Link:
+    """One socket."""
+
+    ws: aiohttp.ClientWebSocketResponse
+    leaving: asyncio.Event = field(default_factory=asyncio.Event)
+    """It ends, or has ended."""
+    reason: str = ""
+
+
+Handle = Callable[[Table], Awaitable[bool]]
+"""Takes an envelope's payload in; whether it is to be acknowledged."""
+
+
+class Sockets:
+    """Keeps `count` sockets open. `open_url` gives an address for one each time; it raises `CallFailed`."""
+
+    def __init__(
+        self,
+        count: int,
+        open_url: Callable[[], Awaitable[str]],
+        handle: Handle,
+        *,
+        proxy: str = "",
+        on_life: Callable[[], None] = lambda: None,
+        on_gap: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._count = count
+        self._open_url = open_url
+        self._handle = handle
+        self._proxy = proxy
+        self._on_life = on_life
+        self._on_gap = on_gap
+        self._alive: set[Link] = set()
+        self._gap = False
+        """Something may not have come: no socket was open for some time, or one died without a word."""
+        self._tasks: set[asyncio.Task[None]] = set()
+
+    @property
+    def alive(self) -> int:
+        """How many sockets are open."""
+        return len(self._alive)
+
+    @property
+    def whole(self) -> bool:
+        """A socket is open, and nothing is known that may not have come."""
+        return bool(self._alive) and not self._gap
+
+    async def run(self, up: Callable[[], None]) -> None:
+        """Serve until cancelled; `up` is called when the first is open. Raises `AdapterDown` or `CallFailed` if there is none."""
+        async with aiohttp.ClientSession() as http:
+            try:
+                first = await self._dial(http)
+                up()
+                slots = [self._begin(self._slot(http, first if n == 0 else None)) for n in range(self._count)]
+                done, _ = await asyncio.wait(slots, return_when=asyncio.FIRST_COMPLETED)
+                for task in done:
+                    task.result()
+            finally:
+                await self._end()
+
+    def _begin(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+        return task
+
+    async def _end(self) -> None:
+        for task in self._tasks:
+            task.cancel()
+        links, self._alive = self._alive, set()
+        await asyncio.gather(*self._tasks, *(link.ws.close() for link in links), return_exceptions=True)
+
+    async def _slot(self, http: aiohttp.ClientSession, link: Link | None) -> None:
+        """One socket after the other; the next one is open before the last one goes, if that says that it will."""
+        while True:
+            link = link or await self._next(http)
+            self._begin(self._serve(link))
+            await link.leaving.wait()
+            old, link = link, None
+            if old.reason == Farewell.LINK_DISABLED:
+                raise AdapterDown(SWITCHED_OFF, fatal=True)
+            if old.reason == Farewell.TOO_MANY:
+                await self._patience(PAUSES_SECONDS[-1], "Slack has too many sockets of this app open.")
+            link = await self._next(http)
+            self._begin(self._retire(old))
+
+    async def _next(self, http: aiohttp.ClientSession) -> Link:
+        """A new socket. While another one works, it is tried again and again; else whoever supervises decides."""
+        attempt = 0
+        while True:
+            try:
+                link = await self._dial(http)
+            except CallFailed as error:
+                if not self._alive:
+                    raise
+                log.info("slack.socket_not_opened", words=error.words)
+                await self._patience(
+                    max(error.retry_after, PAUSES_SECONDS[min(attempt, len(PAUSES_SECONDS) - 1)]), error.words
+                )
+                attempt += 1
+            else:
+                if self._gap:
+                    self._gap = False
+                    self._on_gap()
+                return link
+
+    async def _patience(self, seconds: float, words: str) -> None:
+        if not self._alive:
+            raise AdapterDown(words, wait_seconds=seconds)
+        await asyncio.sleep(seconds)
+
+    async def _dial(self, http: aiohttp.ClientSession) -> Link:
+        """A socket that is open. Raises `CallFailed`."""
+        url = await self._open_url()
+        try:
+            async with asyncio.timeout(DIAL_SECONDS):
+                ws = await http.ws_connect(
+                    url, heartbeat=HEARTBEAT_SECONDS, proxy=self._proxy or None, max_msg_size=16 * 1024 * 1024
+                )
+        except (aiohttp.ClientError, OSError) as error:  # a time-out is one of the latter
+            raise CallFailed(Fate.NOT_SENT, f"no socket could be opened ({type(error).__name__})") from error
+        link = Link(ws)
+        self._alive.add(link)
+        self._on_life()
+        return link
+
+    async def _retire(self, link: Link) -> None:
+        """Its successor is open: what still comes by it is taken, and then it goes."""
+        await asyncio.sleep(LINGER_SECONDS)
+        await link.ws.close()
+
+    async def _serve(self, link: Link) -> None:
+        """Take in what comes by a socket, until it ends."""
+        try:
+            async for message in link.ws:
+                if message.type is aiohttp.WSMsgType.TEXT:
+                    self._on_life()
+                    self._frame(link, message.data)
+        except (aiohttp.ClientError, OSError) as error:
+            log.info("slack.socket_broken", error=type(error).__name__)
+        finally:
+            self._alive.discard(link)
+            # One that ends without a word may have been dead for a while, and Slack gave it its share of the events.
+            self._gap = self._gap or not self._alive or not link.leaving.is_set()
+            link.leaving.set()
+            with contextlib.suppress(aiohttp.ClientError, OSError):
+                await link.ws.close()
+
+    def _frame(self, link: Link, text: str) -> None:
+        try:
+            frame = table(orjson.loads(text))
+        except orjson.JSONDecodeError:
+            log.warning("slack.odd_frame")
+            return
+        if frame.get("type") == "disconnect":
+            link.reason = str(frame.get("reason") or "")
+            link.leaving.set()
+        elif envelope := frame.get("envelope_id"):
+            self._begin(self._envelope(link, str(envelope), table(frame.get("payload"))))
+
+    async def _envelope(self, link: Link, envelope: str, payload: Table) -> None:
+        if not await self._handle(payload):
+            return  # not acknowledged: it comes again
+        with contextlib.suppress(aiohttp.ClientError, OSError, RuntimeError):
+            await link.ws.send_str(orjson.dumps({"envelope_id": envelope}).decode())

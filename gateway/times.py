@@ -1,0 +1,254 @@
+"""When things happen again: rules, and their occurrences. Pure; times are milliseconds since the Unix epoch.
+
+A rule stands for a fixed set of moments, and it does not matter from where one looks: what comes after `a` and lies after `b`
+comes after `b` as well. Cron expressions are those of Debian's cron (five fields), also where a clock is put forward or back:
+a job at a fixed time that falls into the missing hour runs right after it, one in the doubled hour runs once; a job with a
+star in minute or hour follows real time.
+
+Laws (tests/gateway/test_times.py): `next_after` is after; `latest` is the last one that is not after; `counted` is how many
+there are, up to its bound; the stored form is read back as the same rule.
+"""
+
+from __future__ import annotations
+
+import functools
+import re
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
+from typing import TypeAlias, assert_never
+from zoneinfo import ZoneInfo
+
+from cronsim import CronSim, CronSimError
+
+SHORTEST_SECONDS = 60
+"""Between two occurrences of what is repeated."""
+MOST_COUNTED = 1_000
+"""More missed occurrences than this are told as “more than”."""
+LOOK_BACK_SECONDS = (3 * 3600, 2 * 86_400, 40 * 86_400, 400 * 86_400)
+"""How far back the latest occurrence is looked for, in turn: a rule that is dense is found in the first."""
+
+
+class BadTime(Exception):
+    """A zone or an expression that is none; the words say why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Once:
+    """A single moment."""
+
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class Every:
+    """Every so many seconds, counted from `anchor` (ms), which is none itself."""
+
+    seconds: int
+    anchor: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Cron:
+    """A cron expression of five fields, by the clocks of a zone."""
+
+    expression: str
+    zone: str
+
+
+Rule: TypeAlias = Once | Every | Cron
+
+
+@functools.cache
+def zone_of(name: str) -> ZoneInfo:
+    """The time zone with this name of the tz database. Raises `BadTime`."""
+    try:
+        return ZoneInfo(name)
+    except (KeyError, OSError, ValueError) as error:  # ZoneInfoNotFoundError is a KeyError
+        raise BadTime(f"There is no time zone {name!r}; names look like Europe/Berlin or UTC.") from error
+
+
+def check(rule: Rule) -> None:
+    """Raises `BadTime` if a rule means nothing."""
+    match rule:
+        case Once():
+            pass
+        case Every(seconds):
+            if seconds < SHORTEST_SECONDS:
+                raise BadTime(f"It cannot happen more often than every {SHORTEST_SECONDS} seconds.")
+        case Cron(expression, zone):
+            zone_of(zone)
+            if len(expression.split()) != 5:
+                raise BadTime("A cron expression has five fields: minute, hour, day of month, month, day of week.")
+            try:
+                CronSim(expression, datetime(2024, 1, 1, tzinfo=UTC))
+            except CronSimError as error:
+                raise BadTime(f"{expression!r} is no cron expression: {str(error).lower()}.") from error
+            if next_after(rule, 0) is None:
+                raise BadTime(f"{expression!r} never happens.")
+        case _:
+            assert_never(rule)
+
+
+def next_after(rule: Rule, after: int) -> int | None:
+    """The first occurrence later than `after`; None if there is none."""
+    match rule:
+        case Once(at):
+            return at if at > after else None
+        case Every(seconds, anchor):
+            step = seconds * 1000
+            return anchor + max(1, (after - anchor) // step + 1) * step
+        case Cron():
+            return _next_cron(rule, after)
+        case _:
+            assert_never(rule)
+
+
+def _next_cron(rule: Cron, after: int) -> int | None:
+    try:
+        start = datetime.fromtimestamp(after / 1000, zone_of(rule.zone))
+        for found in CronSim(rule.expression, start):
+            at = round(found.timestamp() * 1000)
+            if at > after:  # in a doubled hour, the expression's own time may be the first of the two
+                return at
+    except (OverflowError, ValueError):  # beyond the calendar
+        return None
+    return None
+
+
+def latest(rule: Rule, first: int, now: int) -> int:
+    """The last occurrence up to `now`; `first` is one, and not after `now`."""
+    match rule:
+        case Once():
+            return first
+        case Every(seconds):
+            step = seconds * 1000
+            return first + (now - first) // step * step
+        case Cron():
+            for seconds in LOOK_BACK_SECONDS:
+                start = now - seconds * 1000
+                if start <= first:
+                    break
+                if (found := _last_from(rule, start, now)) is not None:
+                    return found
+            return _last_from(rule, first, now) or first
+        case _:
+            assert_never(rule)
+
+
+def _last_from(rule: Cron, start: int, now: int) -> int | None:
+    """The last occurrence after `start` and up to `now`, by going through them."""
+    found: int | None = None
+    at = next_after(rule, start)
+    while at is not None and at <= now:
+        found = at
+        at = next_after(rule, at)
+    return found
+
+
+def counted(rule: Rule, first: int, last: int) -> int:
+    """How many occurrences there are from `first` to `last`, both of which are; at most `MOST_COUNTED` + 1."""
+    match rule:
+        case Once():
+            return 1
+        case Every(seconds):
+            return min((last - first) // (seconds * 1000) + 1, MOST_COUNTED + 1)
+        case Cron():
+            count = 1
+            at = next_after(rule, first)
+            while at is not None and at <= last and count <= MOST_COUNTED:
+                count += 1
+                at = next_after(rule, at)
+            return count
+        case _:
+            assert_never(rule)
+
+
+# ---------------------------------------------------------------------- the stored form
+
+
+def encode(rule: Rule) -> str:
+    """A rule as one text."""
+    match rule:
+        case Once(at):
+            return f"once {at}"
+        case Every(seconds, anchor):
+            return f"every {seconds} {anchor}"
+        case Cron(expression, zone):
+            return f"cron {zone} {expression}"
+        case _:
+            assert_never(rule)
+
+
+def decode(text: str) -> Rule:
+    """A rule from its stored form. Raises `BadTime`."""
+    kind, _, rest = text.partition(" ")
+    first, _, more = rest.partition(" ")
+    try:
+        match kind:
+            case "once":
+                return Once(int(first))
+            case "every":
+                rule: Rule = Every(int(first), int(more))
+            case "cron":
+                rule = Cron(more, first)
+            case _:
+                raise BadTime(f"{kind!r} is no kind of rule that this program knows.")
+    except ValueError as error:
+        raise BadTime(f"{text!r} is no rule.") from error
+    check(rule)
+    return rule
+
+
+# ---------------------------------------------------------------------- words
+
+
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400}
+_NUMBER = r"(?:\d{1,6}|an?|one)"
+_UNIT = r"(?:seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d|weeks?|w)"
+DURATION = rf"{_NUMBER}\s*{_UNIT}(?![a-z])(?:(?:\s*,)?(?:\s+and)?\s*\d{{1,6}}\s*{_UNIT}(?![a-z]))*"
+"""A regular expression for a duration in words, in small letters: ``20 minutes``, ``1 hour and 30 min``, ``2h 15m``."""
+_PAIR = re.compile(rf"((?<!\d)\d{{1,6}}|(?<![a-z])(?:an?|one))\s*({_UNIT})(?![a-z])")
+
+
+def duration_seconds(words: str) -> int:
+    """Seconds of a duration in words. Raises `BadTime`."""
+    text = words.strip().lower()
+    if not re.fullmatch(DURATION, text):
+        raise BadTime(f"{words.strip()[:40]!r} is no duration; say something like 20 minutes, 2 hours or 1 day.")
+    pairs: list[tuple[str, str]] = _PAIR.findall(re.sub(r"\band\b", " ", text))
+    return sum((int(number) if number.isdigit() else 1) * _UNITS[unit[0]] for number, unit in pairs)
+
+
+def moment(at: int, zone: str) -> str:
+    """A moment for a person: ``Sat 21 Nov 2026, 14:05 (UTC)``."""
+    return f"{datetime.fromtimestamp(at / 1000, zone_of(zone)):%a %d %b %Y, %H:%M} ({zone})"
+
+
+def span(seconds: int) -> str:
+    """How long something took or takes, roughly, for a person."""
+    if seconds < 120:
+        return f"{seconds} s"
+    if seconds < 2 * 3600:
+        return f"{seconds // 60} min"
+    if seconds < 2 * 86_400:
+        hours, minutes = divmod(seconds // 60, 60)
+        return f"{hours} h {minutes} min" if minutes else f"{hours} h"
+    return f"{seconds // 86_400} days"
+
+
+def at_clock(day: datetime, hour: int, minute: int, zone: str) -> tuple[int, ...]:
+    """The moments at which the clocks of a zone show a time on a day (of `day`): one; two where clocks are put back; where
+    they are put forward over it, the first minute after the gap.
+    """
+    there = zone_of(zone)
+    naive = datetime(day.year, day.month, day.day, hour, minute)
+    found: list[int] = []
+    for fold in (0, 1):
+        local = naive.replace(tzinfo=there, fold=fold)
+        while local.astimezone(UTC).astimezone(there).replace(tzinfo=None) != local.replace(tzinfo=None):
+            local += timedelta(minutes=1)
+            local = local.replace(fold=0)
+        at = round(local.timestamp() * 1000)
+        if at not in found:
+            found.append(at)
+    return tuple(found)

@@ -1,0 +1,105 @@
+"""The laws of what is behind."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapters.backlog import MOST_MS, Backlog, Behind, after_failure
+from adapters.chat import CallFailed, Fate
+from agent_core.ports import SystemClock
+
+FAILURES = st.builds(
+    CallFailed, st.sampled_from(sorted(Fate)), st.just("no"), retry_after=st.floats(0, 3_600)
+)  # fmt: skip
+BEHIND = st.builds(
+    Behind, st.integers(0, 1 << 60), st.integers(0, 1 << 40), st.integers(0, 50), st.integers(0, 1 << 40)
+)
+
+
+@given(BEHIND, FAILURES, st.integers(0, 1 << 41))
+def test_a_place_that_may_be_read_one_day_keeps_its_mark(behind: Behind, error: CallFailed, now: int) -> None:
+    left = after_failure(behind, error, now)
+    assert (left is None) == (error.fate is Fate.REFUSED)
+    if left is not None:
+        assert (left.mark, left.since_ms) == (behind.mark, behind.since_ms)
+
+
+@given(BEHIND, FAILURES, st.integers(0, 1 << 41))
+def test_a_pause_is_kept_and_never_endless(behind: Behind, error: CallFailed, now: int) -> None:
+    left = after_failure(behind, error, now)
+    if left is not None:
+        asked = round(error.retry_after * 1000) if error.fate is Fate.TOO_FAST else 0
+        assert left.not_before_ms - now >= asked
+        assert left.not_before_ms - now <= max(asked, MOST_MS)
+
+
+@dataclass
+class History:
+    """Places and how often each fails before it can be read."""
+
+    failing: dict[str, list[CallFailed]] = field(default_factory=dict[str, list[CallFailed]])
+    read: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
+
+    async def __call__(self, place: str, behind: Behind) -> None:
+        await asyncio.sleep(0)
+        if failures := self.failing.get(place):
+            raise failures.pop(0)
+        self.read.append((place, behind.mark))
+
+
+async def until_empty(backlog: Backlog) -> None:
+    task = asyncio.create_task(backlog.run())
+    try:
+        async with asyncio.timeout(10):
+            while len(backlog):
+                await asyncio.sleep(0.01)
+    finally:
+        task.cancel()
+
+
+async def test_what_fails_is_read_later_and_keeps_nobody_back() -> None:
+    history = History({"a": [CallFailed(Fate.UNKNOWN, "x")], "b": [CallFailed(Fate.REFUSED, "x")]})
+    backlog = Backlog("test/1", history, SystemClock())
+    backlog.add([("a", 3), ("b", 2), ("c", 1)])
+    await until_empty(backlog)
+    assert history.read == [("c", 1), ("a", 3)]
+
+
+async def test_a_pause_is_for_all_places() -> None:
+    history = History({"a": [CallFailed(Fate.TOO_FAST, "x", retry_after=0.3)]})
+    backlog = Backlog("test/1", history, SystemClock())
+    backlog.add([("a", 2), ("b", 1)])
+    task = asyncio.create_task(backlog.run())
+    await asyncio.sleep(0.1)
+    assert history.read == []
+    task.cancel()
+    await until_empty(backlog)
+    assert history.read == [("a", 2), ("b", 1)]
+
+
+async def test_a_place_that_is_behind_stays_where_it_is() -> None:
+    backlog = Backlog("test/1", History(), SystemClock())
+    backlog.add([("a", 5)])
+    backlog.add([("a", 9)])
+    assert backlog.mark("a") == 5
+    backlog.advanced("a", 4)
+    assert backlog.mark("a") == 5
+    backlog.advanced("a", 7)
+    assert backlog.mark("a") == 7
+    assert backlog.mark("b") is None
+
+
+@pytest.mark.parametrize(("retry_after", "caught_up"), [(0.1, True), (60.0, False)])
+async def test_what_comes_waits_for_its_past_only_if_that_is_near(retry_after: float, *, caught_up: bool) -> None:
+    history = History({"a": [CallFailed(Fate.TOO_FAST, "x", retry_after=retry_after)]})
+    backlog = Backlog("test/1", history, SystemClock())
+    backlog.add([("a", 5)])
+    async with asyncio.timeout(3):
+        await backlog.catch_up("a")
+        await backlog.catch_up("nowhere")
+    assert (backlog.mark("a") is None) == caught_up

@@ -1,0 +1,87 @@
+"""Markup as platforms read it: what is shown is the text, and what was written of a growing text stays as it is."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adapters.text.flatten import flatten
+from adapters.text.growing import without_open_link
+from adapters.text.markup import DISCORD, SLACK, SLACK_MARKDOWN, Marks, render, styled_parts
+from adapters.text.parse import parse
+from adapters.text.styled import Span, Style, Styled, units
+from tests.adapters.text.strategies import SAMPLES, markdowns
+from tests.chats.slack_harness import read_markdown
+
+LINES = st.lists(st.text("ab1.-+#=*_~`[]()<>&!|\\ é中 \t", min_size=1, max_size=12), min_size=1, max_size=4)
+
+
+def seen(text: str) -> list[str]:
+    """Words, whatever white space is between them."""
+    return text.replace("\u00a0", " ").replace("\u200b", "").split()
+
+
+@settings(max_examples=400, deadline=None)
+@given(LINES)
+def test_plain_words_are_shown_as_they_are(lines: list[str]) -> None:
+    text = Styled("\n".join(lines)).strip()
+    assert seen(read_markdown(render(text, SLACK_MARKDOWN)).text) == seen(text.text)
+
+
+@pytest.mark.parametrize(
+    "markdown",
+    [
+        "**bold** and `co``de` and *it*",
+        "# Head\n\n- one\n- two\n   - three\n\n1. a\n2. b",
+        "| a | b |\n|---|---|\n| 1 | 2 |",
+        "> quoted\n> more\n\nand `x`",
+        "```python\nprint(1)\n\nprint('<!channel>')\n```\nafter",
+        "see [the page](https://example.org/a_(b)?x=1&y=2) now",
+    ],
+)
+def test_what_was_marked_is_read_again(markdown: str) -> None:
+    styled = flatten(parse(markdown, growing=False))
+    again = read_markdown(render(styled, SLACK_MARKDOWN))
+    assert seen(again.text.replace("> ", "")) == seen(styled.text)
+    code = [styled.text[s.start : s.end] for s in styled.spans if s.style is Style.PRE]
+    assert [one.replace("\u200b", "") for one in again.code] == code
+
+
+GROWING = [
+    "Some **bold words** here, `code` there, and *more*. 1. not a list - nor this",
+    "# Head\n\nA line\nanother\n\n- one **b**\n- two\n\n1. a\n2. b\n\n```python\nprint(1)\n\nprint(2)\n```\n\nThe end_of it.",
+    "> quoted **text**\n> goes on\n\n~~gone~~ & <tags> stay",
+]
+
+
+TURNS = [
+    text for text in SAMPLES if "|--" not in text and "--|" not in text and "=====" not in text and "``code" not in text
+]
+"""Without tables, whose columns grow, and headings that are marked by the line below: there the stream is finished and edited."""
+
+
+@pytest.mark.parametrize("markdown", [*GROWING, *TURNS])
+def test_what_stands_on_a_stream_is_a_beginning_of_what_stands_there_in_the_end(markdown: str) -> None:
+    whole = render(flatten(parse(markdown, growing=False)), SLACK_MARKDOWN)
+    for end in range(1, len(markdown)):
+        shown = flatten(parse(without_open_link(markdown[:end]), growing=True))
+        assert whole.startswith(render(shown, SLACK_MARKDOWN, open_end=True)), markdown[:end]
+
+
+@settings(max_examples=200, deadline=None)
+@given(markdowns, st.integers(40, 400), st.sampled_from([SLACK, SLACK_MARKDOWN, DISCORD]))
+def test_parts_are_within_the_limit(markdown: str, limit: int, marks: Marks) -> None:
+    for part in styled_parts(flatten(parse(markdown, growing=False)), limit, marks):
+        assert units(render(part, marks)) <= limit or units(part.text) <= 8
+
+
+@pytest.mark.parametrize("ping", ["<!channel>", "<!here|here>", "<@U0123ABC>", "<!subteam^S1>", "<#C0123|x>"])
+@pytest.mark.parametrize("style", [None, *Style])
+@pytest.mark.parametrize("open_end", [False, True])
+@pytest.mark.parametrize("marks", [SLACK, SLACK_MARKDOWN])
+def test_nobody_is_mentioned(ping: str, style: Style | None, open_end: bool, marks: Marks) -> None:
+    text = f"see {ping}"
+    value = f"https://example.org/{ping}" if style is Style.LINK else ""
+    spans = (Span(0, len(text), style, value),) if style is not None else ()
+    assert ping[:3] not in render(Styled(text, spans), marks, open_end=open_end)

@@ -1,0 +1,247 @@
+"""Gaps in what Discord tells, and connections that divide the servers."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import pytest
+
+from tests.chats.discord_harness import DiscordHarness, discord_harness
+from tests.chats.harness import answer, quiet, running, texts
+from tests.chats.model import scripted_model
+from tests.fakes.common import LoseAnswer
+from tests.fakes.discord import LIKE_THE_SERVER, Channel, Close, DiscordFake, Op, Route, User, flood, server_error
+from tests.fakes.discord.ids import shard_of
+
+MARK = "[Sent while I was offline]"
+
+
+@pytest.fixture
+async def discord(tmp_path: Path) -> AsyncGenerator[DiscordHarness]:
+    async with discord_harness(tmp_path) as harness:
+        yield harness
+
+
+def lose_session(discord: DiscordHarness) -> None:
+    """The connection breaks, and what was told by it cannot be told again."""
+    discord.fake.gateway.react(Op.RESUME, Close(4009))
+    discord.fake.gateway.forget()
+    discord.fake.gateway.cut()
+
+
+def last_words(discord: DiscordHarness, words: str) -> str:
+    """What the model was asked, of the message with these words."""
+    return next(one for one in reversed(discord.model.asked) if words in one)
+
+
+async def test_what_comes_at_once_after_a_gap_does_not_hide_the_gap(discord: DiscordHarness) -> None:
+    ada = discord.person("Ada")
+    chat = discord.private(ada)
+    async with running(discord):
+        discord.say(chat, ada, "say one")
+        await answer(discord, chat, "one")
+        lose_session(discord)
+        discord.say(chat, ada, "say two")
+        await discord.until(lambda: not discord.fake.connected)
+        await discord.fake.until_connected(30)
+        discord.say(chat, ada, "say three")
+        await answer(discord, chat, "three", 20)
+        await quiet(discord, chat)
+        assert texts(discord, chat) == ["one", "two", "three"]
+        assert MARK in last_words(discord, "say two")
+        discord.say(chat, ada, "say four")
+        await answer(discord, chat, "four")
+        assert MARK not in last_words(discord, "say four")
+
+
+@pytest.mark.parametrize("trouble", ["too fast", "server error", "lost"])
+async def test_a_history_that_cannot_be_read_is_read_later(discord: DiscordHarness, trouble: str) -> None:
+    ada = discord.person("Ada")
+    chat = discord.private(ada)
+    fault = {"too fast": flood(1), "server error": server_error(501), "lost": LoseAnswer()}[trouble]
+    async with running(discord):
+        discord.say(chat, ada, "say one")
+        await answer(discord, chat, "one")
+        discord.fake.script(Route.LIST_MESSAGES, fault)
+        lose_session(discord)
+        discord.say(chat, ada, "say two")
+        await answer(discord, chat, "two", 30)
+        assert discord.fake.faults.left(Route.LIST_MESSAGES) == 0
+
+
+async def test_a_long_gap_is_read_to_its_end(discord: DiscordHarness) -> None:
+    ada = discord.person("Ada")
+    group = discord.group(ada)
+    async with running(discord):
+        discord.say(group, ada, "say one", mention=True)
+        await answer(discord, group, "one")
+        lose_session(discord)
+        for number in range(250):
+            discord.say(group, ada, f"not for you {number}")
+        discord.say(group, ada, "say two", mention=True)
+        await answer(discord, group, "two", 40)
+
+
+async def test_a_channel_that_was_never_read_is_found_by_its_last_message(discord: DiscordHarness) -> None:
+    ada = discord.person("Ada")
+    chat = discord.private(ada)
+    group = discord.group(ada)
+    discord.say(group, ada, "say older than all", mention=True)
+    async with running(discord):
+        discord.say(chat, ada, "say one")
+        await answer(discord, chat, "one")
+    discord.say(group, ada, "say new here", mention=True)
+    async with running(discord):
+        await answer(discord, group, "new here", 20)
+        await quiet(discord, group)
+        assert texts(discord, group) == ["new here"]
+
+
+async def test_a_first_private_message_of_somebody_listed_is_found(discord: DiscordHarness) -> None:
+    ada, ben, eve = discord.person("Ada"), discord.person("Ben"), discord.person("Eve")
+    closed = {"OUTSPOKEN_DISCORD__OPEN": "false", "OUTSPOKEN_DISCORD__ALLOW": f'["{ada.id}", "{ben.id}"]'}
+    chat = discord.private(ada)
+    async with running(discord, **closed):
+        discord.say(chat, ada, "say one")
+        await answer(discord, chat, "one")
+        await discord.until(lambda: len(discord.fake.log.of(Route.OPEN_DM)) == 2)
+    first, strange = discord.private(ben), discord.private(eve)
+    discord.say(first, ben, "say I am new")
+    discord.say(strange, eve, "say nobody knows me")
+    async with running(discord, **closed):
+        await answer(discord, first, "I am new", 20)
+        await quiet(discord, strange)
+        assert texts(discord, strange) == []
+        opened = [str(call.params["recipient_id"]) for call in discord.fake.log.of(Route.OPEN_DM)]
+        assert sorted(opened) == sorted([str(ada.id), str(ben.id)])  # once ever
+
+
+# ---------------------------------------------------------------------- a connection that is cut
+
+
+@pytest.mark.parametrize("clean", [False, True])
+async def test_after_a_cut_it_answers_within_30_seconds(discord: DiscordHarness, *, clean: bool) -> None:
+    ada = discord.person("Ada")
+    chat = discord.private(ada)
+    async with running(discord):
+        discord.say(chat, ada, "say one")
+        await answer(discord, chat, "one")
+        discord.fake.gateway.cut(clean=clean)
+        discord.say(chat, ada, "say two")
+        await answer(discord, chat, "two", 30)
+        await quiet(discord, chat)
+        assert texts(discord, chat) == ["one", "two"]
+
+
+async def test_the_same_delivery_is_the_same_message(discord: DiscordHarness) -> None:
+    """Sent, its answer lost, and taken away by somebody: sending it again brings nothing back."""
+    ada = discord.person("Ada")
+    chat = discord.private(ada)
+
+    def sent() -> list[str]:
+        return [str(one.id) for one in chat.messages.values() if one.author.is_bot]
+
+    async with running(discord):
+        discord.fake.script(Route.CREATE_MESSAGE, LoseAnswer())
+        discord.say(chat, ada, "say just one")
+        await discord.until(lambda: len(sent()) == 1)
+        discord.remove(chat, sent()[0])
+        await discord.until(lambda: len(discord.fake.log.of(Route.CREATE_MESSAGE)) == 2, 20)
+        await quiet(discord, chat, 2)
+        nonces = {str(call.params.get("nonce")) for call in discord.fake.log.of(Route.CREATE_MESSAGE)}
+        assert len(nonces) == 1
+        assert len(sent()) == 1
+        assert texts(discord, chat) == []
+        discord.say(chat, ada, "say it goes on")
+        await answer(discord, chat, "it goes on")
+
+
+# ---------------------------------------------------------------------- the pace that Discord allows
+
+
+async def test_a_window_with_room_is_used(tmp_path: Path) -> None:
+    """Five edits in five seconds are allowed: so many states are shown, and nothing is refused."""
+    async with DiscordFake(rates=LIKE_THE_SERVER) as fake, scripted_model() as model:
+        discord = DiscordHarness(fake, model, tmp_path)
+        ada = discord.person("Ada")
+        chat = discord.private(ada)
+        async with running(discord):
+            discord.say(chat, ada, "slow " + "word " * 70)
+            await answer(discord, chat, "word")
+            await discord.until(lambda: texts(discord, chat)[0].count("word") == 70, 30)
+            assert discord.fake.shown(chat).messages[-1].edits >= 6
+            assert not [call for call in fake.log if call.status == 429]
+
+
+# ---------------------------------------------------------------------- several connections
+
+SHARDS = {"OUTSPOKEN_DISCORD__SHARDS": "2"}
+
+
+def of_shard(discord: DiscordHarness, shard: int, *people: User) -> Channel:
+    """A channel of a server that belongs to this connection."""
+    while True:
+        group = discord.group(*people)
+        assert group.guild is not None
+        if shard_of(group.guild.id, 2) == shard:
+            return group
+
+
+async def both(discord: DiscordHarness) -> None:
+    await discord.until(lambda: {one.shard for one in discord.fake.gateway.live} == {0, 1}, 30)
+    await asyncio.sleep(0.7)
+
+
+async def test_servers_are_divided_over_connections(discord: DiscordHarness) -> None:
+    ada = discord.person("Ada")
+    groups = [of_shard(discord, number, ada) for number in (0, 1)]
+    chat = discord.private(ada)
+    async with running(discord, **SHARDS):
+        await both(discord)
+        asked = [frame.data for frame in discord.fake.gateway.of(Op.IDENTIFY)]
+        assert [one["shard"] for one in asked if isinstance(one, dict)] == [[0, 2], [1, 2]]
+        for number, place in enumerate([*groups, chat]):
+            discord.say(place, ada, f"say here {number}", mention=place is not chat)
+            await answer(discord, place, f"here {number}")
+
+
+async def test_one_connection_comes_back_without_the_other(discord: DiscordHarness) -> None:
+    ada = discord.person("Ada")
+    near, far = (of_shard(discord, number, ada) for number in (0, 1))
+    async with running(discord, **SHARDS):
+        await both(discord)
+        for place in (near, far):
+            discord.say(place, ada, "say one", mention=True)
+            await answer(discord, place, "one")
+        before = [one.number for one in discord.fake.gateway.open if one.session is not None and one.session.shard == 0]
+        discord.fake.gateway.cut(shard=1)
+        discord.say(far, ada, "say resumed", mention=True)
+        await answer(discord, far, "resumed", 30)
+        discord.fake.gateway.invalidate(resumable=False, shard=1)
+        discord.say(far, ada, "say missed", mention=True)
+        discord.say(near, ada, "say unharmed", mention=True)
+        await answer(discord, near, "unharmed")
+        await answer(discord, far, "missed", 30)
+        assert MARK in last_words(discord, "say missed")
+        assert texts(discord, far) == ["one", "resumed", "missed"]
+        after = [one.number for one in discord.fake.gateway.open if one.session is not None and one.session.shard == 0]
+        assert before == after
+
+
+async def test_a_connection_that_is_silent_while_others_are_not_is_made_anew(discord: DiscordHarness) -> None:
+    ada = discord.person("Ada")
+    near, far = (of_shard(discord, number, ada) for number in (0, 1))
+    async with running(discord, **SHARDS):
+        await both(discord)
+        discord.say(far, ada, "say one", mention=True)
+        await answer(discord, far, "one")
+        discord.fake.gateway.deafen(shard=1)
+        discord.say(far, ada, "say two", mention=True)
+        for number in range(12):
+            discord.say(near, ada, f"say {number} here", mention=True)
+            await answer(discord, near, f"{number} here")
+            await asyncio.sleep(2)
+        await answer(discord, far, "two", 20)
+        assert len(discord.fake.gateway.connections) == 3  # the lively one was left alone, and so was the one made anew

@@ -1,0 +1,108 @@
+"""Gaps in what Slack tells: sockets that are cut, histories that cannot be read, threads."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import pytest
+
+from adapters.slack.missed import number_of, place_of, ts_of
+from tests.chats.harness import answer, quiet, running, texts
+from tests.chats.slack_harness import SlackHarness, slack_harness
+from tests.fakes.common import LoseAnswer
+from tests.fakes.slack import gateway_page, ratelimited
+
+MARK = "[Sent while I was offline]"
+
+
+@pytest.fixture
+async def slack(tmp_path: Path) -> AsyncGenerator[SlackHarness]:
+    async with slack_harness(tmp_path) as harness:
+        harness.fake.outbox.retries_seconds = ()  # what is not heard at once is not told again
+        yield harness
+
+
+def asked(slack: SlackHarness, words: str) -> str:
+    """What the model was asked, of the message with these words."""
+    return next(one for one in reversed(slack.model.asked) if words in one)
+
+
+async def test_after_a_cut_it_answers_within_30_seconds(slack: SlackHarness) -> None:
+    ada = slack.person("Ada")
+    chat = slack.private(ada)
+    async with running(slack):
+        slack.say(chat, ada, "say one")
+        await answer(slack, chat, "one")
+        slack.fake.sockets.cut()
+        slack.say(chat, ada, "say two")
+        await answer(slack, chat, "two", 30)
+        slack.say(chat, ada, "say three")
+        await answer(slack, chat, "three")
+        await quiet(slack, chat)
+        assert texts(slack, chat) == ["one", "two", "three"]
+        assert MARK in asked(slack, "two")
+        assert MARK not in asked(slack, "three")
+
+
+@pytest.mark.parametrize("trouble", ["too fast", "server error", "lost"])
+async def test_a_history_that_cannot_be_read_is_read_later(slack: SlackHarness, trouble: str) -> None:
+    ada = slack.person("Ada")
+    chat = slack.private(ada)
+    fault = {"too fast": ratelimited(1), "server error": gateway_page(503), "lost": LoseAnswer()}[trouble]
+    async with running(slack):
+        slack.say(chat, ada, "say one")
+        await answer(slack, chat, "one")
+    slack.fake.script("conversations.history", fault)
+    slack.say(chat, ada, "say two")
+    async with running(slack):
+        slack.say(chat, ada, "say three")
+        await answer(slack, chat, "two", 20)
+        await answer(slack, chat, "three", 20)
+        assert slack.fake.faults.left("conversations.history") == 0
+
+
+async def test_threads_have_gaps_of_their_own(slack: SlackHarness) -> None:
+    ada = slack.person("Ada")
+    group = slack.group(ada)
+    async with running(slack):
+        first = slack.say(group, ada, "say one", mention=True)
+        await answer(slack, group, "one")
+    slack.say(group, ada, "say two", reply_to=first)
+    later = slack.say(group, ada, "say three", mention=True)
+    slack.say(group, ada, "say four", reply_to=later)
+    stray = slack.say(group, ada, "this is not for you")
+    slack.say(group, ada, "nor is this", reply_to=stray)
+    async with running(slack):
+        for words in ("two", "three", "four"):
+            await answer(slack, group, words, 20)
+        await quiet(slack, group)
+        assert sorted(texts(slack, group)) == ["four", "one", "three", "two"]
+
+
+async def test_a_long_gap_is_read_to_its_end(slack: SlackHarness) -> None:
+    ada = slack.person("Ada")
+    group = slack.group(ada)
+    async with running(slack):
+        slack.say(group, ada, "say one", mention=True)
+        await answer(slack, group, "one")
+    slack.say(group, ada, "say two", mention=True)
+    for number in range(250):
+        slack.say(group, ada, f"not for you {number}")
+    slack.say(group, ada, "say three", mention=True)
+    async with running(slack):
+        await answer(slack, group, "two", 20)
+        await answer(slack, group, "three", 20)
+
+
+def test_time_stamps_are_compared_as_numbers() -> None:
+    assert number_of("1700000000.000100") == 1_700_000_000_000_100
+    assert number_of("1700000000.1") == 1_700_000_000_100_000
+    assert ts_of(number_of("1700000000.000100")) == "1700000000.000100"
+    assert number_of("999999999.999999") < number_of("1000000000.000000")
+
+
+def test_answers_in_threads_stand_in_their_thread() -> None:
+    assert place_of({"channel": "C1", "ts": "2.0"}) == "C1"
+    assert place_of({"channel": "C1", "ts": "2.0", "thread_ts": "2.0"}) == "C1"
+    assert place_of({"channel": "C1", "ts": "2.0", "thread_ts": "1.0"}) == "C1:1.0"

@@ -1,0 +1,123 @@
+"""What is claimed when, whatever the clock does."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adapters.chat import ChatAddress
+from agent_core.store.rows import OccurrenceOutcome, ScheduleState
+from gateway.configtypes import IfMissed
+from gateway.schedules import (
+    ON_TIME_MS,
+    Claim,
+    Plan,
+    cancelled,
+    claimed,
+    decide,
+    decode,
+    decode_happening,
+    encode_happening,
+    scheduled_origin,
+    synced,
+)
+from gateway.times import Cron, Every, Once, Rule, next_after
+from tests.gateway.test_times import FIRST, crons
+
+RULES: st.SearchStrategy[Rule] = st.one_of(
+    crons, st.builds(Every, st.integers(60, 20_000), st.just(FIRST)), st.builds(Once, st.just(FIRST + 5_000_000))
+)
+HOUR_MS = 3_600_000
+
+
+def settle(rule: Rule, next_at: int | None, missed: IfMissed, late: int, now: int) -> tuple[list[Claim], int | None]:
+    """Everything that is claimed at `now`, one after the other."""
+    claims: list[Claim] = []
+    while (claim := decide(rule, next_at, missed, late, now)) is not None:
+        claims.append(claim)
+        next_at = claim.next_at
+        assert len(claims) <= 3
+    return claims, next_at
+
+
+@given(
+    RULES,
+    st.sampled_from(IfMissed),
+    st.sampled_from((0, 60, 7200)),
+    st.lists(st.integers(-3 * HOUR_MS, 8 * HOUR_MS), min_size=1, max_size=8),
+)
+@settings(deadline=None, max_examples=80)
+def test_every_occurrence_is_claimed_once_and_none_before_its_time(
+    rule: Rule, missed: IfMissed, late: int, steps: list[int]
+) -> None:
+    next_at = first = next_after(rule, FIRST)
+    now = furthest = FIRST
+    claims: list[Claim] = []
+    for step in steps:  # a clock that jumps, forward and back
+        now = max(FIRST, now + step)
+        furthest = max(furthest, now)
+        found, next_at = settle(rule, next_at, missed, late, now)
+        ran = [one for one in found if one.outcome is OccurrenceOutcome.RUN]
+        assert len(ran) <= 1  # after an outage one runs, and the rest is told in one claim
+        assert len(found) - len(ran) <= 1
+        assert all(one.last <= now for one in found)
+        for one in ran:
+            assert now - one.due <= max(ON_TIME_MS, late * 1000 if late else now)
+            assert missed is IfMissed.RUN or now - one.due <= ON_TIME_MS
+        claims += found
+    covered: list[int] = []
+    for claim in claims:
+        at: int | None = claim.due
+        while at is not None and at <= claim.last:
+            covered.append(at)
+            at = next_after(rule, at)
+    expected: list[int] = []
+    while first is not None and first <= furthest:
+        expected.append(first)
+        first = next_after(rule, first)
+    assert covered == expected
+
+
+def plan(name: str = "a") -> Plan:
+    return Plan("say hello", scheduled_origin(ChatAddress("telegram", "1", "2")), "UTC", name)
+
+
+@given(RULES, RULES, st.integers(0, 5 * HOUR_MS), st.integers(0, 5 * HOUR_MS))
+@settings(deadline=None, max_examples=60)
+def test_another_rule_begins_when_the_old_one_is_settled_and_claims_nothing_twice(
+    old: Rule, new: Rule, first: int, second: int
+) -> None:
+    row = synced(None, old, plan(), FIRST)
+    assert row is not None
+    assert synced(row, old, plan(), FIRST + first) is None  # nothing changed: what is due stays due
+    now = FIRST + first
+    changed = synced(row, new, plan(), now)
+    if changed is not None and row.next_at is not None and row.next_at <= now:
+        assert changed.next_at == row.next_at
+        assert changed.rule == row.rule
+    elif changed is not None:
+        assert changed.next_at == next_after(new, now)
+    gone = cancelled(replace(row, done_to=now + second), now)
+    again = synced(gone, new, plan(), now)
+    assert again is not None
+    assert again.state is ScheduleState.ACTIVE
+    assert again.rev == gone.rev + 1
+    assert again.next_at is None or again.next_at > now + second
+
+
+def test_a_claim_moves_the_row_and_is_read_back_by_its_command() -> None:
+    rule = Cron("0 9 * * *", "UTC")
+    row = synced(None, rule, plan(), FIRST)
+    assert row is not None
+    assert row.next_at is not None
+    now = row.next_at + 10
+    claim = decide(rule, row.next_at, IfMissed.RUN, 0, now)
+    assert claim is not None
+    found, happening = claimed(row, plan(), claim, now)
+    assert (found.schedule.rev, found.schedule.done_to) == (row.rev + 1, row.next_at)
+    assert decode_happening(encode_happening(happening)) == happening
+    assert decode(row) == (plan(), rule)
+    moved = replace(row, surface="telegram/1/-100/")
+    assert decode(moved)[0].origin.address == ChatAddress("telegram", "1", "-100")

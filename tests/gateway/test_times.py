@@ -1,0 +1,154 @@
+"""Rules and their occurrences."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from zoneinfo import ZoneInfo
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gateway.times import (
+    MOST_COUNTED,
+    BadTime,
+    Cron,
+    Every,
+    Once,
+    Rule,
+    at_clock,
+    check,
+    counted,
+    decode,
+    duration_seconds,
+    encode,
+    latest,
+    next_after,
+)
+
+ZONES = ("UTC", "Europe/Berlin", "America/New_York", "Australia/Lord_Howe", "Asia/Kathmandu", "America/Sao_Paulo")
+FIRST, LAST = 1_700_000_000_000, 1_900_000_000_000
+CHANGES = (1_774_746_000_000, 1_792_890_000_000)
+"""Clocks of Berlin are put forward, and back."""
+
+
+def _near(change: int, off: int) -> int:
+    return change + off
+
+
+near = st.builds(_near, st.sampled_from(CHANGES), st.integers(-2 * 86_400_000, 2 * 86_400_000))
+moments: st.SearchStrategy[int] = st.one_of(st.integers(FIRST, LAST), near)
+crons = st.builds(
+    Cron,
+    st.sampled_from(
+        (
+            "30 2 * * *", "15,45 2 * * *", "* * * * *", "*/7 * * * *", "0 9 * * 1-5", "0 0 1 * *", "5 0-3 * * *", "0 */2 * * *",
+            "59 1 * * *", "0 3 * * sun", "10 2 29 * *", "30 1-2 * 3,10 sun",
+        )
+    ),
+    st.sampled_from(ZONES),
+)  # fmt: skip
+everies = st.builds(Every, st.integers(60, 10_000_000), st.integers(FIRST, LAST))
+rules: st.SearchStrategy[Rule] = st.one_of(crons, everies, st.builds(Once, st.integers(FIRST, LAST)))
+
+
+@given(rules, moments)
+def test_the_next_one_is_later_and_nothing_lies_between(rule: Rule, after: int) -> None:
+    found = next_after(rule, after)
+    if found is not None:
+        assert found > after
+        assert next_after(rule, (after + found) // 2) in (found, next_after(rule, found))
+        assert next_after(rule, found - 1) == found
+
+
+@given(rules, moments, st.integers(0, 3 * 86_400_000))
+@settings(deadline=None)
+def test_it_does_not_matter_from_where_one_looks(rule: Rule, early: int, later: int) -> None:
+    """What comes after a and lies after b comes after b as well: the occurrences are a fixed set."""
+    if isinstance(rule, Every) and rule.anchor > early:
+        return  # before its anchor there is nothing
+    late = early + later
+    at = next_after(rule, early)
+    while at is not None and at <= late:
+        at = next_after(rule, at)
+    assert at == next_after(rule, late)
+
+
+@given(rules, moments, st.integers(0, 500_000_000))
+@settings(deadline=None, max_examples=60)
+def test_the_latest_and_the_count_are_those_of_going_through_all(rule: Rule, start: int, later: int) -> None:
+    first = next_after(rule, start)
+    if first is None:
+        return
+    now = first + later
+    every = [first]
+    while (at := next_after(rule, every[-1])) is not None and at <= now:
+        every.append(at)
+    assert latest(rule, first, now) == every[-1]
+    assert counted(rule, first, every[-1]) == min(len(every), MOST_COUNTED + 1)
+
+
+@given(rules)
+def test_the_stored_form_is_read_back(rule: Rule) -> None:
+    assert decode(encode(rule)) == rule
+
+
+def _berlin(year: int, month: int, day: int, hour: int, minute: int = 0, fold: int = 0) -> int:
+    at = datetime(year, month, day, hour, minute, tzinfo=ZoneInfo("Europe/Berlin"), fold=fold)
+    return round(at.timestamp() * 1000)
+
+
+def test_clock_changes_follow_debians_cron() -> None:
+    nightly = Cron("30 2 * * *", "Europe/Berlin")
+    forward = next_after(nightly, _berlin(2026, 3, 28, 12))
+    assert forward == _berlin(2026, 3, 29, 3)  # 2:30 does not exist that night
+    back = next_after(nightly, _berlin(2026, 10, 24, 12))
+    assert back is not None
+    assert back == _berlin(2026, 10, 25, 2, 30)
+    assert next_after(nightly, back) == _berlin(2026, 10, 26, 2, 30)  # not a second time in the doubled hour
+    hourly = Cron("0 * * * *", "Europe/Berlin")
+    assert next_after(hourly, _berlin(2026, 10, 25, 2)) == _berlin(2026, 10, 25, 2, fold=1)
+
+
+def test_a_year_of_minutes_is_counted_only_so_far() -> None:
+    rule = Cron("* * * * *", "UTC")
+    now = FIRST + 365 * 86_400_000
+    first = next_after(rule, FIRST)
+    assert first is not None
+    assert now - latest(rule, first, now) < 60_000
+    assert counted(rule, first, latest(rule, first, now)) == MOST_COUNTED + 1
+
+
+@given(st.datetimes(datetime(2024, 1, 1), datetime(2030, 1, 1)), st.sampled_from(ZONES))
+def test_a_time_of_day_is_what_the_clocks_show(day: datetime, zone: str) -> None:
+    found = at_clock(day, day.hour, day.minute, zone)
+    assert list(found) == sorted(set(found))
+    for at in found:
+        shown = datetime.fromtimestamp(at / 1000, ZoneInfo(zone)).replace(tzinfo=None, second=0, microsecond=0, fold=0)
+        wanted = day.replace(second=0, microsecond=0)
+        gap = datetime.fromtimestamp(at / 1000 - 60, UTC).astimezone(ZoneInfo(zone)).replace(tzinfo=None)
+        assert shown == wanted or (shown > wanted and gap < wanted)  # or the first minute after a gap
+
+
+@pytest.mark.parametrize(
+    ("words", "seconds"),
+    [("20 minutes", 1200), ("1 hour and 30 min", 5400), ("2h15m", 8100), ("an hour", 3600), ("90s", 90), ("2 days, 1 h", 176_400)],
+)  # fmt: skip
+def test_durations_are_read(words: str, seconds: int) -> None:
+    assert duration_seconds(words) == seconds
+
+
+@pytest.mark.parametrize("words", ["", "soon", "5", "five minutes", "5 minutes later", "-5 minutes"])
+def test_what_is_no_duration_is_told(words: str) -> None:
+    with pytest.raises(BadTime, match="no duration"):
+        duration_seconds(words)
+
+
+@pytest.mark.parametrize(
+    "rule",
+    [Every(59), Cron("* * * *", "UTC"), Cron("0 0 31 2 *", "UTC"), Cron("99 * * * *", "UTC"), Cron("* * * * *", "No/Where"),
+     Cron("* * * * * *", "UTC")],
+)  # fmt: skip
+def test_what_means_nothing_is_refused(rule: Rule) -> None:
+    with pytest.raises(BadTime):
+        check(rule)
