@@ -91,7 +91,7 @@ class Three:
     def end(self, name: str) -> None:
         """From now on a platform is well again."""
         faults = self._faults(name)
-        for step in list(faults._always.values()):  # pyright: ignore[reportPrivateUsage]
+        for step in list(faults._always.values()):
             if isinstance(step, Pause):
                 step.release()
         faults.clear()
