@@ -224,8 +224,7 @@ class SlackAdapter:
 
     async def _late(self, event: Table, late: str) -> None:
         """A message of the history."""
-        async with self._taking:
-            await self._message(event, late)
+        await self._message(event, late)
 
     async def _event(self, event: Table) -> None:
         match event.get("type"):

@@ -7,14 +7,14 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import asdict, dataclass, fields, replace
 from pathlib import Path
 
 import orjson
 from pydantic import ValidationError
 
-from adapters.chat import ChatAddress, Piece
+from adapters.chat import ChatAddress, Content, Piece, Traits
 from adapters.contents import decode, encode
 from adapters.parts import STATUS_BUBBLE, picture
 from agent_core.journal import UnreadableJournal
@@ -171,6 +171,16 @@ def _parts_words(row: int) -> str:
 # ---------------------------------------------------------------------- what else is stored
 
 
+def _traits_of(platform: str, contents: Collection[Content]) -> Traits:
+    """What the chat could do when this was stored, as far as it shows in the parts."""
+    return Traits(
+        drafts=False,
+        cards=platform == "slack",
+        feedback=any(content.feedback for content in contents),
+        replies=len(contents) > 1 and all(content.reply_to for content in contents),
+    )
+
+
 def _compare_stored(found: Replay, source: Source) -> str:
     """Compare the turn's own row and its parts in a chat with the fold; what was compared, as a sentence."""
     last = found.moments[-1].seq if found.moments else 0
@@ -189,7 +199,7 @@ def _compare_stored(found: Replay, source: Source) -> str:
     contents = {name: decode(row.want) for name, row in stored.items()}
     reply_to = next((content.reply_to for content in contents.values() if content.reply_to), "")
     turn = source.name.removeprefix("Turn ")
-    shown = picture(found.view, turn, pieces, drafts=False, reply_to=reply_to)
+    shown = picture(found.view, turn, pieces, traits=_traits_of(platform, contents.values()), reply_to=reply_to)
     wanted = {(one.bubble, one.part): encode(one.content) for one in shown.wanted}
     for name in sorted({*wanted, *stored}):
         have = encode(contents[name]) if name in contents else None

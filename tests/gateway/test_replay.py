@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from adapters.chat import ChatAddress
+from adapters.chat import ChatAddress, Traits
 from adapters.contents import encode
 from adapters.parts import picture
 from adapters.telegram.port import pieces
@@ -133,7 +133,11 @@ async def stored_turn(where: str, *, spoil: bool) -> str:
     surface = ChatAddress("telegram", "bot", "4711").text()
     turn = fold((row.kind, row.body) for row in rows)
     shown = picture(
-        view(turn, rig.now), "t1", lambda text, growing: pieces(text, growing=growing), drafts=False, reply_to="9"
+        view(turn, rig.now),
+        "t1",
+        lambda text, growing: pieces(text, growing=growing),
+        traits=Traits(drafts=False),
+        reply_to="9",
     )
     parts = [
         DeliveryRow(
