@@ -502,6 +502,15 @@ class Incidents(Section):
         return IncidentRules(self.conversations, self.window_minutes * 60_000, self.quiet_minutes * 60_000)
 
 
+class Operators(Section):
+    """Who runs the gateway."""
+
+    chat: str = Field(
+        default="",
+        description="Where incidents are told: PLATFORM/CHAT or PLATFORM/CHAT/THREAD; CHAT may be a person who is known.",
+    )
+
+
 class Config(BaseSettings):
     """All of it. Made by `gateway.config.load`; ``Config()`` is every default and reads nothing."""
 
@@ -522,6 +531,7 @@ class Config(BaseSettings):
     guardrails: Guardrails = Field(default_factory=Guardrails)
     recovery: Recovery = Field(default_factory=Recovery)
     incidents: Incidents = Field(default_factory=Incidents)
+    operators: Operators = Field(default_factory=Operators)
 
     @override
     @classmethod

@@ -101,6 +101,8 @@ async def serving(config: Config, paths: Paths) -> AsyncGenerator[Serving]:
         url = await _serve_http(config, paths, hub, store, clock, ids, chats, stack)
         stack.push_async_callback(hub.drain, DRAIN_SECONDS)
         await stack.enter_async_context(started(chats))
+        if chats.operators is not None:
+            await hub.learning.connect(chats.operators.tell)
         yield Serving(url, hub, config.model.rehearsal, recovered, store.ownership.lost)
 
 

@@ -41,7 +41,7 @@ class Learning:
         self._looked = False
         self._looking = asyncio.Lock()
         self._task: asyncio.Task[None] | None = None
-        self.announce: Announce | None = None
+        self._announce: Announce | None = None
 
     async def __aenter__(self) -> Learning:
         self._task = asyncio.create_task(self._watch(), name="incidents")
@@ -51,6 +51,13 @@ class Learning:
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait({self._task})
+
+    async def connect(self, announce: Announce) -> None:
+        """From now on the operators are told, also of what happened lately while they could not be."""
+        self._announce = announce
+        for incident in await self._store.incidents(open_only=False, limit=20):
+            if self._clock.now_ms() - incident.last_at < self._rules.window_ms + self._rules.quiet_ms:
+                await self._tell(incident)
 
     @property
     def open_incidents(self) -> tuple[IncidentRow, ...]:
@@ -71,9 +78,9 @@ class Learning:
         stalls = stalls_of(rows, now, rounds=self._rounds)
         return Known(stalls, known_incidents(self._incidents), conversation)
 
-    async def look(self) -> None:
-        """Bring the incidents up to date now."""
-        await self._look(only_touched=False)
+    async def look(self, at: int | None = None) -> None:
+        """Bring the incidents up to date, as of now or of a time (ms)."""
+        await self._look(only_touched=False, at=at)
 
     async def _watch(self) -> None:
         while True:
@@ -85,21 +92,21 @@ class Learning:
                 log.exception("incident.watch_failed")
             await asyncio.sleep(LOOK_SECONDS)
 
-    async def _look(self, *, only_touched: bool) -> None:
+    async def _look(self, *, only_touched: bool, at: int | None = None) -> None:
         """Compare the counts with the incidents, and store what has changed."""
         async with self._looking:
             touched, self._touched = self._touched, set()
             if only_touched and not touched:
                 return
             try:
-                await self._compare(tuple(sorted(touched)) if only_touched else ())
+                await self._compare(tuple(sorted(touched)) if only_touched else (), at or self._clock.now_ms())
             except BaseException:
                 self._touched |= touched
                 raise
             self._looked = True
 
-    async def _compare(self, fingerprints: tuple[str, ...]) -> None:
-        now, rules = self._clock.now_ms(), self._rules
+    async def _compare(self, fingerprints: tuple[str, ...], now: int) -> None:
+        rules = self._rules
         counts = await self._store.trouble_counts(now - rules.window_ms, fingerprints, HICCUPS)
         opened = await self._store.incidents()
         for incident in changes(counts, opened, now, rules, lambda: self._ids.new("i")):
@@ -107,14 +114,10 @@ class Learning:
                 self._log(incident)
                 await self._tell(incident)
         self._incidents = tuple(await self._store.incidents())
-        if not self._looked:  # an earlier process may have died between storing and telling
-            for incident in await self._store.incidents(open_only=False, limit=20):
-                if now - incident.last_at < rules.window_ms + rules.quiet_ms:
-                    await self._tell(incident)
 
     async def _tell(self, incident: IncidentRow) -> None:
-        if self.announce is not None:
-            await self.announce(f"incident:{incident.incident}:{incident.state.value}", incident_words(incident))
+        if self._announce is not None:
+            await self._announce(f"incident:{incident.incident}:{incident.state.value}", incident_words(incident))
 
     def _log(self, incident: IncidentRow) -> None:
         over = incident.state is IncidentState.CLOSED

@@ -26,6 +26,7 @@ from gateway.chats import AccountRules, Desk, queue_origin
 from gateway.configchats import ChatSection, Discord, Slack, Telegram
 from gateway.configmodel import Config
 from gateway.hub import Hub
+from gateway.operators import OperatorsChat
 from gateway.outbox import Elsewhere, Line, Outbox
 from gateway.routing import GroupRules
 from gateway.scheduler import Scheduler, zone_in_force
@@ -56,6 +57,7 @@ class Platforms:
     supervisors: tuple[Supervisor, ...]
     where: Where
     scheduler: Scheduler
+    operators: OperatorsChat | None
 
     def sights(self) -> tuple[AdapterSight, ...]:
         """How they are doing."""
@@ -209,7 +211,8 @@ async def platforms(config: Config, hub: Hub, store: Store, clock: Clock, ids: I
         scheduler = Scheduler(config.schedule, zone, store, hub, desk, clock, where.find)
         desk.commands_of.add(TimedCommands(hub, store, outbox, desk, clock, zone).handlers())
         desk.commands_of.on_scheduled = scheduler.wake
-        yield Platforms(desk, outbox, tuple(supervisors), where, scheduler)
+        operators = OperatorsChat(config.operators.chat, where, desk) if config.operators.chat else None
+        yield Platforms(desk, outbox, tuple(supervisors), where, scheduler, operators)
 
 
 def _check_entries(config: Config, desk: Desk) -> None:

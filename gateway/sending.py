@@ -19,8 +19,7 @@ from pathlib import Path
 import orjson
 from aiohttp import web
 
-from adapters.base import Inbound
-from adapters.chat import CallFailed, ChatAddress, ChatKind, ChatOrigin, ChatPerson
+from adapters.chat import CallFailed, ChatAddress
 from adapters.http_common import Problem, problem_response
 from agent_core.store.rows import Delivery, DeliveryState
 from agent_core.store.store import NeedsTakeOver, OwnedElsewhere, StorageUnavailable, Store
@@ -31,8 +30,7 @@ from gateway.chats import Desk
 from gateway.hub import STORAGE_AWAY, Hub
 from gateway.outbox import Outbox
 from gateway.routing import Command
-from gateway.schedules import session_key
-from gateway.timedcommands import Post, encode_post
+from gateway.timedcommands import Post, encode_post, post_inbound
 from gateway.where import NoSuchChat, Where
 
 MOST_TEXT = 100_000
@@ -107,17 +105,8 @@ class Sending:
             return problem_response(Problem(503, f"Another node writes into this chat: {error}"))
 
     async def _accept(self, wanted: Wanted, address: ChatAddress) -> web.Response:
-        key = session_key(address)
-        inbound = Inbound(
-            account=f"{address.platform}/{address.account}",
-            platform_key=f"send:{wanted.key or secrets.token_hex(12)}",
-            session=key,
-            input=(),
-            surface=address.platform,
-            memory_scope=key.text(),
-            chat=ChatOrigin(address, ChatKind.PRIVATE, ChatPerson("operator", "operator")),
-            digest=wanted.digest(),
-        )
+        inbound = post_inbound(address, f"send:{wanted.key or secrets.token_hex(12)}", wanted.digest())
+        key = inbound.session
         known = await self._store.inbox_by_key(inbound.account, inbound.platform_key)
         if known is None:
             owned = await self._store.session_by_key(key.text())

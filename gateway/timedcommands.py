@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Protocol, assert_never
 import structlog
 
 from adapters.base import Inbound, NotAccepted, NotAcceptedCode
-from adapters.chat import Content, ContentKind
+from adapters.chat import ChatAddress, ChatKind, ChatOrigin, ChatPerson, Content, ContentKind
 from adapters.parts import content_of
 from adapters.text.styled import Styled
 from agent_core import slim
@@ -29,7 +29,7 @@ from gateway.configtypes import SessionPolicy
 from gateway.hub import Hub
 from gateway.outbox import Outbox
 from gateway.reminding import Cancel, NotUnderstood, ShowAll, Wish
-from gateway.schedules import Happening, Kind, Plan, Unreadable
+from gateway.schedules import Happening, Kind, Plan, Unreadable, session_key
 from gateway.times import Rule
 
 if TYPE_CHECKING:
@@ -58,6 +58,21 @@ def _posts() -> TypeAdapter[Post]:
     from pydantic import TypeAdapter
 
     return TypeAdapter(Post)
+
+
+def post_inbound(address: ChatAddress, platform_key: str, digest: str) -> Inbound:
+    """What whoever runs the gateway says in a chat, as a message of that chat; the same `platform_key` is said once."""
+    key = session_key(address)
+    return Inbound(
+        account=f"{address.platform}/{address.account}",
+        platform_key=platform_key,
+        session=key,
+        input=(),
+        surface=address.platform,
+        memory_scope=key.text(),
+        chat=ChatOrigin(address, ChatKind.PRIVATE, ChatPerson("operator", "operator")),
+        digest=digest,
+    )
 
 
 def encode_post(post: Post) -> str:
