@@ -5,7 +5,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 # pip must take exactly what the lock names, whatever the machine's own pip settings add.
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
-WORKERS ?= 4
+WORKERS ?= 6
 
 .DEFAULT_GOAL := help
 

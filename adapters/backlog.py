@@ -110,6 +110,11 @@ class Backlog:
             except TimeoutError:
                 continue
 
+    def soon(self, place: str, seconds: float) -> bool:
+        """A place is behind, has been for less than so many seconds, and nothing is known that keeps it from being read."""
+        found, now = self._behind.get(place), self._clock.now_ms()
+        return found is not None and now - found.since_ms < seconds * 1000 and self._wait_ms(place, now) <= 5_000
+
     async def catch_up(self, place: str, seconds: float = LIVE_SECONDS) -> None:
         """Something came from a place that may be behind: read that first, if it can be done so soon."""
         try:

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from agent_core.turn import Turn
 from agent_core.turnstate import ActivityState, Phase
 
-ENDING_SECONDS = 15.0
+ENDING_SECONDS = 8.0
 """Cancelling what runs, and storing the end."""
 
 

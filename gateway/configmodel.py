@@ -508,6 +508,7 @@ class Operators(Section):
     chat: str = Field(
         default="",
         description="Where incidents are told: PLATFORM/CHAT or PLATFORM/CHAT/THREAD; CHAT may be a person who is known.",
+        examples=["telegram/12345678"],
     )
 
 

@@ -39,3 +39,12 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
         terminalreporter.write_sep("=", "figures")
         for line in lines:
             terminalreporter.write_line(line)
+
+
+LONGEST = ("tests/sim", "tests/explore", "tests/kills", "tests/power", "tests/chats/test_soak", "tests/gateway/test_setup")
+"""These begin first, so that no worker is left alone with one of them in the end."""
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """The longest tests first; the others in their order."""
+    items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))

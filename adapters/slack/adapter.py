@@ -201,7 +201,8 @@ class SlackAdapter:
 
         self._last_life = self._clock.monotonic()
         try:
-            await self._missed.before(table(body.get("event")))
+            if not await self._missed.before(table(body.get("event"))):
+                return BoltResponse(status=503)
             async with self._taking:
                 await self._take(body)
         except NotAccepted as refused:

@@ -26,6 +26,8 @@ MOST_CHANNELS, MOST_THREADS = 500, 100
 """So many are looked into after a gap: those in which something was said last."""
 THREAD_DAYS = 7.0
 """A thread in which nothing was said for so long is not looked into."""
+HOLD_SECONDS = 15.0
+"""How long events of a place are not taken because its past is still being read."""
 LIVE_SECONDS = 1.5
 """How long an event waits for the past of its place: Slack waits three seconds for its acknowledgement."""
 
@@ -105,10 +107,17 @@ class Missed:
 
     # ------------------------------------------------------------------ for what comes in
 
-    async def before(self, event: Table) -> None:
-        """Something is said in a place: what was missed there comes first, if it can be had soon."""
-        if event.get("type") in ("message", "app_mention") and event.get("channel") and event.get("ts"):
-            await self._backlog.catch_up(place_of(event), LIVE_SECONDS)
+    async def before(self, event: Table) -> bool:
+        """Something is said in a place: what was missed there comes first, if it can be had soon.
+
+        False if that is still on its way: the event is not to be taken now. It is in the history that is being read, and Slack
+        tells it again if it is not acknowledged.
+        """
+        if event.get("type") not in ("message", "app_mention") or not event.get("channel") or not event.get("ts"):
+            return True
+        place = place_of(event)
+        await self._backlog.catch_up(place, LIVE_SECONDS)
+        return not self._backlog.soon(place, HOLD_SECONDS)
 
     async def cursor(self, event: Table, *, for_us: bool, late: bool) -> tuple[str, str] | None:
         """What is stored together with a message: a place that is behind stays so until its history is read.

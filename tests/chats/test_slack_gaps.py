@@ -76,6 +76,7 @@ async def test_threads_have_gaps_of_their_own(slack: SlackHarness) -> None:
     async with running(slack):
         for words in ("two", "three", "four"):
             await answer(slack, group, words, 20)
+        await slack.until(lambda: sorted(texts(slack, group)) == ["four", "one", "three", "two"], 20)
         await quiet(slack, group)
         assert sorted(texts(slack, group)) == ["four", "one", "three", "two"]
 

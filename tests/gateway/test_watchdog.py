@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from adapters.base import Ended
 from agent_core.driver import TurnDriver
 from agent_core.effects import CallModel
 from agent_core.exits import ExitCode
@@ -76,14 +77,18 @@ async def test_a_tool_that_ignores_its_deadline_blocks_nobody(tmp_path: Path, de
 async def test_a_stop_frees_the_lane_although_the_tool_does_not_hear_it(tmp_path: Path, deaf: Deaf) -> None:
     async with gateway(tmp_path, calls_once, tools=[deaf], **WATCH) as rig:
         stuck = await rig.hub.accept(rig.inbound("use it"))
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(90):
             while True:
                 lane = rig.hub.lane(stuck.session)
                 if lane is not None and lane.running is not None and lane.running.driver.turn.phase is Phase.ACTING:
                     break
                 await asyncio.sleep(0.01)
             stopped = asyncio.create_task(rig.hub.stop(rig.inbound("x").session))
-            assert (await rig.say("next")).exit.code is ExitCode.ANSWERED
+            waiting = await rig.hub.accept(rig.inbound("next"))
+            async with rig.hub.follow(waiting) as follower:
+                while not isinstance(sight := await follower.next(60), Ended):
+                    assert sight is not None
+            assert sight.exit.code is ExitCode.ANSWERED
             await stopped
 
 
