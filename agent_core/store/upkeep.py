@@ -7,14 +7,14 @@ own work and gives the same answer.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TypeAlias
 
 from sqlalchemy import Connection, Text, and_, bindparam, delete, exists, func, insert, literal, or_, select, update
 
 from agent_core.store import tables as t
-from agent_core.store.rows import DeliveryState, InboxState, JournalRow, OpenTurn, Pruned, TurnState
+from agent_core.store.rows import AdapterStateRow, DeliveryState, InboxState, JournalRow, OpenTurn, Pruned, TurnState
 from agent_core.store.sql import Who, padded
 
 MakeRow: TypeAlias = Callable[[str, int, int], JournalRow]
@@ -147,6 +147,15 @@ _OLD_PARTS = delete(t.deliveries).where(
     ~exists().where(t.turns.c.turn == t.deliveries.c.origin, t.turns.c.state == TurnState.OPEN.value),
 )
 _OLD_TROUBLES = delete(t.troubles).where(t.troubles.c.at < bindparam("before"))
+_later = t.adapter_states.alias("later")
+_OLD_STATES = delete(t.adapter_states).where(
+    # The state that was in force at that time stays.
+    exists().where(
+        _later.c.account == t.adapter_states.c.account,
+        _later.c.at > t.adapter_states.c.at,
+        _later.c.at <= bindparam("before"),
+    )
+)
 _OLD_NODES = select(t.nodes.c.node).where(
     t.nodes.c.started_at < bindparam("before"),
     t.nodes.c.node != bindparam("me"),
@@ -164,12 +173,24 @@ def prune(before_ms: int, most: int, who: Who) -> Callable[[Connection], Pruned]
             conn.execute(delete(t.inbox).where(t.inbox.c.id.in_(some)))
         conn.execute(_OLD_PARTS, {"before": before_ms})
         conn.execute(_OLD_TROUBLES, {"before": before_ms - KEEP_TROUBLES_MS})
+        conn.execute(_OLD_STATES, {"before": before_ms})
         conn.execute(delete(t.link_codes).where(t.link_codes.c.until < before_ms))
         nodes = set(conn.execute(_OLD_NODES, {"before": before_ms, "me": who.node}).scalars())
         gone = who.dead(conn, nodes) if nodes else frozenset[int]()
         for some in padded(gone):
             conn.execute(delete(t.nodes).where(t.nodes.c.node.in_(some)))
         return Pruned(len(ids), len(gone))
+
+    return body
+
+
+def note_adapter(row: AdapterStateRow) -> Callable[[Connection], None]:
+    """An adapter is doing otherwise from a time on."""
+
+    def body(conn: Connection) -> None:
+        c = t.adapter_states.c
+        if conn.execute(select(c.at).where(c.account == row.account, c.at == row.at)).first() is None:
+            conn.execute(insert(t.adapter_states), asdict(row))
 
     return body
 
