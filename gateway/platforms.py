@@ -20,6 +20,7 @@ from adapters.text.styled import Styled
 from agent_core.ports import Clock, Ids
 from agent_core.store.store import Store
 from gateway import access, inbox
+from gateway.adapterlog import AdapterLog
 from gateway.attachments import Attachments
 from gateway.chats import AccountRules, Desk, queue_origin
 from gateway.configchats import ChatSection, Discord, Slack, Telegram
@@ -49,6 +50,7 @@ class Platforms:
     desk: Desk
     outbox: Outbox
     supervisors: tuple[Supervisor, ...]
+    states: AdapterLog
 
     def sights(self) -> tuple[AdapterSight, ...]:
         """How they are doing."""
@@ -181,30 +183,33 @@ async def platforms(config: Config, hub: Hub, store: Store, clock: Clock, ids: I
         await stack.enter_async_context(outbox)
         ports: dict[str, ChatPort] = {}
         supervisors: list[Supervisor] = []
+        states = AdapterLog(store)
         for one in built:
             platform, account = one.adapter.name.split("/")
             desk.add_account(one.adapter.name, one.rules)
             outbox.open_line(platform, account, one.line)
             ports[one.adapter.name] = one.adapter.port
-            supervisors.append(Supervisor(one.adapter, clock, _outbound(outbox, platform, account), outbox.share))
+            outbound = _outbound(outbox, platform, account)
+            supervisors.append(Supervisor(one.adapter, clock, outbound, outbox.share, states.note))
         _connect(
             hub, store, desk, outbox, Attachments(ports, _teller(hub, outbox), sees_pictures=config.model.pictures)
         )
         await stack.enter_async_context(desk.commands_of)
-        yield Platforms(desk, outbox, tuple(supervisors))
+        yield Platforms(desk, outbox, tuple(supervisors), states)
 
 
 @asynccontextmanager
 async def started(running: Platforms) -> AsyncGenerator[None]:
     """The adapters receive for the block; at its end they receive no more."""
     await running.desk.take_up_commands()
-    tasks = [asyncio.create_task(s.run(), name=f"adapter {s.adapter.name}") for s in running.supervisors]
-    try:
-        yield
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+    async with running.states.kept():
+        tasks = [asyncio.create_task(s.run(), name=f"adapter {s.adapter.name}") for s in running.supervisors]
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _outbound(outbox: Outbox, platform: str, account: str) -> Callable[[], float | None]:
