@@ -47,8 +47,8 @@ from agent_core.events import (
     TurnOpened,
 )
 from agent_core.exits import Exit, ExitCode
-from agent_core.guardrails import mask
 from agent_core.journal import decode, encode
+from agent_core.masking import Outcome
 from agent_core.messages import InputMessage, text_of
 from agent_core.promises import announced_action
 from agent_core.replay import DECIDED, replay, skeleton
@@ -333,8 +333,10 @@ class _Redacting:
                 self.known[reason[:40]] = reason[:40]  # the provider's finish reason: it is what is decided by
                 return event
             case ToolReturned():
-                same = mask(event.text)
-                text = self.results.setdefault(same, self.letters.text(event.text))
+                same = Outcome(event.text).digests
+                known = (self.results[digest] for digest in same if digest in self.results)
+                text = next(known, None) or self.letters.text(event.text)
+                self.results |= dict.fromkeys(same, text)
                 sent = event.facts.get("sent_file")
                 facts = {"sent_file": self.letters.text(sent)} if isinstance(sent, str) else {}
                 return replace(event, text=text, facts=facts)

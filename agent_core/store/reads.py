@@ -434,7 +434,8 @@ class Reads:
         Messages are numbered as they are received, so this is a search by halves. A clock that was set back makes it inexact.
         """
         c = t.inbox.c
-        ends = (await self._all(select(func.min(c.id), func.max(c.id))))[0]
+        lowest, highest = (select(edge(c.id)).scalar_subquery() for edge in (func.min, func.max))
+        ends = (await self._all(select(lowest, highest)))[0]  # apart: SQLite reads all rows for both in one
         if ends[0] is None:
             return 1
         low, high = int(ends[0]), int(ends[1]) + 1
