@@ -321,16 +321,18 @@ def _short(text: str) -> str:
 
 
 def turn_lines(events: Sequence[Event], *, show_text: bool) -> list[Line]:
-    """What a turn did, a line for each thing worth one."""
+    """What a turn did, a line for each thing worth one. A clock that was set back does not turn the order round."""
     teller = _Teller(show_text)
     lines: list[Line] = []
+    at = 0
     for number, event in enumerate(events):
+        at = max(at, event.at)
         words = teller.words(event, events[number + 1 :])
         if words:
             frame = isinstance(event, TurnOpened | TurnEnded)
-            lines.append(Line(event.at, words, frame))
+            lines.append(Line(at, words, frame))
             if isinstance(event, TurnOpened):
-                lines += [Line(event.at, known) for known in _known_words(event)]
+                lines += [Line(at, known) for known in _known_words(event)]
     return lines
 
 
@@ -365,7 +367,7 @@ class _Teller:
                 return f"The model call failed: {self._cause(event)}{first}."
             case ReplyFinished():
                 first = self._first()
-                seconds = (event.at - self._called_at) / 1000
+                seconds = max(0, event.at - self._called_at) / 1000
                 self._calls(event.at)
                 tokens = f", {event.output_tokens} tokens" if event.output_tokens else ""
                 return (
@@ -452,7 +454,7 @@ class _Teller:
         pause = helped = ""
         for one in later:
             if isinstance(one, WaitEnded) and not pause:
-                pause = f" after {(one.at - event.at) / 1000:.1f} s"
+                pause = f" after {max(0, one.at - event.at) / 1000:.1f} s"
             if isinstance(one, RungJudged):
                 helped = "; that helped" if one.helped else "; that did not help"
             if isinstance(one, RungJudged | RungClimbed | TurnEnded):

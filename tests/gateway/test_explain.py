@@ -8,7 +8,6 @@ from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta, timezone
-from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -25,7 +24,8 @@ from agent_core.store.rows import (
     AdapterStateRow,
     DeliveryRow,
     DeliveryState,
-    InboxState,
+    IncidentRow,
+    IncidentState,
     JournalRow,
     NewMessage,
     SessionChange,
@@ -155,7 +155,7 @@ def part(turn: str, number: int = 0, **more: object) -> DeliveryRow:
         surface=SURFACE, origin=turn, bubble="text-1", part=number, place=number, want=b"{}", want_hash="h",
         key=f"{SURFACE}/{turn}/text-1/{number}", state=DeliveryState.SENT, platform_id=str(900 + number), at=NOW + 9_000,
     )  # fmt: skip
-    return replace(row, **more)  # pyright: ignore[reportArgumentType] - fields by name
+    return replace(row, **more)
 
 
 async def begun(
@@ -353,6 +353,19 @@ async def test_a_request_is_found_by_the_id_that_its_client_gave(where: str):
         assert (await told_of(where, text))[0].id == str(number)
 
 
+async def test_an_incident_tells_what_it_is_about_and_what_helped(where: str):
+    row = IncidentRow(
+        incident="i_1", fingerprint="rate_limited|h|m1|-|-", state=IncidentState.OPEN, code="rate_limited", endpoint="h", model="m1",
+        tool="", opened_at=NOW, last_at=NOW + 5_000, conversations=3, turns=4, remedy="next_route",
+    )  # fmt: skip
+    async with opened(where) as store:
+        await store.put_incident(row)
+    found, shown = await told_of(where, "i_1")
+    assert (found.kind, found.ending) == (Kind.INCIDENT, "open")
+    assert "rate limited of m1 at h" in shown
+    assert "4 turns of 3 conversations so far. What helped most: next route." in shown
+
+
 # ---------------------------------------------------------------------- what never came
 
 
@@ -414,7 +427,7 @@ async def test_nothing_is_invented_for_an_id_that_is_unknown(sqlite: str):
 # ---------------------------------------------------------------------- what it costs
 
 
-async def test_no_question_reads_a_whole_table(tmp_path: Path, sqlite: str):
+async def test_no_question_reads_a_whole_table(sqlite: str):
     """However many events there are: each look-up is a search in an index."""
     async with opened(sqlite) as store:
         reference = SystemIds(FakeClock(NOW)).new("err")
@@ -461,7 +474,3 @@ async def test_no_question_reads_a_whole_table(tmp_path: Path, sqlite: str):
                 if re.match(r"SCAN (journal|inbox|turns|deliveries|turn_inputs|sessions|troubles)\b", line)
             ]
             assert not whole, (whole, statement)
-
-
-def test_every_state_of_a_message_has_an_ending():
-    assert {state.value for state in InboxState} == {"new", "taken", "done", "dropped"}
