@@ -9,10 +9,11 @@ Law: without `show_text` no word of a person, a model, a tool or a provider is i
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, tzinfo
 from enum import StrEnum
+from itertools import islice
 from typing import assert_never
 
 from agent_core.events import (
@@ -327,7 +328,7 @@ def turn_lines(events: Sequence[Event], *, show_text: bool) -> list[Line]:
     at = 0
     for number, event in enumerate(events):
         at = max(at, event.at)
-        words = teller.words(event, events[number + 1 :])
+        words = teller.words(event, islice(events, number + 1, None))
         if words:
             frame = isinstance(event, TurnOpened | TurnEnded)
             lines.append(Line(at, words, frame))
@@ -346,7 +347,7 @@ class _Teller:
         self._called_at = 0
         self._content_at = 0
 
-    def words(self, event: Event, later: Sequence[Event]) -> str:
+    def words(self, event: Event, later: Iterable[Event]) -> str:
         """The sentence for an event; empty if it is worth none."""
         match event:
             case TextArrived() | ReasoningArrived():
@@ -450,7 +451,7 @@ class _Teller:
             case _:
                 assert_never(event.refusal)
 
-    def _remedy(self, event: RungClimbed, later: Sequence[Event]) -> str:
+    def _remedy(self, event: RungClimbed, later: Iterable[Event]) -> str:
         pause = helped = ""
         for one in later:
             if isinstance(one, WaitEnded) and not pause:
