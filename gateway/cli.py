@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 import click
 
 from gateway.cli_first import doctor, setup
+from gateway.cli_look import bundle, explain
 from gateway.version import program_version
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ HELP = """One LLM agent, many chats, never silent.
   outspoken ask "a question"  one question, one answer; the exit status is honest
   outspoken setup             a model, Telegram, Discord, Slack: tried first, then written
   outspoken doctor            what is wrong, what to do, where to click
+  outspoken explain ID        what became of a message, an answer, an error, and why
 """
 
 
@@ -219,6 +221,8 @@ def config_template() -> None:
 
 cli.add_command(setup)
 cli.add_command(doctor)
+cli.add_command(explain)
+cli.add_command(bundle)
 
 
 def main() -> None:

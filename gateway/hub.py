@@ -52,7 +52,6 @@ from agent_core.tools.registry import ToolRegistry
 from agent_core.tools.sendfile import SEND_FILE
 from agent_core.turn import Turn
 from agent_core.view import exit_view, view
-from agent_core.why import story
 from gateway import inbox
 from gateway.budgets import Budgets
 from gateway.chain import ModelChain
@@ -61,6 +60,7 @@ from gateway.followers import MessageFollower, WholeSessionFollower, not_started
 from gateway.lanes import RECENT_TURNS, Lane, Running, Waiting, sight_of, steered_into, summary_of
 from gateway.learning import Learning
 from gateway.opening import HubSettings, offer_of, opened_event, system_prompt_of, workspace_of
+from gateway.ops.explain import why
 from gateway.prefs import Prefs
 from gateway.surfaces import TurnOutlet
 from gateway.watchdog import Watchdog
@@ -687,8 +687,4 @@ class Hub:
 
     async def why(self, turn: str) -> tuple[str, ...]:
         """See `adapters.base.Gateway.why`."""
-        rows = await self._store.journal(turn)
-        try:
-            return story([decode(row.kind, row.body) for row in rows])
-        except UnreadableJournal as error:
-            return (str(error),)
+        return await why(self._store, turn, self._clock.now_ms)

@@ -301,6 +301,10 @@ class DeliveryRow:
     """Why the last call failed."""
     at: int = 0
     """Of the last change, ms."""
+    failures: int = 0
+    """Calls for it that failed, over its life."""
+    trouble: str = ""
+    """Why the latest of these failed; it stays when a later call succeeds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,6 +313,19 @@ class Delivery:
 
     session: str
     row: DeliveryRow
+
+
+@dataclass(frozen=True, slots=True)
+class AdapterStateRow:
+    """How an adapter was doing from a time on."""
+
+    account: str
+    """As in an inbox row, such as ``telegram/123``."""
+    at: int
+    """ms."""
+    state: str
+    words: str = ""
+    """Why, for a person; empty if all is well."""
 
 
 @dataclass(frozen=True, slots=True)
