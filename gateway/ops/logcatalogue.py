@@ -10,6 +10,7 @@ Rules of names. A field means the same in every event that has it. ``surface`` i
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
@@ -343,4 +344,4 @@ def _page() -> Iterator[str]:
 
 
 if __name__ == "__main__":
-    print(markdown())
+    sys.stdout.write(markdown() + "\n")

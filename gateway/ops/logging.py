@@ -162,7 +162,7 @@ def as_json(_logger: WrappedLogger, _method: str, event: EventDict) -> bytes:
     """The event as one line of JSON, with OpenTelemetry's names for generative AI besides ours."""
     named = GENAI.get(str(event.get("event")))
     if named is not None:
-        event |= {theirs: event[ours] for ours, theirs in named.items() if event.get(ours) is not None}
+        event.update({theirs: event[ours] for ours, theirs in named.items() if event.get(ours) is not None})
     return orjson.dumps(event)
 
 

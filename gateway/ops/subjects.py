@@ -49,7 +49,7 @@ def turn_subject(fingerprint: str) -> Subject:
         return Subject(f"turn|{code}", words, action)
     about = f" – {model} at {endpoint}" if endpoint else ""
     calls = f", calls of {tool}" if tool else ""
-    return Subject("|".join(("turn", code, endpoint, model, tool)), f"{words}{about}{calls}", action)
+    return Subject(f"turn|{code}|{endpoint}|{model}|{tool}", f"{words}{about}{calls}", action)
 
 
 @lru_cache(10_000)
@@ -87,7 +87,7 @@ def event_subject(name: str, level: str, values: tuple[str, ...]) -> Subject:
         return Subject(f"connection|{who}", f"connection lost: {who}", BY_NAME["adapter.deaf"].action, everyone=True)
     everyone = name.startswith(("adapter.", "telegram.conflict", "credential."))
     title = f"{name}{': ' if who else ''}{who}"
-    return Subject("|".join(("log", name, level, who)), title, event.action, everyone=everyone)
+    return Subject(f"log|{name}|{level}|{who}", title, event.action, everyone=everyone)
 
 
 _NUMBER = re.compile(r"[0-9]+")

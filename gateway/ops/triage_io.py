@@ -7,15 +7,18 @@ from __future__ import annotations
 
 import asyncio
 import gzip
+import io
 import os
 import re
 import select
+import stat
 import sys
+import zlib
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import IO
+from typing import BinaryIO
 
 from agent_core.exits import ExitCode
 from agent_core.store.errors import CannotOpen, StorageUnavailable
@@ -35,6 +38,7 @@ DATABASE_MS = 7 * 24 * 3_600_000
 LOOK_SECONDS = 1.0
 ASK_SECONDS = 5.0
 CHUNK = 1 << 20
+_PACKED = b"\x1f\x8b"
 _UNITS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
 _SPAN = re.compile(r"(\d{1,6})\s*([smhdw])")
 
@@ -77,26 +81,33 @@ async def run(
     if wish.sources:
         return await _from_lines(wish, since, say)
     where = database()
-    shown = ""
+    since = now_ms() - DATABASE_MS if since is None else since
+    teller = Teller(wish, say)
     while True:
-        now = now_ms()
-        report = await from_database(where, now - DATABASE_MS if since is None else since, now)
-        body = _body(report, wish)
-        if report.groups != {} or not wish.follow:
-            shown = _say_new(body, shown, say)
+        report = await from_database(where, since, now_ms())
+        teller.tell(report)
         if not wish.follow:
             return WRONG if report.groups else NOTHING_WRONG
         await asyncio.sleep(ASK_SECONDS)
 
 
-def _body(report: Report, wish: Wish) -> str:
-    return as_json(report, wish.limit).decode() if wish.as_json else text(report, wish.limit)
+@dataclass(slots=True)
+class Teller:
+    """Prints a report, and later ones only if failures were added."""
 
+    wish: Wish
+    say: Callable[[str], None]
+    _told: dict[str, int] | None = None
 
-def _say_new(body: str, shown: str, say: Callable[[str], None]) -> str:
-    if body != shown:
-        say(("\n" if shown else "") + body if not body.startswith("{") else body)
-    return body
+    def tell(self, report: Report) -> None:
+        found = {key: group.times for key, group in report.groups.items()}
+        if found == self._told:
+            return
+        if self.wish.as_json:
+            self.say(as_json(report, self.wish.limit).decode())
+        else:
+            self.say(("" if self._told is None else "\n") + text(report, self.wish.limit))
+        self._told = found
 
 
 # ---------------------------------------------------------------------- the database
@@ -147,19 +158,18 @@ def _of_turn(row: FailedTurn) -> Seen:
 async def _from_lines(wish: Wish, since: int | None, say: Callable[[str], None]) -> int:
     stamp = stamp_of(since) if since is not None else ""
     found = Found()
+    teller = Teller(wish, say)
     tails = [Tail(source) for source in wish.sources]
     try:
         for tail in tails:
-            sift(found, tail.all(), stamp) if not wish.follow else sift(found, tail.more(), stamp)
-        shown = _say_new(_body(_report(found, wish), wish), "", say)
+            sift(found, tail.more() if wish.follow else tail.all(), stamp)
+        teller.tell(_report(found, wish))
         while wish.follow and not all(tail.over for tail in tails):
             await asyncio.sleep(LOOK_SECONDS)
-            before = found.lines
             for tail in tails:
                 sift(found, tail.more(), stamp)
-            if found.lines != before:
-                shown = _say_new(_body(_report(found, wish), wish), shown, say)
-    except (OSError, EOFError) as error:
+            teller.tell(_report(found, wish))
+    except (OSError, EOFError, zlib.error) as error:
         raise CannotTriage(f"The log cannot be read: {error}.") from error
     finally:
         for tail in tails:
@@ -174,7 +184,7 @@ async def _from_lines(wish: Wish, since: int | None, say: Callable[[str], None])
 def _report(found: Found, wish: Wish) -> Report:
     words = f"{found.unread} lines are no log events in JSON, and were passed over."
     names = "standard input" if wish.sources == ("-",) else ", ".join(wish.sources)
-    source = f"{found.lines} lines of {names}"
+    source = f"{found.lines:,} lines of {names}".replace(",", " ")
     return Report(found.groups, source, found.newest_ms, found.turns, (words,) if found.unread else ())
 
 
@@ -185,12 +195,16 @@ class Tail:
     source: str
     over: bool = False
     """Nothing can come any more."""
-    _file: IO[bytes] | None = None
+    _file: BinaryIO | gzip.GzipFile | None = None
     _rest: bytes = field(default=b"")
 
     def all(self) -> Iterator[bytes]:
         """Every line until the end."""
-        yield from self._opened()
+        file = self._opened()
+        if isinstance(file, io.BufferedReader) and self.source == "-" and file.peek(2)[:2] == _PACKED:
+            yield from gzip.GzipFile(fileobj=file)
+        else:
+            yield from file
         self.over = True
 
     def more(self) -> Iterator[bytes]:
@@ -209,34 +223,39 @@ class Tail:
                 break
             *lines, self._rest = (self._rest + chunk).split(b"\n")
             yield from lines
-        if not os.path.isfile(self.source):  # a pipe that was closed
-            self.over = True
-            if self._rest:
-                yield self._rest
-        elif self._rotated():
-            self.close()
-            self._file, self._rest = None, b""
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            self.over = True  # a pipe that was closed
+        elif self._stays(file):
+            return
+        if self._rest:
+            yield self._rest
+        self.close()
 
-    def _rotated(self) -> bool:
-        assert self._file is not None
-        ours, now = os.fstat(self._file.fileno()), os.stat(self.source)
-        return ours.st_ino != now.st_ino or now.st_size < os.lseek(self._file.fileno(), 0, os.SEEK_CUR)
+    def _stays(self, file: BinaryIO) -> bool:
+        """Whether the file is still the one of that name, and was not cut: if not, it is opened anew at the next look."""
+        if self.source == "-":
+            return True
+        ours = os.fstat(file.fileno())
+        try:
+            now = Path(self.source).stat()
+        except FileNotFoundError:
+            return True  # between two names
+        return ours.st_ino == now.st_ino and now.st_size >= os.lseek(file.fileno(), 0, os.SEEK_CUR)
 
-    def _opened(self) -> IO[bytes]:
-        if self._file is None:
-            self._file = sys.stdin.buffer if self.source == "-" else _open(Path(self.source))
-        return self._file
+    def _opened(self) -> BinaryIO | gzip.GzipFile:
+        file = self._file or (sys.stdin.buffer if self.source == "-" else _open(Path(self.source)))
+        self._file = file
+        return file
 
     def close(self) -> None:
-        if self._file is not None and self._file is not sys.stdin.buffer:
+        """Let go of the file; standard input is not ours to close."""
+        if self._file is not None and self.source != "-":
             self._file.close()
+        self._file, self._rest = None, b""
 
 
-def _open(path: Path) -> IO[bytes]:
+def _open(path: Path) -> BinaryIO | gzip.GzipFile:
     """A file, unpacked if it begins as gzip does, whatever it is called."""
-    file = path.open("rb")
-    if file.peek(2)[:2] != b"\x1f\x8b":
-        file.seek(0)
-        return file
-    file.close()
-    return gzip.open(path, "rb")
+    with path.open("rb") as file:
+        packed = file.read(2) == _PACKED
+    return gzip.open(path, "rb") if packed else path.open("rb")

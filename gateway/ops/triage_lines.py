@@ -14,6 +14,7 @@ from typing import TypeAlias, cast
 
 import orjson
 
+from adapters.chat import Cause
 from agent_core.exits import ExitClass, ExitCode, exit_class
 from agent_core.troubles import Outcome
 from gateway.ops.logcatalogue import BY_NAME
@@ -36,7 +37,8 @@ _LEVEL_AT = 40
 _HEAD = b'{"timestamp":"'
 _ENDED_WELL = b'"level":"info","event":"turn.ended"'
 _QUIET = (b'"level":"info"', b'"level":"debug"')
-_REFUSED = b'"level":"info","event":"chat.refused"'
+_TELLING = (_ENDED_WELL, b'"level":"info","event":"chat.refused"')
+"""Quiet lines that may tell of a failure."""
 _NO_TROUBLE = b'"troubles":[]'
 _LOUD = frozenset({"warning", "error", "critical"})
 
@@ -64,7 +66,11 @@ class Found:
 
     @property
     def newest_ms(self) -> int:
-        return _milliseconds(self.newest) if self.newest else 0
+        """That time in milliseconds; 0 if no line had one."""
+        try:
+            return _milliseconds(self.newest)
+        except ValueError:
+            return 0
 
 
 def sift(found: Found, lines: Iterable[bytes], since: str = "") -> None:
@@ -73,41 +79,36 @@ def sift(found: Found, lines: Iterable[bytes], since: str = "") -> None:
     newest = found.newest.encode()
     for line in lines:
         found.lines += 1
-        if line.startswith(_HEAD):
-            stamp = line[_STAMP]
-            newest = max(newest, stamp)
-            if stamp < after:
+        if line.startswith(_QUIET, _LEVEL_AT) and line.startswith(_HEAD):
+            well = line.startswith(_ENDED_WELL, _LEVEL_AT) and _NO_TROUBLE in line
+            if well or not line.startswith(_TELLING, _LEVEL_AT):
+                stamp = line[_STAMP]
+                newest = max(newest, stamp)
+                found.turns += well and stamp >= after
                 continue
-            if line.startswith(_QUIET, _LEVEL_AT):
-                if line.startswith(_ENDED_WELL, _LEVEL_AT):
-                    if _NO_TROUBLE in line:
-                        found.turns += 1
-                        continue
-                elif not line.startswith(_REFUSED, _LEVEL_AT):
-                    continue
-        elif not line.strip():
-            found.lines -= 1
-            continue
         newest = max(newest, _parsed(found, line, since).encode())
     found.newest = newest.decode("ascii", "replace")
 
 
 def _parsed(found: Found, line: bytes, since: str) -> str:
     """Take in one line whatever it looks like; its time, or nothing."""
+    if not line.strip():
+        found.lines -= 1
+        return ""
     event = _event_of(line)
     stamp = event.get("timestamp") if event is not None else None
     if event is None or not isinstance(stamp, str) or not isinstance(event.get("event"), str):
         found.unread += 1
         return ""
-    if stamp < since:
-        return stamp
-    found.turns += event["event"] == "turn.ended"
     try:
-        for seen in failures_of(event, _milliseconds(stamp)):
-            add(found.groups, seen)
-    except ValueError:  # the time is none
+        at = _milliseconds(stamp)
+    except ValueError:
         found.unread += 1
         return ""
+    if stamp >= since:
+        found.turns += event["event"] == "turn.ended"
+        for seen in failures_of(event, at):
+            add(found.groups, seen)
     return stamp
 
 
@@ -136,9 +137,10 @@ def failures_of(event: Line, at: int) -> Iterator[Seen]:
         yield from _of_turn(event, at)
     elif name == "delivery.failed":
         chat = _text(event, "chat")
+        cause, surface = _text(event, "cause"), chat.partition("/")[0]
         yield Seen(
-            delivery_subject(chat.partition("/")[0], _text(event, "cause")), at, conversation=chat, surface=chat,
-            turn=_text(event, "origin"), words=_text(event, "words"),
+            delivery_subject(surface, cause), at, cause != Cause.BLOCKED.value, chat, _text(event, "origin"), surface,
+            words=_text(event, "words"),
         )  # fmt: skip
     elif name == "chat.refused":
         if _text(event, "reason") not in NO_FAILURE:
@@ -153,7 +155,7 @@ def _of_turn(event: Line, at: int) -> Iterator[Seen]:
     conversation, turn, surface = (_text(event, key) for key in ("session", "turn", "surface"))
     ended = False
     for one in cast("list[object]", told) if isinstance(told, list) else []:
-        fingerprint, remedy, outcome = (str(one).rsplit(" ", 2) + ["", ""])[:3]
+        fingerprint, remedy, outcome = [*str(one).rsplit(" ", 2), "", ""][:3]
         hurt = outcome == "ended"
         ended |= hurt
         yield Seen(

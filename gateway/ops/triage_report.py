@@ -37,10 +37,11 @@ def _lines(report: Report, limit: int) -> Iterator[str]:
     groups = ranked(report.groups, report.now)
     turns = _count(report.turns, "turn")
     if not groups:
-        yield f"Nothing went wrong: {turns}, {report.source}."
+        yield from _wrapped(f"Nothing went wrong: {turns}; {report.source}.", "")
     else:
         failures = _count(sum(group.times for group in groups), "failure")
-        yield f"{_count(len(groups), 'group')} of {failures}; {turns} ended; {report.source}. The most harmful first:"
+        head = f"{_count(len(groups), 'group')} of {failures}; {turns} ended; {report.source}."
+        yield from _wrapped(f"{head} The most harmful first:", "")
     for number, group in enumerate(groups[:limit], 1):
         yield ""
         yield from _group(number, group)
@@ -58,7 +59,9 @@ def _lines(report: Report, limit: int) -> Iterator[str]:
 def _group(number: int, group: Group) -> Iterator[str]:
     yield from _wrapped(escaped(group.subject.title), f"{number:2}. ")
     where = f" in {_count(group.conversations, 'conversation')}" if group.conversations else ""
-    hurt = "" if not group.conversations else f", {len(group.hurt)} of them hurt" if group.hurt else ", all cured"
+    hurt = (
+        f", {_number(len(group.hurt))} of them hurt" if group.hurt else ", nobody hurt" if group.conversations else ""
+    )
     yield from _wrapped(
         f"{_count(group.times, 'time')}{where}{hurt} · first {moment(group.first_at)}, last {moment(group.last_at)}",
         "    ",
@@ -66,7 +69,7 @@ def _group(number: int, group: Group) -> Iterator[str]:
     if group.surfaces:
         common = group.surfaces.most_common()
         common.sort(key=lambda one: (-one[1], one[0]))
-        shown = ", ".join(f"{escaped(name)} ({times})" for name, times in common[:SURFACES])
+        shown = ", ".join(f"{escaped(name)} ({_number(times)})" for name, times in common[:SURFACES])
         more = f" and {len(common) - SURFACES} more" if len(common) > SURFACES else ""
         yield from _wrapped(f"seen on {shown}{more}", "    ")
     remedies = tried(group)
@@ -81,7 +84,7 @@ def _group(number: int, group: Group) -> Iterator[str]:
 
 def _tried(one: Tried) -> str:
     name = escaped(one.remedy.replace("_", " "))
-    result = f"helped {one.helped} of {one.known}" if one.known else "not known whether it helped"
+    result = f"helped {_number(one.helped)} of {_number(one.known)}" if one.known else "not known whether it helped"
     return f"{name} {_count(one.times, 'time')}, {result}"
 
 
@@ -93,7 +96,11 @@ def _wrapped(words: str, first: str, later: str | None = None) -> list[str]:
 
 
 def _count(number: int, what: str) -> str:
-    return f"{number:,} {what}{'' if number == 1 else 's'}".replace(",", " ")
+    return f"{_number(number)} {what}{'' if number == 1 else 's'}"
+
+
+def _number(number: int) -> str:
+    return f"{number:,}".replace(",", " ")
 
 
 def moment(at: int) -> str:
