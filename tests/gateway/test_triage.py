@@ -19,7 +19,7 @@ from structlog.testing import capture_logs
 from agent_core.store.rows import DeliveryRow, DeliveryState
 from gateway.ops.triage_io import CannotTriage, Wish, from_database, run, since_ms
 from gateway.ops.triage_report import as_json
-from tests.chats.harness import Harness, answer, quiet, running
+from tests.chats.harness import answer, quiet, running
 from tests.chats.telegram_harness import telegram_harness
 from tests.gateway.test_process import daemon, environment, facts, free_port, outspoken, post
 from tests.gateway.test_triage_laws import NOW, ended, line, staged
@@ -29,11 +29,13 @@ from tests.store.test_troubles import TROUBLE
 
 __all__ = ["postgres_server", "sqlite", "where"]  # fixtures
 ROOT = Path(__file__).parents[2]
+TURNS = 2
 
 
 # ---------------------------------------------------------------------- the program itself
 
 
+@pytest.mark.timeout(240)
 def test_failures_are_told_alike_from_the_database_beside_the_gateway_and_from_its_log(tmp_path: Path):
     env = environment(tmp_path, free_port())
     log = tmp_path / "log"
@@ -57,6 +59,7 @@ def test_failures_are_told_alike_from_the_database_beside_the_gateway_and_from_i
     assert [[one[key] for key in same] for one in groups] == [[group[key] for key in same]]
 
 
+@pytest.mark.timeout(240)
 def test_what_cannot_be_told_has_a_status_of_its_own(tmp_path: Path):
     env = environment(tmp_path, free_port())
     (tmp_path / "words.log").write_text("2026-11-20 [info] turn.ended\n")
@@ -165,7 +168,7 @@ async def following(source: Path) -> AsyncGenerator[list[str]]:
 async def until(said: list[str], groups: int, failures: int) -> None:
     async with asyncio.timeout(20):
         while True:
-            latest = json.loads(said[-1]) if said else {}
+            latest: Any = json.loads(said[-1]) if said else {}
             if (latest.get("groups_found"), latest.get("failures")) == (groups, failures):
                 return
             await asyncio.sleep(0.05)
@@ -212,6 +215,7 @@ def test_since_is_a_span_or_a_time(words: str, ago: int) -> None:
 # ---------------------------------------------------------------------- what the gateway logs
 
 
+@pytest.mark.timeout(120)
 async def test_one_id_leads_from_the_persons_message_to_the_receipt(tmp_path: Path):
     async with telegram_harness(tmp_path) as platform:
         ada = platform.person("Ada")
@@ -219,7 +223,7 @@ async def test_one_id_leads_from_the_persons_message_to_the_receipt(tmp_path: Pa
         with capture_logs() as logs:
             async with running(platform):
                 sent = platform.say(chat, ada, "say hello yourself")
-                await answer(platform, chat, "hello yourself")
+                await answer(platform, chat, "hello yourself", 30)
                 await quiet(platform, chat)
     accepted = only(logs, "message.accepted")
     started, over = only(logs, "turn.started"), only(logs, "turn.ended")
@@ -233,30 +237,24 @@ async def test_one_id_leads_from_the_persons_message_to_the_receipt(tmp_path: Pa
     assert receipts[0]["platform_id"]
 
 
+@pytest.mark.timeout(120)
 async def test_each_part_that_is_refused_is_logged_once(tmp_path: Path):
     async with telegram_harness(tmp_path) as platform:
         ada = platform.person("Ada")
         chat = platform.private(ada)
         with capture_logs() as logs:
             async with running(platform):
-                platform.say(chat, ada, "say first")
-                await answer(platform, chat, "first")
-                platform.model.released.clear()
-                for words in ("one", "two"):
-                    await refused(platform, chat, ada, words)
+                platform.say(chat, ada, "hold one")
+                await asyncio.wait_for(platform.model.holding.wait(), 30)
+                platform.say(chat, ada, "say two")
+                await asyncio.sleep(1)
+                platform.block(chat)
+                platform.model.release()
+                await platform.until(lambda: sum(one["event"] == "turn.ended" for one in logs) == TURNS, 30)
+                await asyncio.sleep(2)
     failed = [one for one in logs if one["event"] == "delivery.failed"]
-    assert len({one["part"] for one in failed}) == len(failed) == 2
+    assert len({one["part"] for one in failed}) == len(failed) == TURNS
     assert {one["cause"] for one in failed} == {"blocked"}
-
-
-async def refused(platform: Harness, chat: Any, person: Any, words: str) -> None:
-    """A message whose answer finds the chat blocked."""
-    platform.say(chat, person, f"hold {words}")
-    await asyncio.sleep(0.5)
-    platform.block(chat)
-    platform.model.release()
-    await asyncio.sleep(2)
-    platform.model.released.clear()
 
 
 def only(logs: list[Any], name: str) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from itertools import pairwise
 
 import orjson
@@ -114,7 +115,7 @@ def line(name: str, level: str = "info", at: int = NOW, **facts: object) -> byte
 
 def ended(turn: int, exit_code: str = "answered", troubles: tuple[str, ...] = (), **more: object) -> bytes:
     level = "info" if exit_code in ("answered", "stopped") else "warning"
-    facts = {"session": f"s-{turn % 40}", "surface": "telegram", "exit": exit_code, "troubles": list(troubles)}
+    facts = {"session": f"s-{turn // 10 % 150}", "surface": "telegram", "exit": exit_code, "troubles": list(troubles)}
     return line("turn.ended", level, NOW + turn, turn=f"t-{turn}", fingerprint="", **{**facts, **more})
 
 
@@ -220,7 +221,7 @@ def test_the_order_of_lines_and_how_they_are_cut_into_files_does_not_matter(orde
     assert (first.lines, first.turns, first.newest) == (whole.lines, whole.turns, whole.newest)
 
 
-RESHAPED = {
+RESHAPED: dict[str, Callable[[bytes], bytes]] = {
     "other white space": lambda one: orjson.dumps(orjson.loads(one), option=orjson.OPT_INDENT_2).replace(b"\n", b" "),
     "other order": lambda one: orjson.dumps(orjson.loads(one), option=orjson.OPT_SORT_KEYS),
     "syslog's head": lambda one: b"Nov 20 10:00:00 host outspoken[71]: " + one,
