@@ -47,8 +47,8 @@ from agent_core.events import (
     TurnOpened,
 )
 from agent_core.exits import Exit, ExitCode
-from agent_core.guardrails import mask
 from agent_core.journal import decode, encode
+from agent_core.masking import mask
 from agent_core.messages import InputMessage, text_of
 from agent_core.promises import announced_action
 from agent_core.replay import DECIDED, replay, skeleton

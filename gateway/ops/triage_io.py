@@ -201,8 +201,9 @@ class Tail:
     def all(self) -> Iterator[bytes]:
         """Every line until the end."""
         file = self._opened()
-        if isinstance(file, io.BufferedReader) and self.source == "-" and file.peek(2)[:2] == _PACKED:
-            yield from gzip.GzipFile(fileobj=file)
+        ours = io.BufferedReader(io.FileIO(0, closefd=False)) if self.source == "-" else None
+        if ours is not None:
+            yield from gzip.GzipFile(fileobj=ours) if ours.peek(2)[:2] == _PACKED else ours
         else:
             yield from file
         self.over = True
