@@ -322,7 +322,7 @@ def _elsewhere(store: Store, outbox: Outbox) -> Elsewhere:
         try:
             chat = await outbox.port_of(address).private(asker.person.id)
         except CallFailed as failure:
-            log.info("delivery.nobody_told", surface=address.text(), words=failure.words)
+            log.info("delivery.nobody_told", chat=address.text(), words=failure.words)
             return
         private = replace(asker.address, chat=chat, thread="")
         words = f"I could not write into the group where you asked me: {error.words}. Nothing more can be shown there until that is changed."

@@ -13,7 +13,7 @@ from enum import StrEnum
 import structlog
 
 from adapters.chat import AdapterSight
-from adapters.pacing import backoff_ms
+from adapters.pacing import backoff_ms, worth_saying
 from adapters.supervision import AdapterDown, Supervised
 from agent_core.ports import Clock
 from agent_core.store.rows import AdapterStateRow
@@ -83,7 +83,11 @@ class Supervisor:
                 await self._watched()
             except AdapterDown as down:
                 fatal, pause, words = down.fatal, down.wait_seconds, str(down)
-                (log.error if fatal else log.warning)("adapter.down", adapter=self.adapter.name, words=words)
+                times = 1 if self._was_sound else attempt + 1
+                if worth_saying(times):
+                    (log.error if fatal else log.warning)(
+                        "adapter.down", adapter=self.adapter.name, words=words, times=times
+                    )
             except Deaf as deaf:
                 words = str(deaf)
                 log.warning("adapter.deaf", adapter=self.adapter.name, words=words)
@@ -94,9 +98,8 @@ class Supervisor:
                 words = "It ended by itself."
                 log.error("adapter.ended", adapter=self.adapter.name)
             self.restarts += 1
-            sound = self._up_at > 0 and self._clock.monotonic() - self._up_at > SOUND_SECONDS
+            attempt = 1 if self._was_sound else attempt + 1
             self._up_at = 0.0
-            attempt = 1 if sound else attempt + 1
             self._is(State.NEEDS_A_PERSON if fatal else State.DOWN, words)
             grown = backoff_ms(attempt, self._share(), first_ms=FIRST_PAUSE_MS, most_ms=MOST_PAUSE_MS) / 1000
             await asyncio.sleep(FATAL_PAUSE_SECONDS if fatal else max(pause, grown))
@@ -108,6 +111,11 @@ class Supervisor:
         if not again and self._noted != (state, words):
             self._noted = (state, words)
             self._note(AdapterStateRow(self.adapter.name, self._clock.now_ms(), state.value, words))
+
+    @property
+    def _was_sound(self) -> bool:
+        """It was up for long enough to begin anew."""
+        return self._up_at > 0 and self._clock.monotonic() - self._up_at > SOUND_SECONDS
 
     def _up(self) -> None:
         self._is(State.UP, "")

@@ -24,6 +24,9 @@ from agent_core.store.rows import (
     Delivery,
     DeliveryRow,
     DeliveryState,
+    DroppedMessage,
+    FailedPart,
+    FailedTurn,
     GateRow,
     InboxRow,
     InboxState,
@@ -405,6 +408,44 @@ class Reads:
             TroubleCount(r[0], int(r[1]), int(r[2]), int(r[3]), int(r[4]), int(r[5]), tuple(by_rung.get(r[0], ())))
             for r in await self._all(totals)
         ]
+
+    async def failures(self, since_ms: int, clean: Sequence[str]) -> list[FailedTurn]:
+        """All failures in turns that were closed at or after a time; turns with one of the exits `clean` have ended well."""
+        c, u, s = t.troubles.c, t.turns.c, t.sessions.c
+        troubles = (
+            select(c.at, c.turn, c.session, s.key, u.exit, c.fingerprint, c.rung, c.outcome, c.ended, c.cause)
+            .join(t.turns, u.turn == c.turn)
+            .join(t.sessions, s.session == c.session)
+            .where(c.at >= since_ms, c.code != "answered")
+        )
+        told = select(c.turn).where(c.turn == u.turn, c.ended != 0).exists()
+        others = (
+            select(u.closed_at, u.turn, u.session, s.key, u.exit)
+            .join(t.sessions, s.session == u.session)
+            .where(u.state == TurnState.CLOSED.value, u.closed_at >= since_ms, u.exit.not_in(clean), ~told)
+        )
+        found = [FailedTurn(*row[:8], ended=bool(row[8]), cause=row[9]) for row in await self._all(troubles)]
+        return found + [FailedTurn(*row) for row in await self._all(others)]
+
+    async def failed_parts(self, since_ms: int) -> list[FailedPart]:
+        """Parts that were refused for good at or after a time."""
+        c = t.deliveries.c
+        query = select(c.at, c.session, c.surface, c.origin, c.cause)
+        failed = query.where(c.state == DeliveryState.FAILED.value, c.at >= since_ms)
+        return [FailedPart(*row) for row in await self._all(failed)]
+
+    async def dropped_messages(self, since_ms: int) -> list[DroppedMessage]:
+        """Messages that came at or after a time and were not run."""
+        c = t.inbox.c
+        query = select(c.received_at, c.session, c.account, c.id, func.coalesce(c.reason, ""))
+        dropped = query.where(c.state == InboxState.DROPPED.value, c.received_at >= since_ms)
+        return [DroppedMessage(*row) for row in await self._all(dropped)]
+
+    async def turns_closed(self, since_ms: int) -> int:
+        """How many turns were closed at or after a time."""
+        c = t.turns.c
+        query = select(func.count()).where(c.state == TurnState.CLOSED.value, c.closed_at >= since_ms)
+        return int((await self._all(query))[0][0])
 
     async def incidents(self, *, open_only: bool = True, limit: int = 200) -> list[IncidentRow]:
         """Incidents, the latest first."""

@@ -553,3 +553,43 @@ class Pruned:
 
     messages: int
     nodes: int
+
+
+@dataclass(frozen=True, slots=True)
+class FailedTurn:
+    """A failure in a closed turn; or, without a fingerprint, a turn that ended badly and left no failure that ended it."""
+
+    at: int
+    turn: str
+    session: str
+    key: str
+    """The session's key."""
+    exit: str
+    """Of the turn."""
+    fingerprint: str = ""
+    rung: str = ""
+    outcome: str = ""
+    ended: bool = False
+    cause: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FailedPart:
+    """A part that was refused for good."""
+
+    at: int
+    session: str
+    surface: str
+    origin: str
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
+class DroppedMessage:
+    """An accepted message that was not run."""
+
+    at: int
+    session: str
+    account: str
+    inbox: int
+    reason: str
