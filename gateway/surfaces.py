@@ -459,7 +459,7 @@ class Surface:
                 and error.cause not in (Cause.NO_THREAD, Cause.NOT_LET_IN)
             ):
                 # Whether the stream or the chat is refused is told by the ordinary call.
-                log.info("surface.no_streams", surface=self.name, words=error.words)
+                log.info("surface.no_streams", chat=self.name, words=error.words)
                 self.traits = replace(self.traits, streams=False)
                 await self._keep(ungrown(self.parts.get(part.name, part)))
                 return
@@ -653,7 +653,7 @@ class Surface:
                 self.traits = replace(self.traits, sessions=False)
             self._telling_from = self._clock.now_ms() + round(1000 * max(error.retry_after, DOING_PAUSE_SECONDS))
         except Exception:
-            log.exception("surface.failed", surface=self.name)
+            log.exception("surface.failed", chat=self.name)
             self.traits = replace(self.traits, sessions=False)
         finally:
             self._telling = None
