@@ -17,6 +17,11 @@ from dataclasses import dataclass, replace
 from enum import IntEnum
 
 
+def worth_saying(times: int) -> bool:
+    """Whether what has happened so often in a row (from 1) is logged: the first time, then whenever the number has doubled."""
+    return times > 0 and times & (times - 1) == 0
+
+
 class Urgency(IntEnum):
     """How much something may take of what is left."""
 

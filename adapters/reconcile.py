@@ -356,6 +356,8 @@ def removed(part: Part, now: int) -> Part:
 
 def failed(part: Part, error: CallFailed, ability: Ability, *, creating: bool, now: int, share: float) -> Part:
     """What becomes of a part by a call that failed. `share` in [0, 1) is the jitter."""
+    if error.cause is not Cause.UNCHANGED:  # it is as it should be
+        part = Part(replace(part.row, failures=part.row.failures + 1, trouble=error.words), part.content)
     row = part.row
     match error.fate:
         case Fate.TOO_FAST:

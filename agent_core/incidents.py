@@ -75,7 +75,7 @@ def changes(
 
 
 def _new(count: TroubleCount, incident: str) -> IncidentRow:
-    code, endpoint, model, tool, _ = _parts(count.fingerprint)
+    code, endpoint, model, tool, _ = parts_of(count.fingerprint)
     return IncidentRow(
         incident=incident, fingerprint=count.fingerprint, state=IncidentState.OPEN, code=code, endpoint=endpoint,
         model=model, tool=tool, opened_at=count.last_at, last_at=count.last_at,
@@ -93,7 +93,7 @@ def _with(incident: IncidentRow, count: TroubleCount) -> IncidentRow:
     )
 
 
-def _parts(fingerprint: str) -> tuple[str, str, str, str, str]:
+def parts_of(fingerprint: str) -> tuple[str, str, str, str, str]:
     """Exit, endpoint, model, tool (empty for none) and size. A model's name may itself hold the separator."""
     code, endpoint, rest = fingerprint.split("|", 2)
     model, tool, size = rest.rsplit("|", 2)

@@ -19,10 +19,11 @@ from agent_core.events import (
     TextArrived,
     ToolArgumentsArrived,
 )
-from agent_core.turn import Turn
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
+
+    from agent_core.turn import Turn
 
 KINDS: dict[str, type[Event]] = {cls.__name__: cls for cls in get_args(Event)}
 
@@ -83,6 +84,8 @@ def merged(events: Iterable[Event]) -> list[Event]:
 
 def fold(rows: Iterable[tuple[str, bytes]]) -> Turn:
     """The turn that a journal tells."""
+    from agent_core.turn import Turn  # whoever only reads events needs no machine
+
     turn = Turn()
     for kind, body in rows:
         turn.feed(decode(kind, body))

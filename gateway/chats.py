@@ -43,6 +43,7 @@ from gateway.chatcommands import ChatCommands, Request
 from gateway.commands import BY_NAME, TYPED, CommandSpec, help_words, menu, queued_words
 from gateway.configtypes import SessionPolicy
 from gateway.hub import COMMAND_LANE, STORAGE_AWAY, Hub
+from gateway.loglines import log_accepted
 from gateway.outbox import Outbox
 from gateway.peoplebook import PeopleBook
 from gateway.peoplecommands import PeopleCommands
@@ -269,6 +270,7 @@ class Desk:
         """Record a message that is not taken, and say so where that was not said before."""
         message = self._hub.new_message(inbound, "refused", self._clock.now_ms(), cursor, refused=reason)
         accepted = await self._store.accept(message)
+        log_accepted(message, accepted)
         if cursor is not None and accepted.duplicate:
             await self.skip(inbound.account, cursor)
         if accepted.duplicate:
@@ -343,6 +345,7 @@ class Desk:
         now = self._clock.now_ms()
         message = replace(self._hub.new_message(stored, COMMAND_LANE, now, cursor), claim=claim)
         accepted = await self._store.accept(message)
+        log_accepted(message, accepted)
         if accepted.duplicate:
             return accepted, None
         lane = await self._hub.owned_lane(inbound.session.text(), accepted.session, accepted.epoch)

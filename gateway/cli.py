@@ -18,11 +18,13 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 import click
 
 from gateway.cli_first import doctor, setup
+from gateway.cli_look import bundle, explain
 from gateway.version import program_version
 
 if TYPE_CHECKING:
     from gateway.configmodel import Config
     from gateway.ops.replay import Wish
+    from gateway.ops.triage_io import Wish as TriageWish
     from gateway.paths import Paths
 
 PROBLEM, TRY_AGAIN, CONFIGURATION = 1, 75, 78
@@ -37,6 +39,8 @@ HELP = """One LLM agent, many chats, never silent.
   outspoken ask "a question"  one question, one answer; the exit status is honest
   outspoken setup             a model, Telegram, Discord, Slack: tried first, then written
   outspoken doctor            what is wrong, what to do, where to click
+  outspoken explain ID        what became of a message, an answer, an error, and why
+  outspoken triage            what went wrong lately, grouped, the most harmful first
 """
 
 
@@ -151,6 +155,27 @@ def send(
     guarded(lambda: _send(config_file, to, text, files, key, wait_seconds=(timeout or math.inf) if wait else 0))
 
 
+@cli.command()
+@click.argument("sources", nargs=-1, metavar="[FILE | -]...")
+@click.option("--since", default="", metavar="TIME", help="Only from then on: 30m, 2h, 7d, or 2026-11-20T14:00.")
+@click.option("--limit", default=10, show_default=True, type=click.IntRange(min=1), help="So many groups.")
+@click.option("--follow", is_flag=True, help="Go on reading, and group anew whenever something comes.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
+@click.pass_obj
+def triage(
+    config_file: Path | None, sources: tuple[str, ...], since: str, limit: int, follow: bool, as_json: bool
+) -> None:
+    """Group what went wrong, the most harmful first, each with what was tried and what to do.
+
+    From the database (the last 7 days; the gateway may be running), or from JSON logs: files, also rotated and gzipped ones,
+    or "-" for standard input (journalctl -u outspoken -o cat | outspoken triage -). The exit status is 0 if nothing went
+    wrong, 1 if something did, 2 if that cannot be told.
+    """
+    from gateway.ops.triage_io import Wish
+
+    guarded(lambda: _triage(config_file, Wish(sources, since, as_json, follow, limit)))
+
+
 @cli.group()
 def access() -> None:
     """Who may talk to the bots."""
@@ -219,6 +244,8 @@ def config_template() -> None:
 
 cli.add_command(setup)
 cli.add_command(doctor)
+cli.add_command(explain)
+cli.add_command(bundle)
 
 
 def main() -> None:
@@ -371,6 +398,23 @@ async def _replay(config_file: Path | None, wish: Wish) -> int:
     except CannotReplay as error:
         click.echo(str(error), err=True)
         return PROBLEM
+
+
+async def _triage(config_file: Path | None, wish: TriageWish) -> int:
+    from agent_core.ports import SystemClock
+    from gateway.ops.triage_io import CANNOT_TELL, CannotTriage
+    from gateway.ops.triage_io import run as triage_run
+    from gateway.setup import load_all
+
+    def database() -> str | Path:
+        loaded, paths = load_all(config_file)
+        return loaded.config.storage.url or paths.database
+
+    try:
+        return await triage_run(wish, database, SystemClock().now_ms, click.echo)
+    except CannotTriage as error:
+        click.echo(str(error), err=True)
+        return CANNOT_TELL
 
 
 def guarded(work: Callable[[], Coroutine[Any, Any, int]]) -> NoReturn:

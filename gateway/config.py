@@ -552,14 +552,28 @@ def _database_password(url: str) -> str:
 def secret_values(config: Config) -> list[str]:
     """Every secret of the configuration, for the redactor."""
     model = config.model
-    kept = [*model.credentials, *(entry.api_key for entry in model.fallbacks), config.server.api_key]
-    secrets = [secret.get_secret_value() for secret in kept if secret is not None]
+    secrets = [secret.get_secret_value() for secret in (*model.credentials, *_secrets_in(config.model_dump()))]
     secrets.append(_database_password(config.storage.url))
     for headers in (model.extra_headers, *(entry.extra_headers for entry in model.fallbacks)):
         for name, value in headers.items():
             if is_secret_name(name):
                 secrets += [value, value.rpartition(" ")[2]]
     return [secret for secret in dict.fromkeys(secrets) if secret]
+
+
+def _secrets_in(value: object) -> Iterable[SecretStr]:
+    """Every secret in what a model dumps, wherever it stands."""
+    match value:
+        case SecretStr():
+            yield value
+        case Mapping():
+            for one in cast("Mapping[object, object]", value).values():
+                yield from _secrets_in(one)
+        case list() | tuple():
+            for one in cast("Iterable[object]", value):
+                yield from _secrets_in(one)
+        case _:
+            pass
 
 
 def redacted(config: Config) -> dict[str, dict[str, object]]:

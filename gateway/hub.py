@@ -52,7 +52,6 @@ from agent_core.tools.registry import ToolRegistry
 from agent_core.tools.sendfile import SEND_FILE
 from agent_core.turn import Turn
 from agent_core.view import exit_view, view
-from agent_core.why import story
 from gateway import inbox
 from gateway.budgets import Budgets
 from gateway.chain import ModelChain
@@ -60,7 +59,9 @@ from gateway.configtypes import SessionPolicy
 from gateway.followers import MessageFollower, WholeSessionFollower, not_started
 from gateway.lanes import RECENT_TURNS, Lane, Running, Waiting, sight_of, steered_into, summary_of
 from gateway.learning import Learning
+from gateway.loglines import log_accepted, log_started
 from gateway.opening import HubSettings, offer_of, opened_event, system_prompt_of, workspace_of
+from gateway.ops.explain import why
 from gateway.prefs import Prefs
 from gateway.surfaces import TurnOutlet
 from gateway.watchdog import Watchdog
@@ -332,6 +333,7 @@ class Hub:
                 accepted = await self._store.accept(message)
             except StorageUnavailable as error:
                 raise NotAccepted(STORAGE_AWAY, NotAcceptedCode.STORAGE_AWAY) from error
+            log_accepted(message, accepted)
             ticket = Ticket(accepted.inbox_id, accepted.session, accepted.duplicate)
             if accepted.duplicate:
                 await self._check_same(inbound)
@@ -506,7 +508,7 @@ class Hub:
         if self.on_begun is not None:
             for message in messages:
                 self.on_begun(message.inbound, message.inbox_id)
-        log.info("turn.started", turn=turn, session=lane.session, surface=first.surface, model=routes[0].model)
+        log_started(driver, messages, routes[0].model, routes[0].endpoint)
         return driver
 
     async def _with_attachments(self, inbound: Inbound) -> Inbound:
@@ -687,8 +689,4 @@ class Hub:
 
     async def why(self, turn: str) -> tuple[str, ...]:
         """See `adapters.base.Gateway.why`."""
-        rows = await self._store.journal(turn)
-        try:
-            return story([decode(row.kind, row.body) for row in rows])
-        except UnreadableJournal as error:
-            return (str(error),)
+        return await why(self._store, turn, self._clock.now_ms)

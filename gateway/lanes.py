@@ -17,9 +17,10 @@ from agent_core.bell import Bell
 from agent_core.compaction import SessionMemory
 from agent_core.driver import CANCEL_SECONDS, Overtaken, TurnDriver
 from agent_core.events import StopRequested
-from agent_core.exits import ExitClass, exit_class
+from agent_core.exits import ExitClass, ExitCode, exit_class
 from agent_core.messages import text_of
-from agent_core.stalls import fingerprint
+from agent_core.stalls import fingerprint, rows_of
+from agent_core.store.rows import TroubleRow
 from agent_core.store.store import StorageUnavailable
 from agent_core.turn import Turn
 from agent_core.turnstate import Activity, PersonItem
@@ -89,9 +90,8 @@ def log_ending(driver: TurnDriver) -> None:
         return
     figures = summary_of(turn)
     clean = exit_class(turn.exit.code) in (ExitClass.CLEAN, ExitClass.HANDED, ExitClass.STOPPED)
-    write = log.info if clean else log.warning
     first = (driver.first_content_at - turn.opened.at) / 1000 if driver.first_content_at else None
-    write(
+    (log.info if clean else log.warning)(
         "turn.ended",
         turn=identity.turn,
         session=identity.session,
@@ -102,15 +102,22 @@ def log_ending(driver: TurnDriver) -> None:
         steps=figures.steps,
         tool_calls=figures.tool_calls,
         tools_failed=sum(isinstance(e, Activity) and e.state.value == "failed" for e in turn.timeline),
+        endpoint=turn.route.endpoint,
         model=figures.model,
         model_calls=figures.attempts,
         input_tokens=figures.input_tokens,
         output_tokens=figures.output_tokens,
         rungs=[f"{failure.value}:{rung.value}" for failure, rung in turn.rungs],
         fingerprint=fingerprint(turn),
+        troubles=[trouble_words(row) for row in rows_of(turn) if row.code != ExitCode.ANSWERED],
         cause=turn.exit.facts.cause.value if turn.exit.facts.cause else None,
         status=turn.exit.facts.status or None,
     )
+
+
+def trouble_words(row: TroubleRow) -> str:
+    """A failure of a turn in its line: fingerprint, remedy (``-``: none was left), and what became of it (``ended``: the turn)."""
+    return f"{row.fingerprint} {row.rung or '-'} {'ended' if row.ended else row.outcome}"
 
 
 Opener = Callable[["Lane", tuple[Waiting, ...]], Awaitable[TurnDriver | None]]

@@ -229,12 +229,12 @@ class Outbox:
         self._refusals[account] = refusals
         key, gate = self._gate(surface, whole=refusals.whole_bot)
         self._gates[key] = gate.refused(now, seconds)
-        log.warning("delivery.too_fast", surface=surface, seconds=seconds, whole_bot=refusals.whole_bot)
+        log.warning("delivery.too_fast", chat=surface, seconds=seconds, whole_bot=refusals.whole_bot)
         until = self._gates[key].closed_until
         try:
             await self._store.put_gate(GateRow(key[0], key[1], until, f"the platform asked for {seconds:g} s"))
         except StorageUnavailable as error:
-            log.warning("delivery.gate_not_stored", surface=surface, error=str(error))
+            log.warning("delivery.gate_not_stored", chat=surface, error=str(error))
 
     async def store_parts(self, owner: Owner, rows: Sequence[DeliveryRow]) -> None:
         await self._store.put_deliveries(owner.session, owner.epoch, rows)
@@ -254,17 +254,17 @@ class Outbox:
         return None if at is None else self._clock.monotonic() - at
 
     async def given_up(self, surface: Surface, part: Part, error: CallFailed) -> None:
-        """A part was refused for good: say so once in the log, in `status`, and to the person where that can be done."""
+        """A part was refused for good: say so in the log and in `status`, and to the person where that can be done."""
         known = surface.name in self.troubles
-        if not known or error.cause not in BLOCKED_CAUSES:
-            log.error(
-                "delivery.failed",
-                surface=surface.name,
-                part=part.row.key,
-                cause=error.cause.value,
-                words=error.words,
-                kind=part.content.kind.value,
-            )
+        log.error(
+            "delivery.failed",
+            chat=surface.name,
+            origin=part.row.origin,
+            part=part.row.key,
+            cause=error.cause.value,
+            words=error.words,
+            kind=part.content.kind.value,
+        )
         self.troubles[surface.name] = Trouble(surface.name, error.cause.value, error.words, self._clock.now_ms())
         while len(self.troubles) > TROUBLED:
             del self.troubles[next(iter(self.troubles))]

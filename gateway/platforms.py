@@ -20,6 +20,7 @@ from adapters.text.styled import Styled
 from agent_core.ports import Clock, Ids
 from agent_core.store.store import Store
 from gateway import access, inbox
+from gateway.adapterlog import AdapterLog
 from gateway.attachments import Attachments
 from gateway.budgets import BudgetWarning
 from gateway.chats import AccountRules, Desk, queue_origin
@@ -58,6 +59,7 @@ class Platforms:
     where: Where
     scheduler: Scheduler
     operators: OperatorsChat | None
+    states: AdapterLog
 
     def sights(self) -> tuple[AdapterSight, ...]:
         """How they are doing."""
@@ -195,12 +197,14 @@ async def platforms(config: Config, hub: Hub, store: Store, clock: Clock, ids: I
         await stack.enter_async_context(outbox)
         ports: dict[str, ChatPort] = {}
         supervisors: list[Supervisor] = []
+        states = AdapterLog(store)
         for one in built:
             platform, account = one.adapter.name.split("/")
             desk.add_account(one.adapter.name, one.rules)
             outbox.open_line(platform, account, one.line)
             ports[one.adapter.name] = one.adapter.port
-            supervisors.append(Supervisor(one.adapter, clock, _outbound(outbox, platform, account), outbox.share))
+            outbound = _outbound(outbox, platform, account)
+            supervisors.append(Supervisor(one.adapter, clock, outbound, outbox.share, states.note))
         _connect(
             hub, store, desk, outbox, Attachments(ports, _teller(hub, outbox), sees_pictures=config.model.pictures)
         )
@@ -212,7 +216,7 @@ async def platforms(config: Config, hub: Hub, store: Store, clock: Clock, ids: I
         desk.commands_of.add(TimedCommands(hub, store, outbox, desk, clock, zone).handlers())
         desk.commands_of.on_scheduled = scheduler.wake
         operators = OperatorsChat(config.operators.chat, where, desk) if config.operators.chat else None
-        yield Platforms(desk, outbox, tuple(supervisors), where, scheduler, operators)
+        yield Platforms(desk, outbox, tuple(supervisors), where, scheduler, operators, states)
 
 
 def _check_entries(config: Config, desk: Desk) -> None:
@@ -231,14 +235,15 @@ def _check_entries(config: Config, desk: Desk) -> None:
 async def started(running: Platforms) -> AsyncGenerator[None]:
     """The adapters receive for the block; at its end they receive no more."""
     await running.desk.take_up_commands()
-    tasks = [asyncio.create_task(s.run(), name=f"adapter {s.adapter.name}") for s in running.supervisors]
-    tasks.append(asyncio.create_task(running.scheduler.run(), name="scheduler"))
-    try:
-        yield
-    finally:
-        for task in tasks:
-            task.cancel()
-        await asyncio.gather(*tasks, return_exceptions=True)
+    async with running.states.kept():
+        tasks = [asyncio.create_task(s.run(), name=f"adapter {s.adapter.name}") for s in running.supervisors]
+        tasks.append(asyncio.create_task(running.scheduler.run(), name="scheduler"))
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
 
 def _outbound(outbox: Outbox, platform: str, account: str) -> Callable[[], float | None]:
@@ -317,7 +322,7 @@ def _elsewhere(store: Store, outbox: Outbox) -> Elsewhere:
         try:
             chat = await outbox.port_of(address).private(asker.person.id)
         except CallFailed as failure:
-            log.info("delivery.nobody_told", surface=address.text(), words=failure.words)
+            log.info("delivery.nobody_told", chat=address.text(), words=failure.words)
             return
         private = replace(asker.address, chat=chat, thread="")
         words = f"I could not write into the group where you asked me: {error.words}. Nothing more can be shown there until that is changed."

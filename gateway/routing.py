@@ -12,10 +12,12 @@ from __future__ import annotations
 from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-from adapters.base import SessionKey
 from adapters.chat import ChatKind, ChatMessage, ChatOrigin
+
+if TYPE_CHECKING:
+    from adapters.base import SessionKey
 
 
 class Respond(StrEnum):
@@ -80,6 +82,8 @@ def meaning(message: ChatMessage, rules: GroupRules, commands: Collection[str], 
 
 def session_of(origin: ChatOrigin, rules: GroupRules) -> SessionKey:
     """The session that a message belongs to."""
+    from adapters.base import SessionKey  # the configuration needs this module, and is read by every command
+
     address = origin.address
     person = origin.person.id if rules.by_person and origin.kind is ChatKind.GROUP else ""
     return SessionKey(address.platform, address.account, address.chat, address.thread, person)

@@ -139,12 +139,14 @@ class Scheduler:
         """Claim what is due of a schedule, one claim after the other."""
         account = account_of(ChatAddress.of(row.surface))
         if account not in self._desk.accounts:
-            self._once("schedule.no_account", row.schedule, account)
+            if self._first(f"account {row.schedule}"):
+                log.warning("schedule.no_account", schedule=row.schedule, account=account)
             return  # it stays due, and is told as late or missed when the account is there again
         try:
             plan, rule = schedules.decode(row)
         except Unreadable as error:
-            self._once("schedule.unreadable", row.schedule, str(error))
+            if self._first(f"unreadable {row.schedule}"):
+                log.warning("schedule.unreadable", schedule=row.schedule, error=str(error))
             return
         if row.kind == Kind.REMINDER and self._desk.standing_of(plan.origin) is Standing.STRANGER:
             await self._store.put_schedule(schedules.cancelled(row, self._clock.now_ms()))
@@ -184,10 +186,11 @@ class Scheduler:
         if known is not None:
             self._hub.release(await self._hub.owned_lane(key.text(), known.session))
 
-    def _once(self, event: str, schedule: str, why: str) -> None:
-        if f"{event} {schedule}" not in self._said:
-            self._said.add(f"{event} {schedule}")
-            log.warning(event, schedule=schedule, why=why)
+    def _first(self, what: str) -> bool:
+        """Whether this was not said yet."""
+        new = what not in self._said
+        self._said.add(what)
+        return new
 
     # ------------------------------------------------------------------ the configuration
 
@@ -208,7 +211,8 @@ class Scheduler:
             try:
                 address = await self._resolve(entry.chat)
             except (LookupError, CallFailed) as error:
-                self._once("schedule.no_chat", name, str(error))
+                if self._first(f"chat {name}"):
+                    log.warning("schedule.no_chat", schedule=name, words=str(error))
                 continue
             rule = entry.rule(self._zone)
             plan = Plan(

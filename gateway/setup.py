@@ -5,12 +5,10 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from adapters.probe import answers
 from agent_core.redaction import Redactor
 from gateway.config import Loaded, load, secret_values
 from gateway.configmodel import Config
 from gateway.configtypes import LogLevel
-from gateway.ops.logging import configure
 from gateway.paths import Paths, find_paths, prepare
 
 
@@ -37,12 +35,16 @@ def redactor_of(config: Config) -> Redactor:
 
 def configure_logs(config: Config, *, quiet: bool = False) -> None:
     """Logs go to standard error. A client that runs the gateway inside itself is `quiet`: only what went wrong."""
+    from gateway.ops.logging import configure
+
     level = LogLevel.ERROR if quiet else config.log.level
     configure(level, config.log.format, redactor_of(config), show_text=config.log.show_text)
 
 
 async def running_url(config: Config) -> str:
     """The address of the daemon that runs with this configuration, or an empty text."""
+    from adapters.probe import answers  # aiohttp costs a third of the start of a command that needs no network
+
     server = config.server
     host = "127.0.0.1" if server.host in ("0.0.0.0", "::") else server.host  # noqa: S104 - a client calls it at loopback
     url = f"http://{f'[{host}]' if ':' in host else host}:{server.port}"

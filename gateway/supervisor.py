@@ -13,9 +13,10 @@ from enum import StrEnum
 import structlog
 
 from adapters.chat import AdapterSight
-from adapters.pacing import backoff_ms
+from adapters.pacing import backoff_ms, worth_saying
 from adapters.supervision import AdapterDown, Supervised
 from agent_core.ports import Clock
+from agent_core.store.rows import AdapterStateRow
 
 log = structlog.get_logger("adapter")
 
@@ -35,6 +36,8 @@ class State(StrEnum):
     UP = "up"
     DOWN = "down"
     NEEDS_A_PERSON = "needs a person"
+    STOPPED = "stopped"
+    """The gateway itself was stopped."""
 
 
 class Deaf(Exception):
@@ -45,12 +48,20 @@ class Supervisor:
     """Looks after one adapter."""
 
     def __init__(
-        self, adapter: Supervised, clock: Clock, outbound: Callable[[], float | None], share: Callable[[], float]
+        self,
+        adapter: Supervised,
+        clock: Clock,
+        outbound: Callable[[], float | None],
+        share: Callable[[], float],
+        note: Callable[[AdapterStateRow], None],
     ) -> None:
+        """`note` is told of each change of its state."""
         self.adapter = adapter
         self._clock = clock
         self._outbound = outbound
         self._share = share
+        self._note = note
+        self._noted: tuple[State, str] | None = None
         self.state = State.STARTING
         self.words = ""
         self._up_at = 0.0
@@ -58,36 +69,56 @@ class Supervisor:
 
     async def run(self) -> None:
         """Until cancelled."""
+        try:
+            await self._run()
+        finally:
+            self._is(State.STOPPED, "")
+
+    async def _run(self) -> None:
         attempt = 0
         while True:
-            self.state = State.STARTING
+            self._is(State.STARTING, self.words)
             fatal, pause = False, 0.0
             try:
                 await self._watched()
             except AdapterDown as down:
-                fatal, pause, self.words = down.fatal, down.wait_seconds, str(down)
-                (log.error if fatal else log.warning)("adapter.down", adapter=self.adapter.name, words=self.words)
+                fatal, pause, words = down.fatal, down.wait_seconds, str(down)
+                times = 1 if self._was_sound else attempt + 1
+                if worth_saying(times):
+                    (log.error if fatal else log.warning)(
+                        "adapter.down", adapter=self.adapter.name, words=words, times=times
+                    )
             except Deaf as deaf:
-                self.words = str(deaf)
-                log.warning("adapter.deaf", adapter=self.adapter.name, words=self.words)
+                words = str(deaf)
+                log.warning("adapter.deaf", adapter=self.adapter.name, words=words)
             except Exception as error:
-                self.words = (
-                    f"It failed because of a mistake of ours ({type(error).__name__}); the log has the details."
-                )
+                words = f"It failed because of a mistake of ours ({type(error).__name__}); the log has the details."
                 log.exception("adapter.failed", adapter=self.adapter.name)
             else:
-                self.words = "It ended by itself."
+                words = "It ended by itself."
                 log.error("adapter.ended", adapter=self.adapter.name)
             self.restarts += 1
-            sound = self._up_at > 0 and self._clock.monotonic() - self._up_at > SOUND_SECONDS
+            attempt = 1 if self._was_sound else attempt + 1
             self._up_at = 0.0
-            attempt = 1 if sound else attempt + 1
-            self.state = State.NEEDS_A_PERSON if fatal else State.DOWN
+            self._is(State.NEEDS_A_PERSON if fatal else State.DOWN, words)
             grown = backoff_ms(attempt, self._share(), first_ms=FIRST_PAUSE_MS, most_ms=MOST_PAUSE_MS) / 1000
             await asyncio.sleep(FATAL_PAUSE_SECONDS if fatal else max(pause, grown))
 
+    def _is(self, state: State, words: str) -> None:
+        """From now on; noted, if it is news: that it is tried once more, or fails in the same way again, is none."""
+        self.state, self.words = state, words
+        again = state is State.STARTING and self._noted is not None
+        if not again and self._noted != (state, words):
+            self._noted = (state, words)
+            self._note(AdapterStateRow(self.adapter.name, self._clock.now_ms(), state.value, words))
+
+    @property
+    def _was_sound(self) -> bool:
+        """It was up for long enough to begin anew."""
+        return self._up_at > 0 and self._clock.monotonic() - self._up_at > SOUND_SECONDS
+
     def _up(self) -> None:
-        self.state, self.words = State.UP, ""
+        self._is(State.UP, "")
         self._up_at = self._clock.monotonic()
         log.info("adapter.up", adapter=self.adapter.name)
 

@@ -255,7 +255,10 @@ class Surface:
         self._draft = None
         self._take(plan(self.parts, shown.wanted, self.name, outlet.turn, self._desk.next_place))
         mine = {name: part for name, part in self.parts.items() if name[0] == outlet.turn}
-        return [part.row for name, part in mine.items() if part.open or before.get(name) != part]
+        changed = [part for name, part in mine.items() if part.open or before.get(name) != part]
+        for part in changed:
+            self._log_sent(part)  # the last state on the way is the final one: no call comes after it
+        return [part.row for part in changed]
 
     def take_back(self, origin: str) -> None:
         """Nothing of `origin` should be seen any more."""
@@ -315,13 +318,13 @@ class Surface:
                 if not await self._once():
                     return
             except Fenced:
-                log.warning("surface.overtaken", surface=self.name)
+                log.warning("surface.overtaken", chat=self.name)
                 self._forget_all()
             except StorageUnavailable as error:
-                log.warning("surface.storage_unavailable", surface=self.name, error=str(error))
+                log.warning("surface.storage_unavailable", chat=self.name, error=str(error))
                 await self.bell.wait(TROUBLE_SECONDS)
             except Exception:
-                log.exception("surface.failed", surface=self.name)
+                log.exception("surface.failed", chat=self.name)
                 await asyncio.sleep(TROUBLE_SECONDS)
 
     def _forget_all(self) -> None:
@@ -456,7 +459,7 @@ class Surface:
                 and error.cause not in (Cause.NO_THREAD, Cause.NOT_LET_IN)
             ):
                 # Whether the stream or the chat is refused is told by the ordinary call.
-                log.info("surface.no_streams", surface=self.name, words=error.words)
+                log.info("surface.no_streams", chat=self.name, words=error.words)
                 self.traits = replace(self.traits, streams=False)
                 await self._keep(ungrown(self.parts.get(part.name, part)))
                 return
@@ -467,9 +470,13 @@ class Surface:
             self._preview_at = self._clock.now_ms()
         current = self.parts.get(part.name, part)
         there = first if found is None else None
-        await self._keep(settled(current, platform_id, sent, self.port.ability, self._clock.now_ms(), there))
+        done = settled(current, platform_id, sent, self.port.ability, self._clock.now_ms(), there)
+        await self._keep(done)
+        self._log_sent(done)
         if step.repeated:
-            log.info("delivery.settled", surface=self.name, part=part.row.key, found=found is not None)
+            log.info(
+                "delivery.settled", chat=self.name, origin=part.row.origin, part=part.row.key, found=found is not None
+            )
 
     def _made(self, part: Part, first: Flow | None) -> Awaitable[str]:
         """The call that creates a part."""
@@ -511,7 +518,9 @@ class Surface:
         self._desk.delivered(self.name)
         sent = part.content if step.more is not None else None
         current = self.parts.get(part.name, part)
-        await self._keep(finished(current, sent, self.port.ability, self._clock.now_ms()))
+        done = finished(current, sent, self.port.ability, self._clock.now_ms())
+        await self._keep(done)
+        self._log_sent(done)
 
     async def _edit(self, step: Edit) -> None:
         part, sent = step.part, step.part.content
@@ -529,6 +538,7 @@ class Surface:
         )
         if part.row.final:
             await self._keep(done)
+            self._log_sent(done)
         else:  # a state on the way need not be stored: after a restart the turn shows it anew
             self.parts[done.name] = done
 
@@ -562,13 +572,25 @@ class Surface:
         elif not (error.fate is Fate.REFUSED and error.cause in (Cause.UNCHANGED, Cause.NO_MESSAGE)):
             log.info(
                 "delivery.retried",
-                surface=self.name,
+                chat=self.name,
+                origin=part.row.origin,
                 part=part.row.key,
                 fate=error.fate.value,
                 cause=error.cause.value or None,
                 attempt=current.row.attempt,
                 words=error.words,
             )
+
+    def _log_sent(self, part: Part) -> None:
+        """The receipt of a part that will not change any more; a status, which comes and goes, has none."""
+        row = part.row
+        if (
+            row.state is DeliveryState.SENT
+            and row.final
+            and not row.gone
+            and part.content.kind is not ContentKind.STATUS
+        ):
+            log.info("delivery.sent", chat=self.name, origin=row.origin, part=row.key, platform_id=row.platform_id)
 
     def _target(self, part: Part) -> ChatAddress:
         return replace(self.address, thread="") if part.row.cause == Cause.NO_THREAD.value else self.address
@@ -631,7 +653,7 @@ class Surface:
                 self.traits = replace(self.traits, sessions=False)
             self._telling_from = self._clock.now_ms() + round(1000 * max(error.retry_after, DOING_PAUSE_SECONDS))
         except Exception:
-            log.exception("surface.failed", surface=self.name)
+            log.exception("surface.failed", chat=self.name)
             self.traits = replace(self.traits, sessions=False)
         finally:
             self._telling = None
@@ -645,7 +667,7 @@ class Surface:
         self._draft_shown = draft
         error = await self._try(self.port.draft(self.address, draft.number, draft.body))
         if error is not None and error.fate is Fate.REFUSED:
-            log.info("surface.no_drafts", surface=self.name, words=error.words)
+            log.info("surface.no_drafts", chat=self.name, words=error.words)
             self.traits = replace(self.traits, drafts=False)  # then it is shown by a message that is edited
             self._draft = None
         return True

@@ -56,6 +56,10 @@ PURE = (
     *(f"agent_core/{name}.py" for name in ("replay", "replaywords", "slices", "model/knownbad")),
     *(f"agent_core/{name}.py" for name in ("messages", "replies", "redaction", "why", "timeline", "budgets")),
     "adapters/reconcile.py",
+    *(
+        f"gateway/ops/{name}.py"
+        for name in ("triage", "triage_lines", "triage_report", "subjects", "actions", "logcatalogue")
+    ),
 )
 """Modules that only decide. What is not there yet, or no more, is passed over."""
 IMPURE_LIBRARIES = frozenset(

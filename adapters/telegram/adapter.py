@@ -20,6 +20,7 @@ from aiohttp import web
 
 from adapters.base import NotAccepted
 from adapters.chat import AdapterSight, CallFailed, Cause, ChatDesk, Fate
+from adapters.pacing import worth_saying
 from adapters.supervision import AdapterDown
 from adapters.telegram.inbound import PLATFORM, Me, Moved, Pressed, Table, as_table, read_update
 from adapters.telegram.port import TelegramPort
@@ -74,6 +75,8 @@ class TelegramAdapter:
         self._last_inbound: float | None = None
         self._words = ""
         self._highest = 0
+        self._polls_failed = 0
+        """In a row."""
         self._presses: set[asyncio.Task[None]] = set()
         """Answers to presses of buttons that are on their way; over when `run` is."""
 
@@ -171,8 +174,10 @@ class TelegramAdapter:
             try:
                 updates = await self._ask()
             except CallFailed as error:
+                self._polls_failed += 1
                 await self._pause(error)
                 continue
+            self._polls_failed = 0
             self._last_life = self._clock.monotonic()
             self._words = ""
             for update in updates:
@@ -200,10 +205,12 @@ class TelegramAdapter:
                 "Somebody else asks Telegram for this bot's updates (409). Two gateways with one token disturb each other: "
                 "stop one of them."
             )
-            log.warning("telegram.conflict", account=self.account, words=self._words)
+            if worth_saying(self._polls_failed):
+                log.warning("telegram.conflict", account=self.account, words=self._words, times=self._polls_failed)
             await asyncio.sleep(CONFLICT_SECONDS)
             return
-        log.warning("telegram.poll_failed", account=self.account, words=error.words)
+        if worth_saying(self._polls_failed):
+            log.warning("telegram.poll_failed", account=self.account, words=error.words, times=self._polls_failed)
         pause = error.retry_after if error.fate is Fate.TOO_FAST else 1.0
         self._last_life = max(self._last_life, self._clock.monotonic() + pause - self.deaf_after_seconds / 2)
         await asyncio.sleep(pause)

@@ -13,7 +13,6 @@ from __future__ import annotations
 import asyncio
 import errno
 import fcntl
-import logging
 import os
 import sys
 import time
@@ -22,6 +21,7 @@ from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import Protocol
 
+import structlog
 from sqlalchemy import BigInteger, Connection, bindparam, text
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.exc import SQLAlchemyError
@@ -32,7 +32,7 @@ from agent_core.store.lines import postgres_engine
 from agent_core.store.place import PostgresPlace
 from agent_core.store.trouble import in_words
 
-log = logging.getLogger("outspoken.store")
+log = structlog.get_logger("storage")
 
 LEASE_SECONDS = 4.0
 """How long the server lets a silent pulse live."""
@@ -202,11 +202,11 @@ class PulseLock:
                 async with asyncio.timeout(max(0.0, self.lease_left())):
                     await conn.exec_driver_sql("SELECT 1")
                 if not self.lease_ok():
-                    log.warning("node %d: the answer to its pulse came too late", self._node)
+                    log.warning("storage.pulse_late", node=self._node)
                     return
                 self._good = asked
         except (SQLAlchemyError, OSError, TimeoutError) as error:
-            log.warning("node %d lost its pulse on %s: %s", self._node, self._place.shown, in_words(error))
+            log.warning("storage.pulse_lost", node=self._node, database=self._place.shown, error=in_words(error))
         finally:
             self.lost.set()
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from sqlalchemy import Row, Select, and_, func, select, tuple_
+from sqlalchemy import Column, ColumnElement, Row, Select, and_, func, or_, select, text, tuple_
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -18,11 +18,15 @@ from agent_core.store import sqlbudgets
 from agent_core.store import tables as t
 from agent_core.store.errors import StorageUnavailable
 from agent_core.store.rows import (
+    AdapterStateRow,
     CallState,
     ConversationRow,
     Delivery,
     DeliveryRow,
     DeliveryState,
+    DroppedMessage,
+    FailedPart,
+    FailedTurn,
     GateRow,
     InboxRow,
     InboxState,
@@ -79,6 +83,21 @@ _TROUBLE = select(
     t.troubles.c.outcome,
     t.troubles.c.ended,
 )
+_INCIDENT = select(
+    t.incidents.c.incident,
+    t.incidents.c.fingerprint,
+    t.incidents.c.state,
+    t.incidents.c.code,
+    t.incidents.c.endpoint,
+    t.incidents.c.model,
+    t.incidents.c.tool,
+    t.incidents.c.opened_at,
+    t.incidents.c.last_at,
+    t.incidents.c.closed_at,
+    t.incidents.c.conversations,
+    t.incidents.c.turns,
+    t.incidents.c.remedy,
+)
 _SESSION = select(
     t.sessions.c.session,
     t.sessions.c.key,
@@ -134,6 +153,8 @@ _DELIVERY = select(
     t.deliveries.c.plain,
     t.deliveries.c.cause,
     t.deliveries.c.at,
+    t.deliveries.c.failures,
+    t.deliveries.c.trouble,
 )
 _OPEN_DELIVERY = t.deliveries.c.state.in_(
     [s.value for s in (DeliveryState.WANTED, DeliveryState.SENDING, DeliveryState.UNKNOWN)]
@@ -388,13 +409,48 @@ class Reads:
             for r in await self._all(totals)
         ]
 
+    async def failures(self, since_ms: int, clean: Sequence[str]) -> list[FailedTurn]:
+        """All failures in turns that were closed at or after a time; turns with one of the exits `clean` have ended well."""
+        c, u, s = t.troubles.c, t.turns.c, t.sessions.c
+        troubles = (
+            select(c.at, c.turn, c.session, s.key, u.exit, c.fingerprint, c.rung, c.outcome, c.ended, c.cause)
+            .join(t.turns, u.turn == c.turn)
+            .join(t.sessions, s.session == c.session)
+            .where(c.at >= since_ms, c.code != "answered")
+        )
+        told = select(c.turn).where(c.turn == u.turn, c.ended != 0).exists()
+        others = (
+            select(u.closed_at, u.turn, u.session, s.key, u.exit)
+            .join(t.sessions, s.session == u.session)
+            .where(u.state == TurnState.CLOSED.value, u.closed_at >= since_ms, u.exit.not_in(clean), ~told)
+        )
+        found = [FailedTurn(*row[:8], ended=bool(row[8]), cause=row[9]) for row in await self._all(troubles)]
+        return found + [FailedTurn(*row) for row in await self._all(others)]
+
+    async def failed_parts(self, since_ms: int) -> list[FailedPart]:
+        """Parts that were refused for good at or after a time."""
+        c = t.deliveries.c
+        query = select(c.at, c.session, c.surface, c.origin, c.cause)
+        failed = query.where(c.state == DeliveryState.FAILED.value, c.at >= since_ms)
+        return [FailedPart(*row) for row in await self._all(failed)]
+
+    async def dropped_messages(self, since_ms: int) -> list[DroppedMessage]:
+        """Messages that came at or after a time and were not run."""
+        c = t.inbox.c
+        query = select(c.received_at, c.session, c.account, c.id, func.coalesce(c.reason, ""))
+        dropped = query.where(c.state == InboxState.DROPPED.value, c.received_at >= since_ms)
+        return [DroppedMessage(*row) for row in await self._all(dropped)]
+
+    async def turns_closed(self, since_ms: int) -> int:
+        """How many turns were closed at or after a time."""
+        c = t.turns.c
+        query = select(func.count()).where(c.state == TurnState.CLOSED.value, c.closed_at >= since_ms)
+        return int((await self._all(query))[0][0])
+
     async def incidents(self, *, open_only: bool = True, limit: int = 200) -> list[IncidentRow]:
         """Incidents, the latest first."""
         c = t.incidents.c
-        query = select(
-            c.incident, c.fingerprint, c.state, c.code, c.endpoint, c.model, c.tool,
-            c.opened_at, c.last_at, c.closed_at, c.conversations, c.turns, c.remedy,
-        ).order_by(c.opened_at.desc(), c.incident).limit(limit)  # fmt: skip
+        query = _INCIDENT.order_by(c.opened_at.desc(), c.incident).limit(limit)
         if open_only:
             query = query.where(c.state == IncidentState.OPEN.value)
         return [_incident(row) for row in await self._all(query)]
@@ -406,6 +462,129 @@ class Reads:
         keys = tuple_(t.budgets.c.scope, t.budgets.c.window)
         found = await self._all(select(*sqlbudgets.LEVEL_COLUMNS).where(keys.in_(sorted(pots))))
         return {(str(row[0]), int(row[1])): sqlbudgets.level_of(row) for row in found}
+
+    # ------------------------------------------------------------------ tracing
+
+    async def adapter_states(self, since_ms: int, until_ms: int, account: str = "") -> list[AdapterStateRow]:
+        """The states of the adapters (of one, if it is named) from a time to another: the one in force at its beginning first."""
+        c = t.adapter_states.c
+        named = [account] if account else await self._distinct(c.account)
+        found: list[AdapterStateRow] = []
+        for one in named:
+            mine = select(c.account, c.at, c.state, c.words).where(c.account == one)
+            before = await self._all(mine.where(c.at < since_ms).order_by(c.at.desc()).limit(1))
+            later = await self._all(mine.where(c.at >= since_ms, c.at <= until_ms).order_by(c.at))
+            found += [AdapterStateRow(*row) for row in (*before, *later)]
+        return found
+
+    async def accounts(self) -> list[str]:
+        """All accounts that a message was stored for."""
+        return await self._distinct(t.inbox.c.account)
+
+    async def _distinct(self, column: Column[str]) -> list[str]:
+        """The different values of a column that leads an index: a step each, however many rows there are."""
+        found: list[str] = []
+        while True:
+            query = select(func.min(column))
+            value = (await self._all(query.where(column > found[-1]) if found else query))[0][0]
+            if value is None:
+                return found
+            found.append(str(value))
+
+    async def sessions_of_place(self, prefix: str) -> list[SessionRow]:
+        """The sessions whose keys begin with `prefix`, which ends in a slash, and those that go on in such places."""
+        own = await self._all(_SESSION.where(self._begins(t.sessions.c.key, prefix)))
+        p = t.places.c
+        continued = select(p.continues).where(self._begins(p.place, prefix), p.continues.is_not(None))
+        visited = await self._all(_SESSION.where(t.sessions.c.key.in_(continued)))
+        return list({row[0]: SessionRow(*row) for row in (*own, *visited)}.values())
+
+    def _begins(self, column: Column[str], prefix: str) -> ColumnElement[bool]:
+        """Also as a range where texts are in the order of their bytes, so that the index is used."""
+        begins = column.startswith(prefix, autoescape=True)
+        if self._engine.dialect.name != "sqlite":
+            return begins
+        return and_(column >= prefix, column < f"{prefix[:-1]}{chr(ord(prefix[-1]) + 1)}", begins)
+
+    async def turns_between(self, session: str, since_ms: int, until_ms: int, limit: int = 20) -> list[TurnRow]:
+        """The turns of a session that were open at some time in between, the oldest first; the latest `limit`."""
+        c = t.turns.c
+        query = _TURN.where(
+            c.session == session, c.opened_at <= until_ms, func.coalesce(c.closed_at, until_ms) >= since_ms
+        )
+        return [_turn(row) for row in reversed(await self._all(query.order_by(c.number.desc()).limit(limit)))]
+
+    async def bugs(self, since_ms: int, until_ms: int, limit: int = 50) -> list[TurnRow]:
+        """The turns that a mistake of the program's own ended in between."""
+        c = t.turns.c
+        query = _TURN.where(text("exit = 'internal_error'"), c.closed_at >= since_ms, c.closed_at <= until_ms)
+        return [_turn(row) for row in await self._all(query.order_by(c.closed_at).limit(limit))]
+
+    async def inbox_near(self, at_ms: int) -> int:
+        """The number of the first message received at or after a time; one above the last if there is none.
+
+        Messages are numbered as they are received, so this is a search by halves. A clock that was set back makes it inexact.
+        """
+        c = t.inbox.c
+        lowest, highest = (select(edge(c.id)).scalar_subquery() for edge in (func.min, func.max))
+        ends = (await self._all(select(lowest, highest)))[0]  # apart: SQLite reads all rows for both in one
+        if ends[0] is None:
+            return 1
+        low, high = int(ends[0]), int(ends[1]) + 1
+        while low < high:
+            middle = (low + high) // 2
+            row = (await self._all(select(c.id, c.received_at).where(c.id >= middle).order_by(c.id).limit(1)))[0]
+            if int(row[1]) < at_ms:
+                low = int(row[0]) + 1
+            else:
+                high = middle
+        return low
+
+    async def inbox_between(
+        self, first: int, last: int, sessions: Sequence[str] = (), *, ends: str = ""
+    ) -> list[InboxRow]:
+        """Messages by number, the ends included: of these sessions, if some are named; with a key that ends so, if one is given."""
+        query = _INBOX.where(t.inbox.c.id >= first, t.inbox.c.id <= last)
+        if sessions:
+            query = query.where(t.inbox.c.session.in_(sessions))
+        if ends:
+            query = query.where(t.inbox.c.platform_key.endswith(ends, autoescape=True))
+        return [_inbox(row) for row in await self._all(query.order_by(t.inbox.c.id))]
+
+    async def inbox_by_keys(self, account: str, keys: Sequence[str], prefix: str = "") -> list[InboxRow]:
+        """Messages of an account by their keys, or by what the key begins with."""
+        named = t.inbox.c.platform_key.in_(keys)
+        which = or_(named, self._begins(t.inbox.c.platform_key, prefix)) if prefix else named
+        return [_inbox(row) for row in await self._all(_INBOX.where(t.inbox.c.account == account, which).limit(20))]
+
+    async def deliveries_by(self, *, receipt: str = "", number: int = 0) -> list[Delivery]:
+        """Parts by the platform's id of their message, or by their number, the newest first."""
+        c = t.deliveries.c
+        which = c.id == number if number else and_(c.platform_id == receipt, text("platform_id is not null"))
+        return await self._deliveries(_DELIVERY.where(which).order_by(c.at.desc()).limit(20))
+
+    async def incident(self, incident: str) -> IncidentRow | None:
+        """One incident."""
+        found = await self._all(_INCIDENT.where(t.incidents.c.incident == incident))
+        return _incident(found[0]) if found else None
+
+    async def troubles_by(
+        self, *, turn: str = "", fingerprint: str = "", limit: int = 200
+    ) -> list[tuple[str, TroubleRow]]:
+        """Failures of a turn, or with a fingerprint, with their turns; the newest first."""
+        c = t.troubles.c
+        query = _TROUBLE.where(c.turn == turn if turn else c.fingerprint == fingerprint)
+        order = (c.number.desc(),) if turn else (c.at.desc(), c.turn, c.number)
+        return [_trouble(row) for row in await self._all(query.order_by(*order).limit(limit))]
+
+    async def starts(self, since_ms: int, until_ms: int) -> list[int]:
+        """When gateways were started in between; the last start before that comes first."""
+        c = t.nodes.c
+        before = await self._all(select(func.max(c.started_at)).where(c.started_at < since_ms))
+        later = await self._all(select(c.started_at).where(c.started_at >= since_ms, c.started_at <= until_ms))
+        return sorted(int(row[0]) for row in (*before, *later) if row[0] is not None)
+
+    # ------------------------------------------------------------------ memory
 
     async def memories(self, scope: str, kind: str) -> list[tuple[str, str, int]]:
         """All entries as (name, value, stored-at ms), oldest first."""
@@ -467,6 +646,8 @@ def _delivery(row: Row[*tuple[Any, ...]]) -> Delivery:
             plain=bool(row[18]),
             cause=row[19],
             at=row[20],
+            failures=row[21],
+            trouble=row[22],
         ),
     )
 

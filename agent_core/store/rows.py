@@ -301,6 +301,10 @@ class DeliveryRow:
     """Why the last call failed."""
     at: int = 0
     """Of the last change, ms."""
+    failures: int = 0
+    """Calls for it that failed, over its life."""
+    trouble: str = ""
+    """Why the latest of these failed; it stays when a later call succeeds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -309,6 +313,19 @@ class Delivery:
 
     session: str
     row: DeliveryRow
+
+
+@dataclass(frozen=True, slots=True)
+class AdapterStateRow:
+    """How an adapter was doing from a time on."""
+
+    account: str
+    """As in an inbox row, such as ``telegram/123``."""
+    at: int
+    """ms."""
+    state: str
+    words: str = ""
+    """Why, for a person; empty if all is well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -536,3 +553,43 @@ class Pruned:
 
     messages: int
     nodes: int
+
+
+@dataclass(frozen=True, slots=True)
+class FailedTurn:
+    """A failure in a closed turn; or, without a fingerprint, a turn that ended badly and left no failure that ended it."""
+
+    at: int
+    turn: str
+    session: str
+    key: str
+    """The session's key."""
+    exit: str
+    """Of the turn."""
+    fingerprint: str = ""
+    rung: str = ""
+    outcome: str = ""
+    ended: bool = False
+    cause: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FailedPart:
+    """A part that was refused for good."""
+
+    at: int
+    session: str
+    surface: str
+    origin: str
+    cause: str
+
+
+@dataclass(frozen=True, slots=True)
+class DroppedMessage:
+    """An accepted message that was not run."""
+
+    at: int
+    session: str
+    account: str
+    inbox: int
+    reason: str

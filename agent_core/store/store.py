@@ -64,6 +64,7 @@ from agent_core.store.place import PostgresPlace, SqlitePlace, parse_place
 from agent_core.store.reads import Reads
 from agent_core.store.rows import (
     Accepted,
+    AdapterStateRow,
     DeliveryRow,
     FinishedCall,
     GateRow,
@@ -261,6 +262,10 @@ class Store(Reads):
     async def move_chat(self, account: str, old: str, new: str) -> None:
         """Promises: the sessions and the parts of chat `old` of `account` (``platform/bot/``) are those of chat `new` now."""
         await self._writer.alone(upkeep.move_chat(account, old, new))
+
+    async def note_adapter(self, row: AdapterStateRow) -> None:
+        """Promises: it is stored how an adapter is doing from then on."""
+        await self._writer.alone(upkeep.note_adapter(row))
 
     async def put_incident(self, incident: IncidentRow) -> bool:
         """Promises: the incident is stored as it is. Answers whether it opens or closes by this."""

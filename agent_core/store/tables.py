@@ -121,6 +121,13 @@ Index(
     postgresql_where=text("state = 'open'"),
 )
 
+Index(
+    "turns_of_bugs",
+    turns.c.closed_at,
+    sqlite_where=text("exit = 'internal_error'"),
+    postgresql_where=text("exit = 'internal_error'"),
+)
+
 turn_inputs = Table(
     "turn_inputs",
     metadata,
@@ -178,7 +185,15 @@ deliveries = Table(
     Column("plain", Int, nullable=False),
     Column("cause", Text, nullable=False),
     Column("at", Int, nullable=False),
+    Column("failures", Int, nullable=False, server_default="0"),
+    Column("trouble", Text, nullable=False, server_default=""),
     UniqueConstraint("surface", "origin", "bubble", "part"),
+)
+Index(
+    "deliveries_by_receipt",
+    deliveries.c.platform_id,
+    sqlite_where=text("platform_id is not null"),
+    postgresql_where=text("platform_id is not null"),
 )
 for _name, _states in (("open_deliveries", "'wanted', 'sending', 'unknown'"), ("failed_deliveries", "'failed'")):
     Index(
@@ -292,6 +307,17 @@ link_codes = Table(
     Index(None, "account", "person"),
     sqlite_with_rowid=False,
 )
+
+adapter_states = Table(
+    "adapter_states",
+    metadata,
+    Column("account", Text, primary_key=True),
+    Column("at", Int, primary_key=True, autoincrement=False),
+    Column("state", Text, nullable=False),
+    Column("words", Text, nullable=False),
+    sqlite_with_rowid=False,
+)
+"""How each adapter was doing, from each change on."""
 
 gates = Table(
     "gates",

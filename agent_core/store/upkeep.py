@@ -7,7 +7,7 @@ own work and gives the same answer.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -16,7 +16,16 @@ from sqlalchemy import Connection, Text, and_, bindparam, delete, exists, func, 
 from agent_core.store import sqlbudgets
 from agent_core.store import tables as t
 from agent_core.store.keys import padded
-from agent_core.store.rows import DeliveryState, InboxState, JournalRow, OpenTurn, Pruned, ScheduleState, TurnState
+from agent_core.store.rows import (
+    AdapterStateRow,
+    DeliveryState,
+    InboxState,
+    JournalRow,
+    OpenTurn,
+    Pruned,
+    ScheduleState,
+    TurnState,
+)
 from agent_core.store.sql import Who
 
 MakeRow: TypeAlias = Callable[[str, int, int], JournalRow]
@@ -160,6 +169,15 @@ _OLD_SCHEDULES = delete(t.schedules).where(
     t.schedules.c.state != ScheduleState.ACTIVE.value,
     ~exists().where(t.occurrences.c.schedule == t.schedules.c.schedule),
 )
+_later = t.adapter_states.alias("later")
+_OLD_STATES = delete(t.adapter_states).where(
+    # The state that was in force at that time stays.
+    exists().where(
+        _later.c.account == t.adapter_states.c.account,
+        _later.c.at > t.adapter_states.c.at,
+        _later.c.at <= bindparam("before"),
+    )
+)
 _OLD_NODES = select(t.nodes.c.node).where(
     t.nodes.c.started_at < bindparam("before"),
     t.nodes.c.node != bindparam("me"),
@@ -176,6 +194,7 @@ def prune(before_ms: int, most: int, who: Who) -> Callable[[Connection], Pruned]
             conn.execute(delete(t.turn_inputs).where(t.turn_inputs.c.inbox.in_(some)))
             conn.execute(delete(t.inbox).where(t.inbox.c.id.in_(some)))
         conn.execute(_OLD_TROUBLES, {"before": before_ms - KEEP_TROUBLES_MS})
+        conn.execute(_OLD_STATES, {"before": before_ms})
         conn.execute(delete(t.link_codes).where(t.link_codes.c.until < before_ms))
         sqlbudgets.prune(conn, before_ms)
         for old in (_OLD_PARTS, _OLD_OCCURRENCES, _OLD_SCHEDULES):
@@ -185,6 +204,17 @@ def prune(before_ms: int, most: int, who: Who) -> Callable[[Connection], Pruned]
         for some in padded(gone):
             conn.execute(delete(t.nodes).where(t.nodes.c.node.in_(some)))
         return Pruned(len(ids), len(gone))
+
+    return body
+
+
+def note_adapter(row: AdapterStateRow) -> Callable[[Connection], None]:
+    """An adapter is doing otherwise from a time on."""
+
+    def body(conn: Connection) -> None:
+        c = t.adapter_states.c
+        if conn.execute(select(c.at).where(c.account == row.account, c.at == row.at)).first() is None:
+            conn.execute(insert(t.adapter_states), asdict(row))
 
     return body
 

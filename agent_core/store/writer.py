@@ -13,11 +13,11 @@ Laws.
 from __future__ import annotations
 
 import asyncio
-import logging
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
 
+import structlog
 from sqlalchemy import Connection
 
 from agent_core.store import sql
@@ -29,7 +29,7 @@ from agent_core.store.ops import Op, size_bytes
 from agent_core.store.trouble import Blame, blame, in_words
 
 T = TypeVar("T")
-log = logging.getLogger("outspoken.store")
+log = structlog.get_logger("storage")
 
 QUEUE_OPS = 4_096
 BATCH_OPS = 512
@@ -282,7 +282,7 @@ class Writer:
                         if not waits:
                             self._away = True
                             raise self._unavailable(error) from error
-                        log.warning("storage error in %s, reopening: %s", self._line.shown, in_words(error))
+                        log.warning("storage.reopening", database=self._line.shown, error=in_words(error))
                         await asyncio.sleep(waits.pop(0))
             else:
                 self._away = False

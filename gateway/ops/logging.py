@@ -31,6 +31,7 @@ from typing_extensions import override
 
 from agent_core.redaction import MASK, Redactor, is_secret_name
 from gateway.configtypes import LogFormat, LogLevel
+from gateway.ops.logcatalogue import GENAI
 
 TEXT_KEYS = frozenset({"text", "prompt", "content", "arguments", "result", "reply", "input"})
 """Keys under which an event carries what people or the model say."""
@@ -158,7 +159,10 @@ def _foreign(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDic
 
 
 def as_json(_logger: WrappedLogger, _method: str, event: EventDict) -> bytes:
-    """The event as one line of JSON."""
+    """The event as one line of JSON, with OpenTelemetry's names for generative AI besides ours."""
+    named = GENAI.get(str(event.get("event")))
+    if named is not None:
+        event.update({theirs: event[ours] for ours, theirs in named.items() if event.get(ours) is not None})
     return orjson.dumps(event)
 
 

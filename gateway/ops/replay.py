@@ -38,6 +38,7 @@ from agent_core.store.rows import Delivery, JournalRow, TurnRow
 from agent_core.tools.base import Json
 from gateway.configmodel import Config, Guardrails, Model, Recovery, Tools
 from gateway.configtypes import Section
+from gateway.ops.bundle import NoSlice, slice_text
 from gateway.paths import Paths
 from gateway.setup import redactor_of
 from gateway.version import program_version
@@ -131,8 +132,8 @@ async def _from_database(config: Config, paths: Paths, turn: str) -> Source:
 
 def _from_file(file: Path) -> Source:
     try:
-        first, rows = load(file.read_text("utf-8"))
-    except (OSError, UnicodeDecodeError, UnreadableSlice) as error:
+        first, rows = load(slice_text(file))
+    except (OSError, UnicodeDecodeError, UnreadableSlice, NoSlice) as error:
         why = error.strerror if isinstance(error, OSError) else str(error)
         raise CannotReplay(f"{file} cannot be read: {why}") from error
     return Source(f"Turn {first.turn}", rows, first.exit, redacted=first.redacted, parts_at=first.parts_at)

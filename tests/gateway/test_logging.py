@@ -47,12 +47,21 @@ def events(body: str, show: str = "hide") -> list[dict[str, object]]:
 
 
 def test_each_event_is_one_json_object_with_time_level_name_and_facts() -> None:
-    (event,) = events("log.info('turn.started', model='gpt-5', steps=3)")
+    (event,) = events("log.info('gateway.started', model='gpt-5', steps=3)")
     moment = str(event.pop("timestamp"))
-    assert event == {"level": "info", "event": "turn.started", "model": "gpt-5", "steps": 3}
+    assert event == {"level": "info", "event": "gateway.started", "model": "gpt-5", "steps": 3}
     assert moment.endswith("Z")
     assert len(moment) == len("2026-11-20T10:00:00.123Z")
     assert abs((datetime.now(UTC) - datetime.fromisoformat(moment)).total_seconds()) < 60
+
+
+def test_json_has_the_names_of_opentelemetry_besides_ours_and_words_for_people_do_not() -> None:
+    body = "log.info('turn.started', model='gpt-5', session='s-1', endpoint='api.example.com')"
+    (event,) = events(body)
+    assert event["gen_ai.request.model"] == event["model"] == "gpt-5"
+    assert event["gen_ai.conversation.id"] == event["session"] == "s-1"
+    assert event["gen_ai.provider.name"] == event["endpoint"] == "api.example.com"
+    assert "gen_ai" not in run(body, form="pretty")[0]
 
 
 def test_libraries_log_in_the_same_form_from_warning_on() -> None:

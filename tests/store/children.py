@@ -7,6 +7,8 @@ import resource
 import sys
 from pathlib import Path
 
+import structlog
+
 from agent_core.budgets import Amount, Pot
 from agent_core.exits import Budget
 from agent_core.store.store import Fenced, OwnedElsewhere, StorageUnavailable, StoreError
@@ -114,4 +116,5 @@ async def main(what: str, where: str) -> None:
 
 
 if __name__ == "__main__":
+    structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))  # what is printed here is for the test
     asyncio.run(main(sys.argv[1], sys.argv[2]))

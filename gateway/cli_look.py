@@ -1,0 +1,84 @@
+"""The commands that look at what has happened: ``outspoken explain`` and ``outspoken bundle``. They read, and change nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.argument("id_", metavar="[ID]", default="")
+@click.option("--chat", default="", metavar="PLATFORM/CHAT", help="Instead of an ID: a chat, together with --at.")
+@click.option("--at", default="", metavar="TIME", help='When somebody wrote there: "14:05" or "2026-11-21 14:05".')
+@click.option("--show-text", is_flag=True, help="Show what was said; else only how long it was.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.")
+@click.pass_obj
+def explain(config_file: Path | None, id_: str, chat: str, at: str, show_text: bool, as_json: bool) -> None:
+    """Say in at most 15 lines what became of something, and why.
+
+    ID is what you have: a turn, a session, a message (its number here, or the platform's id), a delivery, an API request, an
+    error reference (err_…), an incident. "Why was there no answer?" is asked with --chat and --at. The gateway may be running.
+    The exit status is 1 if nothing is stored of it.
+    """
+    from gateway.cli import guarded
+
+    if bool(id_) == bool(chat) or bool(chat) != bool(at):
+        raise click.UsageError("Name an ID, or a chat and a time with --chat and --at.")
+    guarded(lambda: _explain(config_file, id_, chat, at, show_text=show_text, as_json=as_json))
+
+
+async def _explain(config_file: Path | None, id_: str, chat: str, at: str, *, show_text: bool, as_json: bool) -> int:
+    from datetime import datetime
+
+    import orjson
+
+    from agent_core.ports import SystemClock
+    from agent_core.store.errors import StorageUnavailable
+    from agent_core.store.reading import open_reads
+    from gateway.ops.explain import CannotExplain, Explainer, local_zone, when
+    from gateway.setup import load_all, redactor_of
+
+    loaded, paths = load_all(config_file)
+    try:
+        asked = round(when(at, datetime.now(local_zone())).timestamp() * 1000) if chat else 0
+        async with open_reads(loaded.config.storage.url or paths.database) as reads:
+            explainer = Explainer(reads, SystemClock().now_ms, show_text=show_text)
+            found = await explainer.chat_at(chat, asked) if chat else await explainer.of(id_)
+    except (CannotExplain, StorageUnavailable) as error:
+        click.echo(str(error), err=True)
+        return 1
+    text = orjson.dumps(found.body(), option=orjson.OPT_INDENT_2).decode() if as_json else found.text(local_zone())
+    click.echo(redactor_of(loaded.config).redact(text))
+    return 0 if found.found else 1
+
+
+@click.command()
+@click.argument("turn")
+@click.option(
+    "--output", type=click.Path(dir_okay=False, path_type=Path), help="Where to; else outspoken-TURN.tar.gz here."
+)
+@click.pass_obj
+def bundle(config_file: Path | None, turn: str, output: Path | None) -> None:
+    """Write one archive about a TURN that can be handed on: no secret and no word of the conversation is in it.
+
+    "outspoken replay --file ARCHIVE" decides the turn again on another machine.
+    """
+    from gateway.cli import guarded
+
+    guarded(lambda: _bundle(config_file, turn, output))
+
+
+async def _bundle(config_file: Path | None, turn: str, output: Path | None) -> int:
+    import os
+
+    from gateway.ops.bundle import CannotBundle, write
+    from gateway.setup import load_all
+
+    loaded, paths = load_all(config_file)
+    try:
+        click.echo(await write(turn, output or Path(f"outspoken-{turn}.tar.gz"), loaded.config, paths, os.environ))
+    except CannotBundle as error:
+        click.echo(str(error), err=True)
+        return 1
+    return 0

@@ -1,0 +1,606 @@
+"""``outspoken explain``: what an id stands for, what is stored about it, and its story. The words are `agent_core.why`'s.
+
+Reading only. An id is first classified by its form alone (`kinds_of`, pure), then looked up in that order; each look-up is a step
+in an index, and the two that are not look at a bounded number of the latest messages.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime, timedelta, tzinfo
+from enum import StrEnum
+from typing import TYPE_CHECKING, cast
+
+import orjson
+
+from agent_core.events import Event, ReasoningArrived, Steered, TextArrived, ToolArgumentsArrived
+from agent_core.journal import UnreadableJournal, decode
+from agent_core.notices import duration
+from agent_core.store.reads import Reads
+from agent_core.store.rows import DeliveryRow, InboxRow, InboxState, JournalRow, TurnRow, TurnState
+from agent_core.why import (
+    COMMANDS,
+    MOST_LINES,
+    Asked,
+    Case,
+    Ending,
+    Line,
+    Missing,
+    ending_of,
+    fitted,
+    missing_lines,
+    story_of,
+    told,
+)
+
+if TYPE_CHECKING:
+    from agent_core.store.rows import AdapterStateRow
+
+MINUTE_MS = 60_000
+NEAR_MS = 10 * MINUTE_MS
+"""What somebody remembers as "five past two" was then, give or take so much."""
+LATEST = 50_000
+"""So many of the latest messages are looked through where no index leads to an id."""
+RECENT_TURNS = 8
+FOLLOWED = ("retry:{}:0", "continue:{}", "queue:{}", "steer:{}")
+"""Under which keys words that a command or a button stands for are stored as a message of their own."""
+_DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"
+DISCORD_EPOCH_MS = 1_420_070_400_000
+
+
+class CannotExplain(Exception):
+    """There is nothing to tell; the words say why and what to do."""
+
+
+class Kind(StrEnum):
+    """What an id can be."""
+
+    TURN = "turn"
+    SESSION = "session"
+    REFERENCE = "error reference"
+    INCIDENT = "incident"
+    MESSAGE = "message"
+    DELIVERY = "delivery"
+    DELIVERY_KEY = "delivery key"
+    PLATFORM_MESSAGE = "platform message"
+    REQUEST = "request"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """One meaning of an id."""
+
+    kind: Kind
+    id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A story that is ready to be shown."""
+
+    kind: Kind
+    id: str
+    ending: str
+    head: str
+    lines: Sequence[Line]
+    turn: str = ""
+    session: str = ""
+    exit: str = ""
+    found: bool = True
+    also: Sequence[str] = field(default_factory=tuple[str, ...])
+    """Other things that the id could mean, or that happened near by."""
+
+    def text(self, zone: tzinfo) -> str:
+        """For a person: at most `MOST_LINES` lines."""
+        head = f"{self.head} Also: {'; '.join(self.also)}." if self.also else self.head
+        return "\n".join(told(head, self.lines, zone))
+
+    def body(self) -> dict[str, object]:
+        """For a program."""
+        return {
+            "kind": self.kind.value,
+            "id": self.id,
+            "found": self.found,
+            "ending": self.ending or None,
+            "exit": self.exit or None,
+            "turn": self.turn or None,
+            "session": self.session or None,
+            "about": self.head,
+            "lines": [{"at": line.at, "words": line.words} for line in self.lines],
+            "also": list(self.also),
+        }
+
+
+# ---------------------------------------------------------------------- what an id is, by its form. Pure.
+
+
+_PREFIXES = {"t_": Kind.TURN, "s_": Kind.SESSION, "err_": Kind.REFERENCE, "i_": Kind.INCIDENT}
+
+
+def kinds_of(text: str) -> list[Wanted]:
+    """What an id can be, the likeliest first. Never empty."""
+    text = text.strip()
+    named, _, rest = text.partition(":")
+    if rest.isdigit() and named in ("inbox", "message", "queue"):
+        return [Wanted(Kind.MESSAGE, rest)]
+    if rest.isdigit() and named == "delivery":
+        return [Wanted(Kind.DELIVERY, rest)]
+    found = [Wanted(kind, text) for prefix, kind in _PREFIXES.items() if text.startswith(prefix)]
+    if text.count("/") >= 6:
+        found.append(Wanted(Kind.DELIVERY_KEY, text))
+    if text.isdigit() and len(text) < 16:  # a longer one is a snowflake
+        found.append(Wanted(Kind.MESSAGE, text))
+    return [*found, Wanted(Kind.PLATFORM_MESSAGE, text), Wanted(Kind.REQUEST, text)]
+
+
+def time_in(text: str) -> int | None:
+    """When a platform made an id, ms, if it says so: ids of ours, Discord's snowflakes, Slack's time stamps."""
+    last = text.rpartition(":")[2]
+    ours = re.fullmatch(rf"[a-z]+_([{_DIGITS}]{{10}})[{_DIGITS}]{{10}}", text)
+    if ours:
+        value = 0
+        for digit in ours[1]:
+            value = value * 32 + _DIGITS.index(digit)
+        return value
+    if re.fullmatch(r"\d{17,20}", last):
+        return (int(last) >> 22) + DISCORD_EPOCH_MS
+    slack = re.fullmatch(r"(\d{10})\.(\d{6})", last)
+    return int(slack[1]) * 1000 + int(slack[2]) // 1000 if slack else None
+
+
+def platform_of(text: str) -> str:
+    """Which platform an id's form belongs to; empty if that cannot be told."""
+    last = text.rpartition(":")[2]
+    if re.fullmatch(r"\d{17,20}", last):
+        return "discord"
+    return "slack" if re.fullmatch(r"\d{10}\.\d{6}", last) else ""
+
+
+def origins_in(key: str) -> list[str]:
+    """What a delivery with this key can belong to: the key is surface, origin, bubble and part, and an origin may hold slashes."""
+    parts = key.rstrip("'").split("/")[4:-2]
+    return ["/".join(parts[: i + 1]) for i in range(len(parts))]
+
+
+def when(text: str, now: datetime) -> datetime:
+    """The time that somebody means, in the zone of `now`: ``14:05``, ``14:05:30``, ``2026-11-21 14:05``. Raises `CannotExplain`.
+
+    A time of day is the latest one that has been.
+    """
+    text = text.strip()
+    try:
+        if re.fullmatch(r"\d{1,2}:\d{2}(:\d{2})?", text):
+            hour, minute, second = (*map(int, text.split(":")), 0)[:3]
+            at = now.replace(hour=hour, minute=minute, second=second, microsecond=0)
+            return at if at <= now else at - timedelta(days=1)
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        raise CannotExplain(
+            f'{text!r} is no time. Write it as "14:05" or as "2026-11-21 14:05", in the zone of this machine.'
+        ) from None
+    return at if at.tzinfo is not None else at.replace(tzinfo=now.tzinfo)
+
+
+def asked_of(row: InboxRow, *, show_text: bool) -> Asked:
+    """A stored message as it is told. What cannot be read of it is left out."""
+    body = _table(_loads(row.body))
+    address = _address(body)
+    said = _said(body)
+    command = said.split(maxsplit=1)[0].lstrip("/") if row.lane == COMMANDS and said.strip() else ""
+    where = "/".join(part for part in address if part) if address else row.account.partition("/")[0]
+    return Asked(
+        number=row.id, key=row.platform_key, where=where, lane=row.lane, state=row.state, at=row.received_at,
+        reason=row.reason or "", chars=len(said), words=said if show_text else "", command=command,
+    )  # fmt: skip
+
+
+def chat_of(row: InboxRow) -> tuple[str, ...]:
+    """(platform, account, chat, thread) of a message; () if it came from no chat."""
+    return _address(_table(_loads(row.body)))
+
+
+def _loads(body: bytes) -> object:
+    try:
+        return orjson.loads(body)
+    except orjson.JSONDecodeError:
+        return None
+
+
+def _table(value: object) -> Mapping[str, object]:
+    return cast("Mapping[str, object]", value) if isinstance(value, dict) else {}
+
+
+def _address(body: Mapping[str, object]) -> tuple[str, ...]:
+    address = _table(_table(body.get("chat")).get("address"))
+    return tuple(str(address.get(name, "")) for name in ("platform", "account", "chat", "thread")) if address else ()
+
+
+def _said(body: Mapping[str, object]) -> str:
+    """What the person said, as text."""
+    messages = body.get("input")
+    texts: list[str] = []
+    for one in cast("list[object]", messages) if isinstance(messages, list) else []:
+        content = _table(one).get("content")
+        pieces = cast("list[object]", content) if isinstance(content, list) else [{"text": content}]
+        texts += [text for piece in pieces if isinstance(text := _table(piece).get("text"), str)]
+    return "\n\n".join(texts)
+
+
+def light(row: JournalRow) -> Event:
+    """A row's event; of texts only that and when they came, which is all that is told of them. Raises `UnreadableJournal`."""
+    match row.kind:
+        case "TextArrived":
+            return TextArrived(at=row.at, text="")
+        case "ReasoningArrived":
+            return ReasoningArrived(at=row.at, text="")
+        case "ToolArgumentsArrived":
+            return ToolArgumentsArrived(at=row.at, index=0, text="")
+        case _:
+            return decode(row.kind, row.body)
+
+
+# ---------------------------------------------------------------------- looking up
+
+
+class Explainer:
+    """Answers from what is stored."""
+
+    def __init__(self, reads: Reads, now: Callable[[], int], *, show_text: bool = False) -> None:
+        self._reads = reads
+        self._now = now
+        self._show_text = show_text
+
+    async def of(self, text: str) -> Told:
+        """The story of an id. Raises `CannotExplain` if it is none of ours and says nothing of itself."""
+        for wanted in kinds_of(text):
+            found = await self._one(wanted)
+            if found is not None:
+                return found
+        return await self._unknown(text.strip())
+
+    async def _one(self, wanted: Wanted) -> Told | None:
+        match wanted.kind:
+            case Kind.TURN:
+                return await self.turn(wanted.id)
+            case Kind.SESSION:
+                return await self._session(wanted.id)
+            case Kind.REFERENCE:
+                return await self._reference(wanted.id)
+            case Kind.INCIDENT:
+                return await self._incident(wanted.id)
+            case Kind.MESSAGE:
+                row = await self._reads.inbox_row(int(wanted.id))
+                return await self.message(row) if row is not None else None
+            case Kind.DELIVERY:
+                return await self._delivery(
+                    [d.row for d in await self._reads.deliveries_by(number=int(wanted.id))], wanted
+                )
+            case Kind.DELIVERY_KEY:
+                rows = [d.row for origin in origins_in(wanted.id) for d in await self._reads.deliveries_of(origin)]
+                key = wanted.id.rstrip("'")
+                return await self._delivery([row for row in rows if row.key.rstrip("'") == key], wanted)
+            case Kind.PLATFORM_MESSAGE:
+                return await self._platform_message(wanted)
+            case Kind.REQUEST:
+                keys = (wanted.id, f"key:{wanted.id}")
+                rows = await self._reads.inbox_by_keys("api", keys, prefix=f"rid:{wanted.id}:")
+                return await self.message(rows[0]) if rows else None
+
+    # ------------------------------------------------------------------ turns and messages
+
+    async def turn(self, turn: str) -> Told | None:
+        """The story of a turn; None if there is no such turn."""
+        row = await self._reads.turn(turn)
+        if row is None:
+            return None
+        inputs = await self._reads.inputs(turn)
+        case = await self._case(row, inputs, 0)
+        return self._told(Wanted(Kind.TURN, turn), case, f"Turn {turn} of {row.session}.")
+
+    async def message(self, row: InboxRow) -> Told:
+        """The story of a stored message."""
+        turn = await self._turn_of(row)
+        inputs = await self._reads.inputs(turn.turn) if turn is not None else []
+        if row.id not in {one.id for one in inputs}:
+            inputs = [row]
+        case = await self._case(turn, inputs, row.id)
+        named = f", turn {turn.turn}" if turn is not None else ""
+        made = self._told(Wanted(Kind.MESSAGE, str(row.id)), case, f"Message {row.id}{named}, session {row.session}.")
+        if row.lane != COMMANDS:
+            return made
+        keys = [form.format(row.platform_key) for form in FOLLOWED]
+        later = await self._reads.inbox_by_keys(row.account, keys)
+        return replace(made, also=[f"it led to message {one.id}" for one in later])
+
+    async def _turn_of(self, row: InboxRow) -> TurnRow | None:
+        """The turn that a message is part of, or went into while it ran."""
+        if row.turn is not None:
+            return await self._reads.turn(row.turn)
+        if row.lane == COMMANDS or row.state is InboxState.DROPPED:
+            return None
+        for turn in await self._reads.turns_between(row.session, row.received_at, row.received_at + NEAR_MS):
+            rows = await self._reads.journal(turn.turn)
+            if any(
+                isinstance(e, Steered) and e.inbox == row.id for e in _events([r for r in rows if r.kind == "Steered"])
+            ):
+                return turn
+        return None
+
+    async def _case(self, turn: TurnRow | None, inputs: Sequence[InboxRow], about: int) -> Case:
+        reads, now = self._reads, self._now()
+        journal = await reads.journal(turn.turn) if turn is not None else []
+        first = next((row for row in inputs if row.id == about), None) or next(iter(inputs), None)
+        before: list[TurnRow] = []
+        ahead = 0
+        deliveries: list[DeliveryRow] = []
+        if turn is not None:
+            deliveries = [one.row for one in await reads.deliveries_of(turn.turn)]
+        if first is not None:
+            until = (
+                turn.opened_at if turn is not None else (now if first.state is InboxState.NEW else first.received_at)
+            )
+            before = await reads.turns_between(first.session, first.received_at, until)
+            if first.state is InboxState.NEW:
+                ahead = sum(
+                    row.id != first.id and row.arrival < first.arrival for row in await reads.pending(first.session)
+                )
+            said = [d.row for d in await reads.deliveries_of(f"inbox:{first.id}")] if about else []
+            deliveries = [*deliveries, *said]
+        return Case(
+            now=now,
+            messages=tuple(asked_of(row, show_text=self._show_text) for row in inputs),
+            about=about,
+            turn=turn,
+            events=_events(journal),
+            before=tuple(one for one in before if turn is None or one.number < turn.number),
+            ahead=ahead,
+            deliveries=tuple(deliveries),
+            adapters=await self._adapters(deliveries, now),
+            show_text=self._show_text,
+        )
+
+    async def _adapters(self, deliveries: Sequence[DeliveryRow], now: int) -> Sequence[AdapterStateRow]:
+        """How the adapter is doing that has something to deliver."""
+        waiting = next((row for row in deliveries if row.state.value in ("wanted", "sending", "unknown")), None)
+        if waiting is None:
+            return ()
+        return await self._reads.adapter_states(now, now, "/".join(waiting.surface.split("/")[:2]))
+
+    def _told(self, wanted: Wanted, case: Case, head: str) -> Told:
+        turn = case.turn
+        return Told(
+            wanted.kind, wanted.id, ending_of(case).value, head, story_of(case),
+            turn=turn.turn if turn is not None else "", session=turn.session if turn is not None else "",
+            exit=(turn.exit or "") if turn is not None else "",
+        )  # fmt: skip
+
+    # ------------------------------------------------------------------ what a platform knows
+
+    async def _delivery(self, rows: Sequence[DeliveryRow], wanted: Wanted) -> Told | None:
+        """The story behind a part that was shown: of its turn, or of the message that it answers."""
+        if not rows:
+            return None
+        row = rows[0]
+        kind, _, number = row.origin.partition(":")
+        behind = None
+        if kind in ("inbox", "queue") and number.isdigit():
+            asked = await self._reads.inbox_row(int(number))
+            behind = await self.message(asked) if asked is not None else None
+        else:
+            behind = await self.turn(row.origin)
+        if behind is None:
+            case = Case(now=self._now(), deliveries=[row], show_text=self._show_text)
+            return Told(wanted.kind, wanted.id, "", f"Part {row.key}.", story_of(case))
+        head = f"Part {row.part + 1} of {row.bubble} ({row.state.value}) of: {behind.head}"
+        others = [
+            f"{one.surface} has a message {one.platform_id} as well" for one in rows[1:4] if one.origin != row.origin
+        ]
+        return replace(behind, kind=wanted.kind, id=wanted.id, head=head, also=[*behind.also, *others])
+
+    async def _platform_message(self, wanted: Wanted) -> Told | None:
+        accounts = await self._reads.accounts()
+        rows = [row for account in accounts for row in await self._reads.inbox_by_keys(account, (wanted.id,))]
+        if not rows:
+            shown = await self._delivery([d.row for d in await self._reads.deliveries_by(receipt=wanted.id)], wanted)
+            if shown is not None:
+                return shown
+            rows = await self._ending_so(wanted.id)
+        if not rows:
+            return None
+        made = await self.message(rows[-1])
+        return replace(made, also=[*made.also, *(f"message {row.id} has this id as well" for row in rows[:-1][-3:])])
+
+    async def _ending_so(self, text: str) -> list[InboxRow]:
+        """Messages whose own id is this one without its chat: near the time that the id tells, else among the latest."""
+        at = time_in(text)
+        near = self._reads.inbox_near
+        if at is not None:
+            first, last = await near(at - NEAR_MS), await near(at + 24 * 60 * MINUTE_MS)
+        else:
+            last = await near(self._now() + MINUTE_MS)
+            first = last
+        return await self._reads.inbox_between(
+            max(1, last - LATEST, first if at is not None else 0), last, ends=f":{text}"
+        )
+
+    # ------------------------------------------------------------------ sessions, errors, incidents
+
+    async def _session(self, session: str) -> Told | None:
+        row = await self._reads.session(session)
+        if row is None:
+            return None
+        turns = await self._reads.turns(session, RECENT_TURNS)
+        pending = await self._reads.pending(session)
+        lines = [_turn_line(turn, self._now()) for turn in turns]
+        if pending:
+            words = f"{len(pending)} messages wait; the first, number {pending[0].id}, since {duration((self._now() - pending[0].received_at) // 1000)}."
+            lines.append(Line(self._now(), words, frame=True))
+        if row.quarantined:
+            lines.append(
+                Line(self._now(), "Nothing of it is run for now: it is set aside after repeated failures.", frame=True)
+            )
+        if not lines:
+            lines = [Line(row.created_at, "It was made; no turn of it is stored.")]
+        head = f"Session {session}, {row.key.rstrip('/')}. Its latest turns; explain one of them to see more."
+        last = turns[-1] if turns else None
+        ending = (
+            Ending.WAITING if pending else Ending.RUNNING if last and last.state is TurnState.OPEN else Ending.ENDED
+        )
+        exit_ = (last.exit or "") if last is not None else ""
+        return Told(
+            Kind.SESSION,
+            session,
+            ending.value,
+            head,
+            fitted(lines, MOST_LINES - 1),
+            last.turn if last else "",
+            session,
+            exit_,
+        )
+
+    async def _reference(self, reference: str) -> Told | None:
+        """The turn that a mistake of ours ended: it was closed soon after the reference was made."""
+        at = time_in(reference) or self._now()
+        for turn in await self._reads.bugs(at - NEAR_MS, at + 24 * 60 * MINUTE_MS):
+            rows = (await self._reads.journal(turn.turn))[-12:]
+            if any(reference.encode() in row.body for row in rows):
+                found = await self.turn(turn.turn)
+                return replace(found, kind=Kind.REFERENCE, id=reference) if found is not None else None
+        return None
+
+    async def _incident(self, incident: str) -> Told | None:
+        row = await self._reads.incident(incident)
+        if row is None:
+            return None
+        about = f"{row.code.replace('_', ' ')} of {row.model or 'any model'} at {row.endpoint or 'any endpoint'}"
+        about += f", tool {row.tool}" if row.tool else ""
+        helped = f"What helped most: {row.remedy.replace('_', ' ')}." if row.remedy else "No remedy has helped."
+        count = f"{row.turns} turns of {row.conversations} conversations"
+        lines = [
+            Line(row.opened_at, f"The incident was opened: {about}.", frame=True),
+            Line(row.last_at, f"It was last met then; {count} so far. {helped}", frame=True),
+        ]
+        if row.closed_at is not None:
+            lines.append(Line(row.closed_at, "It was closed: it had not come up for long enough.", frame=True))
+        seen: dict[str, Line] = {}
+        for turn, trouble in await self._reads.troubles_by(fingerprint=row.fingerprint, limit=20):
+            how = (
+                "it ended the turn"
+                if trouble.ended
+                else f"{trouble.rung.replace('_', ' ') or 'nothing'} {trouble.outcome.replace('_', ' ')}"
+            )
+            seen.setdefault(turn, Line(trouble.at, f"For example turn {turn}: {how}."))
+        lines += list(seen.values())[:5]
+        return Told(
+            Kind.INCIDENT,
+            incident,
+            row.state.value,
+            f"Incident {incident}, {row.state.value}.",
+            sorted(lines, key=lambda one: one.at),
+        )
+
+    # ------------------------------------------------------------------ what is not there
+
+    async def chat_at(self, place: str, at: int) -> Told:
+        """Why there was no answer in a chat (``PLATFORM/CHAT``) at a time. Raises `CannotExplain`."""
+        platform, slash, chat = place.partition("/")
+        if not slash or not chat:
+            raise CannotExplain("Name the chat as PLATFORM/CHAT, such as telegram/4711 or discord/1234567890.")
+        rows = await self._rows_of(platform, chat, at - 24 * 60 * MINUTE_MS, at + 24 * 60 * MINUTE_MS)
+        near = [row for row in rows if abs(row.received_at - at) <= NEAR_MS]
+        if not near:
+            earlier = [row for row in rows if row.received_at < at]
+            later = [row for row in rows if row.received_at > at]
+            return await self._missing(platform, place, at, earlier[-1:], later[:1])
+        nearest = min(near, key=lambda row: abs(row.received_at - at))
+        made = await self.message(nearest)
+        others = [
+            f"message {row.id} came {_apart(row.received_at - nearest.received_at)}"
+            for row in near
+            if row is not nearest
+        ]
+        return replace(made, also=[*made.also, *others[:4]])
+
+    async def _rows_of(self, platform: str, chat: str, since: int, until: int) -> list[InboxRow]:
+        """The chat's messages between two times."""
+        accounts = {a for a in await self._reads.accounts() if a.partition("/")[0] == platform}
+        escaped = chat.replace("%", "%25").replace("/", "%2F")
+        prefixes = {f"{account}/{escaped}/" for account in accounts if "/" in account}
+        prefixes |= {f"{platform}/{middle}/{escaped}/" for middle in ("key", "page") if platform in accounts}
+        sessions = [s.session for prefix in sorted(prefixes) for s in await self._reads.sessions_of_place(prefix)]
+        if not sessions:
+            return []
+        first, last = await self._reads.inbox_near(since), await self._reads.inbox_near(until)
+        rows = await self._reads.inbox_between(first, last, list(dict.fromkeys(sessions)))
+        return [row for row in rows if row.received_at <= until and (not (of := chat_of(row)) or of[2] == chat)]
+
+    async def _missing(
+        self, platform: str, place: str, at: int, earlier: Sequence[InboxRow] = (), later: Sequence[InboxRow] = ()
+    ) -> Told:
+        since, until = at - NEAR_MS, min(self._now(), at + NEAR_MS)
+        states = [s for s in await self._reads.adapter_states(since, until) if s.account.partition("/")[0] == platform]
+        missing = Missing(
+            at=at, since=since, until=until, where=place, adapters=states, starts=await self._reads.starts(since, until),
+            before=(earlier[0].id, earlier[0].received_at) if earlier else None,
+            after=(later[0].id, later[0].received_at) if later else None,
+        )  # fmt: skip
+        head = f"No message of {place} is stored for this time."
+        return Told(
+            Kind.PLATFORM_MESSAGE,
+            place,
+            "never arrived",
+            head,
+            missing_lines(missing, show_text=self._show_text),
+            found=False,
+        )
+
+    async def _unknown(self, text: str) -> Told:
+        platform, at = platform_of(text), time_in(text)
+        if platform and at is not None and at <= self._now():
+            made = await self._missing(platform, platform, at)
+            return replace(
+                made,
+                id=text,
+                head=f"The message {text} of {platform} is not stored; it was written at the last line's time.",
+            )
+        raise CannotExplain(
+            f"Nothing is stored under {text!r}. An id of a turn, session, message, delivery, request, error or incident can be explained; "
+            "they stand in notices, in the logs and in what the platforms show. Messages and deliveries are kept for 7 days. For a "
+            'message that got no answer: outspoken explain --chat PLATFORM/CHAT --at "14:05".'
+        )
+
+
+async def why(reads: Reads, turn: str, now: Callable[[], int]) -> tuple[str, ...]:
+    """What `/why` says of a turn; empty if there is none."""
+    found = await Explainer(reads, now).turn(turn)
+    return told(found.head, found.lines, local_zone()) if found is not None else ()
+
+
+def local_zone() -> tzinfo:
+    """This machine's zone, as it is now."""
+    return datetime.now().astimezone().tzinfo or UTC
+
+
+def _events(rows: Sequence[JournalRow]) -> tuple[Event, ...]:
+    """What can be read of a journal; the rest is passed over, so that a story does not fail by one row."""
+    events: list[Event] = []
+    for row in rows:
+        try:
+            events.append(light(row))
+        except UnreadableJournal:
+            continue
+    return tuple(events)
+
+
+def _turn_line(turn: TurnRow, now: int) -> Line:
+    seconds = ((turn.closed_at or now) - turn.opened_at) / 1000
+    how = (turn.exit or "").replace("_", " ") if turn.state is TurnState.CLOSED else "still running"
+    return Line(
+        turn.opened_at, f"Turn {turn.turn} began: {how} after {seconds:.1f} s{', taken back' if turn.undone else ''}."
+    )
+
+
+def _apart(ms: int) -> str:
+    return f"{duration(abs(ms) // 1000)} {'later' if ms > 0 else 'earlier'}"

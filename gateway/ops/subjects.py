@@ -1,0 +1,99 @@
+"""What a failure belongs to: the key, the title and the action of its group, for `outspoken triage`. Pure.
+
+Rules. A turn's failure belongs to its fingerprint, whatever the size of the call that broke off: one stall comes with calls of every
+size. What is our own fault has one group for each exit. All that the storage's absence leads to is one trouble, and so is a
+connection that is lost, deaf and made anew.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+
+from adapters.chat import Cause
+from agent_core.exits import ExitClass, ExitCode, exit_class
+from agent_core.incidents import parts_of
+from gateway.ops.actions import action_for, delivery_action
+from gateway.ops.logcatalogue import BY_NAME, DISK, LogEvent
+from gateway.ops.triage import Subject
+
+OWN_FAULT = frozenset({"turn.driver_failed", "turn.driver_stuck", "invariant.broken", "turn.unreadable"})
+"""Lines that accompany the end of a turn by `internal_error`."""
+CONNECTION = frozenset({"adapter.deaf", "adapter.ended", "telegram.poll_failed"})
+POINTERS = frozenset({"incident.opened"})
+"""Lines about failures that are counted already."""
+STORAGE = Subject("storage", "the storage did not answer", DISK, everyone=True)
+NOT_TAKEN: Mapping[str, str] = {
+    "queue_full": "Conversations get more messages than are answered in time. See what holds the turns up.",
+    "too many messages": "A person writes faster than per_minute lets them. Nothing, unless it should be more.",
+}
+NO_FAILURE = ("not allowed to talk", "withdrawn by the client", "withdrawn by the person")
+"""Why messages are dropped rightly."""
+
+
+@lru_cache(10_000)
+def turn_subject(fingerprint: str) -> Subject:
+    """Of a failure in a turn; ``exit|endpoint|model|tool|size``, or an exit alone."""
+    code, endpoint, model, tool = fingerprint, "", "", ""
+    if fingerprint.count("|") >= 4:
+        code, endpoint, model, tool, _ = parts_of(fingerprint)
+    try:
+        known = ExitCode(code)
+    except ValueError:  # a log of a newer version
+        return Subject(
+            f"turn|{code}", code.replace("_", " "), "This program is older than the log: it does not know this exit."
+        )
+    words, action = code.replace("_", " "), action_for(known)
+    if exit_class(known) in (ExitClass.OURS, ExitClass.NOT_STARTED):
+        return Subject(f"turn|{code}", words, action)
+    about = f" – {model} at {endpoint}" if endpoint else ""
+    calls = f", calls of {tool}" if tool else ""
+    return Subject(f"turn|{code}|{endpoint}|{model}|{tool}", f"{words}{about}{calls}", action)
+
+
+@lru_cache(10_000)
+def delivery_subject(platform: str, cause: str) -> Subject:
+    """Of a part that was refused for good. `cause` is one of `Cause`, or the platform's words."""
+    try:
+        known = Cause(cause)
+    except ValueError:
+        plain = alike(cause)
+        return Subject(
+            f"delivery|{platform}|{plain}", f"not delivered on {platform}: {plain}", delivery_action(Cause.OTHER)
+        )
+    words = known.value.replace("_", " ") or "no reason given"
+    return Subject(
+        f"delivery|{platform}|{known.value}", f"not delivered on {platform}: {words}", delivery_action(known)
+    )
+
+
+def dropped_subject(reason: str) -> Subject:
+    """Of a message that was accepted and not run."""
+    action = NOT_TAKEN.get(reason, "See the log at that time: turn.not_opened says why.")
+    return Subject(f"message|{reason}", f"messages not run: {reason.replace('_', ' ')}", action)
+
+
+@lru_cache(10_000)
+def event_subject(name: str, level: str, values: tuple[str, ...]) -> Subject:
+    """Of a log line from warning on that is about no turn and no delivery. `values` are those of the event's `by`."""
+    event: LogEvent | None = BY_NAME.get(name)
+    if event is None:
+        return Subject(f"log|{name}", name, "This program does not know the event: see the line itself.")
+    if event.action == DISK:
+        return STORAGE
+    who = ", ".join(f"telegram/{value}" if name.startswith("telegram.") else value for value in values)
+    if name in CONNECTION or (name == "adapter.down" and level != "error"):
+        return Subject(f"connection|{who}", f"connection lost: {who}", BY_NAME["adapter.deaf"].action, everyone=True)
+    everyone = name.startswith(("adapter.", "telegram.conflict", "credential."))
+    title = f"{name}{': ' if who else ''}{who}"
+    return Subject(f"log|{name}|{level}|{who}", title, event.action, everyone=everyone)
+
+
+_NUMBER = re.compile(r"[0-9]+")
+_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|“[^”]*”")
+
+
+def alike(words: str) -> str:
+    """Words of an error without what differs from time to time: numbers and what is quoted."""
+    return _NUMBER.sub("#", _QUOTED.sub("…", words))[:80].strip()

@@ -1,0 +1,95 @@
+"""The story of any turn is short, ends as the turn did, and says nobody's words."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from hypothesis import given, settings
+
+from agent_core.events import TurnEnded, TurnOpened
+from agent_core.exits import ExitCode
+from agent_core.settings import Route
+from agent_core.store.rows import AdapterStateRow, DeliveryRow, DeliveryState
+from agent_core.why import MOST_LINES, Case, Line, Missing, missing_lines, story, story_of, turn_lines, unquoted
+from tests.agent_core.journals import Writer, journals
+from tests.agent_core.turns import SETTINGS
+
+BASE = replace(SETTINGS, routes=(Route("m1", "h", "k1"), Route("m2", "h2", "k2")), max_steps=5)
+
+
+@settings(max_examples=200, deadline=None)
+@given(journals(BASE))
+def test_the_story_of_any_turn_is_short_in_order_and_ends_with_its_exit(writer: Writer):
+    events = [replace(e, surface="api") if isinstance(e, TurnOpened) else e for e in writer.events]
+    assert len(story(events)) <= MOST_LINES
+    lines = turn_lines(events, show_text=False)
+    assert [line.at for line in lines] == sorted(line.at for line in lines)
+    ended = next(event for event in events if isinstance(event, TurnEnded))
+    frames = [line.words for line in lines if line.frame]
+    assert "The turn began" in frames[0]
+    code = ended.exit.code
+    clean = {ExitCode.ANSWERED: "was answered", ExitCode.HANDED_TO_CLIENT: "handed to the client"}
+    assert clean.get(code, f"ended without an answer: {code.value.replace('_', ' ')}") in frames[-1]
+
+
+@settings(max_examples=200, deadline=None)
+@given(journals(BASE))
+def test_words_do_not_change_a_story_that_does_not_show_them(writer: Writer):
+    """Whatever was said, the story is the same: it depends on when things came, and on how they ended."""
+    changed = [replace(e, text="SECRET") if hasattr(e, "text") else e for e in writer.events]
+    changed = [replace(e, detail="SECRET") if hasattr(e, "detail") else e for e in changed]
+    own = [line.words for line in turn_lines(writer.events, show_text=False)]
+    assert [line.words for line in turn_lines(changed, show_text=False)] == own
+
+
+def test_what_a_platform_quotes_is_left_out():
+    assert unquoted('it cannot read "at noon" and "x"', show_text=False) == "it cannot read “…”"
+    assert unquoted("it says `secret`", show_text=False) == "it says “…”"
+    assert unquoted('it cannot read "at noon"', show_text=True) == 'it cannot read "at noon"'
+
+
+def row(state: DeliveryState, **more: object) -> DeliveryRow:
+    made = DeliveryRow("telegram/1/7/", "t_1", "text-1", 0, 1, b"{}", "h", "k", state=state, at=5_000)
+    return replace(made, **more)
+
+
+def test_every_state_of_a_delivery_is_told():
+    told = {
+        DeliveryState.SENT: "Delivered to telegram/1/7/ as message 9",
+        DeliveryState.WANTED: "Not delivered to telegram/1/7/ yet (text-1, part 1), after 3 failed calls (the last: no line); the next try",
+        DeliveryState.SENDING: "It is being sent",
+        DeliveryState.UNKNOWN: "not known yet whether it came through",
+        DeliveryState.FAILED: "Refused for good by telegram/1/7/ (text-1, part 1): no line",
+    }
+    for state, words in told.items():
+        pid = "9" if state is DeliveryState.SENT else None
+        one = row(state, platform_id=pid, failures=3, trouble="no line", retry_at=70_000)
+        (line,) = story_of(Case(now=10_000, deliveries=(one,)))
+        assert words in line.words
+    assert story_of(Case(now=10_000, deliveries=(row(DeliveryState.SKIPPED),))) == []
+
+
+def test_what_waits_says_that_the_adapter_is_down():
+    down = AdapterStateRow("telegram/1", 1_000, "down", "No connection.")
+    lines = story_of(Case(now=10_000, deliveries=(row(DeliveryState.WANTED),), adapters=(down,)))
+    assert any("The adapter telegram/1 was down from then on: No connection." in line.words for line in lines)
+
+
+def test_many_parts_are_one_line():
+    rows = tuple(row(DeliveryState.SENT, part=n, platform_id=str(n)) for n in range(40))
+    (line,) = story_of(Case(now=10_000, deliveries=rows))
+    assert "40 parts were delivered to telegram/1/7/ (the platform's messages 0 to 39)" in line.words
+
+
+def test_a_missing_message_is_told_by_the_state_at_its_time():
+    def verdict(*rows: AdapterStateRow) -> str:
+        missing = Missing(at=5_000, since=0, until=9_000, where="telegram/7", adapters=rows, starts=())
+        lines = missing_lines(missing, show_text=False)
+        assert all(isinstance(line, Line) for line in lines)
+        return next(line.words for line in lines if line.words.startswith("No message"))
+
+    up, down = AdapterStateRow("a", 1_000, "up"), AdapterStateRow("a", 4_000, "down")
+    assert "so it cannot have come" in verdict(up, down)
+    assert "yet in trouble around then" in verdict(down, replace(up, at=4_500))
+    assert "it was not meant for the bot" in verdict(up)
+    assert "may not have been configured" in verdict()

@@ -1,0 +1,149 @@
+"""Every message of a run with faults has a story, and its ending agrees with the database."""
+
+from __future__ import annotations
+
+import asyncio
+import random
+import sqlite3
+from contextlib import AsyncExitStack
+from datetime import UTC
+from pathlib import Path
+
+import pytest
+
+from agent_core.exits import ExitCode
+from agent_core.ports import SystemClock
+from agent_core.store.reading import open_reads
+from agent_core.why import MOST_LINES
+from gateway.ops.explain import Explainer, Told
+from tests.chats.harness import process, running, starting
+from tests.chats.telegram_harness import TelegramHarness, Where, telegram_harness
+from tests.fakes.common import LoseAnswer, Reset
+from tests.fakes.telegram import flood, server_error
+
+MESSAGES, CHATS = 240, 12
+WORDS = ("say", "say", "say", "down", "empty", "/status", "/steer say", "say")
+
+
+@pytest.mark.timeout(280)
+async def test_every_message_of_a_run_with_faults_is_explained(tmp_path: Path):
+    chance = random.Random(11)
+    async with telegram_harness(tmp_path) as harness, AsyncExitStack() as stack:
+        places = [(harness.private(p), p) for p in (harness.person(f"P{n}") for n in range(CHATS))]
+        harness.fake.chaos(
+            3, (0.03, server_error(500)), (0.05, LoseAnswer()), (0.02, flood(1)), (0.02, Reset()), method="sendMessage"
+        )
+        gateway = await stack.enter_async_context(process(harness, OUTSPOKEN_TELEGRAM__PER_MINUTE="12"))
+        said: list[str] = []
+        for number in range(MESSAGES):
+            place, person = chance.choice(places)
+            words = f"{chance.choice(WORDS)} private#{number}"
+            said.append(f"{place.chat.id}:{harness.say(place, person, words)}")
+            if number == MESSAGES // 2:
+                await gateway.kill()
+                gateway = await stack.enter_async_context(process(harness, OUTSPOKEN_TELEGRAM__PER_MINUTE="12"))
+            await asyncio.sleep(0.02)
+        (database,) = tmp_path.rglob("*.db")
+        await _settled(database, set(said))
+        await gateway.kill()
+        found = await _explained(database, said)
+        _agree(database, found)
+        assert {"ended", "refused", "command"} <= {one.ending for one in found.values()}
+        await _deliveries_too(database)
+
+
+async def _settled(database: Path, said: set[str]) -> None:
+    """Until all is stored, or nothing more comes: what is open then must be explained as well."""
+    for _ in range(200):
+        with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as conn:
+            stored = {row[0] for row in conn.execute("SELECT platform_key FROM inbox")}
+            (new,) = conn.execute("SELECT count(*) FROM inbox WHERE state IN ('new', 'taken')").fetchone()
+        if said <= stored and not new:
+            return
+        await asyncio.sleep(0.5)
+
+
+async def _explained(database: Path, said: list[str]) -> dict[str, Told]:
+    found: dict[str, Told] = {}
+    async with open_reads(database) as reads:
+        explainer = Explainer(reads, SystemClock().now_ms)
+        for key in said:
+            one = found[key] = await explainer.of(key)
+            text = one.text(UTC)
+            assert len(text.splitlines()) <= MOST_LINES, text
+            assert "private#" not in text, text
+    return found
+
+
+def _agree(database: Path, found: dict[str, Told]) -> None:
+    """By plain SQL, beside everything that made the stories."""
+    with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as conn:
+        rows = conn.execute(
+            "SELECT i.platform_key, i.lane, i.state, i.reason, n.turn, t.exit, i.id FROM inbox i "
+            "LEFT JOIN turn_inputs n ON n.inbox = i.id LEFT JOIN turns t ON t.turn = n.turn"
+        ).fetchall()
+        receipts = conn.execute(
+            "SELECT origin, platform_id FROM deliveries WHERE state = 'sent' AND platform_id IS NOT NULL AND NOT gone"
+        ).fetchall()
+    by_key = {row[0]: row[1:] for row in rows}
+    assert found.keys() <= by_key.keys()
+    for key, one in found.items():
+        lane, state, reason, turn, exit_, number = by_key[key]
+        text = one.text(UTC)
+        if lane == "refused":
+            assert (one.ending, reason) == ("refused", "too many messages"), text
+        elif lane == "command":
+            assert one.ending == ("command" if state == "done" else "waiting"), text
+        elif turn is None:
+            assert one.ending in {"new": ("waiting",), "dropped": ("dropped",), "done": ("steered",)}[state], text
+        else:
+            assert (one.turn, one.exit, one.ending) == (turn, exit_ or "", "ended" if exit_ else "running"), text
+            assert (exit_ is None) or ("The turn was answered." in text) is (exit_ == ExitCode.ANSWERED.value), text
+        mine = [str(pid) for origin, pid in receipts if origin in (turn, f"inbox:{number}")]
+        assert len(mine) > 2 or all(f"as message {pid} " in text for pid in mine), (mine, text)
+
+
+async def _deliveries_too(database: Path) -> None:
+    """What the bot wrote leads back to what it belongs to."""
+    with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as conn:
+        keys = conn.execute("SELECT key, origin FROM deliveries ORDER BY random() LIMIT 60").fetchall()
+    async with open_reads(database) as reads:
+        explainer = Explainer(reads, SystemClock().now_ms)
+        for key, origin in keys:
+            one = await explainer.of(key)
+            assert origin in (
+                one.turn,
+                f"inbox:{one.id}",
+                f"queue:{one.id}",
+            ) or f"number {origin.split(':')[1]}," in one.text(UTC)
+
+
+async def test_a_message_that_never_came_tells_of_the_adapter(tmp_path: Path):
+    async with telegram_harness(tmp_path) as harness:
+        ada = harness.person("Ada")
+        place = harness.private(ada)
+        async with running(harness):
+            harness.say(place, ada, "say hello")
+            await harness.until(lambda: any(one.mine for one in harness.seen(place)), 30)
+        (database,) = tmp_path.rglob("*.db")
+        stopped = await _at(harness, place, database)
+        assert "never arrived" not in stopped
+        async with starting(harness, **harness.wrong_token()):
+            await harness.until(lambda: _states(database)[-1:] == ["needs a person"], 30)
+        assert _states(database) == ["starting", "up", "stopped", "starting", "needs a person", "stopped"]
+
+
+def _states(database: Path) -> list[str]:
+    with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as conn:
+        return [row[0] for row in conn.execute("SELECT state FROM adapter_states ORDER BY at")]
+
+
+async def _at(harness: TelegramHarness, place: Where, database: Path) -> str:
+    async with open_reads(database) as reads:
+        explainer = Explainer(reads, SystemClock().now_ms)
+        hour = 3_600_000
+        never = await explainer.chat_at(f"telegram/{place.chat.id}", SystemClock().now_ms() - hour)
+        assert not never.found
+        assert "No message from" in never.text(UTC)
+        came = await explainer.chat_at(f"telegram/{place.chat.id}", SystemClock().now_ms())
+        return came.ending

@@ -1,0 +1,126 @@
+"""The archive about a turn: complete, opened on another machine, and without a secret or a word of the conversation."""
+
+from __future__ import annotations
+
+import json
+import re
+import stat
+import tarfile
+from pathlib import Path
+
+import pytest
+
+from agent_core.store.rows import AdapterStateRow
+from gateway.config import load, secret_values
+from gateway.configmodel import Config
+from gateway.ops.bundle import CannotBundle, NoSlice, shown_config, slice_text, write
+from gateway.ops.replay import CannotReplay, Wish, run
+from gateway.paths import Paths, find_paths
+from tests.gateway.test_explain import SECRET_WORDS, answered, part
+from tests.store.conftest import postgres_server, sqlite, where
+from tests.store.support import opened
+
+__all__ = ["postgres_server", "sqlite", "where"]  # fixtures
+
+SECRETS = {
+    "OPENAI_API_KEY": "sk-model-secret-1234567890",
+    "TELEGRAM_BOT_TOKEN": "123456:telegram-token-abcdefghijklmnop",
+    "DISCORD_BOT_TOKEN": "MTIzNDU2Nzg5MDEy.Gabcde.discordtokenqrstuvwxyz",
+    "SLACK_BOT_TOKEN": "xoxb-slack-bot-token-1",
+    "SLACK_APP_TOKEN": "xapp-slack-app-token-2",
+    "OUTSPOKEN_SERVER__API_KEY": "server-key-0987654321",
+}
+NAMES = {
+    "OUTSPOKEN_MODEL__SYSTEM_PROMPT": "You work for Wolfgang in Reykjavik.",
+    "OUTSPOKEN_TELEGRAM__ALLOW": "wolfgang_the_admin",
+    "OUTSPOKEN_MODEL__EXTRA_HEADERS": '{"X-Team": "hidden-team"}',
+    "OUTSPOKEN_MODEL__BASE_URL": "https://models.example/v1",
+}
+
+
+def configured(tmp_path: Path, where: str) -> tuple[Config, Paths]:
+    env = {
+        **SECRETS,
+        **NAMES,
+        "OUTSPOKEN_STORAGE__URL": where if "://" in where else f"sqlite:///{where}",
+        "OUTSPOKEN_HOME": str(tmp_path),
+    }
+    return load(None, env).config, find_paths(env)
+
+
+def test_every_secret_of_the_configuration_is_known_to_the_redactor(tmp_path: Path):
+    config, _ = configured(tmp_path, f"sqlite:///{tmp_path}/x.db")
+    assert set(SECRETS.values()) <= set(secret_values(config))
+
+
+async def test_a_bundle_holds_what_is_needed_and_nothing_private(tmp_path: Path, where: str):
+    config, paths = configured(tmp_path, where)
+    trouble = f'cannot read "{SECRET_WORDS}" with {SECRETS["TELEGRAM_BOT_TOKEN"]}'
+    async with opened(where) as store:
+        await answered(store, ["7:41"], "t_1", parts=[part("t_1", failures=1, trouble=trouble)])
+        opened_at = (await store.turn("t_1")).opened_at  # type: ignore[union-attr]
+        words = f"The token {SECRETS['TELEGRAM_BOT_TOKEN']} is not accepted."
+        await store.note_adapter(AdapterStateRow("telegram/1", opened_at, "needs a person", words))
+    file = tmp_path / "b.tar.gz"
+    said = await write("t_1", file, config, paths, {})
+    assert "No secret and no word of the conversation" in said
+    assert stat.S_IMODE(file.stat().st_mode) == 0o600
+    with tarfile.open(file) as archive:
+        names = archive.getnames()
+        texts = {name: (archive.extractfile(name) or pytest.fail(name)).read().decode() for name in names}
+    assert set(names) == {
+        "README.txt", "adapters.json", "config.json", "journal.jsonl", "machine.json", "story.json", "story.txt", "troubles.json",
+    }  # fmt: skip
+    whole = "\n".join(texts.values())
+    for secret in (*SECRETS.values(), "Reykjavik", "wolfgang", "hidden-team"):
+        assert secret.lower() not in whole.lower(), secret
+    for word in SECRET_WORDS.split():
+        if len(word) > 3:
+            assert not re.search(rf"\b{word}\b", whole), word
+    assert json.loads(texts["config.json"])["telegram"]["token"] == "set"
+    machine = json.loads(texts["machine.json"])
+    assert machine["database"]["schema"] == machine["database"]["newest"]
+    assert json.loads(texts["adapters.json"])[0]["state"] == "needs a person"
+    assert "The turn was answered." in texts["story.txt"]
+
+
+async def test_a_bundle_is_replayed_on_another_machine(tmp_path: Path, sqlite: str):
+    config, paths = configured(tmp_path, sqlite)
+    async with opened(sqlite) as store:
+        await answered(store, ["7:41"], "t_1")
+    file = tmp_path / "b.tar.gz"
+    await write("t_1", file, config, paths, {})
+
+    def nowhere() -> tuple[Config, Paths]:
+        raise AssertionError("an archive needs no configuration")
+
+    said: list[str] = []
+    assert await run(Wish(file=file), nowhere, said.append)
+    assert "The replay agrees with what was recorded." in said[0]
+    with pytest.raises(CannotBundle, match="must not exist yet"):
+        await write("t_1", file, config, paths, {})
+    with pytest.raises(CannotBundle, match="There is no turn"):
+        await write("t_none", tmp_path / "c.tar.gz", config, paths, {})
+
+
+async def test_a_damaged_archive_is_refused_in_words(tmp_path: Path):
+    broken = tmp_path / "broken.tar.gz"
+    broken.write_bytes(b"\x1f\x8b nothing of the kind")
+    with pytest.raises(NoSlice):
+        slice_text(broken)
+    empty = tmp_path / "empty.tar.gz"
+    with tarfile.open(empty, "w:gz"):
+        pass
+    with pytest.raises(CannotReplay, match=r"no archive that holds a journal\.jsonl"):
+        await run(Wish(file=empty), lambda: pytest.fail("no configuration"), print)
+
+
+def test_a_shown_configuration_has_every_key_and_no_free_text(tmp_path: Path):
+    config, _ = configured(tmp_path, f"sqlite:///{tmp_path}/x.db")
+    shown = shown_config(config)
+    assert {section: set(keys) for section, keys in shown.items()} == {
+        section: set(keys) for section, keys in config.model_dump().items()
+    }
+    assert shown["model"]["system_prompt"] == f"{len(NAMES['OUTSPOKEN_MODEL__SYSTEM_PROMPT'])} characters"
+    assert shown["model"]["base_url"] == "https://models.example/v1"
+    assert shown["server"]["port"] == 8787

@@ -1,0 +1,476 @@
+"""`outspoken explain`: what an id is, what is told of it, and that nobody's words are told unasked."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import AsyncGenerator, Sequence
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from sqlalchemy import event as sql_event
+from sqlalchemy.engine import Engine
+
+from agent_core.events import DriverFailed, Event, Steered, TurnEnded
+from agent_core.exits import Exit, ExitCode, Facts
+from agent_core.messages import InputMessage
+from agent_core.ports import SystemClock, SystemIds
+from agent_core.store.reading import open_reads
+from agent_core.store.rows import (
+    AdapterStateRow,
+    DeliveryRow,
+    DeliveryState,
+    IncidentRow,
+    IncidentState,
+    JournalRow,
+    NewMessage,
+    SessionChange,
+)
+from agent_core.store.store import Store
+from agent_core.why import MOST_LINES, Ending, Line, fitted, told
+from gateway.ops.explain import CannotExplain, Explainer, Kind, Told, kinds_of, origins_in, platform_of, time_in, when
+from tests.agent_core.journals import rows_of
+from tests.agent_core.turns import SETTINGS, Rig
+from tests.store.conftest import postgres_server, sqlite, where
+from tests.store.support import FakeClock, opened
+
+__all__ = ["postgres_server", "sqlite", "where"]  # fixtures
+
+NOW = 1_700_000_000_000
+SECRET_WORDS = "the meeting is at noon in Lisbon"
+BODY = (
+    b'{"account":"telegram/1","input":[{"content":"' + SECRET_WORDS.encode() + b'"}],"chat":{"address":'
+    b'{"platform":"telegram","account":"1","chat":"7"},"kind":"private","person":{"id":"3","name":"Ada"}}}'
+)
+SURFACE = "telegram/1/7/"
+
+
+# ---------------------------------------------------------------------- what an id is
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("t_01m7zeta6tce0f6tbnk2", Kind.TURN),
+        ("s_01m7zeta6mnpf4eb9ng0", Kind.SESSION),
+        ("err_01m7zeta6mnpf4eb9ng0", Kind.REFERENCE),
+        ("i_01m7zeta6mnpf4eb9ng0", Kind.INCIDENT),
+        ("12", Kind.MESSAGE),
+        ("inbox:12", Kind.MESSAGE),
+        ("delivery:12", Kind.DELIVERY),
+        ("telegram/1/7//t_1/text-1/0", Kind.DELIVERY_KEY),
+        ("1304567890123456789", Kind.PLATFORM_MESSAGE),
+        ("C1:1700000000.000100", Kind.PLATFORM_MESSAGE),
+        ("my-own-request", Kind.PLATFORM_MESSAGE),
+    ],
+)
+def test_the_form_of_an_id_says_what_it_is_looked_up_as_first(text: str, first: Kind):
+    assert kinds_of(text)[0].kind is first
+
+
+@given(st.text(min_size=1))
+def test_any_text_may_be_an_id_of_a_platform_or_a_request(text: str):
+    kinds = {wanted.kind for wanted in kinds_of(text)}
+    named = text.strip().partition(":")
+    prefixed = named[0] in ("inbox", "message", "queue", "delivery") and named[2].isdigit()
+    assert prefixed or {Kind.PLATFORM_MESSAGE, Kind.REQUEST} <= kinds
+
+
+@given(st.integers(1_600_000_000_000, 1_900_000_000_000))
+def test_an_id_of_ours_and_of_platforms_tells_when_it_was_made(at: int):
+    assert time_in(SystemIds(FakeClock(at)).new("err")) == at
+    assert time_in(f"7:{(at - 1_420_070_400_000) << 22}") == at
+    assert time_in(f"C1:{at // 1000}.{at % 1000:03d}000") == at
+    assert platform_of(f"C1:{at // 1000}.000100") == "slack"
+
+
+@given(
+    st.sampled_from(["t_1", "inbox:4", "attached:C1/7:abc", "elsewhere:t_1/x/y"]),
+    st.sampled_from(["", "'", "''"]),
+    st.integers(0, 9),
+)
+def test_a_deliverys_key_holds_what_it_belongs_to(origin: str, marks: str, part: int):
+    assert origin in origins_in(f"{SURFACE}/{origin}/text-1/{part}{marks}")
+
+
+@given(st.datetimes(datetime(2024, 1, 1), datetime(2030, 1, 1)), st.integers(0, 23), st.integers(0, 59))
+def test_a_time_of_day_is_the_latest_that_has_been(now: datetime, hour: int, minute: int):
+    zoned = now.replace(tzinfo=timezone(timedelta(hours=2)))
+    at = when(f"{hour}:{minute:02d}", zoned)
+    assert timedelta(0) <= zoned - at < timedelta(days=1)
+    assert (at.hour, at.minute) == (hour, minute)
+
+
+@pytest.mark.parametrize("text", ["", "noon", "25:00", "14:61", "2026-13-01 10:00"])
+def test_what_is_no_time_is_said_to_be_none(text: str):
+    with pytest.raises(CannotExplain, match="is no time"):
+        when(text, datetime(2026, 11, 21, tzinfo=UTC))
+
+
+# ---------------------------------------------------------------------- the form of a story
+
+
+@given(st.lists(st.booleans(), max_size=60), st.integers(3, 15))
+def test_a_story_is_short_in_order_and_keeps_its_frame(frames: list[bool], most: int):
+    lines = [Line(i, f"line {i}", frame) for i, frame in enumerate(frames)]
+    kept = fitted(lines, most)
+    assert len(kept) <= most
+    assert [line.at for line in kept] == sorted(line.at for line in kept)
+    shown = [line for line in kept if not line.words.startswith("…")]
+    if sum(frames) < most:
+        assert set(shown) >= {line for line in lines if line.frame}
+    left = len(lines) - len(shown)
+    assert (f"… {left} more events …" in [line.words for line in kept]) is (left > 0)
+
+
+def test_times_are_of_one_zone_and_another_day_is_named():
+    lines = [Line(NOW, "one"), Line(NOW + 90_000_000, "two")]
+    assert told("It.", lines, timezone(timedelta(hours=1), "CET")) == (
+        "It. Times are CET (+01:00), 2023-11-14.",
+        "23:13:20.0  one",
+        "11-16 00:13:20.0  two",
+    )
+
+
+# ---------------------------------------------------------------------- what is stored
+
+
+def arrival(key: str, lane: str = "normal", at: int = NOW, refused: str = "", body: bytes = BODY) -> NewMessage:
+    ids = SystemIds(SystemClock())
+    return NewMessage("telegram/1", key, "telegram/1/7//", lane, body, at, None, ids.new("s"), refused)
+
+
+@asynccontextmanager
+async def explaining(place: str, now: int = NOW + 60_000, *, show_text: bool = False) -> AsyncGenerator[Explainer]:
+    async with open_reads(place) as reads:
+        yield Explainer(reads, lambda: now, show_text=show_text)
+
+
+def part(turn: str, number: int = 0, **more: object) -> DeliveryRow:
+    row = DeliveryRow(
+        surface=SURFACE, origin=turn, bubble="text-1", part=number, place=number, want=b"{}", want_hash="h",
+        key=f"{SURFACE}/{turn}/text-1/{number}", state=DeliveryState.SENT, platform_id=str(900 + number), at=NOW + 9_000,
+    )  # fmt: skip
+    return replace(row, **more)
+
+
+async def begun(
+    store: Store, inbox_ids: Sequence[int], session: str, turn: str, at: int
+) -> tuple[int, list[JournalRow], Rig]:
+    """A turn that has called a tool and answered, as far as its last row but one."""
+    rig = Rig(SETTINGS, now=at)
+    rig.calls_tool("read", text=SECRET_WORDS)
+    rig.returns(SECRET_WORDS)
+    rig.says(SECRET_WORDS)
+    rows = rows_of(rig.fed)
+    epoch = await store.claim(session)
+    await store.start(session, epoch, turn, inbox_ids, rows[0], at, at + 900_000)
+    return epoch, rows[1:], rig
+
+
+async def answered(
+    store: Store, keys: Sequence[str], turn: str, at: int = NOW, parts: Sequence[DeliveryRow] = (), more: Sequence[Event] = (),
+    ending: Exit | None = None, heard: Sequence[int] = (),
+) -> list[int]:  # fmt: skip
+    """Messages that were taken together and answered; their numbers."""
+    accepted = [await store.accept(arrival(key, at=at)) for key in keys]
+    numbers = [one.inbox_id for one in accepted]
+    session = accepted[0].session
+    epoch, rows, rig = await begun(store, numbers, session, turn, at + 1_500)
+    all_rows = [*rows, *rows_of([*more, TurnEnded(at=rig.now, exit=ending or rig.exit or Exit(ExitCode.ANSWERED))])]
+    numbered = [replace(row, seq=i) for i, row in enumerate(all_rows, 1)]
+    code = (ending or Exit(ExitCode.ANSWERED)).code.value
+    await store.close(session, epoch, turn, numbered, code, rig.now, parts, (0, 0), heard)
+    return numbers
+
+
+async def told_of(place: str, text: str, *, show_text: bool = False) -> tuple[Told, str]:
+    async with explaining(place, show_text=show_text) as explainer:
+        found = await explainer.of(text)
+    shown = found.text(UTC)
+    assert len(shown.splitlines()) <= MOST_LINES
+    assert show_text or not any(word in shown for word in ("meeting", "noon", "Lisbon"))
+    return found, shown
+
+
+async def test_a_turn_is_found_by_every_id_that_belongs_to_it(where: str):
+    sent = [part("t_1", 0), part("t_1", 1, failures=2, trouble='it cannot read "at noon"', labelled=True)]
+    async with opened(where) as store:
+        (number,) = await answered(store, ["7:41"], "t_1", parts=sent)
+        session = (await store.inputs("t_1"))[0].session
+    for text in (
+        "t_1",
+        str(number),
+        f"inbox:{number}",
+        "7:41",
+        "41",
+        "900",
+        "901",
+        f"{SURFACE}/t_1/text-1/1",
+        "delivery:1",
+    ):
+        found, shown = await told_of(where, text)
+        assert (found.turn, found.exit, found.ending) == ("t_1", "answered", "ended"), text
+        assert "The turn was answered." in shown
+        assert "Delivered to telegram/1/7/ as message 900 (text-1, part 1)." in shown
+        assert "after 2 failed calls (the last: it cannot read “…”), marked as possibly there twice" in shown
+        assert "read: done" in shown
+    found, shown = await told_of(where, session)
+    assert found.kind is Kind.SESSION
+    assert "Turn t_1 began: answered" in shown
+
+
+async def test_words_are_shown_only_when_asked_for(where: str):
+    async with opened(where) as store:
+        (number,) = await answered(store, ["7:41"], "t_1")
+    _, shown = await told_of(where, str(number), show_text=True)
+    assert SECRET_WORDS in shown
+    _, shown = await told_of(where, str(number))
+    assert f"{len(SECRET_WORDS)} characters" in shown
+
+
+async def test_messages_that_were_merged_know_of_each_other(where: str):
+    async with opened(where) as store:
+        first, second = await answered(store, ["7:41", "7:42"], "t_1")
+    _, shown = await told_of(where, "7:42")
+    assert f"taken together with message {first}" in shown
+    assert f"number {second}, id 7:42" in shown
+
+
+@pytest.mark.parametrize(
+    ("reason", "words"),
+    [
+        ("not allowed to talk", "its person may not talk"),
+        ("too_old", "it came too late"),
+        ("queue_full", "too many messages were waiting"),
+        ("some_new_reason", "It was refused: some new reason."),
+    ],
+)
+async def test_a_refused_message_says_why(sqlite: str, reason: str, words: str):
+    async with opened(sqlite) as store:
+        accepted = await store.accept(arrival("7:41", "refused", refused=reason))
+        epoch = await store.claim(accepted.session)
+        said = part(f"inbox:{accepted.inbox_id}", platform_id="77")
+        await store.put_deliveries(accepted.session, epoch, [said])
+    found, shown = await told_of(sqlite, "7:41")
+    assert found.ending == Ending.REFUSED.value
+    assert words in shown
+    assert "Delivered to telegram/1/7/ as message 77" in shown
+    assert (await told_of(sqlite, "77"))[0].ending == Ending.REFUSED.value
+
+
+async def test_a_message_that_waits_says_behind_what(where: str):
+    async with opened(where) as store:
+        running = await store.accept(arrival("7:41"))
+        await begun(store, [running.inbox_id], running.session, "t_1", NOW + 10)
+        await store.accept(arrival("7:42", at=NOW + 20_000))
+        await store.accept(arrival("7:43", at=NOW + 30_000))
+    found, shown = await told_of(where, "7:43")
+    assert found.ending == Ending.WAITING.value
+    assert "It has waited for 30 s, behind an earlier message and the turn t_1" in shown
+    assert (await told_of(where, "t_1"))[0].ending == Ending.RUNNING.value
+
+
+async def test_a_message_that_waited_says_how_long_and_behind_what(where: str):
+    async with opened(where) as store:
+        first = await store.accept(arrival("7:41"))
+        second = await store.accept(arrival("7:42", at=NOW + 1_000))
+        epoch, rows, rig = await begun(store, [first.inbox_id], first.session, "t_1", NOW + 10)
+        end = rows_of([TurnEnded(at=rig.now, exit=Exit(ExitCode.RATE_LIMITED))])
+        numbered = [replace(row, seq=i) for i, row in enumerate([*rows, *end], 1)]
+        await store.close(first.session, epoch, "t_1", numbered, "rate_limited", NOW + 8_000, (), (0, 0), ())
+        await begun(store, [second.inbox_id], second.session, "t_2", NOW + 9_000)
+    _, shown = await told_of(where, "7:42")
+    assert "It had waited for 8.0 s, behind 1 earlier turn: t_1 (rate limited)." in shown
+
+
+async def test_a_message_that_was_taken_back_or_given_up_says_so(where: str):
+    async with opened(where) as store:
+        accepted = await store.accept(arrival("7:41"))
+        await store.drop(accepted.inbox_id, "withdrawn by the person")
+    found, shown = await told_of(where, "7:41")
+    assert found.ending == Ending.DROPPED.value
+    assert "the person took it back" in shown
+
+
+async def test_a_message_that_was_put_into_a_running_turn_is_found_there(where: str):
+    async with opened(where) as store:
+        first = await store.accept(arrival("7:41"))
+        steer = await store.accept(arrival("7:42", at=NOW + 1_000))
+        steered = Steered(at=NOW + 1_100, input=InputMessage(SECRET_WORDS), inbox=steer.inbox_id)
+        epoch, rows, rig = await begun(store, [first.inbox_id], first.session, "t_1", NOW + 10)
+        end = rows_of([steered, TurnEnded(at=rig.now, exit=Exit(ExitCode.ANSWERED))])
+        numbered = [replace(row, seq=i) for i, row in enumerate([*rows, *end], 1)]
+        await store.close(first.session, epoch, "t_1", numbered, "answered", NOW + 8_000, (), (0, 0), (steer.inbox_id,))
+        assert (await store.inbox_row(steer.inbox_id)) is not None
+    found, shown = await told_of(where, "7:42")
+    assert (found.ending, found.turn) == (Ending.STEERED.value, "t_1")
+    assert "It went into the turn t_1" in shown
+
+
+async def test_a_command_is_no_turns_and_its_words_are_found(where: str):
+    command = BODY.replace(SECRET_WORDS.encode(), b"/steer " + SECRET_WORDS.encode())
+    async with opened(where) as store:
+        accepted = await store.accept(arrival("7:41", "command", body=command))
+        epoch = await store.claim(accepted.session)
+        led = await store.accept(arrival("steer:7:41"))
+        waiting, _ = await told_of(where, "7:41")
+        assert waiting.ending == Ending.WAITING.value
+        said = part(f"inbox:{accepted.inbox_id}", platform_id="88")
+        await store.respond(accepted.session, epoch, accepted.inbox_id, SessionChange(), [said])
+    found, shown = await told_of(where, "7:41")
+    assert found.ending == Ending.COMMAND.value
+    assert "The command /steer came from" in shown
+    assert f"it led to message {led.inbox_id}" in shown
+    assert (await told_of(where, "88"))[0].ending == Ending.COMMAND.value
+
+
+async def test_an_error_reference_leads_to_its_turn(where: str):
+    reference = SystemIds(FakeClock(NOW + 2_000)).new("err")
+    ending = Exit(ExitCode.INTERNAL_ERROR, Facts(reference=reference))
+    async with opened(where) as store:
+        failed = DriverFailed(at=NOW + 2_000, reference=reference)
+        await answered(store, ["7:41"], "t_1", more=[failed], ending=ending)
+    found, shown = await told_of(where, reference)
+    assert (found.kind, found.turn) == (Kind.REFERENCE, "t_1")
+    assert f"the log has it under {reference}" in shown
+    other = SystemIds(FakeClock(NOW + 2_000)).new("err")
+    with pytest.raises(CannotExplain, match="Nothing is stored"):
+        await told_of(where, other)
+
+
+async def test_a_request_is_found_by_the_id_that_its_client_gave(where: str):
+    def request(key: str) -> NewMessage:
+        return replace(arrival(key, body=b'{"input":[{"content":"x"}]}'), account="api")
+
+    async with opened(where) as store:
+        numbers = [(await store.accept(request(key))).inbox_id for key in ("key:abc", "rid:trace%1:digest", "req_1")]
+    for text, number in zip(("abc", "trace%1", "req_1"), numbers, strict=True):
+        assert (await told_of(where, text))[0].id == str(number)
+
+
+async def test_an_incident_tells_what_it_is_about_and_what_helped(where: str):
+    row = IncidentRow(
+        incident="i_1", fingerprint="rate_limited|h|m1|-|-", state=IncidentState.OPEN, code="rate_limited", endpoint="h", model="m1",
+        tool="", opened_at=NOW, last_at=NOW + 5_000, conversations=3, turns=4, remedy="next_route",
+    )  # fmt: skip
+    async with opened(where) as store:
+        await store.put_incident(row)
+    found, shown = await told_of(where, "i_1")
+    assert (found.kind, found.ending) == (Kind.INCIDENT, "open")
+    assert "rate limited of m1 at h" in shown
+    assert "4 turns of 3 conversations so far. What helped most: next route." in shown
+
+
+# ---------------------------------------------------------------------- what never came
+
+
+async def test_a_chat_at_a_time_tells_the_message_that_came_then(where: str):
+    async with opened(where) as store:
+        (number,) = await answered(store, ["7:41"], "t_1")
+        await answered(store, ["7:42"], "t_2", at=NOW + 120_000)
+    async with explaining(where, NOW + 3_600_000) as explainer:
+        found = await explainer.chat_at("telegram/7", NOW + 5_000)
+        other = await explainer.chat_at("telegram/8", NOW)
+    assert (found.id, found.turn, found.found) == (str(number), "t_1", True)
+    assert "came 2 min later" in found.text(UTC)
+    assert not other.found
+
+
+async def test_a_message_that_never_came_tells_how_the_adapter_was_doing(where: str):
+    down = "The bot's token is not accepted."
+    hour = 3_600_000
+    async with opened(where) as store:
+        await store.accept(arrival("7:41", at=NOW - hour))
+        for row in (
+            AdapterStateRow("telegram/1", NOW - 2 * hour, "up"),
+            AdapterStateRow("telegram/1", NOW - 60_000, "needs a person", down),
+            AdapterStateRow("telegram/1", NOW + 300_000, "up"),
+            AdapterStateRow("discord/9", NOW - hour, "up"),
+        ):
+            await store.note_adapter(row)
+            await store.note_adapter(row)  # whoever is not sure repeats it
+    async with explaining(where, NOW + hour) as explainer:
+        found = await explainer.chat_at("telegram/7", NOW)
+        snowflake = await explainer.of(str((NOW - 1_420_070_400_000) << 22))
+    shown = found.text(UTC)
+    assert (found.found, found.ending) == (False, "never arrived")
+    assert f"The adapter telegram/1 was needs a person from then on: {down}" in shown
+    assert "The adapter was needs a person, so it cannot have come" in shown
+    assert "discord" not in shown
+    assert "The adapter was up: either it did not reach us" in snowflake.text(UTC)
+
+
+async def test_old_states_of_adapters_go_and_the_one_in_force_stays(where: str):
+    clock = FakeClock(NOW)
+    day = 24 * 3_600_000
+    async with opened(where, clock) as store:
+        for days, state in ((30, "up"), (20, "down"), (10, "up"), (1, "down")):
+            await store.note_adapter(AdapterStateRow("telegram/1", NOW - days * day, state))
+        await store.prune(NOW)
+        rows = await store.adapter_states(0, NOW)
+    assert [(NOW - row.at) // day for row in rows] == [10, 1]
+
+
+async def test_nothing_is_invented_for_an_id_that_is_unknown(sqlite: str):
+    async with opened(sqlite):
+        pass
+    for text in ("t_none", "s_none", "i_none", "12345", "nonsense", "telegram/1/7//t_9/x/0"):
+        with pytest.raises(CannotExplain, match="Nothing is stored under"):
+            await told_of(sqlite, text)
+
+
+# ---------------------------------------------------------------------- what it costs
+
+
+async def test_no_question_reads_a_whole_table(sqlite: str):
+    """However many events there are: each look-up is a search in an index."""
+    async with opened(sqlite) as store:
+        reference = SystemIds(FakeClock(NOW)).new("err")
+        await answered(store, ["7:41"], "t_1", parts=[part("t_1")])
+        await store.note_adapter(AdapterStateRow("telegram/1", NOW, "up"))
+    asked: list[tuple[str, object]] = []
+
+    def note(_conn: object, _cursor: object, statement: str, parameters: object, *_: object) -> None:
+        asked.append((statement, parameters))
+
+    sql_event.listen(Engine, "before_cursor_execute", note)
+    try:
+        async with explaining(sqlite) as explainer:
+            for text in (
+                "t_1",
+                "1",
+                "7:41",
+                "41",
+                "900",
+                f"{SURFACE}/t_1/text-1/0",
+                "delivery:1",
+                "s_1",
+                "i_1",
+                reference,
+                "no",
+            ):
+                try:
+                    await explainer.of(text)
+                except CannotExplain:
+                    continue
+            await explainer.chat_at("telegram/7", NOW)
+            await explainer.chat_at("telegram/7", NOW - 9_000_000)
+    finally:
+        sql_event.remove(Engine, "before_cursor_execute", note)
+    assert len(asked) > 50
+    with sqlite3.connect(re.sub(r"^sqlite:///", "", sqlite)) as conn:
+        for statement, parameters in asked:
+            if not statement.lstrip().upper().startswith("SELECT"):
+                continue
+            plan = [str(row[3]) for row in conn.execute(f"EXPLAIN QUERY PLAN {statement}", parameters)]  # type: ignore[arg-type]
+            whole = [
+                line
+                for line in plan
+                if re.match(r"SCAN (journal|inbox|turns|deliveries|turn_inputs|sessions|troubles)\b", line)
+            ]
+            assert not whole, (whole, statement)
