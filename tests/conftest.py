@@ -41,7 +41,14 @@ def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
             terminalreporter.write_line(line)
 
 
-LONGEST = ("tests/sim", "tests/explore", "tests/kills", "tests/power", "tests/chats/test_soak", "tests/gateway/test_setup")
+LONGEST = (
+    "tests/sim",
+    "tests/explore",
+    "tests/kills",
+    "tests/power",
+    "tests/chats/test_soak",
+    "tests/gateway/test_setup",
+)
 """These begin first, so that no worker is left alone with one of them in the end."""
 
 

@@ -21,7 +21,7 @@ from tests.chats.telegram_harness import TelegramHarness, Where, telegram_harnes
 from tests.fakes.common import LoseAnswer, Reset
 from tests.fakes.telegram import flood, server_error
 
-MESSAGES, CHATS = 240, 12
+MESSAGES, CHATS = 120, 12
 WORDS = ("say", "say", "say", "down", "empty", "/status", "/steer say", "say")
 
 

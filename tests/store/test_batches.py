@@ -132,7 +132,7 @@ def told(outcomes: Sequence[tuple[Result, StoreError | None]]) -> list[object]:
     return [(result, type(refusal), str(refusal)) for result, refusal in outcomes]
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(MANY, st.data())
 def test_how_operations_are_grouped_changes_neither_answers_nor_tables(ops: list[Op], data: st.DataObject) -> None:
     cut = data.draw(st.integers(0, len(ops)))
@@ -144,7 +144,7 @@ def test_how_operations_are_grouped_changes_neither_answers_nor_tables(ops: list
         assert content(together) == content(apart)
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=60, deadline=None)
 @given(MANY)
 def test_a_batch_that_is_repeated_answers_the_same_and_changes_nothing(ops: list[Op]) -> None:
     with database() as conn, database() as trial:
@@ -160,7 +160,7 @@ def test_a_batch_that_is_repeated_answers_the_same_and_changes_nothing(ops: list
         assert again == [(answer, None) for answer in answers]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=50, deadline=None)
 @given(MANY, OPS)
 def test_a_refused_operation_leaves_no_trace(ops: list[Op], last: Op) -> None:
     with database() as conn:
