@@ -93,7 +93,7 @@ def delivery_action(cause: Cause) -> str:
             return "The platform refused even the plain form: report it with the words."
         case Cause.NOT_LET_IN:
             return "The platform refuses the bot's token. Renew it: `outspoken setup`, then `outspoken doctor`."
-        case Cause.NONE | Cause.UNCHANGED | Cause.MOVED | Cause.OTHER:
+        case Cause.NONE | Cause.UNCHANGED | Cause.MOVED | Cause.NOT_GROWING | Cause.OTHER:
             return "See the platform's words. `outspoken doctor` looks at the bot's rights."
         case _:
             assert_never(cause)

@@ -62,7 +62,7 @@ async def hour(loop: SimLoop, folder: Path, *, down: bool) -> None:
         async with Hub(settings, store, client, ENDPOINTS, ToolRegistry([]), clock, ids) as hub:
             await hub.recover()
             adapter: Any = QuietAdapter(down=down)
-            supervisor = Supervisor(adapter, clock, lambda: None, lambda: 0.5)
+            supervisor = Supervisor(adapter, clock, lambda: None, lambda: 0.5, lambda _: None)
             watched = asyncio.ensure_future(supervisor.run())
             await asyncio.sleep(60)
             world.LOGGED.clear()
