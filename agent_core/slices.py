@@ -7,7 +7,7 @@ tools or providers, and is still decided alike, as far as that can be had:
   stands for which depends on the letters before it in the word and on a key that is made for this slice and thrown away. So
   equal words stay equal, different ones different, and a word that begins like another still does: what overlap, repetitions and
   loops are told by. That hides what was said; it does not hide how long it was, or that two words are the same.
-- Results of tools that count as the same for the guardrails become the same.
+- Results of tools that say the same in the same order become the same; that two say the same in another order is lost.
 - Names of tools, models, endpoints and keys' ids, numbers of tokens, times, causes and settings stay. What nothing is decided by is
   left out: earlier conversation, request parameters, schemas, who stopped or approved.
 

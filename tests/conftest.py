@@ -49,9 +49,17 @@ LONGEST = (
     "tests/chats/test_soak",
     "tests/gateway/test_setup",
 )
-"""These begin first, so that no worker is left alone with one of them in the end."""
+"""These are spread over the whole run, so that no worker has them all, nor is left alone with one in the end."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest tests first; the others in their order."""
-    items.sort(key=lambda item: not item.nodeid.startswith(LONGEST))
+    """The longest tests evenly between the others."""
+    longest = [item for item in items if item.nodeid.startswith(LONGEST)]
+    others = [item for item in items if not item.nodeid.startswith(LONGEST)]
+    stride = max(1, len(others) // (len(longest) + 1))
+    spread: list[pytest.Item] = []
+    for number, item in enumerate(others):
+        if number % stride == 0 and longest:
+            spread.append(longest.pop(0))
+        spread.append(item)
+    items[:] = [*spread, *longest]

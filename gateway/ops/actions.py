@@ -45,7 +45,9 @@ def action_for(code: ExitCode) -> str:
         case ExitCode.STEP_LIMIT | ExitCode.TIME_LIMIT:
             return "If these turns were useful, raise the limit ([model] max_steps, [model] turn_seconds); else see why they are long."
         case ExitCode.SPEND_LIMIT:
-            return "A limit of tokens or money was reached. If these turns were useful, raise it ([model] turn_tokens)."
+            return (
+                "A limit of tokens or money was reached. If these turns were useful, raise it ([budgets] turn_tokens)."
+            )
         case ExitCode.RATE_LIMITED:
             return "Over the provider's limits. Ask for higher ones, add a key or a fallback model, or see who asks so much."
         case ExitCode.PROVIDER_GARBAGE:

@@ -62,7 +62,7 @@ def test_a_redacted_slice_is_decided_alike_or_says_where_it_is_not(writer: Write
         assert found.turn.exit is not None
         assert writer.turn.exit is not None
         assert found.turn.exit.code is writer.turn.exit.code
-    else:  # only announcements are told by their words
+    elif not any(isinstance(event, ToolReturned) for event in writer.events):  # else results without an order count
         announcing = ("dispatching", "prüfe", "检查")
         said = "".join(e.text for e in writer.events if isinstance(e, TextArrived))
         assert any(word in said for word in announcing)

@@ -32,7 +32,7 @@ async def test_one_line_when_it_opens_and_one_when_it_is_over(tmp_path: Path) ->
                 telegram.say(chat, person, "down")
             await telegram.until(lambda: all(len(answers(telegram, chat)) for chat in chats), 40)
             await telegram.until(lambda: len(lines(telegram, channel)) == 1, 40)
-            assert all(any("⚠️" in text for text in texts(telegram, chat)) for chat in chats)
+            await telegram.until(lambda: all(any("⚠️" in t for t in texts(telegram, chat)) for chat in chats), 40)
             assert lines(telegram, channel)[0].startswith("🚨")
             await up.hub.learning.look()
             (incident,) = up.hub.learning.open_incidents

@@ -73,7 +73,7 @@ async def test_a_lost_answer_is_read_back(slack: SlackHarness) -> None:
     ada = slack.person("Ada")
     chat = slack.private(ada)
     slack.fake.script("chat.postMessage", LoseAnswer())
-    async with running(slack):
+    async with running(slack, OUTSPOKEN_SLACK__STREAMS="false"):
         slack.say(chat, ada, "say just one")
         await answer(slack, chat, "just one")
         await slack.until(lambda: bool(slack.fake.log.of("conversations.replies")), 15)
@@ -394,7 +394,7 @@ async def test_where_blocks_are_refused_plain_text_goes(slack: SlackHarness) -> 
     chat = slack.private(ada)
     for method in ("chat.postMessage", "chat.update", "chat.stopStream"):
         slack.fake.script(method, refusal("invalid_blocks"))
-    async with running(slack):
+    async with running(slack, OUTSPOKEN_SLACK__STREAMS="false"):
         slack.say(chat, ada, "slow **bold** " + "and " * 15 + "more")
         await answer(slack, chat, "more", 20)
         await quiet(slack, chat)
