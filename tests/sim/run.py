@@ -1,4 +1,4 @@
-"""``python -m tests.sim.run --turns 2000 --seed 1``: simulates until that many turns are over; exits with 1 if a law is broken.
+"""``python -m tests.sim.run --turns 1000 --seed 1``: simulates until that many turns are over; exits with 1 if a law is broken.
 
 Scenarios run in forked children, a few hundred turns each, because a killed incarnation may never be cleaned up.
 ``--only SEED`` runs one scenario and prints its fingerprint: the same seed gives the same one.
@@ -85,16 +85,18 @@ def _begin(folder: Path) -> None:
     one(0, folder, Totals())
 
 
-def _child(first: int, count: int, folder: Path, out: int) -> None:
+def _child(first: int, count: int, folder: Path, out: int, *, stop_at_failure: bool) -> None:
     totals = Totals()
     _begin(folder)
     for seed in range(first, first + count):
         one(seed, folder, totals)
+        if totals.failures and stop_at_failure:
+            break
     with os.fdopen(out, "w") as pipe:
         json.dump(vars(totals), pipe)
 
 
-def batch(first: int, count: int, folder: Path, totals: Totals) -> None:
+def batch(first: int, count: int, folder: Path, totals: Totals, *, stop_at_failure: bool) -> None:
     """Some scenarios in a child, which ends without any clean-up."""
     read, write = os.pipe()
     child = os.fork()
@@ -102,7 +104,7 @@ def batch(first: int, count: int, folder: Path, totals: Totals) -> None:
         status = 1
         try:
             os.close(read)
-            _child(first, count, folder, write)
+            _child(first, count, folder, write, stop_at_failure=stop_at_failure)
             status = 0
         except BaseException:  # noqa: BLE001 - the child may not return into the parent's code
             traceback.print_exc()
@@ -129,7 +131,7 @@ def simulate(turns: int, seed: int, *, stop_at_failure: bool = True) -> Totals:
         folder = Path(name)
         make_template(folder)
         while totals.turns < turns and not (totals.failures and stop_at_failure):
-            batch(seed, SCENARIOS_A_CHILD, folder, totals)
+            batch(seed, SCENARIOS_A_CHILD, folder, totals, stop_at_failure=stop_at_failure)
             seed += SCENARIOS_A_CHILD
     return totals
 
@@ -151,7 +153,7 @@ def _report(totals: Totals, seconds: float) -> None:
 def main() -> None:
     """Entry point."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--turns", type=int, default=2_000)
+    parser.add_argument("--turns", type=int, default=1_000)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--only", type=int, help="one scenario, in this process")
     parser.add_argument("--all", action="store_true", help="go on after a failure")
