@@ -70,9 +70,9 @@ class Backlog:
         """The platform asked for a pause."""
         self._more = asyncio.Event()
 
-    def add(self, marks: Iterable[tuple[str, int]]) -> None:
-        """These places have to be read. One that is behind already stays where it is."""
-        now = self._clock.now_ms()
+    def add(self, marks: Iterable[tuple[str, int]], since_ms: int | None = None) -> None:
+        """These places have to be read: they are behind since then (default: now). One that is behind already stays where it is."""
+        now = self._clock.now_ms() if since_ms is None else since_ms
         for place, mark in marks:
             known = self._behind.get(place)
             self._behind[place] = Behind(mark, now) if known is None else replace(known, since_ms=now)
@@ -110,10 +110,10 @@ class Backlog:
             except TimeoutError:
                 continue
 
-    def soon(self, place: str, seconds: float) -> bool:
-        """A place is behind, has been for less than so many seconds, and nothing is known that keeps it from being read."""
+    def soon(self, place: str, seconds: float, pause: float) -> bool:
+        """A place is behind, has been for less than so many seconds, and is tried (again) in no more seconds than `pause`."""
         found, now = self._behind.get(place), self._clock.now_ms()
-        return found is not None and now - found.since_ms < seconds * 1000 and self._wait_ms(place, now) <= 5_000
+        return found is not None and now - found.since_ms < seconds * 1000 and self._wait_ms(place, now) <= pause * 1000
 
     async def catch_up(self, place: str, seconds: float = LIVE_SECONDS) -> None:
         """Something came from a place that may be behind: read that first, if it can be done so soon."""

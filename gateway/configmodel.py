@@ -60,6 +60,19 @@ OPENAI_URL = "https://api.openai.com/v1"
 """Where models are asked when there is a key and no `base_url`."""
 
 
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """For how long a model may be silent: before its first content, between two pieces, and after a remedy. Seconds."""
+
+    first_content_seconds: float
+    stall_seconds: float
+    remedy_seconds: float
+
+
+REHEARSED = Patience(10, 10, 6)
+"""With the rehearsal model, where the operator says nothing else."""
+
+
 class Fallback(Section):
     """A model that is tried when the one before it cannot go on. What is not set here is taken from ``[model]``.
 
@@ -139,19 +152,21 @@ class Model(Section):
         default=120,
         ge=0.1,
         le=3600,
-        description="Seconds to wait for the first content of a reply; grows with long prompts.",
+        description="Seconds to wait for the first content of a reply; grows with long prompts. With the rehearsal model 10, unless it is set.",
     )
     remedy_seconds: float = Field(
         default=60,
         ge=1,
         le=3600,
-        description="The most that a call may be silent that is made because another one was silent for its whole limit. Seconds.",
+        description="The most that a call may be silent that is made because another one was silent for its whole limit. Seconds. "
+        "With the rehearsal model 6, unless it is set.",
     )
     stall_seconds: float = Field(
         default=120,
         ge=0.1,
         le=3600,
-        description="Seconds of silence between two pieces of content that count as a stall; grows with long prompts.",
+        description="Seconds of silence between two pieces of content that count as a stall; grows with long prompts. "
+        "With the rehearsal model 10, unless it is set.",
     )
     turn_seconds: int = Field(
         default=1800, ge=1, le=86_400, description="Seconds that one turn may take, all retries included."
@@ -231,6 +246,18 @@ class Model(Section):
     def rehearsal(self) -> bool:
         """True if no model is configured, so that the rehearsal model answers."""
         return not self.base_url and not self.credentials
+
+    def patience(self) -> Patience:
+        """How long a model may be silent. Nobody who rehearses a stall wants to wait for as long as a real model may need."""
+        own = Patience(self.first_content_seconds, self.stall_seconds, self.remedy_seconds)
+        if not self.rehearsal:
+            return own
+        chosen = self.model_fields_set
+        return Patience(
+            own.first_content_seconds if "first_content_seconds" in chosen else REHEARSED.first_content_seconds,
+            own.stall_seconds if "stall_seconds" in chosen else REHEARSED.stall_seconds,
+            own.remedy_seconds if "remedy_seconds" in chosen else REHEARSED.remedy_seconds,
+        )
 
     def chain(self) -> tuple[ModelChoice, ...]:
         """The models in the order in which they are tried; empty if only the rehearsal model is there."""

@@ -138,16 +138,16 @@ def _tools(config: Config, store: Store, paths: Paths) -> ToolRegistry:
 
 
 def _hub_settings(config: Config, paths: Paths, tools: ToolRegistry) -> HubSettings:
-    model = config.model
+    model, patience = config.model, config.model.patience()
     prompt = model.system_prompt_file.read_text("utf-8") if model.system_prompt_file else model.system_prompt
     approval = set(config.tools.approval)
     return HubSettings(
         turn=TurnSettings(
             routes=(),
             tools=tuple(ToolFacts(s.name, s.effect, s.housekeeping, s.name in approval) for s in tools.specs()),
-            first_content_seconds=model.first_content_seconds,
-            stall_seconds=model.stall_seconds,
-            remedy_seconds=model.remedy_seconds,
+            first_content_seconds=patience.first_content_seconds,
+            stall_seconds=patience.stall_seconds,
+            remedy_seconds=patience.remedy_seconds,
             turn_seconds=model.turn_seconds,
             max_steps=model.max_steps,
             retry_min_seconds=model.retry_min_seconds,

@@ -20,6 +20,7 @@ from aiohttp import web
 
 from adapters.base import NotAccepted
 from adapters.chat import AdapterSight, CallFailed, Cause, ChatAddress, ChatDesk, Doing
+from adapters.inorder import InOrder
 from adapters.slack.inbound import (
     PLATFORM,
     Direct,
@@ -33,7 +34,7 @@ from adapters.slack.inbound import (
     table,
     user_of,
 )
-from adapters.slack.missed import Missed
+from adapters.slack.missed import Missed, number_of
 from adapters.slack.port import SlackPort
 from adapters.slack.sockets import Sockets
 from adapters.supervision import AdapterDown
@@ -45,6 +46,8 @@ if TYPE_CHECKING:
 log = structlog.get_logger("slack")
 
 DEAF_SECONDS = 40.0
+SETTLE_SECONDS = 0.03
+"""Slack tells by several sockets at once: for so long an event waits for one that was said before it."""
 STANDING_SECONDS = 15.0
 """How often it is noted that the connection stands: longer than a dead socket goes unnoticed."""
 
@@ -96,7 +99,7 @@ class SlackAdapter:
         """What is done beside taking in, while `run` runs."""
         self._me = ""
         self._names: dict[str, str] = {}
-        self._taking = asyncio.Lock()
+        self._taking = InOrder(SETTLE_SECONDS)
         self._missed = Missed(self.name, desk, self._web, self.port.asked, clock, self._late)
         self._last_life = clock.monotonic()
         self._last_inbound: float | None = None
@@ -130,7 +133,7 @@ class SlackAdapter:
             me = await self.port.asked(self._web.auth_test())
         except CallFailed as error:
             raise _down(error) from error
-        self._me = str(me["user_id"])
+        self._me = self._missed.me = str(me["user_id"])
         self.port.team = str(me.get("team_id") or "")
         app: Any = AsyncApp(
             client=self._web, signing_secret=self._settings.signing_secret or "unused", process_before_response=True
@@ -201,9 +204,10 @@ class SlackAdapter:
 
         self._last_life = self._clock.monotonic()
         try:
-            if not await self._missed.before(table(body.get("event"))):
+            event = table(body.get("event"))
+            if not await self._missed.before(event):
                 return BoltResponse(status=503)
-            async with self._taking:
+            async with self._taking.turn(self._age(event)):
                 await self._take(body)
         except NotAccepted as refused:
             log.warning("slack.not_stored", words=str(refused))
@@ -211,6 +215,11 @@ class SlackAdapter:
         except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
             log.warning("slack.odd_event", error=f"{type(error).__name__}: {error}")
         return BoltResponse(status=200)
+
+    def _age(self, event: Table) -> int:
+        """When something was said: microseconds."""
+        ts = str(event.get("ts") or event.get("event_ts") or "")
+        return number_of(ts) if ts else self._clock.now_ms() * 1000
 
     async def _take(self, body: dict[str, Any]) -> None:
         if "command" in body:

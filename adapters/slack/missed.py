@@ -26,8 +26,11 @@ MOST_CHANNELS, MOST_THREADS = 500, 100
 """So many are looked into after a gap: those in which something was said last."""
 THREAD_DAYS = 7.0
 """A thread in which nothing was said for so long is not looked into."""
-HOLD_SECONDS = 15.0
-"""How long events of a place are not taken because its past is still being read."""
+HOLD_SECONDS, HOLD_PAUSE_SECONDS = 60.0, 30.0
+"""How long events of a place are not taken because its past is still being read, if Slack asks for no longer pause than this."""
+RETOLD_SECONDS = 600.0
+"""For so long Slack may tell again what was not acknowledged. So what is known to be first in a place, for so long after a gap,
+may have had a message before it, from so long before the gap."""
 LIVE_SECONDS = 1.5
 """How long an event waits for the past of its place: Slack waits three seconds for its acknowledgement."""
 
@@ -76,6 +79,13 @@ class Missed:
         self._sure: dict[str, int] = {}
         """The same, when the connection was last seen to stand, and was seen so once more since: a socket may be dead for
         some seconds before that is noticed."""
+        self._refused: dict[str, int] = {}
+        """Place → the last message that was not taken because the past of the place was being read, maybe by a call that began
+        before it was said."""
+        self.me = ""
+        """The app's own user, once it is known."""
+        self._gap_ms = 0
+        """When the last gap was noticed."""
         self._standing: dict[str, int] = {}
         """The same, when it was seen so last."""
 
@@ -98,7 +108,8 @@ class Missed:
         """The connection is another: something may have been said between."""
         # A place that was not known then has nothing older to be looked for.
         newest_first = sorted(({**self._seen, **self._sure}).items(), key=lambda one: -one[1])
-        oldest = self._clock.now_ms() * 1000 - round(THREAD_DAYS * 86_400e6)
+        self._gap_ms = self._clock.now_ms()
+        oldest = self._gap_ms * 1000 - round(THREAD_DAYS * 86_400e6)
         channels = [one for one in newest_first if ":" not in one[0]]
         threads = [one for one in newest_first if ":" in one[0] and one[1] >= oldest]
         if len(channels) > MOST_CHANNELS or len(threads) > MOST_THREADS:
@@ -116,8 +127,21 @@ class Missed:
         if event.get("type") not in ("message", "app_mention") or not event.get("channel") or not event.get("ts"):
             return True
         place = place_of(event)
+        self._first_of(place, event)
         await self._backlog.catch_up(place, LIVE_SECONDS)
-        return not self._backlog.soon(place, HOLD_SECONDS)
+        if not self._backlog.soon(place, HOLD_SECONDS, HOLD_PAUSE_SECONDS):
+            return True
+        self._refused[place] = max(self._refused.get(place, 0), number_of(str(event["ts"])))
+        return False
+
+    def _first_of(self, place: str, event: Table) -> None:
+        """The first message of a place, soon after a gap: one before it may have come when nobody could store it."""
+        now = self._clock.now_ms()
+        if place in self._seen or now - self._gap_ms > RETOLD_SECONDS * 1000:
+            return
+        foreign = ":" in place and not place.startswith("D") and f"<@{self.me}>" not in str(event.get("text"))
+        if not foreign and self._backlog.mark(place) is None:
+            self._backlog.add([(place, round((self._gap_ms - RETOLD_SECONDS * 1000) * 1000))], since_ms=self._gap_ms)
 
     async def cursor(self, event: Table, *, for_us: bool, late: bool) -> tuple[str, str] | None:
         """What is stored together with a message: a place that is behind stays so until its history is read.
@@ -147,11 +171,20 @@ class Missed:
     # ------------------------------------------------------------------ reading
 
     async def _read(self, place: str, behind: Behind) -> None:
-        channel, _, thread = place.partition(":")
         last = behind.mark
-        for message in sorted(await self._pages(channel, thread, behind.mark), key=lambda one: number_of(one["ts"])):
+        while True:
+            last = await self._read_after(place, behind, last)
+            await self._caught_up(place, last)
+            if self._refused.pop(place, 0) <= last:
+                return
+
+    async def _read_after(self, place: str, behind: Behind, mark: int) -> int:
+        """Hand over what was said after `mark`; the last of it."""
+        channel, _, thread = place.partition(":")
+        last = mark
+        for message in sorted(await self._pages(channel, thread, mark), key=lambda one: number_of(one["ts"])):
             number = number_of(message["ts"])
-            if number <= behind.mark:
+            if number <= mark:
                 continue  # the message that a thread hangs on comes with every page of it
             kind = "im" if channel.startswith("D") else "channel"
             event = {**message, "type": "message", "channel": channel, "channel_type": kind}
@@ -160,7 +193,7 @@ class Missed:
             inner = f"{channel}:{message['ts']}"
             if message.get("reply_count") and (inner in self._seen or channel.startswith("D")):
                 self._backlog.add([(inner, number)])
-        await self._caught_up(place, last)
+        return last
 
     async def _pages(self, channel: str, thread: str, mark: int) -> list[Table]:
         found: list[Table] = []

@@ -157,7 +157,12 @@ async def test_a_kill_between_message_and_answer_answers_once(platform: Harness)
         await quiet(platform, chat)
         found = [t for t in texts(platform, chat) if "exactly once" in t or "⚠️" in t]
         unmarked = [t for t in found if "see this twice" not in t]
-        assert len(unmarked) == 1, found
+        if platform.answers_once:
+            assert found == unmarked
+            assert len(found) == 1, found
+        else:  # killed while it was sending: what follows says that it may be the second
+            assert found
+            assert len(unmarked) <= 1, found
 
 
 async def test_a_dead_connection_is_made_anew(platform: Harness) -> None:

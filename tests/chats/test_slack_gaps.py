@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
 
-from adapters.slack.missed import number_of, place_of, ts_of
+from adapters.slack.missed import LIVE_SECONDS, number_of, place_of, ts_of
 from tests.chats.harness import answer, quiet, running, texts
 from tests.chats.slack_harness import SlackHarness, slack_harness
-from tests.fakes.common import LoseAnswer
+from tests.fakes.common import LoseAnswer, Pause
 from tests.fakes.slack import gateway_page, ratelimited
 
 MARK = "[Sent while I was offline]"
@@ -62,6 +63,25 @@ async def test_a_history_that_cannot_be_read_is_read_later(slack: SlackHarness, 
         assert slack.fake.faults.left("conversations.history") == 0
 
 
+async def test_what_is_said_while_the_past_is_read_comes_after_it_and_before_what_follows(slack: SlackHarness) -> None:
+    ada = slack.person("Ada")
+    chat = slack.private(ada)
+    async with running(slack):
+        slack.say(chat, ada, "say one")
+        await answer(slack, chat, "one")
+    pause = Pause(after=True)
+    slack.fake.script("conversations.history", pause)
+    async with running(slack):
+        await pause.reached.wait()
+        slack.say(chat, ada, "say two")  # too late for the call under way, which lasts longer than Slack waits
+        await asyncio.sleep(2 * LIVE_SECONDS + 1)
+        pause.release()
+        await asyncio.sleep(0.3)
+        slack.say(chat, ada, "say three")
+        await answer(slack, chat, "three", 20)
+        await slack.until(lambda: texts(slack, chat) == ["one", "two", "three"], 5)
+
+
 async def test_threads_have_gaps_of_their_own(slack: SlackHarness) -> None:
     ada = slack.person("Ada")
     group = slack.group(ada)
@@ -79,6 +99,22 @@ async def test_threads_have_gaps_of_their_own(slack: SlackHarness) -> None:
         await slack.until(lambda: sorted(texts(slack, group)) == ["four", "one", "three", "two"], 20)
         await quiet(slack, group)
         assert sorted(texts(slack, group)) == ["four", "one", "three", "two"]
+
+
+async def test_the_first_message_of_a_place_has_one_before_it_that_nobody_heard(slack: SlackHarness) -> None:
+    ada, bob = slack.person("Ada"), slack.person("Bob")
+    chat, thread = slack.private(ada), slack.topics(bob)[1]
+    slack.say(chat, ada, "say one")
+    slack.say(thread, bob, "say two", mention=True)
+    async with running(slack):
+        slack.say(chat, ada, "say three")
+        slack.say(thread, bob, "say four", mention=True)
+        await answer(slack, chat, "three", 20)
+        await answer(slack, thread, "four", 20)
+        await slack.until(lambda: texts(slack, chat) == ["one", "three"], 20)  # and the word that one waits has gone
+        await slack.until(lambda: texts(slack, thread) == ["two", "four"], 20)
+        assert MARK in asked(slack, "one")
+        assert MARK not in asked(slack, "three")
 
 
 async def test_a_long_gap_is_read_to_its_end(slack: SlackHarness) -> None:

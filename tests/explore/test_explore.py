@@ -10,6 +10,7 @@ from tests.explore.run import report
 from tests.explore.walk import Walk
 
 
+@pytest.mark.timeout(240)
 def test_every_state_that_can_be_reached_keeps_the_laws() -> None:
     found = Walk(30_000).run()
     print(report(found, 0))

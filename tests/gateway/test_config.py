@@ -29,6 +29,7 @@ from gateway.config import (
     redacted,
     secret_values,
 )
+from gateway.configmodel import REHEARSED, Model, Patience
 
 KEY = "sk-test-0123456789abcdef"
 OTHER_KEY = "sk-other-0123456789abcdef"
@@ -77,6 +78,12 @@ def test_without_anything_every_default_holds_and_the_rehearsal_model_answers() 
     assert (model.turn_seconds, model.max_steps, model.attempts, model.retry_after_max_seconds) == (1800, 50, 4, 120)
     assert (config.server.host, config.server.port, config.server.disconnect) == ("127.0.0.1", 8787, Disconnect.DETACH)
     assert config.session.policy is SessionPolicy.QUEUE
+
+
+def test_a_rehearsed_stall_does_not_last_as_long_as_a_real_one() -> None:
+    assert Model().patience() == REHEARSED
+    assert Model(base_url="http://127.0.0.1:1/v1").patience() == Patience(120, 120, 60)
+    assert Model(stall_seconds=120).patience() == Patience(10, 120, 6)
 
 
 def test_the_counts_are_the_cores_own() -> None:
