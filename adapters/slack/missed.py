@@ -23,7 +23,7 @@ LATE = "[Sent while I was offline] "
 PAGE = 100
 MOST_PAGES = 10
 MOST_CHANNELS, MOST_THREADS = 500, 100
-"""So many are looked into after a gap: those in which something was said last."""
+"""So many are looked into after a gap: those in which something was most likely said. The others, when something is said there."""
 THREAD_DAYS = 7.0
 """A thread in which nothing was said for so long is not looked into."""
 HOLD_SECONDS, HOLD_PAUSE_SECONDS = 60.0, 30.0
@@ -56,6 +56,14 @@ def ts_of(number: int) -> str:
     return f"{number // 1_000_000}.{number % 1_000_000:06d}"
 
 
+def _likely(known: tuple[str, int]) -> tuple[bool, bool, int]:
+    """How likely something was said in a place: a thread that nobody answered in is the least likely, in direct messages above all."""
+    place, last = known
+    channel, _, thread = place.partition(":")
+    opened = bool(thread) and last == number_of(thread)
+    return not opened, not (opened and channel.startswith("D")), last
+
+
 def place_of(event: Table) -> str:
     """Where a message stands: a channel, or ``channel:thread`` for an answer in a thread."""
     thread = str(event.get("thread_ts") or "")
@@ -79,6 +87,8 @@ class Missed:
         self._sure: dict[str, int] = {}
         """The same, when the connection was last seen to stand, and was seen so once more since: a socket may be dead for
         some seconds before that is noticed."""
+        self._left_out: dict[str, int] = {}
+        """Place → the mark from which it is looked into when something is said there."""
         self._refused: dict[str, int] = {}
         """Place → the last message that was not taken because the past of the place was being read, maybe by a call that began
         before it was said."""
@@ -106,13 +116,14 @@ class Missed:
 
     def gap(self) -> None:
         """The connection is another: something may have been said between."""
-        # A place that was not known then has nothing older to be looked for.
-        newest_first = sorted(({**self._seen, **self._sure}).items(), key=lambda one: -one[1])
         self._gap_ms = self._clock.now_ms()
+        # A place that was not known then has nothing older to be looked for.
+        likely_first = sorted(({**self._seen, **self._sure}).items(), key=_likely, reverse=True)
         oldest = self._gap_ms * 1000 - round(THREAD_DAYS * 86_400e6)
-        channels = [one for one in newest_first if ":" not in one[0]]
-        threads = [one for one in newest_first if ":" in one[0] and one[1] >= oldest]
-        if len(channels) > MOST_CHANNELS or len(threads) > MOST_THREADS:
+        channels = [one for one in likely_first if ":" not in one[0]]
+        threads = [one for one in likely_first if ":" in one[0] and one[1] >= oldest]
+        self._left_out = dict((*channels[MOST_CHANNELS:], *threads[MOST_THREADS:]))
+        if any(_likely(one)[0] for one in self._left_out.items()):
             log.warning("slack.gap_too_wide", channels=len(channels), threads=len(threads))
         self._backlog.add((*channels[:MOST_CHANNELS], *threads[:MOST_THREADS]))
 
@@ -135,7 +146,9 @@ class Missed:
         return False
 
     def _first_of(self, place: str, event: Table) -> None:
-        """The first message of a place, soon after a gap: one before it may have come when nobody could store it."""
+        """The first message of a place since a gap: one before it may have come when nobody could store it."""
+        if (mark := self._left_out.pop(place, None)) is not None:
+            self._backlog.add([(place, mark)], since_ms=self._gap_ms)
         now = self._clock.now_ms()
         if place in self._seen or now - self._gap_ms > RETOLD_SECONDS * 1000:
             return

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from adapters.slack import missed
 from adapters.slack.missed import LIVE_SECONDS, number_of, place_of, ts_of
 from tests.chats.harness import answer, quiet, running, texts
 from tests.chats.slack_harness import SlackHarness, slack_harness
@@ -115,6 +116,30 @@ async def test_the_first_message_of_a_place_has_one_before_it_that_nobody_heard(
         await slack.until(lambda: texts(slack, thread) == ["two", "four"], 20)
         assert MARK in asked(slack, "one")
         assert MARK not in asked(slack, "three")
+
+
+async def test_where_not_everything_can_be_looked_into_the_rest_is_when_somebody_writes(
+    slack: SlackHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(missed, "MOST_THREADS", 1)
+    ada, bob = slack.person("Ada"), slack.person("Bob")
+    one, other = slack.topics(ada)[1], slack.topics(bob)[1]
+    async with running(slack):
+        for thread, person in ((one, ada), (other, bob)):
+            slack.say(thread, person, "say begun", mention=True)
+            await answer(slack, thread, "begun")
+        chat = slack.private(ada)
+        slack.say(chat, ada, "say what opens a thread that nobody answers in")
+        await answer(slack, chat, "what opens a thread that nobody answers in")
+    slack.say(one, ada, "say two")
+    slack.say(other, bob, "say three")
+    async with running(slack):
+        await answer(slack, other, "three", 20)
+        await quiet(slack, one)
+        assert texts(slack, one) == ["begun"]
+        slack.say(one, ada, "say four")
+        await answer(slack, one, "four", 20)
+        await slack.until(lambda: texts(slack, one) == ["begun", "two", "four"], 5)
 
 
 async def test_a_long_gap_is_read_to_its_end(slack: SlackHarness) -> None:
