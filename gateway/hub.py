@@ -45,6 +45,7 @@ from agent_core.model.endpoints import Endpoint
 from agent_core.modelcalls import ModelCaller, Offer, own_tools
 from agent_core.notices import notice_for
 from agent_core.ports import Clock, Ids
+from agent_core.signals import LawBroken, Tell, nobody
 from agent_core.store.rows import InboxRow, InboxState, JournalRow, NewMessage, OpenTurn
 from agent_core.store.store import Conflict, StorageUnavailable, Store
 from agent_core.tools.base import ToolContext
@@ -59,7 +60,7 @@ from gateway.configtypes import SessionPolicy
 from gateway.followers import MessageFollower, WholeSessionFollower, not_started
 from gateway.lanes import RECENT_TURNS, Lane, Running, Waiting, sight_of, steered_into, summary_of
 from gateway.learning import Learning
-from gateway.loglines import log_accepted, log_started
+from gateway.loglines import log_accepted, log_started, log_unreadable
 from gateway.opening import HubSettings, offer_of, opened_event, system_prompt_of, workspace_of
 from gateway.ops.explain import why
 from gateway.prefs import Prefs
@@ -95,8 +96,10 @@ class Hub:
         tools: ToolRegistry,
         clock: Clock,
         ids: Ids,
+        tell: Tell = nobody,
     ) -> None:
         self._settings = settings
+        self.tell = tell
         self._store = store
         self._client = client
         self.chain = ModelChain(client, endpoints, clock)
@@ -132,7 +135,8 @@ class Hub:
         """What pays for model calls; None if nobody counts."""
         self.commands_left: list[tuple[InboxRow, Inbound]] = []
         """Commands that an earlier process accepted and did not carry out."""
-        self._world = World(store, tools, clock, ids, self.chain.set_aside, self._count_broken, self.learning.troubled)
+        troubled = self.learning.troubled
+        self._world = World(store, tools, clock, ids, self.chain.set_aside, self._count_broken, troubled, tell)
 
     # ------------------------------------------------------------------ beginning and ending
 
@@ -223,7 +227,7 @@ class Hub:
         await self._store.close(found.session, found.epoch, found.turn, [row], ending.code.value, now, parts)
         if outlet is not None:
             outlet.closed()
-        log.error("turn.ended", turn=found.turn, session=found.session, exit=ending.code.value, reference=reference)
+        log_unreadable(found.turn, found.session, ending.code.value, reference, now, self.tell)
 
     async def _outlet_of(self, found: OpenTurn) -> TurnOutlet | None:
         """Where a turn whose journal cannot be read is shown, if its messages can."""
@@ -275,6 +279,7 @@ class Hub:
 
     def _count_broken(self) -> None:
         self.laws_broken += 1
+        self.tell(LawBroken())
 
     # ------------------------------------------------------------------ accepting
 
@@ -333,7 +338,7 @@ class Hub:
                 accepted = await self._store.accept(message)
             except StorageUnavailable as error:
                 raise NotAccepted(STORAGE_AWAY, NotAcceptedCode.STORAGE_AWAY) from error
-            log_accepted(message, accepted)
+            log_accepted(message, accepted, self.tell)
             ticket = Ticket(accepted.inbox_id, accepted.session, accepted.duplicate)
             if accepted.duplicate:
                 await self._check_same(inbound)
@@ -431,7 +436,7 @@ class Hub:
     def _lane_of(self, key: str) -> Lane:
         """The lane of a session key; the session itself may not exist yet."""
         if key not in self._lanes:
-            self._lanes[key] = Lane(key, self._open_turn, self._clock.now_ms)
+            self._lanes[key] = Lane(key, self._open_turn, self._clock.now_ms, tell=self.tell)
         return self._lanes[key]
 
     async def _own(self, key: str, session: str, epoch: int = 0) -> Lane:
@@ -508,7 +513,7 @@ class Hub:
         if self.on_begun is not None:
             for message in messages:
                 self.on_begun(message.inbound, message.inbox_id)
-        log_started(driver, messages, routes[0].model, routes[0].endpoint)
+        log_started(driver, messages, routes[0].model, routes[0].endpoint, self.tell)
         return driver
 
     async def _with_attachments(self, inbound: Inbound) -> Inbound:
@@ -530,6 +535,9 @@ class Hub:
             offer=self._offer(first),
             connect_seconds=self._settings.connect_seconds,
             spending=self.budgets.spending(first, identity) if self.budgets is not None else None,
+            turn=turn,
+            session=session,
+            tell=self.tell,
         )
 
         def context(call: str, heartbeat: Callable[[str], None]) -> ToolContext:
