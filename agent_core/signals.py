@@ -1,7 +1,7 @@
-"""What the gateway tells of itself while it works: facts for whoever counts or traces. Pure; it knows no one who listens.
+"""What the gateway tells of itself while it works: facts for whoever counts or traces. It knows no one who listens.
 
 One fact is told in one place, beside the line of the log that says the same to people. A signal carries no word of a person's or
-the model's text. Whoever listens is called on the loop, must be quick, and must not raise.
+the model's text. Whoever listens is called on the loop and must be quick.
 """
 
 from __future__ import annotations
@@ -10,7 +10,11 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TypeAlias
 
+import structlog
+
 from agent_core.store.rows import TroubleRow
+
+log = structlog.get_logger("signal")
 
 CANCELLED = "cancelled"
 """A call's outcome when its turn was ended meanwhile."""
@@ -134,7 +138,7 @@ class TooFast:
     seconds: float
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True)
 class Committed:
     """The store tried to commit a batch."""
 
@@ -202,6 +206,9 @@ class Signals:
         self._listeners.append(listener)
 
     def tell(self, signal: Signal) -> None:
-        """Hand it on."""
+        """Hand it on. A listener's mistake is logged, and harms nobody."""
         for listener in self._listeners:
-            listener(signal)
+            try:
+                listener(signal)
+            except Exception:
+                log.exception("signal.failed", signal=type(signal).__name__)

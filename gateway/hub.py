@@ -112,7 +112,7 @@ class Hub:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._group = asyncio.TaskGroup()
         self._watchdog = Watchdog(
-            self._running, store, clock, ids, settings.watch_look_seconds, settings.watch_grace_seconds
+            self.running, store, clock, ids, settings.watch_look_seconds, settings.watch_grace_seconds
         )
         self.learning = Learning(settings.incidents, settings.turn.ladder.same_stall_rounds, store, clock, ids)
         self._closing = False
@@ -135,8 +135,7 @@ class Hub:
         """What pays for model calls; None if nobody counts."""
         self.commands_left: list[tuple[InboxRow, Inbound]] = []
         """Commands that an earlier process accepted and did not carry out."""
-        troubled = self.learning.troubled
-        self._world = World(store, tools, clock, ids, self.chain.set_aside, self._count_broken, troubled, tell)
+        self._world = World(store, tools, clock, ids, self.chain.set_aside, self._broken, self.learning.troubled, tell)
 
     # ------------------------------------------------------------------ beginning and ending
 
@@ -200,7 +199,7 @@ class Hub:
         try:
             turn = fold((row.kind, row.body) for row in rows[:-1])
             taken_over = decode(rows[-1].kind, rows[-1].body)
-            messages = await self._messages_of(found.turn)
+            messages = await self.messages_of(found.turn)
         except (UnreadableJournal, inbox.UnreadableMessage) as error:
             reference = self._ids.new("err")
             log.exception("turn.unreadable", turn=found.turn, reference=reference, error=str(error))
@@ -232,7 +231,7 @@ class Hub:
     async def _outlet_of(self, found: OpenTurn) -> TurnOutlet | None:
         """Where a turn whose journal cannot be read is shown, if its messages can."""
         try:
-            messages = await self._messages_of(found.turn)
+            messages = await self.messages_of(found.turn)
         except inbox.UnreadableMessage:
             return None
         chat = messages[0].inbound.chat if messages else None
@@ -240,7 +239,8 @@ class Hub:
             return None
         return self.outlets(chat, found.turn, found.session, found.epoch)
 
-    async def _messages_of(self, turn: str) -> tuple[Waiting, ...]:
+    async def messages_of(self, turn: str) -> tuple[Waiting, ...]:
+        """The messages that a turn answered."""
         rows = await self._store.inputs(turn)
         return tuple(Waiting(row.id, row.arrival, inbox.decode(row.body), row.received_at) for row in rows)
 
@@ -250,23 +250,27 @@ class Hub:
         for lane in self._lanes.values():
             lane.held = True
             lane.wake()
-        running = [lane.running.driver for lane in self._lanes.values() if lane.running is not None]
         tasks = [task for name, task in self._tasks.items() if name not in KEEPERS and not task.done()]
         if not tasks:
             return
-        log.info("gateway.draining", turns=len(running), seconds=seconds)
+        log.info("gateway.draining", turns=len(self.running()), seconds=seconds)
         _, late = await asyncio.wait(tasks, timeout=seconds)
         if late:
             self._tell_all(DrainEnded(at=self._clock.now_ms()))
             await asyncio.wait(late, timeout=STOP_SECONDS)
 
-    def _running(self) -> list[Running]:
+    def running(self) -> list[Running]:
+        """The turns that run just now."""
         return [lane.running for lane in self._lanes.values() if lane.running is not None]
 
     def _tell_all(self, event: Event) -> None:
-        for lane in self._lanes.values():
-            if lane.running is not None:
-                lane.running.driver.tell(event)
+        for running in self.running():
+            running.driver.tell(event)
+
+    @property
+    def waiting_messages(self) -> int:
+        """Messages that wait for their turn."""
+        return sum(len(lane.waiting) for lane in self._lanes.values())
 
     # ------------------------------------------------------------------ models
 
@@ -277,7 +281,7 @@ class Hub:
         """See `adapters.base.Gateway.learn_model_names`."""
         await self.chain.learn_names()
 
-    def _count_broken(self) -> None:
+    def _broken(self) -> None:
         self.laws_broken += 1
         self.tell(LawBroken())
 
@@ -397,10 +401,6 @@ class Hub:
         lane = self._lanes.get(key)
         if lane is not None:
             lane.memory_loaded = False
-
-    async def messages_of(self, turn: str) -> tuple[Waiting, ...]:
-        """The messages that a turn answered."""
-        return await self._messages_of(turn)
 
     def move_lanes(self, platform: str, account: str, old_chat: str, new_chat: str) -> None:
         """A chat has another id: its sessions go on under new keys, as the store has them already."""
@@ -633,7 +633,7 @@ class Hub:
             turn = await self._closed_turn(row.turn)
             if turn is None:
                 continue
-            messages = await self._messages_of(row.turn)
+            messages = await self.messages_of(row.turn)
             sights += [sight_of(row.turn, turn, message, turn.phase_since) for message in messages]
         lane.recent = sorted(sights, key=lambda sight: sight.order)[-RECENT_TURNS:]
 
