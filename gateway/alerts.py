@@ -231,6 +231,8 @@ def _line(episode: Episode, opened_before: int | None, now: int, rules: AlertRul
     if not fresh or episode.seen_at - episode.since < condition.grace_ms:
         return None
     if not over:
+        if episode.seen_at != now:
+            return None  # it may be over: nothing is told as being wrong that is not seen to be
         # What is told once only has the same id for ever; the rest may come again in another hour.
         return Line(key if not condition.over else f"{key}:{hour}", key, f"⚠️ {condition.words}", opens=True)
     if not episode.missed:
