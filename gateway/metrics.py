@@ -48,6 +48,7 @@ OTHER = "other"
 FROM_OUTSIDE = frozenset({"model", "endpoint", "tool", "gen_ai_provider_name", "gen_ai_request_model"})
 STALLED = (BreakCause.NO_CONTENT.value, BreakCause.STALLED.value)
 LOOP_SECONDS = 1.0
+OPENMETRICS = "application/openmetrics-text"
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,10 +188,8 @@ class Metrics:
 
     def text(self, accept: str = "") -> tuple[bytes, str]:
         """All of them as they are now, and the type of that; in OpenMetrics if `accept` asks for it."""
-        try:
-            encode, content_type = choose_encoder(accept)
-        except ValueError:  # a version that is no number
-            encode, content_type = choose_encoder("")
+        # The header is not handed to the library, which trips over versions that are no numbers.
+        encode, content_type = choose_encoder(OPENMETRICS if OPENMETRICS in accept else "")
         return encode(self.registry), content_type
 
     def routes(self, key: str | None) -> list[web.RouteDef]:
