@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import re
+import sqlite3
 from collections import defaultdict
 from collections.abc import Sequence
+from contextlib import closing
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -16,7 +18,9 @@ from hypothesis import strategies as st
 from adapters.chat import AdapterSight
 from agent_core.budgets import Amount, BudgetRules, Level, Payer
 from agent_core.exits import Budget
-from gateway.alerting import MIB, Sights, conditions
+from agent_core.ports import SystemClock, SystemIds
+from agent_core.store.store import open_store
+from gateway.alerting import MIB, Alerter, Sights, conditions
 from gateway.alerts import (
     HOUR_MS,
     AlertKind,
@@ -32,6 +36,7 @@ from gateway.alerts import (
     open_now,
     told,
 )
+from gateway.storewatch import StoreWatch
 from gateway.supervisor import State
 from tests.chats.harness import running, texts
 from tests.chats.telegram_harness import telegram_harness
@@ -262,6 +267,39 @@ def test_a_grace_is_only_for_what_may_mend_itself() -> None:
     memory = looked(Memory(), [down], 0, RULES)
     assert open_now(memory) == ()
     assert open_now(looked(memory, [down], 60_000, RULES)) == (down,)
+
+
+# ---------------------------------------------------------------------- a real store that takes no writes
+
+
+async def test_a_store_that_failed_is_told_of_when_it_works_again_and_not_before(tmp_path: Path) -> None:
+    clock, said = SystemClock(), list[str]()
+
+    async def say(_: str, words: str) -> bool:
+        said.append(words)
+        return True
+
+    path = tmp_path / "db"
+    async with open_store(path, clock=clock, ids=SystemIds(clock), version="test") as store:
+        watch = StoreWatch(store, clock)
+        alerter = Alerter(
+            Limits(free_mib=0), AlertRules(settle_ms=50), store, watch, clock, tuple, dict, None, tmp_path, say
+        )  # fmt: skip
+        await alerter.look()
+        assert (said, alerter.open) == ([], ())
+        with closing(sqlite3.connect(path)) as other:  # another program has locked the file
+            other.execute("BEGIN EXCLUSIVE")
+            assert not await watch.works(0)
+            await alerter.look()
+            assert [one.key for one in alerter.open] == ["storage"]
+            await alerter.look()
+            assert said == []
+        while not await watch.works(0):
+            await asyncio.sleep(0.1)
+        await asyncio.sleep(0.1)
+        await alerter.look()
+    (words,) = said
+    assert re.match(r"⚠️ From \d\d:\d\d UTC to \d\d:\d\d UTC: Nothing could be stored.*It is over\.$", words)
 
 
 # ---------------------------------------------------------------------- in a chat

@@ -107,7 +107,7 @@ async def test_a_gateway_is_ready_while_it_serves_and_not_while_it_drains_nor_wi
         url: str = await there
         telegram.say(chat, eve, "say hello")
         await answer(telegram, chat, "hello")
-        ready = {"status": "ready", "phase": "serving", "problems": [], "laws_broken": 0}
+        ready: dict[str, object] = {"status": "ready", "phase": "serving", "problems": [], "laws_broken": 0}
         assert await ask(f"{url}/readyz") == (200, ready)
         telegram.say(chat, eve, "hold on")
         await telegram.model.holding.wait()

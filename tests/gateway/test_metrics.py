@@ -18,8 +18,7 @@ from hypothesis import strategies as st
 from prometheus_client import Metric as Family
 from prometheus_client.parser import text_string_to_metric_families
 
-from agent_core import signals
-from agent_core.signals import ModelCalled, Signal, Signals, ToolRan
+from agent_core.signals import LawBroken, ModelCalled, Signal, Signals, ToolRan
 from gateway.metrics import FROM_OUTSIDE, MOST_VALUES, OTHER, Metrics, Reading
 from gateway.ops.metricscatalogue import BY_NAME, CATALOGUE, LABELS, LAWS_BROKEN, OURS, READY, SERIES, Kind, markdown
 from tests.chats.harness import answer, running
@@ -63,11 +62,11 @@ def test_the_page_is_printed_from_the_list() -> None:
 
 def example(kind: type[Signal]) -> Signal:
     """A signal with something in every field."""
-    values: dict[str, object] = {"str": "word", "int": 7, "float": 0.5, "bool": True, "tuple[TroubleRow, ...]": ()}
+    values: dict[str, Any] = {"str": "word", "int": 7, "float": 0.5, "bool": True, "tuple[TroubleRow, ...]": ()}
     return kind(**{field.name: values[str(field.type)] for field in fields(kind)})
 
 
-@pytest.mark.parametrize("kind", get_args(signals.Signal), ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("kind", get_args(Signal), ids=lambda kind: kind.__name__)
 def test_every_signal_is_counted(kind: type[Signal]) -> None:
     metrics = Metrics("EUR")
     before = metrics.text()
@@ -133,8 +132,8 @@ def test_a_listener_that_fails_harms_no_other() -> None:
     told = Signals()
     told.listen(broken)
     told.listen(heard.append)
-    told.tell(signals.LawBroken())
-    assert heard == [signals.LawBroken()]
+    told.tell(LawBroken())
+    assert heard == [LawBroken()]
 
 
 def test_what_is_read_is_read_when_somebody_asks() -> None:
