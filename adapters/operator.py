@@ -27,6 +27,13 @@ class Remote:
         """The status. Raises `GatewayLost`, `GatewayRefused`."""
         return await self._call("GET", "/status", None)
 
+    async def metrics(self) -> str:
+        """What it has counted, in Prometheus' text format. Raises `GatewayLost`, `GatewayRefused`."""
+        status, answer = await self._ask("GET", "/metrics", None)
+        if status != 200:
+            raise GatewayRefused(f"The gateway does not show its metrics (HTTP {status}).")
+        return answer.decode("utf-8", "replace")
+
     async def people(self) -> Sequence[Table]:
         """Everybody who is known."""
         return tables((await self._call("GET", "/api/access", None)).get("people"))
@@ -44,7 +51,7 @@ class Remote:
         """How a delivery is doing; comes back at the latest after the time, sooner if it is settled."""
         return await self._call("GET", f"/api/send/{quote(number, safe='')}?wait={wait_seconds:g}", None)
 
-    async def _call(self, method: str, path: str, body: Table | None) -> Table:
+    async def _ask(self, method: str, path: str, body: Table | None) -> tuple[int, bytes]:
         data = orjson.dumps(body) if body is not None else None
         headers = {**self._headers, "Content-Type": "application/json"}
         try:
@@ -52,9 +59,19 @@ class Remote:
                 aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=15)) as http,
                 http.request(method, self._url + path, data=data, headers=headers) as response,
             ):
-                answer: Json = orjson.loads(await response.read())
-        except (aiohttp.ClientError, TimeoutError, orjson.JSONDecodeError) as error:
-            raise GatewayLost(f"The gateway at {self._url} does not answer ({type(error).__name__}).") from error
+                return response.status, await response.read()
+        except (aiohttp.ClientError, TimeoutError) as error:
+            raise self._lost(error) from error
+
+    def _lost(self, error: Exception) -> GatewayLost:
+        return GatewayLost(f"The gateway at {self._url} does not answer ({type(error).__name__}).")
+
+    async def _call(self, method: str, path: str, body: Table | None) -> Table:
+        _, read = await self._ask(method, path, body)
+        try:
+            answer: Json = orjson.loads(read)
+        except orjson.JSONDecodeError as error:
+            raise self._lost(error) from error
         table = answer if isinstance(answer, dict) else {}
         problem = table.get("error")
         if isinstance(problem, dict):
@@ -69,8 +86,16 @@ def tables(value: Json) -> list[Table]:
 
 def status_lines(body: Table) -> list[str]:
     """The status in lines for a person."""
-    lines = [_adapter(one) for one in tables(body.get("adapters"))] or ["No chat platform is configured."]
+    problems = body.get("problems")
+    lines = [f"Not ready: {words}" for words in problems] if isinstance(problems, list) else []
+    lines += [f"⚠️ {alert.get('words')}" for alert in tables(body.get("alerts"))]
+    lines += [
+        f"🚨 Incident {one.get('incident')}: {one.get('fingerprint')}, {one.get('conversations')} conversations"
+        for one in tables(body.get("incidents"))
+    ]
+    lines += [_adapter(one) for one in tables(body.get("adapters"))] or ["No chat platform is configured."]
     lines.append(f"Open turns: {body.get('open_turns')}; chats with waiting messages: {body.get('waiting_sessions')}")
+    lines += [_spend(one) for one in tables(body.get("spend"))]
     unsent = body.get("unsent_parts")
     if unsent:
         lines.append(f"Not delivered yet: {unsent} parts, the oldest for {body.get('oldest_unsent_seconds')} s")
@@ -79,6 +104,16 @@ def status_lines(body: Table) -> list[str]:
     ]
     lines += [f"Refused for good: {f.get('part')}: {f.get('cause')}" for f in tables(body.get("failed_parts"))]
     return lines
+
+
+def _spend(one: Table) -> str:
+    """A budget of everybody in a line."""
+    parts: list[str] = []
+    for measure in ("tokens", "money"):
+        used, limit = one.get(f"{measure}_used"), one.get(f"{measure}_limit")
+        if isinstance(used, int) and isinstance(limit, int) and limit:
+            parts.append(f"{used * 100 // limit} % of its {measure}")
+    return f"Budget of this {one.get('budget')}: {', '.join(parts)}"
 
 
 def _adapter(one: Table) -> str:

@@ -42,6 +42,7 @@ from agent_core.journal import encode, merged
 from agent_core.modelcalls import ModelCaller
 from agent_core.overdue import longest_timer_seconds
 from agent_core.ports import Clock, Ids
+from agent_core.signals import Tell, ToolRan, nobody
 from agent_core.stalls import rows_of
 from agent_core.store.rows import DeliveryRow, IntendedCall, JournalRow, TroubleRow
 from agent_core.store.store import Fenced, StorageUnavailable, Store
@@ -89,6 +90,7 @@ class World:
     """Called for each law of a turn that was found broken."""
     troubled: Callable[[Sequence[TroubleRow]], None]
     """Called with what went wrong in a turn, once it is stored."""
+    tell: Tell = nobody
 
 
 class Outlet(Protocol):
@@ -598,7 +600,7 @@ class TurnDriver:
 
     async def _run_tool(self, effect: RunTool) -> None:
         world = self._world
-        began = world.clock.monotonic()
+        began, began_at = world.clock.monotonic(), world.clock.now_ms()
 
         def heartbeat(words: str) -> None:
             self.progress[effect.call] = words
@@ -617,6 +619,11 @@ class TurnDriver:
             seconds=seconds,
             left_out_chars=outcome.left_out_chars,
         )
+        ran = ToolRan(
+            turn=self.identity.turn, session=self.identity.session, call=effect.call, tool=effect.name,
+            status=outcome.status.value, began_at=began_at, ended_at=world.clock.now_ms(),
+        )  # fmt: skip
+        world.tell(ran)
         self._put(
             lambda at: ToolReturned(
                 at=at,

@@ -31,6 +31,7 @@ from agent_core.messages import Message
 from agent_core.model.client import ModelClient, ModelRequest, Sink
 from agent_core.ports import Clock
 from agent_core.recovery import patience
+from agent_core.signals import CANCELLED, ModelCalled, Tell, nobody
 from agent_core.spending import Spending
 from agent_core.tools.base import Json
 from agent_core.transcript import request_messages
@@ -77,6 +78,10 @@ class ModelCaller:
     """How long the call that was made last may be silent at most, connecting included."""
     spending: Spending | None = None
     """What pays for the calls; None if nobody counts."""
+    turn: str = ""
+    """Whose calls they are, for signals."""
+    session: str = ""
+    tell: Tell = nobody
     _summaries: int = 0
 
     def offered(self, turn: Turn) -> tuple[str, ...]:
@@ -125,16 +130,43 @@ class ModelCaller:
     ) -> ReplyFinished | CallBroke | SpendRefused:
         """Every call of a turn goes through here."""
         if self.spending is None:
-            return await self.client.ask(request, sink)
+            return await self._told(request, name, sink)
         endpoint = self.client.endpoint(request.route.endpoint)
         body = {**endpoint.extra_body, "": endpoint.max_output_tokens, **request.parameters}
         limits = [body.get(key) for key in ("max_completion_tokens", "max_tokens", "")]
         most = next((limit for limit in limits if isinstance(limit, int) and limit > 0), 0)
 
         async def listen(counted: Sink) -> ReplyFinished | CallBroke:
-            return await self.client.ask(request, counted)
+            return await self._told(request, name, counted)
 
         return await self.spending.ask(name, request.route.model, prompt_tokens, most, listen, sink)
+
+    async def _told(self, request: ModelRequest, name: str, sink: Sink) -> ReplyFinished | CallBroke:
+        """Make the call, and tell of it, however it ends."""
+        began_at, content_at = self.clock.now_ms(), 0
+
+        def noted(events: Sequence[Event]) -> None:
+            nonlocal content_at
+            content_at = content_at or self.clock.now_ms()
+            sink(events)
+
+        told: ReplyFinished | CallBroke | None = None
+        try:
+            ending = told = await self.client.ask(request, noted)
+        finally:
+            broke = told if isinstance(told, CallBroke) else None
+            called = ModelCalled(
+                turn=self.turn, session=self.session, name=name, endpoint=request.route.endpoint, model=request.route.model,
+                began_at=began_at, ended_at=self.clock.now_ms(), content_at=content_at,
+                reason=told.reason if isinstance(told, ReplyFinished) else "",
+                error=CANCELLED if told is None else broke.cause.value if broke is not None else "",
+                status=broke.status if broke is not None else 0,
+                input_tokens=told.input_tokens if told is not None else 0,
+                output_tokens=told.output_tokens if told is not None else 0,
+                cached_tokens=told.cached_tokens if told is not None else 0,
+            )  # fmt: skip
+            self.tell(called)
+        return ending
 
     def _messages(self, turn: Turn, effect: CallModel) -> list[Message]:
         """The conversation of one call, with what a compaction left of it."""

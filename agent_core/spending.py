@@ -39,6 +39,7 @@ from agent_core.events import (
     ToolArgumentsArrived,
 )
 from agent_core.ports import Clock
+from agent_core.signals import SpendStopped, Spent, Tell, nobody
 from agent_core.store.store import Conflict, Fenced, StorageUnavailable, Store, StoreError
 
 log = structlog.get_logger("budget")
@@ -97,8 +98,9 @@ class Spending(Protocol):
 class Spender:
     """Use it as an async context manager: when it is left, what could be settled is. The turns must be over by then."""
 
-    def __init__(self, store: Store, rules: BudgetRules, clock: Clock) -> None:
+    def __init__(self, store: Store, rules: BudgetRules, clock: Clock, tell: Tell = nobody) -> None:
         self.rules = rules
+        self.tell = tell
         self._store = store
         self._clock = clock
         self._group = asyncio.TaskGroup()
@@ -198,6 +200,9 @@ class Spender:
                 return
             else:
                 break
+        if what.amount != Amount():
+            amount = what.amount
+            self.tell(Spent(model=bill.model, tokens=amount.tokens, nanos=amount.nanos, estimated=what.estimated))
         for reached in settled.warnings:
             await self._warn(account, reached)
 
@@ -270,8 +275,9 @@ class _TurnSpending:
         return ending
 
     def _refused(self, refused: Refused, model: str) -> SpendRefused:
-        now = self._spender.now_ms()
-        spend = self._spender.rules.spend(refused.reached, now)
+        spender = self._spender
+        now = spender.now_ms()
+        spend = spender.rules.spend(refused.reached, now)
         log.warning(
             "budget.refused",
             turn=self._account.turn,
@@ -283,6 +289,7 @@ class _TurnSpending:
             held=spend.held,
             model=model,
         )
+        spender.tell(SpendStopped(budget=spend.budget.value, measure=spend.measure.value))
         return SpendRefused(at=now, spend=spend)
 
 

@@ -6,22 +6,19 @@ Needs the server's key; without one, only callers on this machine are served (th
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from dataclasses import asdict
 
 import orjson
 from aiohttp import web
 
 from adapters.http_common import Problem, problem_response, stranger
-from agent_core.ports import Clock
 from agent_core.store.rows import PersonRow
-from agent_core.store.store import Store
 from agent_core.tools.base import Json
+from gateway.look import Look
 from gateway.platforms import Platforms
 
 Served = Callable[[web.Request], Awaitable[web.Response]]
 
 BY = "operator"
-FAILED_SHOWN = 20
 
 
 def guarded(key: str | None, handler: Served) -> Served:
@@ -37,11 +34,10 @@ def guarded(key: str | None, handler: Served) -> Served:
 class Admin:
     """Serves them."""
 
-    def __init__(self, store: Store, chats: Platforms, key: str | None, clock: Clock) -> None:
-        self._store = store
+    def __init__(self, chats: Platforms, key: str | None, look: Look) -> None:
         self._chats = chats
         self._key = key
-        self._clock = clock
+        self._look = look
 
     def routes(self) -> list[web.RouteDef]:
         return [
@@ -54,24 +50,7 @@ class Admin:
         return guarded(self._key, handler)
 
     async def _status(self, _: web.Request) -> web.Response:
-        outbox = self._chats.outbox
-        failed = await self._store.failed_deliveries(FAILED_SHOWN)
-        body: dict[str, Json] = {
-            "adapters": [_rounded(asdict(sight)) for sight in self._chats.sights()],
-            "open_turns": await self._store.count_open(),
-            "waiting_sessions": len(await self._store.sessions_with_pending()),
-            "unsent_parts": outbox.unsent,
-            "oldest_unsent_seconds": round(outbox.oldest_unsent_seconds(), 1),
-            "troubled_chats": [
-                {"chat": trouble.surface, "cause": trouble.cause, "words": trouble.words, "at": trouble.at}
-                for trouble in outbox.troubles.values()
-            ],
-            "failed_parts": [
-                {"chat": one.row.surface, "part": one.row.key, "cause": one.row.cause, "at": one.row.at}
-                for one in failed
-            ],
-        }
-        return json_response(body)
+        return json_response(await self._look.status())
 
     async def _people(self, _: web.Request) -> web.Response:
         return json_response({"people": [_person(row) for row in self._chats.desk.people()]})
@@ -105,10 +84,6 @@ def _person(row: PersonRow) -> dict[str, Json]:
         "by": row.by,
         "at": row.at,
     }
-
-
-def _rounded(values: dict[str, Json]) -> dict[str, Json]:
-    return {name: round(value, 1) if isinstance(value, float) else value for name, value in values.items()}
 
 
 def json_response(body: dict[str, Json]) -> web.Response:

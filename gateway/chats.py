@@ -270,7 +270,7 @@ class Desk:
         """Record a message that is not taken, and say so where that was not said before."""
         message = self._hub.new_message(inbound, "refused", self._clock.now_ms(), cursor, refused=reason)
         accepted = await self._store.accept(message)
-        log_accepted(message, accepted)
+        log_accepted(message, accepted, self._hub.tell)
         if cursor is not None and accepted.duplicate:
             await self.skip(inbound.account, cursor)
         if accepted.duplicate:
@@ -345,7 +345,7 @@ class Desk:
         now = self._clock.now_ms()
         message = replace(self._hub.new_message(stored, COMMAND_LANE, now, cursor), claim=claim)
         accepted = await self._store.accept(message)
-        log_accepted(message, accepted)
+        log_accepted(message, accepted, self._hub.tell)
         if accepted.duplicate:
             return accepted, None
         lane = await self._hub.owned_lane(inbound.session.text(), accepted.session, accepted.epoch)

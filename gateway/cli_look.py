@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+
+if TYPE_CHECKING:
+    from gateway.configmodel import Config
 
 
 @click.command()
@@ -69,6 +73,21 @@ def bundle(config_file: Path | None, turn: str, output: Path | None) -> None:
     guarded(lambda: _bundle(config_file, turn, output))
 
 
+async def _metrics(config: Config) -> str:
+    """What the gateway on this machine has counted; empty if none runs, or it does not answer."""
+    from adapters.operator import GatewayLost, GatewayRefused, Remote
+    from gateway.setup import running_url
+
+    url = await running_url(config)
+    if not url:
+        return ""
+    key = config.server.api_key
+    try:
+        return await Remote(url, key.get_secret_value() if key else None).metrics()
+    except (GatewayLost, GatewayRefused) as error:
+        return f"# {error}\n"
+
+
 async def _bundle(config_file: Path | None, turn: str, output: Path | None) -> int:
     import os
 
@@ -76,8 +95,9 @@ async def _bundle(config_file: Path | None, turn: str, output: Path | None) -> i
     from gateway.setup import load_all
 
     loaded, paths = load_all(config_file)
+    to = output or Path(f"outspoken-{turn}.tar.gz")
     try:
-        click.echo(await write(turn, output or Path(f"outspoken-{turn}.tar.gz"), loaded.config, paths, os.environ))
+        click.echo(await write(turn, to, loaded.config, paths, os.environ, await _metrics(loaded.config)))
     except CannotBundle as error:
         click.echo(str(error), err=True)
         return 1

@@ -28,6 +28,7 @@ from typing_extensions import override
 
 from agent_core.incidents import IncidentRules
 from agent_core.settings import GuardCounts, LadderCounts
+from gateway.alerts import AlertRules, Limits
 from gateway.configbudgets import Budgets
 from gateway.configchats import Discord, People, Slack, Telegram
 from gateway.configschedule import Schedule
@@ -530,12 +531,49 @@ class Incidents(Section):
 
 
 class Operators(Section):
-    """Who runs the gateway."""
+    """Who runs the gateway, and what they are told."""
 
     chat: str = Field(
         default="",
-        description="Where incidents are told: PLATFORM/CHAT or PLATFORM/CHAT/THREAD; CHAT may be a person who is known.",
+        description="Where incidents and alerts are told: PLATFORM/CHAT or PLATFORM/CHAT/THREAD; CHAT may be a person who is known.",
         examples=["telegram/12345678"],
+    )
+    alerts_per_hour: int = Field(
+        default=12, ge=1, le=1000, description="At most so many messages an hour are sent there; further ones are held back and counted."
+    )  # fmt: skip
+    again_minutes: int = Field(
+        default=60, ge=1, le=24 * 60, description="The same alert is not told as new more often than this. Minutes."
+    )
+    adapter_seconds: int = Field(
+        default=60, ge=0, le=24 * 3600, description="They are told of a platform that was not connected for so long. Seconds."
+    )  # fmt: skip
+    undelivered_seconds: int = Field(
+        default=300, ge=10, le=24 * 3600, description="They are told if something waits for so long to be delivered. Seconds."
+    )  # fmt: skip
+    free_mib: int = Field(
+        default=512,
+        ge=0,
+        le=10**9,
+        description="They are told if less room than this is left on the disk of the state. MiB.",
+    )
+
+    def alert_rules(self) -> AlertRules:
+        """How much is told."""
+        return AlertRules(per_hour=self.alerts_per_hour, again_ms=self.again_minutes * 60_000)
+
+    def limits(self) -> Limits:
+        """From when on something is wrong."""
+        return Limits(self.adapter_seconds, self.undelivered_seconds, self.free_mib)
+
+
+class Telemetry(Section):
+    """What is sent to whoever watches many programs. Metrics are fetched, not sent: docs/metrics.md."""
+
+    otlp_endpoint: Url = Field(
+        default="",
+        description="Where traces are sent by OTLP over HTTP, with its path; empty: none are made. They hold no word of a conversation. "
+        "Needs the extra otlp (pip install 'outspoken[otlp]'). A key for it goes into OTEL_EXPORTER_OTLP_HEADERS, which the library reads.",
+        examples=["http://127.0.0.1:4318/v1/traces"],
     )
 
 
@@ -560,6 +598,7 @@ class Config(BaseSettings):
     recovery: Recovery = Field(default_factory=Recovery)
     incidents: Incidents = Field(default_factory=Incidents)
     operators: Operators = Field(default_factory=Operators)
+    telemetry: Telemetry = Field(default_factory=Telemetry)
 
     @override
     @classmethod

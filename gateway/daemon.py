@@ -22,22 +22,29 @@ from agent_core.model.endpoints import Endpoint
 from agent_core.model.knownbad import overdue
 from agent_core.ports import Clock, SystemClock, SystemIds
 from agent_core.settings import ToolFacts, TurnSettings
+from agent_core.signals import Committed, Signals
 from agent_core.spending import Spender
 from agent_core.store.store import Store, open_store
 from agent_core.tools.base import Tool
 from agent_core.tools.builtin import builtin_tools
 from agent_core.tools.registry import ToolRegistry
 from gateway.admin import Admin
+from gateway.alerting import Alerter
 from gateway.budgets import Budgets
 from gateway.configmodel import Config
 from gateway.health import Health
 from gateway.hub import Hub
+from gateway.look import Look
+from gateway.metrics import Metrics
 from gateway.models import endpoints_of, rehearsal_endpoint
 from gateway.opening import HubSettings
 from gateway.paths import Paths
 from gateway.platforms import Platforms, platforms, started
+from gateway.readings import reader
 from gateway.sending import Sending
 from gateway.setup import CannotServe, prepare_places, redactor_of
+from gateway.storewatch import StoreWatch
+from gateway.traces import traced
 from gateway.version import program_version
 
 log = structlog.get_logger("gateway")
@@ -81,28 +88,43 @@ async def serving(config: Config, paths: Paths) -> AsyncGenerator[Serving]:
     clock = SystemClock()
     ids = SystemIds(clock)
     redactor = redactor_of(config)
+    signals = Signals()
     async with AsyncExitStack() as stack:
         endpoints = await _endpoints(config, stack)
         where = config.storage.url or paths.database
         store = await stack.enter_async_context(open_store(where, clock=clock, ids=ids, version=program_version()))
+        watch = StoreWatch(store, clock)
+        store.on_commit(lambda operations, seconds, stored: signals.tell(Committed(operations, seconds, stored)))
+        signals.listen(watch.on)
+        metrics = Metrics(config.budgets.currency)
+        signals.listen(metrics.on)
+        await stack.enter_async_context(metrics.watching_loop())
+        await stack.enter_async_context(traced(config.telemetry.otlp_endpoint, signals))
         tell_of_old_rows(endpoints, clock)
         client = ModelClient(endpoints, clock, redactor)
         stack.push_async_callback(client.aclose)
         tools = _tools(config, store, paths)
-        hub = Hub(_hub_settings(config, paths, tools), store, client, endpoints, tools, clock, ids)
+        hub = Hub(_hub_settings(config, paths, tools), store, client, endpoints, tools, clock, ids, signals.tell)
         rules = config.budgets.rules()
         if rules.active:  # outside of the hub: turns that are ended with it are still settled
-            spender = await stack.enter_async_context(Spender(store, rules, clock))
+            spender = await stack.enter_async_context(Spender(store, rules, clock, signals.tell))
             hub.budgets = Budgets(spender, store, clock)
         await stack.enter_async_context(hub)
         chats = await stack.enter_async_context(platforms(config, hub, store, clock, ids))
         recovered = await hub.recover()
         stack.push_async_callback(chats.outbox.drained, DELIVERY_SECONDS)
-        url = await _serve_http(config, paths, hub, store, clock, ids, chats, stack)
+        health = Health(watch, chats.sights, store.ownership.lease_ok, lambda: hub.laws_broken)
+        alerter = _alerter(config, paths, store, watch, clock, chats)
+        metrics.read_from(reader(hub, chats.outbox, chats.supervisors, store, health, alerter, program_version()))
+        look = Look(hub, store, chats, health, alerter, clock, program_version())
+        routes = [*health.routes(), *metrics.routes(_api_key(config))]
+        url = await _serve_http(config, paths, hub, store, clock, ids, chats, look, routes, stack)
         stack.push_async_callback(hub.drain, DRAIN_SECONDS)
         await stack.enter_async_context(started(chats))
+        await stack.enter_async_context(alerter.running())
         if chats.operators is not None:
-            await hub.learning.connect(chats.operators.tell)
+            await hub.learning.connect(alerter.announce)
+        stack.enter_context(health.serving())
         yield Serving(url, hub, config.model.rehearsal, recovered, store.ownership.lost)
 
 
@@ -169,6 +191,26 @@ def _hub_settings(config: Config, paths: Paths, tools: ToolRegistry) -> HubSetti
     )
 
 
+def _api_key(config: Config) -> str | None:
+    return config.server.api_key.get_secret_value() if config.server.api_key else None
+
+
+def _alerter(config: Config, paths: Paths, store: Store, watch: StoreWatch, clock: Clock, chats: Platforms) -> Alerter:
+    operators, rules = config.operators, config.budgets.rules()
+    return Alerter(
+        operators.limits(),
+        operators.alert_rules(),
+        store,
+        watch,
+        clock,
+        chats.sights,
+        chats.outbox.oldest_by_platform,
+        rules if rules.active else None,
+        paths.state_dir,
+        chats.operators.tell if chats.operators is not None else None,
+    )
+
+
 async def _serve_http(
     config: Config,
     paths: Paths,
@@ -177,11 +219,13 @@ async def _serve_http(
     clock: SystemClock,
     ids: SystemIds,
     chats: Platforms,
+    look: Look,
+    routes: Sequence[web.RouteDef],
     stack: AsyncExitStack,
 ) -> str:
-    """Start the server; its address."""
+    """Start the server, with what it serves besides; its address."""
     server = config.server
-    key = server.api_key.get_secret_value() if server.api_key else None
+    key = _api_key(config)
     api = OpenAiApi(
         hub,
         ApiSettings(
@@ -196,12 +240,9 @@ async def _serve_http(
     )
     page = WebChat(hub, WebSettings(api_key=key, keep_alive_seconds=server.keep_alive_seconds), clock, ids)
     app = web.Application(client_max_size=server.max_body_bytes)
-    health = Health(store, lambda: hub.laws_broken)
-    admin = Admin(store, chats, key, clock)
+    admin = Admin(chats, key, look)
     sending = Sending(store, hub, chats.desk, chats.outbox, chats.where, key, paths.state_dir / "outbox")
-    app.add_routes(
-        [*api.routes(), *page.routes(), *health.routes(), *admin.routes(), *sending.routes(), *chats.routes()]
-    )
+    app.add_routes([*api.routes(), *page.routes(), *admin.routes(), *sending.routes(), *chats.routes(), *routes])
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=3, handler_cancellation=True)
     await runner.setup()
     stack.push_async_callback(runner.cleanup)

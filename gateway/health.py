@@ -1,37 +1,107 @@
-"""Health endpoints: ``/healthz`` (the loop is alive) and ``/readyz`` (the store takes writes)."""
+"""What supervisors and load balancers ask: ``/healthz`` (the process lives) and ``/readyz`` (it can take messages and answer them).
+
+Both need no key, so they tell no more than that: which part is in trouble, not why. ``/status`` tells the rest, to whoever has the key.
+"""
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
-from typing import Protocol
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
+from enum import StrEnum
 
 from aiohttp import web
 
+from adapters.chat import AdapterSight
+from gateway.storewatch import StoreWatch
+from gateway.supervisor import State
 
-class Checkable(Protocol):
-    """Something that can say whether it works, by raising if it does not."""
 
-    async def check(self) -> None: ...
+class Phase(StrEnum):
+    """Where the gateway is in its life."""
+
+    STARTING = "starting"
+    SERVING = "serving"
+    DRAINING = "draining"
+    """It was told to stop; running turns may end, new messages are not taken."""
+
+
+PHASE_WORDS = {
+    Phase.STARTING: "The gateway is starting.",
+    Phase.DRAINING: "The gateway is shutting down and takes no new messages.",
+}
+STORE_WORDS = "The database takes no writes, so no message can be taken. The log says why."
+LOST_WORDS = "This process has lost its lock in the database and is about to end."
+
+
+def problems(phase: Phase, adapters: Sequence[AdapterSight], *, store_works: bool, owns: bool) -> list[str]:
+    """Why the gateway is not ready, in plain words; empty if it is. Pure."""
+    found = [PHASE_WORDS[phase]] if phase in PHASE_WORDS else []
+    if not store_works:
+        found.append(STORE_WORDS)
+    if not owns:
+        found.append(LOST_WORDS)
+    return found + [words for sight in adapters if (words := _adapter_words(sight))]
+
+
+def _adapter_words(sight: AdapterSight) -> str:
+    platform = sight.name.partition("/")[0]
+    match State(sight.state):
+        case State.UP:
+            return ""
+        case State.STARTING:
+            return f"{platform} is not connected yet."
+        case State.DOWN:
+            return f"{platform} is not connected; it is tried again. The log says why."
+        case State.NEEDS_A_PERSON:
+            return (
+                f"{platform} needs somebody to do something (a refused token, for example): outspoken status says what."
+            )
+        case State.STOPPED:
+            return f"{platform} was stopped."
 
 
 class Health:
-    """Serves the two endpoints that supervisors ask. They need no key and tell no secret."""
+    """Serves them. Whoever starts and stops the gateway sets `phase`."""
 
-    def __init__(self, store: Checkable, laws_broken: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        store: StoreWatch,
+        adapters: Callable[[], Sequence[AdapterSight]],
+        owns: Callable[[], bool],
+        laws_broken: Callable[[], int],
+    ) -> None:
+        self.phase = Phase.STARTING
         self._store = store
+        self._adapters = adapters
+        self._owns = owns
         self._laws_broken = laws_broken
 
     def routes(self) -> list[web.RouteDef]:
         return [web.get("/healthz", self._healthz), web.get("/readyz", self._readyz)]
 
+    @contextmanager
+    def serving(self) -> Generator[None]:
+        """Messages are taken for the block; from its end on the gateway drains."""
+        self.phase = Phase.SERVING
+        try:
+            yield
+        finally:
+            self.phase = Phase.DRAINING
+
+    def problems(self) -> list[str]:
+        """Why it is not ready, by what is known of the store."""
+        return problems(self.phase, self._adapters(), store_works=not self._store.words, owns=self._owns())
+
     async def _healthz(self, _: web.Request) -> web.Response:
         return web.json_response({"program": "outspoken", "status": "ok"})
 
     async def _readyz(self, _: web.Request) -> web.Response:
-        try:
-            async with asyncio.timeout(3):
-                await self._store.check()
-        except Exception as error:  # noqa: BLE001 - whatever is wrong with the store, the answer is "not ready"
-            return web.json_response({"status": "not ready", "store": type(error).__name__}, status=503)
-        return web.json_response({"status": "ready", "laws_broken": self._laws_broken()})
+        await self._store.works()
+        found = self.problems()
+        body = {
+            "status": "not ready" if found else "ready",
+            "phase": self.phase.value,
+            "problems": found,
+            "laws_broken": self._laws_broken(),
+        }
+        return web.json_response(body, status=503 if found else 200)

@@ -45,6 +45,7 @@ from agent_core.model.endpoints import Endpoint
 from agent_core.modelcalls import ModelCaller, Offer, own_tools
 from agent_core.notices import notice_for
 from agent_core.ports import Clock, Ids
+from agent_core.signals import LawBroken, Tell, nobody
 from agent_core.store.rows import InboxRow, InboxState, JournalRow, NewMessage, OpenTurn
 from agent_core.store.store import Conflict, StorageUnavailable, Store
 from agent_core.tools.base import ToolContext
@@ -59,7 +60,7 @@ from gateway.configtypes import SessionPolicy
 from gateway.followers import MessageFollower, WholeSessionFollower, not_started
 from gateway.lanes import RECENT_TURNS, Lane, Running, Waiting, sight_of, steered_into, summary_of
 from gateway.learning import Learning
-from gateway.loglines import log_accepted, log_started
+from gateway.loglines import log_accepted, log_started, log_unreadable
 from gateway.opening import HubSettings, offer_of, opened_event, system_prompt_of, workspace_of
 from gateway.ops.explain import why
 from gateway.prefs import Prefs
@@ -95,8 +96,10 @@ class Hub:
         tools: ToolRegistry,
         clock: Clock,
         ids: Ids,
+        tell: Tell = nobody,
     ) -> None:
         self._settings = settings
+        self.tell = tell
         self._store = store
         self._client = client
         self.chain = ModelChain(client, endpoints, clock)
@@ -109,7 +112,7 @@ class Hub:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._group = asyncio.TaskGroup()
         self._watchdog = Watchdog(
-            self._running, store, clock, ids, settings.watch_look_seconds, settings.watch_grace_seconds
+            self.running, store, clock, ids, settings.watch_look_seconds, settings.watch_grace_seconds
         )
         self.learning = Learning(settings.incidents, settings.turn.ladder.same_stall_rounds, store, clock, ids)
         self._closing = False
@@ -132,7 +135,7 @@ class Hub:
         """What pays for model calls; None if nobody counts."""
         self.commands_left: list[tuple[InboxRow, Inbound]] = []
         """Commands that an earlier process accepted and did not carry out."""
-        self._world = World(store, tools, clock, ids, self.chain.set_aside, self._count_broken, self.learning.troubled)
+        self._world = World(store, tools, clock, ids, self.chain.set_aside, self._broken, self.learning.troubled, tell)
 
     # ------------------------------------------------------------------ beginning and ending
 
@@ -196,7 +199,7 @@ class Hub:
         try:
             turn = fold((row.kind, row.body) for row in rows[:-1])
             taken_over = decode(rows[-1].kind, rows[-1].body)
-            messages = await self._messages_of(found.turn)
+            messages = await self.messages_of(found.turn)
         except (UnreadableJournal, inbox.UnreadableMessage) as error:
             reference = self._ids.new("err")
             log.exception("turn.unreadable", turn=found.turn, reference=reference, error=str(error))
@@ -223,12 +226,12 @@ class Hub:
         await self._store.close(found.session, found.epoch, found.turn, [row], ending.code.value, now, parts)
         if outlet is not None:
             outlet.closed()
-        log.error("turn.ended", turn=found.turn, session=found.session, exit=ending.code.value, reference=reference)
+        log_unreadable(found.turn, found.session, ending.code.value, reference, now, self.tell)
 
     async def _outlet_of(self, found: OpenTurn) -> TurnOutlet | None:
         """Where a turn whose journal cannot be read is shown, if its messages can."""
         try:
-            messages = await self._messages_of(found.turn)
+            messages = await self.messages_of(found.turn)
         except inbox.UnreadableMessage:
             return None
         chat = messages[0].inbound.chat if messages else None
@@ -236,7 +239,8 @@ class Hub:
             return None
         return self.outlets(chat, found.turn, found.session, found.epoch)
 
-    async def _messages_of(self, turn: str) -> tuple[Waiting, ...]:
+    async def messages_of(self, turn: str) -> tuple[Waiting, ...]:
+        """The messages that a turn answered."""
         rows = await self._store.inputs(turn)
         return tuple(Waiting(row.id, row.arrival, inbox.decode(row.body), row.received_at) for row in rows)
 
@@ -246,23 +250,27 @@ class Hub:
         for lane in self._lanes.values():
             lane.held = True
             lane.wake()
-        running = [lane.running.driver for lane in self._lanes.values() if lane.running is not None]
         tasks = [task for name, task in self._tasks.items() if name not in KEEPERS and not task.done()]
         if not tasks:
             return
-        log.info("gateway.draining", turns=len(running), seconds=seconds)
+        log.info("gateway.draining", turns=len(self.running()), seconds=seconds)
         _, late = await asyncio.wait(tasks, timeout=seconds)
         if late:
             self._tell_all(DrainEnded(at=self._clock.now_ms()))
             await asyncio.wait(late, timeout=STOP_SECONDS)
 
-    def _running(self) -> list[Running]:
+    def running(self) -> list[Running]:
+        """The turns that run just now."""
         return [lane.running for lane in self._lanes.values() if lane.running is not None]
 
     def _tell_all(self, event: Event) -> None:
-        for lane in self._lanes.values():
-            if lane.running is not None:
-                lane.running.driver.tell(event)
+        for running in self.running():
+            running.driver.tell(event)
+
+    @property
+    def waiting_messages(self) -> int:
+        """Messages that wait for their turn."""
+        return sum(len(lane.waiting) for lane in self._lanes.values())
 
     # ------------------------------------------------------------------ models
 
@@ -273,8 +281,9 @@ class Hub:
         """See `adapters.base.Gateway.learn_model_names`."""
         await self.chain.learn_names()
 
-    def _count_broken(self) -> None:
+    def _broken(self) -> None:
         self.laws_broken += 1
+        self.tell(LawBroken())
 
     # ------------------------------------------------------------------ accepting
 
@@ -333,7 +342,7 @@ class Hub:
                 accepted = await self._store.accept(message)
             except StorageUnavailable as error:
                 raise NotAccepted(STORAGE_AWAY, NotAcceptedCode.STORAGE_AWAY) from error
-            log_accepted(message, accepted)
+            log_accepted(message, accepted, self.tell)
             ticket = Ticket(accepted.inbox_id, accepted.session, accepted.duplicate)
             if accepted.duplicate:
                 await self._check_same(inbound)
@@ -393,10 +402,6 @@ class Hub:
         if lane is not None:
             lane.memory_loaded = False
 
-    async def messages_of(self, turn: str) -> tuple[Waiting, ...]:
-        """The messages that a turn answered."""
-        return await self._messages_of(turn)
-
     def move_lanes(self, platform: str, account: str, old_chat: str, new_chat: str) -> None:
         """A chat has another id: its sessions go on under new keys, as the store has them already."""
         for lane in list(self._lanes.values()):
@@ -431,7 +436,7 @@ class Hub:
     def _lane_of(self, key: str) -> Lane:
         """The lane of a session key; the session itself may not exist yet."""
         if key not in self._lanes:
-            self._lanes[key] = Lane(key, self._open_turn, self._clock.now_ms)
+            self._lanes[key] = Lane(key, self._open_turn, self._clock.now_ms, tell=self.tell)
         return self._lanes[key]
 
     async def _own(self, key: str, session: str, epoch: int = 0) -> Lane:
@@ -508,7 +513,7 @@ class Hub:
         if self.on_begun is not None:
             for message in messages:
                 self.on_begun(message.inbound, message.inbox_id)
-        log_started(driver, messages, routes[0].model, routes[0].endpoint)
+        log_started(driver, messages, routes[0].model, routes[0].endpoint, self.tell)
         return driver
 
     async def _with_attachments(self, inbound: Inbound) -> Inbound:
@@ -530,6 +535,9 @@ class Hub:
             offer=self._offer(first),
             connect_seconds=self._settings.connect_seconds,
             spending=self.budgets.spending(first, identity) if self.budgets is not None else None,
+            turn=turn,
+            session=session,
+            tell=self.tell,
         )
 
         def context(call: str, heartbeat: Callable[[str], None]) -> ToolContext:
@@ -625,7 +633,7 @@ class Hub:
             turn = await self._closed_turn(row.turn)
             if turn is None:
                 continue
-            messages = await self._messages_of(row.turn)
+            messages = await self.messages_of(row.turn)
             sights += [sight_of(row.turn, turn, message, turn.phase_since) for message in messages]
         lane.recent = sorted(sights, key=lambda sight: sight.order)[-RECENT_TURNS:]
 

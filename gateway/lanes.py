@@ -19,6 +19,7 @@ from agent_core.driver import CANCEL_SECONDS, Overtaken, TurnDriver
 from agent_core.events import StopRequested
 from agent_core.exits import ExitClass, ExitCode, exit_class
 from agent_core.messages import text_of
+from agent_core.signals import Tell, TurnClosed, nobody
 from agent_core.stalls import fingerprint, rows_of
 from agent_core.store.rows import TroubleRow
 from agent_core.store.store import StorageUnavailable
@@ -83,8 +84,8 @@ def person_words(inbound: Inbound) -> str:
     return "\n\n".join(text_of(message.content) for message in inbound.input if message.role == "user")
 
 
-def log_ending(driver: TurnDriver) -> None:
-    """The one line that says how a turn ended."""
+def log_ending(driver: TurnDriver, tell: Tell = nobody) -> None:
+    """The one line that says how a turn ended, and its signal."""
     turn, identity = driver.turn, driver.identity
     if turn.exit is None or turn.opened is None:
         return
@@ -113,6 +114,13 @@ def log_ending(driver: TurnDriver) -> None:
         cause=turn.exit.facts.cause.value if turn.exit.facts.cause else None,
         status=turn.exit.facts.status or None,
     )
+    closed = TurnClosed(
+        turn=identity.turn, session=identity.session, surface=identity.surface, exit=turn.exit.code.value, clean=clean,
+        began_at=turn.opened.at, ended_at=max(turn.opened.at, turn.phase_since), content_at=driver.first_content_at,
+        endpoint=turn.route.endpoint, model=figures.model, steps=figures.steps, input_tokens=figures.input_tokens,
+        output_tokens=figures.output_tokens, troubles=rows_of(turn),
+    )  # fmt: skip
+    tell(closed)
 
 
 def trouble_words(row: TroubleRow) -> str:
@@ -151,6 +159,7 @@ class Lane:
     """Messages that were put into the running turn; what it does not hear waits for a turn of its own."""
     prefs: Prefs = field(default_factory=Prefs)
     prefs_loaded: bool = False
+    tell: Tell = nobody
     held: bool = False
     """Set at shutdown: no further turn begins; what waits stays in the inbox."""
 
@@ -234,7 +243,7 @@ class Lane:
         except Overtaken:
             log.warning("turn.overtaken", turn=running.driver.identity.turn, session=self.session)
         else:
-            log_ending(running.driver)
+            log_ending(running.driver, self.tell)
             self._remember(running)
         finally:
             heard = running.driver.heard

@@ -23,11 +23,13 @@ class OperatorsChat:
         self._where = where
         self._desk = desk
 
-    async def tell(self, key: str, words: str) -> None:
-        """Say it, if nothing was said under this key before. What goes wrong is logged: who tells has other things to do."""
+    async def tell(self, key: str, words: str) -> bool:
+        """Say it, if nothing was said under this key before. What goes wrong is logged, and false is the answer."""
         try:
             address = await self._where.find(self._chat)
             inbound = post_inbound(address, f"operators:{key}", key)
             await self._desk.take_command(inbound, Command("post", encode_post(Post(words, ()))))
         except (NoSuchChat, CallFailed, NotAccepted, StoreError, Conflict) as error:
             log.warning("operators.not_told", key=key, words=str(error))
+            return False
+        return True

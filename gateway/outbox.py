@@ -19,6 +19,7 @@ from adapters.parts import Wanted
 from adapters.reconcile import Part, plan
 from adapters.text.styled import Styled
 from agent_core.ports import Clock
+from agent_core.signals import Tell, TooFast, nobody
 from agent_core.store.rows import Delivery, DeliveryRow, GateRow
 from agent_core.store.store import StorageUnavailable, Store
 from gateway.surfaces import Owner, Surface, TurnOutlet
@@ -56,7 +57,8 @@ Elsewhere = Callable[[ChatAddress, Part, CallFailed], Awaitable[None]]
 class Outbox:
     """Use it as an async context manager: its tasks are over when it is left."""
 
-    def __init__(self, store: Store, clock: Clock, seed: int) -> None:
+    def __init__(self, store: Store, clock: Clock, seed: int, tell: Tell = nobody) -> None:
+        self.tell = tell
         self._store = store
         self._clock = clock
         self._chance = random.Random(seed)  # noqa: S311 - jitter
@@ -230,6 +232,7 @@ class Outbox:
         key, gate = self._gate(surface, whole=refusals.whole_bot)
         self._gates[key] = gate.refused(now, seconds)
         log.warning("delivery.too_fast", chat=surface, seconds=seconds, whole_bot=refusals.whole_bot)
+        self.tell(TooFast(platform=address.platform, seconds=seconds))
         until = self._gates[key].closed_until
         try:
             await self._store.put_gate(GateRow(key[0], key[1], until, f"the platform asked for {seconds:g} s"))
@@ -316,10 +319,25 @@ class Outbox:
         return sum(len(surface.waiting) for surface in self._surfaces.values())
 
     def oldest_unsent_seconds(self) -> float:
-        """How long the oldest part waits."""
+        """How long the oldest part waits that is to stay, tries included."""
+        return max(self.oldest_by_platform().values(), default=0.0)
+
+    def unsent_by_platform(self) -> dict[str, int]:
+        """Parts that are not as they should be yet; of every platform that can be written to."""
+        counts = dict.fromkeys((platform for platform, _ in self._lines), 0)
+        for surface in self._surfaces.values():
+            counts[surface.address.platform] += len(surface.waiting)
+        return counts
+
+    def oldest_by_platform(self) -> dict[str, float]:
+        """How long the oldest part waits that is to stay, seconds; 0 if none waits."""
         now = self._clock.now_ms()
-        ages = [now - part.row.at for s in self._surfaces.values() for part in s.waiting if part.row.at]
-        return max(ages, default=0) / 1000
+        ages = dict.fromkeys((platform for platform, _ in self._lines), 0.0)
+        for surface in self._surfaces.values():
+            since, platform = surface.oldest_wanted_at(), surface.address.platform
+            if since is not None:
+                ages[platform] = max(ages[platform], (now - since) / 1000)
+        return ages
 
     async def stored(self, seconds: float) -> None:
         """Return when the state of some part was stored, or when the time is over."""

@@ -183,7 +183,7 @@ def slack(section: Slack, desk: Desk, clock: Clock) -> Built | None:
 async def platforms(config: Config, hub: Hub, store: Store, clock: Clock, ids: Ids) -> AsyncGenerator[Platforms]:
     """Outbox and desk for the block, and an adapter for each platform that is configured. Nothing is received before `started`."""
     async with AsyncExitStack() as stack:
-        outbox = Outbox(store, clock, ids.seed())
+        outbox = Outbox(store, clock, ids.seed(), hub.tell)
         desk = Desk(hub, store, outbox, clock, ids, link=config.people.link)
         await desk.open()
         configured = (

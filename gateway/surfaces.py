@@ -51,13 +51,14 @@ from adapters.reconcile import (
     settled,
     ungrown,
 )
-from adapters.text.styled import Styled
-from agent_core.bell import Bell
 from agent_core.driver import TurnDriver
 from agent_core.ports import Clock
+from agent_core.signals import FirstSign, PartSent, SendFailed, Tell
 from agent_core.store.rows import Delivery, DeliveryRow, DeliveryState
 from agent_core.store.store import Fenced, StorageUnavailable
 from agent_core.view import BubbleKind, View
+from gateway.dressing import dressed
+from gateway.pacedbell import PacedBell
 
 log = structlog.get_logger("delivery")
 
@@ -70,8 +71,6 @@ STANDING = "queue:"
 """Origins of words that are true until they are taken back, also while nothing else goes on in the chat."""
 DOING_PAUSE_SECONDS = 5.0
 """After what the agent does could not be shown."""
-LABEL = "(Sent again after an interruption; you may see this twice.)\n\n"
-ASTRAY = "(This belongs to a topic that is not there any more.)\n\n"
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,29 +107,8 @@ class Desk(Protocol):
 
     def forget(self, surface: Surface) -> None: ...
 
-
-class PacedBell(Bell):
-    """A bell that text rings rarely: a chat takes a new state only so often."""
-
-    __slots__ = ("_later", "seconds")
-
-    def __init__(self, seconds: float) -> None:
-        super().__init__()
-        self.seconds = seconds
-        self._later: asyncio.TimerHandle | None = None
-
-    def ring_in_frame(self) -> None:
-        if self._later is None:
-            self._later = self._loop.call_later(self.seconds / 4, self._now)
-
-    def _now(self) -> None:
-        self._later = None
-        self.ring()
-
-    def close(self) -> None:
-        if self._later is not None:
-            self._later.cancel()
-        super().close()
+    @property
+    def tell(self) -> Tell: ...
 
 
 @dataclass(eq=False, slots=True)
@@ -148,6 +126,8 @@ class TurnOutlet:
         default_factory=dict[tuple[str, bool], tuple[Piece, ...]]
     )
     surface: Surface = field(init=False)
+    seen: bool = False
+    """The chat was shown something of the turn."""
 
     def __post_init__(self) -> None:
         self.surface = self.find()
@@ -199,6 +179,8 @@ class Surface:
         self.outlets: list[TurnOutlet] = []
         self._held: set[str] = set()
         """Origins whose parts are not stored yet as they are here: nothing new of them goes out."""
+        self.wanted_at: dict[Name, int] = {}
+        """Since when the parts that are to stay are to be as they are not yet, ms."""
         self._awaited: set[str] = set()
         """Turns of an earlier process that go on, and are not shown here yet."""
         self._desk = desk
@@ -236,6 +218,7 @@ class Surface:
         for one in found:
             part = loaded(Part(one.row, decode(one.row.want)))
             self.parts.setdefault(part.name, part)
+            self.wanted_at.setdefault(part.name, part.row.at or self._clock.now_ms())
             self.owners[one.row.origin] = owner
         self.bell.ring()
 
@@ -270,6 +253,7 @@ class Surface:
         for part in self.parts.values():
             moved = replace(part, row=replace(part.row, surface=other.name, retry_at=None))
             other.parts.setdefault(moved.name, moved)
+            other.wanted_at.setdefault(moved.name, self.wanted_at.get(moved.name, part.row.at))
         other.owners.update(self.owners)
         other._held.update(self._held)
         other._awaited.update(self._awaited)
@@ -293,12 +277,26 @@ class Surface:
     def _take(self, planned: Sequence[Part]) -> None:
         for part in planned:
             self.parts[part.name] = part
+            if part.row.final and part.open:
+                self.wanted_at.setdefault(part.name, self._clock.now_ms())
             self._desk.placed(part.row.place)
 
     @property
     def waiting(self) -> list[Part]:
         """Parts that are not as they should be."""
         return [part for part in self.parts.values() if part.open]
+
+    def oldest_wanted_at(self) -> int | None:
+        """Since when the oldest part waits that is to stay, ms; None if none does."""
+        return min((self.wanted_at[p.name] for p in self.waiting if p.name in self.wanted_at), default=None)
+
+    def _shown(self, outlets: Sequence[TurnOutlet]) -> None:
+        """The chat shows something of these turns."""
+        for outlet in outlets:
+            if not outlet.seen and outlet.driver is not None:
+                after = max(0, self._clock.now_ms() - outlet.driver.opened_at)
+                self._desk.tell(FirstSign(surface=self.address.platform, after_ms=after))
+            outlet.seen = True
 
     # ------------------------------------------------------------------ the loop
 
@@ -329,6 +327,7 @@ class Surface:
 
     def _forget_all(self) -> None:
         self.parts.clear()
+        self.wanted_at.clear()
         self.owners.clear()
         self._held.clear()
 
@@ -373,6 +372,7 @@ class Surface:
             name for name, part in self.parts.items() if not part.open and name[0] not in running and not _stands(part)
         ]:
             del self.parts[name]
+        self.wanted_at = {name: at for name, at in self.wanted_at.items() if name in self.parts}
         origins = {name[0] for name in self.parts} | running
         self.owners = {origin: owner for origin, owner in self.owners.items() if origin in origins}
 
@@ -466,6 +466,7 @@ class Surface:
             await self._failed(part, error, creating=True)
             return
         self._desk.delivered(self.name)
+        self._shown([outlet for outlet in self.outlets if outlet.turn == part.row.origin])
         if first is not None:
             self._preview_at = self._clock.now_ms()
         current = self.parts.get(part.name, part)
@@ -565,9 +566,13 @@ class Surface:
         if error.fate is Fate.TOO_FAST:
             await self._desk.too_fast(self.name, error.retry_after)
         await self._keep(current)
+        if given_up := current.row.state is DeliveryState.FAILED:
+            self.wanted_at.pop(part.name, None)
+        fate, cause = error.fate.value, error.cause.value
+        self._desk.tell(SendFailed(platform=self.address.platform, fate=fate, cause=cause, final=given_up))
         if error.cause is Cause.MOVED and error.moved_to:
             await self._desk.moved(self.address, error.moved_to)
-        elif current.row.state is DeliveryState.FAILED:
+        elif given_up:
             await self._desk.given_up(self, current, error)
         elif not (error.fate is Fate.REFUSED and error.cause in (Cause.UNCHANGED, Cause.NO_MESSAGE)):
             log.info(
@@ -575,8 +580,8 @@ class Surface:
                 chat=self.name,
                 origin=part.row.origin,
                 part=part.row.key,
-                fate=error.fate.value,
-                cause=error.cause.value or None,
+                fate=fate,
+                cause=cause or None,
                 attempt=current.row.attempt,
                 words=error.words,
             )
@@ -591,23 +596,18 @@ class Surface:
             and part.content.kind is not ContentKind.STATUS
         ):
             log.info("delivery.sent", chat=self.name, origin=row.origin, part=row.key, platform_id=row.platform_id)
+            kind, now = part.content.kind.value, self._clock.now_ms()
+            wanted_at = self.wanted_at.pop(part.name, now)
+            sent = PartSent(
+                platform=self.address.platform, origin=row.origin, kind=kind, wanted_at=wanted_at, sent_at=now
+            )
+            self._desk.tell(sent)
 
     def _target(self, part: Part) -> ChatAddress:
         return replace(self.address, thread="") if part.row.cause == Cause.NO_THREAD.value else self.address
 
     def _dressed(self, part: Part) -> Content:
-        """The content as it goes out: without form if that was refused, with a label if it may be there already."""
-        content = part.content
-        body = Styled(content.body.text) if part.row.plain else content.body
-        buttons = () if part.row.plain else content.buttons
-        feedback, tasks = ("", ()) if part.row.plain else (content.feedback, content.tasks)
-        lost = part.row.cause == Cause.NO_THREAD.value
-        reply_to = "" if lost or (part.row.plain and not self.traits.replies) else content.reply_to
-        if part.row.labelled and self.port.ability is Ability.NONE and content.kind is not ContentKind.STATUS:
-            body = Styled(LABEL) + body
-        if lost and self.address.thread:
-            body = Styled(ASTRAY) + body
-        return replace(content, body=body, buttons=buttons, reply_to=reply_to, feedback=feedback, tasks=tasks)
+        return dressed(part, self.address, self.port.ability, self.traits)
 
     # ------------------------------------------------------------------ cosmetics
 
@@ -666,6 +666,8 @@ class Surface:
         self._draft_at = self._preview_at = now
         self._draft_shown = draft
         error = await self._try(self.port.draft(self.address, draft.number, draft.body))
+        if error is None:
+            self._shown(self.outlets)
         if error is not None and error.fate is Fate.REFUSED:
             log.info("surface.no_drafts", chat=self.name, words=error.words)
             self.traits = replace(self.traits, drafts=False)  # then it is shown by a message that is edited
@@ -678,7 +680,8 @@ class Surface:
         if not any(outlet.driver is not None and outlet.turn not in self._held for outlet in self.outlets):
             return False
         self._typing_at = now
-        await self._try(self.port.typing(self.address))
+        if await self._try(self.port.typing(self.address)) is None:
+            self._shown(self.outlets)
         return True
 
     async def _try(self, call: Awaitable[str | None]) -> CallFailed | None:

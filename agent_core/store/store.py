@@ -11,7 +11,7 @@ somebody else's by now: then whatever the caller holds of that session is void.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import assert_never
@@ -136,6 +136,15 @@ class Store(Reads):
     def figures(self) -> Figures:
         """The writer's counts, for metrics."""
         return self._writer.figures
+
+    @property
+    def waiting(self) -> int:
+        """Writes that wait for their commit."""
+        return self._writer.waiting
+
+    def on_commit(self, told: Callable[[int, float, bool], None]) -> None:
+        """From now on `told` is called for each commit: how many writes, how many seconds, whether they are stored."""
+        self._writer.on_commit = told
 
     async def accept(self, message: NewMessage) -> Accepted:
         """Promises: the message is stored once, with its cursor; only now may it be acknowledged to the platform.

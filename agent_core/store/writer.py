@@ -13,6 +13,7 @@ Laws.
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, TypeVar
@@ -94,6 +95,8 @@ class Writer:
 
     def __init__(self, line: Line, who: sql.Who, capacity: int = QUEUE_OPS) -> None:
         self.figures = Figures()
+        self.on_commit: Callable[[int, float, bool], None] | None = None
+        """Told of each batch that was tried: how many operations, how many seconds, whether it is stored."""
         self._line = line
         self._who = who
         self._queue: asyncio.Queue[_Item | None] = asyncio.Queue(capacity)
@@ -213,9 +216,11 @@ class Writer:
         self.figures.batches += 1
         self.figures.operations += len(batch)
         self.figures.largest_batch = max(self.figures.largest_batch, len(batch))
+        began = time.monotonic()
         try:
             outcomes = await self._through(lambda: self._attempt(batch))
         except StorageUnavailable as error:
+            self._tell(len(batch), began, stored=False)
             for item in batch:
                 _fail(item, StorageUnavailable(str(error)), error)
         except Exception as error:  # noqa: BLE001 - the border to the callers: what a value provokes goes to who brought it
@@ -226,11 +231,21 @@ class Writer:
                 if not item.answer.cancelled():
                     await self._commit_together([item])
         else:
+            self._tell(len(batch), began, stored=True)
             for item, (result, refusal) in zip(batch, outcomes, strict=True):
                 if refusal is not None:
                     _fail(item, refusal)
                 elif not item.answer.done():
                     item.answer.set_result(result)
+
+    def _tell(self, operations: int, began: float, *, stored: bool) -> None:
+        if self.on_commit is not None:
+            self.on_commit(operations, time.monotonic() - began, stored)
+
+    @property
+    def waiting(self) -> int:
+        """Operations that wait for their commit."""
+        return self._in_flight
 
     async def _commit_alone(self, item: _Alone) -> None:
         try:

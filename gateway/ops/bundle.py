@@ -2,7 +2,8 @@
 
 Laws: no secret of the configuration and no word of the conversation is in it. What is said is replaced as by
 ``outspoken replay --export`` (`agent_core.slices`); stories are told without texts; of the configuration, free texts and names of
-people are left out, and secrets are said to be set or not. It needs no network and changes nothing but its own file.
+people are left out, and secrets are said to be set or not. It needs no network and changes nothing but its own file; the gateway
+on this machine, if one runs, is asked for its metrics, which hold no chat and no person.
 """
 
 from __future__ import annotations
@@ -58,9 +59,13 @@ troubles.json  its failures, what was tried and whether it helped
 adapters.json  how the adapters were doing around that time
 config.json    the configuration, without secrets, free texts and people
 machine.json   versions, the database's schema, room on the disk
+metrics.txt    what the running gateway counted, as it serves it at /metrics; empty of figures if none was running
 
 No word of the conversation and no secret is in it. Names of tools and models, ids, times, lengths and addresses of endpoints are.
 """
+
+
+NO_METRICS = "# No gateway answered on this machine when this archive was made, so there are no metrics.\n"
 
 
 class CannotBundle(Exception):
@@ -71,8 +76,11 @@ class NoSlice(Exception):
     """A file is an archive, and holds no journal that can be read; says why."""
 
 
-async def write(turn: str, to: Path, config: Config, paths: Paths, env: Mapping[str, str]) -> str:
-    """Write the archive, for its owner only; what to say of it. Raises `CannotBundle` and `CannotOpen`."""
+async def write(turn: str, to: Path, config: Config, paths: Paths, env: Mapping[str, str], metrics: str = "") -> str:
+    """Write the archive, for its owner only; what to say of it. Raises `CannotBundle` and `CannotOpen`.
+
+    `metrics` is what the running gateway serves at ``/metrics``; empty if none runs.
+    """
     try:
         async with open_reads(config.storage.url or paths.database) as reads:
             row = await reads.turn(turn)
@@ -85,6 +93,7 @@ async def write(turn: str, to: Path, config: Config, paths: Paths, env: Mapping[
         raise CannotBundle(str(error)) from error
     files["config.json"] = _json(shown_config(config))
     files["machine.json"] = _json(await _machine(config, paths, env))
+    files["metrics.txt"] = metrics or NO_METRICS
     files["README.txt"] = WORDS.format(version=program_version())
     home = str(Path.home())
     hide = redactor_of(config)

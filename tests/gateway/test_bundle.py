@@ -62,14 +62,15 @@ async def test_a_bundle_holds_what_is_needed_and_nothing_private(tmp_path: Path,
         words = f"The token {SECRETS['TELEGRAM_BOT_TOKEN']} is not accepted."
         await store.note_adapter(AdapterStateRow("telegram/1", opened_at, "needs a person", words))
     file = tmp_path / "b.tar.gz"
-    said = await write("t_1", file, config, paths, {})
+    counted = f'outspoken_turns_total{{exit="answered"}} 1.0 # {SECRETS["OUTSPOKEN_SERVER__API_KEY"]}\n'
+    said = await write("t_1", file, config, paths, {}, counted)
     assert "No secret and no word of the conversation" in said
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     with tarfile.open(file) as archive:
         names = archive.getnames()
         texts = {name: (archive.extractfile(name) or pytest.fail(name)).read().decode() for name in names}
     assert set(names) == {
-        "README.txt", "adapters.json", "config.json", "journal.jsonl", "machine.json", "story.json", "story.txt", "troubles.json",
+        "README.txt", "adapters.json", "config.json", "journal.jsonl", "machine.json", "metrics.txt", "story.json", "story.txt", "troubles.json",
     }  # fmt: skip
     whole = "\n".join(texts.values())
     for secret in (*SECRETS.values(), "Reykjavik", "wolfgang", "hidden-team"):
@@ -82,6 +83,7 @@ async def test_a_bundle_holds_what_is_needed_and_nothing_private(tmp_path: Path,
     assert machine["database"]["schema"] == machine["database"]["newest"]
     assert json.loads(texts["adapters.json"])[0]["state"] == "needs a person"
     assert "The turn was answered." in texts["story.txt"]
+    assert texts["metrics.txt"].startswith('outspoken_turns_total{exit="answered"} 1.0')
 
 
 async def test_a_bundle_is_replayed_on_another_machine(tmp_path: Path, sqlite: str):
@@ -97,6 +99,8 @@ async def test_a_bundle_is_replayed_on_another_machine(tmp_path: Path, sqlite: s
     said: list[str] = []
     assert await run(Wish(file=file), nowhere, said.append)
     assert "The replay agrees with what was recorded." in said[0]
+    with tarfile.open(file) as archive:
+        assert (archive.extractfile("metrics.txt") or pytest.fail("none")).read().startswith(b"# No gateway answered")
     with pytest.raises(CannotBundle, match="must not exist yet"):
         await write("t_1", file, config, paths, {})
     with pytest.raises(CannotBundle, match="There is no turn"):

@@ -9,6 +9,7 @@ import signal
 import socket
 import subprocess
 import sys
+import tarfile
 import time
 import urllib.request
 from collections.abc import Generator, Mapping
@@ -136,12 +137,19 @@ def test_a_stop_signal_ends_the_daemon_cleanly_and_a_turn_visibly(tmp_path: Path
     env = environment(tmp_path, free_port())
     with daemon(env, tmp_path / "log") as process:
         assert facts(post(env, "hello", "K"))["exit"] == "answered"
+        packed = outspoken(
+            env, "bundle", facts(post(env, "hello", "L"))["turn"], "--output", str(tmp_path / "b.tar.gz")
+        )
+        assert packed.returncode == 0, packed.stderr
         process.send_signal(signal.SIGTERM)
         assert process.wait(15) == 0
+    with tarfile.open(tmp_path / "b.tar.gz") as archive:
+        counted = (archive.extractfile("metrics.txt") or pytest.fail("no metrics")).read().decode()
+    assert 'outspoken_turns_total{exit="answered",surface="api"} 2.0' in counted
     log = (tmp_path / "log").read_text()
     assert "gateway.stopped" in log
     ends = [line for line in log.splitlines() if '"turn.ended"' in line]
-    assert len(ends) == 1
+    assert len(ends) == 2
     assert "Traceback" not in log
 
 

@@ -1,0 +1,106 @@
+"""``/status``: all that whoever runs the gateway wants to see at once, as JSON. It reads, and decides nothing."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+
+from agent_core.budgets import Level, Pot
+from agent_core.exits import Measure
+from agent_core.ports import Clock
+from agent_core.store.rows import IncidentRow
+from agent_core.store.store import StorageUnavailable, Store
+from agent_core.tools.base import Json
+from gateway.alerting import Alerter
+from gateway.health import Health
+from gateway.hub import Hub
+from gateway.platforms import Platforms
+
+FAILED_SHOWN = 20
+
+
+class Look:
+    """Asked by `gateway.admin`."""
+
+    def __init__(
+        self, hub: Hub, store: Store, chats: Platforms, health: Health, alerter: Alerter, clock: Clock, version: str
+    ) -> None:
+        self._hub = hub
+        self._store = store
+        self._chats = chats
+        self._health = health
+        self._alerter = alerter
+        self._clock = clock
+        self._version = version
+        self._began = clock.monotonic()
+
+    async def status(self) -> dict[str, Json]:
+        """Everything. While the storage is away, what is stored is missing, and the rest is there."""
+        outbox, found = self._chats.outbox, self._health.problems()
+        body: dict[str, Json] = {
+            "version": self._version,
+            "uptime_seconds": round(self._clock.monotonic() - self._began),
+            "phase": self._health.phase.value,
+            "ready": not found,
+            "problems": [*found],
+            "adapters": [_rounded(asdict(sight)) for sight in self._chats.sights()],
+            "running_turns": len(self._hub.running()),
+            "waiting_messages": self._hub.waiting_messages,
+            "unsent_parts": outbox.unsent,
+            "unsent_by_platform": {**outbox.unsent_by_platform()},
+            "oldest_unsent_seconds": round(outbox.oldest_unsent_seconds(), 1),
+            "troubled_chats": [
+                {"chat": trouble.surface, "cause": trouble.cause, "words": trouble.words, "at": trouble.at}
+                for trouble in outbox.troubles.values()
+            ],
+            "incidents": [_incident(one) for one in self._hub.learning.open_incidents],
+            "alerts": [{"kind": one.kind.value, "words": one.words} for one in self._alerter.open],
+            "laws_broken": self._hub.laws_broken,
+            "free_disk_bytes": self._alerter.free_bytes,
+            "spend": [_spend(pot, level, self._currency()) for pot, level in self._alerter.pots],
+        }
+        try:
+            return body | await self._stored()
+        except StorageUnavailable as error:
+            return body | {"storage": str(error)}
+
+    async def _stored(self) -> dict[str, Json]:
+        failed = await self._store.failed_deliveries(FAILED_SHOWN)
+        return {
+            "open_turns": await self._store.count_open(),
+            "waiting_sessions": len(await self._store.sessions_with_pending()),
+            "failed_parts": [
+                {"chat": one.row.surface, "part": one.row.key, "cause": one.row.cause, "at": one.row.at}
+                for one in failed
+            ],
+            "storage": "",
+        }
+
+    def _currency(self) -> str:
+        return self._hub.budgets.rules.currency if self._hub.budgets is not None else ""
+
+
+def _rounded(values: dict[str, Json]) -> dict[str, Json]:
+    return {name: round(value, 1) if isinstance(value, float) else value for name, value in values.items()}
+
+
+def _incident(one: IncidentRow) -> dict[str, Json]:
+    return {
+        "incident": one.incident,
+        "fingerprint": one.fingerprint,
+        "opened_at": one.opened_at,
+        "last_at": one.last_at,
+        "conversations": one.conversations,
+        "turns": one.turns,
+        "remedy": one.remedy or None,
+    }
+
+
+def _spend(pot: Pot, level: Level, currency: str) -> dict[str, Json]:
+    """How a budget of everybody stands; money in billionths of the currency."""
+    return {
+        "budget": pot.budget.value,
+        "until": pot.until,
+        "currency": currency,
+        **{f"{measure.value}_limit": pot.limit.of(measure) for measure in Measure},
+        **{f"{measure.value}_used": level.spent.of(measure) for measure in Measure},
+    }

@@ -1,0 +1,70 @@
+"""What of the metrics is read when somebody asks: from hub, outbox, adapters and store, as they are in memory."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator
+
+from agent_core.exits import Measure
+from agent_core.store.store import Store
+from gateway.alerting import Alerter
+from gateway.alerts import AlertKind
+from gateway.health import Health
+from gateway.hub import Hub
+from gateway.metrics import Reading
+from gateway.ops import metricscatalogue as m
+from gateway.outbox import Outbox
+from gateway.supervisor import State, Supervisor
+
+
+def reader(
+    hub: Hub,
+    outbox: Outbox,
+    supervisors: tuple[Supervisor, ...],
+    store: Store,
+    health: Health,
+    alerter: Alerter,
+    version: str,
+) -> Callable[[], Iterator[Reading]]:
+    """What gives the readings."""
+
+    def read() -> Iterator[Reading]:
+        yield Reading(m.INFO, 1, (version,))
+        yield Reading(m.READY, not health.problems())
+        yield Reading(m.RUNNING, len(hub.running()))
+        yield Reading(m.WAITING, hub.waiting_messages)
+        yield Reading(m.INCIDENTS, len(hub.learning.open_incidents))
+        yield Reading(m.STORE_WAITING, store.waiting)
+        yield Reading(m.STORE_REOPENED, store.figures.reopened)
+        for platform, parts in outbox.unsent_by_platform().items():
+            yield Reading(m.UNDELIVERED, parts, (platform,))
+        for platform, seconds in outbox.oldest_by_platform().items():
+            yield Reading(m.OLDEST, seconds, (platform,))
+        for supervisor in supervisors:
+            yield from _adapter(supervisor)
+        open_alerts = Counter(condition.kind for condition in alerter.open)
+        for kind in AlertKind:
+            count = len(hub.learning.open_incidents) if kind is AlertKind.INCIDENT else open_alerts[kind]
+            yield Reading(m.ALERTS, count, (kind.value,))
+        if alerter.free_bytes is not None:
+            yield Reading(m.DISK_FREE, alerter.free_bytes)
+        for pot, level in alerter.pots:
+            for measure in Measure:
+                if limit := pot.limit.of(measure):
+                    used = level.spent.of(measure) / limit
+                    yield Reading(m.BUDGET_USED, used, (pot.budget.value, measure.value))
+
+    return read
+
+
+def _adapter(supervisor: Supervisor) -> Iterator[Reading]:
+    platform = (supervisor.adapter.name.partition("/")[0],)
+    sight = supervisor.sight()
+    yield Reading(m.ADAPTER_UP, sight.state == State.UP.value, platform)
+    if sight.state == State.UP.value:
+        yield Reading(m.ADAPTER_SILENT, supervisor.adapter.silent_seconds, platform)
+    yield Reading(m.ADAPTER_RESTARTS, supervisor.restarts, platform)
+    if sight.inbound_age_seconds is not None:
+        yield Reading(m.INBOUND_AGE, sight.inbound_age_seconds, platform)
+    if sight.outbound_age_seconds is not None:
+        yield Reading(m.OUTBOUND_AGE, sight.outbound_age_seconds, platform)

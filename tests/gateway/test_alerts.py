@@ -1,0 +1,323 @@
+"""What the operators are told and when: the laws, on made-up histories; then that it arrives, in a real chat."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sqlite3
+from collections import defaultdict
+from collections.abc import Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adapters.chat import AdapterSight
+from agent_core.budgets import Amount, BudgetRules, Level, Payer
+from agent_core.exits import Budget
+from agent_core.ports import SystemClock, SystemIds
+from agent_core.store.store import open_store
+from gateway.alerting import MIB, Alerter, Sights, conditions
+from gateway.alerts import (
+    HOUR_MS,
+    AlertKind,
+    AlertRules,
+    Condition,
+    Limits,
+    Line,
+    Memory,
+    Message,
+    News,
+    due,
+    looked,
+    open_now,
+    told,
+)
+from gateway.storewatch import StoreWatch
+from gateway.supervisor import State
+from tests.chats.harness import running, texts
+from tests.chats.telegram_harness import telegram_harness
+
+KEYS = ("adapter:a", "adapter:b", "disk", "storage", "spend:day")
+RULES = AlertRules(per_hour=4, again_ms=900_000, still_ms=2 * HOUR_MS, settle_ms=60_000)
+ROOMY = AlertRules(per_hour=10_000, again_ms=900_000, still_ms=2 * HOUR_MS, settle_ms=60_000)
+
+
+def condition(key: str, grace_ms: int = 30_000) -> Condition:
+    once = key.startswith("spend")
+    return Condition(
+        key, AlertKind.ADAPTER, f"{key} is wrong.", "" if once else f"{key} is well.", 0 if once else grace_ms
+    )
+
+
+@dataclass(frozen=True)
+class Look:
+    """What is found at one look, so many ms after the one before."""
+
+    after_ms: int
+    wrong: frozenset[str]
+    can_tell: bool = True
+    news: int = 0
+
+
+looks = st.lists(
+    st.builds(
+        Look,
+        st.sampled_from((5_000, 5_000, 30_000, 120_000, 1_000_000)),
+        st.frozensets(st.sampled_from(KEYS)),
+        st.booleans() | st.just(True),
+        st.sampled_from((0, 0, 0, 1, 3)),
+    ),
+    max_size=60,
+)
+
+
+def history(found: Sequence[Look], rules: AlertRules) -> tuple[list[tuple[int, Look, Message]], Memory]:
+    """Everything that is said, with its time."""
+    memory, now, said, number = Memory(), 1_000_000_000, list[tuple[int, Look, Message]](), 0
+    for look in found:
+        now += look.after_ms
+        for _ in range(look.news):
+            number += 1
+            memory = memory.with_news(News(f"incident:{number}", f"news {number}"))
+        memory = looked(memory, [condition(key) for key in sorted(look.wrong)], now, rules)
+        while True:
+            memory, message = due(memory, now, rules, can_tell=look.can_tell)
+            if message is None:
+                break
+            memory = told(memory, message, now)
+            said.append((now, look, message))
+    return said, memory
+
+
+def by_key(said: Sequence[tuple[int, Look, Message]]) -> dict[str, list[tuple[int, Line]]]:
+    lines: dict[str, list[tuple[int, Line]]] = defaultdict(list)
+    for at, _, message in said:
+        for line in message.lines:
+            lines[line.key].append((at, line))
+    return lines
+
+
+@given(looks)
+def test_no_hour_has_more_messages_than_allowed(found: list[Look]) -> None:
+    times = [at for at, _, _ in history(found, RULES)[0]]
+    for start in times:
+        assert sum(start <= at < start + HOUR_MS for at in times) <= RULES.per_hour
+
+
+@given(looks)
+def test_a_key_is_told_as_new_only_so_often(found: list[Look]) -> None:
+    for key, lines in by_key(history(found, RULES)[0]).items():
+        opened = [at for at, line in lines if line.opens]
+        gaps = [later - earlier for earlier, later in pairwise(opened)]
+        assert all(gap >= RULES.again_ms for gap in gaps), key
+
+
+@given(looks)
+def test_over_is_said_at_most_once_for_each_opening_and_never_without(found: list[Look]) -> None:
+    for key, lines in by_key(history(found, RULES)[0]).items():
+        if key.startswith(("incident:", "spend:")):  # these have no end that is told
+            continue
+        is_open = False
+        for _, line in lines:
+            assert line.opens is not is_open, (key, [one.words for _, one in lines])
+            is_open = not line.closes
+
+
+@given(looks)
+def test_nothing_is_said_while_nothing_can_be_stored(found: list[Look]) -> None:
+    assert all(look.can_tell for _, look, _ in history(found, RULES)[0])
+
+
+@given(looks)
+def test_news_are_said_once_each_in_their_order_and_alone(found: list[Look]) -> None:
+    said, memory = history(found, RULES)
+    news = [line.key for _, _, message in said for line in message.lines if line.key.startswith("incident:")]
+    wanted = [f"incident:{number + 1}" for number in range(sum(look.news for look in found))]
+    assert news + [one.key for one in memory.news] == wanted
+    assert all(len(m.lines) == 1 for _, _, m in said if m.lines and m.lines[0].key.startswith("incident:"))
+
+
+@given(looks)
+def test_what_is_remembered_is_bounded(found: list[Look]) -> None:
+    _, memory = history(found, RULES)
+    assert set(memory.episodes) <= set(KEYS)
+    assert set(memory.opened) <= set(KEYS)
+    assert len(memory.said) <= RULES.per_hour
+
+
+@given(st.integers(0, 40), st.integers(0, 40))
+def test_what_lasts_is_told_after_its_grace_and_its_end_after_it_has_settled(before: int, lasts: int) -> None:
+    step = 5_000
+    well, wrong = Look(step, frozenset()), Look(step, frozenset({"disk"}))
+    said, memory = history([*[well] * before, *[wrong] * lasts, *[well] * 30], ROOMY)
+    began = 1_000_000_000 + (before + 1) * step
+    last = began + (lasts - 1) * step
+    wanted = [(began + 30_000, True), (last + ROOMY.settle_ms, False)] if last - began >= 30_000 else []
+    assert [(at, line.opens) for at, _, message in said for line in message.lines] == wanted
+    assert not memory.episodes
+
+
+@given(st.integers(1, 60))
+def test_what_began_and_ended_while_nothing_could_be_stored_is_told_afterwards_with_its_times(lasts: int) -> None:
+    broken = Look(5_000, frozenset({"storage"}), can_tell=False)
+    said, memory = history([*[broken] * lasts, *[Look(5_000, frozenset())] * 30], ROOMY)
+    words = [line.words for _, _, message in said for line in message.lines]
+    if (lasts - 1) * 5_000 < 30_000:
+        assert words == []
+    else:
+        assert len(words) == 1
+        assert re.fullmatch(r"⚠️ From \d\d:\d\d UTC to \d\d:\d\d UTC: storage is wrong\. It is over\.", words[0])
+    assert not memory.episodes
+
+
+def test_what_flaps_is_told_once() -> None:
+    flapping = [Look(5_000, frozenset({"disk"} if number % 4 else set())) for number in range(200)]
+    said, _ = history(flapping, ROOMY)
+    assert [line.words for _, _, message in said for line in message.lines] == ["⚠️ disk is wrong."]
+
+
+def test_what_comes_together_is_one_message_and_what_there_is_no_room_for_is_counted() -> None:
+    together = [Look(5_000, frozenset(KEYS[:4]))] * 10
+    said, memory = history(together, RULES)
+    assert [len(message.lines) for _, _, message in said] == [4]
+    full = [
+        Look(5_000, frozenset(), news=6),
+        *[Look(30_000, frozenset({"disk"}))] * 5,
+        *[Look(30_000, frozenset())] * 4,
+    ]
+    said, memory = history([*full, Look(HOUR_MS, frozenset())], RULES)
+    assert [message.words for _, _, message in said][:4] == [f"news {number}" for number in range(1, 5)]
+    assert memory.passed == 0
+    assert said[-1][2].words == "… and 1 more that are over by now; the log has them."
+    many = [Condition(f"k{number}", AlertKind.DISK, f"k{number}", "well") for number in range(20)]
+    memory = looked(Memory(), many, 0, ROOMY)
+    memory, message = due(memory, 0, ROOMY, can_tell=True)
+    assert message is not None
+    assert (len(message.lines), message.more) == (8, 12)
+    assert message.words.splitlines()[-1] == "… and 12 more. All of it: outspoken status"
+
+
+def test_an_opening_has_the_same_id_in_the_next_process_and_another_one_in_another_hour() -> None:
+    def opening(key: str, now: int) -> str:
+        memory = looked(Memory(), [condition(key, grace_ms=0)], now, ROOMY)
+        _, message = due(memory, now, ROOMY, can_tell=True)
+        assert message is not None
+        return message.lines[0].id
+
+    assert opening("disk", 9_000_000) == opening("disk", 9_005_000) != opening("disk", 9_000_000 + ROOMY.again_ms)
+    assert opening("spend:day", 0) == opening("spend:day", 10**12)  # told once only, whatever dies
+
+
+# ---------------------------------------------------------------------- what is wrong
+
+BUDGETS = BudgetRules(limits={Budget.DAY: Amount(1000, 0), Budget.PERSON: Amount(10, 0)}, warn_share=0.8)
+
+
+def sights(**more: object) -> Sights:
+    up = (AdapterSight("telegram/1", State.UP.value),)
+    fine: dict[str, object] = {
+        "adapters": up, "oldest_undelivered": {"telegram": 1.0}, "store_words": "", "free_bytes": 10**12, "pots": (),
+    }  # fmt: skip
+    return Sights(**(fine | more))  # pyright: ignore[reportArgumentType]
+
+
+def found(**more: object) -> list[tuple[str, str]]:
+    return [(one.key, one.words) for one in conditions(sights(**more), Limits(), BUDGETS, 0)]
+
+
+def test_each_trouble_is_a_condition_and_health_is_none() -> None:
+    assert found() == []
+    refused = (AdapterSight("telegram/1", State.NEEDS_A_PERSON.value, "The token was refused."),)
+    assert found(adapters=refused) == [
+        ("adapter:telegram/1", "telegram needs somebody to do something: The token was refused.")
+    ]
+    down = (AdapterSight("telegram/1", State.DOWN.value, "No route."),)
+    stuck = {"telegram": 900.0}
+    assert [key for key, _ in found(adapters=down, oldest_undelivered=stuck)] == [
+        "adapter:telegram/1"
+    ]  # one cause, one line
+    assert [key for key, _ in found(oldest_undelivered=stuck)] == ["delivery:telegram"]
+    assert [key for key, _ in found(store_words="disk I/O error")] == ["storage"]
+    assert [key for key, _ in found(free_bytes=511 * MIB)] == ["disk"]
+    assert found(free_bytes=None) == []
+
+
+@settings(max_examples=50)
+@given(st.integers(0, 2000))
+def test_a_budget_of_everybody_is_told_from_its_warning_share_on_and_when_it_is_full(spent: int) -> None:
+    pots = [pot for pot in BUDGETS.pots(Payer("", ""), "", 0) if pot.limit.tokens]
+    assert [pot.budget for pot in pots] == [Budget.DAY]
+    told_of = found(pots=[(pots[0], Level(spent=Amount(spent, 0)))])
+    if spent < 800:
+        assert told_of == []
+    else:
+        ((key, words),) = told_of
+        assert key.endswith("full" if spent >= 1000 else "warn")
+        assert ("no model is asked" in words) == (spent >= 1000)
+
+
+def test_a_grace_is_only_for_what_may_mend_itself() -> None:
+    (down,) = conditions(sights(adapters=(AdapterSight("x/1", State.DOWN.value),)), Limits(), None, 0)
+    (refused,) = conditions(sights(adapters=(AdapterSight("x/1", State.NEEDS_A_PERSON.value),)), Limits(), None, 0)
+    assert (down.grace_ms, refused.grace_ms) == (60_000, 0)
+    memory = looked(Memory(), [down], 0, RULES)
+    assert open_now(memory) == ()
+    assert open_now(looked(memory, [down], 60_000, RULES)) == (down,)
+
+
+# ---------------------------------------------------------------------- a real store that takes no writes
+
+
+async def test_a_store_that_failed_is_told_of_when_it_works_again_and_not_before(tmp_path: Path) -> None:
+    clock, said = SystemClock(), list[str]()
+
+    async def say(_: str, words: str) -> bool:
+        said.append(words)
+        return True
+
+    path = tmp_path / "db"
+    async with open_store(path, clock=clock, ids=SystemIds(clock), version="test") as store:
+        watch = StoreWatch(store, clock)
+        alerter = Alerter(
+            Limits(free_mib=0), AlertRules(settle_ms=50), store, watch, clock, tuple, dict, None, tmp_path, say
+        )  # fmt: skip
+        await alerter.look()
+        assert (said, alerter.open) == ([], ())
+        with closing(sqlite3.connect(path)) as other:  # another program has locked the file
+            other.execute("BEGIN EXCLUSIVE")
+            assert not await watch.works(0)
+            await alerter.look()
+            assert [one.key for one in alerter.open] == ["storage"]
+            await alerter.look()
+            assert said == []
+        while not await watch.works(0):
+            await asyncio.sleep(0.1)
+        await asyncio.sleep(0.1)
+        await alerter.look()
+    (words,) = said
+    assert re.match(r"⚠️ From \d\d:\d\d UTC to \d\d:\d\d UTC: Nothing could be stored.*It is over\.$", words)
+
+
+# ---------------------------------------------------------------------- in a chat
+
+
+async def test_an_alert_comes_to_the_operators_chat_once_also_over_a_restart(tmp_path: Path) -> None:
+    async with telegram_harness(tmp_path) as telegram:
+        channel = telegram.private(telegram.person("Olga"))
+        more = {
+            "OUTSPOKEN_OPERATORS__CHAT": f"telegram/{channel.chat.id}",
+            "OUTSPOKEN_OPERATORS__AGAIN_MINUTES": "1440",
+            "OUTSPOKEN_OPERATORS__FREE_MIB": str(10**9),  # no disk has so much room
+        }
+        for _ in range(2):
+            async with running(telegram, **more) as up:
+                await telegram.until(lambda: len(texts(telegram, channel)) >= 1, 20)
+                await asyncio.sleep(0.5)
+                assert up.hub.learning.open_incidents == ()
+        (told_once,) = texts(telegram, channel)
+        assert told_once.startswith("⚠️ Only ")
+        assert "MiB are free" in told_once

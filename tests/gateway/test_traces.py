@@ -1,0 +1,177 @@
+"""Traces against a collector of ours that speaks OTLP: what is in them, what never is, and that a collector that is away harms nobody."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+from aiohttp import web
+from hypothesis import given
+from hypothesis import strategies as st
+from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
+from opentelemetry.proto.common.v1.common_pb2 import AnyValue
+from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
+from structlog.testing import capture_logs
+
+from agent_core.signals import LawBroken, ModelCalled, Signals, TurnClosed
+from gateway.setup import CannotServe
+from gateway.traces import ids_of, traced
+from tests.chats.harness import answer, running
+from tests.chats.telegram_harness import telegram_harness
+
+Value = str | int | float | list[str]
+
+
+def plain(value: AnyValue) -> Value:
+    match value.WhichOneof("value"):
+        case "string_value":
+            return value.string_value
+        case "int_value":
+            return value.int_value
+        case "double_value":
+            return value.double_value
+        case "array_value":
+            return [one.string_value for one in value.array_value.values]
+        case other:
+            raise AssertionError(other)
+
+
+@dataclass
+class Collector:
+    """Takes spans at `url`."""
+
+    url: str = ""
+    spans: list[Span] = field(default_factory=list[Span])
+    resource: dict[str, Value] = field(default_factory=dict[str, Value])
+    raw: bytes = b""
+
+    async def take(self, request: web.Request) -> web.Response:
+        assert request.content_type == "application/x-protobuf"
+        body = await request.read()
+        self.raw += body
+        for group in ExportTraceServiceRequest.FromString(body).resource_spans:
+            self.resource = {one.key: plain(one.value) for one in group.resource.attributes}
+            self.spans += [span for scope in group.scope_spans for span in scope.spans]
+        return web.Response(content_type="application/x-protobuf")
+
+    def named(self, begin: str) -> list[Span]:
+        return [span for span in self.spans if span.name.startswith(begin)]
+
+
+@asynccontextmanager
+async def collector() -> AsyncGenerator[Collector]:
+    made = Collector()
+    app = web.Application()
+    app.router.add_post("/v1/traces", made.take)
+    runner = web.AppRunner(app, shutdown_timeout=0.1)
+    await runner.setup()
+    await web.TCPSite(runner, "127.0.0.1", 0).start()
+    made.url = f"http://127.0.0.1:{runner.addresses[0][1]}/v1/traces"
+    yield made
+    await runner.cleanup()
+
+
+def facts(span: Span) -> dict[str, Value]:
+    return {one.key: plain(one.value) for one in span.attributes}
+
+
+async def test_a_turn_is_one_trace_with_its_calls_tools_and_deliveries_and_no_word_of_anybody(tmp_path: Path) -> None:
+    async with collector() as spans, telegram_harness(tmp_path) as telegram:
+        chat = telegram.private(eve := telegram.person("Evangeline"))
+        async with running(telegram, OUTSPOKEN_TELEMETRY__OTLP_ENDPOINT=spans.url):
+            telegram.say(chat, eve, "write marmalade.txt: rhubarb")
+            await answer(telegram, chat, "Done", 20)
+            telegram.model.failing = True
+            telegram.say(chat, eve, "say gooseberry")
+            await telegram.until(lambda: any("⚠️" in one.text for one in telegram.seen(chat)), 30)
+    good, bad = sorted(spans.named("invoke_agent"), key=lambda span: span.start_time_unix_nano)
+    assert spans.resource["service.name"] == "outspoken"
+    told = facts(good)
+    assert (told["gen_ai.operation.name"], told["outspoken.exit"], told["outspoken.surface"]) == (
+        "invoke_agent",
+        "answered",
+        "telegram",
+    )
+    assert good.parent_span_id == b""
+    assert (bad.status.code, good.status.code) == (Status.STATUS_CODE_ERROR, Status.STATUS_CODE_UNSET)
+    below = [span for span in spans.spans if span.trace_id == good.trace_id and span is not good]
+    assert {span.parent_span_id for span in below} == {good.span_id}
+    assert sorted(span.name.split()[0] for span in below) == ["chat", "chat", "deliver", "deliver", "execute_tool"]
+    assert all(span.start_time_unix_nano <= span.end_time_unix_nano for span in spans.spans)
+    model, tool, deliver = (
+        next(span for span in below if span.name.startswith(n)) for n in ("chat", "execute_tool", "deliver")
+    )
+    assert (model.kind, tool.kind, deliver.kind) == (
+        Span.SPAN_KIND_CLIENT,
+        Span.SPAN_KIND_INTERNAL,
+        Span.SPAN_KIND_CLIENT,
+    )
+    assert facts(model)["gen_ai.provider.name"] == facts(good)["gen_ai.provider.name"]
+    assert facts(model)["gen_ai.response.finish_reasons"] == ["tool_calls"]
+    assert facts(tool)["gen_ai.tool.name"] == "write_file"
+    assert facts(deliver)["outspoken.platform"] == "telegram"
+    failed = [span for span in spans.named("chat") if span.trace_id == bad.trace_id]
+    assert failed
+    assert all(facts(span)["error.type"] == "server_error" for span in failed)
+    assert all(facts(span)["http.response.status_code"] == 503 for span in failed)
+    for word in (b"marmalade", b"rhubarb", b"gooseberry", b"Evangeline"):
+        assert word not in spans.raw
+
+
+def closed(turn: str) -> TurnClosed:
+    return TurnClosed(
+        turn=turn, session="s", surface="api", exit="answered", clean=True, began_at=1_000, ended_at=2_000
+    )
+
+
+@given(st.text(), st.text())
+def test_ids_follow_from_the_turn_and_are_valid(one: str, other: str) -> None:
+    trace, span = ids_of(one)
+    assert 0 < trace < 2**128
+    assert 0 < span < 2**64
+    assert (ids_of(other) == (trace, span)) is (one == other)
+
+
+async def test_two_processes_of_one_turn_make_one_trace() -> None:
+    called = ModelCalled(
+        turn="t_1", session="s", name="1", endpoint="e", model="m", began_at=0, ended_at=10, content_at=5
+    )
+    async with collector() as spans:
+        for signal in (called, closed("t_1")):  # the first process dies, the second ends the turn
+            told = Signals()
+            async with traced(spans.url, told):
+                told.tell(signal)
+                told.tell(LawBroken())
+    call, turn = spans.spans
+    assert (call.trace_id, call.parent_span_id) == (turn.trace_id, turn.span_id)
+    assert call.span_id != turn.span_id
+
+
+async def test_a_collector_that_is_away_costs_its_spans_only_and_does_not_hold_up_the_end() -> None:
+    async with collector() as spans:
+        url = spans.url
+    began, told = time.monotonic(), Signals()
+    with capture_logs() as lines:
+        async with traced(url, told):
+            told.tell(closed("t_1"))
+    assert [line["event"] for line in lines] in (["traces.not_sent"], ["traces.left"])
+    assert time.monotonic() - began < 30
+
+
+async def test_without_an_endpoint_nothing_is_loaded_and_without_the_extra_it_is_said_how_to_get_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    told = Signals()
+    async with traced("", told):
+        told.tell(closed("t_1"))
+    for name in [name for name in sys.modules if name.startswith("opentelemetry.exporter")]:
+        monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, "opentelemetry.exporter", None)
+    with pytest.raises(CannotServe, match=r"pip install 'outspoken\[otlp\]'"):
+        async with traced("http://127.0.0.1:1/v1/traces", told):
+            pass
