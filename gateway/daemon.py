@@ -20,7 +20,7 @@ from adapters.web import WebChat, WebSettings
 from agent_core.model.client import ModelClient
 from agent_core.model.endpoints import Endpoint
 from agent_core.model.knownbad import overdue
-from agent_core.ports import Clock, SystemClock, SystemIds
+from agent_core.ports import Clock, Ids, SystemClock, SystemIds
 from agent_core.settings import ToolFacts, TurnSettings
 from agent_core.spending import Spender
 from agent_core.store.store import Store, open_store
@@ -30,6 +30,11 @@ from agent_core.tools.registry import ToolRegistry
 from gateway.admin import Admin
 from gateway.budgets import Budgets
 from gateway.configmodel import Config
+from gateway.console.access import Access
+from gateway.console.acting import Acting
+from gateway.console.looking import Board, Sources
+from gateway.console.server import Console
+from gateway.console.turns import Turns
 from gateway.health import Health
 from gateway.hub import Hub
 from gateway.models import endpoints_of, rehearsal_endpoint
@@ -202,6 +207,7 @@ async def _serve_http(
     app.add_routes(
         [*api.routes(), *page.routes(), *health.routes(), *admin.routes(), *sending.routes(), *chats.routes()]
     )
+    app.add_routes(_console(config, hub, store, clock, ids, chats).routes())
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=3, handler_cancellation=True)
     await runner.setup()
     stack.push_async_callback(runner.cleanup)
@@ -215,6 +221,18 @@ async def _serve_http(
         ) from error
     host, port = runner.addresses[0][:2]
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+def _console(config: Config, hub: Hub, store: Store, clock: Clock, ids: Ids, chats: Platforms) -> Console:
+    """The operators' console."""
+    server, redactor = config.server, redactor_of(config)
+    sources = Sources(
+        store, hub, chats.outbox, chats.sights, config.budgets.rules(), clock, redactor, program_version()
+    )
+    key = server.api_key.get_secret_value() if server.api_key else None
+    access = Access(key, behind_proxy=bool(server.public_url))
+    acting = Acting(store, chats.outbox, chats.where, clock, ids)
+    return Console(Board(sources), Turns(store, hub, clock, redactor), acting, access, clock)
 
 
 async def run_daemon(config: Config, paths: Paths, announce: Callable[[Serving], None]) -> None:

@@ -109,7 +109,7 @@ class Hub:
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._group = asyncio.TaskGroup()
         self._watchdog = Watchdog(
-            self._running, store, clock, ids, settings.watch_look_seconds, settings.watch_grace_seconds
+            self.running, store, clock, ids, settings.watch_look_seconds, settings.watch_grace_seconds
         )
         self.learning = Learning(settings.incidents, settings.turn.ladder.same_stall_rounds, store, clock, ids)
         self._closing = False
@@ -256,7 +256,8 @@ class Hub:
             self._tell_all(DrainEnded(at=self._clock.now_ms()))
             await asyncio.wait(late, timeout=STOP_SECONDS)
 
-    def _running(self) -> list[Running]:
+    def running(self) -> list[Running]:
+        """The turns that run in this process."""
         return [lane.running for lane in self._lanes.values() if lane.running is not None]
 
     def _tell_all(self, event: Event) -> None:

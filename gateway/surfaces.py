@@ -58,6 +58,7 @@ from agent_core.ports import Clock
 from agent_core.store.rows import Delivery, DeliveryRow, DeliveryState
 from agent_core.store.store import Fenced, StorageUnavailable
 from agent_core.view import BubbleKind, View
+from gateway.amending import Amendments
 
 log = structlog.get_logger("delivery")
 
@@ -215,6 +216,7 @@ class Surface:
         self._telling_from = 0
         self._idle_since: int | None = None
         self._closed = False
+        self.amendments = Amendments(self.bell)
 
     # ------------------------------------------------------------------ from outside
 
@@ -336,6 +338,7 @@ class Surface:
         """One step. False if the surface is not needed any more."""
         if self._closed:
             return False
+        await self.amendments.carry_out(self.parts, self._held)
         now = self._clock.now_ms()
         waits = self._desk.waits(self.name)
         self._look(now, waits)

@@ -155,4 +155,6 @@ class Overview(Asks):
 
 
 def _turn(row: Row[*tuple[Any, ...]]) -> TurnSummary:
-    return TurnSummary(*row[:4], row[4] or "", row[5], row[6], bool(row[7]), int(row[8]), int(row[9]))
+    return TurnSummary(
+        row[0], row[1], row[2], row[3], row[4] or "", row[5], row[6], bool(row[7]), int(row[8]), int(row[9])
+    )

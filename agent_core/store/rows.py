@@ -264,6 +264,10 @@ class ToolCallRow:
     result_ref: str | None
 
 
+BY_HAND = "by hand: "
+"""The cause of a part that somebody who runs the gateway has taken out of the outbox begins with this."""
+
+
 @dataclass(frozen=True, slots=True)
 class DeliveryRow:
     """One visible part on its surface: as it should be, and how far that got."""

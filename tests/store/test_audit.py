@@ -84,8 +84,7 @@ async def test_the_newest_turns_and_what_is_open_and_what_waits(store: Store) ->
     assert [one.key for one in await store.overview.sessions([first[0]])] == ["one"]
     ids = ("t_", "t_zzzzzzzzzzzzzzzzzzzz~")
     assert [
-        (one.exit, one.count, one.input_tokens, one.output_tokens)
-        for one in await store.overview.exits(300, 301, ids)
+        (one.exit, one.count, one.input_tokens, one.output_tokens) for one in await store.overview.exits(300, 301, ids)
     ] == [("answered", 1, 12, 3)]
     assert await store.overview.exits(301, 400, ids) == []
     assert await store.overview.pots(0, 10) == []
