@@ -24,10 +24,10 @@ from gateway.console.words import Around
 from gateway.hub import Hub
 from gateway.outbox import Outbox
 
-FRESH_SECONDS = 0.3
+FRESH_SECONDS = 0.2
 """How old a section may be that is shown."""
-SHARE = 10
-"""A section is looked up again after ten times as long as that took, so that looking costs at most a tenth of a reader."""
+SHARE = 4
+"""A section is looked up again after four times as long as that took, so that looking costs a fifth of a reader at most."""
 SLOW_SECONDS = 60.0
 """How often the days before today are looked up."""
 TURNS, SESSIONS, PARTS, INCIDENTS, POTS, AUDIT = 200, 150, 200, 100, 200, 200

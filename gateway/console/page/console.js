@@ -591,7 +591,7 @@ function move(step) {
   if (state.open && next.opens && $("main").offsetParent) openIt(next.opens), $("list")?.focus({ preventScroll: true });
 }
 
-let chord = 0;
+let chord = -Infinity;
 function onKey(event) {
   if (event.ctrlKey || event.metaKey || event.altKey || event.isComposing) return;
   const typing = event.target.matches("input, textarea");
@@ -600,7 +600,7 @@ function onKey(event) {
   if (typing) { if (event.key === "Enter" || event.key === "ArrowDown") { event.preventDefault(); $("list")?.focus(); } return; }
   if (!state.ready) return;
   const after = performance.now() - chord < 1500;
-  chord = 0;
+  chord = -Infinity;
   const named = after ? VIEWS.find((v) => v.key === event.key) : VIEWS[Number(event.key) - 1];
   if (named) { event.preventDefault(); show(named.id); $("list")?.focus({ preventScroll: true }); return; }
   const act = Object.entries(ACTS).find(([, one]) => one.key === event.key)?.[0];
