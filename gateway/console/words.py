@@ -63,6 +63,10 @@ def _open(row: DeliveryRow) -> bool:
     return row.state is DeliveryState.UNKNOWN
 
 
+def _at(row: DeliveryRow) -> str:
+    return row.surface.rstrip("/")
+
+
 def _seconds(ms: int) -> str:
     return duration(max(0, -(-ms // 1000)))
 
@@ -117,7 +121,7 @@ def will_do(part: Part, hand: Hand, ability: Ability, gate_ms: int, elsewhere: E
             return (
                 f"{what} is sent to {elsewhere.surface}{dressed}, as {count}; the first says where it comes from.",
                 "Whoever reads that chat can read it then.",
-                f"It is taken out of the outbox for {row.surface} in the same moment.",
+                f"It is taken out of the outbox for {_at(row)} in the same moment.",
                 *_leaves(row),
             )
         case _:
@@ -127,9 +131,9 @@ def will_do(part: Part, hand: Hand, ability: Ability, gate_ms: int, elsewhere: E
 def _retries(part: Part, what: str, ability: Ability, gate_ms: int) -> tuple[str, ...]:
     row = part.row
     if row.platform_id is not None:
-        lines = [f"{what} is put into message {row.platform_id} at {row.surface} as soon as that is possible."]
+        lines = [f"{what} is put into message {row.platform_id} at {_at(row)} as soon as that is possible."]
     else:
-        lines = [f"{what} is sent to {row.surface} as soon as that is possible."]
+        lines = [f"{what} is sent to {_at(row)} as soon as that is possible."]
     if row.state is DeliveryState.FAILED:
         lines.append(
             "It had been refused; if the reason is still there, it is refused again. "
@@ -148,9 +152,9 @@ def _retries(part: Part, what: str, ability: Ability, gate_ms: int) -> tuple[str
 
 def _leaves(row: DeliveryRow) -> tuple[str, ...]:
     if row.platform_id is not None:
-        return (f"Message {row.platform_id} stays in {row.surface} as it stands there now.",)
+        return (f"Message {row.platform_id} stays in {_at(row)} as it stands there now.",)
     if _open(row) or row.labelled:
-        return (f"It may have come through to {row.surface} already; then it stays there.",)
+        return (f"It may have come through to {_at(row)} already; then it stays there.",)
     return ()
 
 
@@ -161,7 +165,7 @@ def name_of(row: DeliveryRow) -> str:
 
 def audit_words(part: Part, hand: Hand, elsewhere: str) -> str:
     """What was done, in a sentence."""
-    what = f"{part.row.bubble}, part {part.row.part + 1}, of {part.row.origin} for {part.row.surface}"
+    what = f"{part.row.bubble}, part {part.row.part + 1}, of {part.row.origin} for {_at(part.row)}"
     match hand:
         case Hand.RETRY:
             return f"Tried again at once: {what}."

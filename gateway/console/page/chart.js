@@ -1,7 +1,7 @@
 // Exits by day as bars: plain SVG, with a table that says the same.
 
 const SVG = "http://www.w3.org/2000/svg";
-const WIDTH = 720, HEIGHT = 220, LEFT = 44, BOTTOM = 26, TOP = 10;
+const HEIGHT = 220, LEFT = 40, BOTTOM = 26, TOP = 10, LABEL = 48;
 export const CLASSES = {
   clean: "answered", handed: "handed to a client", stopped: "stopped by a person", refused: "refused by the provider", limit: "at a limit",
   provider: "the provider failed", loop: "went in circles", ours: "our own fault", not_started: "not started", "": "unknown",
@@ -31,15 +31,16 @@ export function roundUp(most) {
   for (;;) for (const factor of [1, 2, 5]) { const top = factor * step; if (top >= Math.max(4, most)) return top; if (factor === 5) step *= 10; }
 }
 
-export function chart(exits) {
+/** The chart for a box of so many pixels, so that its letters are as large as all others. */
+export function chart(exits, width) {
   const { days, classes } = byClass(exits);
   const top = roundUp(Math.max(...days.map((d) => d.total), 0));
-  const room = HEIGHT - TOP - BOTTOM, wide = (WIDTH - LEFT) / days.length;
+  const room = HEIGHT - TOP - BOTTOM, wide = (width - LEFT) / days.length, every = Math.max(1, Math.ceil(LABEL / wide));
   const y = (count) => TOP + room - (count / top) * room;
   const parts = [];
   for (const count of [0, top / 2, top]) {
     if (!Number.isInteger(count)) continue;
-    parts.push(shape("line", { x1: LEFT, x2: WIDTH, y1: y(count), y2: y(count) }), shape("text", { x: LEFT - 8, y: y(count) + 4, "text-anchor": "end" }, String(count)));
+    parts.push(shape("line", { x1: LEFT, x2: width, y1: y(count), y2: y(count) }), shape("text", { x: LEFT - 8, y: y(count) + 4, "text-anchor": "end" }, String(count)));
   }
   days.forEach(({ day, found, total }, index) => {
     const x = LEFT + index * wide + wide * 0.16;
@@ -51,8 +52,8 @@ export function chart(exits) {
     });
     const words = classes.filter((name) => found[name]).map((name) => `${found[name]} ${CLASSES[name]}`).join(", ");
     parts.push(shape("g", {}, shape("title", {}, `${day}: ${total} turns${words ? `: ${words}` : ""}`), ...bars));
-    if (index % 2 === (days.length - 1) % 2) parts.push(shape("text", { x: x + wide * 0.34, y: HEIGHT - 8, "text-anchor": "middle" }, day.slice(5)));
+    if ((days.length - 1 - index) % every === 0) parts.push(shape("text", { x: x + wide * 0.34, y: HEIGHT - 8, "text-anchor": "middle" }, day.slice(5)));
   });
   const sum = days.reduce((a, d) => a + d.total, 0);
-  return shape("svg", { class: "chart", viewBox: `0 0 ${WIDTH} ${HEIGHT}`, role: "img", "aria-label": `Exits by day: ${sum} turns in ${days.length} days. The table below says the same.` }, ...parts);
+  return shape("svg", { class: "chart", viewBox: `0 0 ${width} ${HEIGHT}`, width, height: HEIGHT, role: "img", "aria-label": `Exits by day: ${sum} turns in ${days.length} days. The table below says the same.` }, ...parts);
 }

@@ -157,6 +157,7 @@ setInterval(() => {
   showLink();
 }, 1000);
 
+const minute = (at) => new Date(at).toLocaleString([], { dateStyle: "medium", timeStyle: "short" });
 const moment = (at) => new Date(at).toLocaleString([], { dateStyle: "medium", timeStyle: "medium" });
 const dot = (kind, pulses = false) => el("span", { class: `dot k-${kind}${pulses ? " pulse" : ""}`, "aria-hidden": "true" });
 const chip = (kind, text) => el("span", { class: `chip k-${kind}` }, text);
@@ -233,7 +234,7 @@ const ROWS = {
     dot(a.state === "up" ? "clean" : a.state === "needs a person" ? "ours" : "limit", a.state !== "up"), head(a.id), side(chip(a.state === "up" ? "clean" : a.state === "needs a person" ? "ours" : "limit", a.state)),
     sub("last in: ", age(a.inbound_at), " · last out: ", age(a.outbound_at)), a.words ? sub(a.words) : "",
   ],
-  spend: (b) => [dot(b.measures.some((m) => m.share >= 1) ? "ours" : b.measures.some((m) => m.share >= 0.8) ? "limit" : "clean"), head(b.owner ? `${b.name}: ${b.owner}` : b.name), side(b.until ? `anew ${moment(b.until)}` : ""), el("div", { class: "meterbox" }, ...b.measures.map(measured), b.estimated ? el("span", { class: "soft" }, `${b.estimated} of it estimated`) : "")],
+  spend: (b) => [dot(b.measures.some((m) => m.share >= 1) ? "ours" : b.measures.some((m) => m.share >= 0.8) ? "limit" : "clean"), head(b.owner ? `${b.name}: ${b.owner}` : b.name), side(b.until ? `anew ${minute(b.until)}` : ""), el("div", { class: "meterbox" }, ...b.measures.map(measured), b.estimated ? el("span", { class: "soft" }, `${b.estimated} of it estimated`) : "")],
   audit: (a) => [dot(a.act === "drop" ? "limit" : a.act === "show text" ? "stopped" : "clean"), head(a.words), side(age(a.at)), sub(a.who)],
 };
 
@@ -325,7 +326,7 @@ function counted() {
   const { sections: s, view } = state;
   switch (view) {
     case "turns": return `${plural(s.turns.running.length + s.turns.more_running, "turn")} running`;
-    case "sessions": return `${plural(s.sessions.list.length + s.sessions.more, "conversation")} of the latest turns, and all in which something waits`;
+    case "sessions": return `${plural(s.sessions.list.length + s.sessions.more, "conversation")} of the latest turns`;
     case "incidents": return `${s.incidents.filter((i) => i.state === "open").length} open`;
     case "outbox": return `${plural(s.outbox.waiting.length + s.outbox.more_waiting, "part")} waiting, ${s.outbox.failed.length + s.outbox.more_failed} refused`;
     case "adapters": return plural(s.adapters.length, "adapter");
@@ -351,7 +352,7 @@ function badges() {
 }
 
 function renderExits() {
-  const exits = state.sections.exits, as = JSON.stringify(exits);
+  const exits = state.sections.exits, width = Math.max(280, $("view").clientWidth - 32), as = `${width} ${JSON.stringify(exits)}`;
   if (as === shownExits) return;
   shownExits = as;
   const { days, classes } = byClass(exits);
@@ -363,7 +364,7 @@ function renderExits() {
     el("tbody", {}, ...[...days].reverse().map((d) => el("tr", {}, el("th", { scope: "row" }, d.day), cell(d.total), ...classes.map((name) => cell(d.found[name]))))));
   const exact = el("table", {}, el("caption", {}, `By exit, over all ${days.length} days.`), el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "Exit"), el("th", { scope: "col" }, "Turns"))),
     el("tbody", {}, ...exits.exits.map((e) => el("tr", {}, el("th", { scope: "row" }, chip(e.class, words(e.exit) || "unknown")), cell(e.count)))));
-  $("view").replaceChildren(el("div", { class: "chartbox" }, chart(exits), legend), el("h3", {}, "The same in figures"), el("div", { class: "tablebox", tabindex: "0", role: "region", "aria-label": "Exits by day" }, table), el("h3", {}, "Exits"), el("div", { class: "tablebox" }, exact));
+  $("view").replaceChildren(el("div", { class: "chartbox" }, chart(exits, width), legend), el("h3", {}, "The same in figures"), el("div", { class: "tablebox", tabindex: "0", role: "region", "aria-label": "Exits by day" }, table), el("h3", {}, "Exits"), el("div", { class: "tablebox" }, exact));
 }
 
 // ---------------------------------------------------------------- what is open
@@ -403,7 +404,7 @@ function back(push = true) {
 }
 
 function top(title, ...more) {
-  return el("div", { class: "top" }, el("button", { type: "button", class: "quiet small back", onclick: () => back() }, "← Back"), el("h2", {}, title), ...more, el("button", { type: "button", class: "quiet small", "aria-label": "Close the details", onclick: () => back() }, "Close ", el("kbd", {}, "Esc")));
+  return el("div", { class: "top" }, el("button", { type: "button", class: "quiet small back", onclick: () => back() }, "← Back"), el("h2", {}, title), ...more, el("button", { type: "button", class: "quiet small close", "aria-label": "Close the details", onclick: () => back() }, "Close ", el("kbd", {}, "Esc")));
 }
 
 function followTurn(id) {
@@ -428,7 +429,7 @@ function renderTurn(turn) {
   box.replaceChildren(
     top(turn.place || turn.id, running ? chip("running", "running") : chip(turn.class, words(turn.exit))),
     facts(["Turn", el("code", {}, turn.id)], ["Began", moment(turn.opened_at)], ["Took", running ? age(turn.opened_at, "") : `${((turn.closed_at - turn.opened_at) / 1000).toFixed(1)} s`], ["Session", el("button", { type: "button", class: "quiet small", onclick: () => openIt({ kind: "session", id: turn.session }) }, turn.session)]),
-    running ? el("div", { class: "now", role: "status" }, el("span", { class: "dot pulse" }), turn.doing ? `It ${turn.doing}.`.replace("..", ".") : "It runs.") : "",
+    running ? el("div", { class: "now", role: "status" }, el("span", { class: "dot pulse" }), `Now: ${turn.doing || "it runs"}`) : "",
     el("h3", {}, "Why"), story(turn.story),
     el("h3", {}, `Timeline, ${plural(turn.rows, "row")} of the journal${turn.left_out ? `; ${plural(turn.left_out, "earlier line")} left out` : ""}`), list);
   if (atEnd && running) box.scrollTop = box.scrollHeight;
@@ -634,6 +635,7 @@ $("filter").addEventListener("input", () => { state.filter = $("filter").value; 
 $("help").addEventListener("click", () => $("helpdialog").showModal());
 $("keydialog").addEventListener("cancel", (event) => event.preventDefault());
 window.addEventListener("hashchange", fromHash);
+window.addEventListener("resize", render);
 VIEWS.forEach((view, index) => {
   const made = el("button", { type: "button", onclick: () => show(view.id), "aria-keyshortcuts": `${index + 1}` }, el("span", {}, view.name), el("span", { id: `badge-${view.id}`, class: "badge", hidden: true }), el("kbd", { "aria-hidden": "true" }, String(index + 1)));
   made.dataset.view = view.id;
