@@ -44,7 +44,7 @@ def why_waiting(part: Part, around: Around) -> str:
     if not around.configured:
         return f"Its account is not configured in this gateway, so nothing is sent.{failed}"
     if around.adapter is not None and around.adapter.state != UP:
-        words = f": {around.adapter.words}" if around.adapter.words else "."
+        words = f": {around.adapter.words.rstrip('.')}." if around.adapter.words else "."
         return f"The adapter {around.adapter.name} is {around.adapter.state}{words}{failed}"
     if row.state is DeliveryState.SENDING:
         return f"It is being sent since {_seconds(around.now - (row.sending_at or row.at))}.{failed}"
