@@ -349,10 +349,11 @@ async def test_forms_of_other_pages_can_do_nothing(tmp_path: Path):
         path = "/console/api/outbox/act"
         assert (await http.post(path, data="{}", headers={"Content-Type": "text/plain"})).status == 415
         assert (await http.post(path, json={}, headers={"Origin": "http://evil.example"})).status == 403
-        for body, words in (
+        wrong: tuple[tuple[Any, str], ...] = (
             ([], "object"), ({}, "name must say"), ({"name": {"part": "x"}}, "part must be a number"),
             ({"name": {"part": 0, "surface": 1}}, "surface must be text"), ({"name": {"part": 0}, "act": "burn"}, "one of: retry"),
-        ):  # fmt: skip
+        )  # fmt: skip
+        for body, words in wrong:
             response = await http.post(path, json=body)
             assert response.status == 400
             assert words in await response.text()

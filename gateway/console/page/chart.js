@@ -1,7 +1,7 @@
 // Exits by day as bars: plain SVG, with a table that says the same.
 
 const SVG = "http://www.w3.org/2000/svg";
-const HEIGHT = 220, LEFT = 40, BOTTOM = 26, TOP = 10, LABEL = 48;
+const HEIGHT = 220, LEFT = 40, RIGHT = 12, BOTTOM = 26, TOP = 10, LABEL = 48;
 export const CLASSES = {
   clean: "answered", handed: "handed to a client", stopped: "stopped by a person", refused: "refused by the provider", limit: "at a limit",
   provider: "the provider failed", loop: "went in circles", ours: "our own fault", not_started: "not started", "": "unknown",
@@ -35,7 +35,7 @@ export function roundUp(most) {
 export function chart(exits, width) {
   const { days, classes } = byClass(exits);
   const top = roundUp(Math.max(...days.map((d) => d.total), 0));
-  const room = HEIGHT - TOP - BOTTOM, wide = (width - LEFT) / days.length, every = Math.max(1, Math.ceil(LABEL / wide));
+  const room = HEIGHT - TOP - BOTTOM, wide = (width - LEFT - RIGHT) / days.length, every = Math.max(1, Math.ceil(LABEL / wide));
   const y = (count) => TOP + room - (count / top) * room;
   const parts = [];
   for (const count of [0, top / 2, top]) {
