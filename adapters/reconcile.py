@@ -1,8 +1,8 @@
 """Wanted parts against deliveries: what has to be done to a surface so that it shows what it should. Pure.
 
 Theory. A surface has rows (`DeliveryRow`), each a part: as it should be, and how far that got. `plan` puts what is wanted into
-the rows. `next_step` says what to do first. `begun`, `settled` and `failed` say what becomes of a row by a call. Nobody else
-changes rows.
+the rows. `next_step` says what to do first. `begun`, `settled` and `failed` say what becomes of a row by a call, `by_hand` what
+by an operator. Nobody else changes rows.
 
 Laws (tests/adapters/test_reconcile.py).
 1. A final part is created only when all parts before it are there (or can never be): what people see is in order.
@@ -20,13 +20,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import TypeAlias, assert_never
 
 from adapters.chat import GROWS, Ability, CallFailed, Cause, Content, ContentKind, Fate, Flow
 from adapters.contents import encode
 from adapters.pacing import Urgency, backoff_ms
 from adapters.parts import STATUS_BUBBLE, Wanted
-from agent_core.store.rows import DeliveryRow, DeliveryState
+from agent_core.store.rows import BY_HAND, DeliveryRow, DeliveryState
 
 KEYED_MS = 120_000
 """For how long a platform surely remembers a key (durability: Discord says "past few minutes")."""
@@ -408,6 +409,58 @@ def _refused(part: Part, error: CallFailed, ability: Ability, now: int) -> Part:
             state = DeliveryState.SKIPPED if row.gone else DeliveryState.FAILED
             made = replace(row, state=state, retry_at=None)
     return replace(part, row=replace(made, cause=error.words, at=now))
+
+
+# ---------------------------------------------------------------------- what an operator does
+
+
+class Hand(StrEnum):
+    """What somebody who runs the gateway can do to a part that waits, or was refused."""
+
+    RETRY = "retry"
+    DROP = "drop"
+    REDIRECT = "redirect"
+    """Its content is sent to another chat instead."""
+
+
+MOVABLE = (ContentKind.TEXT, ContentKind.NOTICE, ContentKind.FILE, ContentKind.ASIDE)
+
+
+def objection(part: Part, hand: Hand) -> str:
+    """Why this cannot be done to the part as it is, for a person; empty if it can."""
+    row = part.row
+    if row.state in (DeliveryState.SENT, DeliveryState.SKIPPED):
+        return "It does not wait any more: it was sent, or is not wanted."
+    if row.state is DeliveryState.SENDING:
+        return "It is being sent at this moment. Look again in some seconds."
+    if not row.final:
+        return "Its turn still runs and changes it. It can be seen to when the turn has ended."
+    match hand:
+        case Hand.RETRY if row.state is not DeliveryState.FAILED and row.retry_at is None:
+            return "It is due already: nothing but what it waits for keeps it back."
+        case Hand.REDIRECT if row.gone or part.content.kind not in MOVABLE:
+            return "It means something in its own chat only."
+        case Hand.RETRY | Hand.DROP | Hand.REDIRECT:
+            return ""
+        case _:
+            assert_never(hand)
+
+
+def by_hand(part: Part, hand: Hand, now: int, elsewhere: str = "") -> Part:
+    """What becomes of a part to which there is no `objection`. `elsewhere` is where its content goes instead."""
+    row = part.row
+    match hand:
+        case Hand.RETRY:
+            refused = row.state is DeliveryState.FAILED
+            state = DeliveryState.WANTED if refused else row.state
+            made = replace(row, state=state, retry_at=None, attempt=0, cause="" if refused else row.cause, at=now)
+        case Hand.DROP | Hand.REDIRECT:
+            words = f"{BY_HAND}dropped" if hand is Hand.DROP else f"{BY_HAND}sent to {elsewhere} instead"
+            there = row.platform_id is not None  # then what stands there stays
+            made = replace(row, state=DeliveryState.SKIPPED, gone=not there, retry_at=None, cause=words, at=now)
+        case _:
+            assert_never(hand)
+    return replace(part, row=made)
 
 
 def loaded(part: Part) -> Part:

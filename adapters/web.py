@@ -33,12 +33,13 @@ _FILES = {
     "markdown.js": "text/javascript",
     "icon.svg": "image/svg+xml",
 }
-_SECURITY = {
+SECURITY = {
     "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
     "manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
     "X-Content-Type-Options": "nosniff",
     "Referrer-Policy": "no-referrer",
 }
+"""Of every page that the gateway serves: it loads nothing from elsewhere, runs no script but its own files, and is in no frame."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,7 +105,7 @@ class WebChat:
     def _asset(self, name: str) -> web.Response:
         if name not in _FILES:
             return web.Response(status=404, text="There is no such file.")
-        headers = {**_SECURITY, "Cache-Control": "no-cache"}
+        headers = {**SECURITY, "Cache-Control": "no-cache"}
         return web.Response(body=_file(name), content_type=_FILES[name], charset="utf-8", headers=headers)
 
     # ------------------------------------------------------------------ its API

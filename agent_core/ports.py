@@ -55,6 +55,11 @@ def _base32(value: int, length: int) -> str:
     return "".join(reversed(out))
 
 
+def time_mark(at_ms: int) -> str:
+    """What the ids that are made at this time have behind their prefix: ids of one prefix sort by it."""
+    return _base32(max(0, at_ms), 10)
+
+
 class SystemIds:
     """Ids of 10 time characters (milliseconds) and 10 random ones (50 bits): unique, and sortable by creation."""
 
@@ -62,7 +67,7 @@ class SystemIds:
         self._clock = clock
 
     def new(self, prefix: str) -> str:
-        return f"{prefix}_{_base32(self._clock.now_ms(), 10)}{_base32(secrets.randbits(50), 10)}"
+        return f"{prefix}_{time_mark(self._clock.now_ms())}{_base32(secrets.randbits(50), 10)}"
 
     def seed(self) -> int:
         return secrets.randbits(63)

@@ -44,7 +44,15 @@ from agent_core.events import (
 from agent_core.exits import Exit, ExitCode, Facts
 from agent_core.notices import budget_words, cause_words, duration
 from agent_core.recovery import Rung
-from agent_core.store.rows import AdapterStateRow, DeliveryRow, DeliveryState, InboxState, TurnRow, TurnState
+from agent_core.store.rows import (
+    BY_HAND,
+    AdapterStateRow,
+    DeliveryRow,
+    DeliveryState,
+    InboxState,
+    TurnRow,
+    TurnState,
+)
 from agent_core.tools.base import ToolStatus
 
 MOST_LINES = 15
@@ -535,7 +543,11 @@ def unquoted(words: str, *, show_text: bool) -> str:
 
 
 def _delivery_lines(case: Case) -> list[Line]:
-    rows = [row for row in case.deliveries if not row.gone and row.state is not DeliveryState.SKIPPED]
+    rows = [
+        row
+        for row in case.deliveries
+        if row.cause.startswith(BY_HAND) or not (row.gone or row.state is DeliveryState.SKIPPED)
+    ]
     plain = [
         row
         for row in rows
@@ -548,7 +560,8 @@ def _delivery_lines(case: Case) -> list[Line]:
         lines.append(Line(max(row.at for row in plain), words, frame=True))
         rows = [row for row in rows if row not in plain]
     lines += [_delivery_line(case, row) for row in rows]
-    waiting = [row for row in rows if row.state not in (DeliveryState.SENT, DeliveryState.FAILED)]
+    settled = (DeliveryState.SENT, DeliveryState.FAILED, DeliveryState.SKIPPED)
+    waiting = [row for row in rows if row.state not in settled]
     if waiting and case.adapters and case.adapters[-1].state != UP:
         lines.append(Line(case.now, adapter_words(case.adapters[-1], show_text=case.show_text), frame=True))
     if not case.deliveries and case.turn is not None and case.turn.state is TurnState.CLOSED and case.messages:
@@ -589,6 +602,9 @@ def _delivery_line(case: Case, row: DeliveryRow) -> Line:
             return Line(row.at, words, frame=True)
         case DeliveryState.FAILED:
             words = f"Refused for good by {row.surface} ({what}): {trouble or 'no reason is stored'}."
+            return Line(row.at, words, frame=True)
+        case DeliveryState.SKIPPED if row.cause.startswith(BY_HAND):
+            words = f"Taken out of the outbox for {row.surface} by hand ({what}){failed}: {row.cause.removeprefix(BY_HAND)}."
             return Line(row.at, words, frame=True)
         case DeliveryState.SKIPPED:
             return Line(row.at, f"Not needed any more at {row.surface} ({what}).")

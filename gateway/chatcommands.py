@@ -24,8 +24,9 @@ from gateway.configtypes import SessionPolicy
 from gateway.hub import Hub
 from gateway.lanes import Lane, Waiting, person_words
 from gateway.outbox import Outbox
+from gateway.owners import Owner
 from gateway.prefs import Prefs
-from gateway.surfaces import STANDING, Owner
+from gateway.surfaces import STANDING
 
 log = structlog.get_logger("chat")
 

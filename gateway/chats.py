@@ -45,10 +45,11 @@ from gateway.configtypes import SessionPolicy
 from gateway.hub import COMMAND_LANE, STORAGE_AWAY, Hub
 from gateway.loglines import log_accepted
 from gateway.outbox import Outbox
+from gateway.owners import Owner
 from gateway.peoplebook import PeopleBook
 from gateway.peoplecommands import PeopleCommands
 from gateway.routing import Command, GroupRules, Ignore, Talk, meaning, session_of, spoken
-from gateway.surfaces import STANDING, Owner
+from gateway.surfaces import STANDING
 
 log = structlog.get_logger("chat")
 

@@ -20,7 +20,7 @@ from adapters.web import WebChat, WebSettings
 from agent_core.model.client import ModelClient
 from agent_core.model.endpoints import Endpoint
 from agent_core.model.knownbad import overdue
-from agent_core.ports import Clock, SystemClock, SystemIds
+from agent_core.ports import Clock, Ids, SystemClock, SystemIds
 from agent_core.settings import ToolFacts, TurnSettings
 from agent_core.signals import Committed, Signals
 from agent_core.spending import Spender
@@ -32,6 +32,11 @@ from gateway.admin import Admin
 from gateway.alerting import Alerter
 from gateway.budgets import Budgets
 from gateway.configmodel import Config
+from gateway.console.access import Access
+from gateway.console.acting import Acting
+from gateway.console.looking import Board, Sources
+from gateway.console.server import Console
+from gateway.console.turns import Turns
 from gateway.health import Health
 from gateway.hub import Hub
 from gateway.look import Look
@@ -243,6 +248,7 @@ async def _serve_http(
     admin = Admin(chats, key, look)
     sending = Sending(store, hub, chats.desk, chats.outbox, chats.where, key, paths.state_dir / "outbox")
     app.add_routes([*api.routes(), *page.routes(), *admin.routes(), *sending.routes(), *chats.routes(), *routes])
+    app.add_routes(_console(config, hub, store, clock, ids, chats).routes())
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=3, handler_cancellation=True)
     await runner.setup()
     stack.push_async_callback(runner.cleanup)
@@ -256,6 +262,18 @@ async def _serve_http(
         ) from error
     host, port = runner.addresses[0][:2]
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+def _console(config: Config, hub: Hub, store: Store, clock: Clock, ids: Ids, chats: Platforms) -> Console:
+    """The operators' console."""
+    server, redactor = config.server, redactor_of(config)
+    sources = Sources(
+        store, hub, chats.outbox, chats.sights, config.budgets.rules(), clock, redactor, program_version()
+    )
+    key = server.api_key.get_secret_value() if server.api_key else None
+    access = Access(key, behind_proxy=bool(server.public_url))
+    acting = Acting(store, chats.outbox, chats.where, clock, ids)
+    return Console(Board(sources), Turns(store, hub, clock, redactor), acting, access, clock)
 
 
 async def run_daemon(config: Config, paths: Paths, announce: Callable[[Serving], None]) -> None:

@@ -260,7 +260,7 @@ class Hub:
             await asyncio.wait(late, timeout=STOP_SECONDS)
 
     def running(self) -> list[Running]:
-        """The turns that run just now."""
+        """The turns that run in this process."""
         return [lane.running for lane in self._lanes.values() if lane.running is not None]
 
     def _tell_all(self, event: Event) -> None:

@@ -14,15 +14,18 @@ from dataclasses import dataclass, replace
 import structlog
 
 from adapters.chat import CallFailed, Cause, ChatAddress, ChatOrigin, ChatPort, Content, ContentKind
+from adapters.contents import decode
 from adapters.pacing import Gate, Rate, Refusals, Urgency
 from adapters.parts import Wanted
-from adapters.reconcile import Part, plan
+from adapters.reconcile import Part, loaded, plan
 from adapters.text.styled import Styled
 from agent_core.ports import Clock
 from agent_core.signals import Tell, TooFast, nobody
 from agent_core.store.rows import Delivery, DeliveryRow, GateRow
 from agent_core.store.store import StorageUnavailable, Store
-from gateway.surfaces import Owner, Surface, TurnOutlet
+from gateway.amending import Change
+from gateway.owners import Owner
+from gateway.surfaces import Surface, TurnOutlet
 
 log = structlog.get_logger("delivery")
 
@@ -188,6 +191,28 @@ class Outbox:
                 await self._store.put_deliveries(owner.session, owner.epoch, rows)
         finally:
             self.release(address, origin)
+
+    # ------------------------------------------------------------------ what operators do
+
+    def has_line(self, address: ChatAddress) -> bool:
+        """Its account is configured, so that something can be sent there."""
+        return (address.platform, address.account) in self._lines
+
+    def part_of(self, found: Delivery) -> Part:
+        """A stored part as it is now: its surface may know more than what is stored."""
+        row = found.row
+        surface = self._surfaces.get(row.surface)
+        known = surface.parts.get((row.origin, row.bubble, row.part)) if surface is not None else None
+        return known or loaded(Part(row, decode(row.want)))
+
+    async def amend(self, found: Delivery, owner: Owner, change: Change) -> Part:
+        """Have a stored part changed by hand, while nothing of it is under way. See `gateway.amending` for what is raised."""
+        address = ChatAddress.of(found.row.surface)
+        if not self.has_line(address):
+            return await change(self.part_of(found))  # nobody works on it
+        surface = self.surface(address)
+        surface.restore([found], owner)
+        return await surface.amendments.ask((found.row.origin, found.row.bubble, found.row.part), change)
 
     # ------------------------------------------------------------------ what surfaces need (gateway.surfaces.Desk)
 

@@ -29,11 +29,11 @@ from gateway.configmodel import Config
 from gateway.hub import Hub
 from gateway.operators import OperatorsChat
 from gateway.outbox import Elsewhere, Line, Outbox
+from gateway.owners import Owner
 from gateway.routing import GroupRules
 from gateway.scheduler import Scheduler, zone_in_force
 from gateway.setup import CannotServe
 from gateway.supervisor import Supervisor
-from gateway.surfaces import Owner
 from gateway.timedcommands import TimedCommands
 from gateway.where import Where
 

@@ -57,7 +57,9 @@ from agent_core.signals import FirstSign, PartSent, SendFailed, Tell
 from agent_core.store.rows import Delivery, DeliveryRow, DeliveryState
 from agent_core.store.store import Fenced, StorageUnavailable
 from agent_core.view import BubbleKind, View
+from gateway.amending import Amendments
 from gateway.dressing import dressed
+from gateway.owners import Owner
 from gateway.pacedbell import PacedBell
 
 log = structlog.get_logger("delivery")
@@ -71,14 +73,6 @@ STANDING = "queue:"
 """Origins of words that are true until they are taken back, also while nothing else goes on in the chat."""
 DOING_PAUSE_SECONDS = 5.0
 """After what the agent does could not be shown."""
-
-
-@dataclass(frozen=True, slots=True)
-class Owner:
-    """Under which ownership the parts of a turn (or of a command's answer) are written."""
-
-    session: str
-    epoch: int
 
 
 class Desk(Protocol):
@@ -197,6 +191,7 @@ class Surface:
         self._telling_from = 0
         self._idle_since: int | None = None
         self._closed = False
+        self.amendments = Amendments(self.bell)
 
     # ------------------------------------------------------------------ from outside
 
@@ -335,6 +330,7 @@ class Surface:
         """One step. False if the surface is not needed any more."""
         if self._closed:
             return False
+        await self.amendments.carry_out(self.parts, self._held)
         now = self._clock.now_ms()
         waits = self._desk.waits(self.name)
         self._look(now, waits)
@@ -545,9 +541,8 @@ class Surface:
 
     async def _delete(self, step: Delete) -> None:
         part = step.part
-        assert part.row.platform_id is not None or part.row.state is DeliveryState.WANTED
         try:
-            if part.row.platform_id is not None:
+            if part.row.platform_id is not None:  # else it is not there, or nobody can know which it is
                 await self._call(self.port.delete(self._target(part), part.row.platform_id))
         except CallFailed as error:
             if not (error.fate is Fate.REFUSED and error.cause in (Cause.NO_MESSAGE, Cause.UNEDITABLE)):

@@ -30,6 +30,7 @@ from agent_core.store.facts import (
 )
 from agent_core.store.ops import (
     Accept,
+    Act,
     Append,
     Claim,
     Close,
@@ -104,6 +105,12 @@ def decide(facts: Facts, op: Op, previous: Result = None) -> Result:
         case PutDeliveries():
             _owned(facts, op.session, op.epoch)
             return _deliver(facts, op.session, op.epoch, op.deliveries)
+        case Act():
+            if op.session:
+                _owned(facts, op.session, op.epoch)
+                _deliver(facts, op.session, op.epoch, op.deliveries)
+            facts.audits.append(op.audit)
+            return None
         case PutGate(gate):
             facts.gates[gate.account, gate.bucket] = gate
             return None

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from agent_core.budgets import Amount, Level
 from agent_core.store.ops import (
     Accept,
+    Act,
     Append,
     Claim,
     Close,
@@ -38,6 +39,7 @@ from agent_core.store.ops import (
     Unlink,
 )
 from agent_core.store.rows import (
+    AuditRow,
     CallState,
     DeliveryRow,
     GateRow,
@@ -204,6 +206,7 @@ class Facts:
     """By surface, origin, bubble and part: the last state that the batch gives it."""
     gates: dict[tuple[str, str], GateRow] = field(default_factory=dict[tuple[str, str], GateRow])
     people: dict[tuple[str, str], PersonRow] = field(default_factory=dict[tuple[str, str], PersonRow])
+    audits: list[AuditRow] = field(default_factory=list[AuditRow])
     places: list[PlaceRow] = field(default_factory=list[PlaceRow])
     pointed: dict[str, str | None] = field(default_factory=dict[str, str | None])
     """By place: what goes on there from now on."""
@@ -293,6 +296,8 @@ def _add_needs(found: Needs, op: Op) -> None:
             found.rewordings.add((account, platform_key))
         case PutDeliveries(session=session):
             found.sessions.add(session)
+        case Act(session=session):
+            found.sessions.update({session} - {""})
         case PutIncident(incident):
             found.incidents.add(incident.fingerprint)
         case PutSchedule(schedule):

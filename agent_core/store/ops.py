@@ -11,6 +11,7 @@ from typing import TypeAlias
 
 from agent_core.budgets import Amount, Pot
 from agent_core.store.rows import (
+    AuditRow,
     DeliveryRow,
     FinishedCall,
     GateRow,
@@ -131,6 +132,17 @@ class PutDeliveries:
 
 
 @dataclass(frozen=True, slots=True)
+class Act:
+    """Somebody who runs the gateway did something by hand: its entry, and the parts that it changes, in one commit."""
+
+    audit: AuditRow
+    session: str = ""
+    """Whose parts they are; empty if there are none."""
+    epoch: int = 0
+    deliveries: tuple[DeliveryRow, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class PutGate:
     gate: GateRow
 
@@ -220,6 +232,7 @@ Op: TypeAlias = (
     | Respond
     | Reword
     | PutDeliveries
+    | Act
     | PutGate
     | PutPerson
     | PutIncident
@@ -245,7 +258,7 @@ def size_bytes(op: Op) -> int:
             return sum(len(row.body) for row in rows)
         case Close(rows=rows, deliveries=deliveries):
             return sum(len(row.body) for row in rows) + sum(len(wanted.want) for wanted in deliveries)
-        case Respond(deliveries=deliveries) | PutDeliveries(deliveries=deliveries):
+        case Respond(deliveries=deliveries) | PutDeliveries(deliveries=deliveries) | Act(deliveries=deliveries):
             return sum(len(wanted.want) for wanted in deliveries)
         case Reword(body=body):
             return len(body)

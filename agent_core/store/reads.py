@@ -9,14 +9,13 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 from sqlalchemy import Column, ColumnElement, Row, Select, and_, func, or_, select, text, tuple_
-from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from agent_core.budgets import Level
 from agent_core.store import sqlbudgets
 from agent_core.store import tables as t
-from agent_core.store.errors import StorageUnavailable
+from agent_core.store.asks import Asks
+from agent_core.store.overview import Overview
 from agent_core.store.rows import (
     AdapterStateRow,
     CallState,
@@ -51,7 +50,6 @@ from agent_core.store.rows import (
     Usage,
 )
 from agent_core.store.sql import SCHEDULE, schedule_row
-from agent_core.store.trouble import in_words
 
 _INBOX = select(
     t.inbox.c.id,
@@ -163,12 +161,13 @@ _NEW = InboxState.NEW.value
 _OPEN = TurnState.OPEN.value
 
 
-class Reads:
+class Reads(Asks):
     """Every method raises `StorageUnavailable` if the database cannot be read."""
 
     def __init__(self, engine: AsyncEngine, shown: str) -> None:
-        self._engine = engine
-        self._shown = shown
+        super().__init__(engine, shown)
+        self.overview = Overview(engine, shown)
+        """What the operators' console shows: the latest of everything."""
 
     async def journal(self, turn: str, after: int = -1) -> list[JournalRow]:
         """The rows of `turn` with a number above `after`, in order."""
@@ -245,11 +244,16 @@ class Reads:
         found = await self._all(select(func.count()).select_from(t.turns).where(t.turns.c.state == _OPEN))
         return int(found[0][0])
 
-    async def open_deliveries(self) -> list[Delivery]:
-        """The parts of all surfaces that are not as they should be yet, in the order of their places."""
-        return await self._deliveries(
-            _DELIVERY.where(_OPEN_DELIVERY).order_by(t.deliveries.c.surface, t.deliveries.c.place)
-        )
+    async def open_deliveries(self, limit: int | None = None) -> list[Delivery]:
+        """The parts of all surfaces that are not as they should be yet, in the order of their places; at most `limit`."""
+        order = (t.deliveries.c.surface, t.deliveries.c.place)
+        return await self._deliveries(_DELIVERY.where(_OPEN_DELIVERY).order_by(*order).limit(limit))
+
+    async def delivery(self, surface: str, origin: str, bubble: str, part: int) -> Delivery | None:
+        """One part, by what names it."""
+        c = t.deliveries.c
+        named = (c.surface == surface, c.origin == origin, c.bubble == bubble, c.part == part)
+        return next(iter(await self._deliveries(_DELIVERY.where(*named))), None)
 
     async def deliveries_of(self, origin: str) -> list[Delivery]:
         """All parts of a turn, or of the answer to a command."""
@@ -594,13 +598,6 @@ class Reads:
             .order_by(t.memory.c.at, t.memory.c.name)
         )
         return [(str(r[0]), bytes(r[1]).decode(), int(r[2])) for r in await self._all(query)]
-
-    async def _all(self, query: Select[*tuple[Any, ...]]) -> Sequence[Row[*tuple[Any, ...]]]:
-        try:
-            async with self._engine.connect() as conn:
-                return (await conn.execute(query)).all()
-        except (SQLAlchemyError, PoolTimeout, OSError, TimeoutError) as error:
-            raise StorageUnavailable(f"The database {self._shown} cannot be read: {in_words(error)}.") from error
 
 
 def _turn(row: Row[*tuple[Any, ...]]) -> TurnRow:

@@ -264,6 +264,10 @@ class ToolCallRow:
     result_ref: str | None
 
 
+BY_HAND = "by hand: "
+"""The cause of a part that somebody who runs the gateway has taken out of the outbox begins with this."""
+
+
 @dataclass(frozen=True, slots=True)
 class DeliveryRow:
     """One visible part on its surface: as it should be, and how far that got."""
@@ -337,6 +341,26 @@ class GateRow:
     """A surface, or empty for the whole account."""
     not_before: int
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class AuditRow:
+    """What somebody who runs the gateway did by hand."""
+
+    audit: str
+    """Its id: the same is noted once."""
+    at: int
+    """ms."""
+    who: str
+    """How they came in: on this machine, or with the key."""
+    act: str
+    object: str
+    """What it was done to."""
+    words: str
+    """What was done, in a sentence."""
+    before: str = ""
+    after: str = ""
+    """JSON; no word of a person is in it."""
 
 
 class PersonState(StrEnum):

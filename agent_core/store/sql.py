@@ -383,6 +383,10 @@ def _upsert_incident(dialect: Any) -> Any:
 
 _UPSERT_INCIDENT = {"sqlite": _upsert_incident(sqlite), "postgresql": _upsert_incident(postgresql)}
 _NEW_TROUBLE = insert(t.troubles)
+_NEW_AUDIT = {
+    name: dialect.insert(t.audit).on_conflict_do_nothing(index_elements=["audit"])
+    for name, dialect in (("sqlite", sqlite), ("postgresql", postgresql))
+}
 
 
 def store(conn: Connection, facts: Facts) -> None:
@@ -472,6 +476,7 @@ def _store_delivery(conn: Connection, facts: Facts) -> None:
     _many(conn, upsert_gate, [asdict(gate) for gate in facts.gates.values()])
     _many(conn, upsert_person, [{**asdict(person), "state": person.state.value} for person in facts.people.values()])
     _many(conn, new_place, [asdict(place) for place in facts.places])
+    _many(conn, _NEW_AUDIT[conn.dialect.name], [asdict(entry) for entry in facts.audits])
     _many(conn, _POINTED, [{"which": place, "new_continues": other} for place, other in facts.pointed.items()])
     parted: list[dict[str, object]] = [
         {"which_account": account, "which_person": person} for account, person in sorted(facts.unlinked)

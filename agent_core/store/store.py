@@ -38,6 +38,7 @@ from agent_core.store.errors import (
 from agent_core.store.lines import PostgresLine, SqliteLine, postgres_engine, prepare_file, sqlite_readers
 from agent_core.store.ops import (
     Accept,
+    Act,
     Append,
     Claim,
     Close,
@@ -65,6 +66,7 @@ from agent_core.store.reads import Reads
 from agent_core.store.rows import (
     Accepted,
     AdapterStateRow,
+    AuditRow,
     DeliveryRow,
     FinishedCall,
     GateRow,
@@ -267,6 +269,12 @@ class Store(Reads):
     async def put_deliveries(self, session: str, epoch: int, deliveries: Sequence[DeliveryRow]) -> None:
         """Promises: these parts are stored as they are given. Before a part is sent, and after, see `gateway.outbox`."""
         await self._writer.submit(PutDeliveries(session, epoch, tuple(deliveries)))
+
+    async def act(
+        self, audit: AuditRow, session: str = "", epoch: int = 0, deliveries: Sequence[DeliveryRow] = ()
+    ) -> None:
+        """Promises: it is noted what was done by hand, and `deliveries` of `session` are stored, together or not at all."""
+        await self._writer.submit(Act(audit, session, epoch, tuple(deliveries)))
 
     async def move_chat(self, account: str, old: str, new: str) -> None:
         """Promises: the sessions and the parts of chat `old` of `account` (``platform/bot/``) are those of chat `new` now."""

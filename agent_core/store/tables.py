@@ -319,6 +319,21 @@ adapter_states = Table(
 )
 """How each adapter was doing, from each change on."""
 
+audit = Table(
+    "audit",
+    metadata,
+    Column("audit", Text, primary_key=True),
+    Column("at", Int, nullable=False),
+    Column("who", Text, nullable=False),
+    Column("act", Text, nullable=False),
+    Column("object", Text, nullable=False),
+    Column("words", Text, nullable=False),
+    Column("before", Text, nullable=False),
+    Column("after", Text, nullable=False),
+    sqlite_with_rowid=False,
+)
+"""What was done by hand. Ids are made so that they sort by time."""
+
 gates = Table(
     "gates",
     metadata,

@@ -169,6 +169,9 @@ _OLD_SCHEDULES = delete(t.schedules).where(
     t.schedules.c.state != ScheduleState.ACTIVE.value,
     ~exists().where(t.occurrences.c.schedule == t.schedules.c.schedule),
 )
+KEEP_AUDIT_MS = 393 * 24 * 3600 * 1000
+"""By so much longer than messages are entries of what was done by hand kept: 400 days in all."""
+_OLD_AUDIT = delete(t.audit).where(t.audit.c.at < bindparam("before"))
 _later = t.adapter_states.alias("later")
 _OLD_STATES = delete(t.adapter_states).where(
     # The state that was in force at that time stays.
@@ -195,6 +198,7 @@ def prune(before_ms: int, most: int, who: Who) -> Callable[[Connection], Pruned]
             conn.execute(delete(t.inbox).where(t.inbox.c.id.in_(some)))
         conn.execute(_OLD_TROUBLES, {"before": before_ms - KEEP_TROUBLES_MS})
         conn.execute(_OLD_STATES, {"before": before_ms})
+        conn.execute(_OLD_AUDIT, {"before": before_ms - KEEP_AUDIT_MS})
         conn.execute(delete(t.link_codes).where(t.link_codes.c.until < before_ms))
         sqlbudgets.prune(conn, before_ms)
         for old in (_OLD_PARTS, _OLD_OCCURRENCES, _OLD_SCHEDULES):

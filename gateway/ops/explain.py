@@ -383,13 +383,14 @@ class Explainer:
         if not rows:
             return None
         row = rows[0]
-        kind, _, number = row.origin.partition(":")
+        origin = row.origin.partition("!")[0]  # what follows says what was made of it elsewhere
+        kind, _, number = origin.partition(":")
         behind = None
         if kind in ("inbox", "queue") and number.isdigit():
             asked = await self._reads.inbox_row(int(number))
             behind = await self.message(asked) if asked is not None else None
         else:
-            behind = await self.turn(row.origin)
+            behind = await self.turn(origin)
         if behind is None:
             case = Case(now=self._now(), deliveries=[row], show_text=self._show_text)
             return Told(wanted.kind, wanted.id, "", f"Part {row.key}.", story_of(case))

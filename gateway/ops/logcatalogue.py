@@ -55,6 +55,7 @@ class LogEvent:
 
 
 FIELDS: Mapping[str, str] = {
+    "act": "what was done: ``retry``, ``drop``, ``redirect``, ``show text``",
     "account": "the bot's account, ``platform/id`` (Telegram's own events: its name in the configuration)",
     "adapter": "the adapter, ``platform/account``",
     "alerts": "what they are about, each ``kind:what:when``",
@@ -128,6 +129,7 @@ FIELDS: Mapping[str, str] = {
     "surface": "where the turn was asked: ``api``, ``web``, ``telegram``, …",
     "taken": "whether the message still waited, so that its new words count",
     "times": "how often in a row; a line is written at 1, 2, 4, 8, …",
+    "to": "where it was sent instead; null if it was not",
     "tool": "the tool's name",
     "tool_calls": "tools that were run",
     "tools_failed": "how many of them failed",
@@ -141,6 +143,7 @@ FIELDS: Mapping[str, str] = {
     "version": "the program's version",
     "was": "what was set before",
     "what": "what was left out",
+    "who": "how somebody came in: on this machine, or with the key and from which address",
     "whole_bot": "whether all chats wait, or this one alone",
     "why": "the reason",
     "words": "the reason in the platform's or the gateway's words",
@@ -278,6 +281,7 @@ CATALOGUE: tuple[LogEvent, ...] = (
     _e("access.revoked", "info", "Somebody was shut out.", "account person by"),
     _e("people.code_typed", "info", "Somebody typed a code that joins accounts.", "account person outcome"),
     _e("people.unlinked", "info", "Accounts are not joined any more.", "account person"),
+    _e("console.acted", "info", "Somebody who runs the gateway did something by hand in the console; the audit has it too.", "who act part to"),
     # ------------------------------------------------------------------ adapters
     _e("adapter.up", "info", "An adapter is connected.", "adapter"),
     _e("adapter.down", "warning error", "An adapter lost its connection; error: it needs a person (a refused token).", "adapter words times",

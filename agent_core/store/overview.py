@@ -1,0 +1,160 @@
+"""What the operators' console asks: the latest of everything, each answer bounded, each look a step in an index.
+
+The newest turns are found by their ids, which are made so that they sort by the time at which they were made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from typing import Any
+
+from sqlalchemy import Row, Select, func, select, text
+
+from agent_core.budgets import Level
+from agent_core.store import sqlbudgets
+from agent_core.store import tables as t
+from agent_core.store.asks import Asks
+from agent_core.store.rows import AuditRow
+
+
+@dataclass(frozen=True, slots=True)
+class TurnSummary:
+    """A turn, with the key of its session."""
+
+    turn: str
+    session: str
+    key: str
+    number: int
+    exit: str
+    """Empty while it is open."""
+    opened_at: int
+    closed_at: int | None
+    undone: bool
+    input_tokens: int
+    output_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Messages of a session that no turn has taken yet."""
+
+    session: str
+    key: str
+    count: int
+    since: int
+    """When the first of them came, ms."""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionSummary:
+    """A session, as far as it is listed."""
+
+    session: str
+    key: str
+    quarantined: str
+    """Why nothing of it is run for now; empty if it is."""
+    created_at: int
+
+
+@dataclass(frozen=True, slots=True)
+class ExitCount:
+    """How many turns ended so, and what they used."""
+
+    exit: str
+    count: int
+    input_tokens: int
+    output_tokens: int
+
+
+@dataclass(frozen=True, slots=True)
+class PotLevel:
+    """How full a budget is in the window that runs now."""
+
+    scope: str
+    until: int
+    level: Level
+
+
+_TURN = select(
+    t.turns.c.turn,
+    t.turns.c.session,
+    t.sessions.c.key,
+    t.turns.c.number,
+    t.turns.c.exit,
+    t.turns.c.opened_at,
+    t.turns.c.closed_at,
+    t.turns.c.undone,
+    t.turns.c.input_tokens,
+    t.turns.c.output_tokens,
+).join(t.sessions, t.sessions.c.session == t.turns.c.session)
+
+
+class Overview(Asks):
+    """Every method raises `StorageUnavailable` if the database cannot be read."""
+
+    async def open_turns(self, limit: int) -> list[TurnSummary]:
+        """Turns that are open, on whichever node, the newest first."""
+        return await self._turns(_TURN.where(text("turns.state = 'open'")), limit)
+
+    async def turns(self, limit: int) -> list[TurnSummary]:
+        """The turns that were opened last, the newest first."""
+        return await self._turns(_TURN, limit)
+
+    async def _turns(self, query: Select[*tuple[Any, ...]], limit: int) -> list[TurnSummary]:
+        return [_turn(row) for row in await self._all(query.order_by(t.turns.c.turn.desc()).limit(limit))]
+
+    async def waiting(self, limit: int) -> list[Waiting]:
+        """Sessions with messages that wait, those that wait longest first."""
+        c = t.inbox.c
+        first = func.min(c.received_at)
+        query = (
+            select(c.session, t.sessions.c.key, func.count(), first)
+            .join(t.sessions, t.sessions.c.session == c.session)
+            .where(text("inbox.state = 'new'"))
+            .group_by(c.session, t.sessions.c.key)
+            .order_by(first)
+            .limit(limit)
+        )
+        return [Waiting(row[0], row[1], int(row[2]), int(row[3])) for row in await self._all(query)]
+
+    async def sessions(self, named: Collection[str]) -> list[SessionSummary]:
+        """These sessions."""
+        c = t.sessions.c
+        query = select(c.session, c.key, func.coalesce(c.quarantined, ""), c.created_at)
+        return [SessionSummary(*row) for row in await self._all(query.where(c.session.in_(sorted(named))))]
+
+    async def exits(self, since: int, until: int, opened: tuple[str, str]) -> list[ExitCount]:
+        """How the turns ended that were closed from `since` on and before `until`, of those with ids in the range `opened`."""
+        c = t.turns.c
+        query = (
+            select(
+                c.exit,
+                func.count(),
+                func.coalesce(func.sum(c.input_tokens), 0),
+                func.coalesce(func.sum(c.output_tokens), 0),
+            )
+            .where(c.turn >= opened[0], c.turn < opened[1], c.closed_at >= since, c.closed_at < until)
+            .group_by(c.exit)
+            .order_by(c.exit)
+        )
+        return [ExitCount(str(r[0] or ""), int(r[1]), int(r[2]), int(r[3])) for r in await self._all(query)]
+
+    async def pots(self, now: int, limit: int) -> list[PotLevel]:
+        """The budgets whose window runs now and that something was put into, the fullest first."""
+        c = t.budgets.c
+        query = select(*sqlbudgets.LEVEL_COLUMNS).where(c.until > now)
+        found = await self._all(query.order_by(c.spent_tokens.desc(), c.scope).limit(limit))
+        return [PotLevel(str(row[0]), int(row[2]), sqlbudgets.level_of(row)) for row in found]
+
+    async def audit(self, limit: int) -> list[AuditRow]:
+        """What was done by hand, the latest first."""
+        c = t.audit.c
+        query = select(c.audit, c.at, c.who, c.act, c.object, c.words, c.before, c.after)
+        return [AuditRow(*row) for row in await self._all(query.order_by(c.audit.desc()).limit(limit))]
+
+
+def _turn(row: Row[*tuple[Any, ...]]) -> TurnSummary:
+    return TurnSummary(
+        row[0], row[1], row[2], row[3], row[4] or "", row[5], row[6], bool(row[7]), int(row[8]), int(row[9])
+    )

@@ -1,0 +1,190 @@
+"""What an operator does to a part in the outbox: looked at first, then done on exactly that state, with an entry in the audit.
+
+Everything goes through the one outbox: the surface's own task changes the part between two calls, and the change, what it sends
+elsewhere and the entry are one commit.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import structlog
+
+from adapters.chat import Ability, CallFailed, ChatAddress, Content
+from adapters.elsewhere import for_elsewhere
+from adapters.pacing import Urgency
+from adapters.reconcile import Hand, Part, by_hand, objection
+from agent_core.ports import Clock, Ids
+from agent_core.store.rows import AuditRow, Delivery, DeliveryRow
+from agent_core.store.store import Fenced, NeedsTakeOver, OwnedElsewhere, Store
+from gateway.console.words import Elsewhere, audit_words, mark_of, name_of, state_json, will_do
+from gateway.outbox import Outbox
+from gateway.owners import Owner
+from gateway.where import NoSuchChat, Where
+
+log = structlog.get_logger("console")
+
+CHANGED = "It has changed since you looked at it, so nothing was done. Look again."
+ELSEWHERE = "Its conversation belongs to another node of this gateway. Open that node's console."
+
+
+class CannotAct(Exception):
+    """Nothing was done; the words say why. `status` is that of HTTP."""
+
+    def __init__(self, status: int, words: str) -> None:
+        super().__init__(words)
+        self.status = status
+
+
+@dataclass(frozen=True, slots=True)
+class PartName:
+    """What names a part."""
+
+    surface: str
+    origin: str
+    bubble: str
+    part: int
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """What would happen."""
+
+    lines: tuple[str, ...]
+    mark: str
+    """To be given back, so that nothing else is done."""
+    to: str = ""
+    text: str = ""
+
+
+class Acting:
+    """Looks ahead, and does it. `who` is how somebody came in."""
+
+    def __init__(self, store: Store, outbox: Outbox, where: Where, clock: Clock, ids: Ids) -> None:
+        self._store = store
+        self._outbox = outbox
+        self._where = where
+        self._clock = clock
+        self._ids = ids
+
+    async def preview(self, name: PartName, hand: Hand, to: str) -> Preview:
+        """What an act would do, exactly. Changes nothing. Raises `CannotAct`."""
+        found = await self._found(name)
+        part = self._outbox.part_of(found)
+        target = await self._may(part, hand, to)
+        address = ChatAddress.of(found.row.surface)
+        elsewhere = None
+        if target is not None:
+            elsewhere = Elsewhere(target.text().rstrip("/"), len(self._contents(part, target)))
+        configured = self._outbox.has_line(address)
+        gate = self._outbox.waits(found.row.surface)[Urgency.FINAL] if configured else 0
+        ability = self._outbox.port_of(address).ability if configured else Ability.NONE
+        lines = will_do(part, hand, ability, gate, elsewhere)
+        return Preview(lines, mark_of(part), elsewhere.surface if elsewhere else "")
+
+    async def act(self, who: str, name: PartName, hand: Hand, to: str, mark: str) -> str:
+        """Do what was previewed under this mark; what was done, in a sentence. Raises `CannotAct`, `StorageUnavailable`."""
+        found = await self._found(name)
+        target = await self._may(self._outbox.part_of(found), hand, to)
+        owner = await self._owner(found)
+        said: list[str] = []
+
+        async def change(part: Part) -> Part:
+            self._check(part, hand, mark)
+            made = by_hand(part, hand, self._clock.now_ms(), target.text().rstrip("/") if target is not None else "")
+            said.append(await self._store_act(who, hand, part, made, owner, target))
+            return made
+
+        try:
+            await self._outbox.amend(found, owner, change)
+        except LookupError:
+            raise CannotAct(409, CHANGED) from None
+        except TimeoutError:
+            raise CannotAct(409, "A call for it is under way and does not end. Look again in some seconds.") from None
+        except Fenced:
+            raise CannotAct(409, ELSEWHERE) from None
+        log.info(
+            "console.acted", who=who, act=hand.value, part=name_of(found.row), to=target.text() if target else None
+        )
+        return said[0]
+
+    async def show_text(self, who: str, name: PartName) -> str:
+        """What the part says. That it was looked at is noted."""
+        found = await self._found(name)
+        content = self._outbox.part_of(found).content
+        words = f"The text of {name_of(found.row)} was shown."
+        entry = AuditRow(self._ids.new("a"), self._clock.now_ms(), who, "show text", name_of(found.row), words)
+        await self._store.act(entry)
+        log.info("console.acted", who=who, act="show text", part=name_of(found.row), to=None)
+        return content.body.text or content.file_name
+
+    # ------------------------------------------------------------------
+
+    async def _found(self, name: PartName) -> Delivery:
+        found = await self._store.delivery(name.surface, name.origin, name.bubble, name.part)
+        if found is None:
+            raise CannotAct(404, "There is no such part any more.")
+        return found
+
+    async def _owner(self, found: Delivery) -> Owner:
+        try:
+            return Owner(found.session, await self._store.claim(found.session))
+        except (OwnedElsewhere, NeedsTakeOver):
+            raise CannotAct(409, ELSEWHERE) from None
+
+    async def _may(self, part: Part, hand: Hand, to: str) -> ChatAddress | None:
+        """Where a part would be redirected to; None if it is not redirected. Raises `CannotAct`."""
+        if words := objection(part, hand):
+            raise CannotAct(409, words)
+        address = ChatAddress.of(part.row.surface)
+        if hand is Hand.RETRY and not self._outbox.has_line(address):
+            raise CannotAct(
+                409, f"No account {address.platform}/{address.account} is configured, so it cannot be sent."
+            )
+        if hand is not Hand.REDIRECT:
+            return None
+        if not to.strip():
+            raise CannotAct(400, "Name the chat as PLATFORM/CHAT or PLATFORM/CHAT/THREAD.")
+        try:
+            target = await self._where.find(to)
+        except NoSuchChat as error:
+            raise CannotAct(404, str(error)) from None
+        except CallFailed as error:
+            raise CannotAct(502, f"The platform does not give that chat: {error.words}") from None
+        if target == address:
+            raise CannotAct(409, "It is meant for that very chat. Retry it instead.")
+        return target
+
+    def _contents(self, part: Part, target: ChatAddress) -> tuple[Content, ...]:
+        port = self._outbox.port_of(target)
+        made_for = ChatAddress.of(part.row.surface)
+        return for_elsewhere(part.content, made_for, target, lambda words: port.parts(words, growing=False))
+
+    def _check(self, part: Part, hand: Hand, mark: str) -> None:
+        if mark_of(part) != mark:
+            raise CannotAct(409, CHANGED)
+        if words := objection(part, hand):
+            raise CannotAct(409, words)
+
+    async def _store_act(
+        self, who: str, hand: Hand, before: Part, made: Part, owner: Owner, target: ChatAddress | None
+    ) -> str:
+        row, elsewhere = before.row, list[DeliveryRow]()
+        origin = f"{row.origin}!to.{row.bubble}.{row.part}.{row.rev}"
+        if target is not None:
+            elsewhere = self._outbox.propose(target, owner, origin, self._contents(before, target))
+        words = audit_words(before, hand, target.text().rstrip("/") if target is not None else "")
+        entry = AuditRow(
+            self._ids.new("a"), self._clock.now_ms(), who, hand.value, name_of(row), words,
+            state_json(row), state_json(made.row, elsewhere),
+        )  # fmt: skip
+        try:
+            await self._store.act(entry, owner.session, owner.epoch, [made.row, *elsewhere])
+        except BaseException:
+            if target is not None:
+                self._outbox.take_back(target, origin)
+            raise
+        finally:
+            if target is not None:
+                self._outbox.release(target, origin)
+        return words

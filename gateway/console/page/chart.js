@@ -1,0 +1,59 @@
+// Exits by day as bars: plain SVG, with a table that says the same.
+
+const SVG = "http://www.w3.org/2000/svg";
+const HEIGHT = 220, LEFT = 40, RIGHT = 12, BOTTOM = 26, TOP = 10, LABEL = 48;
+export const CLASSES = {
+  clean: "answered", handed: "handed to a client", stopped: "stopped by a person", refused: "refused by the provider", limit: "at a limit",
+  provider: "the provider failed", loop: "went in circles", ours: "our own fault", not_started: "not started", "": "unknown",
+};
+
+function shape(name, attributes, ...children) {
+  const made = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  made.append(...children);
+  return made;
+}
+
+/** Counts by class of each day, and the classes that occur, in the order of CLASSES. */
+export function byClass(exits) {
+  const of = Object.fromEntries(exits.exits.map((e) => [e.exit, e.class]));
+  const days = exits.days.map(({ day, counts }) => {
+    const found = {};
+    for (const [exit, count] of Object.entries(counts)) found[of[exit] ?? ""] = (found[of[exit] ?? ""] ?? 0) + count;
+    return { day, found, total: Object.values(found).reduce((a, b) => a + b, 0) };
+  });
+  return { days, classes: Object.keys(CLASSES).filter((name) => days.some((d) => d.found[name])) };
+}
+
+/** The next round number: 1, 2 or 5 with zeros, at least 4. */
+export function roundUp(most) {
+  let step = 1;
+  for (;;) for (const factor of [1, 2, 5]) { const top = factor * step; if (top >= Math.max(4, most)) return top; if (factor === 5) step *= 10; }
+}
+
+/** The chart for a box of so many pixels, so that its letters are as large as all others. */
+export function chart(exits, width) {
+  const { days, classes } = byClass(exits);
+  const top = roundUp(Math.max(...days.map((d) => d.total), 0));
+  const room = HEIGHT - TOP - BOTTOM, wide = (width - LEFT - RIGHT) / days.length, every = Math.max(1, Math.ceil(LABEL / wide));
+  const y = (count) => TOP + room - (count / top) * room;
+  const parts = [];
+  for (const count of [0, top / 2, top]) {
+    if (!Number.isInteger(count)) continue;
+    parts.push(shape("line", { x1: LEFT, x2: width, y1: y(count), y2: y(count) }), shape("text", { x: LEFT - 8, y: y(count) + 4, "text-anchor": "end" }, String(count)));
+  }
+  days.forEach(({ day, found, total }, index) => {
+    const x = LEFT + index * wide + wide * 0.16;
+    let below = 0;
+    const bars = classes.filter((name) => found[name]).map((name) => {
+      const bar = shape("rect", { x, width: wide * 0.68, y: y(below + found[name]), height: Math.max(1, y(below) - y(below + found[name])), class: `k-${name}` });
+      below += found[name];
+      return bar;
+    });
+    const words = classes.filter((name) => found[name]).map((name) => `${found[name]} ${CLASSES[name]}`).join(", ");
+    parts.push(shape("g", {}, shape("title", {}, `${day}: ${total} turns${words ? `: ${words}` : ""}`), ...bars));
+    if ((days.length - 1 - index) % every === 0) parts.push(shape("text", { x: x + wide * 0.34, y: HEIGHT - 8, "text-anchor": "middle" }, day.slice(5)));
+  });
+  const sum = days.reduce((a, d) => a + d.total, 0);
+  return shape("svg", { class: "chart", viewBox: `0 0 ${width} ${HEIGHT}`, width, height: HEIGHT, role: "img", "aria-label": `Exits by day: ${sum} turns in ${days.length} days. The table below says the same.` }, ...parts);
+}

@@ -1,0 +1,249 @@
+"""Serves the console: its page, one stream of everything as it is, one stream of one turn, and what can be done by hand.
+
+Streams are level-triggered, as the chat page's are: every event carries whole sections as they are now, so nothing can queue up for
+a slow page, and one that reconnects is whole after the first event.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from functools import cache
+from importlib.resources import files
+
+import orjson
+from aiohttp import web
+
+from adapters.http_common import Problem, problem_response
+from adapters.reconcile import Hand
+from adapters.web import SECURITY
+from agent_core.ports import Clock
+from agent_core.store.store import StorageUnavailable
+from agent_core.tools.base import Json
+from gateway.console.access import Access
+from gateway.console.acting import Acting, CannotAct, PartName
+from gateway.console.looking import FRESH_SECONDS, SHARE, Board
+from gateway.console.turns import Turns, TurnSight
+from gateway.hub import STORAGE_AWAY
+from gateway.ops.explain import CannotExplain
+
+MOST_WATCHERS = 24
+"""Streams at once; each page has one or two."""
+KEEP_ALIVE_SECONDS = 8.0
+MAX_BODY_BYTES = 10_000
+_FILES = {
+    "index.html": "text/html",
+    "console.css": "text/css",
+    "console.js": "text/javascript",
+    "chart.js": "text/javascript",
+}
+Served = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+@cache
+def _file(name: str) -> bytes:
+    return files("gateway.console").joinpath("page", name).read_bytes()
+
+
+class Console:
+    """Its routes."""
+
+    def __init__(self, board: Board, turns: Turns, acting: Acting, access: Access, clock: Clock) -> None:
+        self._board = board
+        self._turns = turns
+        self._acting = acting
+        self._access = access
+        self._clock = clock
+        self._watchers = 0
+
+    def routes(self) -> list[web.RouteDef]:
+        return [
+            web.get("/console", self._page),
+            web.get("/console/", self._page),
+            web.get("/console/static/{name}", self._static),
+            web.get("/console/api/live", self._guarded(self._live)),
+            web.get("/console/api/turns/{turn}/live", self._guarded(self._turn)),
+            web.get("/console/api/explain/{id}", self._guarded(self._explain)),
+            web.post("/console/api/outbox/preview", self._guarded(self._preview)),
+            web.post("/console/api/outbox/text", self._guarded(self._text)),
+            web.post("/console/api/outbox/act", self._guarded(self._act)),
+        ]
+
+    def _guarded(self, handler: Served) -> Served:
+        async def handle(request: web.Request) -> web.StreamResponse:
+            problem = self._access.refusal(request)
+            if problem is not None:
+                return problem_response(problem)
+            try:
+                return await handler(request)
+            except CannotAct as refused:
+                return problem_response(Problem(refused.status, str(refused)))
+            except StorageUnavailable:
+                return problem_response(Problem(503, f"{STORAGE_AWAY} Look again before you repeat it.", retry_after=5))
+
+        return handle
+
+    # ------------------------------------------------------------------ the page. It holds nothing that is secret.
+
+    async def _page(self, _: web.Request) -> web.StreamResponse:
+        return self._asset("index.html")
+
+    async def _static(self, request: web.Request) -> web.StreamResponse:
+        return self._asset(request.match_info["name"])
+
+    def _asset(self, name: str) -> web.Response:
+        if name not in _FILES:
+            return web.Response(status=404, text="There is no such file.")
+        headers = {**SECURITY, "Cache-Control": "no-cache"}
+        return web.Response(body=_file(name), content_type=_FILES[name], charset="utf-8", headers=headers)
+
+    # ------------------------------------------------------------------ looking
+
+    @asynccontextmanager
+    async def _stream(self, request: web.Request) -> AsyncGenerator[web.StreamResponse]:
+        self._watchers += 1
+        try:
+            response = web.StreamResponse(
+                headers={
+                    "Content-Type": "text/event-stream; charset=utf-8",
+                    "Cache-Control": "no-store",
+                    "X-Accel-Buffering": "no",
+                }
+            )
+            await response.prepare(request)
+            yield response
+        finally:
+            self._watchers -= 1
+
+    def _full(self) -> Problem | None:
+        if self._watchers < MOST_WATCHERS:
+            return None
+        return Problem(503, f"{MOST_WATCHERS} consoles are open already. Close one.", retry_after=10)
+
+    async def _live(self, request: web.Request) -> web.StreamResponse:
+        if (full := self._full()) is not None:
+            return problem_response(full)
+        async with self._stream(request) as response:
+            sent: dict[str, bytes] = {}
+            quiet_since, troubled = self._clock.monotonic(), False
+            while True:
+                now = self._clock.monotonic()
+                try:
+                    found = await self._board.sections()
+                except StorageUnavailable as error:
+                    if not troubled or now - quiet_since >= KEEP_ALIVE_SECONDS:
+                        await response.write(_event("trouble", orjson.dumps({"words": str(error)})))
+                        troubled, quiet_since = True, now
+                else:
+                    changed = {name: body for name, body in found.items() if sent.get(name) != body}
+                    if changed or troubled or now - quiet_since >= KEEP_ALIVE_SECONDS:
+                        await response.write(_event("sections", self._body(changed)))
+                        sent, troubled, quiet_since = {**sent, **changed}, False, now
+                await asyncio.sleep(FRESH_SECONDS)
+
+    def _body(self, changed: dict[str, bytes]) -> bytes:
+        """The sections with the time here, so that ages are right where a page's clock is not."""
+        parts = [
+            b'"now":%d' % self._clock.now_ms(),
+            *(b'"%s":%s' % (name.encode(), body) for name, body in changed.items()),
+        ]
+        return b"{" + b",".join(parts) + b"}"
+
+    async def _turn(self, request: web.Request) -> web.StreamResponse:
+        turn = request.match_info["turn"]
+        if (full := self._full()) is not None:
+            return problem_response(full)
+        first = await self._turns.look(turn, None)
+        if first is None:
+            return problem_response(Problem(404, f"There is no turn {turn}."))
+        async with self._stream(request) as response:
+            sight: TurnSight | None = first
+            sent, quiet_since = b"", self._clock.monotonic()
+            while sight is not None:
+                now = self._clock.monotonic()
+                body = orjson.dumps(sight.body)
+                if body != sent or now - quiet_since >= KEEP_ALIVE_SECONDS:
+                    await response.write(_event("turn", body))
+                    sent, quiet_since = body, now
+                await self._turns.changed(turn, max(FRESH_SECONDS, SHARE * sight.took_seconds))
+                try:
+                    sight = await self._turns.look(turn, sight)
+                except StorageUnavailable as error:
+                    await response.write(_event("trouble", orjson.dumps({"words": str(error)})))
+            return response
+
+    async def _explain(self, request: web.Request) -> web.StreamResponse:
+        try:
+            return _json(await self._turns.explain(request.match_info["id"]))
+        except CannotExplain as error:
+            return problem_response(Problem(404, str(error)))
+
+    # ------------------------------------------------------------------ acting
+
+    async def _preview(self, request: web.Request) -> web.StreamResponse:
+        body = await _body(request)
+        seen = await self._acting.preview(_name(body), _hand(body), _text(body, "to"))
+        return _json({"lines": list(seen.lines), "mark": seen.mark, "to": seen.to, "who": self._access.who(request)})
+
+    async def _text(self, request: web.Request) -> web.StreamResponse:
+        body = await _body(request)
+        text = await self._acting.show_text(self._access.who(request), _name(body))
+        self._board.hurry()
+        return _json({"text": text})
+
+    async def _act(self, request: web.Request) -> web.StreamResponse:
+        body = await _body(request)
+        who = self._access.who(request)
+        words = await self._acting.act(who, _name(body), _hand(body), _text(body, "to"), _text(body, "mark"))
+        self._board.hurry()
+        return _json({"words": words})
+
+
+def _event(name: str, data: bytes) -> bytes:
+    return b"event: " + name.encode() + b"\ndata: " + data + b"\n\n"
+
+
+def _json(value: dict[str, Json]) -> web.Response:
+    return web.Response(
+        body=orjson.dumps(value), content_type="application/json", headers={"Cache-Control": "no-store"}
+    )
+
+
+async def _body(request: web.Request) -> dict[str, Json]:
+    """A request's object. Raises `CannotAct`. That it must be JSON keeps forms of other pages out."""
+    if request.content_type != "application/json":
+        raise CannotAct(415, "The body must be JSON (Content-Type: application/json).")
+    if (request.content_length or 0) > MAX_BODY_BYTES:
+        raise CannotAct(413, f"The body is larger than {MAX_BODY_BYTES} bytes.")
+    try:
+        value: Json = orjson.loads(await request.read())
+    except orjson.JSONDecodeError as error:
+        raise CannotAct(400, f"The body is not valid JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise CannotAct(400, "The body must be a JSON object.")
+    return value
+
+
+def _text(body: dict[str, Json], name: str) -> str:
+    value = body.get(name, "")
+    if not isinstance(value, str):
+        raise CannotAct(400, f"{name} must be text.")
+    return value
+
+
+def _name(body: dict[str, Json]) -> PartName:
+    name = body.get("name")
+    if not isinstance(name, dict):
+        raise CannotAct(400, "name must say which part: surface, origin, bubble, part.")
+    part = name.get("part")
+    if not isinstance(part, int) or isinstance(part, bool):
+        raise CannotAct(400, "part must be a number.")
+    return PartName(_text(name, "surface"), _text(name, "origin"), _text(name, "bubble"), part)
+
+
+def _hand(body: dict[str, Json]) -> Hand:
+    try:
+        return Hand(_text(body, "act"))
+    except ValueError:
+        raise CannotAct(400, f"act must be one of: {', '.join(Hand)}.") from None

@@ -1,0 +1,356 @@
+"""What the console shows, from rows and sights to JSON. Pure.
+
+Laws (tests/gateway/test_console.py): no word of a person or a model is in it; the same rows give the same bytes; every list is
+bounded, and what is left out is counted. Times are milliseconds, and ages are the page's to reckon.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from adapters.chat import AdapterSight
+from adapters.reconcile import Hand, Part, objection
+from agent_core.budgets import Amount, BudgetRules, Level, Pot
+from agent_core.driver import TurnDriver
+from agent_core.exits import Budget, ExitCode, Measure, exit_class
+from agent_core.incidents import incident_words
+from agent_core.notices import amount_words
+from agent_core.store.overview import ExitCount, PotLevel, SessionSummary, TurnSummary, Waiting
+from agent_core.store.rows import AuditRow, IncidentRow
+from agent_core.tools.base import Json
+from agent_core.view import BubbleKind, View
+from gateway.console.words import Around, name_of, what_is, why_waiting
+from gateway.ops.actions import action_for
+
+LEFT_OUT = "more"
+RUNNING_CLASS = "running"
+_TEXTS = (BubbleKind.INTERIM, BubbleKind.PARTIAL, BubbleKind.ANSWER)
+
+
+def place_of(key: str) -> str:
+    """A session's key, as far as it names a place."""
+    return key.rstrip("/")
+
+
+def class_of(exit_: str) -> str:
+    """The class of an exit, for its colour; an exit of another version has none."""
+    try:
+        return exit_class(ExitCode(exit_)).value
+    except ValueError:
+        return "" if exit_ else RUNNING_CLASS
+
+
+# ---------------------------------------------------------------------- turns
+
+
+def doing_words(view: View, offered: frozenset[str]) -> str:
+    """What an open turn does at this moment. A tool that was never offered has no name: the model made it up."""
+    chars = sum(len(bubble.text) for bubble in view.bubbles if bubble.kind in _TEXTS)
+    tools = [b for b in view.bubbles if b.kind is BubbleKind.ACTIVITY and b.state == "running"]
+    asks = [b for b in view.bubbles if b.kind is BubbleKind.APPROVAL]
+    status = next((b.text for b in view.bubbles if b.kind is BubbleKind.STATUS), "")
+    if asks:
+        return "waits for a person to approve a tool"
+    if tools:
+        names = ", ".join(dict.fromkeys(b.tool if b.tool in offered else "an unknown tool" for b in tools))
+        return f"runs {names}"
+    if status:
+        return status
+    return f"writes; {chars:,} characters so far" if chars else "asks the model"
+
+
+def doing_of(driver: TurnDriver) -> str:
+    """What a turn of this process does."""
+    turn = driver.turn
+    if turn.opened is None:
+        return "begins"
+    settings = turn.settings
+    offered = frozenset((*(tool.name for tool in settings.tools), *settings.client_tools))
+    return doing_words(driver.current_view(), offered)
+
+
+def turns_json(
+    opened: Sequence[TurnSummary], latest: Sequence[TurnSummary], doing: Mapping[str, str], limit: int
+) -> dict[str, Json]:
+    """Turns that run, and the latest that have ended."""
+    known = {turn.turn for turn in opened}
+    ended = [turn for turn in latest if turn.turn not in known and turn.exit]
+    return {
+        "running": [turn_json(turn, doing.get(turn.turn, "runs on another node")) for turn in opened[:limit]],
+        "ended": [turn_json(turn) for turn in ended[:limit]],
+        "more_running": max(0, len(opened) - limit),
+    }
+
+
+def turn_json(turn: TurnSummary, doing: str = "") -> dict[str, Json]:
+    return {
+        "id": turn.turn,
+        "session": turn.session,
+        "place": place_of(turn.key),
+        "number": turn.number,
+        "exit": turn.exit,
+        "class": class_of(turn.exit),
+        "opened_at": turn.opened_at,
+        "closed_at": turn.closed_at,
+        "undone": turn.undone,
+        "tokens": [turn.input_tokens, turn.output_tokens],
+        "doing": doing,
+    }
+
+
+# ---------------------------------------------------------------------- sessions
+
+
+def sessions_json(
+    latest: Sequence[TurnSummary], opened: Sequence[TurnSummary], waiting: Sequence[Waiting],
+    known: Sequence[SessionSummary], limit: int,
+) -> dict[str, Json]:  # fmt: skip
+    """The conversations of the latest turns and those in which something waits, what waits first, then the latest."""
+    by_session: dict[str, list[TurnSummary]] = {}
+    for turn in sorted((*opened, *latest), key=lambda turn: turn.turn, reverse=True):
+        mine = by_session.setdefault(turn.session, [])
+        if not mine or mine[-1].turn != turn.turn:
+            mine.append(turn)
+    waits = {one.session: one for one in waiting}
+    named = {one.session: one for one in known}
+    found: list[dict[str, Json]] = []
+    for session in dict.fromkeys((*waits, *by_session)):
+        turns, wait, row = by_session.get(session, []), waits.get(session), named.get(session)
+        last = turns[0] if turns else None
+        key = row.key if row is not None else last.key if last is not None else wait.key if wait is not None else ""
+        found.append(
+            {
+                "id": session,
+                "place": place_of(key),
+                "running": next((turn.turn for turn in turns if not turn.exit), ""),
+                "turns": last.number if last is not None else 0,
+                "exit": last.exit if last is not None else "",
+                "class": class_of(last.exit) if last is not None else "",
+                "last_at": (last.closed_at or last.opened_at) if last is not None else None,
+                "waiting": wait.count if wait is not None else 0,
+                "waiting_since": wait.since if wait is not None else None,
+                "quarantined": row.quarantined if row is not None else "",
+            }
+        )
+    return {"list": [*found[:limit]], LEFT_OUT: max(0, len(found) - limit)}
+
+
+# ---------------------------------------------------------------------- incidents
+
+
+def incidents_json(rows: Sequence[IncidentRow]) -> list[Json]:
+    """Incidents in the words that operators are told, with what to do."""
+    return [
+        {
+            "id": row.incident,
+            "state": row.state.value,
+            "words": incident_words(row).partition(" ")[2],
+            "what": row.code.replace("_", " "),
+            "class": class_of(row.code),
+            "where": f"{row.model} at {row.endpoint}" + (f", {row.tool}" if row.tool else ""),
+            "conversations": row.conversations,
+            "turns": row.turns,
+            "opened_at": row.opened_at,
+            "last_at": row.last_at,
+            "closed_at": row.closed_at,
+            "action": _action(row.code),
+        }
+        for row in rows
+    ]
+
+
+def _action(code: str) -> str:
+    try:
+        return action_for(ExitCode(code))
+    except ValueError:
+        return ""
+
+
+# ---------------------------------------------------------------------- outbox
+
+
+def part_json(session: str, part: Part, around: Around) -> dict[str, Json]:
+    """A part that waits or was refused, why, and what can be done to it."""
+    row = part.row
+    return {
+        "id": name_of(row),
+        "name": {"surface": row.surface, "origin": row.origin, "bubble": row.bubble, "part": row.part},
+        "session": session,
+        "place": place_of(row.surface),
+        "what": what_is(part.content),
+        "state": row.state.value,
+        "why": why_waiting(part, around),
+        "at": row.at or None,
+        "failures": row.failures,
+        "can": [hand.value for hand in Hand if not objection(part, hand)],
+    }
+
+
+def outbox_json(waiting: Sequence[dict[str, Json]], failed: Sequence[dict[str, Json]], limit: int) -> dict[str, Json]:
+    """All of them: what waits, and what was refused for good."""
+    return {
+        "waiting": [*waiting[:limit]],
+        "failed": [*failed[:limit]],
+        "more_waiting": max(0, len(waiting) - limit),
+        "more_failed": max(0, len(failed) - limit),
+    }
+
+
+# ---------------------------------------------------------------------- adapters
+
+
+def adapters_json(
+    sights: Sequence[AdapterSight], now: int, before: Mapping[str, tuple[int | None, int | None]]
+) -> list[Json]:
+    """How adapters are doing. `before` are the times of the last look: the same moment, measured again, is the same time."""
+    found: list[Json] = []
+    for sight in sights:
+        told = before.get(sight.name, (None, None))
+        found.append(
+            {
+                "id": sight.name,
+                "state": sight.state,
+                "words": sight.words,
+                "inbound_at": _moment(sight.inbound_age_seconds, now, told[0]),
+                "outbound_at": _moment(sight.outbound_age_seconds, now, told[1]),
+            }
+        )
+    return found
+
+
+def _moment(age_seconds: float | None, now: int, before: int | None) -> int | None:
+    if age_seconds is None:
+        return None
+    at = now - round(age_seconds * 1000)
+    return before if before is not None and abs(at - before) < 500 else at
+
+
+# ---------------------------------------------------------------------- spend
+
+
+_NAMES: Mapping[Budget, str] = {
+    Budget.TURN: "One message",
+    Budget.PERSON: "One person, today",
+    Budget.CHAT: "One chat, today",
+    Budget.HOUR: "Everybody, this hour",
+    Budget.DAY: "Everybody, today",
+    Budget.MONTH: "Everybody, this month",
+}
+_ORDER = (Budget.HOUR, Budget.DAY, Budget.MONTH, Budget.CHAT, Budget.PERSON, Budget.TURN)
+
+
+def spend_json(
+    rules: BudgetRules, pots: Sequence[PotLevel], today: Sequence[ExitCount], now: int, limit: int
+) -> dict[str, Json]:
+    """How full the budgets are whose window runs now, what is left, and what today's turns used."""
+    levels = {pot.scope: pot for pot in pots}
+    rows: list[tuple[int, str, Json]] = []
+    for pot in _pots(rules, levels, now):
+        owner = pot.scope.partition(":")[2]
+        known = levels.get(pot.scope)
+        row = _pot_json(pot, known.level if known is not None else Level(), rules, owner)
+        rows.append((_ORDER.index(pot.budget), owner, row))
+    in_order = [row for _, _, row in sorted(rows, key=lambda one: one[:2])]
+    return {
+        "active": rules.active,
+        "zone": rules.zone_name,
+        "list": in_order[:limit],
+        LEFT_OUT: max(0, len(in_order) - limit),
+        "turns": sum(one.count for one in today),
+        "tokens": [sum(one.input_tokens for one in today), sum(one.output_tokens for one in today)],
+        "prices": bool(rules.prices),
+    }
+
+
+def _pots(rules: BudgetRules, levels: Mapping[str, PotLevel], now: int) -> list[Pot]:
+    """The budgets of everybody with a limit, and those of persons and chats that something was put into."""
+    from agent_core.budgets import Payer
+
+    found = [
+        pot
+        for pot in rules.pots(Payer("", ""), "", now)
+        if pot.budget is not Budget.DAY or pot.limit != Amount() or levels
+    ]
+    for scope in levels:
+        kind, _, owner = scope.partition(":")
+        payer = {Budget.PERSON.value: Payer(owner, ""), Budget.CHAT.value: Payer("", owner)}.get(kind)
+        if payer is not None:
+            found += [pot for pot in rules.pots(payer, "", now) if pot.scope == scope]
+    return found
+
+
+def _pot_json(pot: Pot, level: Level, rules: BudgetRules, owner: str) -> dict[str, Json]:
+    measures: list[Json] = []
+    for measure in (Measure.TOKENS, Measure.MONEY) if rules.prices else (Measure.TOKENS,):
+        spent, held, limit = level.spent.of(measure), level.held.of(measure), pot.limit.of(measure)
+        words = amount_words(measure, spent, rules.currency)
+        measures.append(
+            {
+                "measure": measure.value,
+                "used": words,
+                "limit": amount_words(measure, limit, rules.currency) if limit else "",
+                "left": amount_words(measure, max(0, limit - spent - held), rules.currency) if limit else "",
+                "held": amount_words(measure, held, rules.currency) if held else "",
+                "share": min(1.0, round((spent + held) / limit, 4)) if limit else None,
+            }
+        )
+    return {
+        "id": pot.scope,
+        "name": _NAMES[pot.budget],
+        "owner": "" if owner == "all" else owner,
+        "measures": measures,
+        "calls": level.calls,
+        "estimated": amount_words(Measure.TOKENS, level.estimated.tokens, "") if level.estimated.tokens else "",
+        "until": pot.until or None,
+    }
+
+
+# ---------------------------------------------------------------------- exits, audit
+
+
+@dataclass(frozen=True, slots=True)
+class Day:
+    """How the turns of a day ended."""
+
+    name: str
+    """Such as 2026-11-21."""
+    exits: Sequence[ExitCount]
+
+
+def exits_json(days: Sequence[Day], zone: str) -> dict[str, Json]:
+    """Exits by day, the oldest day first; the exits of all days with their classes, the most frequent first."""
+    totals: dict[str, int] = {}
+    for day in days:
+        for one in day.exits:
+            totals[one.exit] = totals.get(one.exit, 0) + one.count
+    ordered = sorted(totals, key=lambda name: (-totals[name], name))
+    return {
+        "zone": zone,
+        "days": [
+            {
+                "day": day.name,
+                "counts": {one.exit: one.count for one in day.exits},
+                "tokens": [sum(one.input_tokens for one in day.exits), sum(one.output_tokens for one in day.exits)],
+            }
+            for day in days
+        ],
+        "exits": [{"exit": name, "class": class_of(name), "count": totals[name]} for name in ordered],
+    }
+
+
+def audit_json(rows: Sequence[AuditRow]) -> list[Json]:
+    """What was done by hand, the latest first."""
+    return [
+        {
+            "id": row.audit,
+            "at": row.at,
+            "who": row.who,
+            "act": row.act,
+            "object": row.object,
+            "words": row.words,
+            "before": row.before,
+            "after": row.after,
+        }
+        for row in rows
+    ]
