@@ -131,8 +131,6 @@ def test_what_compose_gives_the_gateway_is_a_valid_configuration():
 
 def test_nothing_is_reachable_from_other_machines_that_was_not_meant_to_be():
     services = [
-        service
-        for file in ("compose.yaml", "compose-postgres.yaml")
-        for service in compose(file)["services"].values()
+        service for file in ("compose.yaml", "compose-postgres.yaml") for service in compose(file)["services"].values()
     ]
     assert [port for service in services for port in service.get("ports", [])] == ["127.0.0.1:8787:8787"]
