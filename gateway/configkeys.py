@@ -165,6 +165,11 @@ def describe() -> list[KeyDoc]:
     return list(_described())
 
 
+def forget() -> None:
+    """Look at the classes anew: a section was added."""
+    _described.cache_clear()
+
+
 _TABLES: Mapping[tuple[str, str], type[BaseModel]] = {
     ("model", "fallbacks"): Fallback,
     ("budgets", "prices"): ModelPrice,
