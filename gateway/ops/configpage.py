@@ -42,7 +42,8 @@ Written by `python -m gateway.ops.configpage > docs/configuration.md` from the c
 All of it has sound defaults: an empty configuration is a working gateway. `outspoken config template` prints this reference as a commented
 `outspoken.toml`, `outspoken config check` says what is wrong in yours, and `outspoken config show` prints what is in force, without secrets.
 
-```sh run
+<!-- run -->
+```sh
 outspoken config template > outspoken.toml
 outspoken --config outspoken.toml config check
 outspoken config show
