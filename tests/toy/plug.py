@@ -16,11 +16,12 @@ from pydantic.fields import FieldInfo
 from adapters.chat import ChatDesk
 from adapters.pacing import Rate
 from agent_core.ports import Clock
-from gateway import configkeys, platforms
 from gateway.configchats import ChatSection
+from gateway.configkeys import forget
 from gateway.configmodel import Config
 from gateway.configtypes import FromOutside, Secret
 from gateway.outbox import Line
+from gateway.platforms import BUILDERS, Built, account_rules
 from tests.toy.adapter import PLATFORM, ToyAdapter, ToySettings
 
 RATE = Rate(burst=20, interval_ms=50)
@@ -34,7 +35,7 @@ class Toy(ChatSection):
     port: int = Field(default=0, ge=0, le=65_535, description="Port at which the platform is, on this machine.")
 
 
-def build(config: Config, desk: ChatDesk, clock: Clock) -> platforms.Built | None:
+def build(config: Config, desk: ChatDesk, clock: Clock) -> Built | None:
     """The adapter, if there is a token."""
     section = getattr(config, PLATFORM)
     assert isinstance(section, Toy)
@@ -42,20 +43,20 @@ def build(config: Config, desk: ChatDesk, clock: Clock) -> platforms.Built | Non
         return None
     settings = ToySettings("127.0.0.1", section.port, section.token.get_secret_value(), account="bot")
     adapter = ToyAdapter(settings, desk, clock)
-    return platforms.Built(adapter, Line(adapter.port, RATE, lambda _: RATE), platforms.account_rules(section))
+    return Built(adapter, Line(adapter.port, RATE, lambda _: RATE), account_rules(section))
 
 
 def plug() -> None:
     """From now on there is a toy platform."""
     Config.model_fields[PLATFORM] = FieldInfo(annotation=Toy, default_factory=Toy)
-    platforms.BUILDERS.append(build)
+    BUILDERS.append(build)
     _anew()
 
 
 def unplug() -> None:
     """There is none any more."""
     del Config.model_fields[PLATFORM]
-    platforms.BUILDERS.remove(build)
+    BUILDERS.remove(build)
     _anew()
 
 
@@ -70,4 +71,4 @@ def plugged() -> Generator[None]:
 
 def _anew() -> None:
     Config.model_rebuild(force=True)
-    configkeys.forget()
+    forget()
