@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import shlex
 import shutil
 import signal
 import subprocess
+import sys
 import tarfile
+import time
 import tomllib
 import urllib.request
 import zipfile
@@ -175,3 +178,100 @@ def test_without_arguments_it_says_what_to_do_next(installed: Installed, home: P
     assert "outspoken run" in first.stdout
     assert "outspoken setup" in first.stdout
     assert not list(home.iterdir()), "looking leaves nothing behind"
+
+
+# ---------------------------------------------------------------------- the container
+
+
+def steps() -> list[tuple[str, str]]:
+    """The Containerfile's steps: instruction and words; continued lines are one."""
+    text = (ROOT / "deploy" / "Containerfile").read_text("utf-8").replace("\\\n", " ")
+    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    return [(line.partition(" ")[0], line.partition(" ")[2].strip()) for line in lines]
+
+
+def test_the_containers_steps_are_sound_and_copy_only_what_the_build_is_given():
+    allowed = {line[1:] for line in (ROOT / ".dockerignore").read_text("utf-8").splitlines() if line.startswith("!")}
+    copied: set[str] = set()
+    for instruction, words in steps():
+        if instruction == "RUN":
+            checked = subprocess.run(["sh", "-n", "-c", words], capture_output=True, text=True, check=False)
+            assert (checked.returncode, checked.stderr) == (0, ""), words
+        if instruction == "COPY" and not words.startswith("--from"):
+            copied |= set(words.split()[:-1])
+    assert copied == allowed
+    assert all((ROOT / name).exists() for name in copied)
+    assert ("USER", "10001:10001") in steps()
+    assert [words for instruction, words in steps() if instruction == "CMD"] == ['["outspoken", "run"]']
+
+
+def test_what_the_container_takes_out_again_is_not_needed_to_run(installed: Installed):
+    """The step that uninstalls, against the environment that has only what the wheel asks for."""
+    [words] = [words for instruction, words in steps() if instruction == "RUN" and "hatchling" in words]
+    removed = {word for word in words.split() if not word.startswith("-")} - {"pip", "uninstall"}
+    removed = {word for word in removed if "/" not in word}
+    assert "hatchling" in removed
+    there = {entry["name"].lower() for entry in json.loads(installed.pip("list", "--format", "json"))}
+    assert removed.isdisjoint(there)
+
+
+READ_ONLY = """
+set -eu
+mount --make-rprivate /
+mount --bind {state} {state}
+mount --bind -o ro / {root}
+mount --rbind /proc {root}/proc
+mount --rbind /dev {root}/dev
+mount --bind {state} {root}{state}
+mount -t tmpfs tmpfs {root}{tmp}
+exec chroot {root} {program} run
+"""
+
+
+@pytest.mark.skipif(shutil.which("unshare") is None, reason="there is no unshare here")
+def test_it_runs_with_the_containers_environment_on_a_root_file_system_that_is_read_only(
+    installed: Installed, tmp_path: Path
+):
+    """What the container does that needs no engine: its variables, its health check, its read-only root."""
+    state, root, tmp = tmp_path / "state", tmp_path / "root", tmp_path / "tmp"
+    for folder in (state, root, tmp):
+        folder.mkdir()
+    port = free_port()
+    assignments = " ".join(words for instruction, words in steps() if instruction == "ENV" and "CMD" not in words)
+    variables = dict(word.split("=", 1) for word in shlex.split(assignments) if "=" in word)
+    there = {"/var/lib": state, "/tmp": tmp, "/etc": tmp}
+    ours = {
+        name: value for name, value in variables.items() if name.startswith("OUTSPOKEN_") or name.endswith("_DIRECTORY")
+    }
+    for name, value in ours.items():
+        place = next((place for place in there if value.startswith(place + "/")), None)
+        ours[name] = f"{there[place]}{value.removeprefix(place)}" if place else value
+    env = environment(
+        tmp_path / "nowhere",
+        **ours,
+        OUTSPOKEN_SERVER__API_KEY="a-long-random-word",
+        OUTSPOKEN_SERVER__PORT=str(port),
+    )
+    assert env["OUTSPOKEN_SERVER__HOST"] == "0.0.0.0", "a container's port is published from outside of it"
+    env |= {"OUTSPOKEN_SERVER__HOST": "127.0.0.1", "PATH": f"{env['PATH']}:/usr/sbin:/sbin"}
+    script = READ_ONLY.format(state=state, root=root, tmp=tmp, program=installed.program)
+    if subprocess.run(["unshare", "--mount", "true"], capture_output=True, check=False).returncode:
+        pytest.skip("mounting is not allowed here")
+    with (tmp_path / "log").open("wb") as log:
+        gateway = subprocess.Popen(["unshare", "--mount", "sh", "-c", script], env=env, stdout=log, stderr=log)
+    try:
+        [check] = [words for instruction, words in steps() if instruction == "HEALTHCHECK"]
+        probe = json.loads(check.partition("CMD ")[2])[2].replace("8787", str(port))
+        deadline = time.monotonic() + 50
+        while subprocess.run([sys.executable, "-c", probe], capture_output=True, check=False).returncode:
+            assert gateway.poll() is None, (tmp_path / "log").read_text()
+            assert time.monotonic() < deadline, (tmp_path / "log").read_text()
+            time.sleep(0.3)
+        assert (state / "outspoken" / "outspoken.db").exists()
+        gateway.terminate()
+        assert gateway.wait(50) == 0
+        assert not list(tmp.iterdir()), "what is in /tmp is in memory only"
+    finally:
+        if gateway.poll() is None:
+            gateway.kill()
+            gateway.wait(10)
