@@ -61,7 +61,7 @@ class Notifier:
             return
         try:
             if self._socket is None:
-                self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_CLOEXEC)
+                self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
                 self._socket.setblocking(False)
             words = "\n".join(f"{key}={value}" for key, value in facts.items())
             self._socket.sendto(words.encode(), self._address)

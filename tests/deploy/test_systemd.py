@@ -63,6 +63,21 @@ def test_the_sandbox_is_as_tight_as_a_program_that_talks_to_the_network_can_have
     assert analyze("security", "--offline=true", "--no-pager", f"--threshold={MOST_EXPOSURE}", str(unit)).returncode
 
 
+@pytest.mark.skipif(shutil.which("systemd-sysusers") is None, reason="there is no systemd-sysusers here")
+def test_the_user_that_the_unit_names_is_made(tmp_path: Path):
+    (tmp_path / "etc").mkdir()
+    made = subprocess.run(
+        ["systemd-sysusers", f"--root={tmp_path}", str(UNIT.with_name("outspoken.sysusers.conf"))],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert made.returncode == 0, made.stderr
+    users = (tmp_path / "etc" / "passwd").read_text("utf-8")
+    assert users.startswith(f"{setting('User')}:x:")
+    assert users.rstrip().endswith("/nologin")
+
+
 def test_the_unit_gives_a_stop_the_time_that_the_program_takes():
     assert float(setting("TimeoutStopSec")) >= DRAIN_SECONDS + DELIVERY_SECONDS + 10
 
