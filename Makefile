@@ -67,14 +67,19 @@ soak: $(VENV)/.test-ready ## the long proofs: simulation, exploration, kills, fu
 bench: $(VENV)/.test-ready ## measure speed and memory beside a reference gateway
 	@$(BIN)/python -m tests.bench.run
 
+.PHONY: docs
+docs: $(VENV)/.test-ready ## build the documentation as a site, into build/site
+	@$(BIN)/zensical build --strict
+	@echo "Open build/site/index.html"
+
 .PHONY: lock
 lock: $(VENV)/.test-ready ## pin the dependencies anew (with hashes; no index host is written)
 	@$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
 	  --no-emit-index-url --quiet --extra postgres --group build -o requirements.lock
 	@$(BIN)/uv pip compile pyproject.toml --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
-	  --no-emit-index-url --quiet --all-extras --group test --group lint --group build --group lock -c requirements.lock -o requirements-dev.lock
+	  --no-emit-index-url --quiet --all-extras --group test --group docs --group lint --group build --group lock -c requirements.lock -o requirements-dev.lock
 
 .PHONY: clean
 clean: ## remove .venv and everything that was generated
-	@rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis dist build tests/.out
+	@rm -rf $(VENV) .pytest_cache .ruff_cache .hypothesis dist build .cache tests/.out
 	@find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -5,6 +5,8 @@ Text goes to standard output as it comes; statuses and the footer go to standard
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from typing import TextIO
@@ -64,7 +66,7 @@ class Answer:
 async def ask(url: str, key: str | None, words: str, *, session: str, as_json: bool, out: TextIO, err: TextIO) -> int:
     """Ask, show, and give the exit status. Raises `GatewayLost` and `GatewayRefused`."""
     answer = Answer()
-    shown = StatusLine(err, enabled=not as_json and err.isatty())
+    shown = StatusLine(err, enabled=not as_json and capable(err))
     async for kind, data in stream(url, key, words, session):
         if kind == "comment":
             shown.show(data)
@@ -169,6 +171,11 @@ def _note(answer: Answer, facts: dict[str, Json]) -> None:
     seconds = facts.get("seconds")
     if isinstance(seconds, int | float):
         answer.seconds = float(seconds)
+
+
+def capable(stream: TextIO) -> bool:
+    """Whether it is a terminal on which a line can be replaced, and dimmed."""
+    return stream.isatty() and (sys.platform == "win32" or os.environ.get("TERM", "") not in {"", "dumb"})
 
 
 class StatusLine:

@@ -7,6 +7,7 @@ answer comes stops the turn; at the prompt it clears the line; Ctrl-D leaves.
 from __future__ import annotations
 
 import asyncio
+import os
 import secrets
 import signal
 import sys
@@ -15,7 +16,7 @@ from collections.abc import Awaitable, Callable
 import aiohttp
 import orjson
 
-from adapters.ask import Answer, GatewayLost, GatewayRefused, StatusLine, footer, stream, take
+from adapters.ask import Answer, GatewayLost, GatewayRefused, StatusLine, capable, footer, stream, take
 from adapters.base import REHEARSAL_WORDS
 from agent_core.tools.base import Json
 
@@ -36,7 +37,7 @@ class _Chat:
         self._url = url
         self._key = key
         self.session = session
-        self._status = StatusLine(sys.stderr, enabled=sys.stderr.isatty())
+        self._status = StatusLine(sys.stderr, enabled=capable(sys.stderr))
         self._last_turn = ""
 
     async def say(self, words: str) -> None:
@@ -100,7 +101,7 @@ class _Chat:
 
 
 def _aside(words: str) -> None:
-    dim, plain = ("\x1b[2m", "\x1b[0m") if sys.stderr.isatty() else ("", "")
+    dim, plain = ("\x1b[2m", "\x1b[0m") if capable(sys.stderr) and not os.environ.get("NO_COLOR") else ("", "")
     sys.stderr.write(f"{dim}{words}{plain}\n")
     sys.stderr.flush()
 
@@ -129,6 +130,8 @@ async def chat(url: str, key: str | None, session: str, *, new: bool) -> int:
     _aside(f"outspoken – talking to {url}. /help lists what can be typed.")
     if about:
         _aside(REHEARSAL_WORDS)
+    if sys.stderr.isatty() and not capable(sys.stderr):
+        _aside("This terminal cannot replace a line, so you do not see what I am doing. If it can: TERM=xterm-256color")
     read = _reader()
     while True:
         try:

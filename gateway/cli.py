@@ -17,8 +17,10 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
 
+from gateway.cli_examples import with_examples
 from gateway.cli_first import doctor, setup
 from gateway.cli_look import bundle, explain
+from gateway.cli_start import completion, forgive_encodings, say_next, typed
 from gateway.version import program_version
 
 if TYPE_CHECKING:
@@ -53,7 +55,7 @@ HELP = """One LLM agent, many chats, never silent.
 def cli(context: click.Context, config_file: Path | None) -> None:
     context.obj = config_file
     if context.invoked_subcommand is None:
-        click.echo(context.get_help())
+        guarded(lambda: say_next(config_file))
 
 
 @cli.command()
@@ -82,7 +84,7 @@ def ask(config_file: Path | None, words: tuple[str, ...], as_json: bool, session
 
     The words may be "-" to read the question from standard input. The exit status is 0 only if the turn ended cleanly.
     """
-    question = sys.stdin.read() if words == ("-",) else " ".join(words)
+    question = typed(sys.stdin.read() if words == ("-",) else " ".join(words))
     if not question.strip():
         raise click.UsageError("There is no question.")
     guarded(lambda: _ask(config_file, question, session, as_json=as_json))
@@ -149,7 +151,7 @@ def send(
     The words may be "-" to read them from standard input; Markdown is formatted as in answers. Prints the delivery's id once it
     is stored: from then on it is sent, whatever happens to the gateway meanwhile.
     """
-    text = sys.stdin.read() if words == ("-",) else " ".join(words)
+    text = typed(sys.stdin.read() if words == ("-",) else " ".join(words))
     if not text.strip() and not files:
         raise click.UsageError("There is nothing to send: give words, or --file.")
     guarded(lambda: _send(config_file, to, text, files, key, wait_seconds=(timeout or math.inf) if wait else 0))
@@ -246,10 +248,13 @@ cli.add_command(setup)
 cli.add_command(doctor)
 cli.add_command(explain)
 cli.add_command(bundle)
+cli.add_command(completion)
+with_examples(cli)
 
 
 def main() -> None:
     """Entry point of the ``outspoken`` command."""
+    forgive_encodings()
     cli(prog_name="outspoken")
 
 

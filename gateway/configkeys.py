@@ -53,6 +53,8 @@ class KeyDoc:
     """The key that names a file with the value; empty if there is none."""
     is_path: bool
     """Names one file or directory, or several."""
+    required: bool = False
+    """It has no default (only keys of tables in tables)."""
 
     @property
     def name(self) -> str:
@@ -105,7 +107,7 @@ def _kind(annotation: object, *, several: bool = False) -> str:
     origin = get_origin(annotation)
     arguments = [argument for argument in get_args(annotation) if argument not in {type(None), Ellipsis}]
     if origin in {Union, UnionType, Annotated}:
-        return _kind(arguments[0])
+        return _kind(arguments[0], several=several)
     if origin is tuple:
         return f"list of {_kind(arguments[0], several=True)}"
     if origin is not None:
@@ -129,7 +131,8 @@ def _doc(section: str, key: str, field: FieldInfo) -> KeyDoc:
     usual = next((item.names for item in field.metadata if isinstance(item, Usual)), ())
     outside = next((item for item in field.metadata if isinstance(item, FromOutside)), None)
     kind = _kind(field.annotation)
-    default: object = field.get_default(call_default_factory=True, validated_data={})
+    required = field.is_required()
+    default: object = None if required else field.get_default(call_default_factory=True, validated_data={})
     examples: list[object] = field.examples or []
     return KeyDoc(
         section=section,
@@ -142,6 +145,7 @@ def _doc(section: str, key: str, field: FieldInfo) -> KeyDoc:
         secret=outside is not None and outside.secret,
         file_key=outside.also if outside else "",
         is_path=kind in {"path", "list of paths"},
+        required=required,
     )
 
 
@@ -161,6 +165,11 @@ def describe() -> list[KeyDoc]:
     return list(_described())
 
 
+def forget() -> None:
+    """Look at the classes anew: a section was added."""
+    _described.cache_clear()
+
+
 _TABLES: Mapping[tuple[str, str], type[BaseModel]] = {
     ("model", "fallbacks"): Fallback,
     ("budgets", "prices"): ModelPrice,
@@ -172,6 +181,18 @@ def table_keys(section: str, key: str) -> tuple[str, ...]:
     """The keys that one table of a list of tables may have."""
     found = _TABLES.get((section, key))
     return tuple(found.model_fields) if found is not None else ()
+
+
+@cache
+def describe_tables() -> Mapping[tuple[str, str], tuple[str, tuple[KeyDoc, ...]]]:
+    """The tables that stand in a key of their own, by section and key: what one is, and its keys. They have no variables."""
+    return {
+        (section, key): (
+            (model.__doc__ or "").strip().splitlines()[0],
+            tuple(_doc(section, name, field) for name, field in model.model_fields.items()),
+        )
+        for (section, key), model in _TABLES.items()
+    }
 
 
 def section_words(section: str) -> str:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -42,6 +43,7 @@ from gateway.hub import Hub
 from gateway.look import Look
 from gateway.metrics import Metrics
 from gateway.models import endpoints_of, rehearsal_endpoint
+from gateway.notify import managed
 from gateway.opening import HubSettings
 from gateway.paths import Paths
 from gateway.platforms import Platforms, platforms, started
@@ -283,14 +285,16 @@ async def run_daemon(config: Config, paths: Paths, announce: Callable[[Serving],
     signals = (signal.SIGTERM, signal.SIGINT)
     for number in signals:
         loop.add_signal_handler(number, stop.set)
-    async with serving(config, paths) as up:
+    async with managed(os.environ) as notifier, serving(config, paths) as up:
         announce(up)
+        notifier.tell(READY="1", STATUS=f"Serving at {up.url}")
         log.info(
             "gateway.ready", url=up.url, version=program_version(), rehearsal=up.rehearsal, recovered_turns=up.recovered
         )
         await _either(stop, up.lost)
         for number in signals:
             loop.remove_signal_handler(number)
+        notifier.tell(STOPPING="1", STATUS="Open turns may end")
         log.info("gateway.stopping")
         lost = up.lost.is_set()
     log.info("gateway.stopped")

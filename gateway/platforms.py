@@ -7,7 +7,7 @@ import hashlib
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import structlog
 from aiohttp import web
@@ -179,6 +179,16 @@ def slack(section: Slack, desk: Desk, clock: Clock) -> Built | None:
     return Built(adapter, Line(adapter.port, ACCOUNT_RATE, lambda _: CHAT_RATE), account_rules(section))
 
 
+Builder: TypeAlias = Callable[[Config, Desk, Clock], Built | None]
+
+BUILDERS: list[Builder] = [
+    lambda config, desk, clock: telegram(config.telegram, desk, clock),
+    lambda config, desk, clock: discord(config.discord, desk, clock),
+    lambda config, desk, clock: slack(config.slack, desk, clock),
+]
+"""One for each platform there is: its adapter, if it is configured."""
+
+
 @asynccontextmanager
 async def platforms(config: Config, hub: Hub, store: Store, clock: Clock, ids: Ids) -> AsyncGenerator[Platforms]:
     """Outbox and desk for the block, and an adapter for each platform that is configured. Nothing is received before `started`."""
@@ -186,12 +196,7 @@ async def platforms(config: Config, hub: Hub, store: Store, clock: Clock, ids: I
         outbox = Outbox(store, clock, ids.seed(), hub.tell)
         desk = Desk(hub, store, outbox, clock, ids, link=config.people.link)
         await desk.open()
-        configured = (
-            telegram(config.telegram, desk, clock),
-            discord(config.discord, desk, clock),
-            slack(config.slack, desk, clock),
-        )
-        built = [one for one in configured if one is not None]
+        built = [one for build in BUILDERS if (one := build(config, desk, clock)) is not None]
         for one in built:
             await stack.enter_async_context(one.adapter.opened())
         await stack.enter_async_context(outbox)

@@ -58,7 +58,16 @@ PURE = (
     "adapters/reconcile.py",
     *(
         f"gateway/ops/{name}.py"
-        for name in ("triage", "triage_lines", "triage_report", "subjects", "actions", "logcatalogue")
+        for name in (
+            "triage",
+            "triage_lines",
+            "triage_report",
+            "subjects",
+            "actions",
+            "logcatalogue",
+            "configpage",
+            "exitpage",
+        )
     ),
 )
 """Modules that only decide. What is not there yet, or no more, is passed over."""

@@ -72,7 +72,7 @@ class Ownership(Protocol):
 
 
 class FileLock:
-    """The lock file beside a SQLite database; holds our process id for people and for `--takeover`."""
+    """The lock file beside a SQLite database; holds our process id for people."""
 
     def __init__(self, path: Path, handle: int) -> None:
         self._path = path
@@ -97,7 +97,7 @@ class FileLock:
         os.close(handle)
         who = "Another process" if pid is None else f"Process {pid}"
         raise AlreadyRunning(
-            f"{who} has {database} open already. Stop it first, start with --takeover, or use another state directory.",
+            f"{who} has {database} open already. Stop it first, or use another state directory: OUTSPOKEN_HOME=/some/directory",
             pid,
         )
 

@@ -189,6 +189,8 @@ CATALOGUE: tuple[LogEvent, ...] = (
     _e("gateway.draining", "info", "It was told to stop; running turns may end.", "turns seconds"),
     _e("gateway.stopping", "info", "A stop signal came, or its lock was lost."),
     _e("gateway.stopped", "info", "The last line of a clean end."),
+    _e("gateway.manager_not_told", "warning", "The service manager that `NOTIFY_SOCKET` names could not be told how the gateway is doing.", "error",
+       "See that the unit has `Type=notify`, and that the socket can be reached; else the manager will stop the gateway."),
     _e("upkeep.done", "info", "Every six hours: what is only kept to know redeliveries again was forgotten.", "messages nodes"),
     _e("upkeep.not_done", "warning", "The same, when the storage was away.", "error", DISK),
     # ------------------------------------------------------------------ messages and turns

@@ -229,7 +229,7 @@ async def process(harness: Scene, **more: str) -> AsyncGenerator[Process]:
     kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
     with (harness.folder / "log").open("ab") as log:
         inner = await asyncio.create_subprocess_exec(
-            sys.executable, "-c", "from gateway.cli import main; main()", "run",
+            sys.executable, "-c", f"{getattr(harness, 'prelude', '')}from gateway.cli import main; main()", "run",
             cwd=ROOT, env={**kept, **env, "OUTSPOKEN_LOG__FORMAT": "json"}, stdout=asyncio.subprocess.PIPE, stderr=log,
         )  # fmt: skip
     assert inner.stdout is not None

@@ -123,7 +123,7 @@ async def test_a_second_process_is_refused_and_told_who_holds_the_file(sqlite: s
             async with opened(sqlite):
                 pass
         assert refused.value.pid == holder.pid
-        assert "--takeover" in str(refused.value)
+        assert "OUTSPOKEN_HOME=" in str(refused.value)
         async with child("hold", sqlite) as third:
             assert (await third.line()).startswith("refused AlreadyRunning")
         await holder.say()

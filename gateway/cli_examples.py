@@ -1,0 +1,57 @@
+"""An example or two for the help of every command. A test looks that none is missing, and that each is of its command."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import click
+
+EXAMPLES: Mapping[str, tuple[str, ...]] = {
+    "": ("outspoken run", 'outspoken ask "what is in notes.txt?"', "outspoken --config ./outspoken.toml doctor"),
+    "run": (
+        "outspoken run",
+        "OPENAI_BASE_URL=http://127.0.0.1:11434/v1 outspoken run",
+        "OUTSPOKEN_SERVER__PORT=8788 outspoken run",
+    ),
+    "chat": ("outspoken chat", "outspoken chat --session work"),
+    "ask": ('outspoken ask "what is in notes.txt?"', "outspoken ask - < question.txt", 'outspoken ask --json "hello"'),
+    "status": ("outspoken status", "outspoken status --json"),
+    "replay": (
+        "outspoken replay t-0198c0de",
+        "outspoken replay t-0198c0de --set model.stall_seconds=20",
+        "outspoken replay --file outspoken-t-0198c0de.tar.gz",
+    ),
+    "send": (
+        'outspoken send --to telegram/12345678 "The backup is done."',
+        "outspoken send --to slack/C0123456789 --file report.pdf --wait",
+    ),
+    "triage": ("outspoken triage", "outspoken triage --since 2h", "outspoken triage /var/log/outspoken.log*"),
+    "access": ("outspoken access list", "outspoken access approve K7RT-2MXD"),
+    "access list": ("outspoken access list",),
+    "access approve": ("outspoken access approve K7RT-2MXD", "outspoken access approve 12345678"),
+    "access revoke": ("outspoken access revoke 12345678",),
+    "config": ("outspoken config template > outspoken.toml", "outspoken config check"),
+    "config show": ("outspoken config show",),
+    "config check": ("outspoken config check", "outspoken --config ./outspoken.toml config check"),
+    "config template": ("outspoken config template > outspoken.toml",),
+    "setup": ("outspoken setup", "outspoken setup discord"),
+    "doctor": ("outspoken doctor", "outspoken doctor --json"),
+    "explain": ("outspoken explain t-0198c0de", "outspoken explain --chat telegram/12345678 --at 14:05"),
+    "bundle": ("outspoken bundle t-0198c0de", "outspoken bundle t-0198c0de --output case.tar.gz"),
+    "completion": (
+        "outspoken completion bash > ~/.local/share/bash-completion/completions/outspoken",
+        "outspoken completion zsh > ~/.zfunc/_outspoken",
+        "outspoken completion fish > ~/.config/fish/completions/outspoken.fish",
+    ),
+}
+"""By the command's words."""
+
+
+def with_examples(command: click.Command, words: str = "") -> None:
+    """Put its examples at the end of the help of a command, and of those below it."""
+    examples = EXAMPLES.get(words, ())
+    if examples:
+        command.epilog = "\b\nExamples:\n" + "\n".join(f"  {line}" for line in examples)
+    if isinstance(command, click.Group):
+        for name, inner in command.commands.items():
+            with_examples(inner, f"{words} {name}".strip())

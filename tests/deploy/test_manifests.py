@@ -1,0 +1,134 @@
+"""Compose files and Kubernetes manifests: their form, and that they agree with the program and with each other."""
+
+from __future__ import annotations
+
+import copy
+import re
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+
+from gateway.config import OTHER_VARIABLES, describe, load
+from gateway.daemon import DELIVERY_SECONDS, DRAIN_SECONDS
+from tests.deploy.schemas import COMPOSE, KUBERNETES
+
+DEPLOY = Path(__file__).parents[2] / "deploy"
+STOP_SECONDS = DRAIN_SECONDS + DELIVERY_SECONDS + 10
+
+
+def kubernetes() -> list[dict[str, Any]]:
+    """Every document of every manifest."""
+    files = sorted((DEPLOY / "kubernetes").glob("*.yaml"))
+    return [document for file in files for document in yaml.safe_load_all(file.read_text("utf-8"))]
+
+
+def of_kind(kind: str) -> dict[str, Any]:
+    return next(document for document in kubernetes() if document["kind"] == kind)
+
+
+def compose(name: str) -> dict[str, Any]:
+    return yaml.safe_load((DEPLOY / name).read_text("utf-8"))
+
+
+def pod() -> dict[str, Any]:
+    return of_kind("Deployment")["spec"]["template"]["spec"]
+
+
+def variables() -> set[str]:
+    """Every variable that the program knows."""
+    return {name for doc in describe() for name in doc.env} | set(OTHER_VARIABLES)
+
+
+def served() -> set[str]:
+    """The paths that the gateway itself serves."""
+    source = "".join(path.read_text("utf-8") for path in (DEPLOY.parent / "gateway").rglob("*.py"))
+    return set(re.findall(r'web\.get\("(/[a-z]+)"', source))
+
+
+def test_every_document_has_the_form_of_its_kind():
+    for document in kubernetes():
+        jsonschema.validate(document, KUBERNETES[document["kind"]])
+    for name in ("compose.yaml", "compose-postgres.yaml"):
+        jsonschema.validate(compose(name), COMPOSE)
+
+
+@pytest.mark.parametrize("where", ["strategy", "replicas", "selector"])
+def test_a_missing_or_misspelt_key_is_found(where: str):
+    deployment = copy.deepcopy(of_kind("Deployment"))
+    deployment["spec"][where + "s"] = deployment["spec"].pop(where)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate(deployment, KUBERNETES["Deployment"])
+
+
+def test_selectors_find_the_pod_and_names_what_they_name():
+    deployment = of_kind("Deployment")["spec"]
+    labels = deployment["template"]["metadata"]["labels"]
+    assert deployment["selector"]["matchLabels"] == labels
+    assert of_kind("Service")["spec"]["selector"] == labels
+    assert of_kind("PodDisruptionBudget")["spec"]["selector"]["matchLabels"] == labels
+    assert of_kind("NetworkPolicy")["spec"]["podSelector"]["matchLabels"] == labels
+    found = pod()
+    [container] = found["containers"]
+    assert {mount["name"] for mount in container["volumeMounts"]} == {volume["name"] for volume in found["volumes"]}
+    volumes = {volume["name"]: volume for volume in found["volumes"]}
+    claim = of_kind("PersistentVolumeClaim")["metadata"]["name"]
+    assert volumes["state"]["persistentVolumeClaim"]["claimName"] == claim
+    assert volumes["configuration"]["configMap"]["name"] == of_kind("ConfigMap")["metadata"]["name"]
+    assert container["envFrom"][0]["secretRef"]["name"] == of_kind("Secret")["metadata"]["name"]
+    assert found["serviceAccountName"] == of_kind("ServiceAccount")["metadata"]["name"]
+
+
+def test_probes_ask_what_the_program_serves_and_a_hanging_loop_is_what_restarts_it():
+    [container] = pod()["containers"]
+    names = {port["name"] for port in container["ports"]}
+    paths = {name: container[name]["httpGet"]["path"] for name in ("startupProbe", "livenessProbe", "readinessProbe")}
+    assert set(paths.values()) <= served()
+    assert paths["livenessProbe"] == "/healthz", "a database that is away is no reason to kill the gateway"
+    assert paths["readinessProbe"] == "/readyz"
+    assert {container[name]["httpGet"]["port"] for name in paths} <= names
+    assert of_kind("Service")["spec"]["ports"][0]["targetPort"] in names
+
+
+def test_a_stop_has_the_time_that_the_program_takes():
+    assert pod()["terminationGracePeriodSeconds"] >= STOP_SECONDS
+    assert int(compose("compose.yaml")["services"]["gateway"]["stop_grace_period"].rstrip("s")) >= STOP_SECONDS
+
+
+def test_the_configuration_that_is_shipped_is_valid(tmp_path: Path):
+    file = tmp_path / "outspoken.toml"
+    file.write_text(of_kind("ConfigMap")["data"]["outspoken.toml"], "utf-8")
+    load(file, {}, required=True)
+
+
+def test_every_variable_is_one_that_the_program_knows():
+    secret = (DEPLOY / "kubernetes" / "secret.example.yaml").read_text("utf-8")
+    offered = set(re.findall(r"^  (?:# )?([A-Z][A-Z_]+):", secret, re.MULTILINE))
+    assert len(offered) > 5
+    named = {
+        name
+        for file in ("compose.yaml", "compose-postgres.yaml")
+        for name in compose(file)["services"]["gateway"]["environment"]
+    }
+    assert (offered | named) <= variables()
+
+
+def test_what_compose_gives_the_gateway_is_a_valid_configuration():
+    """With the values filled in as compose does, and what is optional left empty."""
+    given = {"OUTSPOKEN_SERVER__API_KEY": "k" * 20, "POSTGRES_PASSWORD": "p4ssword"}
+    env: dict[str, str] = {}
+    for file in ("compose.yaml", "compose-postgres.yaml"):
+        for name, value in compose(file)["services"]["gateway"]["environment"].items():
+            env[name] = re.sub(r"\$\{([A-Z_]+):[-?][^}]*\}", lambda found: given.get(found[1], ""), value)
+    config = load(None, {**env, "OUTSPOKEN_SERVER__HOST": "0.0.0.0"}).config
+    assert config.storage.url == "postgresql+asyncpg://outspoken:p4ssword@database/outspoken"
+    assert config.model.rehearsal, "an empty key is none"
+
+
+def test_nothing_is_reachable_from_other_machines_that_was_not_meant_to_be():
+    services = [
+        service for file in ("compose.yaml", "compose-postgres.yaml") for service in compose(file)["services"].values()
+    ]
+    assert [port for service in services for port in service.get("ports", [])] == ["127.0.0.1:8787:8787"]

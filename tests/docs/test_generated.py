@@ -1,0 +1,69 @@
+"""The pages that are printed from the code: as they are printed, whole, and true."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from agent_core.exits import ExitClass, ExitCode
+from agent_core.notices import notice_for
+from agent_core.recovery import LADDERS, Failure, Rung
+from gateway.configkeys import describe, describe_tables
+from gateway.ops import configpage, exitpage, logcatalogue
+
+DOCS = Path(__file__).parents[2] / "docs"
+PRINTED: dict[str, tuple[str, Callable[[], str]]] = {
+    "configuration.md": ("gateway.ops.configpage", configpage.markdown),
+    "exits.md": ("gateway.ops.exitpage", exitpage.markdown),
+    "logs.md": ("gateway.ops.logcatalogue", lambda: logcatalogue.markdown() + "\n"),
+}
+
+
+@pytest.mark.parametrize("page", PRINTED)
+def test_a_page_is_as_it_is_printed(page: str) -> None:
+    module, markdown = PRINTED[page]
+    assert (DOCS / page).read_text("utf-8") == markdown(), f"run: python -m {module} > docs/{page}"
+
+
+def rows(page: str) -> list[list[str]]:
+    """The cells of every row of every table."""
+    return [
+        [cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:-1]]
+        for line in page.splitlines()
+        if line.startswith("|") and not line.startswith("|---")
+    ]
+
+
+def test_every_key_of_the_configuration_has_a_row_with_type_unit_meaning_and_variable() -> None:
+    found = {(cells[0], cells[-1]): cells for cells in rows(configpage.markdown())}
+    for doc in describe():
+        cells = found[f"`{doc.key}`", " ".join(f"`{name}`" for name in doc.env)]
+        assert len(cells) == 6
+        assert cells[4]
+        numeric = doc.type.startswith(("number", "whole number"))
+        assert bool(cells[2]) == numeric, f"{doc.name}: gateway/ops/configpage.py says what a number counts"
+    for _, docs in describe_tables().values():
+        for doc in docs:
+            assert [cells for cells in found.values() if cells[0] == f"`{doc.key}`" and len(cells) == 5], doc.key
+
+
+def test_every_exit_has_its_words_class_and_notice() -> None:
+    assert set(exitpage.WHEN) == set(ExitCode)
+    assert set(exitpage.CLASSES) == set(ExitClass)
+    assert (set(exitpage.FAILURES), set(exitpage.RUNGS)) == (set(Failure), set(Rung))
+    assert set(LADDERS) == set(Failure)
+    page = exitpage.markdown()
+    for code in ExitCode:
+        section = page.partition(f"### `{code}`\n")[2].partition("\n##")[0]
+        assert exitpage.WHEN[code] in section
+        assert ("> ⚠️ " in section) == (notice_for(exitpage.Exit(code, exitpage.facts_of(code))) is not None)
+
+
+def test_the_examples_are_real_sentences() -> None:
+    for line in exitpage.markdown().splitlines():
+        if line.startswith("> "):
+            assert not re.search(r"\(\)| 0 s|  |“”| 0 ", line), line
+            assert line.endswith((".", ")", "!", "?")), line

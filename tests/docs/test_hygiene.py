@@ -1,0 +1,70 @@
+"""The files that a contributor and an operator look for, and their form."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+
+from tests.deploy.schemas import TEXT, YES_NO, many, obj, one
+
+ROOT = Path(__file__).parents[2]
+FIELD = {
+    "type": "object",
+    "required": ["type", "attributes"],
+    "properties": {
+        "type": one("markdown", "textarea", "input", "dropdown", "checkboxes"),
+        "id": TEXT,
+        "attributes": obj("", label=TEXT, description=TEXT, value=TEXT, render=TEXT),
+        "validations": obj("required", required=YES_NO),
+    },
+    "additionalProperties": False,
+}
+FORM = obj("name description body", name=TEXT, description=TEXT, labels=many(TEXT), body=many(FIELD))
+
+
+def form(path: Path) -> dict[str, Any]:
+    return yaml.safe_load(path.read_text("utf-8"))
+
+
+@pytest.mark.parametrize(
+    "name", ["CHANGELOG.md", "CONTRIBUTING.md", "SECURITY.md", "LICENSE", "NOTICE", ".editorconfig", "Makefile"]
+)
+def test_it_is_there(name: str) -> None:
+    assert (ROOT / name).read_text("utf-8").strip()
+
+
+def test_issue_forms_are_forms() -> None:
+    folder = ROOT / ".github" / "ISSUE_TEMPLATE"
+    forms = [path for path in folder.glob("*.yml") if path.name != "config.yml"]
+    assert len(forms) >= 3
+    for path in forms:
+        read = form(path)
+        jsonschema.validate(read, FORM)
+        ids = [field["id"] for field in read["body"] if "id" in field]
+        assert len(ids) == len(set(ids))
+    jsonschema.validate(form(folder / "config.yml"), obj("", blank_issues_enabled=YES_NO))
+
+
+def test_hooks_run_what_the_environment_has() -> None:
+    for repo in form(ROOT / ".pre-commit-config.yaml")["repos"]:
+        assert repo["repo"] == "local", "nothing is fetched for a commit"
+        for hook in repo["hooks"]:
+            assert hook["language"] == "system"
+            program = hook["entry"].split()[0]
+            assert (ROOT / program).exists(), program
+
+
+def test_editors_are_told_what_the_formatter_does() -> None:
+    assert "line-length = 120" in (ROOT / "pyproject.toml").read_text("utf-8")
+    assert "max_line_length = 120" in (ROOT / ".editorconfig").read_text("utf-8")
+
+
+def test_make_help_lists_every_target_that_people_use() -> None:
+    makefile = (ROOT / "Makefile").read_text("utf-8")
+    for target in ("run", "chat", "setup", "format", "lint", "test", "soak", "bench", "docs", "lock", "clean"):
+        assert f"\n{target}: " in makefile.replace(f"\n{target}:\n", "\n")
+        assert any(line.startswith(f"{target}:") and "## " in line for line in makefile.splitlines()), target
