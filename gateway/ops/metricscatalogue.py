@@ -277,7 +277,7 @@ def markdown() -> str:
 
 def _page() -> Iterator[str]:
     yield _HEAD
-    for title, metrics in (("Metrics", OURS), ("The process", PROCESS)):
+    for title, metrics in (("The gateway", OURS), ("The process", PROCESS)):
         yield f"## {title}\n\n| metric | type | labels | what it is |\n|---|---|---|---|"
         for metric in metrics:
             labels = ", ".join(f"`{name}`" for name in metric.labels)
