@@ -21,7 +21,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from agent_core.signals import LawBroken, ModelCalled, Signal, Signals, ToolRan
 from gateway.metrics import FROM_OUTSIDE, MOST_VALUES, OTHER, Metrics, Reading
 from gateway.ops.metricscatalogue import BY_NAME, CATALOGUE, LABELS, LAWS_BROKEN, OURS, READY, SERIES, Kind, markdown
-from tests.chats.harness import answer, running
+from tests.chats.harness import answer, quiet, running
 from tests.chats.telegram_harness import telegram_harness
 
 ROOT = Path(__file__).parents[2]
@@ -170,6 +170,7 @@ async def test_a_gateway_serves_what_the_list_says_and_counts_what_happened(tmp_
             await answer(telegram, chat, "Done", 20)
             telegram.say(chat, eve, "stall")
             await telegram.until(lambda: any("⚠️" in one.text for one in telegram.seen(chat)), 30)
+            await quiet(telegram, chat)  # the gateway knows of the last answer, too
             async with aiohttp.ClientSession() as http, http.get(f"{up.url}/metrics") as refused:
                 assert refused.status == 401
             families = await served_families(up.url, key)
