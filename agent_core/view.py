@@ -19,7 +19,7 @@ from agent_core.notices import cause_words, duration, notice_for
 from agent_core.turn import Turn
 from agent_core.turnstate import Activity, ActivityState, Phase, Segment, SegmentKind
 
-STATUS_AFTER_SECONDS = 20
+STATUS_AFTER_SECONDS, STATUS_SOON_SECONDS = 20, 5
 """Silence after which a status appears (behaviour, section 2)."""
 
 
@@ -160,7 +160,7 @@ def status_words(turn: Turn, now: int) -> str:
             return f"{cause[:1].upper()}{cause[1:]}; trying again in {left} s (attempt {turn.attempts + 1})"
         case Phase.ACTING:
             names = [e.name for e in turn.timeline if isinstance(e, Activity) and e.state is ActivityState.RUNNING]
-            if not names or in_phase < STATUS_AFTER_SECONDS:
+            if not names or in_phase < _status_after(turn):
                 return ""
             return f"Running {', '.join(dict.fromkeys(names))}, {in_phase} s"
         case Phase.COMPACTING:
@@ -171,17 +171,22 @@ def status_words(turn: Turn, now: int) -> str:
             assert_never(turn.phase)
 
 
+def _status_after(turn: Turn) -> int:
+    """Seconds. Where a stall is noticed soon, people hear of it before it is."""
+    return min(STATUS_AFTER_SECONDS, max(STATUS_SOON_SECONDS, round(turn.settings.stall_seconds / 2)))
+
+
 def _calling_words(turn: Turn, waited: int, in_phase: int) -> str:
-    again = _again_words(turn)
-    if (in_phase >= STATUS_AFTER_SECONDS or waited >= STATUS_AFTER_SECONDS) and turn.naming:
-        quiet = f", nothing new for {waited} s" if waited >= STATUS_AFTER_SECONDS else ""
+    again, after = _again_words(turn), _status_after(turn)
+    if (in_phase >= after or waited >= after) and turn.naming:
+        quiet = f", nothing new for {waited} s" if waited >= after else ""
         return f"The model is writing a call of {turn.naming} ({turn.arriving_chars} characters, {in_phase} s{quiet})"
-    if waited >= STATUS_AFTER_SECONDS:
+    if waited >= after:
         limit = round(
             turn.settings.stall_seconds if turn.life_at > turn.phase_since else turn.settings.first_content_seconds
         )
         return f"Waiting for the model, {waited} s{again} (gives up at about {limit} s)"
-    if in_phase >= STATUS_AFTER_SECONDS and turn.thinking:
+    if in_phase >= after and turn.thinking:
         return f"The model is thinking, {in_phase} s{again}"
     return f"Trying again{again}" if again and turn.life_at == turn.phase_since else ""
 

@@ -96,7 +96,16 @@ async def test_a_stall_is_told_and_recovered(browser: Browser, up: Serving):
     await page.click("text=rehearse stall in tool call")
     await finished(page)
     await expect(page.locator(".answer")).to_contain_text("page.html is written, in two pieces")
-    await shot(page, "stall-recovered-desktop")
+
+
+async def test_a_stall_is_told_while_it_lasts(browser: Browser, tmp_path: Path):
+    async with served(tmp_path, {"OUTSPOKEN_MODEL__STALL_SECONDS": "14", "OUTSPOKEN_MODEL__REMEDY_SECONDS": "4"}) as up:
+        page = await opened(browser, up.url, width=640, height=440)
+        await say(page, "rehearse stall in tool call")
+        await expect(page.locator(".status")).to_contain_text("nothing new for", timeout=20_000)
+        await shot(page, "stall-told")
+        await expect(page.locator(".figures")).to_have_count(1, timeout=40_000)
+        await shot(page, "stall-recovered")
 
 
 async def test_a_notice_stands_out_and_says_why(browser: Browser, up: Serving):
