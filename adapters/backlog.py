@@ -65,6 +65,7 @@ class Backlog:
         self._read = read
         self._clock = clock
         self._behind: dict[str, Behind] = {}
+        self._hurried: set[str] = set()
         self._locks: dict[str, asyncio.Lock] = {}
         self._closed_until_ms = 0
         """The platform asked for a pause."""
@@ -95,13 +96,13 @@ class Backlog:
     # ------------------------------------------------------------------ reading
 
     async def run(self) -> None:
-        """Read what is to be read, the places with the newest marks first, until cancelled."""
+        """Read what is to be read, until cancelled: places that are waited for, and then those with the newest marks."""
         while True:
             self._more.clear()
             now = self._clock.now_ms()
             due = [place for place in self._behind if self._wait_ms(place, now) <= 0]
             if due:
-                await self._try(max(due, key=lambda place: self._behind[place].mark))
+                await self._try(max(due, key=lambda place: (place in self._hurried, self._behind[place].mark)))
                 continue
             waits = [self._wait_ms(place, now) for place in self._behind]
             try:
@@ -110,10 +111,12 @@ class Backlog:
             except TimeoutError:
                 continue
 
-    def soon(self, place: str, seconds: float, pause: float) -> bool:
-        """A place is behind, has been for less than so many seconds, and is tried (again) in no more seconds than `pause`."""
-        found, now = self._behind.get(place), self._clock.now_ms()
-        return found is not None and now - found.since_ms < seconds * 1000 and self._wait_ms(place, now) <= pause * 1000
+    def hurry(self, place: str, pause: float) -> bool:
+        """Somebody waits for a place: it is read before others. False if it is not behind, or not tried for more seconds than that."""
+        if place not in self._behind or self._wait_ms(place, self._clock.now_ms()) > pause * 1000:
+            return False
+        self._hurried.add(place)
+        return True
 
     async def catch_up(self, place: str, seconds: float = LIVE_SECONDS) -> None:
         """Something came from a place that may be behind: read that first, if it can be done so soon."""
@@ -142,6 +145,7 @@ class Backlog:
                 self._failed(place, error)
                 return
             self._locks.pop(place, None)
+            self._hurried.discard(place)
             self._behind.pop(place, None)
 
     def _failed(self, place: str, error: CallFailed) -> None:
@@ -151,6 +155,7 @@ class Backlog:
             self._closed_until_ms = max(self._closed_until_ms, now + round(error.retry_after * 1000))
         if left is None:
             log.warning("chat.history_refused", account=self._account, place=place, words=error.words)
+            self._hurried.discard(place)
             del self._behind[place]
             return
         self._behind[place] = left

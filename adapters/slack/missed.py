@@ -27,7 +27,8 @@ MOST_CHANNELS, MOST_THREADS = 500, 100
 THREAD_DAYS = 7.0
 """A thread in which nothing was said for so long is not looked into."""
 HOLD_SECONDS, HOLD_PAUSE_SECONDS = 60.0, 30.0
-"""How long events of a place are not taken because its past is still being read, if Slack asks for no longer pause than this."""
+"""How old an event may become that is not taken because the past of its place is still to be read, and how long a pause of Slack's
+is waited for with it."""
 RETOLD_SECONDS = 600.0
 """For so long Slack may tell again what was not acknowledged. So what is known to be first in a place, for so long after a gap,
 may have had a message before it, from so long before the gap."""
@@ -56,12 +57,10 @@ def ts_of(number: int) -> str:
     return f"{number // 1_000_000}.{number % 1_000_000:06d}"
 
 
-def _likely(known: tuple[str, int]) -> tuple[bool, bool, int]:
-    """How likely something was said in a place: a thread that nobody answered in is the least likely, in direct messages above all."""
+def _likely(known: tuple[str, int]) -> tuple[bool, int]:
+    """How likely something was said in a place: least of all in a thread of direct messages, which each of them opens."""
     place, last = known
-    channel, _, thread = place.partition(":")
-    opened = bool(thread) and last == number_of(thread)
-    return not opened, not (opened and channel.startswith("D")), last
+    return not (place.startswith("D") and ":" in place), last
 
 
 def place_of(event: Table) -> str:
@@ -140,9 +139,11 @@ class Missed:
         place = place_of(event)
         self._first_of(place, event)
         await self._backlog.catch_up(place, LIVE_SECONDS)
-        if not self._backlog.soon(place, HOLD_SECONDS, HOLD_PAUSE_SECONDS):
+        number = number_of(str(event["ts"]))
+        waited = self._clock.now_ms() - number // 1000
+        if waited > HOLD_SECONDS * 1000 or not self._backlog.hurry(place, HOLD_PAUSE_SECONDS):
             return True
-        self._refused[place] = max(self._refused.get(place, 0), number_of(str(event["ts"])))
+        self._refused[place] = max(self._refused.get(place, 0), number)
         return False
 
     def _first_of(self, place: str, event: Table) -> None:
