@@ -369,6 +369,8 @@ CATALOGUE: tuple[LogEvent, ...] = (
     # ------------------------------------------------------------------ the API, libraries
     _e("api.client_left", "info", "A client hung up; its turn goes on.", "request turn_goes_on"),
     _e("api.failed", "error", "A mistake in answering a request; the client was told.", "reference path", _BUG),
+    _e("api.refused", "info", "A request was not taken; its client was told why.", "request status reason stored"),
+    _e("api.stranger", "info", "Somebody called who may not; at most 60 lines a minute, the metric counts all.", "status"),
     _e("api.stream_failed", "error", "A mistake in showing a turn; the turn goes on.", "reference request", _BUG),
     _e("library.message", "warning error", "A line of a library's own, from warning on.", "logger message",
        "See the words.", by="logger"),

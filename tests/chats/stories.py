@@ -11,7 +11,8 @@ from pathlib import Path
 from agent_core.ports import SystemClock
 from agent_core.store.reading import open_reads
 from agent_core.why import MOST_LINES
-from gateway.ops.explain import CannotExplain, Explainer, Told
+from gateway.ops.explain import Explainer, Told
+from gateway.ops.named import CannotExplain
 from tests.chats.harness import Seen
 
 NOTICE = "⚠️"

@@ -32,7 +32,8 @@ from agent_core.store.rows import (
 )
 from agent_core.store.store import Store
 from agent_core.why import MOST_LINES, Ending, Line, fitted, told
-from gateway.ops.explain import CannotExplain, Explainer, Kind, Told, kinds_of, origins_in, platform_of, time_in, when
+from gateway.ops.explain import Explainer, Told
+from gateway.ops.named import CannotExplain, Kind, kinds_of, origins_in, platform_of, time_in, when
 from tests.agent_core.journals import rows_of
 from tests.agent_core.turns import SETTINGS, Rig
 from tests.store.conftest import postgres_server, sqlite, where
