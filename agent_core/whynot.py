@@ -5,8 +5,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agent_core.store.rows import AdapterStateRow
+from agent_core.store.rows import KEEP_MESSAGES_MS, AdapterStateRow
 from agent_core.why import MOST_LINES, UP, Line, adapter_words, fitted
+
+KEPT_DAYS = KEEP_MESSAGES_MS // 86_400_000
+
+
+def gone_lines(before: tuple[int, int] | None, after: tuple[int, int]) -> list[Line]:
+    """Of a message of ours that is not stored any more: between which others, (number, ms), it came."""
+    lines = [Line(before[1], f"The message before it came (number {before[0]}).")] if before is not None else []
+    words = f"It came before this: the next one that is stored, number {after[0]}."
+    return [*lines, Line(after[1], words, frame=True)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,6 +30,8 @@ class Missing:
     """From the state in force at `since` to the last one before `until`."""
     starts: Sequence[int]
     """When the gateway was started, the last time before `since` first."""
+    forgotten: bool = False
+    """It is so long ago that messages of then are not kept."""
     before: tuple[int, int] | None = None
     """(number, ms) of the last message of the chat before that time."""
     after: tuple[int, int] | None = None
@@ -42,6 +53,11 @@ def missing_lines(missing: Missing, *, show_text: bool) -> list[Line]:
 
 def _verdict(missing: Missing) -> str:
     nothing = f"No message from {missing.where} is stored around this time."
+    if missing.forgotten:
+        return (
+            f"{nothing} Messages and the states of adapters are kept for {KEPT_DAYS} days, so one may have come then and been "
+            "forgotten; turns are kept, and can be explained by their ids."
+        )
     then = [row for row in missing.adapters if row.at <= missing.at]
     trouble = [row for row in missing.adapters if row.state != UP and row.at <= missing.until]
     if not missing.adapters:

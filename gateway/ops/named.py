@@ -27,6 +27,7 @@ class Kind(StrEnum):
     DELIVERY_KEY = "delivery key"
     PLATFORM_MESSAGE = "platform message"
     REQUEST = "request"
+    SCHEDULE = "schedule"
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +38,9 @@ class Wanted:
     id: str
 
 
-_PREFIXES = {"t_": Kind.TURN, "s_": Kind.SESSION, "err_": Kind.REFERENCE, "i_": Kind.INCIDENT}
+_PREFIXES = {"t_": Kind.TURN, "s_": Kind.SESSION, "err_": Kind.REFERENCE, "i_": Kind.INCIDENT,
+    "remind:": Kind.SCHEDULE, "config:": Kind.SCHEDULE,
+}  # fmt: skip
 
 
 def kinds_of(text: str) -> list[Wanted]:
