@@ -380,9 +380,10 @@ class Explainer:
         else:
             last = await near(self._now() + MINUTE_MS)
             first = last
-        return await self._reads.inbox_between(
+        found = await self._reads.inbox_between(
             max(1, last - LATEST, first if at is not None else 0), last, ends=f":{text}"
         )
+        return [row for row in found if row.account != "api"]  # whose ids are looked up as such
 
     # ------------------------------------------------------------------ sessions, errors, incidents
 
@@ -563,16 +564,15 @@ class Explainer:
     async def _beside(self, text: str) -> Told | None:
         """An id of Telegram's, which counts a chat's messages: it was written between those that are stored with numbers near by."""
         chat, _, last = text.rpartition(":")
-        if not chat or not last.isdigit() or len(last) > 15:
+        if not chat or not last.isdecimal() or len(last) > 15:
             return None
         for account in await self._reads.accounts():
             if account.partition("/")[0] != "telegram":
                 continue
             number = int(last)
-            earlier, later = (
-                await self._reads.inbox_by_keys(account, [f"{chat}:{number + side * n}" for n in range(1, BESIDE + 1)])
-                for side in (-1, 1)
-            )
+            below, above = ([f"{chat}:{number + side * n}" for n in range(1, BESIDE + 1)] for side in (-1, 1))
+            earlier = await self._reads.inbox_by_keys(account, below)
+            later = await self._reads.inbox_by_keys(account, above)
             before = max(earlier, key=lambda row: row.id, default=None)
             after = min(later, key=lambda row: row.id, default=None)
             nearest = after or before

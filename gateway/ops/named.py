@@ -47,14 +47,14 @@ def kinds_of(text: str) -> list[Wanted]:
     """What an id can be, the likeliest first. Never empty."""
     text = text.strip()
     named, _, rest = text.partition(":")
-    if rest.isdigit() and named in ("inbox", "message", "queue"):
+    if rest.isdecimal() and named in ("inbox", "message", "queue"):
         return [Wanted(Kind.MESSAGE, rest)]
-    if rest.isdigit() and named == "delivery":
+    if rest.isdecimal() and named == "delivery":
         return [Wanted(Kind.DELIVERY, rest)]
     found = [Wanted(kind, text) for prefix, kind in _PREFIXES.items() if text.startswith(prefix)]
     if text.count("/") >= 6:
         found.append(Wanted(Kind.DELIVERY_KEY, text))
-    if text.isdigit() and len(text) < 16:  # a longer one is a snowflake
+    if text.isdecimal() and len(text) < 16:  # a longer one is a snowflake
         found.append(Wanted(Kind.MESSAGE, text))
     return [*found, Wanted(Kind.PLATFORM_MESSAGE, text), Wanted(Kind.REQUEST, text)]
 
