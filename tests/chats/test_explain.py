@@ -157,14 +157,14 @@ async def test_what_a_schedule_makes_happen_is_explained_whole(tmp_path: Path):
     shown = next(one.id for one in said if "Reminder: tea" in one.text)
     assert f"as message {shown} " in reminder
     missed = stories["schedule config missed"]
-    assert "had been missed 4 times, the first time 4 h" in missed
+    assert "had been missed 4 times, the first time" in missed
     assert "the chat was told that it was missed" in missed
     due, prompt = stories["schedule config run"], stories["scheduled config run"]
     assert "it led to message" in due
     assert "no person wrote it" in prompt
     assert "it came of message" in prompt
     assert "The turn was answered." in prompt
-    assert "It was done then, and is not due any more." in next(v for k, v in whole.items() if k.startswith("remind:"))
+    assert "It ran (message" in next(v for k, v in whole.items() if k.startswith("remind:"))
     morning = whole["config:morning"]
     assert "It had been missed 4 times, which was told" in morning
     assert "It is due next." in morning
