@@ -126,6 +126,7 @@ FIELDS: Mapping[str, str] = {
     "signal": "what was told",
     "status": "HTTP status of the failure; for a tool, how it ended",
     "steps": "model steps that came to a good end",
+    "stored": "whether `outspoken explain` finds it",
     "surface": "where the turn was asked: ``api``, ``web``, ``telegram``, …",
     "taken": "whether the message still waited, so that its new words count",
     "times": "how often in a row; a line is written at 1, 2, 4, 8, …",
