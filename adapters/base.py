@@ -93,6 +93,20 @@ class NotAccepted(Exception):
         """When it may be tried again, if that is known; else 0."""
 
 
+@dataclass(frozen=True, slots=True)
+class RefusedRequest:
+    """A request that was not taken, as it is noted: nothing that somebody wrote is in it but the id that the client gave."""
+
+    status: int
+    """Of HTTP."""
+    reason: str = ""
+    """In one of our words, such as ``queue_full``, with the path in the body that is wrong."""
+    request: str = ""
+    """Its id, which the client was told."""
+    stranger: bool = False
+    """Who sent it may not call at all."""
+
+
 class NotAcceptedCode(StrEnum):
     """Why a message was not accepted."""
 

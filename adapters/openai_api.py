@@ -27,6 +27,7 @@ from adapters.base import (
     NotAccepted,
     NotAcceptedCode,
     Queued,
+    RefusedRequest,
     SessionKey,
     Showing,
     Sight,
@@ -60,6 +61,7 @@ class ApiSettings:
     """A name under which the gateway is reached, beside those of this machine."""
 
 
+TRACING = ("X-Client-Request-Id", "X-Request-Id")
 TEXT_TAIL = b'},"logprobs":null,"finish_reason":null}]}\n\n'
 
 
@@ -171,7 +173,16 @@ class _Job:
 class OpenAiApi:
     """Serves the routes; decides nothing about turns."""
 
-    def __init__(self, gateway: Gateway, settings: ApiSettings, clock: Clock, ids: Ids) -> None:
+    def __init__(
+        self,
+        gateway: Gateway,
+        settings: ApiSettings,
+        clock: Clock,
+        ids: Ids,
+        refused: Callable[[RefusedRequest], Awaitable[None]],
+    ) -> None:
+        """`refused` is told of each request that is not taken."""
+        self._refused = refused
         self._gateway = gateway
         self._settings = settings
         self._clock = clock
@@ -197,8 +208,6 @@ class OpenAiApi:
             if problem is None:
                 try:
                     response = await handler(request)
-                except NotAccepted as refused:
-                    response = problem_response(_refusal(refused))
                 except (ConnectionError, web.HTTPException):
                     raise
                 except Exception:
@@ -209,6 +218,7 @@ class OpenAiApi:
                     )
                     response = problem_response(Problem(500, words, "server_error", code="internal_error"))
             else:
+                await self._refused(RefusedRequest(problem.status, stranger=True))
                 response = problem_response(problem)
             if not response.prepared:
                 response.headers.update(cors_headers(request, settings.cors_origins))
@@ -243,16 +253,14 @@ class OpenAiApi:
     # ------------------------------------------------------------------ one request
 
     async def _chat(self, request: web.Request) -> web.StreamResponse:
-        body = await self._body(request)
-        if isinstance(body, Problem):
-            return problem_response(body)
-        chat = parse(body, request.headers.get("X-Outspoken-Session", ""))
-        if isinstance(chat, Problem):
-            return problem_response(chat)
-        key, request_id = self._platform_key(request, chat)
-        if len(key) > 400:
-            return problem_response(Problem(400, "The request id is longer than 255 characters."))
-        ticket = await self._gateway.accept(self._inbound(chat, key))
+        request_id = self._request_id(request)
+        taken = await self._take(request, request_id)
+        if isinstance(taken, Problem):
+            await self._refused(RefusedRequest(taken.status, _reason(taken), request_id))
+            response = problem_response(taken)
+            response.headers["x-request-id"] = request_id
+            return response
+        chat, ticket = taken
         job = _Job(
             chat=chat,
             ticket=ticket,
@@ -273,6 +281,22 @@ class OpenAiApi:
                 log.info("api.client_left", request=request_id, turn_goes_on=True)
             raise
 
+    async def _take(self, request: web.Request, request_id: str) -> tuple[ChatRequest, Ticket] | Problem:
+        """The request, accepted; or why it is not."""
+        body = await self._body(request)
+        if isinstance(body, Problem):
+            return body
+        chat = parse(body, request.headers.get("X-Outspoken-Session", ""))
+        if isinstance(chat, Problem):
+            return chat
+        key = self._platform_key(request, chat, request_id)
+        if len(key) > 400:
+            return Problem(400, "The request id is longer than 255 characters.")
+        try:
+            return chat, await self._gateway.accept(self._inbound(chat, key))
+        except NotAccepted as refused:
+            return _refusal(refused)
+
     async def _body(self, request: web.Request) -> bytes | Problem:
         limit = self._settings.max_body_bytes
         too_large = Problem(413, f"The body is larger than {limit} bytes.", code="request_too_large")
@@ -285,19 +309,21 @@ class OpenAiApi:
         except (ValueError, web.HTTPBadRequest) as error:
             return Problem(400, f"The body could not be read: {type(error).__name__}.")
 
-    def _platform_key(self, request: web.Request, chat: ChatRequest) -> tuple[str, str]:
-        """(key of the message, request id). A retry under the same id is the same message.
+    def _request_id(self, request: web.Request) -> str:
+        """By which the client and the logs name the request; the client's own, if it gave one."""
+        given = (request.headers.get(name) for name in ("Idempotency-Key", *TRACING))
+        return next((one[:255] for one in given if one), "") or self._ids.new("req")
+
+    def _platform_key(self, request: web.Request, chat: ChatRequest, request_id: str) -> str:
+        """The key of the message. A retry under the same id is the same message.
 
         ``Idempotency-Key`` stands for the request; a tracing id does so only together with the content.
         """
         key = request.headers.get("Idempotency-Key")
         if key:
-            return f"key:{key}", key[:255]
-        traced = request.headers.get("X-Client-Request-Id") or request.headers.get("X-Request-Id")
-        if traced:
-            return f"rid:{traced[:255]}:{chat.digest}", traced[:255]
-        fresh = self._ids.new("req")
-        return fresh, fresh
+            return f"key:{key}"
+        traced = any(request.headers.get(name) for name in TRACING)
+        return f"rid:{request_id}:{chat.digest}" if traced else request_id
 
     def _inbound(self, chat: ChatRequest, key: str) -> Inbound:
         before, latest = chat.split()
@@ -495,6 +521,13 @@ def _not_begun(ended: Ended) -> Problem | None:
 
 def _no_budget(words: str, retry_after: int) -> Problem:
     return Problem(429, words, "insufficient_quota", code="insufficient_quota", retry_after=retry_after)
+
+
+def _reason(problem: Problem) -> str:
+    """What is noted of a problem: none of its words, which may quote the request."""
+    return (
+        f"{problem.code or 'invalid_request'}{f' at {problem.param}' if problem.param else ''} (HTTP {problem.status})"
+    )
 
 
 def _refusal(refused: NotAccepted) -> Problem:

@@ -30,6 +30,14 @@ class MessageTaken:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class RequestRefused:
+    """A request of the API was not taken."""
+
+    status: int
+    """Of HTTP; 401 and 403 are those of strangers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TurnBegan:
     """A turn is open."""
 
@@ -175,6 +183,7 @@ class LawBroken:
 
 Signal: TypeAlias = (
     MessageTaken
+    | RequestRefused
     | TurnBegan
     | FirstSign
     | ModelCalled

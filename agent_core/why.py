@@ -42,7 +42,7 @@ from agent_core.events import (
     WaitEnded,
 )
 from agent_core.exits import Exit, ExitCode, Facts
-from agent_core.notices import budget_words, cause_words, duration
+from agent_core.notices import cause_words, duration, spent_words
 from agent_core.recovery import Rung
 from agent_core.store.rows import (
     BY_HAND,
@@ -58,6 +58,8 @@ from agent_core.tools.base import ToolStatus
 MOST_LINES = 15
 COMMANDS, REFUSED = "command", "refused"
 """Lanes of messages that are no turn's."""
+ON_TIME_MS = 60_000
+"""What was due is on time for so long."""
 WORTH_TELLING_MS = 300
 """A shorter wait before a turn is none."""
 UP = "up"
@@ -76,6 +78,15 @@ REASONS = {
     "quarantined": "the conversation is set aside after repeated failures",
     "shutting_down": "the gateway was shutting down",
     "its turn could not be opened": "its turn could not be opened because of a mistake of ours; the log has the details",
+    "unknown_model": "it named a model that is not configured",
+    "model_not_found": "it named a model that is not configured",
+    "other_content": "its key was used before, for another request",
+    "idempotency_key_reused": "its key was used before, for another request",
+    "insufficient_quota": "a budget was used up",
+    "invalid_request": "something in it is not as it must be",
+    "invalid_json": "its body is no JSON",
+    "request_too_large": "it was larger than max_body_bytes",
+    "storage_unavailable": "nothing could be stored just then",
     "withdrawn by the client": "the client took it back before its turn",
     "withdrawn by the person": "the person took it back before its turn",
 }
@@ -114,6 +125,19 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Occasion:
+    """An occurrence of a schedule: what is stored instead of a person's message."""
+
+    kind: str
+    """``reminder`` or ``prompt``; empty for the prompt itself, as it is put to the model."""
+    schedule: str
+    missed: bool = False
+    count: int = 1
+    late_ms: int = 0
+    """How late it was when the gateway came to it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Asked:
     """A stored message, as far as it is told."""
 
@@ -129,6 +153,9 @@ class Asked:
     words: str = ""
     """What it says; empty if that is not to be shown."""
     command: str = ""
+    occasion: Occasion | None = None
+    request: bool = False
+    """It came as a request of the API."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -255,9 +282,7 @@ def _asked_lines(case: Case) -> list[Line]:
         case Ending.WAITING:
             lines.append(Line(case.now, _waiting(case, asked), frame=True))
         case Ending.COMMAND:
-            lines.append(
-                Line(asked.at, "It is a command and was carried out at once; commands wait for no turn.", frame=True)
-            )
+            lines.append(Line(asked.at, _carried_out(asked.occasion), frame=True))
         case Ending.STEERED:
             heard = next(e.at for e in case.events if isinstance(e, Steered) and e.inbox == asked.number)
             turn = case.turn.turn if case.turn is not None else ""
@@ -273,8 +298,38 @@ def _asked_lines(case: Case) -> list[Line]:
     return lines
 
 
+def _carried_out(occasion: Occasion | None) -> str:
+    if occasion is None:
+        return "It is a command and was carried out at once; commands wait for no turn."
+    if occasion.missed:
+        return "It was not done any more, and the chat was told that it was missed."
+    if occasion.kind == "reminder":
+        return "The chat was reminded at once; reminders wait for no turn."
+    return "Its prompt was put into the conversation's queue, if there was room; else the chat was told that there was none."
+
+
+def _occurred(asked: Asked, occasion: Occasion) -> Line:
+    named = f"(number {asked.number}, id {asked.key})"
+    if not occasion.kind:
+        words = f"The schedule {occasion.schedule} put its prompt into {asked.where} {named}; no person wrote it."
+        return Line(asked.at, words, frame=True)
+    what = "The reminder" if occasion.kind == "reminder" else "The prompt"
+    late = duration(occasion.late_ms // 1000)
+    if occasion.missed:
+        times = f"{occasion.count} times, the first time" if occasion.count > 1 else "once,"
+        words = f"{what} of {occasion.schedule} for {asked.where} had been missed {times} {late} before {named}."
+    else:
+        since = (
+            f"had been due for {late}: the gateway was stopped, or busy" if occasion.late_ms > ON_TIME_MS else "was due"
+        )
+        words = f"{what} of {occasion.schedule} for {asked.where} {since} {named}."
+    return Line(asked.at, words, frame=True)
+
+
 def _arrival(asked: Asked) -> Line:
-    what = f"The command /{asked.command}" if asked.command else "A message"
+    if asked.occasion is not None:
+        return _occurred(asked, asked.occasion)
+    what = "A request" if asked.request else f"The command /{asked.command}" if asked.command else "A message"
     if asked.words:
         size = f": “{_short(asked.words)}”"
     else:
@@ -282,7 +337,13 @@ def _arrival(asked: Asked) -> Line:
     return Line(asked.at, f"{what} came from {asked.where} (number {asked.number}, id {asked.key}{size}).", frame=True)
 
 
+_OF_REQUEST = re.compile(r"(\w+)((?: at \S+)? \(HTTP \d+\))")
+
+
 def _reason(asked: Asked) -> str:
+    request = _OF_REQUEST.fullmatch(asked.reason)
+    if request is not None:
+        return f"{REASONS.get(request[1], request[1].replace('_', ' '))}{request[2]}"
     return REASONS.get(asked.reason, asked.reason.replace("_", " ") or "no reason is stored")
 
 
@@ -416,7 +477,7 @@ class _Teller:
             case ApprovalAnswered():
                 return f"{self._named(event.call)}: approval {event.verdict.value}."
             case SpendRefused():
-                return f"The model was not asked: {budget_words(event.spend.budget)} has no room."
+                return f"The model was not asked. {spent_words(event.spend)}"
             case DriverFailed():
                 return f"A mistake of ours ended it; the log has it under {event.reference}."
             case TurnEnded():
@@ -612,58 +673,7 @@ def _delivery_line(case: Case, row: DeliveryRow) -> Line:
             assert_never(row.state)
 
 
-# ---------------------------------------------------------------------- what never came
-
-
 def adapter_words(row: AdapterStateRow, *, show_text: bool) -> str:
     """What a change of an adapter's state says."""
     why = f": {unquoted(row.words, show_text=show_text)}" if row.words else "."
     return f"The adapter {row.account} was {row.state} from then on{why}"
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Missing:
-    """Nothing is stored of what somebody says they wrote."""
-
-    at: int
-    since: int
-    until: int
-    where: str
-    adapters: Sequence[AdapterStateRow]
-    """From the state in force at `since` to the last one before `until`."""
-    starts: Sequence[int]
-    """When the gateway was started, the last time before `since` first."""
-    before: tuple[int, int] | None = None
-    """(number, ms) of the last message of the chat before that time."""
-    after: tuple[int, int] | None = None
-
-
-def missing_lines(missing: Missing, *, show_text: bool) -> list[Line]:
-    """What can be said about a message that is not stored: above all, how the adapter was doing then."""
-    lines = [Line(row.at, adapter_words(row, show_text=show_text), frame=row.state != UP) for row in missing.adapters]
-    lines += [Line(at, "The gateway was started.", frame=True) for at in missing.starts if at >= missing.since]
-    if missing.before is not None:
-        lines.append(
-            Line(missing.before[1], f"The last message before that came from there (number {missing.before[0]}).")
-        )
-    if missing.after is not None:
-        lines.append(Line(missing.after[1], f"The next message came from there (number {missing.after[0]})."))
-    lines.append(Line(missing.at, _verdict(missing), frame=True))
-    return fitted(sorted(lines, key=lambda line: line.at), MOST_LINES - 1)
-
-
-def _verdict(missing: Missing) -> str:
-    nothing = f"No message from {missing.where} is stored around this time."
-    then = [row for row in missing.adapters if row.at <= missing.at]
-    trouble = [row for row in missing.adapters if row.state != UP and row.at <= missing.until]
-    if not missing.adapters:
-        running = "" if missing.starts else " No gateway had been started then."
-        return f"{nothing} No state of its adapter is stored either: it may not have been configured.{running}"
-    if then and then[-1].state != UP:
-        return f"{nothing} The adapter was {then[-1].state}, so it cannot have come; the platform may deliver it later."
-    if trouble:
-        return f"{nothing} The adapter was up, yet in trouble around then, so it may have been lost on its way."
-    return (
-        f"{nothing} The adapter was up: either it did not reach us, or it was not meant for the bot "
-        "(in a group: no mention, no reply to it), and such messages are not stored."
-    )

@@ -40,7 +40,8 @@ async def _explain(config_file: Path | None, id_: str, chat: str, at: str, *, sh
     from agent_core.ports import SystemClock
     from agent_core.store.errors import StorageUnavailable
     from agent_core.store.reading import open_reads
-    from gateway.ops.explain import CannotExplain, Explainer, local_zone, when
+    from gateway.ops.explain import Explainer, local_zone
+    from gateway.ops.named import CannotExplain, when
     from gateway.setup import load_all, redactor_of
 
     loaded, paths = load_all(config_file)

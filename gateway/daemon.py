@@ -48,6 +48,7 @@ from gateway.opening import HubSettings
 from gateway.paths import Paths
 from gateway.platforms import Platforms, platforms, started
 from gateway.readings import reader
+from gateway.refusals import Refusals
 from gateway.sending import Sending
 from gateway.setup import CannotServe, prepare_places, redactor_of
 from gateway.storewatch import StoreWatch
@@ -244,6 +245,7 @@ async def _serve_http(
         ),
         clock,
         ids,
+        Refusals(store, clock, ids, hub.tell),
     )
     page = WebChat(hub, WebSettings(api_key=key, keep_alive_seconds=server.keep_alive_seconds), clock, ids)
     app = web.Application(client_max_size=server.max_body_bytes)

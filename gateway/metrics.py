@@ -29,6 +29,7 @@ from agent_core.signals import (
     MessageTaken,
     ModelCalled,
     PartSent,
+    RequestRefused,
     SendFailed,
     Signal,
     SpendStopped,
@@ -117,6 +118,8 @@ class Metrics:
                 self.count(m.STORE_OPERATIONS, outcome, by=signal.operations)
             case MessageTaken():
                 self.count(m.MESSAGES, signal.account.partition("/")[0], signal.lane)
+            case RequestRefused():
+                self.count(m.REQUESTS_REFUSED, str(signal.status))
             case TurnBegan():
                 self.observe(m.TURN_WAIT, signal.waited_ms / 1000, signal.surface)
             case FirstSign():

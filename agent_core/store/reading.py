@@ -16,7 +16,6 @@ from sqlalchemy import URL
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
-from sqlalchemy.pool import NullPool
 
 from agent_core.store.errors import CannotOpen
 from agent_core.store.lines import BUSY_MS, postgres_engine
@@ -53,7 +52,8 @@ def _engine(place: Place) -> AsyncEngine:
                 url,
                 isolation_level="AUTOCOMMIT",
                 hide_parameters=True,
-                poolclass=NullPool,
+                pool_size=1,
+                pool_reset_on_return=None,  # each statement is committed by itself
                 connect_args={"timeout": BUSY_MS / 1000},
             )
         case PostgresPlace():

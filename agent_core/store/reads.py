@@ -513,10 +513,19 @@ class Reads(Asks):
     async def turns_between(self, session: str, since_ms: int, until_ms: int, limit: int = 20) -> list[TurnRow]:
         """The turns of a session that were open at some time in between, the oldest first; the latest `limit`."""
         c = t.turns.c
-        query = _TURN.where(
-            c.session == session, c.opened_at <= until_ms, func.coalesce(c.closed_at, until_ms) >= since_ms
-        )
-        return [_turn(row) for row in reversed(await self._all(query.order_by(c.number.desc()).limit(limit)))]
+        mine = _TURN.where(c.session == session).order_by(c.number.desc())
+        newest = await self._all(mine.limit(1))
+        low, high = 0, _turn(newest[0]).number if newest else 0
+        while low < high:  # a search by halves for the last that had begun: they are numbered as they begin
+            middle = (low + high + 1) // 2
+            row = await self._all(mine.where(c.number <= middle).limit(1))
+            if row and _turn(row[0]).opened_at > until_ms:
+                high = min(middle, _turn(row[0]).number) - 1
+            else:
+                low = middle
+        rows = await self._all(mine.where(c.number <= high, c.number > high - limit))
+        turns = [_turn(row) for row in reversed(rows)]
+        return [u for u in turns if u.closed_at is None or u.closed_at >= since_ms]
 
     async def bugs(self, since_ms: int, until_ms: int, limit: int = 50) -> list[TurnRow]:
         """The turns that a mistake of the program's own ended in between."""
@@ -543,6 +552,14 @@ class Reads(Asks):
             else:
                 high = middle
         return low
+
+    async def inbox_beside(self, number: int) -> tuple[tuple[int, int] | None, tuple[int, int] | None]:
+        """The stored messages next to a number, below and above it, each as (number, ms); None where there is none."""
+        c = t.inbox.c
+        query = select(c.id, c.received_at).limit(1)
+        below = await self._all(query.where(c.id < number).order_by(c.id.desc()))
+        above = await self._all(query.where(c.id > number).order_by(c.id))
+        return next(((int(r[0]), int(r[1])) for r in below), None), next(((int(r[0]), int(r[1])) for r in above), None)
 
     async def inbox_between(
         self, first: int, last: int, sessions: Sequence[str] = (), *, ends: str = ""

@@ -264,6 +264,8 @@ class ToolCallRow:
     result_ref: str | None
 
 
+KEEP_MESSAGES_MS = 7 * 24 * 3600 * 1000
+"""Platforms redeliver for days; within this time a repeated message is known again."""
 BY_HAND = "by hand: "
 """The cause of a part that somebody who runs the gateway has taken out of the outbox begins with this."""
 

@@ -64,6 +64,7 @@ from agent_core.store.ownership import FileLock, FileOwnership, Ownership, pulse
 from agent_core.store.place import PostgresPlace, SqlitePlace, parse_place
 from agent_core.store.reads import Reads
 from agent_core.store.rows import (
+    KEEP_MESSAGES_MS,
     Accepted,
     AdapterStateRow,
     AuditRow,
@@ -106,8 +107,6 @@ __all__ = [
     "open_store",
 ]
 
-KEEP_MESSAGES_MS = 7 * 24 * 3600 * 1000
-"""Platforms redeliver for days; within this time a repeated message is known again."""
 PRUNE_AT_ONCE = 2_000
 """Most messages that one pruning transaction deletes, so that it holds up the others for some milliseconds only."""
 

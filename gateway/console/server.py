@@ -26,7 +26,7 @@ from gateway.console.acting import Acting, CannotAct, PartName
 from gateway.console.looking import FRESH_SECONDS, SHARE, Board
 from gateway.console.turns import Turns, TurnSight
 from gateway.hub import STORAGE_AWAY
-from gateway.ops.explain import CannotExplain
+from gateway.ops.named import CannotExplain
 
 MOST_WATCHERS = 24
 """Streams at once; each page has one or two."""

@@ -6,11 +6,9 @@ in an index, and the two that are not look at a bounded number of the latest mes
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime, timedelta, tzinfo
-from enum import StrEnum
+from datetime import UTC, datetime, tzinfo
 from typing import TYPE_CHECKING, cast
 
 import orjson
@@ -19,21 +17,33 @@ from agent_core.events import Event, ReasoningArrived, Steered, TextArrived, Too
 from agent_core.journal import UnreadableJournal, decode
 from agent_core.notices import duration
 from agent_core.store.reads import Reads
-from agent_core.store.rows import DeliveryRow, InboxRow, InboxState, JournalRow, TurnRow, TurnState
+from agent_core.store.rows import (
+    KEEP_MESSAGES_MS,
+    DeliveryRow,
+    InboxRow,
+    InboxState,
+    JournalRow,
+    OccurrenceOutcome,
+    OccurrenceRow,
+    TurnRow,
+    TurnState,
+)
 from agent_core.why import (
     COMMANDS,
     MOST_LINES,
+    REFUSED,
     Asked,
     Case,
     Ending,
     Line,
-    Missing,
+    Occasion,
     ending_of,
     fitted,
-    missing_lines,
     story_of,
     told,
 )
+from agent_core.whynot import KEPT_DAYS, Missing, gone_lines, missing_lines
+from gateway.ops.named import CannotExplain, Kind, Wanted, kinds_of, origins_in, platform_of, time_in
 
 if TYPE_CHECKING:
     from agent_core.store.rows import AdapterStateRow
@@ -41,39 +51,16 @@ if TYPE_CHECKING:
 MINUTE_MS = 60_000
 NEAR_MS = 10 * MINUTE_MS
 """What somebody remembers as "five past two" was then, give or take so much."""
+BESIDE = 20
+"""So many numbers on each side are looked for, where an id says no time."""
+OCCURRED, PROMPTED = "schedule:", "scheduled:"
+"""Keys of what is stored for an occurrence: that it is due, and the prompt that is put to the model."""
+REFUSED_REQUEST = "refused:"
 LATEST = 50_000
 """So many of the latest messages are looked through where no index leads to an id."""
 RECENT_TURNS = 8
 FOLLOWED = ("retry:{}:0", "continue:{}", "queue:{}", "steer:{}")
 """Under which keys words that a command or a button stands for are stored as a message of their own."""
-_DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"
-DISCORD_EPOCH_MS = 1_420_070_400_000
-
-
-class CannotExplain(Exception):
-    """There is nothing to tell; the words say why and what to do."""
-
-
-class Kind(StrEnum):
-    """What an id can be."""
-
-    TURN = "turn"
-    SESSION = "session"
-    REFERENCE = "error reference"
-    INCIDENT = "incident"
-    MESSAGE = "message"
-    DELIVERY = "delivery"
-    DELIVERY_KEY = "delivery key"
-    PLATFORM_MESSAGE = "platform message"
-    REQUEST = "request"
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """One meaning of an id."""
-
-    kind: Kind
-    id: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,74 +100,7 @@ class Told:
         }
 
 
-# ---------------------------------------------------------------------- what an id is, by its form. Pure.
-
-
-_PREFIXES = {"t_": Kind.TURN, "s_": Kind.SESSION, "err_": Kind.REFERENCE, "i_": Kind.INCIDENT}
-
-
-def kinds_of(text: str) -> list[Wanted]:
-    """What an id can be, the likeliest first. Never empty."""
-    text = text.strip()
-    named, _, rest = text.partition(":")
-    if rest.isdigit() and named in ("inbox", "message", "queue"):
-        return [Wanted(Kind.MESSAGE, rest)]
-    if rest.isdigit() and named == "delivery":
-        return [Wanted(Kind.DELIVERY, rest)]
-    found = [Wanted(kind, text) for prefix, kind in _PREFIXES.items() if text.startswith(prefix)]
-    if text.count("/") >= 6:
-        found.append(Wanted(Kind.DELIVERY_KEY, text))
-    if text.isdigit() and len(text) < 16:  # a longer one is a snowflake
-        found.append(Wanted(Kind.MESSAGE, text))
-    return [*found, Wanted(Kind.PLATFORM_MESSAGE, text), Wanted(Kind.REQUEST, text)]
-
-
-def time_in(text: str) -> int | None:
-    """When a platform made an id, ms, if it says so: ids of ours, Discord's snowflakes, Slack's time stamps."""
-    last = text.rpartition(":")[2]
-    ours = re.fullmatch(rf"[a-z]+_([{_DIGITS}]{{10}})[{_DIGITS}]{{10}}", text)
-    if ours:
-        value = 0
-        for digit in ours[1]:
-            value = value * 32 + _DIGITS.index(digit)
-        return value
-    if re.fullmatch(r"\d{17,20}", last):
-        return (int(last) >> 22) + DISCORD_EPOCH_MS
-    slack = re.fullmatch(r"(\d{10})\.(\d{6})", last)
-    return int(slack[1]) * 1000 + int(slack[2]) // 1000 if slack else None
-
-
-def platform_of(text: str) -> str:
-    """Which platform an id's form belongs to; empty if that cannot be told."""
-    last = text.rpartition(":")[2]
-    if re.fullmatch(r"\d{17,20}", last):
-        return "discord"
-    return "slack" if re.fullmatch(r"\d{10}\.\d{6}", last) else ""
-
-
-def origins_in(key: str) -> list[str]:
-    """What a delivery with this key can belong to: the key is surface, origin, bubble and part, and an origin may hold slashes."""
-    parts = key.rstrip("'").split("/")[4:-2]
-    return ["/".join(parts[: i + 1]) for i in range(len(parts))]
-
-
-def when(text: str, now: datetime) -> datetime:
-    """The time that somebody means, in the zone of `now`: ``14:05``, ``14:05:30``, ``2026-11-21 14:05``. Raises `CannotExplain`.
-
-    A time of day is the latest one that has been.
-    """
-    text = text.strip()
-    try:
-        if re.fullmatch(r"\d{1,2}:\d{2}(:\d{2})?", text):
-            hour, minute, second = (*map(int, text.split(":")), 0)[:3]
-            at = now.replace(hour=hour, minute=minute, second=second, microsecond=0)
-            return at if at <= now else at - timedelta(days=1)
-        at = datetime.fromisoformat(text)
-    except ValueError:
-        raise CannotExplain(
-            f'{text!r} is no time. Write it as "14:05" or as "2026-11-21 14:05", in the zone of this machine.'
-        ) from None
-    return at if at.tzinfo is not None else at.replace(tzinfo=now.tzinfo)
+# ---------------------------------------------------------------------- what a row says. Pure.
 
 
 def asked_of(row: InboxRow, *, show_text: bool) -> Asked:
@@ -190,10 +110,31 @@ def asked_of(row: InboxRow, *, show_text: bool) -> Asked:
     said = _said(body)
     command = said.split(maxsplit=1)[0].lstrip("/") if row.lane == COMMANDS and said.strip() else ""
     where = "/".join(part for part in address if part) if address else row.account.partition("/")[0]
+    request = row.account == "api"
+    key = row.platform_key
+    if request and row.lane == REFUSED:
+        key = key.removeprefix(REFUSED_REQUEST).rpartition(":")[0]
     return Asked(
-        number=row.id, key=row.platform_key, where=where, lane=row.lane, state=row.state, at=row.received_at,
+        occasion=_occasion(row, said), request=request, number=row.id, key=key, where=where, lane=row.lane, state=row.state, at=row.received_at,
         reason=row.reason or "", chars=len(said), words=said if show_text else "", command=command,
     )  # fmt: skip
+
+
+def _occasion(row: InboxRow, said: str) -> Occasion | None:
+    """The occurrence of a schedule that a row stands for. Its words are left out."""
+    if row.platform_key.startswith(PROMPTED):
+        return Occasion(kind="", schedule=row.platform_key.removeprefix(PROMPTED).rpartition(":")[0])
+    if row.lane != COMMANDS or not row.platform_key.startswith(OCCURRED):
+        return None
+    found = _table(_loads(said.partition(" ")[2].encode()))
+    count, late = found.get("count"), found.get("late_ms")
+    return Occasion(
+        kind=str(found.get("kind") or "reminder"),
+        schedule=row.platform_key.removeprefix(OCCURRED).rpartition(":")[0],
+        missed=found.get("outcome") == OccurrenceOutcome.MISSED.value,
+        count=count if isinstance(count, int) else 1,
+        late_ms=late if isinstance(late, int) else 0,
+    )
 
 
 def chat_of(row: InboxRow) -> tuple[str, ...]:
@@ -284,9 +225,21 @@ class Explainer:
             case Kind.PLATFORM_MESSAGE:
                 return await self._platform_message(wanted)
             case Kind.REQUEST:
-                keys = (wanted.id, f"key:{wanted.id}")
-                rows = await self._reads.inbox_by_keys("api", keys, prefix=f"rid:{wanted.id}:")
-                return await self.message(rows[0]) if rows else None
+                return await self._request(wanted.id)
+            case Kind.SCHEDULE:
+                return await self._schedule(wanted.id)
+
+    async def _request(self, request: str) -> Told | None:
+        """A request of the API; one that was refused is told if none with the same id was taken."""
+        keys = (request, f"key:{request}")
+        taken = await self._reads.inbox_by_keys("api", keys, prefix=f"rid:{request}:")
+        refused = await self._reads.inbox_by_keys("api", (), prefix=f"{REFUSED_REQUEST}{request}:")
+        rows = taken or refused[-1:]
+        if not rows:
+            return None
+        made = await self.message(rows[0])
+        others = [row for row in refused if row.id != rows[0].id]
+        return replace(made, also=[*made.also, *(f"message {row.id} with this id was refused" for row in others[-3:])])
 
     # ------------------------------------------------------------------ turns and messages
 
@@ -308,10 +261,14 @@ class Explainer:
         case = await self._case(turn, inputs, row.id)
         named = f", turn {turn.turn}" if turn is not None else ""
         made = self._told(Wanted(Kind.MESSAGE, str(row.id)), case, f"Message {row.id}{named}, session {row.session}.")
+        if row.platform_key.startswith(PROMPTED):
+            occurred = await self._reads.inbox_by_keys(row.account, [row.platform_key.replace(PROMPTED, OCCURRED, 1)])
+            return replace(made, also=[f"it came of message {one.id}" for one in occurred])
         if row.lane != COMMANDS:
             return made
         keys = [form.format(row.platform_key) for form in FOLLOWED]
-        later = await self._reads.inbox_by_keys(row.account, keys)
+        keys.append(row.platform_key.replace(OCCURRED, PROMPTED, 1))
+        later = [one for one in await self._reads.inbox_by_keys(row.account, keys) if one.id != row.id]
         return replace(made, also=[f"it led to message {one.id}" for one in later])
 
     async def _turn_of(self, row: InboxRow) -> TurnRow | None:
@@ -393,7 +350,8 @@ class Explainer:
             behind = await self.turn(origin)
         if behind is None:
             case = Case(now=self._now(), deliveries=[row], show_text=self._show_text)
-            return Told(wanted.kind, wanted.id, "", f"Part {row.key}.", story_of(case))
+            about = "A warning that a budget was nearly used up" if kind == "budget" else f"Part {row.key}"
+            return Told(wanted.kind, wanted.id, "", f"{about}.", story_of(case))
         head = f"Part {row.part + 1} of {row.bubble} ({row.state.value}) of: {behind.head}"
         others = [
             f"{one.surface} has a message {one.platform_id} as well" for one in rows[1:4] if one.origin != row.origin
@@ -422,9 +380,10 @@ class Explainer:
         else:
             last = await near(self._now() + MINUTE_MS)
             first = last
-        return await self._reads.inbox_between(
+        found = await self._reads.inbox_between(
             max(1, last - LATEST, first if at is not None else 0), last, ends=f":{text}"
         )
+        return [row for row in found if row.account != "api"]  # whose ids are looked up as such
 
     # ------------------------------------------------------------------ sessions, errors, incidents
 
@@ -502,6 +461,21 @@ class Explainer:
             sorted(lines, key=lambda one: one.at),
         )
 
+    async def _schedule(self, schedule: str) -> Told | None:
+        """What came of a schedule lately, and when it is due next."""
+        row = await self._reads.schedule(schedule)
+        if row is None:
+            return None
+        lines = [_occurrence_line(one) for one in (await self._reads.occurrences(schedule))[-RECENT_TURNS:]]
+        if row.next_at is not None:
+            lines.append(Line(row.next_at, "It is due next.", frame=True))
+        else:
+            lines.append(Line(row.at, f"It was {row.state.value} then, and is not due any more.", frame=True))
+        head = f"The {row.kind} {schedule} for {row.surface.rstrip('/')}, {row.state.value}. Its latest occurrences."
+        return Told(
+            Kind.SCHEDULE, schedule, row.state.value, head, sorted(lines, key=lambda one: one.at)[-(MOST_LINES - 1) :]
+        )  # fmt: skip
+
     # ------------------------------------------------------------------ what is not there
 
     async def chat_at(self, place: str, at: int) -> Told:
@@ -544,6 +518,7 @@ class Explainer:
         states = [s for s in await self._reads.adapter_states(since, until) if s.account.partition("/")[0] == platform]
         missing = Missing(
             at=at, since=since, until=until, where=place, adapters=states, starts=await self._reads.starts(since, until),
+            forgotten=at < self._now() - KEEP_MESSAGES_MS,
             before=(earlier[0].id, earlier[0].received_at) if earlier else None,
             after=(later[0].id, later[0].received_at) if later else None,
         )  # fmt: skip
@@ -566,11 +541,58 @@ class Explainer:
                 id=text,
                 head=f"The message {text} of {platform} is not stored; it was written at the last line's time.",
             )
+        found = await self._gone(text) or await self._beside(text)
+        if found is not None:
+            return found
         raise CannotExplain(
             f"Nothing is stored under {text!r}. An id of a turn, session, message, delivery, request, error or incident can be explained; "
             "they stand in notices, in the logs and in what the platforms show. Messages and deliveries are kept for 7 days. For a "
             'message that got no answer: outspoken explain --chat PLATFORM/CHAT --at "14:05".'
         )
+
+    async def _gone(self, text: str) -> Told | None:
+        """A number of ours that was given to a message which is not stored any more."""
+        number = text.rpartition(":")[2]
+        if kinds_of(text)[0].kind is not Kind.MESSAGE or len(number) > 15:
+            return None
+        before, after = await self._reads.inbox_beside(int(number))
+        if after is None:
+            return None
+        head = f"Message {number} is not stored any more; messages are kept for {KEPT_DAYS} days."
+        return Told(Kind.MESSAGE, number, Ending.FORGOTTEN.value, head, gone_lines(before, after), found=False)
+
+    async def _beside(self, text: str) -> Told | None:
+        """An id of Telegram's, which counts a chat's messages: it was written between those that are stored with numbers near by."""
+        chat, _, last = text.rpartition(":")
+        if not chat or not last.isdecimal() or len(last) > 15:
+            return None
+        for account in await self._reads.accounts():
+            if account.partition("/")[0] != "telegram":
+                continue
+            number = int(last)
+            below, above = ([f"{chat}:{number + side * n}" for n in range(1, BESIDE + 1)] for side in (-1, 1))
+            earlier = await self._reads.inbox_by_keys(account, below)
+            later = await self._reads.inbox_by_keys(account, above)
+            before = max(earlier, key=lambda row: row.id, default=None)
+            after = min(later, key=lambda row: row.id, default=None)
+            nearest = after or before
+            if nearest is not None:
+                sides = ([before] if before is not None else [], [after] if after is not None else [])
+                place = f"telegram/{chat}"
+                made = await self._missing("telegram", place, nearest.received_at, *sides)
+                head = f"The message {text} of telegram is not stored; it was written near the messages of {place} that are told."
+                return replace(made, id=text, head=head)
+        return None
+
+
+def _occurrence_line(row: OccurrenceRow) -> Line:
+    named = f"(message {row.inbox})" if row.inbox else ""
+    match row.outcome:
+        case OccurrenceOutcome.RUN:
+            return Line(row.at, f"It ran {named}.")
+        case OccurrenceOutcome.MISSED:
+            times = f"{row.count} times" if row.count > 1 else "once"
+            return Line(row.at, f"It had been missed {times}, which was told {named}.")
 
 
 async def why(reads: Reads, turn: str, now: Callable[[], int]) -> tuple[str, ...]:

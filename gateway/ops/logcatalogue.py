@@ -126,6 +126,7 @@ FIELDS: Mapping[str, str] = {
     "signal": "what was told",
     "status": "HTTP status of the failure; for a tool, how it ended",
     "steps": "model steps that came to a good end",
+    "stored": "whether `outspoken explain` finds it",
     "surface": "where the turn was asked: ``api``, ``web``, ``telegram``, …",
     "taken": "whether the message still waited, so that its new words count",
     "times": "how often in a row; a line is written at 1, 2, 4, 8, …",
@@ -369,6 +370,8 @@ CATALOGUE: tuple[LogEvent, ...] = (
     # ------------------------------------------------------------------ the API, libraries
     _e("api.client_left", "info", "A client hung up; its turn goes on.", "request turn_goes_on"),
     _e("api.failed", "error", "A mistake in answering a request; the client was told.", "reference path", _BUG),
+    _e("api.refused", "info", "A request was not taken; its client was told why.", "request status reason stored"),
+    _e("api.stranger", "info", "Somebody called who may not; at most 60 lines a minute, the metric counts all.", "status"),
     _e("api.stream_failed", "error", "A mistake in showing a turn; the turn goes on.", "reference request", _BUG),
     _e("library.message", "warning error", "A line of a library's own, from warning on.", "logger message",
        "See the words.", by="logger"),

@@ -71,6 +71,7 @@ LABELS: Mapping[str, str] = {
     "gen_ai_provider_name": "host and port of the model's address",
     "gen_ai_request_model": "the model's name, as it was asked for",
     "gen_ai_token_type": "`input` or `output`",
+    "http_status": "of the answer; 401 and 403 are those of callers who may not",
     "kind": "what an alert is about: adapter, storage, disk, delivery, spend, incident",
     "lane": "`normal`, `command` or `refused`",
     "measure": "`tokens` or `money`",
@@ -101,6 +102,7 @@ def _h(name: str, says: str, buckets: tuple[float, ...], *labels: str) -> Metric
 
 # ---------------------------------------------------------------------- messages and turns
 MESSAGES = _c("outspoken_messages_total", "Messages that were stored for the first time.", "platform", "lane")
+REQUESTS_REFUSED = _c("outspoken_requests_refused_total", "Requests of the API that were not taken.", "http_status")
 TURNS = _c("outspoken_turns_total", "Turns that ended.", "exit", "surface")
 TURN_WAIT = _h(
     "outspoken_turn_wait_seconds", "From a message's arrival to the beginning of its turn.", PATIENCE, "surface"

@@ -28,6 +28,9 @@ NOT_TAKEN: Mapping[str, str] = {
     "queue_full": "Conversations get more messages than are answered in time. See what holds the turns up.",
     "too many messages": "A person writes faster than per_minute lets them. Nothing, unless it should be more.",
 }
+CLIENTS_MISTAKE = (
+    "Clients were told what is wrong. The lines api.refused name the requests, outspoken explain tells of each."
+)
 NO_FAILURE = ("not allowed to talk", "withdrawn by the client", "withdrawn by the person")
 """Why messages are dropped rightly."""
 
@@ -69,7 +72,12 @@ def delivery_subject(platform: str, cause: str) -> Subject:
 
 
 def dropped_subject(reason: str) -> Subject:
-    """Of a message that was accepted and not run."""
+    """Of a message that was accepted and not run, or of a request that the API refused (its reason names the status)."""
+    code, request, status = reason.partition(" (HTTP ")
+    if request:
+        reason = code.partition(" at ")[0]
+        if status.startswith("4") and reason not in NOT_TAKEN:
+            return Subject(f"message|{reason}", f"requests refused: {reason.replace('_', ' ')}", CLIENTS_MISTAKE)
     action = NOT_TAKEN.get(reason, "See the log at that time: turn.not_opened says why.")
     return Subject(f"message|{reason}", f"messages not run: {reason.replace('_', ' ')}", action)
 

@@ -9,7 +9,7 @@ from types import TracebackType
 import aiohttp
 from aiohttp import web
 
-from adapters.base import Sight, Ticket
+from adapters.base import RefusedRequest, Sight, Ticket
 from adapters.openai_api import ApiSettings, OpenAiApi
 from agent_core.ports import SystemClock, SystemIds
 from gateway.hub import Hub
@@ -39,6 +39,10 @@ class BrokenFollower:
         await self._real.__aexit__(kind, error, trace)
 
 
+async def _unheard(_: RefusedRequest) -> None:
+    """Nobody notes what is refused here."""
+
+
 class BrokenHub(Hub):
     """The real hub, but for its followers."""
 
@@ -54,7 +58,7 @@ async def test_a_stream_that_breaks_in_our_own_code_ends_in_words(tmp_path: Path
         hub.__dict__.update(up.hub.__dict__)
         hub.real = up.hub
         clock = SystemClock()
-        api = OpenAiApi(hub, ApiSettings(None, 1_000_000, 1, "detach"), clock, SystemIds(clock))
+        api = OpenAiApi(hub, ApiSettings(None, 1_000_000, 1, "detach"), clock, SystemIds(clock), _unheard)
         app = web.Application()
         app.add_routes(api.routes())
         runner = web.AppRunner(app)

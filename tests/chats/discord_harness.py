@@ -72,6 +72,9 @@ class DiscordHarness:
     def private(self, person: User) -> Channel:
         return self.fake.people.dm(person)
 
+    def chat_of(self, place: Channel) -> str:
+        return str(place.id)
+
     def group(self, *people: User) -> Channel:
         guild = self.fake.people.guild("Friends", *people)
         return self.fake.people.channel(guild, "general")

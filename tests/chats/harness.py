@@ -85,6 +85,10 @@ class Harness(Scene, Protocol):
 
     def group(self, *people: Any) -> Any: ...
 
+    def chat_of(self, place: Any) -> str:
+        """The chat's id, as the platform gives it."""
+        ...
+
     def topics(self, *people: Any) -> tuple[Any, Any, Any]:
         """A group with two topics: (group, topic, topic)."""
         ...

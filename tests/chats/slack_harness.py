@@ -130,6 +130,9 @@ class SlackHarness:
     def private(self, person: User) -> Where:
         return Where(self.fake.people.dm(person))
 
+    def chat_of(self, place: Where) -> str:
+        return place.channel.id
+
     def group(self, *people: User) -> Where:
         return Where(self.fake.people.channel("friends", *people))
 

@@ -3,6 +3,8 @@
 python -m tests.chats.soak --platform discord --messages 10000 --chats 200 --kills 3
 
 Where the platform can tell whether a message is there (Discord by its nonce, Slack by what is read back), nothing is said twice at all.
+Afterwards every message has to be explained from the database, as `outspoken explain` does it: those that were answered, those of
+strangers, those that were said while the gateway was dead, and those that were not meant for it.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.chats.harness import Harness, Process, process
+from tests.chats.stories import Fate, Said, judged
 from tests.chats.storms import PLATFORMS, Storm, storm_of
 from tests.fakes.common import LoseAnswer
 
@@ -30,6 +33,9 @@ WHILE_AWAY = 5
 ROOM_EVERY = 4
 """One talk of so many is in a thread, where the platform's pace allows it."""
 LABEL = "you may see this twice"
+STRANGERS = 5
+REFUSED_EVERY, UNHEARD_EVERY = 23, 29
+"""Besides, a stranger writes at every so many-th message, and somebody writes something that is not meant for the bot."""
 
 
 @dataclass
@@ -39,7 +45,9 @@ class Talk:
     place: Any
     person: Any
     mention: bool
+    fate: Fate = Fate.RUN
     said: list[str] = field(default_factory=list[str])
+    messages: list[Said] = field(default_factory=list[Said])
 
     def answered(self, harness: Harness) -> list[str]:
         """The numbers of the answers that are to be seen, in order, doubles and all."""
@@ -64,18 +72,24 @@ class Found:
     requests: int = 0
     failed: int = 0
     notices: int = 0
+    told: int = 0
+    """Messages that have to be explained."""
+    unexplained: list[str] = field(default_factory=list[str])
+    explaining_seconds: float = 0.0
 
     @property
     def sound(self) -> bool:
         doubled = self.doubled_unmarked or (self.doubled_marked and not self.may_double)
-        return not (self.lost or doubled or self.out_of_order)
+        return not (self.lost or doubled or self.out_of_order or self.unexplained)
 
     def lines(self) -> str:
         return (
             f"{self.platform}: {self.messages} messages in {self.seconds:.0f} s, {self.kills} kills, {self.requests} requests, "
             f"{self.failed} of them refused or failed, {self.lost_answers} answers of the platform lost\n"
             f"lost: {len(self.lost)} {self.lost[:5]}; unmarked doubles: {len(self.doubled_unmarked)} {self.doubled_unmarked[:5]}; "
-            f"out of order: {len(self.out_of_order)} {self.out_of_order[:3]}; marked doubles: {self.doubled_marked}; notices: {self.notices}"
+            f"out of order: {len(self.out_of_order)} {self.out_of_order[:3]}; marked doubles: {self.doubled_marked}; notices: {self.notices}\n"
+            f"explained: {self.told - len(self.unexplained)} of {self.told} in {self.explaining_seconds:.0f} s "
+            f"{self.unexplained[:3] if self.unexplained else ''}"
         )
 
 
@@ -91,7 +105,16 @@ class Soak:
     messages: int
     kills: int
     patience: float
+    strangers: list[Talk] = field(default_factory=list[Talk])
+    unheard: list[Talk] = field(default_factory=list[Talk])
     said: int = 0
+
+    @property
+    def _settings(self) -> dict[str, str]:
+        """Those who are in a talk may talk, and strangers may not."""
+        section = f"OUTSPOKEN_{self.harness.name.upper()}"
+        allowed = ",".join(dict.fromkeys(self.harness.id_of(talk.person) for talk in self.talks))
+        return {f"{section}__OPEN": "false", f"{section}__PAIRING": "false", f"{section}__ALLOW": allowed}
 
     @property
     def _kill_at(self) -> set[int]:
@@ -100,7 +123,7 @@ class Soak:
     async def run(self) -> None:
         """Say everything, with all that goes wrong meanwhile."""
         self.storm.begin(self.chance.randrange(1000))
-        running = await self.stack.enter_async_context(process(self.harness))
+        running = await self.stack.enter_async_context(process(self.harness, **self._settings))
         kill_at = self._kill_at
         holding = False
         while self.said < self.messages:
@@ -113,6 +136,10 @@ class Soak:
                 self.storm.hold()
                 holding = True
             await self.say(alone=holding)
+            if number % REFUSED_EVERY == 0:
+                self._aside(self.strangers)
+            if number % UNHEARD_EVERY == 0:
+                self._aside(self.unheard)
             if holding and number % REORDER_EVERY == REORDERED - 1:
                 self.storm.release(self.chance)
                 holding = False
@@ -132,13 +159,25 @@ class Soak:
         known = [talk for talk in self.talks if talk.said]
         for talk in self.chance.sample(known, min(WHILE_AWAY, len(known), self.messages - self.said)):
             self._speak(talk)
-        return await self.stack.enter_async_context(process(self.harness))
+        return await self.stack.enter_async_context(process(self.harness, **self._settings))
 
     def _speak(self, talk: Talk) -> None:
         number = str(self.said)
         self.said += 1
         talk.said.append(number)
-        self.harness.say(talk.place, talk.person, f"say answer #{number}", mention=talk.mention)
+        self._write(talk, f"say answer #{number}", number)
+
+    def _aside(self, talks: list[Talk]) -> None:
+        """Something that gets no answer."""
+        if talks:
+            talk = self.chance.choice(talks)
+            self._write(talk, f"say aside #{len(talk.messages)}")
+
+    def _write(self, talk: Talk, words: str, number: str = "") -> None:
+        at = time.time_ns() // 1_000_000
+        said = self.harness.say(talk.place, talk.person, words, mention=talk.mention)
+        key = f"{self.harness.chat_of(talk.place)}:{said}"
+        talk.messages.append(Said(key, at, words, talk.fate, number))
 
     async def say(self, *, alone: bool) -> None:
         """The next message, in a chat that does not have too many open ones (none, if it must be `alone`)."""
@@ -177,10 +216,22 @@ class Soak:
             order = list(dict.fromkeys(shown))
             if order != [n for n in talk.said if n in order]:
                 found.out_of_order.append(f"{self.harness.id_of(talk.person)}: {order} for {talk.said}")
+        found.told = sum(len(talk.messages) for talk in self._all)
         calls = self.storm.calls()
         found.requests = len(calls)
         found.failed = sum(bool(call.faults) or (call.status or 0) >= 400 for call in calls)
         found.lost_answers = sum(any(isinstance(f, LoseAnswer) for f in call.faults) for call in self.storm.sends())
+
+    @property
+    def _all(self) -> list[Talk]:
+        return [*self.talks, *self.strangers, *self.unheard]
+
+    async def judge_stories(self, found: Found) -> None:
+        """Compare what `explain` says of each message with what there is to see."""
+        began = time.monotonic()
+        chats = [(talk.messages, self.harness.seen(talk.place)) for talk in self._all]
+        found.unexplained = await judged(self.harness.folder, self.harness.name, chats)
+        found.explaining_seconds = time.monotonic() - began
 
 
 async def soak(
@@ -192,10 +243,13 @@ async def soak(
     async with PLATFORMS[platform](folder) as harness, AsyncExitStack() as stack:
         storm = storm_of(harness)
         talks = [_talk(harness, number, storm) for number in range(chats)]
-        running = Soak(harness, storm, talks, chance, stack, messages, kills, patience)
+        strangers = [_stranger(harness, number) for number in range(STRANGERS)]
+        unheard = [_unheard(harness, talks[0].person)]
+        running = Soak(harness, storm, talks, chance, stack, messages, kills, patience, strangers, unheard)
         await running.run()
         found = Found(platform, messages, time.monotonic() - began, kills, may_double=storm.may_double)
         running.judge(found)
+        await running.judge_stories(found)
     return found
 
 
@@ -204,6 +258,15 @@ def _talk(harness: Harness, number: int, storm: Storm) -> Talk:
     if storm.rooms and number % ROOM_EVERY == ROOM_EVERY - 1:
         return Talk(harness.topics(person)[1], person, mention=True)
     return Talk(harness.private(person), person, mention=False)
+
+
+def _stranger(harness: Harness, number: int) -> Talk:
+    person = harness.person(f"Stranger{number}")
+    return Talk(harness.private(person), person, mention=False, fate=Fate.REFUSED)
+
+
+def _unheard(harness: Harness, person: Any) -> Talk:
+    return Talk(harness.group(person), person, mention=False, fate=Fate.UNHEARD)
 
 
 def main() -> int:

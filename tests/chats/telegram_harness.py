@@ -68,6 +68,9 @@ class TelegramHarness:
     def private(self, person: User) -> Where:
         return Where(self.fake.people.private(person))
 
+    def chat_of(self, place: Where) -> str:
+        return str(place.chat.id)
+
     def group(self, *people: User) -> Where:
         return Where(self.fake.people.group("Friends", *people))
 

@@ -16,8 +16,9 @@ from agent_core.ports import SystemClock
 from agent_core.store.reading import open_reads
 from agent_core.why import MOST_LINES
 from gateway.ops.explain import Explainer, Told
-from tests.chats.harness import process, running, starting
+from tests.chats.harness import answer, process, quiet, running, starting
 from tests.chats.telegram_harness import TelegramHarness, Where, telegram_harness
+from tests.chats.test_schedule import entry, put_back, scheduled
 from tests.fakes.common import LoseAnswer, Reset
 from tests.fakes.telegram import flood, server_error
 
@@ -116,6 +117,57 @@ async def _deliveries_too(database: Path) -> None:
                 f"inbox:{one.id}",
                 f"queue:{one.id}",
             ) or f"number {origin.split(':')[1]}," in one.text(UTC)
+
+
+async def test_what_a_schedule_makes_happen_is_explained_whole(tmp_path: Path):
+    hour = 3_600_000
+    async with telegram_harness(tmp_path) as harness:
+        ada = harness.person("Ada")
+        place = harness.private(ada)
+        settings = {"OUTSPOKEN_SCHEDULE__ENTRIES": entry(f"telegram/{ada.id}")}
+        async with running(harness, **settings):
+            harness.command(place, ada, "remind", "in 3 hours tea")
+            await answer(harness, place, "tea", 30)
+            await scheduled(harness, "config:morning")
+        put_back(harness, "remind:%", 10 * hour)
+        put_back(harness, "config:morning", 5 * hour)
+        async with running(harness, **settings):
+            await answer(harness, place, "Reminder: tea", 30)
+            await answer(harness, place, "good morning", 30)
+            await quiet(harness, place)
+        said = harness.seen(place)
+        (database,) = tmp_path.rglob("*.db")
+        with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as conn:
+            rows = conn.execute("SELECT id, platform_key FROM inbox WHERE platform_key LIKE 'schedule%'").fetchall()
+            schedules = dict(conn.execute("SELECT schedule, state FROM schedules").fetchall())
+        stories: dict[str, str] = {}
+        async with open_reads(database) as reads:
+            explainer = Explainer(reads, SystemClock().now_ms)
+            for number, key in rows:
+                one = await explainer.of(str(number))
+                kind, name = key.split(":")[:2]
+                text = one.text(UTC)
+                assert "tea" not in text, text
+                assert "say good" not in text, text
+                stories[f"{kind} {name} {'missed' if 'missed' in text else 'run'}"] = text
+            whole = {name: (await explainer.of(name)).text(UTC) for name in schedules}
+    reminder = stories["schedule remind run"]
+    assert "had been due for 7 h" in reminder
+    assert "The chat was reminded at once" in reminder
+    shown = next(one.id for one in said if "Reminder: tea" in one.text)
+    assert f"as message {shown} " in reminder
+    missed = stories["schedule config missed"]
+    assert "had been missed 4 times, the first time" in missed
+    assert "the chat was told that it was missed" in missed
+    due, prompt = stories["schedule config run"], stories["scheduled config run"]
+    assert "it led to message" in due
+    assert "no person wrote it" in prompt
+    assert "it came of message" in prompt
+    assert "The turn was answered." in prompt
+    assert "It ran (message" in next(v for k, v in whole.items() if k.startswith("remind:"))
+    morning = whole["config:morning"]
+    assert "It had been missed 4 times, which was told" in morning
+    assert "It is due next." in morning
 
 
 async def test_a_message_that_never_came_tells_of_the_adapter(tmp_path: Path):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 import re
 import sqlite3
 from collections.abc import AsyncGenerator, Sequence
@@ -32,7 +33,8 @@ from agent_core.store.rows import (
 )
 from agent_core.store.store import Store
 from agent_core.why import MOST_LINES, Ending, Line, fitted, told
-from gateway.ops.explain import CannotExplain, Explainer, Kind, Told, kinds_of, origins_in, platform_of, time_in, when
+from gateway.ops.explain import Explainer, Told
+from gateway.ops.named import CannotExplain, Kind, kinds_of, origins_in, platform_of, time_in, when
 from tests.agent_core.journals import rows_of
 from tests.agent_core.turns import SETTINGS, Rig
 from tests.store.conftest import postgres_server, sqlite, where
@@ -424,6 +426,71 @@ async def test_nothing_is_invented_for_an_id_that_is_unknown(sqlite: str):
             await told_of(sqlite, text)
 
 
+async def test_a_number_of_a_message_that_was_cleaned_up_says_so(where: str):
+    clock = FakeClock(NOW)
+    day = 24 * 3_600_000
+    async with opened(where, clock) as store:
+        old = await store.accept(arrival("7:41", "refused", at=NOW - 9 * day, refused="queue_full"))
+        new = await store.accept(arrival("7:42", at=NOW))
+        await store.prune(NOW)
+        assert await store.inbox_row(old.inbox_id) is None
+    for text in (str(old.inbox_id), f"inbox:{old.inbox_id}"):
+        found, shown = await told_of(where, text)
+        assert (found.found, found.ending) == (False, Ending.FORGOTTEN.value)
+        assert "is not stored any more; messages are kept for 7 days" in shown
+        assert f"It came before this: the next one that is stored, number {new.inbox_id}." in shown
+    with pytest.raises(CannotExplain, match="Nothing is stored"):
+        await told_of(where, str(new.inbox_id + 1))
+    async with explaining(where, NOW) as explainer:
+        never = await explainer.chat_at("telegram/7", NOW - 9 * day)
+    assert "one may have come then and been forgotten" in never.text(UTC)
+
+
+async def test_a_telegram_message_that_never_came_is_told_by_its_neighbours(where: str):
+    async with opened(where) as store:
+        await store.note_adapter(AdapterStateRow("telegram/1", NOW - 60_000, "up"))
+        before = await store.accept(arrival("7:41"))
+        after = await store.accept(arrival("7:44", at=NOW + 30_000))
+    found, shown = await told_of(where, "7:42")
+    assert (found.found, found.ending) == (False, "never arrived")
+    assert f"(number {before.inbox_id})" in shown
+    assert f"(number {after.inbox_id})" in shown
+    assert "The adapter was up: either it did not reach us" in shown
+    for text in ("8:42", "7:99"):
+        with pytest.raises(CannotExplain, match="Nothing is stored"):
+            await told_of(where, text)
+
+
+async def test_turns_of_a_time_are_found_among_many(sqlite: str):
+    """As a plain look at all of them would, whatever the gaps."""
+    chance = random.Random(5)
+    async with opened(sqlite) as store:
+        session = (await store.accept(arrival("7:1"))).session
+    spans: list[tuple[int, int, int]] = []
+    at = NOW
+    for number in range(1, 301):
+        at += chance.randrange(1, 9_000)
+        closed = at + chance.randrange(1, 5_000)
+        spans.append((number, at, closed))
+        at = closed
+    with sqlite3.connect(sqlite) as conn:
+        conn.executemany(
+            "INSERT INTO turns (turn, session, number, state, exit, opened_at, closed_at, deadline) "
+            "VALUES (?, ?, ?, 'closed', 'answered', ?, ?, 0)",
+            [(f"t_{n}", session, n, begun, closed) for n, begun, closed in spans if n % 7],
+        )
+    async with open_reads(sqlite) as reads:
+        for _ in range(60):
+            since = chance.randrange(NOW - 10_000, at + 10_000)
+            until = since + chance.randrange(0, 60_000)
+            found = [turn.number for turn in await reads.turns_between(session, since, until)]
+            assert found == [n for n, begun, closed in spans if n % 7 and begun <= until and closed >= since], (
+                since,
+                until,
+            )
+        assert await reads.turns_between("s_none", NOW, at) == []
+
+
 # ---------------------------------------------------------------------- what it costs
 
 
@@ -453,6 +520,12 @@ async def test_no_question_reads_a_whole_table(sqlite: str):
                 "i_1",
                 reference,
                 "no",
+                "7:40",
+                "a-request",
+                "remind:x",
+                "config:x",
+                "inbox:0",
+                "1700000000.000100",
             ):
                 try:
                     await explainer.of(text)
@@ -471,6 +544,9 @@ async def test_no_question_reads_a_whole_table(sqlite: str):
             whole = [
                 line
                 for line in plan
-                if re.match(r"SCAN (journal|inbox|turns|deliveries|turn_inputs|sessions|troubles)\b", line)
+                if re.match(
+                    r"SCAN (journal|inbox|turns|deliveries|turn_inputs|sessions|troubles|schedules|occurrences|reservations|adapter_states)\b",
+                    line,
+                )
             ]
             assert not whole, (whole, statement)

@@ -59,6 +59,9 @@ class ToyHarness:
     def private(self, person: Person) -> Where:
         return Where(self.server.chat(f"p-{person.id}", private=True))
 
+    def chat_of(self, place: Where) -> str:
+        return place.chat.id
+
     def group(self, *people: Person) -> Where:
         del people
         self._groups += 1

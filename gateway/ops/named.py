@@ -1,0 +1,107 @@
+"""What an id that somebody has can stand for, and when it was made, by its form alone; and what time somebody means. Pure."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+_DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"
+DISCORD_EPOCH_MS = 1_420_070_400_000
+
+
+class CannotExplain(Exception):
+    """There is nothing to tell; the words say why and what to do."""
+
+
+class Kind(StrEnum):
+    """What an id can be."""
+
+    TURN = "turn"
+    SESSION = "session"
+    REFERENCE = "error reference"
+    INCIDENT = "incident"
+    MESSAGE = "message"
+    DELIVERY = "delivery"
+    DELIVERY_KEY = "delivery key"
+    PLATFORM_MESSAGE = "platform message"
+    REQUEST = "request"
+    SCHEDULE = "schedule"
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """One meaning of an id."""
+
+    kind: Kind
+    id: str
+
+
+_PREFIXES = {"t_": Kind.TURN, "s_": Kind.SESSION, "err_": Kind.REFERENCE, "i_": Kind.INCIDENT,
+    "remind:": Kind.SCHEDULE, "config:": Kind.SCHEDULE,
+}  # fmt: skip
+
+
+def kinds_of(text: str) -> list[Wanted]:
+    """What an id can be, the likeliest first. Never empty."""
+    text = text.strip()
+    named, _, rest = text.partition(":")
+    if rest.isdecimal() and named in ("inbox", "message", "queue"):
+        return [Wanted(Kind.MESSAGE, rest)]
+    if rest.isdecimal() and named == "delivery":
+        return [Wanted(Kind.DELIVERY, rest)]
+    found = [Wanted(kind, text) for prefix, kind in _PREFIXES.items() if text.startswith(prefix)]
+    if text.count("/") >= 6:
+        found.append(Wanted(Kind.DELIVERY_KEY, text))
+    if text.isdecimal() and len(text) < 16:  # a longer one is a snowflake
+        found.append(Wanted(Kind.MESSAGE, text))
+    return [*found, Wanted(Kind.PLATFORM_MESSAGE, text), Wanted(Kind.REQUEST, text)]
+
+
+def time_in(text: str) -> int | None:
+    """When a platform made an id, ms, if it says so: ids of ours, Discord's snowflakes, Slack's time stamps."""
+    last = text.rpartition(":")[2]
+    ours = re.fullmatch(rf"[a-z]+_([{_DIGITS}]{{10}})[{_DIGITS}]{{10}}", text)
+    if ours:
+        value = 0
+        for digit in ours[1]:
+            value = value * 32 + _DIGITS.index(digit)
+        return value
+    if re.fullmatch(r"\d{17,20}", last):
+        return (int(last) >> 22) + DISCORD_EPOCH_MS
+    slack = re.fullmatch(r"(\d{10})\.(\d{6})", last)
+    return int(slack[1]) * 1000 + int(slack[2]) // 1000 if slack else None
+
+
+def platform_of(text: str) -> str:
+    """Which platform an id's form belongs to; empty if that cannot be told."""
+    last = text.rpartition(":")[2]
+    if re.fullmatch(r"\d{17,20}", last):
+        return "discord"
+    return "slack" if re.fullmatch(r"\d{10}\.\d{6}", last) else ""
+
+
+def origins_in(key: str) -> list[str]:
+    """What a delivery with this key can belong to: the key is surface, origin, bubble and part, and an origin may hold slashes."""
+    parts = key.rstrip("'").split("/")[4:-2]
+    return ["/".join(parts[: i + 1]) for i in range(len(parts))]
+
+
+def when(text: str, now: datetime) -> datetime:
+    """The time that somebody means, in the zone of `now`: ``14:05``, ``14:05:30``, ``2026-11-21 14:05``. Raises `CannotExplain`.
+
+    A time of day is the latest one that has been.
+    """
+    text = text.strip()
+    try:
+        if re.fullmatch(r"\d{1,2}:\d{2}(:\d{2})?", text):
+            hour, minute, second = (*map(int, text.split(":")), 0)[:3]
+            at = now.replace(hour=hour, minute=minute, second=second, microsecond=0)
+            return at if at <= now else at - timedelta(days=1)
+        at = datetime.fromisoformat(text)
+    except ValueError:
+        raise CannotExplain(
+            f'{text!r} is no time. Write it as "14:05" or as "2026-11-21 14:05", in the zone of this machine.'
+        ) from None
+    return at if at.tzinfo is not None else at.replace(tzinfo=now.tzinfo)
