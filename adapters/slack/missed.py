@@ -137,7 +137,7 @@ class Missed:
         if event.get("type") not in ("message", "app_mention") or not event.get("channel") or not event.get("ts"):
             return True
         place = place_of(event)
-        self._first_of(place, event)
+        await self._first_of(place, event)
         await self._backlog.catch_up(place, LIVE_SECONDS)
         number = number_of(str(event["ts"]))
         waited = self._clock.now_ms() - number // 1000
@@ -146,8 +146,11 @@ class Missed:
         self._refused[place] = max(self._refused.get(place, 0), number)
         return False
 
-    def _first_of(self, place: str, event: Table) -> None:
-        """The first message of a place since a gap: one before it may have come when nobody could store it."""
+    async def _first_of(self, place: str, event: Table) -> None:
+        """The first message of a place since a gap: one before it may have come when nobody could store it.
+
+        That the place is to be read is stored, so that a crash in the middle does not forget it.
+        """
         if (mark := self._left_out.pop(place, None)) is not None:
             self._backlog.add([(place, mark)], since_ms=self._gap_ms)
         now = self._clock.now_ms()
@@ -155,7 +158,9 @@ class Missed:
             return
         foreign = ":" in place and not place.startswith("D") and f"<@{self.me}>" not in str(event.get("text"))
         if not foreign and self._backlog.mark(place) is None:
-            self._backlog.add([(place, round((self._gap_ms - RETOLD_SECONDS * 1000) * 1000))], since_ms=self._gap_ms)
+            mark = round((self._gap_ms - RETOLD_SECONDS * 1000) * 1000)
+            await self._desk.skip(self._name, (place, ts_of(mark)))
+            self._backlog.add([(place, mark)], since_ms=self._gap_ms)
 
     async def cursor(self, event: Table, *, for_us: bool, late: bool) -> tuple[str, str] | None:
         """What is stored together with a message: a place that is behind stays so until its history is read.
