@@ -88,6 +88,7 @@ def status_lines(body: Table) -> list[str]:
     """The status in lines for a person."""
     problems = body.get("problems")
     lines = [f"Not ready: {words}" for words in problems] if isinstance(problems, list) else []
+    lines += [f"Storage: {body.get('storage')}"] if body.get("storage") else []
     lines += [f"⚠️ {alert.get('words')}" for alert in tables(body.get("alerts"))]
     lines += [
         f"🚨 Incident {one.get('incident')}: {one.get('fingerprint')}, {one.get('conversations')} conversations"

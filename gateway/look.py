@@ -72,7 +72,7 @@ class Look:
                 {"chat": one.row.surface, "part": one.row.key, "cause": one.row.cause, "at": one.row.at}
                 for one in failed
             ],
-            "storage": "",
+            "storage": self._health.store_words,
         }
 
     def _currency(self) -> str:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from email.utils import formatdate
 from typing import Any
 
 from aiohttp import web
@@ -36,6 +38,8 @@ class TroubledModel(ScriptedModel):
     names: tuple[str, ...] = ("m1", "m2")
     stalls: str = ""
     """The model that says nothing."""
+    ahead_seconds: int = 0
+    """Its clock, compared with this machine's."""
 
     async def list(self, _: web.Request) -> web.Response:
         """What it has."""
@@ -73,6 +77,10 @@ class TroubledModel(ScriptedModel):
         else:
             await super()._reply(messages, response)
 
+    async def dated(self, _: web.Request, response: web.StreamResponse) -> None:
+        """Give an answer the time of its own clock."""
+        response.headers["Date"] = formatdate(time.time() + self.ahead_seconds, usegmt=True)
+
 
 @asynccontextmanager
 async def troubled_model() -> AsyncGenerator[TroubledModel]:
@@ -81,6 +89,7 @@ async def troubled_model() -> AsyncGenerator[TroubledModel]:
     app = web.Application(client_max_size=64 * 1024 * 1024)
     app.router.add_get("/v1/models", model.list)
     app.router.add_post("/v1/chat/completions", model.handle)
+    app.on_response_prepare.append(model.dated)
     runner = web.AppRunner(app, shutdown_timeout=0.1, handler_cancellation=True)
     await runner.setup()
     await web.TCPSite(runner, "127.0.0.1", 0).start()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import shlex
-from collections.abc import AsyncGenerator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -20,7 +20,7 @@ from gateway.configtypes import LogFormat, LogLevel
 from gateway.daemon import Serving
 from gateway.ops.logging import configure
 from tests.chats.discord_harness import DiscordHarness
-from tests.chats.harness import Harness, answer, environment
+from tests.chats.harness import Harness, answer, environment, status
 from tests.chats.slack_harness import SlackHarness
 from tests.chats.telegram_harness import TelegramHarness, Where
 from tests.chats.test_telegram import free_port
@@ -125,6 +125,13 @@ async def gateway_of(chat: Harness, **more: str) -> AsyncGenerator[tuple[Serving
     with logged(log):
         async with served(chat.folder, env) as up:
             yield up, Desk(env, log, up.url, {"gateway.log": str(log)})
+
+
+async def until_told(url: str, told: Callable[[str], bool]) -> None:
+    """Until the gateway's status says so."""
+    async with asyncio.timeout(PATIENCE):
+        while not told(str(await status(url))):
+            await asyncio.sleep(0.1)
 
 
 @asynccontextmanager

@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import pytest
 
-from tests.chats.harness import answer, status
+from tests.chats.harness import answer
 from tests.fakes.telegram import conflict, flood, refusal
-from tests.incidents.rig import PATIENCE, Desk, discord, gateway_of, slack, telegram
-
-
-async def until_told(url: str, told: Callable[[str], bool]) -> None:
-    """Until the gateway's status says so."""
-    async with asyncio.timeout(PATIENCE):
-        while not told(str(await status(url))):
-            await asyncio.sleep(0.1)
+from tests.incidents.rig import PATIENCE, Desk, discord, gateway_of, slack, telegram, until_told
 
 
 @asynccontextmanager

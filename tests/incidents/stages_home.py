@@ -83,6 +83,7 @@ async def clock_jump(folder: Path) -> AsyncGenerator[Desk]:
     async with telegram(folder) as scene:
         await scene.traffic()
         scene.chat.fake.advance(5 * 3600)
+        scene.model.ahead_seconds = 5 * 3600
         yield scene.desk
 
 

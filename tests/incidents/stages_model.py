@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.incidents.model import Refusal, asks_for
-from tests.incidents.rig import Desk, Scene, telegram
+from tests.incidents.rig import Desk, Scene, telegram, until_told
 
 
 async def _hit(scene: Scene, words: str = "say hello", people: int = 3) -> None:
@@ -77,9 +77,7 @@ async def poisoned(folder: Path) -> AsyncGenerator[Desk]:
         )
         for number in range(3):
             scene.say(*ada, f"say hello {number}")
-            await scene.chat.until(
-                lambda n=number: sum("⚠️" in one.text for one in scene.chat.seen(ada[0])) > n, 30
-            )
+            await scene.chat.until(lambda n=number: sum("⚠️" in one.text for one in scene.chat.seen(ada[0])) > n, 30)
         await scene.newcomer("Nia")
         yield scene.desk
 
@@ -121,15 +119,15 @@ async def promising(folder: Path) -> AsyncGenerator[Desk]:
 
 @asynccontextmanager
 async def budget(folder: Path) -> AsyncGenerator[Desk]:
-    """Everybody's budget of the day is used up."""
-    async with telegram(folder, OUTSPOKEN_BUDGETS__DAY_TOKENS="60") as scene:
-        await scene.traffic()
+    """Everybody's budget of the day is used up: a reply takes 15 tokens."""
+    async with telegram(folder, OUTSPOKEN_BUDGETS__DAY_TOKENS="40") as scene:
+        for name in ("Kim", "Lee", "Max"):
+            await scene.newcomer(name)
         ada = scene.chat.person("Ada")
         place = scene.chat.private(ada)
-        for number in range(5):
-            scene.say(place, ada, f"say number{number}")
-            await asyncio.sleep(0.3)
-        await scene.noticed(place, "budget")
+        scene.say(place, ada, "say hello")
+        await scene.noticed(place)
+        await until_told(scene.up.url, lambda told: "no model is asked" in told)
         yield scene.desk
 
 
