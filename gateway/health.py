@@ -88,9 +88,9 @@ class Health:
         finally:
             self.phase = Phase.DRAINING
 
-    @property
-    def store_words(self) -> str:
+    async def store_words(self) -> str:
         """Why the store takes no writes, for whoever runs the gateway; empty if it does."""
+        await self._store.works()
         return self._store.words
 
     def problems(self) -> list[str]:

@@ -24,7 +24,7 @@ from tests.chats.harness import Harness, answer, environment, status
 from tests.chats.slack_harness import SlackHarness
 from tests.chats.telegram_harness import TelegramHarness, Where
 from tests.chats.test_telegram import free_port
-from tests.fakes.discord import DiscordFake
+from tests.fakes.discord import PRIVILEGED, DiscordFake, Intent
 from tests.fakes.slack import SlackFake
 from tests.fakes.telegram import TelegramFake, User
 from tests.incidents.model import TroubledModel, troubled_model
@@ -129,9 +129,14 @@ async def gateway_of(chat: Harness, **more: str) -> AsyncGenerator[tuple[Serving
 
 async def until_told(url: str, told: Callable[[str], bool]) -> None:
     """Until the gateway's status says so."""
-    async with asyncio.timeout(PATIENCE):
-        while not told(str(await status(url))):
-            await asyncio.sleep(0.1)
+    latest = ""
+    try:
+        async with asyncio.timeout(PATIENCE):
+            while not told(latest):
+                await asyncio.sleep(0.1)
+                latest = str(await status(url))
+    except TimeoutError:
+        raise AssertionError(f"That is not told: {latest}") from None
 
 
 @asynccontextmanager
@@ -146,9 +151,9 @@ async def telegram(folder: Path, **more: str) -> AsyncGenerator[Scene]:
 
 
 @asynccontextmanager
-async def discord(folder: Path) -> AsyncGenerator[DiscordHarness]:
-    """A Discord, and a model."""
-    async with DiscordFake() as fake, troubled_model() as model:
+async def discord(folder: Path, granted: Intent = PRIVILEGED) -> AsyncGenerator[DiscordHarness]:
+    """A Discord that lets the bot have these intents, and a model."""
+    async with DiscordFake(granted=granted) as fake, troubled_model() as model:
         yield DiscordHarness(fake, model, folder)
 
 

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.chats.harness import answer
+from tests.fakes.discord import PRIVILEGED, Intent
 from tests.fakes.telegram import conflict, flood, refusal
 from tests.incidents.rig import PATIENCE, Desk, discord, gateway_of, slack, telegram, until_told
 
@@ -99,11 +100,9 @@ async def two_pollers(folder: Path) -> AsyncGenerator[Desk]:
 @asynccontextmanager
 async def missing_intent(folder: Path) -> AsyncGenerator[Desk]:
     """Discord withholds the words of messages: the switch in its portal is off."""
-    async with discord(folder) as chat:
-        chat.fake.world.content_granted = False
-        async with gateway_of(chat) as (up, desk):
-            await until_told(up.url, lambda told: "needs a person" in told)
-            yield desk
+    async with discord(folder, PRIVILEGED & ~Intent.CONTENT) as chat, gateway_of(chat) as (up, desk):
+        await until_told(up.url, lambda told: "needs a person" in told)
+        yield desk
 
 
 @asynccontextmanager
@@ -146,7 +145,8 @@ async def unanswered(folder: Path) -> AsyncGenerator[Desk]:
 @asynccontextmanager
 async def full_queue(folder: Path) -> AsyncGenerator[Desk]:
     """Somebody writes more than can be answered in time."""
-    async with telegram(folder, OUTSPOKEN_SESSIONS__QUEUE_LIMIT="2") as scene:
+    patience = {"OUTSPOKEN_MODEL__STALL_SECONDS": "60", "OUTSPOKEN_SESSION__QUEUE_LIMIT": "2"}
+    async with telegram(folder, **patience) as scene:
         await scene.traffic()
         ada = scene.chat.person("Ada")
         place = scene.chat.private(ada)
@@ -157,6 +157,7 @@ async def full_queue(folder: Path) -> AsyncGenerator[Desk]:
             await asyncio.sleep(0.8)  # what comes at once is one message in pieces
         await asyncio.sleep(0.5)
         yield scene.desk
+        scene.model.release()
 
 
 STAGES = {

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.incidents.model import Refusal, asks_for
-from tests.incidents.rig import Desk, Scene, telegram, until_told
+from tests.incidents.rig import Desk, Scene, telegram
 
 
 async def _hit(scene: Scene, words: str = "say hello", people: int = 3) -> None:
@@ -127,7 +127,6 @@ async def budget(folder: Path) -> AsyncGenerator[Desk]:
         place = scene.chat.private(ada)
         scene.say(place, ada, "say hello")
         await scene.noticed(place)
-        await until_told(scene.up.url, lambda told: "no model is asked" in told)
         yield scene.desk
 
 
