@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import shlex
-from collections.abc import AsyncGenerator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Generator, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -101,7 +101,7 @@ class Scene:
 
 
 @contextmanager
-def logged(file: Path) -> Iterator[None]:
+def logged(file: Path) -> Generator[None]:
     """The log of this process goes into a file, as that of the service does; everything is put back after it."""
     root = logging.getLogger()
     before, level = list(root.handlers), root.level

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncGenerator, Iterator
+from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
@@ -32,7 +32,7 @@ class Dying(TelegramHarness):
 
 
 @contextmanager
-def no_room() -> Iterator[None]:
+def no_room() -> Generator[None]:
     """Every statement that writes fails as SQLite fails on a full disk."""
 
     def refuse(_conn: object, _cursor: object, statement: str, *_: object) -> None:
