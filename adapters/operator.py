@@ -88,6 +88,7 @@ def status_lines(body: Table) -> list[str]:
     """The status in lines for a person."""
     problems = body.get("problems")
     lines = [f"Not ready: {words}" for words in problems] if isinstance(problems, list) else []
+    lines += [f"Storage: {body.get('storage')}"] if body.get("storage") else []
     lines += [f"⚠️ {alert.get('words')}" for alert in tables(body.get("alerts"))]
     lines += [
         f"🚨 Incident {one.get('incident')}: {one.get('fingerprint')}, {one.get('conversations')} conversations"
@@ -98,7 +99,9 @@ def status_lines(body: Table) -> list[str]:
     lines += [_spend(one) for one in tables(body.get("spend"))]
     unsent = body.get("unsent_parts")
     if unsent:
-        lines.append(f"Not delivered yet: {unsent} parts, the oldest for {body.get('oldest_unsent_seconds')} s")
+        lines.append(
+            f"Not delivered yet: {unsent} part{'' if unsent == 1 else 's'}, the oldest for {body.get('oldest_unsent_seconds')} s"
+        )
     lines += [
         f"Trouble in {t.get('chat')}: {t.get('words')} ({t.get('cause')})" for t in tables(body.get("troubled_chats"))
     ]
@@ -108,12 +111,14 @@ def status_lines(body: Table) -> list[str]:
 
 def _spend(one: Table) -> str:
     """A budget of everybody in a line."""
-    parts: list[str] = []
+    parts, full = list[str](), False
     for measure in ("tokens", "money"):
         used, limit = one.get(f"{measure}_used"), one.get(f"{measure}_limit")
         if isinstance(used, int) and isinstance(limit, int) and limit:
             parts.append(f"{used * 100 // limit} % of its {measure}")
-    return f"Budget of this {one.get('budget')}: {', '.join(parts)}"
+            full |= used >= limit
+    over = "; it is used up, and no model is asked until it opens again" if full else ""
+    return f"Budget of this {one.get('budget')}: {', '.join(parts)}{over}"
 
 
 def _adapter(one: Table) -> str:

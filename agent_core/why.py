@@ -496,9 +496,10 @@ class _Teller:
 
     def _cause(self, event: CallBroke) -> str:
         detail = event.detail if self._show_text else ""
-        return cause_words(
+        words = cause_words(
             Facts(cause=event.cause, seconds=round(event.waited_seconds), status=event.status, detail=detail)
         )
+        return words if not detail or detail in words else f"{words}; it said: {_short(detail).rstrip('.')}"
 
     def _reason(self, reason: str) -> str:
         return f"“{reason[:40]}”" if self._show_text or reason in FINISH_REASONS else "a finish reason of its own"

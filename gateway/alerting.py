@@ -218,15 +218,20 @@ class Alerter:
             self.free_bytes = (await asyncio.to_thread(shutil.disk_usage, self._state_dir)).free
         except OSError:
             self.free_bytes = None
-        if self._budgets is not None:
-            pots = [
-                pot
-                for pot in self._budgets.pots(Payer("", ""), "", self._clock.now_ms())
-                if pot.limit.tokens or pot.limit.nanos
-            ]
-            with suppress(StorageUnavailable):
-                levels = await self._store.levels([pot.key for pot in pots])
-                self.pots = tuple((pot, levels.get(pot.key, Level())) for pot in pots)
+        await self.read_pots()
+
+    async def read_pots(self) -> None:
+        """Have `pots` say how the budgets of everybody stand now; as before while the storage is away."""
+        if self._budgets is None:
+            return
+        pots = [
+            pot
+            for pot in self._budgets.pots(Payer("", ""), "", self._clock.now_ms())
+            if pot.limit.tokens or pot.limit.nanos
+        ]
+        with suppress(StorageUnavailable):
+            levels = await self._store.levels([pot.key for pot in pots])
+            self.pots = tuple((pot, levels.get(pot.key, Level())) for pot in pots)
 
 
 def _key(ids: Sequence[str]) -> str:

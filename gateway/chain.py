@@ -50,4 +50,4 @@ class ModelChain:
     def set_aside(self, credential: str, seconds: float, why: str) -> None:
         """This credential is no good for a while."""
         self._set_aside[credential] = self._clock.now_ms() + round(seconds * 1000)
-        log.warning("credential.set_aside", credential=credential, seconds=round(seconds), why=why)
+        log.warning("credential.set_aside", which=credential, seconds=round(seconds), why=why)

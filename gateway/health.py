@@ -88,6 +88,11 @@ class Health:
         finally:
             self.phase = Phase.DRAINING
 
+    async def store_words(self) -> str:
+        """Why the store takes no writes, for whoever runs the gateway; empty if it does."""
+        await self._store.works()
+        return self._store.words
+
     def problems(self) -> list[str]:
         """Why it is not ready, by what is known of the store."""
         return problems(self.phase, self._adapters(), store_works=not self._store.words, owns=self._owns())

@@ -35,6 +35,8 @@ class Look:
 
     async def status(self) -> dict[str, Json]:
         """Everything. While the storage is away, what is stored is missing, and the rest is there."""
+        store_words = await self._health.store_words()
+        await self._alerter.read_pots()  # the alerter looks once a minute, which is too old for somebody who asks why
         outbox, found = self._chats.outbox, self._health.problems()
         body: dict[str, Json] = {
             "version": self._version,
@@ -59,7 +61,7 @@ class Look:
             "spend": [_spend(pot, level, self._currency()) for pot, level in self._alerter.pots],
         }
         try:
-            return body | await self._stored()
+            return body | await self._stored() | {"storage": store_words}
         except StorageUnavailable as error:
             return body | {"storage": str(error)}
 
@@ -72,7 +74,6 @@ class Look:
                 {"chat": one.row.surface, "part": one.row.key, "cause": one.row.cause, "at": one.row.at}
                 for one in failed
             ],
-            "storage": "",
         }
 
     def _currency(self) -> str:

@@ -17,6 +17,8 @@ FRESH_SECONDS = 2.0
 """What is known is not asked again within this time, however many ask."""
 PATIENCE_SECONDS = 3.0
 """How long a write may take before the answer is that it does not work."""
+NOT_KNOWN_YET = "The last write failed."
+"""All that a failed commit tells; whoever asks next finds out why, and the log is told that too."""
 
 
 class Checkable(Protocol):
@@ -41,7 +43,7 @@ class StoreWatch:
     def on(self, signal: Signal) -> None:
         """Note how a commit went."""
         if isinstance(signal, Committed):
-            self._noted("" if signal.stored else self.words or "The last write failed.")
+            self._noted("" if signal.stored else self.words or NOT_KNOWN_YET)
 
     async def works(self, fresh_seconds: float = FRESH_SECONDS) -> bool:
         """Whether it takes writes, as of at most so long ago. Tries a write if that is not known."""
@@ -52,7 +54,8 @@ class StoreWatch:
         return not self.words
 
     def _fresh(self, seconds: float) -> bool:
-        return self._known_at is not None and self._clock.monotonic() - self._known_at < seconds
+        known = self._known_at is not None and self.words != NOT_KNOWN_YET
+        return known and self._clock.monotonic() - (self._known_at or 0.0) < seconds
 
     async def _ask(self) -> None:
         try:
@@ -64,10 +67,10 @@ class StoreWatch:
 
     def _noted(self, words: str) -> None:
         self._known_at = self._clock.monotonic()
-        failed, self.words = bool(self.words), words
-        now = self._clock.now_ms()
-        if words and not failed:
-            self.failing_since = now
+        before, self.words = self.words, words
+        failed, now = bool(before), self._clock.now_ms()
+        if words and before in ("", NOT_KNOWN_YET) and words != before:
+            self.failing_since = self.failing_since or now
             log.error("storage.failing", error=words)
         elif failed and not words:
             log.warning("storage.works_again", seconds=round((now - self.failing_since) / 1000))

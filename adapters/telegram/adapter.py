@@ -329,6 +329,8 @@ def _bot(settings: TelegramSettings, *, read_seconds: float) -> tuple[Bot, tuple
 
     # The library's own method would read all updates at once, and one malformed one would hide the others.
     warnings.filterwarnings("ignore", "Please use 'Bot.getUpdates'")
+    # Both of its types are read; where warnings are errors, a limit would look like a mistake of ours.
+    warnings.filterwarnings("ignore", ".*attribute `retry_after` will be of type")
 
     def request() -> HTTPXRequest:
         return HTTPXRequest(

@@ -60,7 +60,8 @@ def action_for(code: ExitCode) -> str:
             return "There is no such model at this address. Correct [model] name; `outspoken doctor` shows which there are."
         case ExitCode.BAD_REQUEST:
             return (
-                "The provider refuses the request. Its words are in the turn's notice; often an option in extra_body."
+                "The provider refuses the request: `outspoken explain TURN --show-text` has its words. In one conversation alone "
+                "it is something in its history, and /new (or /undo) ends that; everywhere it is often an option in extra_body."
             )
         case ExitCode.CONTEXT_OVERFLOW | ExitCode.REQUEST_TOO_LARGE:
             return (

@@ -55,6 +55,22 @@ def turn_subject(fingerprint: str) -> Subject:
     return Subject(f"turn|{code}|{endpoint}|{model}|{tool}", f"{words}{about}{calls}", action)
 
 
+_BLOCKED = (
+    "blocked by the user",
+    "user is deactivated",
+    "cannot send messages to this user",
+    "user_not_found",
+    "user_disabled",
+)
+"""What platforms say of a person who does not want the bot, or is no more."""
+
+
+def cause_of(words: str) -> str:
+    """The database keeps a platform's words where the log has a `Cause`: that one, if the words tell it; else the words."""
+    lowered = words.lower()
+    return Cause.BLOCKED.value if any(one in lowered for one in _BLOCKED) else words
+
+
 @lru_cache(10_000)
 def delivery_subject(platform: str, cause: str) -> Subject:
     """Of a part that was refused for good. `cause` is one of `Cause`, or the platform's words."""

@@ -20,13 +20,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import BinaryIO
 
+from adapters.chat import Cause
 from agent_core.exits import ExitCode
 from agent_core.store.errors import CannotOpen, StorageUnavailable
 from agent_core.store.reading import open_reads
 from agent_core.store.reads import Reads
-from agent_core.store.rows import FailedTurn
+from agent_core.store.rows import FailedPart, FailedTurn
 from agent_core.troubles import Outcome
-from gateway.ops.subjects import NO_FAILURE, delivery_subject, dropped_subject, turn_subject
+from gateway.ops.subjects import NO_FAILURE, cause_of, delivery_subject, dropped_subject, turn_subject
 from gateway.ops.triage import Groups, Seen, grouped
 from gateway.ops.triage_lines import Found, ended_well, sift, stamp_of
 from gateway.ops.triage_report import Report, as_json, moment, text
@@ -128,19 +129,21 @@ async def from_database(where: str | Path, since: int, now: int) -> Report:
 async def _groups(reads: Reads, since: int) -> Groups:
     clean = [code.value for code in ExitCode if ended_well(code.value)]
     found = [_of_turn(row) for row in await reads.failures(since, clean)]
-    found += [
-        Seen(
-            delivery_subject(row.surface.partition("/")[0], row.cause), row.at, conversation=row.surface,
-            surface=row.surface.partition("/")[0], turn=row.origin, words=row.cause,
-        )
-        for row in await reads.failed_parts(since)
-    ]  # fmt: skip
+    found += [_of_part(row) for row in await reads.failed_parts(since)]
     found += [
         Seen(dropped_subject(row.reason), row.at, conversation=row.session, surface=row.account.partition("/")[0])
         for row in await reads.dropped_messages(since)
         if row.reason not in NO_FAILURE
     ]
     return grouped(found)
+
+
+def _of_part(row: FailedPart) -> Seen:
+    platform, cause = row.surface.partition("/")[0], cause_of(row.cause)
+    return Seen(
+        delivery_subject(platform, cause), row.at, cause != Cause.BLOCKED.value, row.surface, row.origin, platform,
+        words=row.cause,
+    )  # fmt: skip
 
 
 def _of_turn(row: FailedTurn) -> Seen:

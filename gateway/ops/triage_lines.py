@@ -22,6 +22,7 @@ from gateway.ops.subjects import (
     NO_FAILURE,
     OWN_FAULT,
     POINTERS,
+    STORAGE,
     delivery_subject,
     dropped_subject,
     event_subject,
@@ -181,11 +182,14 @@ def _of_event(event: Line, name: str, level: str, at: int) -> Seen:
     evidence = name in OWN_FAULT
     subject = turn_subject(ExitCode.INTERNAL_ERROR.value) if evidence else event_subject(name, level, values)
     words = _text(event, "words") or _text(event, "error") or _text(event, "message")
+    if subject is STORAGE:  # other words are what a person was told
+        words = _text(event, "error")
     if not words and "exception" in event:
         words = _text(event, "exception").strip().rpartition("\n")[2]
     surface = (_text(event, "chat") or _text(event, "adapter") or _text(event, "account")).partition("/")[0]
+    hurt = level != "warning" or not name.startswith("library.")  # what a library only remarks stands behind all else
     return Seen(
-        subject, at, True, _text(event, "session"), _text(event, "turn"), surface, words=words, evidence=evidence
+        subject, at, hurt, _text(event, "session"), _text(event, "turn"), surface, words=words, evidence=evidence
     )
 
 

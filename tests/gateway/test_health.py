@@ -8,6 +8,7 @@ from pathlib import Path
 import aiohttp
 from hypothesis import given
 from hypothesis import strategies as st
+from structlog.testing import capture_logs
 
 from adapters.chat import AdapterSight
 from agent_core.ports import SystemClock
@@ -74,6 +75,19 @@ async def test_what_fails_is_known_with_its_words_and_since_when_until_something
     assert (watch.words, watch.failing_since) == ("The disk is full.", since)
     watch.on(Committed(1, 0.01, stored=True))
     assert (watch.words, watch.failing_since) == ("", 0)
+
+
+async def test_why_a_commit_failed_is_found_out_by_whoever_asks_next_and_the_log_says_it() -> None:
+    store = Flaky()
+    watch = StoreWatch(store, SystemClock())
+    store.broken = True
+    with capture_logs() as logs:
+        watch.on(Committed(1, 1.0, stored=False))
+        since = watch.failing_since
+        assert not await watch.works(60)
+        assert not await watch.works(60)
+    assert (watch.words, watch.failing_since, store.tried) == ("The disk is full.", since, 1)
+    assert [one["error"] for one in logs] == ["The last write failed.", "The disk is full."]
 
 
 async def ask(url: str) -> tuple[int, dict[str, object]]:

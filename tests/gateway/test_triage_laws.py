@@ -19,7 +19,7 @@ from gateway.configtypes import Section
 from gateway.ops.actions import action_for, delivery_action
 from gateway.ops.logcatalogue import CATALOGUE
 from gateway.ops.logging import as_json as log_line
-from gateway.ops.subjects import alike, delivery_subject, event_subject, turn_subject
+from gateway.ops.subjects import alike, cause_of, delivery_subject, event_subject, turn_subject
 from gateway.ops.triage import EXAMPLES, Group, Groups, Seen, Subject, add, grouped, merge, ranked, tried
 from gateway.ops.triage_lines import Found, sift, stamp_of
 from gateway.ops.triage_report import WIDTH, Report, as_json, text
@@ -314,3 +314,23 @@ def test_one_failure_added_is_one_failure_more() -> None:
     groups: Groups = {}
     add(groups, Seen(SUBJECTS[3], NOW))
     assert [group.times for group in groups.values()] == [1]
+
+
+def test_what_a_library_remarks_stands_behind_everything_that_hurt() -> None:
+    remark = line("library.message", "warning", NOW + 9, logger="slack_bolt", message="token will be unused")
+    found = sifted(*[remark] * 50, ended(1, "provider_down"))
+    titles = [group.subject.title for group in ranked(found.groups, found.newest_ms)]
+    assert titles == ["provider down", "library.message: slack_bolt"]
+
+
+def test_the_storages_trouble_is_told_in_its_own_words_and_not_in_those_for_a_person() -> None:
+    failing = line("storage.failing", "error", error="disk is full")
+    told_them = line("telegram.not_stored", "warning", NOW + 9, words="Send it again in a minute.")
+    (group,) = sifted(failing, told_them).groups.values()
+    assert (group.times, group.words[1]) == (2, "disk is full")
+
+
+@pytest.mark.parametrize("words", ["Forbidden: bot was blocked by the user", "403: Cannot send messages to this user"])
+def test_who_blocked_the_bot_is_one_group_however_the_platform_says_it(words: str) -> None:
+    assert delivery_subject("x", cause_of(words)) == delivery_subject("x", Cause.BLOCKED.value)
+    assert cause_of("chat 12 is gone") == "chat 12 is gone"
