@@ -171,6 +171,8 @@ class Surface:
         self.owners: dict[str, Owner] = {}
         """By origin."""
         self.outlets: list[TurnOutlet] = []
+        self._unseen: dict[str, int] = {}
+        """Turn → when it was opened: over before the chat was shown anything of it."""
         self._held: set[str] = set()
         """Origins whose parts are not stored yet as they are here: nothing new of them goes out."""
         self.wanted_at: dict[Name, int] = {}
@@ -204,6 +206,8 @@ class Surface:
     def drop(self, outlet: TurnOutlet) -> None:
         if outlet in self.outlets:
             self.outlets.remove(outlet)
+            if not outlet.seen and outlet.driver is not None:
+                self._unseen[outlet.turn] = outlet.driver.opened_at
             self._draft = None
             self.bell.ring()
 
@@ -289,9 +293,12 @@ class Surface:
         """The chat shows something of these turns."""
         for outlet in outlets:
             if not outlet.seen and outlet.driver is not None:
-                after = max(0, self._clock.now_ms() - outlet.driver.opened_at)
-                self._desk.tell(FirstSign(surface=self.address.platform, after_ms=after))
+                self._first_sign(outlet.driver.opened_at)
             outlet.seen = True
+
+    def _first_sign(self, opened_at: int) -> None:
+        after = max(0, self._clock.now_ms() - opened_at)
+        self._desk.tell(FirstSign(surface=self.address.platform, after_ms=after))
 
     # ------------------------------------------------------------------ the loop
 
@@ -463,6 +470,8 @@ class Surface:
             return
         self._desk.delivered(self.name)
         self._shown([outlet for outlet in self.outlets if outlet.turn == part.row.origin])
+        if (opened_at := self._unseen.pop(part.row.origin, None)) is not None:
+            self._first_sign(opened_at)
         if first is not None:
             self._preview_at = self._clock.now_ms()
         current = self.parts.get(part.name, part)
@@ -584,12 +593,8 @@ class Surface:
     def _log_sent(self, part: Part) -> None:
         """The receipt of a part that will not change any more; a status, which comes and goes, has none."""
         row = part.row
-        if (
-            row.state is DeliveryState.SENT
-            and row.final
-            and not row.gone
-            and part.content.kind is not ContentKind.STATUS
-        ):
+        lasting = row.final and not row.gone and part.content.kind is not ContentKind.STATUS
+        if row.state is DeliveryState.SENT and lasting:
             log.info("delivery.sent", chat=self.name, origin=row.origin, part=row.key, platform_id=row.platform_id)
             kind, now = part.content.kind.value, self._clock.now_ms()
             wanted_at = self.wanted_at.pop(part.name, now)

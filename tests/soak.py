@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import argparse
+import os
 import subprocess
 import sys
 import time
@@ -22,6 +23,7 @@ def commands(share: float) -> dict[str, list[list[str]]]:
         "power cuts": [["tests.power.run", "--cuts", str(round(10_000 * share))]],
         "fuzzing": [["tests.fuzz.run", "--seconds", str(round(240 * share))]],
         "kills": [["tests.kills.run", "--kills", str(round(200 * share))]],
+        "planted mistakes": [["pytest", "-q", "tests/sim/test_mutants.py"]],
     }
 
 
@@ -40,7 +42,8 @@ def main() -> None:
             continue
         print(f"== {name}", flush=True)
         began = time.monotonic()
-        running = [subprocess.Popen([sys.executable, "-m", *words]) for words in processes]
+        everything = {**os.environ, "OUTSPOKEN_ALL_MUTANTS": "1"}
+        running = [subprocess.Popen([sys.executable, "-m", *words], env=everything) for words in processes]
         statuses = [process.wait() for process in running]
         if any(statuses):
             failed.append(name)

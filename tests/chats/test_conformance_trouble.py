@@ -196,6 +196,7 @@ async def test_status_tells_of_the_platform(platform: Harness) -> None:
     async with running(platform) as up:
         platform.say(chat, ada, "say hi")
         await answer(platform, chat, "hi")
+        await quiet(platform, chat)
         told = await status(up.url)
         (adapter,) = told["adapters"]
         assert adapter["state"] == "up"

@@ -22,7 +22,7 @@ from tests.chats.test_schedule import entry, put_back, scheduled
 from tests.fakes.common import LoseAnswer, Reset
 from tests.fakes.telegram import flood, server_error
 
-MESSAGES, CHATS = 120, 12
+MESSAGES, CHATS = 60, 8
 WORDS = ("say", "say", "say", "down", "empty", "/status", "/steer say", "say")
 
 

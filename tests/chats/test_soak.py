@@ -13,9 +13,7 @@ CHATS = 15
 
 
 @pytest.mark.timeout(180)
-@pytest.mark.parametrize(
-    ("platform", "messages", "kills"), [("discord", 100, 1), ("slack", 100, 1), ("telegram", 150, 2)]
-)
+@pytest.mark.parametrize(("platform", "messages", "kills"), [("discord", 60, 1), ("slack", 60, 1), ("telegram", 80, 1)])
 async def test_nothing_is_lost_and_nothing_is_said_twice_unmarked(
     platform: str, messages: int, kills: int, tmp_path: Path
 ) -> None:  # fmt: skip

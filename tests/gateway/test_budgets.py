@@ -101,7 +101,7 @@ async def test_the_notice_says_which_budget_how_much_and_when_it_opens(tmp_path:
         spend = end.exit.facts.spend
         assert spend is not None
         assert 0 < spend.opens_in_seconds <= 24 * 3600
-        assert "has no room" in "\n".join(await rig.hub.why(end.turn))
+        assert "is used up" in "\n".join(await rig.hub.why(end.turn))
 
 
 async def test_a_limit_in_money_counts_by_the_price(tmp_path: Path):

@@ -368,7 +368,9 @@ async def test_a_turn_is_told_as_why_tells_it_while_it_runs_and_after(tmp_path: 
         key = SessionKey("web", "page", "console-test")
         body = {"id": "message-0001", "text": f"write notes.txt: {SECRET}"}
         await http.post(f"/api/sessions/{key.chat}/messages", json=body)
-        seen = await until(http, "/console/api/live", lambda s: bool(s["turns"]["ended"]))
+        seen = await until(
+            http, "/console/api/live", lambda s: bool(s["turns"]["ended"]) and bool(s["sessions"]["list"])
+        )
         (turn,) = seen["turns"]["ended"]
         assert (turn["exit"], turn["class"], turn["place"]) == ("answered", "clean", "web/page/console-test")
         assert [one["id"] for one in seen["sessions"]["list"]] == [turn["session"]]
