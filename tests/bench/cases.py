@@ -11,7 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from tests.bench.load import Stream, ask, ask_many
-from tests.bench.machine import OTHER_CORE, Measured, free_port, process, settle
+from tests.bench.machine import OTHER_CORE, Measured, process, settle
+from tests.ports import free_port
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,8 +10,9 @@ from pathlib import Path
 
 from adapters.telegram.port import ACCOUNT_RATE
 from tests.bench.cases import Figure
-from tests.bench.machine import OTHER_CORE, free_port, process
+from tests.bench.machine import OTHER_CORE, process
 from tests.fakes.telegram import Chat, Rates, TelegramFake
+from tests.ports import free_port
 
 CHATS = 200
 TOKENS = 160

@@ -13,8 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from tests.bench.cases import Figure
-from tests.bench.machine import OTHER_CORE, free_port, process
+from tests.bench.machine import OTHER_CORE, process
 from tests.chats.together import SENDS, Three, Trouble, chat_of, id_of, three
+from tests.ports import free_port
 
 PEOPLE = 40
 """In turn, so that no chat's own pace is felt."""

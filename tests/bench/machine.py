@@ -17,12 +17,6 @@ MEASURED_CORE = 0
 OTHER_CORE = (os.cpu_count() or 1) - 1
 
 
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
-
-
 @dataclass(frozen=True, slots=True)
 class Measured:
     """A running process."""

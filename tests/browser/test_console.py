@@ -25,8 +25,8 @@ from tests.browser.test_page import CHROMIUM, FLAGS, SHOTS
 from tests.browser.test_page import pytestmark as of_browsers
 from tests.chats.harness import Process, answer, process, texts
 from tests.chats.telegram_harness import TelegramHarness, Where, telegram_harness
-from tests.chats.test_telegram import free_port
 from tests.fakes.telegram import User
+from tests.ports import free_port
 from tests.store.support import FakeClock, row
 
 pytestmark = [

@@ -34,7 +34,7 @@ async def test_every_message_of_a_run_with_faults_is_explained(tmp_path: Path):
         harness.fake.chaos(
             3, (0.03, server_error(500)), (0.05, LoseAnswer()), (0.02, flood(1)), (0.02, Reset()), method="sendMessage"
         )
-        gateway = await stack.enter_async_context(process(harness, OUTSPOKEN_TELEGRAM__PER_MINUTE="12"))
+        gateway = await stack.enter_async_context(process(harness, OUTSPOKEN_TELEGRAM__PER_MINUTE="4"))
         said: list[str] = []
         for number in range(MESSAGES):
             place, person = chance.choice(places)
@@ -42,7 +42,7 @@ async def test_every_message_of_a_run_with_faults_is_explained(tmp_path: Path):
             said.append(f"{place.chat.id}:{harness.say(place, person, words)}")
             if number == MESSAGES // 2:
                 await gateway.kill()
-                gateway = await stack.enter_async_context(process(harness, OUTSPOKEN_TELEGRAM__PER_MINUTE="12"))
+                gateway = await stack.enter_async_context(process(harness, OUTSPOKEN_TELEGRAM__PER_MINUTE="4"))
             await asyncio.sleep(0.02)
         (database,) = tmp_path.rglob("*.db")
         await _settled(database, set(said))

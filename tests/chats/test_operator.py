@@ -13,8 +13,8 @@ import pytest
 
 from tests.chats.harness import ROOT, answer, process, quiet, running, texts
 from tests.chats.telegram_harness import TelegramHarness, telegram_harness
-from tests.chats.test_telegram import free_port
 from tests.fakes.common import JsonObject
+from tests.ports import free_port
 
 
 @pytest.fixture

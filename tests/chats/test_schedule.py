@@ -26,8 +26,8 @@ from gateway.setup import CannotServe
 from tests.chats.harness import Harness, answer, answers, process, quiet, running, status, texts
 from tests.chats.telegram_harness import TelegramHarness, telegram_harness
 from tests.chats.test_operator import outspoken
-from tests.chats.test_telegram import free_port
 from tests.fakes.telegram import server_error
+from tests.ports import free_port
 
 HOUR_MS = 3_600_000
 

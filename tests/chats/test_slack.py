@@ -13,9 +13,9 @@ import pytest
 from adapters.slack.inbound import read_message, unescaped
 from tests.chats.harness import answer, answers, process, quiet, running, status, texts
 from tests.chats.slack_harness import WRITES, SlackHarness, Where, slack_harness
-from tests.chats.test_telegram import free_port
 from tests.fakes.common import LoseAnswer, Pause
 from tests.fakes.slack import SIGNING_SECRET, Farewell, StreamState, Tamper, ratelimited, refusal
+from tests.ports import free_port
 
 
 @pytest.fixture

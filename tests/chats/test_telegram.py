@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import socket
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
@@ -15,19 +14,13 @@ from adapters.telegram.inbound import Me, Moved, Pressed, read_update
 from tests.chats.harness import answer, quiet, running, status, texts
 from tests.chats.telegram_harness import TelegramHarness, Where, telegram_harness
 from tests.fakes.telegram import Pause, conflict, refusal
+from tests.ports import free_port
 
 
 @pytest.fixture
 async def telegram(tmp_path: Path) -> AsyncGenerator[TelegramHarness]:
     async with telegram_harness(tmp_path) as harness:
         yield harness
-
-
-def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port: int = found.getsockname()[1]
-        return port
 
 
 async def test_by_webhook_with_its_secret(telegram: TelegramHarness) -> None:

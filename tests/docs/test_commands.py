@@ -20,7 +20,7 @@ import pytest
 from gateway.cli import cli
 from gateway.config import OTHER_VARIABLES, describe
 from tests.docs.pages import ROOT, Block, pages
-from tests.gateway.test_process import free_port
+from tests.ports import free_port
 from tests.serving import QUICK
 
 LIMIT_SECONDS = 110

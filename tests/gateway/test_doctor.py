@@ -16,13 +16,13 @@ import pytest
 
 from tests.chats.harness import process
 from tests.chats.telegram_harness import telegram_harness
-from tests.chats.test_telegram import free_port
 from tests.fakes.common import Delay, Reset
 from tests.fakes.discord import DiscordFake
 from tests.fakes.slack import SlackFake
 from tests.fakes.slack.sockets import Farewell
 from tests.fakes.telegram import TelegramFake
 from tests.gateway.first_run import KEY, SmallModel, Told, doctor, outspoken, small_model
+from tests.ports import free_port
 
 pytestmark = pytest.mark.timeout(150)
 

@@ -19,7 +19,8 @@ from hypothesis import strategies as st
 from gateway.cli import cli
 from gateway.cli_examples import EXAMPLES
 from gateway.cli_start import Standing, next_steps, typed
-from tests.gateway.test_process import environment, free_port, outspoken
+from tests.gateway.test_process import environment, outspoken
+from tests.ports import free_port
 
 ROOT = Path(__file__).parents[2]
 COMMANDS = sorted(EXAMPLES)

@@ -36,8 +36,8 @@ from gateway.ops import doctor_machine, doctor_model, envfile
 from gateway.ops.checkup import SKEW_SECONDS, Check, examine, exit_status, judged_clock
 from gateway.ops.doctor import as_json, judged_status, known_bad, lines
 from gateway.ops.listeners import listener_of, listening_inodes
-from tests.chats.test_telegram import free_port
 from tests.gateway.first_run import ROOT
+from tests.ports import free_port
 
 LEVELS = list(Level)
 

@@ -19,18 +19,13 @@ from typing import Any
 
 import pytest
 
+from tests.ports import free_port
 from tests.serving import QUICK
 
 
 def environment(home: Path, port: int, **more: str) -> dict[str, str]:
     kept = {key: value for key, value in os.environ.items() if not key.startswith(("OUTSPOKEN_", "OPENAI_"))}
     return {**kept, **QUICK, "OUTSPOKEN_HOME": str(home), "OUTSPOKEN_SERVER__PORT": str(port), "NO_COLOR": "1", **more}
-
-
-def free_port() -> int:
-    with socket.socket() as made:
-        made.bind(("127.0.0.1", 0))
-        return made.getsockname()[1]
 
 
 def outspoken(env: Mapping[str, str], *words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:

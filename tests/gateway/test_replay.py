@@ -30,7 +30,8 @@ from gateway.ops.replay import CannotReplay, Wish, changed, run
 from gateway.paths import Paths, find_paths
 from tests.agent_core.journals import rows_of
 from tests.agent_core.turns import SETTINGS, Rig
-from tests.gateway.test_process import daemon, environment, facts, free_port, outspoken, post
+from tests.gateway.test_process import daemon, environment, facts, outspoken, post
+from tests.ports import free_port
 from tests.store.conftest import postgres_server, sqlite, where
 from tests.store.support import message, opened
 

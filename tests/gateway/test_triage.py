@@ -21,8 +21,9 @@ from gateway.ops.triage_io import CannotTriage, Wish, from_database, run, since_
 from gateway.ops.triage_report import as_json
 from tests.chats.harness import answer, quiet, running
 from tests.chats.telegram_harness import telegram_harness
-from tests.gateway.test_process import daemon, environment, facts, free_port, outspoken, post
+from tests.gateway.test_process import daemon, environment, facts, outspoken, post
 from tests.gateway.test_triage_laws import NOW, ended, line, staged
+from tests.ports import free_port
 from tests.store.conftest import postgres_server, sqlite, where
 from tests.store.support import message, opened, row, turn_of
 from tests.store.test_troubles import TROUBLE

@@ -23,11 +23,11 @@ from tests.chats.discord_harness import DiscordHarness
 from tests.chats.harness import Harness, answer, environment, status
 from tests.chats.slack_harness import SlackHarness
 from tests.chats.telegram_harness import TelegramHarness, Where
-from tests.chats.test_telegram import free_port
 from tests.fakes.discord import PRIVILEGED, DiscordFake, Intent
 from tests.fakes.slack import SlackFake
 from tests.fakes.telegram import TelegramFake, User
 from tests.incidents.model import TroubledModel, troubled_model
+from tests.ports import free_port
 from tests.serving import QUICK, served
 
 HASTE = {

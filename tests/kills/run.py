@@ -14,7 +14,6 @@ import json
 import os
 import random
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -31,6 +30,7 @@ from gateway.daemon import run_daemon
 from gateway.paths import find_paths
 from gateway.setup import configure_logs
 from tests.kills.model import PATH, STEPS
+from tests.ports import free_port
 
 SESSIONS = 4
 READY_SECONDS = 20.0
@@ -47,12 +47,6 @@ class Outcome:
     model_calls: int = 0
     lines: int = 0
     broken: list[str] = field(default_factory=list[str])
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def _gateway(env: dict[str, str], home: Path) -> None:

@@ -20,8 +20,8 @@ from pathlib import Path
 import pytest
 
 from gateway.version import program_version
-from tests.gateway.test_process import free_port
 from tests.packaging.installed import ROOT, Installed, install, run
+from tests.ports import free_port
 
 
 @pytest.fixture(scope="module")

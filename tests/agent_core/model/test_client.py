@@ -157,19 +157,21 @@ async def test_slow_content_is_life():
 
 
 async def test_cancelling_hangs_up_at_once():
-    gone = asyncio.Event()
+    begun, gone = asyncio.Event(), asyncio.Event()
 
     async def peer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(HEAD + delta('"content": "Hi"'))
         await writer.drain()
+        begun.set()
         assert await reader.read() == b""
         gone.set()
 
     async with upstream(peer) as call:
         task = asyncio.ensure_future(call(stall=30))
-        await asyncio.sleep(0.3)
+        await begun.wait()
+        await asyncio.sleep(0.1)
         task.cancel()
-        await asyncio.wait_for(gone.wait(), 1)
+        await asyncio.wait_for(gone.wait(), 10)  # of the 30 that the silence may last
         with pytest.raises(asyncio.CancelledError):
             await task
 
