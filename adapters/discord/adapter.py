@@ -235,6 +235,7 @@ class DiscordAdapter:
             if self._overflowed and self._queue.empty():
                 self._overflowed = False
                 self.happened(Began(None))
+                self.happened(Complete(None))
 
     async def _handle(self, client: discord.Client, event: Happened) -> None:
         me = client.user.id if client.user is not None else 0
@@ -246,6 +247,7 @@ class DiscordAdapter:
             case Said(message, edited):
                 await self._missed.before(str(message.channel.id))
                 await self._said(client, message, me, edited=edited)
+                await self._missed.handled(message)
             case Pressed(interaction):
                 await self._pressed(interaction)
             case Removed(channel, number):

@@ -2,6 +2,10 @@
 
 A bot is not told of its private chats when it connects. One that has a cursor is read like any channel. For a person who may talk
 to us and whose chat is not known, it is opened (once ever): its last message says whether there is something to read.
+
+A channel without a cursor is read from where a connection had *heard* everything: what a connection tells is handled one after the
+other, so all before the last that was handled is stored or was not for us. That another channel's message is stored says nothing
+about it: that may have been read from a history, ahead of what still waits.
 """
 
 from __future__ import annotations
@@ -35,6 +39,11 @@ MOST_OPENED = 20
 PERSON = "dm:"
 """Begins the key under which a person's private chat is stored."""
 NO_CHAT = "-"
+HEARD = "heard:"
+"""Begins the key under which is stored up to where a connection (by its shard) has heard everything, as a message id."""
+HEARD_EVERY = 10_000 << 22
+"""It is stored every ten seconds at most, and lags by as much: messages overtake each other by less. As a difference of ids, whose
+bits from the 22nd on are milliseconds (Discord's reference, "Snowflakes")."""
 
 
 class Take(Protocol):
@@ -62,8 +71,10 @@ class Missed:
         """Channel → its connection, where that is known."""
         self._met: set[str] = set()
         """People whose private chat is known."""
-        self._newest: dict[int | None, int] = {}
-        """The last message that was stored before a connection's session began."""
+        self._heard: dict[int, int] = {}
+        """Connection → up to where everything was heard, as it is stored."""
+        self._incomplete: set[int | None] = set()
+        """Connections whose session has begun, and of whose servers not all are known."""
 
     async def run(self, client: discord.Client) -> None:
         """Read histories until cancelled."""
@@ -80,8 +91,12 @@ class Missed:
         marks = {key: int(last) for key, last in cursors if key.isdigit() and last.isdigit()}
         for key, last in marks.items():
             self._seen[key] = max(last, self._seen.get(key, 0))
-        if marks:
-            self._newest[shard] = max(marks.values())
+        self._incomplete.add(shard)
+        self._heard |= {int(key.removeprefix(HEARD)): int(last) for key, last in cursors if key.startswith(HEARD)}
+        if (shard or 0) not in self._heard:
+            first = min(self._heard.values(), default=max(marks.values(), default=_now()))
+            self._heard[shard or 0] = first
+            await self._note_heard(shard or 0, first)
         self._backlog.add((key, last) for key, last in marks.items() if self._concerns(key, shard))
 
     def _concerns(self, channel: str, shard: int | None) -> bool:
@@ -90,25 +105,21 @@ class Missed:
 
     async def complete(self, client: discord.Client, shard: int | None) -> None:
         """The servers are known: their channels without a cursor, and people whose chats are not known, are looked at."""
-        newest = self._newest.get(shard)
-        if newest is not None:
-            fresh = self._fresh(client, shard, newest)
-            self._backlog.add((str(place.id), newest) for place in fresh)
+        heard = min(self._heard.values()) if shard is None else self._heard[shard]
+        self._backlog.add((str(place.id), heard) for place in self._fresh(client, shard, heard))
         if not shard:
-            from adapters.discord.library import discord
-
-            now = discord.utils.time_snowflake(discord.utils.utcnow())
             people = [one for one in await self._desk.allowed(self._name) if one.isdigit() and one not in self._met]
-            self._backlog.add((f"{PERSON}{one}", newest or now) for one in people[:MOST_OPENED])
+            self._backlog.add((f"{PERSON}{one}", heard) for one in people[:MOST_OPENED])
+        self._incomplete.discard(shard)
 
-    def _fresh(self, client: discord.Client, shard: int | None, newest: int) -> list[Any]:
+    def _fresh(self, client: discord.Client, shard: int | None, heard: int) -> list[Any]:
         """Channels and threads that were never read, and in which something was said since."""
         found = [
             place
             for guild in client.guilds
             if shard is None or guild.shard_id == shard
             for place in (*guild.text_channels, *guild.threads)
-            if (place.last_message_id or 0) > newest and str(place.id) not in self._seen
+            if (place.last_message_id or 0) > heard and str(place.id) not in self._seen
         ]
         found.sort(key=lambda place: -(place.last_message_id or 0))
         if len(found) > MOST_PLACES:
@@ -120,6 +131,21 @@ class Missed:
     async def before(self, channel: str) -> None:
         """Something is said in a channel: what was missed there comes first, if it can be had soon."""
         await self._backlog.catch_up(channel)
+
+    async def handled(self, message: discord.Message) -> None:
+        """What came by a connection is stored, or was not for us; everything before it as well, if nothing is left to be read."""
+        shard = message.guild.shard_id if message.guild is not None else 0
+        heard = message.id - HEARD_EVERY
+        if not (self._incomplete or len(self._backlog)) and heard - self._heard.get(shard, heard) >= HEARD_EVERY:
+            await self._note_heard(shard, heard)
+
+    async def _note_heard(self, shard: int, heard: int) -> None:
+        try:
+            await self._desk.skip(self._name, (f"{HEARD}{shard}", str(heard)))
+        except NotAccepted as refused:
+            log.info("discord.heard_not_noted", words=str(refused))  # a later message tries again
+        else:
+            self._heard[shard] = heard
 
     def cursor(self, message: discord.Message, *, late: bool) -> tuple[str, str]:
         """What is stored together with a message: a channel that is behind stays so until its history is read."""
@@ -208,3 +234,10 @@ class Missed:
                 await asyncio.sleep(1.0)
             else:
                 return
+
+
+def _now() -> int:
+    """The id of a message that is written now."""
+    from adapters.discord.library import discord
+
+    return discord.utils.time_snowflake(discord.utils.utcnow())

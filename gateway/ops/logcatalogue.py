@@ -313,6 +313,7 @@ CATALOGUE: tuple[LogEvent, ...] = (
     _e("discord.channels_not_read", "warning", "More channels than are looked into were missed; these are not read.", "channels",
        "Nothing is lost that is said from now on. If it comes often, see why connections do not stand."),
     _e("discord.chat_not_noted", "info", "The private chat with somebody who may talk could not be looked up.", "words"),
+    _e("discord.heard_not_noted", "info", "How far Discord was listened to could not be stored; more is read after a gap.", "words"),
     _e("discord.gap_too_long", "warning", "More was said in a channel than is read after a gap.", "channel read",
        "Tell the people there to say again what was not answered."),
     _e("discord.press_not_answered", "info", "A button's press was acted on, but not acknowledged in time.", "words"),

@@ -8,8 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import os
-import signal
-import sys
+import time
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
@@ -20,6 +19,7 @@ import aiohttp
 
 from gateway.daemon import Serving
 from tests.chats.model import ScriptedModel
+from tests.forked import Forked, first_line, start
 from tests.serving import QUICK, served
 
 ROOT = Path(__file__).parents[2]
@@ -217,35 +217,29 @@ def environment(harness: Scene, **more: str) -> dict[str, str]:
 class Process:
     """The gateway in a process of its own, which can be killed."""
 
-    inner: asyncio.subprocess.Process
+    inner: Forked
     url: str
 
     async def kill(self) -> None:
         """As a power cut would."""
-        os.kill(self.inner.pid, signal.SIGKILL)
-        await self.inner.wait()
+        await asyncio.to_thread(self.inner.kill)
 
 
 @asynccontextmanager
 async def process(harness: Scene, **more: str) -> AsyncGenerator[Process]:
     """The gateway as a process; killed at the end, if it still runs."""
-    env = {**QUICK, **environment(harness, **more), "OUTSPOKEN_HOME": str(harness.folder)}
     kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
-    with (harness.folder / "log").open("ab") as log:
-        inner = await asyncio.create_subprocess_exec(
-            sys.executable, "-c", f"{getattr(harness, 'prelude', '')}from gateway.cli import main; main()", "run",
-            cwd=ROOT, env={**kept, **env, "OUTSPOKEN_LOG__FORMAT": "json"}, stdout=asyncio.subprocess.PIPE, stderr=log,
-        )  # fmt: skip
-    assert inner.stdout is not None
+    home = {"OUTSPOKEN_HOME": str(harness.folder), "OUTSPOKEN_LOG__FORMAT": "json"}
+    env = {**kept, **QUICK, **environment(harness, **more), **home}
+    out = harness.folder / f"out-{time.monotonic_ns()}"
+    inner = start(["run"], env, out=out, err=harness.folder / "log", prelude=getattr(harness, "prelude", ""))
     try:
+        line = await asyncio.to_thread(first_line, inner, out, START_SECONDS)
         async with asyncio.timeout(START_SECONDS):
-            line = (await inner.stdout.readline()).decode()
             await harness.ready()
         yield Process(inner, line.rsplit(" ", 1)[-1].strip())
     finally:
-        if inner.returncode is None:
-            inner.kill()
-            await inner.wait()
+        await asyncio.to_thread(inner.kill)
 
 
 async def status(url: str) -> dict[str, Any]:

@@ -118,6 +118,25 @@ async def test_a_first_private_message_of_somebody_listed_is_found(discord: Disc
         assert sorted(opened) == sorted([str(ada.id), str(ben.id)])  # once ever
 
 
+async def test_first_messages_that_were_overtaken_before_a_stop_are_found(discord: DiscordHarness) -> None:
+    """A newer message of another chat is stored, theirs are not: that says nothing about chats that were never read."""
+    ada, ben = discord.person("Ada"), discord.person("Ben")
+    closed = {"OUTSPOKEN_DISCORD__OPEN": "false", "OUTSPOKEN_DISCORD__ALLOW": f'["{ada.id}", "{ben.id}"]'}
+    chat, first, group = discord.private(ada), discord.private(ben), discord.group(ben)
+    discord.fake.script(Route.OPEN_DM, *[server_error(500)] * 20)  # so that a restart has to look for the private one
+    async with running(discord, **closed):
+        discord.fake.gateway.hold()
+        discord.say(first, ben, "say I am new")
+        discord.say(group, ben, "say new here", mention=True)
+        discord.say(chat, ada, "say one")
+        discord.fake.gateway.release([2])
+        await answer(discord, chat, "one")
+    discord.fake.faults.clear()
+    async with running(discord, **closed):
+        await answer(discord, first, "I am new", 20)
+        await answer(discord, group, "new here", 20)
+
+
 # ---------------------------------------------------------------------- a connection that is cut
 
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 import os
 import re
-import sys
 from collections.abc import AsyncGenerator
 from pathlib import Path
 
 import pytest
 
-from tests.chats.harness import ROOT, answer, process, quiet, running, texts
+from tests.chats.harness import answer, process, quiet, running, texts
 from tests.chats.telegram_harness import TelegramHarness, telegram_harness
 from tests.fakes.common import JsonObject
+from tests.forked import run
 from tests.ports import free_port
 
 
@@ -26,14 +26,8 @@ async def telegram(tmp_path: Path) -> AsyncGenerator[TelegramHarness]:
 async def outspoken(folder: Path, *words: str, port: int, typed: str = "") -> tuple[int, str]:
     """(exit status, what it printed); `typed` comes by standard input."""
     env = {"PATH": os.environ["PATH"], "OUTSPOKEN_HOME": str(folder), "OUTSPOKEN_SERVER__PORT": str(port)}
-    child = await asyncio.create_subprocess_exec(
-        sys.executable, "-c", "from gateway.cli import main; main()", *words,
-        cwd=ROOT, env=env, stdin=asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.STDOUT,
-    )  # fmt: skip
-    out, _ = await child.communicate(typed.encode())
-    assert child.returncode is not None
-    return child.returncode, out.decode()
+    ran = await asyncio.to_thread(run, list(words), env, stdin=typed, together=True)
+    return ran.returncode, ran.stdout
 
 
 async def test_status_and_access_of_a_running_gateway(telegram: TelegramHarness) -> None:

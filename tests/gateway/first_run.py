@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import json
 import os
-import sys
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from aiohttp import web
 
 from gateway.ops.checkup import exit_status
 from gateway.ops.doctor import as_json, diagnose
+from tests.forked import run
 
 ROOT = Path(__file__).parents[2]
 KEY = "sk-small-model-0123456789"
@@ -90,22 +90,13 @@ class Ran:
     """Both streams."""
 
 
-async def outspoken(home: Path, *words: str, stdin: str | None = "", **env: str) -> Ran:
-    """Run the program with this home; `stdin` None: closed."""
+async def outspoken(home: Path, *words: str, stdin: str = "", **env: str) -> Ran:
+    """Run the program with this home."""
     kept = {name: os.environ[name] for name in ("PATH", "HOME") if name in os.environ}
-    child = await asyncio.create_subprocess_exec(
-        sys.executable, "-m", "gateway", *words,
-        cwd=ROOT,
-        env={**kept, "OUTSPOKEN_HOME": str(home), "NO_COLOR": "1", **env},
-        stdin=asyncio.subprocess.DEVNULL if stdin is None else asyncio.subprocess.PIPE,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.STDOUT,
-    )  # fmt: skip
-    async with asyncio.timeout(60):
-        out, _ = await child.communicate(None if stdin is None else stdin.encode())
-    assert child.returncode is not None
-    assert "Traceback" not in out.decode(), out.decode()
-    return Ran(child.returncode, out.decode())
+    told = {**kept, "OUTSPOKEN_HOME": str(home), "NO_COLOR": "1", **env}
+    ran = await asyncio.to_thread(run, list(words), told, stdin=stdin, together=True)
+    assert "Traceback" not in ran.stdout, ran.stdout
+    return Ran(ran.returncode, ran.stdout)
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,6 @@ import re
 import signal
 import socket
 import subprocess
-import sys
 import tarfile
 import time
 import urllib.request
@@ -19,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from tests.forked import Forked, run, start
 from tests.ports import free_port
 from tests.serving import QUICK
 
@@ -29,22 +29,13 @@ def environment(home: Path, port: int, **more: str) -> dict[str, str]:
 
 
 def outspoken(env: Mapping[str, str], *words: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "gateway", *words],
-        env=dict(env),
-        input=stdin,
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
-    )
+    return run(list(words), env, stdin=stdin)
 
 
 @contextmanager
-def daemon(env: Mapping[str, str], log: Path) -> Generator[subprocess.Popen[bytes]]:
+def daemon(env: Mapping[str, str], log: Path) -> Generator[Forked]:
     """A running daemon; killed at the end if it is still there."""
-    with log.open("ab") as file:
-        process = subprocess.Popen([sys.executable, "-m", "gateway", "run"], env=dict(env), stdout=file, stderr=file)
+    process = start(["run"], env, out=log, err=log)
     try:
         url = f"http://127.0.0.1:{env['OUTSPOKEN_SERVER__PORT']}/readyz"
         deadline = time.monotonic() + 20
@@ -53,14 +44,12 @@ def daemon(env: Mapping[str, str], log: Path) -> Generator[subprocess.Popen[byte
                 with urllib.request.urlopen(url, timeout=1):
                     break
             except OSError:
-                assert process.poll() is None, log.read_text()
+                assert process.returncode is None, log.read_text()
                 assert time.monotonic() < deadline, log.read_text()
                 time.sleep(0.05)
         yield process
     finally:
-        if process.poll() is None:
-            process.kill()
-        process.wait(10)
+        process.kill()
 
 
 def post(env: Mapping[str, str], words: str, key: str, timeout: float = 30) -> str:

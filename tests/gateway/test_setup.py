@@ -101,7 +101,7 @@ async def test_a_script_sets_up_everything_from_the_environment(
         "OUTSPOKEN_SLACK__API_BASE": slack.base_url,
     }
     more = ("--base-url", model.url, "--model", "small", "--webhook-url", "https://chat.example.org")
-    ran = await outspoken(tmp_path, "setup", "--yes", *more, stdin=None, **env)
+    ran = await outspoken(tmp_path, "setup", "--yes", *more, **env)
     assert ran.status == 0, ran.out
     config = load(tmp_path / "outspoken.toml", {}).config
     assert (config.model.base_url, config.model.name) == (model.url, "small")
@@ -139,7 +139,7 @@ async def test_what_is_refused_or_cannot_be_tried_is_not_written(tmp_path: Path,
 
 @pytest.mark.parametrize("words", [("setup",), ("setup", "discord"), ("setup", "discord", "--yes"), ("setup", "--yes")])
 async def test_a_closed_standard_input_is_told_with_what_to_do(tmp_path: Path, words: tuple[str, ...]) -> None:
-    ran = await outspoken(tmp_path, *words, stdin=None)
+    ran = await outspoken(tmp_path, *words)
     assert ran.status == 2
     assert "--yes" in ran.out
     assert ("DISCORD_BOT_TOKEN=… outspoken setup discord --yes" in ran.out) == ("discord" in words)

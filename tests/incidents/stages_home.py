@@ -69,7 +69,7 @@ async def killed_in_a_tool(folder: Path) -> AsyncGenerator[Desk]:
         place = chat.private(ada)
         async with process(chat) as first:
             said = f"{place.chat.id}:{chat.say(place, ada, 'append')}"
-            await asyncio.wait_for(first.inner.wait(), PATIENCE)
+            await asyncio.to_thread(first.inner.wait, PATIENCE)
         async with gateway_of(chat) as (_, desk):
             desk.named["MESSAGE"] = said
             await chat.until(lambda: any("⚠️" in one.text for one in chat.seen(place)), PATIENCE)
