@@ -17,9 +17,13 @@ from pathlib import Path
 
 from tests.bench.cases import CASES, Figure, servers
 from tests.bench.chats import chats
+from tests.bench.explaining import explaining
 from tests.bench.isolation import isolation
 from tests.bench.machine import OTHER_CORE
 from tests.bench.storage import journal_rows
+
+ROWS = 10_000_000
+"""In the journal, when it is measured how long `explain` takes."""
 
 
 def table(figures: list[Figure]) -> str:
@@ -52,12 +56,15 @@ async def measure(only: set[str], seconds: float) -> list[Figure]:
         if not only or "journal_rows" in only:
             os.sched_setaffinity(0, range(os.cpu_count() or 1))
             figures += await journal_rows(folder, round(seconds * 100))
+        if "explaining" in only:  # it takes gigabytes: only if it is named
+            os.sched_setaffinity(0, range(os.cpu_count() or 1))
+            figures += await explaining(folder, ROWS)
     return figures
 
 
 def main() -> None:
     """Entry point; exits with 1 if a limit was not kept."""
-    names = [case.__name__ for case in CASES] + ["chats", "isolation", "journal_rows"]
+    names = [case.__name__ for case in CASES] + ["chats", "isolation", "journal_rows", "explaining"]
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("case", nargs="*", help=f"only these: {', '.join(names)}")
     parser.add_argument("--seconds", type=float, default=8, help="length of the paced measurement (default 8)")

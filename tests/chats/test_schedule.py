@@ -6,6 +6,7 @@ import asyncio
 import json
 import sqlite3
 from collections.abc import AsyncGenerator, Mapping
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -126,8 +127,11 @@ async def test_a_reminder_that_is_late_says_so_and_the_rest_is_one_line(telegram
 
 
 def entry(chat: str, **more: Any) -> str:
-    """Settings with one prompt for a chat."""
-    return json.dumps([{"name": "morning", "prompt": "say good morning", "chat": chat, "every": "1 hour", **more}])
+    """Settings with one prompt an hour for a chat, half an hour away from now: no test runs over such a moment."""
+    minute = (datetime.now(UTC).minute + 30) % 60
+    return json.dumps(
+        [{"name": "morning", "prompt": "say good morning", "chat": chat, "cron": f"{minute} * * * *", **more}]
+    )
 
 
 async def test_a_scheduled_prompt_is_answered_in_its_chat_and_is_nobodys_words(telegram: TelegramHarness) -> None:
