@@ -5,7 +5,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 # pip must take exactly what the lock names, whatever the machine's own pip settings add.
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
-WORKERS ?= 5
+WORKERS ?= 7
 # Where this is set, each of the many processes that the tests start would compile everything anew.
 unexport PYTHONDONTWRITEBYTECODE
 

@@ -10,14 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
-from functools import cache
-from importlib.resources import files
 
 import orjson
 from aiohttp import web
 
 from adapters.base import REHEARSAL_WORDS, Gateway, Inbound, NotAccepted, NotAcceptedCode, SessionKey, TurnSight
 from adapters.http_common import Problem, problem_response, stranger
+from adapters.pagefiles import PageFiles
 from agent_core.events import Verdict
 from agent_core.messages import InputMessage
 from agent_core.ports import Clock, Ids
@@ -26,20 +25,7 @@ from agent_core.tools.base import Json
 MAX_TEXT_CHARS = 200_000
 MAX_BODY_BYTES = 1_000_000
 _SESSION = re.compile(r"[A-Za-z0-9_-]{8,64}")
-_FILES = {
-    "index.html": "text/html",
-    "page.css": "text/css",
-    "page.js": "text/javascript",
-    "markdown.js": "text/javascript",
-    "icon.svg": "image/svg+xml",
-}
-SECURITY = {
-    "Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
-    "manifest-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
-    "X-Content-Type-Options": "nosniff",
-    "Referrer-Policy": "no-referrer",
-}
-"""Of every page that the gateway serves: it loads nothing from elsewhere, runs no script but its own files, and is in no frame."""
+PAGE = PageFiles("adapters.webpage", frozenset({"index.html", "page.css", "page.js", "markdown.js", "icon.svg"}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,11 +35,6 @@ class WebSettings:
     api_key: str | None = field(repr=False)
     keep_alive_seconds: float = 10
     own_host: str = ""
-
-
-@cache
-def _file(name: str) -> bytes:
-    return files("adapters.webpage").joinpath(name).read_bytes()
 
 
 class WebChat:
@@ -67,8 +48,8 @@ class WebChat:
 
     def routes(self) -> list[web.RouteDef]:
         return [
-            web.get("/", self._page),
-            web.get("/static/{name}", self._static),
+            web.get("/", PAGE.page),
+            web.get("/static/{name}", PAGE.named),
             web.get("/api/about", self._guarded(self._about)),
             web.get("/api/sessions/{session}/events", self._guarded(self._events)),
             web.post("/api/sessions/{session}/messages", self._guarded(self._message)),
@@ -93,20 +74,6 @@ class WebChat:
                 )
 
         return handle
-
-    # ------------------------------------------------------------------ the page
-
-    async def _page(self, _: web.Request) -> web.StreamResponse:
-        return self._asset("index.html")
-
-    async def _static(self, request: web.Request) -> web.StreamResponse:
-        return self._asset(request.match_info["name"])
-
-    def _asset(self, name: str) -> web.Response:
-        if name not in _FILES:
-            return web.Response(status=404, text="There is no such file.")
-        headers = {**SECURITY, "Cache-Control": "no-cache"}
-        return web.Response(body=_file(name), content_type=_FILES[name], charset="utf-8", headers=headers)
 
     # ------------------------------------------------------------------ its API
 

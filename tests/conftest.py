@@ -49,17 +49,28 @@ LONGEST = (
     "tests/chats/test_soak",
     "tests/gateway/test_setup",
 )
-"""These are spread over the whole run, so that no worker has them all, nor is left alone with one in the end."""
+WAITING = ("tests/chats", "tests/incidents", "tests/toy")
+"""These wait for platforms more than they compute."""
+TOGETHER = ("tests/browser", "tests/packaging", "tests/test_dependencies")
+"""What the tests of one file share takes long to make: nothing comes between them."""
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The longest tests evenly between the others."""
+    """Spread the longest tests and those that wait evenly over the run: no worker has them all, and the processors are always busy."""
     longest = [item for item in items if item.nodeid.startswith(LONGEST)]
-    others = [item for item in items if not item.nodeid.startswith(LONGEST)]
-    stride = max(1, len(others) // (len(longest) + 1))
-    spread: list[pytest.Item] = []
-    for number, item in enumerate(others):
-        if number % stride == 0 and longest:
-            spread.append(longest.pop(0))
-        spread.append(item)
-    items[:] = [*spread, *longest]
+    waiting = [item for item in items if item.nodeid.startswith(WAITING) and item not in set(longest)]
+    others = [item for item in items if item not in {*longest, *waiting}]
+    items[:] = evenly(evenly(longest, waiting), others)
+
+
+def evenly(few: list[pytest.Item], many: list[pytest.Item]) -> list[pytest.Item]:
+    """All of them in their order, `few` at even distances between `many`."""
+    merged: list[pytest.Item] = []
+    placed = 0
+    for number, item in enumerate(many):
+        parted = not item.nodeid.startswith(TOGETHER) or not merged or merged[-1].path != item.path
+        while parted and placed < len(few) and placed * len(many) <= number * len(few):
+            merged.append(few[placed])
+            placed += 1
+        merged.append(item)
+    return [*merged, *few[placed:]]

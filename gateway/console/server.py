@@ -9,15 +9,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import asynccontextmanager
-from functools import cache
-from importlib.resources import files
 
 import orjson
 from aiohttp import web
 
 from adapters.http_common import Problem, problem_response
+from adapters.pagefiles import PageFiles
 from adapters.reconcile import Hand
-from adapters.web import SECURITY
 from agent_core.ports import Clock
 from agent_core.store.store import StorageUnavailable
 from agent_core.tools.base import Json
@@ -32,18 +30,8 @@ MOST_WATCHERS = 24
 """Streams at once; each page has one or two."""
 KEEP_ALIVE_SECONDS = 8.0
 MAX_BODY_BYTES = 10_000
-_FILES = {
-    "index.html": "text/html",
-    "console.css": "text/css",
-    "console.js": "text/javascript",
-    "chart.js": "text/javascript",
-}
+PAGE = PageFiles("gateway.console.page", frozenset({"index.html", "console.css", "console.js", "chart.js"}))
 Served = Callable[[web.Request], Awaitable[web.StreamResponse]]
-
-
-@cache
-def _file(name: str) -> bytes:
-    return files("gateway.console").joinpath("page", name).read_bytes()
 
 
 class Console:
@@ -59,9 +47,9 @@ class Console:
 
     def routes(self) -> list[web.RouteDef]:
         return [
-            web.get("/console", self._page),
-            web.get("/console/", self._page),
-            web.get("/console/static/{name}", self._static),
+            web.get("/console", PAGE.page),
+            web.get("/console/", PAGE.page),
+            web.get("/console/static/{name}", PAGE.named),
             web.get("/console/api/live", self._guarded(self._live)),
             web.get("/console/api/turns/{turn}/live", self._guarded(self._turn)),
             web.get("/console/api/explain/{id}", self._guarded(self._explain)),
@@ -85,18 +73,6 @@ class Console:
         return handle
 
     # ------------------------------------------------------------------ the page. It holds nothing that is secret.
-
-    async def _page(self, _: web.Request) -> web.StreamResponse:
-        return self._asset("index.html")
-
-    async def _static(self, request: web.Request) -> web.StreamResponse:
-        return self._asset(request.match_info["name"])
-
-    def _asset(self, name: str) -> web.Response:
-        if name not in _FILES:
-            return web.Response(status=404, text="There is no such file.")
-        headers = {**SECURITY, "Cache-Control": "no-cache"}
-        return web.Response(body=_file(name), content_type=_FILES[name], charset="utf-8", headers=headers)
 
     # ------------------------------------------------------------------ looking
 

@@ -9,6 +9,7 @@ import time
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -21,10 +22,12 @@ PEOPLE = 40
 """In turn, so that no chat's own pace is felt."""
 PAUSE_SECONDS = 0.1
 """Between two messages; the platforms that are well take turns."""
-MESSAGES = 120
-"""For each condition, to all platforms that are well together."""
+MESSAGES = 300
+"""For each condition, to all platforms that are well together: three of them are above the p99."""
 ANSWER_SECONDS = 10.0
 STARTS = 3
+OUT = Path("tests/.out")
+"""Where the gateway's log is kept, to look up what was not answered."""
 
 
 @dataclass
@@ -43,13 +46,13 @@ class Room:
         self.harness.say(place, person, words)
         return id_of(self.name, place), time.monotonic()
 
-    def answered(self, said: list[tuple[str, float]]) -> list[float]:
-        """Seconds until each answer came to the platform (those that came)."""
+    def answered(self, said: list[tuple[str, float]]) -> list[float | None]:
+        """Seconds until each answer came to the platform; None for those that did not come."""
         calls: dict[str, list[float]] = {}
         for call in self.harness.fake.log.of(SENDS[self.name]):
             calls.setdefault(chat_of(self.name, call), []).append(call.at)
         came = [(at, next((one for one in calls.get(chat, ()) if one > at), None)) for chat, at in said]
-        return [one - at for at, one in came if one is not None]
+        return [None if one is None else one - at for at, one in came]
 
 
 def percentile(values: list[float], share: float) -> float:
@@ -78,7 +81,8 @@ async def isolation(folder: Path) -> list[Figure]:
         async with three(folder) as world:
             gate = free_port()
             env = _env(world, folder / "three", up, gate)
-            with await asyncio.to_thread(_started, gate, env, folder / "three.log") as _:
+            OUT.mkdir(parents=True, exist_ok=True)
+            with await asyncio.to_thread(_started, gate, env, OUT / "isolation.log") as _:
                 await world.ready()
                 return figures + await _conditions(world)
 
@@ -195,7 +199,16 @@ async def _measured(rooms: dict[str, Room], names: list[str], again: Callable[[]
             again()
     end = time.monotonic() + ANSWER_SECONDS
     while True:
-        found = [one for name in names for one in rooms[name].answered(said[name])]
-        if len(found) >= MESSAGES or time.monotonic() > end:
-            return found, MESSAGES - len(found)
+        waited = [
+            (name, chat, took)
+            for name in names
+            for (chat, _), took in zip(said[name], rooms[name].answered(said[name]), strict=True)
+        ]
+        missing = [(name, chat) for name, chat, took in waited if took is None]
+        if not missing or time.monotonic() > end:
+            for name, chat in missing:
+                print(
+                    f"  no answer in {name}, chat {chat}, by {datetime.now(UTC):%H:%M:%S}", file=sys.stderr, flush=True
+                )
+            return [took for *_, took in waited if took is not None], len(missing)
         await asyncio.sleep(0.1)
