@@ -55,8 +55,13 @@ lint: $(VENV)/.test-ready ## formatter, linter and type checker, changing nothin
 	@$(BIN)/ruff check .
 	@$(BIN)/pyright --warnings
 
+.PHONY: compiled
+compiled: $(VENV)/.test-ready
+	@$(BIN)/pytest --collect-only -q >/dev/null || true  # what is wrong is said by the tests' own run
+
 .PHONY: test
-test: lint ## formatter, linter, type checker and all tests
+test: $(VENV)/.test-ready ## formatter, linter, type checker and all tests
+	@$(MAKE) --no-print-directory -j2 lint compiled  # meanwhile, so that not every worker compiles everything
 	@bash tests/browser-check.sh
 	@$(BIN)/pytest -n $(WORKERS) --dist worksteal
 

@@ -187,6 +187,14 @@ class ModelClient:
         return self._clients[key]
 
 
+def load_sdk() -> None:
+    """Import what a call needs. It takes about a second, in which the first who asks, and all others on the loop, would wait."""
+    import httpx2
+    import openai
+
+    del httpx2, openai
+
+
 def _limits() -> httpx2.Limits:
     """No limit of ours: a call that waits in the client's queue would look like a model that says nothing."""
     import httpx2
