@@ -12,4 +12,7 @@ with warnings.catch_warnings():
     from discord.gateway import DiscordWebSocket
     from discord.http import Ratelimit, Route
 
+# It warns at each start that there is no sound, which nobody asks for here.
+discord.VoiceClient.warn_nacl = discord.VoiceClient.warn_dave = False
+
 __all__ = ["DiscordWebSocket", "Ratelimit", "Route", "app_commands", "discord"]

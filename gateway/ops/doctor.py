@@ -50,7 +50,7 @@ async def diagnose(config_file: Path | None, env: Mapping[str, str]) -> list[Fin
     checks = [
         *_machine(config, paths, env, url, holder),
         *([Check("gateway", LOCAL_SECONDS, lambda: _gateway(config, url))] if runs and url else []),
-        *_models(config, seen),
+        *_models(config, seen, runs=runs),
         *_platforms(config, env, runs=runs),
     ]
     redactor = redactor_of(config)
@@ -159,12 +159,16 @@ def _adapter(one: Mapping[str, Json]) -> Finding:
 
 # --- models ---
 
+HERE = " where this command looks"
+SAME = " Or, if the running gateway has it by its environment: start this command with the same variables."
+"""A gateway that runs may know more than its configuration file says."""
 
-def _models(config: Config, seen: Survey) -> list[Check]:
+
+def _models(config: Config, seen: Survey, *, runs: bool) -> list[Check]:
     if "model" in seen.unsound:
         return []
     if config.model.rehearsal:
-        return [Check("model", LOCAL_SECONDS, _rehearsal)]
+        return [Check("model", LOCAL_SECONDS, lambda: _rehearsal(runs=runs))]
     endpoints = endpoints_of(config.model.chain(), context_known=config.model.context_tokens > 0)
     redactor = redactor_of(config)
     calls = [
@@ -183,9 +187,9 @@ def known_bad(endpoints: Sequence[Endpoint], today: date) -> tuple[Finding, ...]
     return tuple(note("model.known_bad", words) for words in applied(endpoints, today))
 
 
-async def _rehearsal() -> Seen:
-    what = "No model is configured: the rehearsal model answers, which is a script and no AI."
-    return Seen((note("model", what, "outspoken setup model"),))
+async def _rehearsal(*, runs: bool) -> Seen:
+    what = f"No model is configured{HERE if runs else ''}: the rehearsal model answers, which is a script and no AI."
+    return Seen((note("model", what, f"outspoken setup model.{SAME if runs else ''}"),))
 
 
 # --- platforms ---
@@ -215,7 +219,7 @@ def _platforms(config: Config, env: Mapping[str, str], *, runs: bool) -> list[Ch
 
         checks.append(Check("slack", REMOTE_SECONDS, lambda: slack_check.check(slack, open_socket=not runs), "Slack"))
     if not checks:
-        checks.append(Check("platforms", LOCAL_SECONDS, _no_platform))
+        checks.append(Check("platforms", LOCAL_SECONDS, lambda: _no_platform(runs=runs)))
     return checks
 
 
@@ -233,9 +237,9 @@ async def _discord_proxy(env: Mapping[str, str], own: str) -> Seen:
     return Seen((warning("discord.proxy", what, "If Discord is to be reached through it: [discord] proxy."),))
 
 
-async def _no_platform() -> Seen:
-    what = "No chat platform is configured; the web page, the terminal and the API are there."
-    return Seen((note("platforms", what, "outspoken setup telegram, discord or slack"),))
+async def _no_platform(*, runs: bool) -> Seen:
+    what = f"No chat platform is configured{HERE if runs else ''}; the web page, the terminal and the API are there."
+    return Seen((note("platforms", what, f"outspoken setup telegram, discord or slack.{SAME if runs else ''}"),))
 
 
 # --- words ---

@@ -367,6 +367,10 @@ async def test_a_running_gateway_is_asked_and_not_disturbed(tmp_path: Path) -> N
             polls = harness.fake.log.of("getUpdates")[calls:]
             assert all(call.params.get("limit") == "100" for call in polls), polls
             assert all(call.status != 409 for call in harness.fake.log.of("getUpdates"))
+            # What the gateway was given by its environment is not known here.
+            blind = await doctor(harness.folder, env={"OUTSPOKEN_SERVER__PORT": str(port)}, own_process=True)
+            assert "start this command with the same variables" in blind.of("platforms")["fix"]
+            assert blind.of("telegram.running")["level"] == "ok"
             # Another state directory at the same port is another gateway.
             other = await doctor(tmp_path / "other", env={"OUTSPOKEN_SERVER__PORT": str(port)})
             assert other.problems == ["port"]
