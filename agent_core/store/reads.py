@@ -582,7 +582,7 @@ class Reads(Asks):
         """Parts by the platform's id of their message, or by their number, the newest first."""
         c = t.deliveries.c
         which = c.id == number if number else and_(c.platform_id == receipt, text("platform_id is not null"))
-        return await self._deliveries(_DELIVERY.where(which).order_by(c.at.desc()).limit(20))
+        return await self._deliveries(_DELIVERY.where(which).order_by(c.id.desc()).limit(20))
 
     async def incident(self, incident: str) -> IncidentRow | None:
         """One incident."""

@@ -95,6 +95,7 @@ Index(
     sqlite_where=text("state = 'new'"),
     postgresql_where=text("state = 'new'"),
 )
+Index("inbox_of_session", inbox.c.session, inbox.c.id)
 
 turns = Table(
     "turns",

@@ -51,6 +51,7 @@ if TYPE_CHECKING:
 MINUTE_MS = 60_000
 NEAR_MS = 10 * MINUTE_MS
 """What somebody remembers as "five past two" was then, give or take so much."""
+DAY_MS = 24 * 60 * MINUTE_MS
 BESIDE = 20
 """So many numbers on each side are looked for, where an id says no time."""
 OCCURRED, PROMPTED = "schedule:", "scheduled:"
@@ -376,7 +377,7 @@ class Explainer:
         at = time_in(text)
         near = self._reads.inbox_near
         if at is not None:
-            first, last = await near(at - NEAR_MS), await near(at + 24 * 60 * MINUTE_MS)
+            first, last = await near(at - NEAR_MS), await near(at + DAY_MS)
         else:
             last = await near(self._now() + MINUTE_MS)
             first = last
@@ -423,7 +424,7 @@ class Explainer:
     async def _reference(self, reference: str) -> Told | None:
         """The turn that a mistake of ours ended: it was closed soon after the reference was made."""
         at = time_in(reference) or self._now()
-        for turn in await self._reads.bugs(at - NEAR_MS, at + 24 * 60 * MINUTE_MS):
+        for turn in await self._reads.bugs(at - NEAR_MS, at + DAY_MS):
             rows = (await self._reads.journal(turn.turn))[-12:]
             if any(reference.encode() in row.body for row in rows):
                 found = await self.turn(turn.turn)
@@ -483,11 +484,11 @@ class Explainer:
         platform, slash, chat = place.partition("/")
         if not slash or not chat:
             raise CannotExplain("Name the chat as PLATFORM/CHAT, such as telegram/4711 or discord/1234567890.")
-        rows = await self._rows_of(platform, chat, at - 24 * 60 * MINUTE_MS, at + 24 * 60 * MINUTE_MS)
-        near = [row for row in rows if abs(row.received_at - at) <= NEAR_MS]
+        sessions = await self._sessions_in(platform, chat)
+        near = await self._rows_of(sessions, chat, at - NEAR_MS, at + NEAR_MS)
         if not near:
-            earlier = [row for row in rows if row.received_at < at]
-            later = [row for row in rows if row.received_at > at]
+            earlier = await self._rows_of(sessions, chat, at - DAY_MS, at)
+            later = await self._rows_of(sessions, chat, at, at + DAY_MS)
             return await self._missing(platform, place, at, earlier[-1:], later[:1])
         nearest = min(near, key=lambda row: abs(row.received_at - at))
         made = await self.message(nearest)
@@ -498,18 +499,24 @@ class Explainer:
         ]
         return replace(made, also=[*made.also, *others[:4]])
 
-    async def _rows_of(self, platform: str, chat: str, since: int, until: int) -> list[InboxRow]:
-        """The chat's messages between two times."""
+    async def _sessions_in(self, platform: str, chat: str) -> list[str]:
+        """The conversations that were held in a chat."""
         accounts = {a for a in await self._reads.accounts() if a.partition("/")[0] == platform}
         escaped = chat.replace("%", "%25").replace("/", "%2F")
         prefixes = {f"{account}/{escaped}/" for account in accounts if "/" in account}
         prefixes |= {f"{platform}/{middle}/{escaped}/" for middle in ("key", "page") if platform in accounts}
-        sessions = [s.session for prefix in sorted(prefixes) for s in await self._reads.sessions_of_place(prefix)]
+        found = [s.session for prefix in sorted(prefixes) for s in await self._reads.sessions_of_place(prefix)]
+        return list(dict.fromkeys(found))
+
+    async def _rows_of(self, sessions: Sequence[str], chat: str, since: int, until: int) -> list[InboxRow]:
+        """A chat's messages between two times, both included."""
         if not sessions:
             return []
         first, last = await self._reads.inbox_near(since), await self._reads.inbox_near(until)
-        rows = await self._reads.inbox_between(first, last, list(dict.fromkeys(sessions)))
-        return [row for row in rows if row.received_at <= until and (not (of := chat_of(row)) or of[2] == chat)]
+        rows = await self._reads.inbox_between(first, last, sessions)
+        return [
+            row for row in rows if since <= row.received_at <= until and (not (of := chat_of(row)) or of[2] == chat)
+        ]
 
     async def _missing(
         self, platform: str, place: str, at: int, earlier: Sequence[InboxRow] = (), later: Sequence[InboxRow] = ()
