@@ -18,7 +18,7 @@ from aiohttp import web
 
 from adapters.openai_api import ApiSettings, OpenAiApi
 from adapters.web import WebChat, WebSettings
-from agent_core.model.client import ModelClient, load_sdk
+from agent_core.model.client import ModelClient
 from agent_core.model.endpoints import Endpoint
 from agent_core.model.knownbad import overdue
 from agent_core.ports import Clock, Ids, SystemClock, SystemIds
@@ -293,7 +293,6 @@ async def run_daemon(config: Config, paths: Paths, announce: Callable[[Serving],
         log.info(
             "gateway.ready", url=up.url, version=program_version(), rehearsal=up.rehearsal, recovered_turns=up.recovered
         )
-        await asyncio.to_thread(load_sdk)
         await _either(stop, up.lost)
         for number in signals:
             loop.remove_signal_handler(number)

@@ -152,6 +152,8 @@ class ModelClient:
 
         Never raises for what a provider or a network does; raises `CancelledError` when cancelled, with the socket closed.
         """
+        if self._frames is None:
+            await asyncio.to_thread(_load_sdk)  # the first call waits for it, nobody else does
         self._frames = self._frames or Frames()
         call = _Call(request, sink, self._clock, self._redactor, self._frames)
         try:
@@ -187,8 +189,8 @@ class ModelClient:
         return self._clients[key]
 
 
-def load_sdk() -> None:
-    """Import what a call needs. It takes about a second, in which the first who asks, and all others on the loop, would wait."""
+def _load_sdk() -> None:
+    """Import what a call needs: about a second of work, and 15 MiB that a gateway which nobody talks to does not need."""
     import httpx2
     import openai
 
