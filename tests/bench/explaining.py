@@ -39,6 +39,8 @@ NUMBERS = {
     ("deliveries", "id"),
     ("deliveries", "place"),
 }
+NAMES = {"session", "key", "platform_key", "turn", "origin", "surface"}
+"""Columns with ids in them."""
 APART = 1_000_000
 """Between a number and that of its copy, in steps; more than the first conversations have."""
 ASKED = 200
@@ -75,7 +77,7 @@ class Copier:
                 return value + k * self.width
             case int() if column in TIMES:
                 return value + k * self.span_ms
-            case str():
+            case str() if column in NAMES:
                 return self._text(value, k)
             case bytes() if table == "inbox":
                 return self._text(value.decode(), k).encode()
