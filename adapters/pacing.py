@@ -3,10 +3,13 @@
 Theory. A gate is a bucket of tokens that refills with time. What must be seen (finals, notices) may use all of it; a status
 leaves a part of it, and cosmetics (typing, text on its way) leave more, so they are what is dropped first when it becomes
 tight. A server that says "not before" closes the gate for everything until then, and nothing else is tried meanwhile: a ban
-grows with each try.
+grows with each try. If it says so again to the first that comes when the gate has opened, it means more than it says, and the
+pause grows: else many chats that are refused every second take the time of all others, and lead to a ban (Discord: 10 000
+refused requests in ten minutes).
 
 Laws (tests/adapters/test_pacing.py): over any window no more than burst + rate × window is let through; what is more urgent
-never waits longer than what is less; while a gate is closed nothing passes; a gate that was told a time keeps the latest.
+never waits longer than what is less; while a gate is closed nothing passes; a gate that was told a time keeps the latest, and
+is not closed for longer than it was told unless it was refused again and again, nor then for longer than `LONGEST_PAUSE_SECONDS`.
 Times are milliseconds.
 """
 
@@ -15,6 +18,9 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, replace
 from enum import IntEnum
+
+LONGEST_PAUSE_SECONDS = 10.0
+"""A pause grows up to here; one that is longer is kept as it is told."""
 
 
 def worth_saying(times: int) -> bool:
@@ -52,6 +58,10 @@ class Gate:
     """When `tokens` was counted."""
     closed_until: int = 0
     """The platform said: nothing before then."""
+    streak: int = 0
+    """So many refusals one after the other, each of the first that came when the gate had opened."""
+    opened: int = 0
+    """So many were let through since the last refusal."""
 
     @staticmethod
     def fresh(rate: Rate, now: int, closed_until: int = 0) -> Gate:
@@ -70,13 +80,22 @@ class Gate:
 
     def passed(self, now: int) -> Gate:
         """Something was let through."""
-        return replace(self, tokens=self._tokens(now) - 1.0, at=max(now, self.at))
+        return replace(self, tokens=self._tokens(now) - 1.0, at=max(now, self.at), opened=self.opened + 1)
 
     def refused(self, now: int, retry_after_seconds: float) -> Gate:
-        """The platform said that this was too fast: closed for the whole time, and empty when it opens."""
-        until = now + math.ceil(retry_after_seconds * 1000)
+        """The platform said that this was too fast: closed for the whole time, or longer, and empty when it opens."""
+        together = now < self.closed_until  # with one that was refused before, and tells nothing new
+        again = self.streak > 0 and (together or self.opened <= 1)
+        streak = (self.streak if together else self.streak + 1) if again else 1
+        grown = min(retry_after_seconds * 2 ** min(streak - 1, 10), LONGEST_PAUSE_SECONDS)
+        until = now + math.ceil(max(retry_after_seconds, grown) * 1000)
         return replace(
-            self, tokens=min(self._tokens(now), 1.0), at=max(now, self.at), closed_until=max(self.closed_until, until)
+            self,
+            tokens=min(self._tokens(now), 1.0),
+            at=max(now, self.at),
+            closed_until=max(self.closed_until, until),
+            streak=streak,
+            opened=self.opened if together else 0,
         )
 
 

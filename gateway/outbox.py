@@ -258,9 +258,11 @@ class Outbox:
         self._gates[key] = gate.refused(now, seconds)
         log.warning("delivery.too_fast", chat=surface, seconds=seconds, whole_bot=refusals.whole_bot)
         self.tell(TooFast(platform=address.platform, seconds=seconds))
-        until = self._gates[key].closed_until
+        closed = self._gates[key]
+        again = f", {closed.streak} times in a row" if closed.streak > 1 else ""
+        reason = f"the platform asked for {seconds:g} s{again}"
         try:
-            await self._store.put_gate(GateRow(key[0], key[1], until, f"the platform asked for {seconds:g} s"))
+            await self._store.put_gate(GateRow(key[0], key[1], closed.closed_until, reason))
         except StorageUnavailable as error:
             log.warning("delivery.gate_not_stored", chat=surface, error=str(error))
 

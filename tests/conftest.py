@@ -8,7 +8,9 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 # A loaded machine is slow at times; that is no defect of what is tested.
-settings.register_profile("outspoken", deadline=None, suppress_health_check=[HealthCheck.too_slow])
+BUSY = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.register_profile("outspoken", BUSY, max_examples=40)
+settings.register_profile("soak", BUSY, max_examples=1_000)  # `make soak`
 settings.load_profile("outspoken")
 
 FIGURES = "figures"

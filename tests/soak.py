@@ -23,6 +23,7 @@ def commands(share: float) -> dict[str, list[list[str]]]:
         "power cuts": [["tests.power.run", "--cuts", str(round(10_000 * share))]],
         "fuzzing": [["tests.fuzz.run", "--seconds", str(round(240 * share))]],
         "kills": [["tests.kills.run", "--kills", str(round(200 * share))]],
+        "properties": [["pytest", "-q", "-n", "2", "-m", "hypothesis", "--hypothesis-profile", "soak", "tests"]],
         "planted mistakes": [["pytest", "-q", "tests/sim/test_mutants.py"]],
     }
 

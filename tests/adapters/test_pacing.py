@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.pacing import Gate, Rate, Refusals, Urgency, backoff_ms
+from adapters.pacing import LONGEST_PAUSE_SECONDS, Gate, Rate, Refusals, Urgency, backoff_ms
 
 RATES = st.builds(Rate, burst=st.integers(1, 12), interval_ms=st.floats(20, 5_000))
 TRIES = st.lists(st.tuples(st.integers(0, 3_000), st.sampled_from(Urgency)), max_size=120)
@@ -58,6 +58,32 @@ def test_a_closed_gate_stays_closed_for_the_longest_time_it_was_told(
     until = round(max(pauses) * 1000)
     assert gate.wait_ms(urgency, 0) >= until
     assert gate.wait_ms(urgency, until - 1) >= 1
+
+
+@given(RATES, st.floats(0.1, 60), st.integers(1, 12))
+def test_the_pause_grows_with_each_refusal_of_the_first_that_comes(rate: Rate, told: float, times: int) -> None:
+    now, gate, pauses = 0, Gate.fresh(rate, 0), list[int]()
+    for _ in range(times):
+        gate = gate.refused(now, told)
+        pauses.append(gate.closed_until - now)
+        now += gate.wait_ms(Urgency.FINAL, now)
+        gate = gate.passed(now)
+    assert pauses == sorted(pauses)
+    assert all(told * 1000 <= pause <= max(told, LONGEST_PAUSE_SECONDS) * 1000 + 1 for pause in pauses)
+    assert times < 3 or told > LONGEST_PAUSE_SECONDS / 4 or pauses[2] >= 4 * told * 1000 - 1
+
+
+@given(RATES, st.floats(0.1, 10), st.integers(0, 3))
+def test_what_is_refused_together_or_after_something_got_through_does_not_lengthen_it(
+    rate: Rate, told: float, together: int
+) -> None:
+    gate = Gate.fresh(rate, 0)
+    for _ in range(together + 1):
+        gate = gate.refused(0, told)
+    assert gate.closed_until <= told * 1000 + 1
+    now = gate.closed_until
+    gate = gate.passed(now).passed(now)
+    assert gate.refused(now, told).closed_until <= now + told * 1000 + 1
 
 
 def test_cosmetics_leave_room_for_what_must_be_seen() -> None:
