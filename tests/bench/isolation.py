@@ -156,9 +156,9 @@ async def _conditions(world: Three) -> list[Figure]:
 async def _condition(world: Three, rooms: dict[str, Room], name: str, trouble: Trouble) -> list[Figure]:
     """The others while all are well, and right after that while one is in trouble: a machine's speed wanders."""
     others = [one for one in rooms if one != name]
+    _crowd(rooms[name])
     before, _ = await _measured(rooms, others, lambda: None)
-    for _ in range(10):
-        rooms[name].say("bench tokens=60 pace=0.05")
+    _crowd(rooms[name])
     again = await world.begin(name, trouble)
     again()
     found, missing = await _measured(rooms, others, again)
@@ -171,6 +171,12 @@ async def _condition(world: Three, rooms: dict[str, Room], name: str, trouble: T
         Figure(f"{what}: the same, p99", worst, "ms", limit=250, reference=percentile(before, 0.99)),
         Figure(f"{what}: others not answered in {ANSWER_SECONDS:g} s", missing, "", limit=0),
     ]
+
+
+def _crowd(room: Room) -> None:
+    """Ten people write at once where the trouble is, before it as well: their load is not the trouble's."""
+    for _ in range(10):
+        room.say("bench tokens=60 pace=0.05")
 
 
 @asynccontextmanager
