@@ -9,7 +9,8 @@ refused requests in ten minutes).
 
 Laws (tests/adapters/test_pacing.py): over any window no more than burst + rate × window is let through; what is more urgent
 never waits longer than what is less; while a gate is closed nothing passes; a gate that was told a time keeps the latest, and
-is not closed for longer than it was told unless it was refused again and again, nor then for longer than `LONGEST_PAUSE_SECONDS`.
+is not closed for longer than it was told unless it was refused again and again, nor then for longer than the larger of that and
+`LONGEST_PAUSE_SECONDS`.
 Times are milliseconds.
 """
 

@@ -32,7 +32,6 @@ from agent_core.events import (
     DrainEnded,
     Event,
     Steered,
-    StopRequested,
     Superseded,
     TakenOver,
     TurnEnded,
@@ -64,6 +63,7 @@ from gateway.loglines import log_accepted, log_started, log_unreadable
 from gateway.opening import HubSettings, offer_of, opened_event, system_prompt_of, workspace_of
 from gateway.ops.explain import why
 from gateway.prefs import Prefs
+from gateway.stopping import STOP_SECONDS, stop_turn
 from gateway.surfaces import TurnOutlet
 from gateway.watchdog import Watchdog
 
@@ -77,7 +77,6 @@ Outlets = Callable[[ChatOrigin, str, str, int], TurnOutlet | None]
 Attacher = Callable[[Inbound, Path], Awaitable[Inbound]]
 """Fetches what came with a message into a workspace, and puts it into the message."""
 
-STOP_SECONDS = 15.0
 STORAGE_AWAY = "The gateway cannot store anything just now, so your message was not taken. Send it again in a minute."
 UPKEEP_SECONDS = 6 * 3600.0
 KEEPERS = ("upkeep", "watchdog")
@@ -644,23 +643,7 @@ class Hub:
         lane = self._lanes.get(key.text())
         if lane is None or lane.running is None:
             return StopOutcome(stopped=False, words="Nothing is running here.")
-        return await self._stop_driver(lane.running.driver)
-
-    async def _stop_driver(self, driver: TurnDriver) -> StopOutcome:
-        driver.tell(StopRequested(at=self._clock.now_ms()))
-        with driver.watch() as watcher:
-            try:
-                async with asyncio.timeout(STOP_SECONDS):
-                    while not driver.over:
-                        await watcher.next(STOP_SECONDS)
-            except TimeoutError:
-                return StopOutcome(stopped=False, words="The stop was taken, but the turn has not ended yet.")
-        ending = driver.turn.exit
-        notice = notice_for(ending) if ending is not None else None
-        return StopOutcome(
-            stopped=ending is not None and ending.code is ExitCode.STOPPED,
-            words=notice.text if notice is not None else "It had just been answered.",
-        )
+        return await stop_turn(lane.running.driver, self._clock.now_ms())
 
     async def stop_message(self, ticket: Ticket) -> StopOutcome:
         """See `adapters.base.Gateway.stop_message`."""
@@ -669,7 +652,7 @@ class Hub:
             return StopOutcome(stopped=False, words="Nothing is running for this message.")
         running = lane.running
         if running is not None and any(message.inbox_id == ticket.inbox_id for message in running.messages):
-            return await self._stop_driver(running.driver)
+            return await stop_turn(running.driver, self._clock.now_ms())
         if lane.withdraw(ticket.inbox_id) is not None:
             try:
                 await self._store.drop(ticket.inbox_id, "withdrawn by the client")

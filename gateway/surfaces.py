@@ -572,6 +572,7 @@ class Surface:
         await self._keep(current)
         if given_up := current.row.state is DeliveryState.FAILED:
             self.wanted_at.pop(part.name, None)
+            self._unseen.pop(part.row.origin, None)
         fate, cause = error.fate.value, error.cause.value
         self._desk.tell(SendFailed(platform=self.address.platform, fate=fate, cause=cause, final=given_up))
         if error.cause is Cause.MOVED and error.moved_to:
@@ -580,15 +581,9 @@ class Surface:
             await self._desk.given_up(self, current, error)
         elif not (error.fate is Fate.REFUSED and error.cause in (Cause.UNCHANGED, Cause.NO_MESSAGE)):
             log.info(
-                "delivery.retried",
-                chat=self.name,
-                origin=part.row.origin,
-                part=part.row.key,
-                fate=fate,
-                cause=cause or None,
-                attempt=current.row.attempt,
-                words=error.words,
-            )
+                "delivery.retried", chat=self.name, origin=part.row.origin, part=part.row.key, fate=fate, cause=cause or None,
+                attempt=current.row.attempt, words=error.words,
+            )  # fmt: skip
 
     def _log_sent(self, part: Part) -> None:
         """The receipt of a part that will not change any more; a status, which comes and goes, has none."""

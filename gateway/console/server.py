@@ -30,6 +30,7 @@ MOST_WATCHERS = 24
 """Streams at once; each page has one or two."""
 KEEP_ALIVE_SECONDS = 8.0
 MAX_BODY_BYTES = 10_000
+# The page holds nothing that is secret: it is served without a key.
 PAGE = PageFiles("gateway.console.page", frozenset({"index.html", "console.css", "console.js", "chart.js"}))
 Served = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
@@ -71,8 +72,6 @@ class Console:
                 return problem_response(Problem(503, f"{STORAGE_AWAY} Look again before you repeat it.", retry_after=5))
 
         return handle
-
-    # ------------------------------------------------------------------ the page. It holds nothing that is secret.
 
     # ------------------------------------------------------------------ looking
 
