@@ -71,12 +71,13 @@ class Backlog:
         """The platform asked for a pause."""
         self._more = asyncio.Event()
 
-    def add(self, marks: Iterable[tuple[str, int]], since_ms: int | None = None) -> None:
+    def add(self, marks: Iterable[tuple[str, int]], since_ms: int | None = None, *, not_before_ms: int = 0) -> None:
         """These places have to be read: they are behind since then (default: now). One that is behind already stays where it is."""
-        now = self._clock.now_ms() if since_ms is None else since_ms
+        since = self._clock.now_ms() if since_ms is None else since_ms
         for place, mark in marks:
             known = self._behind.get(place)
-            self._behind[place] = Behind(mark, now) if known is None else replace(known, since_ms=now)
+            new = Behind(mark, since, not_before_ms=not_before_ms)
+            self._behind[place] = new if known is None else replace(known, since_ms=since)
         self._more.set()
 
     def mark(self, place: str) -> int | None:

@@ -140,9 +140,11 @@ class DiscordAdapter:
 
     async def _ask_for_life(self, client: Any) -> None:
         """A heartbeat out of turn; its acknowledgement is life. The library leaves a connection that is silent for 30 s."""
+        from adapters.discord.client import heartbeat_of
+
         for socket in client.sockets():
             try:
-                await socket.send_heartbeat({"op": 1, "d": socket.sequence})
+                await socket.send_heartbeat(heartbeat_of(socket))
             except (ConnectionError, RuntimeError) as error:
                 log.debug("discord.probe_failed", error=type(error).__name__)
 
@@ -245,7 +247,7 @@ class DiscordAdapter:
             case Complete(shard):
                 await self._missed.complete(client, shard)
             case Said(message, edited):
-                await self._missed.before(str(message.channel.id))
+                await self._missed.before(message)
                 await self._said(client, message, me, edited=edited)
                 await self._missed.handled(message)
             case Pressed(interaction):

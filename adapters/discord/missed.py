@@ -5,7 +5,8 @@ to us and whose chat is not known, it is opened (once ever): its last message sa
 
 A channel without a cursor is read from where a connection had *heard* everything: what a connection tells is handled one after the
 other, so all before the last that was handled is stored or was not for us. That another channel's message is stored says nothing
-about it: that may have been read from a history, ahead of what still waits.
+about it: that may have been read from a history, ahead of what still waits. When something is said in such a channel, and it is
+private (somebody's who is not listed is found in no other way) or not looked at yet, what came before that is read first.
 """
 
 from __future__ import annotations
@@ -35,7 +36,8 @@ MOST_MESSAGES = 1_000
 MOST_PLACES = 200
 """So many channels without a cursor are looked into after a gap: those where something was said last."""
 MOST_OPENED = 20
-"""So many private chats are opened at a connect: Discord does not want bots to open many at once."""
+OPEN_EVERY_SECONDS = 30.0
+"""So many private chats are opened at a connect, and then one in each such time: Discord does not want bots to open many at once."""
 PERSON = "dm:"
 """Begins the key under which a person's private chat is stored."""
 NO_CHAT = "-"
@@ -73,6 +75,10 @@ class Missed:
         """People whose private chat is known."""
         self._heard: dict[int, int] = {}
         """Connection → up to where everything was heard, as it is stored."""
+        self._from: dict[int, int] = {}
+        """The same, when its first session began."""
+        self._gap_ms = 0
+        """When the last gap was noticed."""
         self._incomplete: set[int | None] = set()
         """Connections whose session has begun, and of whose servers not all are known."""
 
@@ -86,6 +92,7 @@ class Missed:
     async def began(self, client: discord.Client, shard: int | None) -> None:
         """Everything that this connection should have heard has to be looked for. Before anything that it tells."""
         self._client = client
+        self._gap_ms = self._clock.now_ms()
         cursors = await self._desk.cursors(self._name)
         self._met |= {key.removeprefix(PERSON) for key, _ in cursors if key.startswith(PERSON)}
         marks = {key: int(last) for key, last in cursors if key.isdigit() and last.isdigit()}
@@ -97,6 +104,7 @@ class Missed:
             first = min(self._heard.values(), default=max(marks.values(), default=_now()))
             self._heard[shard or 0] = first
             await self._note_heard(shard or 0, first)
+        self._from.setdefault(shard or 0, self._heard[shard or 0])
         self._backlog.add((key, last) for key, last in marks.items() if self._concerns(key, shard))
 
     def _concerns(self, channel: str, shard: int | None) -> bool:
@@ -109,7 +117,10 @@ class Missed:
         self._backlog.add((str(place.id), heard) for place in self._fresh(client, shard, heard))
         if not shard:
             people = [one for one in await self._desk.allowed(self._name) if one.isdigit() and one not in self._met]
-            self._backlog.add((f"{PERSON}{one}", heard) for one in people[:MOST_OPENED])
+            for number, person in enumerate(people, start=1):
+                pause = max(0, number - MOST_OPENED) * OPEN_EVERY_SECONDS
+                not_before = self._clock.now_ms() + round(pause * 1000)
+                self._backlog.add([(f"{PERSON}{person}", heard)], self._gap_ms, not_before_ms=not_before)
         self._incomplete.discard(shard)
 
     def _fresh(self, client: discord.Client, shard: int | None, heard: int) -> list[Any]:
@@ -128,9 +139,19 @@ class Missed:
 
     # ------------------------------------------------------------------ for what comes in
 
-    async def before(self, channel: str) -> None:
+    async def before(self, message: discord.Message) -> None:
         """Something is said in a channel: what was missed there comes first, if it can be had soon."""
+        channel = str(message.channel.id)
+        shard = message.guild.shard_id if message.guild is not None else 0
+        looked_at = message.guild is not None and not self._incomplete & {shard, None}
+        if channel not in self._seen and self._backlog.mark(channel) is None and not looked_at:
+            await self._fall_behind(channel, self._from.get(shard, message.id - 1), self._gap_ms)
         await self._backlog.catch_up(channel)
+
+    async def _fall_behind(self, channel: str, mark: int, since_ms: int) -> None:
+        """It has to be read after `mark`. That is stored, so that a crash in the middle does not forget it."""
+        self._backlog.add([(channel, mark)], since_ms)
+        await self._note(channel, mark)
 
     async def handled(self, message: discord.Message) -> None:
         """What came by a connection is stored, or was not for us; everything before it as well, if nothing is left to be read."""
@@ -188,12 +209,13 @@ class Missed:
             if error.fate is Fate.REFUSED:
                 await self._meet(person, NO_CHAT)
             raise
-        await self._meet(person, channel)
-        if channel not in self._seen:
-            if last > behind.mark:
-                self._backlog.add([(channel, behind.mark)])
-            else:
-                await self._desk.skip(self._name, (channel, str(behind.mark)))
+        if channel not in self._seen and last > behind.mark:
+            await self._fall_behind(channel, behind.mark, behind.since_ms)
+        elif channel not in self._seen:
+            await self._note(channel, behind.mark)
+        await self._meet(
+            person, channel
+        )  # last: a crash before it opens the chat again, a crash after it finds the channel's cursor
 
     async def _read_channel(self, channel: str, behind: Behind) -> None:
         from adapters.discord.library import discord
@@ -224,11 +246,14 @@ class Missed:
 
     async def _caught_up(self, channel: str, last: int) -> None:
         """From now on the cursor is what was seen last."""
-        seen = max(self._seen.get(channel, 0), last)
-        self._seen[channel] = seen
+        await self._note(channel, max(self._seen.get(channel, 0), last))
+
+    async def _note(self, channel: str, mark: int) -> None:
+        """Store a channel's cursor, however long that takes."""
+        self._seen[channel] = max(self._seen.get(channel, 0), mark)
         while True:
             try:
-                await self._desk.skip(self._name, (channel, str(seen)))
+                await self._desk.skip(self._name, (channel, str(mark)))
             except NotAccepted as refused:
                 log.warning("discord.not_stored", words=str(refused))
                 await asyncio.sleep(1.0)

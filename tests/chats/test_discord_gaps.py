@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from adapters.discord import adapter, missed
 from tests.chats.discord_harness import DiscordHarness, discord_harness
 from tests.chats.harness import answer, quiet, running, texts
 from tests.chats.model import scripted_model
@@ -116,6 +117,75 @@ async def test_a_first_private_message_of_somebody_listed_is_found(discord: Disc
         assert texts(discord, strange) == []
         opened = [str(call.params["recipient_id"]) for call in discord.fake.log.of(Route.OPEN_DM)]
         assert sorted(opened) == sorted([str(ada.id), str(ben.id)])  # once ever
+
+
+async def test_a_first_private_message_is_found_if_it_could_not_be_read_before_a_stop(discord: DiscordHarness) -> None:
+    """Its chat was opened, and the process ended before its history was read."""
+    ben = discord.person("Ben")
+    closed = {"OUTSPOKEN_DISCORD__OPEN": "false", "OUTSPOKEN_DISCORD__ALLOW": f'["{ben.id}"]'}
+    first = discord.private(ben)
+    discord.fake.gateway.hold()
+    discord.fake.script(Route.OPEN_DM, server_error(500))  # it is opened after the message was written
+    discord.fake.script(Route.LIST_MESSAGES, *[server_error(500)] * 40)
+    async with running(discord, **closed):
+        discord.say(first, ben, "say I am new")
+        await discord.until(lambda: bool(discord.fake.log.of(Route.LIST_MESSAGES)))
+    discord.fake.gateway.release([])
+    discord.fake.faults.clear()
+    async with running(discord, **closed):
+        await answer(discord, first, "I am new", 20)
+
+
+async def test_a_first_private_message_of_somebody_who_is_not_listed_is_found_when_they_write_again(
+    discord: DiscordHarness,
+) -> None:
+    ada, ben = discord.person("Ada"), discord.person("Ben")
+    chat, first = discord.private(ada), discord.private(ben)
+    async with running(discord):
+        discord.say(chat, ada, "say one")
+        await answer(discord, chat, "one")
+    discord.say(first, ben, "say I am new")
+    async with running(discord):
+        discord.say(chat, ada, "say two")
+        await answer(discord, chat, "two")
+        discord.say(first, ben, "say is somebody there")
+        await answer(discord, first, "is somebody there", 20)
+        await quiet(discord, first)
+        assert texts(discord, first) == ["I am new", "is somebody there"]
+        assert MARK in last_words(discord, "say I am new")
+        assert MARK not in last_words(discord, "say is somebody there")
+
+
+async def test_what_is_said_before_a_chat_was_opened_does_not_hide_what_was_missed_there(
+    discord: DiscordHarness,
+) -> None:
+    ada, ben = discord.person("Ada"), discord.person("Ben")
+    closed = {"OUTSPOKEN_DISCORD__OPEN": "false", "OUTSPOKEN_DISCORD__ALLOW": f'["{ada.id}", "{ben.id}"]'}
+    chat, first = discord.private(ada), discord.private(ben)
+    discord.fake.script(Route.OPEN_DM, *[server_error(500)] * 40)
+    async with running(discord, **closed):
+        discord.say(chat, ada, "say one")
+        await answer(discord, chat, "one")
+    discord.say(first, ben, "say I am new")
+    async with running(discord, **closed):
+        discord.say(first, ben, "say is somebody there")
+        await answer(discord, first, "is somebody there", 20)
+        await quiet(discord, first)
+        assert texts(discord, first) == ["I am new", "is somebody there"]
+
+
+async def test_people_beyond_the_first_are_looked_for_one_after_the_other(
+    discord: DiscordHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(missed, "MOST_OPENED", 1)
+    monkeypatch.setattr(missed, "OPEN_EVERY_SECONDS", 1.0)
+    people = [discord.person(f"P{number}") for number in range(3)]
+    listed = ", ".join(f'"{one.id}"' for one in people)
+    closed = {"OUTSPOKEN_DISCORD__OPEN": "false", "OUTSPOKEN_DISCORD__ALLOW": f"[{listed}]"}
+    async with running(discord, **closed):
+        await discord.until(lambda: len(discord.fake.log.of(Route.OPEN_DM)) == 3)
+        first, _, last = (call.at for call in discord.fake.log.of(Route.OPEN_DM))
+        assert last - first > 1.5
 
 
 async def test_first_messages_that_were_overtaken_before_a_stop_are_found(discord: DiscordHarness) -> None:
@@ -264,3 +334,16 @@ async def test_a_connection_that_is_silent_while_others_are_not_is_made_anew(dis
             await asyncio.sleep(2)
         await answer(discord, far, "two", 20)
         assert len(discord.fake.gateway.connections) == 3  # the lively one was left alone, and so was the one made anew
+
+
+async def test_a_quiet_connection_is_not_taken_for_a_slow_one(
+    discord: DiscordHarness, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It is asked for a sign of life, and the library does not measure its answer from an older heartbeat."""
+    monkeypatch.setattr(adapter, "PROBE_SECONDS", 10.5)  # the library warns of an answer that takes ten
+    async with running(discord):
+        await discord.until(lambda: discord.fake.connected)
+        (connection,) = discord.fake.gateway.open
+        await discord.until(lambda: len(connection.beats) > 1, 30)
+        await asyncio.sleep(0.3)
+    assert not [one for one in caplog.messages if "keep up" in one]
