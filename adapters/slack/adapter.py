@@ -9,6 +9,7 @@ that is being replaced.
 from __future__ import annotations
 
 import asyncio
+import logging
 import re
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, nullcontext
@@ -109,6 +110,13 @@ class SlackAdapter:
     def opened(self) -> AbstractAsyncContextManager[None]:
         return nullcontext()
 
+    def _made_app(self) -> Any:
+        from slack_bolt.app.async_app import AsyncApp
+
+        logging.getLogger("slack_bolt.AsyncApp").addFilter(_is_news)
+        secret = self._settings.signing_secret or "unused"
+        return AsyncApp(client=self._web, signing_secret=secret, process_before_response=True)
+
     @property
     def silent_seconds(self) -> float:
         """A socket that does not answer pings closes itself; so one that is open is life."""
@@ -126,8 +134,6 @@ class SlackAdapter:
 
     async def run(self, up: Callable[[], None]) -> None:
         """Serve until cancelled. Raises `AdapterDown`."""
-        from slack_bolt.app.async_app import AsyncApp
-
         self._last_life = self._clock.monotonic()
         try:
             me = await self.port.asked(self._web.auth_test())
@@ -135,11 +141,8 @@ class SlackAdapter:
             raise _down(error) from error
         self._me = self._missed.me = str(me["user_id"])
         self.port.team = str(me.get("team_id") or "")
-        app: Any = AsyncApp(
-            client=self._web, signing_secret=self._settings.signing_secret or "unused", process_before_response=True
-        )
-        app.middleware(self._take_in)
-        self._app = app
+        self._app = self._made_app()
+        self._app.middleware(self._take_in)
         await self._missed.start()
         self._aside(self._missed.run())
         self._aside(self._stand())
@@ -322,3 +325,10 @@ def _down(error: CallFailed) -> AdapterDown:
         )
         return AdapterDown(words, fatal=True)
     return AdapterDown(f"Slack cannot be reached: {error.words}", wait_seconds=error.retry_after)
+
+
+def _is_news(record: logging.LogRecord) -> bool:
+    """Not that the client's token is taken and not the environment's, of which bolt warns at each start: they are the same."""
+    from slack_bolt.logger.messages import warning_client_prioritized_and_token_skipped
+
+    return record.getMessage() != warning_client_prioritized_and_token_skipped()

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import signal
 import time
 
 import pytest
@@ -203,3 +205,18 @@ async def test_status_tells_of_the_platform(platform: Harness) -> None:
         assert adapter["inbound_age_seconds"] < 30
         assert adapter["outbound_age_seconds"] < 30
         assert told["unsent_parts"] == 0
+
+
+async def test_where_nothing_goes_wrong_nothing_is_warned_of(platform: Harness) -> None:
+    """From the start over a gap to the end: a library's words count as well, for it is the operator who reads them."""
+    ada = platform.person("Ada")
+    chat = platform.private(ada)
+    for words in ("one", "two"):
+        async with process(platform) as up:
+            platform.say(chat, ada, f"say {words}")
+            await answer(platform, chat, words)
+            await quiet(platform, chat)
+            up.inner.send_signal(signal.SIGTERM)
+            assert await asyncio.to_thread(up.inner.wait) == 0
+    lines = [json.loads(line) for line in (platform.folder / "log").read_text().splitlines()]
+    assert [line for line in lines if line["level"] not in ("debug", "info")] == []
