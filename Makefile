@@ -5,7 +5,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 # pip must take exactly what the lock names, whatever the machine's own pip settings add.
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
-WORKERS ?= 7
+WORKERS ?= 8
 # Where this is set, each of the many processes that the tests start would compile everything anew.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -30,7 +30,7 @@ $(VENV)/.run-ready: requirements.lock pyproject.toml | python-check
 
 $(VENV)/.test-ready: requirements-dev.lock $(VENV)/.run-ready
 	@echo "Adding the test tools to .venv (once) ..."
-	@$(PIP) install --require-hashes -r requirements-dev.lock
+	@$(PIP) install --no-compile --require-hashes -r requirements-dev.lock
 	@touch $@
 
 .PHONY: run
@@ -50,20 +50,31 @@ format: $(VENV)/.test-ready ## format and mend what can be mended
 	@$(BIN)/ruff check --fix .
 
 .PHONY: lint
-lint: $(VENV)/.test-ready ## formatter, linter and type checker, changing nothing
+lint: style types ## formatter, linter and type checker, changing nothing
+
+.PHONY: style
+style: $(VENV)/.test-ready
 	@$(BIN)/ruff format --check .
 	@$(BIN)/ruff check .
-	@$(BIN)/pyright --warnings
+
+.PHONY: types
+types: $(VENV)/.test-ready
+	@nice -n 10 $(BIN)/pyright --warnings
 
 .PHONY: compiled
 compiled: $(VENV)/.test-ready
 	@$(BIN)/pytest --collect-only -q >/dev/null || true  # what is wrong is said by the tests' own run
 
-.PHONY: test
-test: $(VENV)/.test-ready ## formatter, linter, type checker and all tests
-	@$(MAKE) --no-print-directory -j2 lint compiled  # meanwhile, so that not every worker compiles everything
+.PHONY: tests
+tests: $(VENV)/.test-ready
 	@bash tests/browser-check.sh
 	@$(BIN)/pytest -n $(WORKERS) --dist worksteal
+
+# Before the tests, everything is compiled once, so that not every worker does it; the types are looked at while tests wait.
+.PHONY: test
+test: $(VENV)/.test-ready ## formatter, linter, type checker and all tests
+	@$(MAKE) --no-print-directory -j2 style compiled
+	@$(MAKE) --no-print-directory -j2 types tests
 
 .PHONY: soak
 soak: $(VENV)/.test-ready ## the long proofs: simulation, exploration, kills, fuzzing, power cuts
