@@ -21,21 +21,10 @@ from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-PRELOADED = [
-    "gateway.cli",
-    "gateway.daemon",
-    "gateway.ops.doctor",
-    "alembic.command",
-    "sqlalchemy.dialects.sqlite.aiosqlite",
-    "openai",
-    "discord",
-    "slack_bolt.async_app",
-    "telegram.ext",
-]
 EXIT_SECONDS = 60.0
 
 _CONTEXT = multiprocessing.get_context("forkserver")
-_CONTEXT.set_forkserver_preload(PRELOADED)
+_CONTEXT.set_forkserver_preload(["tests.preloaded"])
 
 
 @dataclass

@@ -1,0 +1,31 @@
+"""What `tests.forked` has done before it forks: everything that a gateway imports or reads, whatever it is made to do."""
+
+from __future__ import annotations
+
+import gc
+from importlib import import_module
+
+for name in (
+    "adapters.discord.adapter",
+    "adapters.discord.client",
+    "adapters.slack.adapter",
+    "adapters.telegram.adapter",
+    "adapters.telegram.port",
+    "alembic.command",
+    "anyio._backends._asyncio",
+    "gateway.cli",
+    "gateway.daemon",
+    "gateway.ops.doctor",
+    "httpx2",
+    "openai",
+    "slack_bolt.async_app",
+    "sqlalchemy.dialects.sqlite.aiosqlite",
+    "telegram.ext",
+):
+    import_module(name)
+
+for name in ("adapters.telegram.adapter", "agent_core.model.client"):
+    import_module(name)._tls()
+
+gc.collect()
+gc.freeze()  # else the first collection in each child copies all of this
