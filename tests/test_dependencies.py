@@ -123,7 +123,7 @@ def imports() -> set[str]:
 def test_what_the_code_imports_is_declared_and_not_merely_inherited(pyproject: str) -> None:
     wanted = declared(pyproject)
     known = {name for group in ("runtime", "postgres", "otlp") for name in wanted[group]}
-    brought = {"pydantic-core", "httpx2"}  # parts of the public interface of pydantic and of openai
+    brought = {"pydantic-core", "httpx2", "httpx"}  # parts of the public interface of pydantic, openai, python-telegram-bot
     assert {normal(name) for name in imports()} <= known | brought
 
 
