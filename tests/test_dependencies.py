@@ -123,7 +123,8 @@ def imports() -> set[str]:
 def test_what_the_code_imports_is_declared_and_not_merely_inherited(pyproject: str) -> None:
     wanted = declared(pyproject)
     known = {name for group in ("runtime", "postgres", "otlp") for name in wanted[group]}
-    brought = {"pydantic-core", "httpx2", "httpx"}  # parts of the public interface of pydantic, openai, python-telegram-bot
+    # Parts of the public interface of pydantic, of openai, and of python-telegram-bot.
+    brought = {"pydantic-core", "httpx2", "httpx"}
     assert {normal(name) for name in imports()} <= known | brought
 
 
