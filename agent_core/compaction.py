@@ -37,6 +37,25 @@ def estimate_tokens(messages: Sequence[Message], extra_bytes: int = 0) -> int:
     return round((len(orjson.dumps(list(messages))) + extra_bytes) / 3.6 * 1.1)
 
 
+@dataclass(frozen=True, slots=True)
+class ToldTurn:
+    """What a closed turn leaves behind for later ones."""
+
+    group: Group = field(default_factory=Group)
+    """Its messages; never changed."""
+    summary: str = ""
+    """Where it compacted the history: what stands for the turns before the `kept_turns` last ones."""
+    kept_turns: int = 0
+
+
+def told_turn(turn: Turn) -> ToldTurn:
+    """What a closed turn leaves behind."""
+    group = closed_turn_messages(turn)
+    if turn.compacted is None or not turn.compacted.summary:
+        return ToldTurn(group)
+    return ToldTurn(group, turn.compacted.summary, turn.compacted.kept_turns)
+
+
 @dataclass(slots=True)
 class SessionMemory:
     """A session's conversation as the model is told it, turn by turn."""
@@ -46,14 +65,16 @@ class SessionMemory:
     groups: list[Group] = field(default_factory=list[Group])
 
     def add(self, turn: Turn) -> None:
-        """Take in a closed turn; one that compacted the history replaces the part that it summed up."""
-        if turn.compacted is not None and turn.compacted.summary:
-            self.summary = turn.compacted.summary
-            kept = turn.compacted.kept_turns
-            self.groups = self.groups[len(self.groups) - kept :] if kept else []
-        group = closed_turn_messages(turn)
-        if group:
-            self.groups.append(group)
+        """Take in a closed turn."""
+        self.take(told_turn(turn))
+
+    def take(self, told: ToldTurn) -> None:
+        """Take in what a turn left behind; one that compacted the history replaces the part that it summed up."""
+        if told.summary:
+            self.summary = told.summary
+            self.groups = self.groups[len(self.groups) - told.kept_turns :] if told.kept_turns else []
+        if told.group:
+            self.groups.append(told.group)
 
     def messages(self) -> list[Message]:
         return [message for group in self.groups for message in group]

@@ -25,7 +25,6 @@ from adapters.base import (
     Ticket,
 )
 from adapters.chat import ChatOrigin
-from agent_core.compaction import SessionMemory
 from agent_core.driver import TurnDriver, TurnIdentity, World
 from agent_core.events import (
     ApprovalAnswered,
@@ -63,6 +62,7 @@ from gateway.loglines import log_accepted, log_started, log_unreadable
 from gateway.opening import HubSettings, offer_of, opened_event, system_prompt_of, workspace_of
 from gateway.ops.explain import why
 from gateway.prefs import Prefs
+from gateway.recall import Recall
 from gateway.stopping import STOP_SECONDS, stop_turn
 from gateway.surfaces import TurnOutlet
 from gateway.watchdog import Watchdog
@@ -108,6 +108,7 @@ class Hub:
         self._lanes: dict[str, Lane] = {}
         """By session key."""
         self._by_session: dict[str, Lane] = {}
+        self._recall = Recall(store, settings.history_turns)
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._group = asyncio.TaskGroup()
         self._watchdog = Watchdog(
@@ -559,20 +560,10 @@ class Hub:
         return offer_of(inbound, self._own_offer if inbound.chat is not None else self._plain_offer)
 
     async def _load_memory(self, lane: Lane) -> None:
-        """The session's earlier turns, folded from the journal, once a lane."""
-        if lane.memory_loaded:
-            return
-        memory = SessionMemory()
-        session = await self._store.session(lane.session)
-        since = session.since if session is not None else 0
-        for row in await self._store.turns(lane.session, self._settings.history_turns):
-            if row.undone or row.number <= since:
-                continue
-            turn = await self._closed_turn(row.turn)
-            if turn is not None and turn.opened is not None and turn.opened.own_history is None:
-                memory.add(turn)
-        lane.memory = memory
-        lane.memory_loaded = True
+        """The session's earlier turns, once a lane."""
+        if not lane.memory_loaded:
+            lane.memory = await self._recall.memory(lane.session)
+            lane.memory_loaded = True
 
     async def _closed_turn(self, turn: str) -> Turn | None:
         try:

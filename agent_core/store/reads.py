@@ -15,6 +15,7 @@ from agent_core.budgets import Level
 from agent_core.store import sqlbudgets
 from agent_core.store import tables as t
 from agent_core.store.asks import Asks
+from agent_core.store.histories import Histories
 from agent_core.store.overview import Overview
 from agent_core.store.rows import (
     AdapterStateRow,
@@ -168,6 +169,8 @@ class Reads(Asks):
         super().__init__(engine, shown)
         self.overview = Overview(engine, shown)
         """What the operators' console shows: the latest of everything."""
+        self.histories = Histories(engine, shown)
+        """Sessions' pasts."""
 
     async def journal(self, turn: str, after: int = -1) -> list[JournalRow]:
         """The rows of `turn` with a number above `after`, in order."""

@@ -1,0 +1,88 @@
+"""What the model is told of a session's earlier turns, folded from the journal.
+
+A closed turn does not change any more. So what was folded once is kept, as long as the journals of what is kept are not larger than
+`KEPT_BYTES` together; what was asked for last goes last. Which turns are told is asked each time.
+
+Law (tests/gateway/test_recall.py): what is kept makes no difference to what is told.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import structlog
+
+from agent_core.compaction import SessionMemory, ToldTurn, told_turn
+from agent_core.journal import UnreadableJournal, fold
+from agent_core.store.store import Store
+
+log = structlog.get_logger("gateway")
+
+KEPT_BYTES = 16 * 2**20
+FOLDED_AT_ONCE = 20
+"""After so many turns others have their turn: folding one takes some 0.3 ms."""
+
+Rows = Sequence[tuple[str, bytes]]
+
+
+@dataclass(frozen=True, slots=True)
+class _Kept:
+    told: ToldTurn
+    size: int
+    """Bytes of its journal."""
+
+
+class Recall:
+    """The past of all sessions, for at most so many turns of each."""
+
+    def __init__(self, store: Store, turns: int, kept_bytes: int = KEPT_BYTES) -> None:
+        self._store = store
+        self._turns = turns
+        self._most = kept_bytes
+        self._kept: OrderedDict[str, _Kept] = OrderedDict()
+        self._size = 0
+
+    async def memory(self, session: str) -> SessionMemory:
+        """The session's conversation as the model is told it. Raises `StorageUnavailable`."""
+        turns = await self._store.histories.told(session, self._turns)
+        known = {turn: self._kept[turn] for turn in turns if turn in self._kept}
+        known |= await self._folded([turn for turn in turns if turn not in known])
+        memory = SessionMemory()
+        for turn in turns:
+            if turn in known:
+                memory.take(known[turn].told)
+                self._keep(turn, known[turn])
+        return memory
+
+    async def _folded(self, turns: Sequence[str]) -> dict[str, _Kept]:
+        found: dict[str, _Kept] = {}
+        journals = await self._store.histories.journals(turns) if turns else {}
+        for number, (turn, rows) in enumerate(journals.items(), start=1):
+            found[turn] = _Kept(_told(turn, rows), sum(len(body) for _, body in rows))
+            if number % FOLDED_AT_ONCE == 0:
+                await asyncio.sleep(0)
+        return found
+
+    def _keep(self, turn: str, kept: _Kept) -> None:
+        if turn not in self._kept:
+            self._size += kept.size
+        self._kept[turn] = kept
+        self._kept.move_to_end(turn)
+        while self._size > self._most:
+            _, gone = self._kept.popitem(last=False)
+            self._size -= gone.size
+
+
+def _told(turn: str, rows: Rows) -> ToldTurn:
+    """What a closed turn tells; nothing if its journal cannot be read, or if a client brought the conversation along."""
+    try:
+        folded = fold(rows)
+    except UnreadableJournal as error:
+        log.warning("turn.unreadable", turn=turn, error=str(error))
+        return ToldTurn()
+    if folded.opened is None or folded.opened.own_history is not None:
+        return ToldTurn()
+    return told_turn(folded)

@@ -1,0 +1,116 @@
+"""What the model is told of earlier turns. Laws: what is kept makes no difference to it; a long past takes no more queries than a short one."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+from sqlalchemy import event
+
+from agent_core.store.rows import SessionChange
+from agent_core.store.store import Store
+from gateway.recall import KEPT_BYTES, Recall
+from tests.gateway.rig import Rig, chunk, gateway
+
+TURNS = 6
+
+
+async def echo(messages: list[dict[str, Any]], response: web.StreamResponse, request: web.Request) -> None:
+    words = str(messages[-1]["content"])
+    if "break" in words:
+        return  # nothing comes: the turn ends in a notice, which is remembered as well
+    await response.write(chunk({"content": f"You said: {words}"}))
+    await response.write(chunk({}, "stop"))
+
+
+def asked(groups: list[list[Any]]) -> list[str]:
+    """What the person said, turn by turn."""
+    return [str(group[0]["content"]) for group in groups]
+
+
+@contextmanager
+def queries(store: Store) -> Generator[list[str]]:
+    """The statements that were read with meanwhile."""
+    found: list[str] = []
+
+    def note(conn: object, cursor: object, statement: str, *_: object) -> None:
+        found.append(statement)
+
+    engine = store.histories._engine.sync_engine
+    event.listen(engine, "before_cursor_execute", note)
+    try:
+        yield found
+    finally:
+        event.remove(engine, "before_cursor_execute", note)
+
+
+class Walk:
+    """A conversation as a person leads it, and what ought to be told of it."""
+
+    def __init__(self, rig: Rig, chance: random.Random) -> None:
+        self.rig = rig
+        self.chance = chance
+        self.told: list[str] = []
+        self.turns: list[str] = []
+        self.session = ""
+
+    async def step(self, number: int) -> None:
+        match self.chance.choice(["say", "say", "say", "break", "undo", "new"]):
+            case "undo" if self.turns:
+                await self._change(SessionChange(undo=self.turns.pop()))
+                self.told.pop()
+            case "new" if self.turns:
+                await self._change(SessionChange(forget=True))
+                self.told, self.turns = [], []
+            case how:
+                words = f"{how} {number}"
+                ended = await self.rig.say(words)
+                row = await self.rig.store.turn(ended.turn)
+                assert row is not None
+                self.session = row.session
+                self.told.append(words)
+                self.turns.append(ended.turn)
+
+    async def _change(self, change: SessionChange) -> None:
+        key = self.rig.inbound("").session.text()
+        self.rig.hub.forget_memory(key)
+        lane = await self.rig.hub.owned_lane(key, self.session)
+        await self.rig.store.change(self.session, lane.epoch, change)
+        self.rig.hub.release(lane)
+
+
+@pytest.mark.parametrize("seed", range(3))
+async def test_what_is_kept_makes_no_difference(tmp_path: Path, seed: int) -> None:
+    async with gateway(tmp_path, echo, history_turns=TURNS) as rig:
+        recalls = [Recall(rig.store, TURNS, size) for size in (0, 3_000, KEPT_BYTES)]
+        walk = Walk(rig, random.Random(seed))
+        for number in range(25):
+            await walk.step(number)
+            if not walk.session:
+                continue
+            memories = [await one.memory(walk.session) for one in recalls]
+            assert [asked(one.groups) for one in memories] == [walk.told[-TURNS:]] * 3
+            assert memories[0].groups == memories[1].groups == memories[2].groups
+        await rig.say("last")
+        given = [m["content"] for m in rig.model.requests[-1]["messages"] if m["role"] == "user"]
+        assert given == [*walk.told[-TURNS:], "last"]
+
+
+async def test_a_long_past_takes_as_few_queries_as_a_short_one(tmp_path: Path) -> None:
+    async with gateway(tmp_path, echo) as rig:
+        ended = [await rig.say(f"say {number}") for number in range(30)]
+        row = await rig.store.turn(ended[-1].turn)
+        assert row is not None
+        recall = Recall(rig.store, 200)
+        with queries(rig.store) as first:
+            memory = await recall.memory(row.session)
+        with queries(rig.store) as second:
+            again = await recall.memory(row.session)
+        assert len(memory.groups) == 30
+        assert again == memory
+        assert (len(first), len(second)) == (2, 1)
