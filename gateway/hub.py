@@ -23,6 +23,7 @@ from adapters.base import (
     SessionKey,
     StopOutcome,
     Ticket,
+    TurnSight,
 )
 from adapters.chat import ChatOrigin
 from agent_core.driver import TurnDriver, TurnIdentity, World
@@ -62,7 +63,7 @@ from gateway.loglines import log_accepted, log_started, log_unreadable
 from gateway.opening import HubSettings, offer_of, opened_event, system_prompt_of, workspace_of
 from gateway.ops.explain import why
 from gateway.prefs import Prefs
-from gateway.recall import Recall
+from gateway.recall import Recall, closed_turn
 from gateway.stopping import STOP_SECONDS, stop_turn
 from gateway.surfaces import TurnOutlet
 from gateway.watchdog import Watchdog
@@ -241,8 +242,14 @@ class Hub:
 
     async def messages_of(self, turn: str) -> tuple[Waiting, ...]:
         """The messages that a turn answered."""
-        rows = await self._store.inputs(turn)
-        return tuple(Waiting(row.id, row.arrival, inbox.decode(row.body), row.received_at) for row in rows)
+        return tuple((await self._messages_of(turn)).get(turn, ()))
+
+    async def _messages_of(self, *turns: str) -> dict[str, list[Waiting]]:
+        found: dict[str, list[Waiting]] = {}
+        for row in await self._store.inputs(*turns):
+            message = Waiting(row.id, row.arrival, inbox.decode(row.body), row.received_at)
+            found.setdefault(row.turn or "", []).append(message)
+        return found
 
     async def drain(self, seconds: float) -> None:
         """Begin no more turns; give the running ones `seconds` to end, then end them with a notice."""
@@ -566,12 +573,7 @@ class Hub:
             lane.memory_loaded = True
 
     async def _closed_turn(self, turn: str) -> Turn | None:
-        try:
-            folded = fold((row.kind, row.body) for row in await self._store.journal(turn))
-        except UnreadableJournal as error:
-            log.warning("turn.unreadable", turn=turn, error=str(error))
-            return None
-        return folded if folded.exit is not None else None
+        return closed_turn(turn, [(row.kind, row.body) for row in await self._store.journal(turn)])
 
     # ------------------------------------------------------------------ watching
 
@@ -615,16 +617,17 @@ class Hub:
             if known is None:
                 return
             lane.session = known.session
-        already = {sight.turn for sight in lane.recent}
-        sights = list(lane.recent)
-        for row in await self._store.turns(lane.session, RECENT_TURNS):
-            if row.turn in already:
-                continue
-            turn = await self._closed_turn(row.turn)
-            if turn is None:
-                continue
-            messages = await self.messages_of(row.turn)
-            sights += [sight_of(row.turn, turn, message, turn.phase_since) for message in messages]
+        rows = await self._store.turns(lane.session, RECENT_TURNS)
+        journals = await self._store.histories.journals([row.turn for row in rows])
+        messages = await self._messages_of(*journals)
+        sights: list[TurnSight] = []
+        for name, journal in journals.items():
+            turn = closed_turn(name, journal)
+            if turn is not None:
+                sights += [sight_of(name, turn, message, turn.phase_since) for message in messages.get(name, ())]
+            await asyncio.sleep(0)  # each takes half a millisecond
+        known = {sight.turn for sight in lane.recent}  # also of turns that ended meanwhile
+        sights = [*lane.recent, *(sight for sight in sights if sight.turn not in known)]
         lane.recent = sorted(sights, key=lambda sight: sight.order)[-RECENT_TURNS:]
 
     # ------------------------------------------------------------------ what people want

@@ -18,6 +18,7 @@ import structlog
 from agent_core.compaction import SessionMemory, ToldTurn, told_turn
 from agent_core.journal import UnreadableJournal, fold
 from agent_core.store.store import Store
+from agent_core.turn import Turn
 
 log = structlog.get_logger("gateway")
 
@@ -76,13 +77,19 @@ class Recall:
             self._size -= gone.size
 
 
-def _told(turn: str, rows: Rows) -> ToldTurn:
-    """What a closed turn tells; nothing if its journal cannot be read, or if a client brought the conversation along."""
+def closed_turn(turn: str, rows: Rows) -> Turn | None:
+    """A turn from its journal; None if it is not closed, or cannot be read."""
     try:
         folded = fold(rows)
     except UnreadableJournal as error:
         log.warning("turn.unreadable", turn=turn, error=str(error))
-        return ToldTurn()
-    if folded.opened is None or folded.opened.own_history is not None:
+        return None
+    return folded if folded.exit is not None else None
+
+
+def _told(turn: str, rows: Rows) -> ToldTurn:
+    """What a turn tells later ones; nothing if a client brought the conversation along."""
+    folded = closed_turn(turn, rows)
+    if folded is None or folded.opened is None or folded.opened.own_history is not None:
         return ToldTurn()
     return told_turn(folded)

@@ -190,9 +190,9 @@ class Reads(Asks):
             query = query.where(t.turns.c.number < number)
         return [_turn(row) for row in reversed(await self._all(query))]
 
-    async def inputs(self, turn: str) -> list[InboxRow]:
-        """The messages that `turn` answers, in order of arrival. Messages that were pruned are missing."""
-        query = _INBOX.where(t.turn_inputs.c.turn == turn).order_by(t.inbox.c.arrival)
+    async def inputs(self, *turns: str) -> list[InboxRow]:
+        """The messages that `turns` answer, in order of arrival. Messages that were pruned are missing."""
+        query = _INBOX.where(t.turn_inputs.c.turn.in_(turns)).order_by(t.inbox.c.arrival)
         return [_inbox(row) for row in await self._all(query)]
 
     async def calls(self, turn: str) -> list[ToolCallRow]:
