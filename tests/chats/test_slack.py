@@ -465,12 +465,14 @@ async def test_each_envelope_is_acknowledged_where_it_came_in(slack: SlackHarnes
             slack.say(chat, ada, f"say number {number}")
         await answer(slack, chat, "number 5", 20)
         await slack.fake.until_settled()
-        by = {socket.number: socket for socket in slack.fake.sockets.all}
-        attempts = [attempt for envelope in slack.fake.told("message") for attempt in envelope.attempts]
+        told = slack.fake.told("message")
+        attempts = [attempt for envelope in told for attempt in envelope.attempts]
         assert len({attempt.via for attempt in attempts}) == 3, "all of them are used"
-        for attempt in attempts:
-            assert attempt.via is not None
-            assert attempt.envelope_id in by[attempt.via].acked
+        via = {attempt.envelope_id: attempt.via for attempt in attempts}
+        acked = {number: socket.number for socket in slack.fake.sockets.all for number in socket.acked}
+        assert all(acked[number] == via[number] for number in via.keys() & acked.keys())
+        # On a slow machine one is not taken before the past of its place is read, and told again.
+        assert all(any(one.envelope_id in acked for one in envelope.attempts) for envelope in told)
 
 
 @pytest.mark.parametrize("reason", [Farewell.WARNING, Farewell.REFRESH])
