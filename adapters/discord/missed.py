@@ -213,9 +213,8 @@ class Missed:
             await self._fall_behind(channel, behind.mark, behind.since_ms)
         elif channel not in self._seen:
             await self._note(channel, behind.mark)
-        await self._meet(
-            person, channel
-        )  # last: a crash before it opens the chat again, a crash after it finds the channel's cursor
+        # Last: a crash before it opens the chat again, and one after it finds the channel's cursor.
+        await self._meet(person, channel)
 
     async def _read_channel(self, channel: str, behind: Behind) -> None:
         from adapters.discord.library import discord
