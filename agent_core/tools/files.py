@@ -8,23 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import os
-import re
 import secrets
 import stat
-import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+from agent_core.tools import reading
 from agent_core.tools.base import EffectClass, Json, ToolContext, ToolOutcome, ToolSpec, ToolStatus
-from agent_core.tools.workspace import Refused, folder, names_of, open_file, split_file
+from agent_core.tools.reading import MAX_ENTRIES, MAX_MATCHES, read_text
+from agent_core.tools.workspace import Refused, folder, split_file
 
-READ_BYTES = 2_000_000
 WRITE_CHARS = 5_000_000
-MAX_ENTRIES = 500
-MAX_MATCHES = 200
-LINE_CHARS = 2_000
-SEARCH_SECONDS = 10.0
 _PATH: Json = {"type": "string", "description": "Path inside the workspace, such as notes/today.txt", "minLength": 1}
 Work = Callable[[Mapping[str, Json], Path], ToolOutcome]
 
@@ -59,26 +54,6 @@ def _text(arguments: Mapping[str, Json], name: str) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _number(arguments: Mapping[str, Json], name: str, default: int) -> int:
-    value = arguments.get(name)
-    return value if isinstance(value, int) and not isinstance(value, bool) else default
-
-
-def _read_text(workspace: Path, path: str) -> str:
-    """The text of a file. Raises `Refused`."""
-    folders, name = split_file(path)
-    with folder(workspace, folders) as directory:
-        descriptor = open_file(directory, name, path)
-        with os.fdopen(descriptor, "rb") as file:
-            size = os.fstat(file.fileno()).st_size
-            if size > READ_BYTES:
-                raise Refused(f"{path} has {size} bytes; files of up to {READ_BYTES} bytes can be read.")
-            data = file.read(READ_BYTES + 1)
-    if b"\0" in data:
-        raise Refused(f"{path} is not a text file ({len(data)} bytes).")
-    return data.decode("utf-8", "replace")
-
-
 def _replace_file(workspace: Path, path: str, text: str) -> None:
     """Write a file as a whole or not at all: beside it first, made durable, then moved over it."""
     folders, name = split_file(path)
@@ -110,22 +85,6 @@ def _must_be_replaceable(directory: int, name: str, shown: str) -> None:
 # ---------------------------------------------------------------------- the tools
 
 
-def _read(arguments: Mapping[str, Json], workspace: Path) -> ToolOutcome:
-    path = _text(arguments, "path")
-    lines = _read_text(workspace, path).splitlines(keepends=True)
-    first = max(1, _number(arguments, "first_line", 1))
-    count = max(1, _number(arguments, "lines", len(lines) or 1))
-    chosen = lines[first - 1 : first - 1 + count]
-    text = "".join(chosen)
-    if not lines:
-        text = f"({path} is empty.)"
-    elif first > len(lines):
-        return ToolOutcome(ToolStatus.FAILED, f"{path} has only {len(lines)} lines.")
-    elif len(chosen) < len(lines):
-        text += f"\n(lines {first} to {first + len(chosen) - 1} of {len(lines)})"
-    return ToolOutcome(ToolStatus.OK, text, facts={"path": path, "lines": len(chosen)})
-
-
 def _write(arguments: Mapping[str, Json], workspace: Path) -> ToolOutcome:
     path, text = _text(arguments, "path"), _text(arguments, "content")
     if len(text) > WRITE_CHARS:
@@ -152,7 +111,7 @@ def _append(arguments: Mapping[str, Json], workspace: Path) -> ToolOutcome:
 
 def _edit(arguments: Mapping[str, Json], workspace: Path) -> ToolOutcome:
     path, old, new = (_text(arguments, name) for name in ("path", "old", "new"))
-    text = _read_text(workspace, path)
+    text = read_text(workspace, path)
     count = text.count(old)
     if not count:
         raise Refused(f"The old text does not occur in {path}. Read the file and copy the text exactly.")
@@ -164,81 +123,6 @@ def _edit(arguments: Mapping[str, Json], workspace: Path) -> ToolOutcome:
     return ToolOutcome(
         ToolStatus.OK, f"Edited {path}: {places} place{'s' if places > 1 else ''} replaced.", facts={"path": path}
     )
-
-
-def _list(arguments: Mapping[str, Json], workspace: Path) -> ToolOutcome:
-    path = _text(arguments, "path")
-    recursive = arguments.get("recursive") is not False
-    if not workspace.exists() and not names_of(path):
-        return ToolOutcome(ToolStatus.OK, "(The workspace is empty.)")
-    found: list[str] = []
-    more = False
-    for name, info in _walk(workspace, names_of(path), recursive=recursive):
-        if len(found) >= MAX_ENTRIES:
-            more = True
-            break
-        found.append(f"{name}/" if stat.S_ISDIR(info.st_mode) else f"{name}  {info.st_size} bytes")
-    text = "\n".join(found) or "(Nothing is there.)"
-    if more:
-        text += f"\n(and more; only the first {MAX_ENTRIES} entries are listed)"
-    return ToolOutcome(ToolStatus.OK, text, facts={"entries": len(found)})
-
-
-def _walk(workspace: Path, names: list[str], *, recursive: bool) -> Iterator[tuple[str, os.stat_result]]:
-    """(path, stat) of what lies below a folder, sorted; links are left out."""
-    with folder(workspace, names) as directory:
-        entries = sorted(entry.name for entry in os.scandir(directory))
-        infos = [(name, os.stat(name, dir_fd=directory, follow_symlinks=False)) for name in entries]
-    for name, info in infos:
-        if name.endswith(".part") or stat.S_ISLNK(info.st_mode):
-            continue
-        yield "/".join([*names, name]), info
-        if recursive and stat.S_ISDIR(info.st_mode) and len(names) < 20:
-            yield from _walk(workspace, [*names, name], recursive=True)
-
-
-_NESTED = re.compile(r"[+*}]\)?[+*{]|\([^)]*[+*][^)]*\)[+*{]")
-
-
-def _pattern(arguments: Mapping[str, Json]) -> Callable[[str], bool]:
-    """Whether a line matches. Regular expressions that can take for ever are refused."""
-    query = _text(arguments, "query")
-    if arguments.get("regex") is not True:
-        folded = query.casefold()
-        return lambda line: folded in line.casefold()
-    if _NESTED.search(query):
-        raise Refused("This regular expression repeats a repetition, which can take for ever. Put it more simply.")
-    try:
-        pattern = re.compile(query, re.IGNORECASE)
-    except re.error as error:
-        raise Refused(f"The regular expression cannot be read: {error}.") from None
-    return lambda line: pattern.search(line) is not None
-
-
-def _search(arguments: Mapping[str, Json], workspace: Path) -> ToolOutcome:
-    matches = _pattern(arguments)
-    if not workspace.exists():
-        return ToolOutcome(ToolStatus.OK, "(The workspace is empty.)")
-    deadline = time.monotonic() + SEARCH_SECONDS
-    found: list[str] = []
-    note = ""
-    for name, info in _walk(workspace, names_of(_text(arguments, "path")), recursive=True):
-        if stat.S_ISDIR(info.st_mode) or info.st_size > READ_BYTES:
-            continue
-        try:
-            lines = _read_text(workspace, name).splitlines()
-        except Refused:
-            continue
-        for number, line in enumerate(lines, 1):
-            if len(found) >= MAX_MATCHES or time.monotonic() > deadline:
-                note = "\n(more may be there; the search was ended here)"
-                break
-            if matches(line[:LINE_CHARS]):
-                found.append(f"{name}:{number}: {line[:200].strip()}")
-        if note:
-            break
-    text = "\n".join(found) or "(Nothing was found.)"
-    return ToolOutcome(ToolStatus.OK, text + note, facts={"matches": len(found)})
 
 
 def _size(text: str) -> str:
@@ -256,7 +140,7 @@ FILE_TOOLS: tuple[FileTool, ...] = (
             _schema(("path",), path=_PATH, first_line=_NUMBER, lines=_NUMBER),
             EffectClass.PURE,
         ),
-        _read,
+        reading.read,
     ),
     FileTool(
         ToolSpec(
@@ -303,7 +187,7 @@ FILE_TOOLS: tuple[FileTool, ...] = (
             ),
             EffectClass.PURE,
         ),
-        _list,
+        reading.listing,
     ),
     FileTool(
         ToolSpec(
@@ -317,6 +201,6 @@ FILE_TOOLS: tuple[FileTool, ...] = (
             ),
             EffectClass.PURE,
         ),
-        _search,
+        reading.search,
     ),
 )
