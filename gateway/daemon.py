@@ -14,14 +14,11 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 import structlog
-from aiohttp import web
 
-from adapters.openai_api import ApiSettings, OpenAiApi
-from adapters.web import WebChat, WebSettings
 from agent_core.model.client import ModelClient
 from agent_core.model.endpoints import Endpoint
 from agent_core.model.knownbad import overdue
-from agent_core.ports import Clock, Ids, SystemClock, SystemIds
+from agent_core.ports import Clock, SystemClock, SystemIds
 from agent_core.settings import ToolFacts, TurnSettings
 from agent_core.signals import Committed, Signals
 from agent_core.spending import Spender
@@ -29,15 +26,10 @@ from agent_core.store.store import Store, open_store
 from agent_core.tools.base import Tool
 from agent_core.tools.builtin import builtin_tools
 from agent_core.tools.registry import ToolRegistry
-from gateway.admin import Admin
 from gateway.alerting import Alerter
 from gateway.budgets import Budgets
 from gateway.configmodel import Config
-from gateway.console.access import Access
-from gateway.console.acting import Acting
-from gateway.console.looking import Board, Sources
-from gateway.console.server import Console
-from gateway.console.turns import Turns
+from gateway.doors import api_key_of, open_doors
 from gateway.health import Health
 from gateway.hub import Hub
 from gateway.look import Look
@@ -48,8 +40,6 @@ from gateway.opening import HubSettings
 from gateway.paths import Paths
 from gateway.platforms import Platforms, platforms, started
 from gateway.readings import reader
-from gateway.refusals import Refusals
-from gateway.sending import Sending
 from gateway.setup import CannotServe, prepare_places, redactor_of
 from gateway.storewatch import StoreWatch
 from gateway.traces import traced
@@ -57,8 +47,6 @@ from gateway.version import program_version
 
 log = structlog.get_logger("gateway")
 
-BACKLOG = 2_048
-"""Connections that may wait to be taken: a thousand people may come at once."""
 DRAIN_SECONDS = 20.0
 DELIVERY_SECONDS = 5.0
 """How long a shutdown waits for parts to go out; what is left goes out at the next start."""
@@ -125,8 +113,8 @@ async def serving(config: Config, paths: Paths) -> AsyncGenerator[Serving]:
         alerter = _alerter(config, paths, store, watch, clock, chats)
         metrics.read_from(reader(hub, chats.outbox, chats.supervisors, store, health, alerter, program_version()))
         look = Look(hub, store, chats, health, alerter, clock, program_version())
-        routes = [*health.routes(), *metrics.routes(_api_key(config))]
-        url = await _serve_http(config, paths, hub, store, clock, ids, chats, look, routes, stack)
+        routes = [*health.routes(), *metrics.routes(api_key_of(config))]
+        url = await open_doors(config, paths, hub, store, clock, ids, chats, look, routes, stack)
         stack.push_async_callback(hub.drain, DRAIN_SECONDS)
         await stack.enter_async_context(started(chats))
         await stack.enter_async_context(alerter.running())
@@ -199,10 +187,6 @@ def _hub_settings(config: Config, paths: Paths, tools: ToolRegistry) -> HubSetti
     )
 
 
-def _api_key(config: Config) -> str | None:
-    return config.server.api_key.get_secret_value() if config.server.api_key else None
-
-
 def _alerter(config: Config, paths: Paths, store: Store, watch: StoreWatch, clock: Clock, chats: Platforms) -> Alerter:
     operators, rules = config.operators, config.budgets.rules()
     return Alerter(
@@ -217,67 +201,6 @@ def _alerter(config: Config, paths: Paths, store: Store, watch: StoreWatch, cloc
         paths.state_dir,
         chats.operators.tell if chats.operators is not None else None,
     )
-
-
-async def _serve_http(
-    config: Config,
-    paths: Paths,
-    hub: Hub,
-    store: Store,
-    clock: SystemClock,
-    ids: SystemIds,
-    chats: Platforms,
-    look: Look,
-    routes: Sequence[web.RouteDef],
-    stack: AsyncExitStack,
-) -> str:
-    """Start the server, with what it serves besides; its address."""
-    server = config.server
-    key = _api_key(config)
-    api = OpenAiApi(
-        hub,
-        ApiSettings(
-            api_key=key,
-            max_body_bytes=server.max_body_bytes,
-            keep_alive_seconds=server.keep_alive_seconds,
-            disconnect=server.disconnect.value,
-            cors_origins=server.cors_origins,
-        ),
-        clock,
-        ids,
-        Refusals(store, clock, ids, hub.tell),
-    )
-    page = WebChat(hub, WebSettings(api_key=key, keep_alive_seconds=server.keep_alive_seconds), clock, ids)
-    app = web.Application(client_max_size=server.max_body_bytes)
-    admin = Admin(chats, key, look)
-    sending = Sending(store, hub, chats.desk, chats.outbox, chats.where, key, paths.state_dir / "outbox")
-    app.add_routes([*api.routes(), *page.routes(), *admin.routes(), *sending.routes(), *chats.routes(), *routes])
-    app.add_routes(_console(config, hub, store, clock, ids, chats).routes())
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=3, handler_cancellation=True)
-    await runner.setup()
-    stack.push_async_callback(runner.cleanup)
-    site = web.TCPSite(runner, server.host, server.port, backlog=BACKLOG)
-    try:
-        await site.start()
-    except OSError as error:
-        raise CannotServe(
-            f"Cannot listen at {server.host}:{server.port}: {error.strerror}. If another program uses this port, stop it or "
-            "choose another one: OUTSPOKEN_SERVER__PORT=8788 outspoken run"
-        ) from error
-    host, port = runner.addresses[0][:2]
-    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
-
-
-def _console(config: Config, hub: Hub, store: Store, clock: Clock, ids: Ids, chats: Platforms) -> Console:
-    """The operators' console."""
-    server, redactor = config.server, redactor_of(config)
-    sources = Sources(
-        store, hub, chats.outbox, chats.sights, config.budgets.rules(), clock, redactor, program_version()
-    )
-    key = server.api_key.get_secret_value() if server.api_key else None
-    access = Access(key, behind_proxy=bool(server.public_url))
-    acting = Acting(store, chats.outbox, chats.where, clock, ids)
-    return Console(Board(sources), Turns(store, hub, clock, redactor), acting, access, clock)
 
 
 async def run_daemon(config: Config, paths: Paths, announce: Callable[[Serving], None]) -> None:

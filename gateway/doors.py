@@ -1,0 +1,97 @@
+"""The doors: the one HTTP server, with everything that it serves."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+
+from aiohttp import web
+
+from adapters.openai_api import ApiSettings, OpenAiApi
+from adapters.web import WebChat, WebSettings
+from agent_core.ports import Clock, SystemClock, SystemIds
+from agent_core.store.store import Store
+from gateway.admin import Admin
+from gateway.configmodel import Config
+from gateway.console.access import Access
+from gateway.console.acting import Acting
+from gateway.console.looking import Board, Sources
+from gateway.console.server import Console
+from gateway.console.turns import Turns
+from gateway.hub import Hub
+from gateway.look import Look
+from gateway.paths import Paths
+from gateway.platforms import Platforms
+from gateway.refusals import Refusals
+from gateway.sending import Sending
+from gateway.setup import CannotServe, redactor_of
+from gateway.version import program_version
+
+BACKLOG = 2_048
+"""Connections that may wait to be taken: a thousand people may come at once."""
+
+
+def api_key_of(config: Config) -> str | None:
+    """The key that callers must send; None if there is none."""
+    return config.server.api_key.get_secret_value() if config.server.api_key else None
+
+
+async def open_doors(
+    config: Config,
+    paths: Paths,
+    hub: Hub,
+    store: Store,
+    clock: SystemClock,
+    ids: SystemIds,
+    chats: Platforms,
+    look: Look,
+    routes: Sequence[web.RouteDef],
+    stack: AsyncExitStack,
+) -> str:
+    """Start the server, with what it serves besides; its address."""
+    server = config.server
+    key = api_key_of(config)
+    api = OpenAiApi(
+        hub,
+        ApiSettings(
+            api_key=key,
+            max_body_bytes=server.max_body_bytes,
+            keep_alive_seconds=server.keep_alive_seconds,
+            disconnect=server.disconnect.value,
+            cors_origins=server.cors_origins,
+        ),
+        clock,
+        ids,
+        Refusals(store, clock, ids, hub.tell),
+    )
+    page = WebChat(hub, WebSettings(api_key=key, keep_alive_seconds=server.keep_alive_seconds), clock, ids)
+    app = web.Application(client_max_size=server.max_body_bytes)
+    admin = Admin(chats, key, look)
+    sending = Sending(store, hub, chats.desk, chats.outbox, chats.where, key, paths.state_dir / "outbox")
+    app.add_routes([*api.routes(), *page.routes(), *admin.routes(), *sending.routes(), *chats.routes(), *routes])
+    app.add_routes(_console(config, hub, store, clock, ids, chats).routes())
+    runner = web.AppRunner(app, access_log=None, shutdown_timeout=3, handler_cancellation=True)
+    await runner.setup()
+    stack.push_async_callback(runner.cleanup)
+    site = web.TCPSite(runner, server.host, server.port, backlog=BACKLOG)
+    try:
+        await site.start()
+    except OSError as error:
+        raise CannotServe(
+            f"Cannot listen at {server.host}:{server.port}: {error.strerror}. If another program uses this port, stop it or "
+            "choose another one: OUTSPOKEN_SERVER__PORT=8788 outspoken run"
+        ) from error
+    host, port = runner.addresses[0][:2]
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+def _console(config: Config, hub: Hub, store: Store, clock: Clock, ids: SystemIds, chats: Platforms) -> Console:
+    """The operators' console."""
+    server, redactor = config.server, redactor_of(config)
+    sources = Sources(
+        store, hub, chats.outbox, chats.sights, config.budgets.rules(), clock, redactor, program_version()
+    )
+    key = server.api_key.get_secret_value() if server.api_key else None
+    access = Access(key, behind_proxy=bool(server.public_url))
+    acting = Acting(store, chats.outbox, chats.where, clock, ids)
+    return Console(Board(sources), Turns(store, hub, clock, redactor), acting, access, clock)
