@@ -4,13 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import aiohttp
+from yarl import URL
 
 from adapters.chat import CallFailed, Cause, Content, Fate
+from adapters.filehosts import FileHosts
 
 FETCH_SECONDS = 60.0
+MOST_REDIRECTS = 3
+ELSEWHERE = "it lies on another site, and only files of the platform itself are fetched"
+_REDIRECTS = (301, 302, 303, 307, 308)
 MIB = 1024 * 1024
 
 
@@ -30,18 +36,42 @@ async def bytes_of(content: Content, most_bytes: int, platform: str) -> bytes:
     return data
 
 
-async def fetched(url: str, limit_bytes: int, headers: Mapping[str, str] | None = None) -> bytes:
-    """The bytes at an address of a platform. Raises `CallFailed`. A page in place of a file is Slack's way to say no."""
-    timeout = aiohttp.ClientTimeout(total=FETCH_SECONDS)
-    try:
-        async with aiohttp.ClientSession(timeout=timeout) as http, http.get(url, headers=headers) as response:
-            if response.status != 200 or (headers and response.content_type == "text/html"):
-                raise CallFailed(Fate.REFUSED, f"the platform did not give it ({response.status})", cause=Cause.FILE)
-            data = bytearray()
-            async for piece in response.content.iter_any():
-                data += piece
-                if len(data) > limit_bytes:
-                    raise CallFailed(Fate.REFUSED, "it is too large", cause=Cause.FILE)
-    except (aiohttp.ClientError, TimeoutError) as error:
-        raise CallFailed(Fate.NOT_SENT, f"it could not be fetched ({type(error).__name__})") from error
-    return bytes(data)
+@dataclass(frozen=True, slots=True)
+class FileSource:
+    """How one platform's files are fetched."""
+
+    hosts: FileHosts
+    headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    """Sent to these hosts only: they may hold the token."""
+    proxy: str = ""
+
+    async def fetched(self, address: str, limit_bytes: int) -> bytes:
+        """The bytes at an address. Raises `CallFailed`. A page in place of a file is Slack's way to say no."""
+        timeout = aiohttp.ClientTimeout(total=FETCH_SECONDS)
+        try:
+            async with aiohttp.ClientSession(timeout=timeout, trust_env=True) as http:
+                url = URL(address)
+                for _ in range(MOST_REDIRECTS + 1):
+                    if not self.hosts.allows(url):
+                        raise CallFailed(Fate.REFUSED, ELSEWHERE, cause=Cause.FILE)
+                    async with http.get(
+                        url, headers=self.headers, proxy=self.proxy or None, allow_redirects=False
+                    ) as response:
+                        if (to := response.headers.get("Location")) is None or response.status not in _REDIRECTS:
+                            return await self._read(response, limit_bytes)
+                    url = url.join(URL(to))
+        except ValueError as error:  # an address that cannot be read; some of aiohttp's own errors are of this kind too
+            raise CallFailed(Fate.REFUSED, ELSEWHERE, cause=Cause.FILE) from error
+        except (aiohttp.ClientError, TimeoutError) as error:
+            raise CallFailed(Fate.NOT_SENT, f"it could not be fetched ({type(error).__name__})") from error
+        raise CallFailed(Fate.REFUSED, "the platform sends one from address to address for it", cause=Cause.FILE)
+
+    async def _read(self, response: aiohttp.ClientResponse, limit_bytes: int) -> bytes:
+        if response.status != 200 or (self.headers and response.content_type == "text/html"):
+            raise CallFailed(Fate.REFUSED, f"the platform did not give it ({response.status})", cause=Cause.FILE)
+        data = bytearray()
+        async for piece in response.content.iter_any():
+            data += piece
+            if len(data) > limit_bytes:
+                raise CallFailed(Fate.REFUSED, "it is too large", cause=Cause.FILE)
+        return bytes(data)

@@ -19,10 +19,12 @@ import structlog
 from aiohttp import web
 
 from adapters.base import NotAccepted
+from adapters.carried import FileSource
 from adapters.chat import AdapterSight, CallFailed, Cause, ChatDesk, ChatMessage
 from adapters.discord.inbound import PLATFORM, read_interaction, read_message
 from adapters.discord.missed import Missed
 from adapters.discord.port import DiscordPort
+from adapters.filehosts import FileHosts
 from adapters.supervision import AdapterDown
 from agent_core.ports import Clock
 
@@ -37,6 +39,10 @@ QUEUE = 1_000
 PROBE_SECONDS = 20.0
 """After such a silence the connection is asked for a sign of life."""
 DEAF_SECONDS = 40.0
+
+
+FILE_DOMAINS = ("cdn.discordapp.com", "media.discordapp.net")
+"""Where attachments lie (https://docs.discord.com/developers/reference#image-formatting)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,7 +117,7 @@ class DiscordAdapter:
         self._clock = clock
         self.account = settings.account
         self.name = f"{PLATFORM}/{self.account}"
-        self.port = DiscordPort()
+        self.port = DiscordPort(FileSource(FileHosts(FILE_DOMAINS, settings.api_base), proxy=settings.proxy))
         self._queue: asyncio.Queue[Happened] = asyncio.Queue(QUEUE)
         self._overflowed = False
         self._last_life = clock.monotonic()

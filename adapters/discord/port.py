@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import aiohttp
 
-from adapters.carried import bytes_of, fetched
+from adapters.carried import FileSource, bytes_of
 from adapters.chat import Ability, Button, CallFailed, ChatAddress, Content, ContentKind, Fate, NoStreams, Piece, Traits
 from adapters.discord.errors import failure
 from adapters.pacing import Rate
@@ -63,8 +63,9 @@ def pieces(markdown: str, *, growing: bool) -> tuple[Piece, ...]:
 class DiscordPort(NoStreams):
     """Implements `ChatPort` for one bot. The client is set by the adapter, anew for each connection."""
 
-    def __init__(self) -> None:
+    def __init__(self, files: FileSource) -> None:
         self.client: discord.Client | None = None
+        self._files = files
 
     @property
     def ability(self) -> Ability:
@@ -156,7 +157,7 @@ class DiscordPort(NoStreams):
         return str(channel["id"]), int(channel.get("last_message_id") or 0)
 
     async def fetch(self, ref: str, limit_bytes: int) -> bytes:
-        return await fetched(ref, limit_bytes)
+        return await self._files.fetched(ref, limit_bytes)
 
     @staticmethod
     async def asked(call: Awaitable[T]) -> T:

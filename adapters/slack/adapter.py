@@ -20,7 +20,9 @@ import structlog
 from aiohttp import web
 
 from adapters.base import NotAccepted
+from adapters.carried import FileSource
 from adapters.chat import AdapterSight, CallFailed, Cause, ChatAddress, ChatDesk, Doing
+from adapters.filehosts import FileHosts
 from adapters.inorder import InOrder
 from adapters.slack.inbound import (
     PLATFORM,
@@ -51,6 +53,10 @@ SETTLE_SECONDS = 0.03
 """Slack tells by several sockets at once: for so long an event waits for one that was said before it."""
 STANDING_SECONDS = 15.0
 """How often it is noted that the connection stands: longer than a dead socket goes unnoticed."""
+
+
+FILE_DOMAINS = ("slack.com", "slack-files.com", "slack-gov.com")
+"""Where `url_private` of a hosted file points (https://docs.slack.dev/reference/objects/file-object)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +99,12 @@ class SlackAdapter:
         self._web: Any = AsyncWebClient(
             token=settings.bot_token, proxy=settings.proxy or None, timeout=20, retry_handlers=[], **more
         )
-        self.port = SlackPort(self._web, settings.bot_token, streams=settings.streams, feedback=settings.feedback)
+        files = FileSource(
+            FileHosts(FILE_DOMAINS, settings.api_base),
+            {"Authorization": f"Bearer {settings.bot_token}"},
+            settings.proxy,
+        )
+        self.port = SlackPort(self._web, files, streams=settings.streams, feedback=settings.feedback)
         self._app: Any = None
         self._sockets: Sockets | None = None
         self._beside: set[asyncio.Task[None]] = set()

@@ -118,6 +118,8 @@ def read_message(
 
 def _attachment(file: Table) -> Attachment:
     mime = str(file.get("mimetype") or "")
+    if file.get("mode") == "external" or file.get("is_external"):
+        return Attachment(AttachmentKind.OTHER, "", "file that lies on another site")
     if mime.startswith(("audio/", "video/")):
         return Attachment(AttachmentKind.OTHER, "", mime.partition("/")[0] + " file")
     kind = AttachmentKind.IMAGE if mime in _PICTURES else AttachmentKind.FILE

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import aiohttp
 import structlog
 
-from adapters.carried import bytes_of, fetched
+from adapters.carried import FileSource, bytes_of
 from adapters.chat import (
     GROWS,
     Ability,
@@ -73,9 +73,11 @@ def pieces(markdown: str, *, growing: bool) -> tuple[Piece, ...]:
 class SlackPort:
     """Implements `ChatPort` for one workspace."""
 
-    def __init__(self, client: AsyncWebClient, token: str, *, streams: bool = True, feedback: bool = True) -> None:
+    def __init__(
+        self, client: AsyncWebClient, files: FileSource, *, streams: bool = True, feedback: bool = True
+    ) -> None:
         self._client: Any = client  # its types are half unknown; what comes back is looked at below
-        self._token = token
+        self._files = files
         self.team = ""
         """The workspace's id; until it is known, there are no streams in channels."""
         self._streams = streams
@@ -232,7 +234,7 @@ class SlackPort:
         return str(answer.data["channel"]["id"])
 
     async def fetch(self, ref: str, limit_bytes: int) -> bytes:
-        return await fetched(ref, limit_bytes, {"Authorization": f"Bearer {self._token}"})
+        return await self._files.fetched(ref, limit_bytes)
 
     @staticmethod
     async def asked(call: Awaitable[T]) -> T:
