@@ -454,18 +454,18 @@ def _in_words(work: Callable[[], T]) -> T:
 def _problem(error: Exception) -> int:
     """Say what is wrong; the exit status for it. What is no known problem is a bug, and raised again."""
     from adapters.ask import GatewayLost, GatewayRefused
-    from agent_core.store.errors import AlreadyRunning, CannotOpen
+    from agent_core.store.errors import CannotOpen, CannotOpenNow
     from gateway.config import ConfigError
     from gateway.daemon import OwnershipLost
     from gateway.paths import PathsError
     from gateway.setup import CannotServe
 
     match error:
-        case ConfigError() | CannotServe() | PathsError():
-            status = CONFIGURATION
-        case AlreadyRunning() | OwnershipLost():
+        case CannotOpenNow() | OwnershipLost():
             status = TRY_AGAIN
-        case CannotOpen() | GatewayRefused():
+        case ConfigError() | CannotServe() | PathsError() | CannotOpen():
+            status = CONFIGURATION
+        case GatewayRefused():
             status = PROBLEM
         case GatewayLost():
             status = TRY_AGAIN

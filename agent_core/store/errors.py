@@ -53,6 +53,10 @@ class CannotOpen(StoreError):
     """The store cannot be opened as things are; a person has to change something."""
 
 
+class CannotOpenNow(CannotOpen):
+    """The store cannot be opened at this moment (full disk, server away); the same start may work later."""
+
+
 class DatabaseTooNew(CannotOpen):
     """The database was written by a newer program than this one."""
 
@@ -61,7 +65,7 @@ class NotOurDatabase(CannotOpen):
     """The database holds tables, and they are not ours."""
 
 
-class AlreadyRunning(CannotOpen):
+class AlreadyRunning(CannotOpenNow):
     """Another process has this database open for writing."""
 
     def __init__(self, message: str, pid: int | None) -> None:

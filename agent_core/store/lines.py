@@ -93,6 +93,8 @@ class SqliteLine:
         self._executor = executor or ThreadPoolExecutor(max_workers=1, thread_name_prefix="store-writer")
         self._engine = _sqlite_engine(place.path)
         self._conn: Connection | None = None
+        self._file: tuple[int, int] | None = None
+        """Which file it is; known from the first opening on."""
 
     @property
     def shown(self) -> str:
@@ -119,11 +121,27 @@ class SqliteLine:
         return await asyncio.get_running_loop().run_in_executor(self._executor, work)
 
     def _open(self) -> None:
+        self._must_be_the_same_file()  # first: SQLite would make a new one
         self._conn = self._engine.connect()
+
+    def _must_be_the_same_file(self) -> None:
+        """What is written into a file that was removed or replaced is written nowhere."""
+        try:
+            found = self._place.path.stat()
+        except FileNotFoundError:
+            if self._file is None:
+                return  # a new one
+            raise OSError("the file was removed while the gateway was running; put it back, or restart it") from None
+        file = (found.st_dev, found.st_ino)
+        if self._file not in (None, file):
+            raise OSError("another file was put in its place while the gateway was running; restart it")
+        self._file = file
 
     def _transact(self, body: Callable[[Connection], T]) -> T:
         if self._conn is None:
             self._open()
+        else:
+            self._must_be_the_same_file()
         assert self._conn is not None
         with self._conn.begin():
             return body(self._conn)

@@ -17,7 +17,7 @@ import os
 import sys
 import time
 from collections.abc import AsyncGenerator, Callable, Collection
-from contextlib import asynccontextmanager, suppress
+from contextlib import ExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import Protocol
 
@@ -27,7 +27,7 @@ from sqlalchemy.dialects import postgresql
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
-from agent_core.store.errors import AlreadyRunning, CannotOpen, StorageUnavailable
+from agent_core.store.errors import AlreadyRunning, CannotOpenNow, StorageUnavailable
 from agent_core.store.lines import postgres_engine
 from agent_core.store.place import PostgresPlace
 from agent_core.store.trouble import in_words
@@ -72,41 +72,54 @@ class Ownership(Protocol):
 
 
 class FileLock:
-    """The lock file beside a SQLite database; holds our process id for people."""
+    """The lock file beside a SQLite database, which holds our process id for people; and a lock on the database itself.
 
-    def __init__(self, path: Path, handle: int) -> None:
-        self._path = path
-        self._handle: int | None = handle
+    The second is there because people remove lock files: two processes would then lock two different files and write one database.
+    Its handle is open before SQLite's and closed after them: closing any handle of a file ends SQLite's own locks on it.
+    """
+
+    def __init__(self, *handles: int) -> None:
+        self._handles = handles
 
     @classmethod
     async def acquire(cls, database: Path) -> FileLock:
         """Take the lock for the life of the process. Raises `AlreadyRunning` (after 0.3 s) and OSError."""
-        path = lock_path(database)
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
-        try:
-            for _ in range(LOCK_TRIES):
-                if _try_lock(handle, fcntl.LOCK_EX):
-                    os.ftruncate(handle, 0)
-                    os.pwrite(handle, f"{os.getpid()}\n".encode(), 0)
-                    return cls(path, handle)
-                await asyncio.sleep(LOCK_TRY_SECONDS)
-            pid = _read_pid(handle)
-        except BaseException:
-            os.close(handle)
-            raise
-        os.close(handle)
-        who = "Another process" if pid is None else f"Process {pid}"
-        raise AlreadyRunning(
-            f"{who} has {database} open already. Stop it first, or use another state directory: OUTSPOKEN_HOME=/some/directory",
-            pid,
-        )
+        with ExitStack() as stack:
+            beside = os.open(lock_path(database), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            stack.callback(os.close, beside)
+            if not await _locked(beside):
+                pid = _read_pid(beside)
+                raise _already_running(database, "Another process" if pid is None else f"Process {pid}", pid)
+            itself = os.open(database, os.O_RDWR | os.O_CLOEXEC)
+            stack.callback(os.close, itself)
+            if not await _locked(itself):
+                raise _already_running(database, "Another process, whose lock file was removed,", None)
+            os.ftruncate(beside, 0)
+            os.pwrite(beside, f"{os.getpid()}\n".encode(), 0)
+            stack.pop_all()
+            return cls(beside, itself)
 
     def release(self) -> None:
         """Give the lock up. The file stays: removing it would let two processes lock two different files."""
-        handle, self._handle = self._handle, None
-        if handle is not None:
+        handles, self._handles = self._handles, ()
+        for handle in handles[:1]:
             os.ftruncate(handle, 0)
+        for handle in handles:
             os.close(handle)
+
+
+def _already_running(database: Path, who: str, pid: int | None) -> AlreadyRunning:
+    words = f"{who} has {database} open already. Stop it first, or use another state directory: OUTSPOKEN_HOME=/some/directory"
+    return AlreadyRunning(words, pid)
+
+
+async def _locked(handle: int) -> bool:
+    """Whether the lock could be had within 0.3 s."""
+    for _ in range(LOCK_TRIES):
+        if _try_lock(handle, fcntl.LOCK_EX):
+            return True
+        await asyncio.sleep(LOCK_TRY_SECONDS)
+    return False
 
 
 def lock_path(database: Path) -> Path:
@@ -235,7 +248,7 @@ async def _connected(engine: AsyncEngine, owner: PulseLock, place: PostgresPlace
     try:
         conn = await engine.connect()
     except (SQLAlchemyError, OSError, TimeoutError) as error:
-        raise CannotOpen(f"The PostgreSQL server of {place.shown} cannot be used: {in_words(error)}.") from error
+        raise CannotOpenNow(f"The PostgreSQL server of {place.shown} cannot be used: {in_words(error)}.") from error
     try:
         await owner.lock(conn)
     except BaseException:

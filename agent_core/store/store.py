@@ -87,6 +87,7 @@ from agent_core.store.rows import (
     TroubleRow,
 )
 from agent_core.store.sql import Who
+from agent_core.store.trouble import opening
 from agent_core.store.upgrade import ensure_schema
 from agent_core.store.writer import Figures, Writer
 
@@ -415,18 +416,15 @@ async def open_store(url_or_path: str | Path, *, clock: Clock, ids: Ids, version
 
 
 async def _open_sqlite(stack: AsyncExitStack, place: SqlitePlace, arrival: upkeep.Arrival, clock: Clock) -> Store:
-    try:
+    with opening(place.shown):
         await asyncio.to_thread(prepare_file, place.path)
         lock = await FileLock.acquire(place.path)
-    except OSError as error:
-        raise CannotOpen(
-            f"{place.shown} cannot be created or opened: {error.strerror}. Check the folder's rights."
-        ) from error
     stack.callback(lock.release)
     line = SqliteLine(place)
     stack.push_async_callback(line.close)  # the last connection: it copies the log into the file and removes it
     await ensure_schema(line, place)
-    node = await line.transact(lambda conn: upkeep.register(conn, arrival))
+    with opening(place.shown):
+        node = await line.transact(lambda conn: upkeep.register(conn, arrival))
     readers = sqlite_readers(place.path)
     stack.push_async_callback(readers.dispose)
     ownership = FileOwnership()
@@ -443,7 +441,8 @@ async def _open_postgres(stack: AsyncExitStack, place: PostgresPlace, arrival: u
     line = PostgresLine(place, engine)
     stack.push_async_callback(line.close)
     await ensure_schema(line, place)
-    node = await line.transact(lambda conn: upkeep.register(conn, arrival))
+    with opening(place.shown):
+        node = await line.transact(lambda conn: upkeep.register(conn, arrival))
     ownership = await stack.enter_async_context(pulse(place, node))
     readers = postgres_engine(place, name="reader", autocommit=True)
     stack.push_async_callback(readers.dispose)

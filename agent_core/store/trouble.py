@@ -1,15 +1,20 @@
-"""Sorts what a database driver raises: is it the storage, the moment, or the one operation?
+"""Sorts what a database driver raises: is it the storage, the moment, or the one operation? And what it means for a start.
 
 Law: only what is known to be the storage's or the moment's fault is tried again; everything else belongs to the operation.
 """
 
 from __future__ import annotations
 
+import errno
 import sqlite3
+from collections.abc import Generator
+from contextlib import contextmanager
 from enum import Enum, auto
 
 from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+from agent_core.store.errors import CannotOpen, CannotOpenNow
 
 _SQLITE_STORAGE = {
     sqlite3.SQLITE_BUSY,
@@ -84,3 +89,59 @@ def in_words(error: Exception) -> str:
     if text.startswith("<class ") and ">: " in text:
         text = text.split(">: ", 1)[1]
     return text[:300] or type(orig).__name__
+
+
+# ---------------------------------------------------------------------- at the start
+
+_OFTEN_FULL = "Free some space, or move the state directory (OUTSPOKEN_HOME); it starts again when there is room."
+_DAMAGED = (
+    "Keep a copy of the file and of what lies beside it, then restore a backup, or run SQLite's '.recover' on the copy."
+)
+_RIGHTS = "Check that this user may read and write the file and its folder, and that the file system is not mounted read-only."
+
+
+@contextmanager
+def opening(shown: str) -> Generator[None]:
+    """What the database raises in the block, while a store is opened, becomes `CannotOpen` or `CannotOpenNow` in words."""
+    try:
+        yield
+    except CannotOpen:
+        raise
+    except Exception as error:
+        if blame(error) is Blame.OPERATION:
+            raise  # a mistake of ours
+        raise _cannot_open(error, shown) from error
+
+
+def _cannot_open(error: Exception, shown: str) -> CannotOpen:
+    said = f"The database {shown} cannot be opened: {in_words(error)}."
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return CannotOpenNow(f"{said} {_OFTEN_FULL}")
+    match _sqlite_code(error):
+        case None if isinstance(error, OSError) and error.filename is not None:  # the file system's, not the network's
+            return CannotOpen(f"The database {shown} cannot be opened: {error.strerror}. {_RIGHTS}")
+        case None if str(getattr(getattr(error, "orig", None), "sqlstate", None) or "").startswith(("28", "3D", "42")):
+            return CannotOpen(f"{said} Check the user, the password and the name of the database in its address.")
+        case None:
+            return CannotOpenNow(f"{said} Check that the server runs and can be reached.")
+        case sqlite3.SQLITE_FULL | sqlite3.SQLITE_NOMEM:
+            return CannotOpenNow(f"{said} {_OFTEN_FULL}")
+        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED | sqlite3.SQLITE_PROTOCOL:
+            return CannotOpenNow(f"{said} Another program has it open: stop that, or wait until it is done.")
+        case sqlite3.SQLITE_IOERR:
+            return CannotOpenNow(f"{said} The disk has trouble, or is full. {_OFTEN_FULL}")
+        case sqlite3.SQLITE_CORRUPT:
+            return CannotOpen(f"{said} The file is damaged. {_DAMAGED}")
+        case sqlite3.SQLITE_NOTADB:
+            return CannotOpen(f"{said} It is another kind of file. Give the gateway a database of its own.")
+        case _:
+            return CannotOpen(f"{said} {_RIGHTS}")
+
+
+def _sqlite_code(error: BaseException | None) -> int | None:
+    """SQLite's primary result code; None if it is not SQLite that complains."""
+    orig = error.orig if isinstance(error, DBAPIError) else error
+    if not isinstance(orig, sqlite3.Error):
+        return None
+    code = getattr(orig, "sqlite_errorcode", None)
+    return code & 0xFF if isinstance(code, int) else sqlite3.SQLITE_ERROR

@@ -8,19 +8,15 @@ before it is changed; an upgrade is one transaction, and on PostgreSQL one node 
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
 
 from sqlalchemy import Connection
 
-from agent_core.store.errors import CannotOpen, DatabaseTooNew, NotOurDatabase
+from agent_core.store.errors import DatabaseTooNew, NotOurDatabase
 from agent_core.store.lines import Line, SqliteLine
 from agent_core.store.place import Place, SqlitePlace
-from agent_core.store.trouble import in_words
+from agent_core.store.trouble import opening
 from migrations import REVISIONS
-
-T = TypeVar("T")
 
 NEWEST = REVISIONS[-1]
 UPGRADE_LOCK = 0x6F757473_00000000
@@ -29,13 +25,15 @@ UPGRADE_LOCK = 0x6F757473_00000000
 
 async def ensure_schema(line: Line, place: Place) -> bool:
     """Make sure that the schema is `NEWEST`; True if it had to be changed. Raises CannotOpen, DatabaseTooNew, NotOurDatabase."""
-    found = await _opened(line, lambda conn: known_revision(conn, place.shown))
-    if found == NEWEST:
-        return False
-    if isinstance(line, SqliteLine) and isinstance(place, SqlitePlace) and await line.transact(_has_tables):
-        await line.backup(backup_path(place.path, found))
-    await line.transact(lambda conn: _upgrade(conn, place.shown))
-    return True
+    with opening(place.shown):
+        await line.open()
+        found = await line.transact(lambda conn: known_revision(conn, place.shown))
+        if found == NEWEST:
+            return False
+        if isinstance(line, SqliteLine) and isinstance(place, SqlitePlace) and await line.transact(_has_tables):
+            await line.backup(backup_path(place.path, found))
+        await line.transact(lambda conn: _upgrade(conn, place.shown))
+        return True
 
 
 def backup_path(database: Path, revision: str | None) -> Path:
@@ -63,19 +61,6 @@ def known_revision(conn: Connection, shown: str) -> str | None:
             "version wrote it. Install that version again, or go back to the copy that it made before its upgrade."
         )
     return found[0]
-
-
-async def _opened(line: Line, body: Callable[[Connection], T]) -> T:
-    try:
-        await line.open()
-        return await line.transact(body)
-    except CannotOpen:
-        raise
-    except Exception as error:
-        raise CannotOpen(
-            f"The database {line.shown} cannot be opened: {in_words(error)}. Check that it exists, that this user may read and "
-            "write it, and that it is not another kind of file."
-        ) from error
 
 
 def _tables(conn: Connection) -> set[str]:

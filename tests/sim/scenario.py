@@ -17,6 +17,7 @@ from agent_core.budgets import Amount, BudgetRules
 from agent_core.exits import Budget
 from agent_core.settings import TurnSettings
 from agent_core.spending import Spender
+from agent_core.store.errors import CannotOpenNow
 from agent_core.store.store import open_store
 from agent_core.tools.registry import ToolRegistry
 from gateway.budgets import Budgets
@@ -163,7 +164,10 @@ class Incarnation:
         asyncio.set_event_loop(self.loop)
         try:
             done = self.loop.run_until_complete(self._live())
-        except OperationalError:  # the storage was away at the start or at the end: the process says so, and ends
+        except (
+            CannotOpenNow,
+            OperationalError,
+        ):  # the storage was away at the start or at the end: the process says so, and ends
             self.loop.kill()
             done = False
         except RuntimeError:

@@ -99,8 +99,8 @@ def _remembered(connect: Callable[..., sqlite3.Connection]) -> Callable[..., sql
 
 
 class _RememberedLock(ownership.FileLock):
-    def __init__(self, path: Path, handle: int) -> None:
-        super().__init__(path, handle)
+    def __init__(self, *handles: int) -> None:
+        super().__init__(*handles)
         OPEN_LOCKS.append(self)
 
 

@@ -109,7 +109,7 @@ async def test_a_file_that_is_no_database_is_refused_and_left_alone(tmp_path: Pa
 
 async def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(CannotOpen, match="rights"):
+    with pytest.raises(CannotOpen, match="may read and write"):
         async with opened(str(tmp_path / "file" / "below" / "store.db")):
             pass
 

@@ -303,3 +303,20 @@ async def test_an_unknown_session_is_a_conflict_in_words(where: str) -> None:
             await store.claim("s_none")
         with pytest.raises(Conflict, match="no session s_none"):
             await store.append("s_none", 1, "t", [row(0)])
+
+
+async def test_what_would_be_written_into_a_file_that_is_gone_is_refused_until_it_is_back(sqlite: str) -> None:
+    path, away = Path(sqlite), Path(f"{sqlite}.away")
+    async with opened(sqlite) as store:
+        await store.accept(message("before"))
+        path.rename(away)
+        with pytest.raises(StorageUnavailable, match="removed"):
+            await store.accept(message("while it is away"))
+        path.write_bytes(b"")
+        with pytest.raises(StorageUnavailable, match="another file"):
+            await store.accept(message("beside another"))
+        assert path.read_bytes() == b""
+        away.replace(path)
+        await store.accept(message("after"))
+    async with opened(sqlite) as store:
+        assert await store.inbox_by_key("bot", "after") is not None
