@@ -70,7 +70,7 @@ class Spoken:
 
     def __init__(self, *, with_notice: bool = True) -> None:
         self._lengths: dict[str, int] = {}
-        self._kinds = {BubbleKind.INTERIM, BubbleKind.PARTIAL, BubbleKind.ANSWER}
+        self._kinds = {BubbleKind.INTERIM, BubbleKind.PARTIAL, BubbleKind.ANSWER, BubbleKind.NOTE}
         if with_notice:
             self._kinds.add(BubbleKind.NOTICE)
 

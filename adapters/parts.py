@@ -82,7 +82,7 @@ def picture(view: View, turn: str, parts: Parts, *, traits: Traits, reply_to: st
                     texts = texts[:-1]
                 judged = traits.feedback and bubble.kind is BubbleKind.ANSWER and not view.open
                 wanted += _judged(texts, turn) if judged else texts
-            case BubbleKind.NOTICE:
+            case BubbleKind.NOTICE | BubbleKind.NOTE:
                 wanted += _notice(bubble, turn, parts)
             case BubbleKind.APPROVAL:
                 wanted.append(_approval(bubble, turn))
@@ -109,7 +109,7 @@ def cards_at(view: View, place: int) -> Wanted | None:
     """The cards of the tools that follow each other from the bubble number `place` on; None if none begin there."""
     if view.bubbles[place].kind not in _TOOLS:
         return None
-    before = next((b for b in reversed(view.bubbles[:place]) if b.kind is not BubbleKind.FILE), None)
+    before = next((b for b in reversed(view.bubbles[:place]) if b.kind not in _BESIDE), None)
     if before is not None and before.kind in _TOOLS:
         return None  # they are shown with those before
     rest = view.bubbles[place:]
@@ -195,6 +195,7 @@ def status_words(bubbles: Sequence[Bubble], *, tools: bool = True) -> str:
 
 
 _TOOLS = frozenset({BubbleKind.ACTIVITY, BubbleKind.APPROVAL})
+_BESIDE = frozenset({BubbleKind.FILE, BubbleKind.NOTE})
 _WORDS = frozenset({BubbleKind.INTERIM, BubbleKind.PARTIAL, BubbleKind.ANSWER, BubbleKind.NOTICE})
 _TASK_STATES = {"waiting": TaskState.WAITING, "running": TaskState.RUNNING, "done": TaskState.DONE}
 _MARKS = {"done": "✓", "failed": "✗", "not_run": "–", "unsure": "?"}

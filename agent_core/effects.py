@@ -9,6 +9,7 @@ from agent_core.events import RungClimbed, RungJudged
 from agent_core.exits import Exit
 from agent_core.recovery import Advice
 from agent_core.settings import Route
+from agent_core.tools.base import Json
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,10 @@ class RunTool:
     call: str
     name: str
     arguments: str
+    intention: Json = None
+    """What it was about to do when it was begun before."""
+    again: bool = False
+    """It was begun before, by a process that is dead: it may have been done."""
 
 
 @dataclass(frozen=True, slots=True)

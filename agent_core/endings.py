@@ -8,6 +8,7 @@ from dataclasses import replace
 from agent_core.events import CallBroke
 from agent_core.exits import BreakCause, Facts
 from agent_core.recovery import Failure, Rung
+from agent_core.toolround import ToolRound
 from agent_core.troubles import Troubles
 from agent_core.turnstate import Activity, Phase
 
@@ -38,6 +39,28 @@ def again_facts(facts: Facts, names: Sequence[str], troubles: Troubles, rungs: I
         pattern=f"the call of {tool} breaks off while its arguments arrive",
         count=troubles.rounds_of([tool]),
         tried=troubles.tried(tool, rungs),
+    )
+
+
+def end_facts(
+    facts: Facts,
+    *,
+    model: str,
+    steps: int,
+    tools: ToolRound,
+    dropped: tuple[str, ...],
+    unsure: Sequence[str],
+    text_shown: bool,
+) -> Facts:
+    """What is said at every end: what had run, what had not, and what may have."""
+    return replace(
+        facts,
+        model=model,
+        steps=steps,
+        tools_done=tuple(tools.tools_done),
+        tools_dropped=dropped,
+        tools_unsure=(*tools.tools_unsure, *unsure),
+        text_shown=text_shown,
     )
 
 

@@ -143,6 +143,8 @@ class ToolStarted(Happened):
     """Journalled before the tool runs: from here on it may have had its effect."""
 
     call: str
+    intention: Json = None
+    """What a *keyed* tool found, and what it makes of it: enough to tell later whether it was done."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import Literal, TypeAlias, assert_never
 
 from agent_core.exits import Action, BreakCause, Budget, Exit, ExitCode, Facts, Measure, Notice, NotStarted, Spend
+from agent_core.tools.base import ToolStatus
 
 
 def cause_words(facts: Facts) -> str:
@@ -99,6 +100,12 @@ def _work(facts: Facts) -> str:
     if facts.tools_unsure:
         parts.append(f"May or may not have run: {_names(facts.tools_unsure)} – check before you repeat it.")
     return " ".join(parts)
+
+
+def unsure_words(tool: str, status: ToolStatus) -> str:
+    """What people read about a call whose outcome nobody knows, while the turn goes on."""
+    why = "it did not finish in time" if status is ToolStatus.TIMED_OUT else "the gateway was restarted while it ran"
+    return f"{tool} may or may not have been done: {why}. The reply goes on from there; check before it is repeated."
 
 
 def _cut(facts: Facts) -> str:

@@ -6,6 +6,13 @@ from dataclasses import dataclass, field
 
 from agent_core.tools.base import EffectClass
 
+RULES = 2
+"""The rules of turns that begin now. Each later set says what it changes:
+
+1: a restart ends a turn in which a tool with effects was under way, and climbs the ladder of the model call that it broke off.
+2: such a tool's outcome is not known, and the turn goes on with that. A restart is no failure of the model.
+"""
+
 
 @dataclass(frozen=True, slots=True)
 class Route:
@@ -86,8 +93,17 @@ class TurnSettings:
     """True if somebody can approve a tool on the surface that the turn came from."""
     client_output_limit: bool = False
     """The client set the output limit itself, so a reply cut by it is what was asked for."""
+    rules: int = 1
+    """Which rules decide the turn; a journal that does not say was written under the first."""
+    restarts_a_step: int = 8
+    """A step that is broken off by more restarts ends the turn. (How often a turn may bring the process down is another number.)"""
     ladder: LadderCounts = field(default_factory=LadderCounts)
     guards: GuardCounts = field(default_factory=GuardCounts)
+
+    @property
+    def goes_on(self) -> bool:
+        """A turn goes on after a restart, also with what nobody knows."""
+        return self.rules >= 2
 
     def tool(self, name: str) -> ToolFacts | None:
         """The facts of an own tool, or None if there is none of that name."""

@@ -43,6 +43,7 @@ from agent_core.events import (
     ToolCallCut,
     ToolCallNamed,
     ToolReturned,
+    ToolStarted,
     TurnEnded,
     TurnOpened,
 )
@@ -343,6 +344,8 @@ class _Redacting:
                 return replace(event, by="")
             case Compacted():
                 return replace(event, summary=self.letters.text(event.summary))
+            case ToolStarted():
+                return replace(event, intention=None)
             case TakenOver():
                 return replace(event, node="")
             case TurnEnded(exit=ending):

@@ -42,6 +42,16 @@ class MustEnd:
 
 
 Outcome: TypeAlias = Waiting | RoundOver | MustEnd
+DOUBTFUL = (ToolStatus.TIMED_OUT, ToolStatus.UNKNOWN)
+"""A call that is no mere look may or may not have been done, in whole or in part."""
+
+
+def unknown_words(name: str) -> str:
+    """What the model reads in place of a result that nobody knows."""
+    return (
+        f"{name} was started, and the gateway was restarted before it came back: it may have been done, in whole or in part, or "
+        "not at all. Do not simply repeat it: check first whether it was done, or ask the person."
+    )
 
 
 class ToolRound:
@@ -58,6 +68,7 @@ class ToolRound:
         "stopping",
         "tools_done",
         "tools_run",
+        "tools_unsure",
     )
 
     def __init__(self, settings: TurnSettings, items: list[Item]) -> None:
@@ -72,6 +83,8 @@ class ToolRound:
         """Names of all tools of the turn that came back, in order, also those that failed."""
         self.tools_done: list[str] = []
         """Names of those that did what was asked."""
+        self.tools_unsure: list[str] = []
+        """Names of those that may or may not have done it."""
         self.stopping: Exit | None = None
         """A guardrail wants the turn to end so, after one tool-less step."""
 
@@ -83,9 +96,15 @@ class ToolRound:
         return self._advance(at)
 
     def resume(self, at: int) -> Outcome:
-        """Another process takes over: what is not back begins again. Ask `unsure` first."""
+        """Another process takes over. What may run again does; of what may not, nobody knows how it ended."""
         for activity in self.unfinished:
-            activity.state = ActivityState.WAITING
+            if activity.started and self._effect_class(activity.name) is EffectClass.EFFECT:
+                activity.status, activity.since = ToolStatus.UNKNOWN, at
+                self.tools_run.append(activity.name)
+                self._not_known(activity)
+                self._items.append(ToolItem(activity.call, activity.name, unknown_words(activity.name)))
+            else:
+                activity.state = ActivityState.WAITING
         return self._advance(at)
 
     @property
@@ -124,7 +143,7 @@ class ToolRound:
                 batch.append(activity)
         for activity in batch:
             activity.state, activity.since = ActivityState.RUNNING, at
-        return Waiting(tuple(RunTool(a.call, a.name, a.arguments) for a in batch))
+        return Waiting(tuple(RunTool(a.call, a.name, a.arguments, a.intention, a.started) for a in batch))
 
     def _effect_class(self, name: str) -> EffectClass:
         tool = self._settings.tool(name)
@@ -132,6 +151,10 @@ class ToolRound:
 
     def _find(self, call: str, state: ActivityState) -> Activity | None:
         return next((a for a in self.unfinished if a.call == call and a.state is state), None)
+
+    def _not_known(self, activity: Activity) -> None:
+        activity.state = ActivityState.UNSURE
+        self.tools_unsure.append(activity.name)
 
     def _give_up(self, activity: Activity, at: int, words: str) -> None:
         activity.state, activity.status, activity.since = ActivityState.NOT_RUN, ToolStatus.REFUSED, at
@@ -182,6 +205,7 @@ class ToolRound:
         activity = self._find(event.call, ActivityState.RUNNING)
         if activity is not None:
             activity.started, activity.since = True, event.at
+            activity.intention = activity.intention if event.intention is None else event.intention
 
     def returned(self, event: ToolReturned) -> Outcome:
         activity = self._find(event.call, ActivityState.RUNNING)
@@ -201,6 +225,12 @@ class ToolRound:
         if ok:
             self.tools_done.append(activity.name)
         activity.state = ActivityState.DONE if ok else ActivityState.FAILED
+        if (
+            self._settings.goes_on
+            and event.status in DOUBTFUL
+            and self._effect_class(activity.name) is not EffectClass.PURE
+        ):
+            self._not_known(activity)
         self._items.append(ToolItem(activity.call, activity.name, self._watched(activity, event.text, ok=ok)))
         return self._advance(event.at)
 

@@ -23,7 +23,7 @@ from dataclasses import replace
 from typing import assert_never
 
 from agent_core.effects import CallModel, Compact, Effect, EndTurn, Record, SetAside, Wait
-from agent_core.endings import again_facts, doing, failed_facts
+from agent_core.endings import again_facts, doing, end_facts, failed_facts
 from agent_core.events import (
     ApprovalAnswered,
     CallBroke,
@@ -102,7 +102,7 @@ class Turn:
     __slots__ = (
         "_ask", "_climbed", "_closing", "_draft", "_failed_seconds", "_ids", "_promised", "_steers",
         "attempts", "attempts_in_all", "calls_made", "compacted", "exit", "failing", "input_tokens", "items",
-        "last_break", "life_at", "opened", "output_tokens", "phase", "phase_since", "round", "route_index",
+        "last_break", "life_at", "opened", "output_tokens", "phase", "phase_since", "restarts", "round", "route_index",
         "rungs", "step", "timeline", "troubles", "wait_until",
     )  # fmt: skip
 
@@ -124,6 +124,7 @@ class Turn:
         self.failing: Failure | None = None
         self.attempts = 0  # failed calls of the current step
         self.attempts_in_all = 0
+        self.restarts = 0  # that broke off the current step
         self.rungs: list[tuple[Failure, Rung]] = []
         self.input_tokens = 0
         self.output_tokens = 0
@@ -306,39 +307,13 @@ class Turn:
     def _content(
         self, event: TextArrived | ReasoningArrived | ToolCallNamed | ToolArgumentsArrived | ToolCallCut
     ) -> None:
-        draft = self._draft
         self.life_at = event.at
-        match event:
-            case TextArrived():
-                if not event.text:
-                    return
-                draft.text_pieces.append(event.text)
-                new = draft.remover.feed(event.text) if draft.remover else event.text
-                if new:
-                    draft.segment.pieces.append(new)
-            case ReasoningArrived():
-                draft.reasoning.append(event.text)
-            case ToolCallNamed():
-                draft.name_call(event.index, event.call, event.name, self._ids)
-            case ToolArgumentsArrived():
-                if event.index in draft.calls:
-                    draft.calls[event.index].pieces.append(event.text)
-            case ToolCallCut():
-                named = draft.calls.pop(event.index, None)
-                draft.cut.append(event.name or (named.name if named else ""))
-
-    def _settle_overlap(self) -> None:
-        """The stream is over: text that was held back, because it might have been a repetition, is decided now."""
-        if self._draft.remover is not None:
-            rest = self._draft.remover.finish()
-            if rest:
-                self._draft.segment.pieces.append(rest)
-            self._draft.remover = None
+        self._draft.take(event, self._ids)
 
     def _call_over(self, event: ReplyFinished | CallBroke) -> None:
         self.input_tokens += event.input_tokens
         self.output_tokens += event.output_tokens
-        self._settle_overlap()
+        self._draft.settle_overlap()
 
     def _reply_finished(self, event: ReplyFinished) -> list[Effect]:
         self._call_over(event)
@@ -448,7 +423,7 @@ class Turn:
         effects = self._judge_rung(helped=True)
         self._climbed.clear()
         self._promised = ""
-        self.attempts = 0
+        self.attempts = self.restarts = 0
         self.last_break = None
         self.failing = None
         self._failed_seconds = 0.0
@@ -633,22 +608,37 @@ class Turn:
     # ------------------------------------------------------------------ ending, and coming back
 
     def _taken_over(self, event: TakenOver) -> list[Effect]:
-        """Another process begins where the old one stopped: what is safe goes on, what may have had effects ends."""
-        if event.at >= self.deadline_at:
+        """Another process begins where the old one stopped: what is safe goes on, and what nobody knows is said to be so."""
+        goes_on = self.settings.goes_on
+        self.restarts += 1
+        if event.at >= self.deadline_at or (goes_on and self.restarts > self.settings.restarts_a_step):
             return self._end(event.at, ExitCode.INTERRUPTED_BY_RESTART)
         match self.phase:
             case Phase.CALLING:
-                return self._call_broke(CallBroke(at=event.at, cause=BreakCause.RESTARTED))
+                broke = CallBroke(at=event.at, cause=BreakCause.RESTARTED)
+                return self._ask_again(event.at) if goes_on else self._call_broke(broke)
             case Phase.WAITING:
                 return self._call(event.at)
             case Phase.COMPACTING:
                 return [Compact()]
             case Phase.ACTING:
-                if self.round.unrepeatable:
+                if self.round.unrepeatable and not goes_on:
                     return self._end(event.at, ExitCode.INTERRUPTED_BY_RESTART)
                 return self._after(self.round.resume(event.at), event.at)
             case Phase.NEW | Phase.ENDED:
                 return []
+
+    def _ask_again(self, at: int) -> list[Effect]:
+        """The process died while the model was being asked. That is no failure of the model: no ladder is climbed for it."""
+        self._draft.settle_overlap()
+        if self._closing is not None:
+            return self._close_summary(at)
+        if self._draft.in_tool_call:
+            if self._ask.continues is None:
+                self._keep_preamble()
+        elif self._draft.said and self._ask.continues is None:
+            self._ask = Ask(Advice.CONTINUE, continues=Failure.IN_TEXT)
+        return self._call(at)
 
     def _end(
         self, at: int, code: ExitCode, facts: Facts | None = None, *, dropped: tuple[str, ...] = ()
@@ -656,7 +646,7 @@ class Turn:
         """End the turn: the only place that decides it. Adds to the facts what had run, what had not, what may have."""
         lost, unsure = self.round.close() if self.phase is Phase.ACTING else ((), ())
         arriving = self._draft.call_names if self.phase is Phase.CALLING else ()
-        self._settle_overlap()
+        self._draft.settle_overlap()
         segment = self._draft.segment
         cut = self._closing is None and segment.kind is SegmentKind.PARTIAL and bool(segment.visible)
         progress = code is ExitCode.EMPTY_AFTER_TOOLS and any(
@@ -668,13 +658,13 @@ class Turn:
             self.troubles.ended_by(Trouble(code, None, self.route.endpoint, self.route.model, tool))
         self.exit = Exit(
             code,
-            replace(
+            end_facts(
                 facts or Facts(),
                 model=self.route.model,
                 steps=self.steps_done,
-                tools_done=tuple(self.round.tools_done),
-                tools_dropped=dropped or (*arriving, *lost),
-                tools_unsure=tuple(unsure),
+                tools=self.round,
+                dropped=dropped or (*arriving, *lost),
+                unsure=unsure,
                 text_shown=cut or progress,
             ),
         )

@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
+from agent_core.events import ReasoningArrived, TextArrived, ToolArgumentsArrived, ToolCallCut, ToolCallNamed
 from agent_core.messages import InputMessage
 from agent_core.overlap import OverlapRemover
 from agent_core.recovery import Advice, Failure
-from agent_core.tools.base import ToolStatus
+from agent_core.tools.base import Json, ToolStatus
 
 
 class Phase(StrEnum):
@@ -90,6 +91,8 @@ class Activity:
     status: ToolStatus | None = None
     started: bool = False
     """`ToolStarted` was journalled: it may have had its effect from there on."""
+    intention: Json = None
+    """What it is about to do, as its tool put it down before it began; what counts is what was put down last."""
     approved: bool = False
     approval_deadline: int = 0
     file: str = ""
@@ -177,6 +180,37 @@ class Draft:
     calls: dict[int, DraftCall] = field(default_factory=dict[int, DraftCall])
     cut: list[str] = field(default_factory=list[str])
     """Names of calls in the text form that were not completed."""
+
+    def take(
+        self, event: TextArrived | ReasoningArrived | ToolCallNamed | ToolArgumentsArrived | ToolCallCut, ids: set[str]
+    ) -> None:
+        """Content has come. `ids` are those of all tool calls of the turn."""
+        match event:
+            case TextArrived():
+                if not event.text:
+                    return
+                self.text_pieces.append(event.text)
+                new = self.remover.feed(event.text) if self.remover else event.text
+                if new:
+                    self.segment.pieces.append(new)
+            case ReasoningArrived():
+                self.reasoning.append(event.text)
+            case ToolCallNamed():
+                self.name_call(event.index, event.call, event.name, ids)
+            case ToolArgumentsArrived():
+                if event.index in self.calls:
+                    self.calls[event.index].pieces.append(event.text)
+            case ToolCallCut():
+                named = self.calls.pop(event.index, None)
+                self.cut.append(event.name or (named.name if named else ""))
+
+    def settle_overlap(self) -> None:
+        """The stream is over: text that was held back, because it might have been a repetition, is decided now."""
+        if self.remover is not None:
+            rest = self.remover.finish()
+            if rest:
+                self.segment.pieces.append(rest)
+            self.remover = None
 
     def name_call(self, index: int, call: str, name: str, taken: set[str]) -> None:
         """Begin a call, once. Two calls of a turn never have one id: the model could not tell their results apart."""

@@ -15,7 +15,7 @@ from enum import StrEnum
 from typing import assert_never
 
 from agent_core.exits import Action, BreakCause, Exit, Facts
-from agent_core.notices import cause_words, duration, notice_for
+from agent_core.notices import cause_words, duration, notice_for, unsure_words
 from agent_core.turn import Turn
 from agent_core.turnstate import Activity, ActivityState, Phase, Segment, SegmentKind
 
@@ -34,6 +34,8 @@ class BubbleKind(StrEnum):
     STATUS = "status"
     NOTICE = "notice"
     FILE = "file"
+    NOTE = "note"
+    """The gateway says something while the turn goes on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,7 @@ class View:
     @property
     def text(self) -> str:
         """All text for people that is neither status nor activity, as one text."""
-        kinds = (BubbleKind.INTERIM, BubbleKind.PARTIAL, BubbleKind.ANSWER, BubbleKind.NOTICE)
+        kinds = (BubbleKind.INTERIM, BubbleKind.PARTIAL, BubbleKind.ANSWER, BubbleKind.NOTE, BubbleKind.NOTICE)
         return "\n\n".join(bubble.text for bubble in self.bubbles if bubble.kind in kinds)
 
 
@@ -83,6 +85,9 @@ def view(turn: Turn, now: int) -> View:
                     bubbles.append(Bubble(entry.key, _kind(entry.kind), visible, entry.final))
             case Activity():
                 bubbles.append(_activity(entry, now))
+                if entry.status is not None and entry.state is ActivityState.UNSURE:
+                    words = unsure_words(entry.name, entry.status)
+                    bubbles.append(Bubble(f"{entry.key}.unsure", BubbleKind.NOTE, words, final=True))
                 if entry.file:
                     name = entry.file.rpartition("/")[2]
                     bubbles.append(Bubble(f"{entry.key}.file", BubbleKind.FILE, name, final=True, path=entry.file))

@@ -37,6 +37,7 @@ from agent_core.events import (
     TextArrived,
     ToolCallNamed,
     ToolReturned,
+    ToolStarted,
     TurnEnded,
     TurnOpened,
     WaitEnded,
@@ -53,7 +54,7 @@ from agent_core.store.rows import (
     TurnRow,
     TurnState,
 )
-from agent_core.tools.base import ToolStatus
+from agent_core.tools.base import EffectClass, ToolStatus
 
 MOST_LINES = 15
 COMMANDS, REFUSED = "command", "refused"
@@ -413,6 +414,8 @@ class _Teller:
     def __init__(self, show_text: bool) -> None:
         self._show_text = show_text
         self._tools: dict[str, str] = {}
+        self._effects: frozenset[str] = frozenset()
+        self._begun: list[str] = []
         self._offered: frozenset[str] = frozenset()
         self._called_at = 0
         self._content_at = 0
@@ -430,6 +433,8 @@ class _Teller:
             case TurnOpened():
                 self._calls(event.at)
                 route = event.settings.routes[0]
+                if event.settings.goes_on:
+                    self._effects = frozenset(t.name for t in event.settings.tools if t.effect is EffectClass.EFFECT)
                 self._offered = frozenset((*(tool.name for tool in event.settings.tools), *event.settings.client_tools))
                 return f"The turn began: model {route.model} at {route.endpoint}."
             case CallBroke():
@@ -450,7 +455,11 @@ class _Teller:
             case WaitEnded():
                 self._calls(event.at)
                 return ""
+            case ToolStarted():
+                self._begun.append(event.call)
+                return ""
             case ToolReturned():
+                self._begun = [call for call in self._begun if call != event.call]
                 self._calls(event.at)
                 return self._tool(event)
             case _:
@@ -460,7 +469,10 @@ class _Teller:
         match event:
             case TakenOver():
                 self._calls(event.at)
-                return "The gateway had been restarted; the turn was taken up again."
+                begun, self._begun = [self._named(call) for call in dict.fromkeys(self._begun)], []
+                unsure = ", ".join(name for name in begun if name in self._effects)
+                unknown = f" It is not known whether this was done: {unsure}." if unsure else ""
+                return f"The gateway had been restarted; the turn was taken up again.{unknown}"
             case StopRequested():
                 return "A person said stop."
             case Superseded():

@@ -19,7 +19,7 @@ from agent_core.model.client import ModelClient
 from agent_core.model.endpoints import Endpoint
 from agent_core.model.knownbad import overdue
 from agent_core.ports import Clock, SystemClock, SystemIds
-from agent_core.settings import ToolFacts, TurnSettings
+from agent_core.settings import RULES, ToolFacts, TurnSettings
 from agent_core.signals import Committed, Signals
 from agent_core.spending import Spender
 from agent_core.store.store import Store, open_store
@@ -174,6 +174,7 @@ def _hub_settings(config: Config, paths: Paths, tools: ToolRegistry) -> HubSetti
             approval_seconds=config.tools.approval_seconds,
             ladder=config.ladder(),
             guards=config.guardrails.counts(),
+            rules=RULES,
         ),
         system_prompt=prompt or SYSTEM_PROMPT,
         connect_seconds=model.connect_seconds,

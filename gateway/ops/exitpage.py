@@ -67,7 +67,7 @@ WHEN: Mapping[ExitCode, str] = {
     ExitCode.SUPERSEDED: "A person's next message took its place.",
     ExitCode.APPROVAL_DENIED: "A person said no to a tool.",
     ExitCode.APPROVAL_EXPIRED: "Nobody said yes or no to a tool in time.",
-    ExitCode.INTERRUPTED_BY_RESTART: "The process died while a tool with effects ran. It never runs a second time by itself.",
+    ExitCode.INTERRUPTED_BY_RESTART: "The gateway was restarted, and nothing safe was left to go on with: the turn's time was up by then, or restarts had broken off one step too often.",
     ExitCode.INTERNAL_ERROR: "A mistake in outspoken.",
     ExitCode.NOT_STARTED: "A message was accepted and could not be run.",
 }

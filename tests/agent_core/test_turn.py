@@ -23,14 +23,17 @@ from agent_core.events import (
     ToolCallCut,
     ToolReturned,
     ToolStarted,
+    TurnOpened,
     Verdict,
 )
 from agent_core.exits import BreakCause, Budget, ExitCode, Measure, Spend
+from agent_core.journal import decode, encode
 from agent_core.messages import InputMessage
-from agent_core.recovery import Advice
-from agent_core.settings import LadderCounts, Route
-from agent_core.tools.base import ToolStatus
+from agent_core.recovery import Advice, Failure, Rung
+from agent_core.settings import RULES, LadderCounts, Route
+from agent_core.tools.base import Json, ToolStatus
 from agent_core.turn import ProtocolError, Turn
+from agent_core.turnstate import ToolItem
 from agent_core.view import BubbleKind
 from tests.agent_core.turns import SETTINGS, Rig, opened
 
@@ -624,16 +627,115 @@ def test_a_pure_or_keyed_tool_runs_again_after_a_restart_and_one_with_effects_do
         assert isinstance(effect, RunTool)
         rig.feed(ToolStarted(at=rig.tick(), call=effect.call))
         rig.feed(TakenOver(at=rig.tick(), epoch=2))
-        assert rig.wanted == [effect]
+        assert rig.wanted == [replace(effect, again=True)]
+    rig = interrupted("send")
+    assert isinstance(rig.wanted[-1], CallModel)
+    assert [run.name for run in rig.tools_run] == ["send"]
+
+
+def interrupted(*names: str, rules: int = RULES) -> Rig:
+    """A turn whose first call had begun when the process died, taken over."""
+    rig = Rig(replace(SETTINGS, rules=rules))
+    for index, name in enumerate(names):
+        rig.begins_call(name, "{}", index)
+    rig.finish("tool_calls")
+    effect = rig.wanted[0]
+    assert isinstance(effect, RunTool)
+    rig.feed(ToolStarted(at=rig.tick(), call=effect.call, intention={"before": None}))
+    rig.feed(TakenOver(at=rig.tick(), epoch=2))
+    return rig
+
+
+def test_an_effect_that_nobody_knows_of_is_told_to_the_model_and_to_the_person_and_the_turn_goes_on():
+    rig = interrupted("send")
+    told = rig.turn.items[-1]
+    assert isinstance(told, ToolItem)
+    assert "may have been done" in told.text
+    assert "Do not simply repeat it" in told.text
+    notes = [bubble for bubble in rig.view().bubbles if bubble.kind is BubbleKind.NOTE]
+    assert [(note.text.startswith("send may or may not have been done"), note.final) for note in notes] == [
+        (True, True)
+    ]
+    rig.says("It may have been sent; please look.")
+    assert rig.code is ExitCode.ANSWERED
+    assert rig.exit.facts.tools_unsure == ("send",)
+    assert rig.exit.facts.tools_done == ()
+
+
+def test_the_calls_behind_one_that_nobody_knows_of_still_run():
+    rig = interrupted("send", "write", "read")
+    assert [run.name for run in rig.wanted if isinstance(run, RunTool)] == ["write"]
+    rig.returns()
+    rig.returns()
+    assert isinstance(rig.wanted[-1], CallModel)
+    assert rig.turn.round.tools_done == ["write", "read"]
+    rig.feed(DeadlinePassed(at=rig.tick()))
+    assert rig.exit.facts.tools_unsure == ("send",)
+    assert "May or may not have run: send" in rig.view().text
+
+
+def test_a_keyed_call_runs_again_with_what_was_put_down_last_before_it_began():
     rig = Rig()
-    rig.calls_tool("send")
+    rig.calls_tool("write")
     effect = rig.wanted[-1]
     assert isinstance(effect, RunTool)
-    rig.feed(ToolStarted(at=rig.tick(), call=effect.call))
+    put_down: list[Json] = [{"before": 1}, {"before": 2}, None]
+    for intention in put_down:
+        rig.feed(ToolStarted(at=rig.tick(), call=effect.call, intention=intention))
+    for epoch in (2, 3):
+        rig.feed(TakenOver(at=rig.tick(), epoch=epoch))
+        assert rig.wanted == [replace(effect, intention={"before": 2}, again=True)]
+
+
+@pytest.mark.parametrize(("name", "sure"), [("read", True), ("write", False), ("send", False)])
+def test_a_call_that_does_not_finish_in_time_may_have_been_done_unless_it_only_looks(name: str, sure: bool):
+    rig = Rig()
+    rig.calls_tool(name)
+    rig.returns("too late", status=ToolStatus.TIMED_OUT)
+    notes = [b.text for b in rig.view().bubbles if b.kind is BubbleKind.NOTE]
+    assert rig.turn.round.tools_unsure == ([] if sure else [name])
+    assert [("did not finish in time" in note) for note in notes] == ([] if sure else [True])
+
+
+def test_an_approval_that_was_given_before_the_restart_stays_given():
+    rig = Rig()
+    rig.begins_call("read", "{}")
+    rig.begins_call("danger", "{}", 1)
+    rig.finish("tool_calls")
+    rig.returns()
+    ask = rig.wanted[-1]
+    assert isinstance(ask, AskApproval)
+    rig.feed(ApprovalAnswered(at=rig.tick(), call=ask.call, verdict=Verdict.GIVEN))
     rig.feed(TakenOver(at=rig.tick(), epoch=2))
+    assert rig.wanted == [RunTool(ask.call, "danger", "{}")]
+
+
+def test_a_journal_of_an_older_version_is_decided_by_the_rules_of_its_time():
+    rig = interrupted("send", rules=1)
     assert rig.code is ExitCode.INTERRUPTED_BY_RESTART
     assert rig.exit.facts.tools_unsure == ("send",)
     assert "May or may not have run" in rig.view().text
+    assert [bubble.kind for bubble in rig.view().bubbles] == [BubbleKind.ACTIVITY, BubbleKind.NOTICE]
+    rig = Rig(replace(SETTINGS, rules=1))
+    rig.text("Half")
+    rig.feed(TakenOver(at=rig.tick(), epoch=2))
+    assert rig.turn.rungs == [(Failure.IN_TEXT, Rung.CONTINUE)]
+    written = encode(opened(replace(SETTINGS, rules=1)))
+    old = decode(written.kind, written.body.replace(b',"rules":1', b"").replace(b',"restarts_a_step":8', b""))
+    assert isinstance(old, TurnOpened)
+    assert not old.settings.goes_on
+
+
+def test_a_restart_is_no_failure_of_the_model():
+    rig = Rig()
+    rig.text("First, a word. ")
+    rig.begins_call("write", '{"path": ')
+    for epoch in range(2, 6):
+        rig.feed(TakenOver(at=rig.tick(), epoch=epoch))
+        assert isinstance(rig.wanted[-1], CallModel)
+    assert (rig.turn.rungs, rig.turn.attempts, rig.turn.troubles.found) == ([], 0, [])
+    rig.calls_tool("write", text="First, a word. ")
+    assert [b.text for b in rig.view().bubbles if b.kind is BubbleKind.INTERIM] == ["First, a word. "]
 
 
 def test_a_tool_with_effects_that_was_not_started_is_safe_to_run_after_a_restart():
@@ -645,7 +747,8 @@ def test_a_tool_with_effects_that_was_not_started_is_safe_to_run_after_a_restart
 
 def test_restarts_that_never_end_are_bounded():
     rig = Rig()
-    for epoch in range(2, 10):
+    for epoch in range(2, 3 + SETTINGS.restarts_a_step):
+        assert rig.turn.exit is None
         rig.feed(TakenOver(at=rig.tick(), epoch=epoch))
     assert rig.code is ExitCode.INTERRUPTED_BY_RESTART
 

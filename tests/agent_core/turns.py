@@ -21,7 +21,7 @@ from agent_core.events import (
 from agent_core.exits import BreakCause, Exit, ExitCode
 from agent_core.known import Known
 from agent_core.messages import InputMessage
-from agent_core.settings import Route, ToolFacts, TurnSettings
+from agent_core.settings import RULES, Route, ToolFacts, TurnSettings
 from agent_core.tools.base import EffectClass, ToolStatus
 from agent_core.turn import Turn
 from agent_core.view import View, view
@@ -34,7 +34,7 @@ TOOLS = (
     ToolFacts("danger", EffectClass.EFFECT, needs_approval=True),
 )
 ROUTE = Route("m1", "host", "k1")
-SETTINGS = TurnSettings(routes=(ROUTE,), tools=TOOLS, can_approve=True)
+SETTINGS = TurnSettings(routes=(ROUTE,), tools=TOOLS, can_approve=True, rules=RULES)
 
 
 def opened(settings: TurnSettings = SETTINGS, at: int = 1_000) -> TurnOpened:

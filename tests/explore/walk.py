@@ -48,7 +48,7 @@ from agent_core.events import (
 from agent_core.exits import BreakCause, Budget, Measure, Spend
 from agent_core.invariants import broken_laws
 from agent_core.messages import InputMessage
-from agent_core.settings import LadderCounts, Route, ToolFacts, TurnSettings
+from agent_core.settings import RULES, LadderCounts, Route, ToolFacts, TurnSettings
 from agent_core.tools.base import EffectClass, ToolStatus
 from agent_core.transcript import problems, request_messages
 from agent_core.turn import Turn
@@ -64,6 +64,8 @@ SETTINGS = TurnSettings(
     ),
     max_steps=2,
     can_approve=True,
+    rules=RULES,
+    restarts_a_step=1,
     ladder=LadderCounts(
         retry=1,
         continue_text=1,

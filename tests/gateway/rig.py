@@ -19,7 +19,7 @@ from agent_core.model.client import ModelClient
 from agent_core.model.endpoints import Credential, Endpoint
 from agent_core.ports import SystemClock, SystemIds
 from agent_core.redaction import Redactor
-from agent_core.settings import ToolFacts, TurnSettings
+from agent_core.settings import RULES, ToolFacts, TurnSettings
 from agent_core.spending import Spender
 from agent_core.store.store import Store, open_store
 from agent_core.tools.base import EffectClass, Json, Tool, ToolContext, ToolOutcome, ToolSpec, ToolStatus
@@ -90,6 +90,7 @@ QUICK = TurnSettings(
     retry_min_seconds=0.02,
     retry_max_seconds=0.1,
     can_approve=True,
+    rules=RULES,
 )
 
 

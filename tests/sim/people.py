@@ -13,7 +13,7 @@ from agent_core.view import BubbleKind, View
 from gateway.hub import Hub
 from tests.sim.loop import SimLoop
 
-TEXT = (BubbleKind.INTERIM, BubbleKind.PARTIAL, BubbleKind.ANSWER, BubbleKind.NOTICE)
+TEXT = (BubbleKind.NOTE, BubbleKind.INTERIM, BubbleKind.PARTIAL, BubbleKind.ANSWER, BubbleKind.NOTICE)
 
 
 @dataclass

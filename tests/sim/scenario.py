@@ -15,7 +15,7 @@ from sqlalchemy.exc import OperationalError
 
 from agent_core.budgets import Amount, BudgetRules
 from agent_core.exits import Budget
-from agent_core.settings import TurnSettings
+from agent_core.settings import RULES, TurnSettings
 from agent_core.spending import Spender
 from agent_core.store.errors import CannotOpenNow
 from agent_core.store.store import open_store
@@ -41,6 +41,7 @@ TURN = TurnSettings(
     retry_max_seconds=4,
     retry_after_max_seconds=20,
     approval_seconds=12,
+    rules=RULES,
 )
 BUDGETS = BudgetRules(limits={Budget.TURN: Amount(3_000), Budget.PERSON: Amount(50_000)}, assumed_output_tokens=200)
 """Seldom used up, so that turns also meet a budget without room."""
