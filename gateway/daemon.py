@@ -26,6 +26,7 @@ from agent_core.store.store import Store, open_store
 from agent_core.tools.base import Tool
 from agent_core.tools.builtin import builtin_tools
 from agent_core.tools.registry import ToolRegistry
+from agent_core.workers.pool import Workers
 from gateway.alerting import Alerter
 from gateway.budgets import Budgets
 from gateway.configmodel import Config
@@ -99,7 +100,8 @@ async def serving(config: Config, paths: Paths) -> AsyncGenerator[Serving]:
         tell_of_old_rows(endpoints, clock)
         client = ModelClient(endpoints, clock, redactor)
         stack.push_async_callback(client.aclose)
-        tools = _tools(config, store, paths)
+        workers = await stack.enter_async_context(Workers())
+        tools = _tools(config, store, paths, workers)
         hub = Hub(_hub_settings(config, paths, tools), store, client, endpoints, tools, clock, ids, signals.tell)
         rules = config.budgets.rules()
         if rules.active:  # outside of the hub: turns that are ended with it are still settled
@@ -140,12 +142,12 @@ def tell_of_old_rows(endpoints: Sequence[Endpoint], clock: Clock) -> None:
         log.warning("model.known_bad_overdue", row=row.name, look_again=row.look_again.isoformat(), report=row.report)
 
 
-def _tools(config: Config, store: Store, paths: Paths) -> ToolRegistry:
+def _tools(config: Config, store: Store, paths: Paths, workers: Workers) -> ToolRegistry:
     def offered(tool: Tool) -> bool:
         name = tool.spec.name
         return (not config.tools.enabled or name in config.tools.enabled) and name not in config.tools.disabled
 
-    everything = builtin_tools(store.memory, paths.state_dir / "outbox")
+    everything = builtin_tools(store.memory, paths.state_dir / "outbox", workers)
     known = {tool.spec.name for tool in everything}
     asked = {*config.tools.enabled, *config.tools.disabled, *config.tools.approval}
     if unknown := sorted(asked - known):

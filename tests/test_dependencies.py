@@ -22,6 +22,7 @@ IMPORTED_AS = {
     "telegram": "python-telegram-bot",
     "discord": "discord.py",
     "yaml": "pyyaml",
+    "re2": "google-re2",
     "opentelemetry": "opentelemetry-sdk",
 }
 """Packages whose name is not that of what they bring."""

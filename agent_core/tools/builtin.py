@@ -8,9 +8,20 @@ from agent_core.tools.base import MemoryStore, Tool
 from agent_core.tools.fetch import FetchUrl
 from agent_core.tools.files import FILE_TOOLS
 from agent_core.tools.notes import Forget, Recall, Remember, Todo
+from agent_core.tools.readers import readers
 from agent_core.tools.sendfile import SendFile
+from agent_core.workers.pool import Workers
 
 
-def builtin_tools(memory: MemoryStore, spool: Path) -> list[Tool]:
-    """The tools; `memory` keeps what `remember` and `todo` are told, `spool` the files that are to be sent."""
-    return [*FILE_TOOLS, SendFile(spool), FetchUrl(), Remember(memory), Recall(memory), Forget(memory), Todo(memory)]
+def builtin_tools(memory: MemoryStore, spool: Path, workers: Workers) -> list[Tool]:
+    """The tools; `memory` keeps what `remember` and `todo` are told, `spool` the files that are to be sent; `workers` read."""
+    return [
+        *readers(workers),
+        *FILE_TOOLS,
+        SendFile(spool),
+        FetchUrl(workers),
+        Remember(memory),
+        Recall(memory),
+        Forget(memory),
+        Todo(memory),
+    ]

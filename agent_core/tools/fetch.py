@@ -2,7 +2,7 @@
 
 Every address is judged at the moment a socket is made for it, so neither a name that resolves to an inner address, nor a literal in
 an odd spelling, nor a redirect gets past. Redirects are followed by hand, each checked anew. No proxy (it would hide the
-address that is dialled), no cookies, no credentials.
+address that is dialled), no cookies, no credentials. What came is unpacked, decoded and read by a worker (`pages`).
 """
 
 from __future__ import annotations
@@ -11,17 +11,19 @@ import asyncio
 import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
 from agent_core.tools.addresses import Address, parsed, refusal
 from agent_core.tools.base import EffectClass, Json, ToolContext, ToolOutcome, ToolSpec, ToolStatus
+from agent_core.tools.names import resolver
+from agent_core.tools.outside import outside
+from agent_core.tools.pages import MAX_BYTES
+from agent_core.workers.pool import Job, Workers
 
 if TYPE_CHECKING:
     import aiohttp
 
-MAX_BYTES = 1_000_000
 MAX_REDIRECTS = 5
 SECONDS = 20.0
 _NOT_HTTP_PORTS = frozenset(
@@ -55,6 +57,10 @@ _NOT_HTTP_PORTS = frozenset(
 )
 
 
+_NO_TEXT = ("image/", "audio/", "video/", "font/")
+_LESS = "Read another page, or a smaller part of this one if its site has one."
+
+
 class NotAllowed(Exception):
     """The address may not be called; the words are for the model."""
 
@@ -73,10 +79,26 @@ _FETCH_URL = ToolSpec(
 )
 
 
+JOB = Job("agent_core.tools.pages:work", 5.0)
+
+
+@dataclass(slots=True)
+class _Page:
+    """What came, as it came."""
+
+    url: str
+    status: int
+    kind: str
+    charset: str
+    packed: str
+    data: bytes = b""
+
+
 @dataclass(frozen=True, slots=True)
 class FetchUrl:
     """The tool. `refuse` says why an address may not be called, or None."""
 
+    workers: Workers
     refuse: Callable[[Address], str | None] = refusal
     spec: ToolSpec = _FETCH_URL
 
@@ -86,7 +108,7 @@ class FetchUrl:
         url = str(arguments["url"])
         try:
             async with asyncio.timeout(SECONDS):
-                return await self._fetch(url, context)
+                page = await self._fetch(url, context)
         except NotAllowed as error:
             return ToolOutcome(ToolStatus.FAILED, str(error))
         except TimeoutError:
@@ -95,16 +117,23 @@ class FetchUrl:
             cause = next((e for e in _causes(error) if isinstance(e, NotAllowed)), None)
             words = str(cause) if cause is not None else f"The page could not be read: {type(error).__name__}."
             return ToolOutcome(ToolStatus.FAILED, words)
+        return await self._read(page, context)
 
-    async def _fetch(self, url: str, context: ToolContext) -> ToolOutcome:
+    async def _fetch(self, url: str, context: ToolContext) -> _Page:
         import aiohttp
 
-        connector = aiohttp.TCPConnector(socket_factory=self._socket, use_dns_cache=False, force_close=True)
+        connector = aiohttp.TCPConnector(
+            socket_factory=self._socket,
+            use_dns_cache=False,
+            force_close=True,
+            resolver=resolver(self.workers, context.workspace),
+        )
         async with aiohttp.ClientSession(
             connector=connector,
             trust_env=False,
             cookie_jar=aiohttp.DummyCookieJar(),
-            headers={"User-Agent": "outspoken"},
+            auto_decompress=False,  # the library unpacks on the loop
+            headers={"User-Agent": "outspoken", "Accept-Encoding": "gzip, deflate"},
         ) as http:
             for _ in range(MAX_REDIRECTS + 1):
                 self._check_url(url)
@@ -114,8 +143,26 @@ class FetchUrl:
                     if response.status in (301, 302, 303, 307, 308) and target:
                         url = urljoin(url, target)
                         continue
-                    return await _outcome(url, response)
+                    return await _taken(url, response)
         raise NotAllowed(f"The page redirects more than {MAX_REDIRECTS} times.")
+
+    async def _read(self, page: _Page, context: ToolContext) -> ToolOutcome:
+        """The page as text; a worker does it, because all of it is somebody else's choice."""
+        head = f"HTTP {page.status}, {page.kind}, {page.url}"
+        if page.kind.startswith(_NO_TEXT):
+            return ToolOutcome(ToolStatus.FAILED, f"{head}\nThis is no text, so it is not shown.")
+        request: dict[str, Json] = {
+            "packed": page.packed,
+            "kind": page.kind,
+            "charset": page.charset,
+            "url": page.url,
+        }
+        read = await outside(self.workers, JOB, request, page.data, owner=context.workspace, less=_LESS)
+        if read.status is not ToolStatus.OK:
+            return ToolOutcome(read.status, f"{head}\n{read.text}")
+        status = ToolStatus.OK if page.status < 400 else ToolStatus.FAILED
+        facts: dict[str, Json] = {"status": page.status, **read.facts}
+        return ToolOutcome(status, f"{head}\n\n{read.text}", facts=facts)
 
     def _check_url(self, url: str) -> None:
         parts = urlsplit(url)
@@ -162,95 +209,20 @@ def _causes(error: BaseException) -> list[BaseException]:
     return found
 
 
-async def _outcome(url: str, response: aiohttp.ClientResponse) -> ToolOutcome:
-    data = await response.content.read(MAX_BYTES + 1)
-    while len(data) <= MAX_BYTES and not response.content.at_eof():
-        data += await response.content.read(MAX_BYTES + 1 - len(data))
-    cut = len(data) > MAX_BYTES
-    data = data[:MAX_BYTES]
-    kind = response.content_type
-    head = f"HTTP {response.status}, {kind}, {url}"
-    if b"\0" in data[:2000] or kind.startswith(("image/", "audio/", "video/", "font/")):
-        return ToolOutcome(ToolStatus.FAILED, f"{head}\nThis is no text, so it is not shown.")
-    try:
-        text = data.decode(response.charset or "utf-8", "replace")
-    except LookupError:
-        text = data.decode("utf-8", "replace")
-    if kind in ("text/html", "application/xhtml+xml"):
-        text = await asyncio.to_thread(readable, text, url)
-    note = f"\n(cut at {MAX_BYTES} bytes)" if cut else ""
-    status = ToolStatus.OK if response.status < 400 else ToolStatus.FAILED
-    return ToolOutcome(status, f"{head}\n\n{text}{note}", facts={"status": response.status, "bytes": len(data)})
-
-
-class _Text(HTMLParser):
-    """HTML to plain text with links; scripts, styles and the like are left out."""
-
-    _SKIPPED = frozenset({"script", "style", "noscript", "template", "svg", "head"})
-    _BLOCKS = frozenset(
-        {
-            "p",
-            "div",
-            "br",
-            "li",
-            "tr",
-            "h1",
-            "h2",
-            "h3",
-            "h4",
-            "h5",
-            "h6",
-            "section",
-            "article",
-            "ul",
-            "ol",
-            "table",
-            "pre",
-        }
+async def _taken(url: str, response: aiohttp.ClientResponse) -> _Page:
+    kind, charset = _kind(response.headers.get("Content-Type", ""))
+    page = _Page(
+        url, response.status, kind, charset, response.headers.get("Content-Encoding", "").strip().lower()[:100]
     )
-
-    def __init__(self, base: str) -> None:
-        super().__init__(convert_charrefs=True)
-        self._base = base
-        self._skipping: list[str] = []
-        self._links: list[str] = []
-        self.pieces: list[str] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        if tag in self._SKIPPED:
-            self._skipping.append(tag)
-        if tag in self._BLOCKS:
-            self.pieces.append("\n- " if tag == "li" else "\n")
-        if tag == "a":
-            self._links.append(dict(attrs).get("href") or "")
-
-    def handle_endtag(self, tag: str) -> None:
-        if tag in self._skipping:
-            while self._skipping and self._skipping.pop() != tag:
-                pass
-        if tag in self._BLOCKS:
-            self.pieces.append("\n")
-        if tag == "a" and self._links:
-            target = self._links.pop()
-            if target and not target.startswith(("#", "javascript:")):
-                self.pieces.append(f" ({urljoin(self._base, target)})")
-
-    def handle_data(self, data: str) -> None:
-        if not self._skipping:
-            self.pieces.append(data)
+    if not kind.startswith(_NO_TEXT):
+        while len(page.data) <= MAX_BYTES and not response.content.at_eof():
+            page.data += await response.content.read(MAX_BYTES + 1 - len(page.data))
+    return page
 
 
-def readable(html: str, base: str) -> str:
-    """The readable text of a page. Pure."""
-    parser = _Text(base)
-    try:
-        parser.feed(html)
-        parser.close()
-    except (AssertionError, ValueError):
-        parser.pieces.append("\n(the rest of the page could not be read)")
-    lines = [" ".join(line.split()) for line in "".join(parser.pieces).splitlines()]
-    out: list[str] = []
-    for line in lines:
-        if line or (out and out[-1]):
-            out.append(line)
-    return "\n".join(out).strip()
+def _kind(header: str) -> tuple[str, str]:
+    """The type and the charset that a header names. Pure; a library's reader is made for headers of people who mean well."""
+    kind, *parameters = header[:300].split(";")
+    named = (one.partition("=") for one in parameters)
+    charset = next((value for name, _, value in named if name.strip().lower() == "charset"), "")
+    return kind.strip().lower(), charset.strip(" \t\"'")

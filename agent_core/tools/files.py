@@ -14,9 +14,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from agent_core.tools import reading
 from agent_core.tools.base import EffectClass, Json, ToolContext, ToolOutcome, ToolSpec, ToolStatus
-from agent_core.tools.reading import MAX_ENTRIES, MAX_MATCHES, read_text
+from agent_core.tools.reading import read_text
 from agent_core.tools.workspace import Refused, folder, split_file
 
 WRITE_CHARS = 5_000_000
@@ -131,17 +130,7 @@ def _size(text: str) -> str:
 
 
 _CONTENT: Json = {"type": "string", "description": "The text"}
-_NUMBER: Json = {"type": "integer", "minimum": 1}
 FILE_TOOLS: tuple[FileTool, ...] = (
-    FileTool(
-        ToolSpec(
-            "read_file",
-            "Read a text file of the workspace, whole or some lines of it.",
-            _schema(("path",), path=_PATH, first_line=_NUMBER, lines=_NUMBER),
-            EffectClass.PURE,
-        ),
-        reading.read,
-    ),
     FileTool(
         ToolSpec(
             "write_file",
@@ -175,32 +164,5 @@ FILE_TOOLS: tuple[FileTool, ...] = (
             EffectClass.EFFECT,
         ),
         _edit,
-    ),
-    FileTool(
-        ToolSpec(
-            "list_files",
-            f"List the files of the workspace with their sizes, at most {MAX_ENTRIES}.",
-            _schema(
-                (),
-                path={"type": "string", "description": "Folder to list; the whole workspace if left out"},
-                recursive={"type": "boolean", "description": "Also what is in its folders (default true)"},
-            ),
-            EffectClass.PURE,
-        ),
-        reading.listing,
-    ),
-    FileTool(
-        ToolSpec(
-            "search_files",
-            f"Find lines in the text files of the workspace; upper and lower case do not matter. At most {MAX_MATCHES} lines.",
-            _schema(
-                ("query",),
-                query={"type": "string", "minLength": 1, "maxLength": 500},
-                regex={"type": "boolean", "description": "The query is a regular expression"},
-                path={"type": "string", "description": "Folder to search; the whole workspace if left out"},
-            ),
-            EffectClass.PURE,
-        ),
-        reading.search,
     ),
 )

@@ -1,22 +1,31 @@
-"""What the file tools read: a file, a listing, a search, inside the session's workspace. Each is one function of arguments and a folder."""
+"""What the file tools read: a file, a listing, a search, inside the session's workspace.
+
+A model chooses the pattern, and what lies in the workspace, so `work` runs in a worker process; each of the three also ends by itself
+in time, with what it has found so far.
+"""
 
 from __future__ import annotations
 
 import os
-import re
 import stat
 import time
 from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
 from pathlib import Path
 
 from agent_core.tools.base import Json, ToolOutcome, ToolStatus
+from agent_core.tools.patterns import compiled
 from agent_core.tools.workspace import Refused, folder, names_of, open_file, split_file
 
 READ_BYTES = 2_000_000
 MAX_ENTRIES = 500
 MAX_MATCHES = 200
+MAX_NAMES = 100_000
+"""How many entries of one folder are looked at."""
+DEEPEST = 20
 LINE_CHARS = 2_000
-SEARCH_SECONDS = 10.0
+SECONDS = 8.0
+"""After these a listing or a search ends with what it has."""
 
 
 def _text(arguments: Mapping[str, Json], name: str) -> str:
@@ -65,71 +74,98 @@ def listing(arguments: Mapping[str, Json], workspace: Path) -> ToolOutcome:
     recursive = arguments.get("recursive") is not False
     if not workspace.exists() and not names_of(path):
         return ToolOutcome(ToolStatus.OK, "(The workspace is empty.)")
+    deadline = time.monotonic() + SECONDS
     found: list[str] = []
-    more = False
+    more = ""
     for name, info in _walk(workspace, names_of(path), recursive=recursive):
         if len(found) >= MAX_ENTRIES:
-            more = True
+            more = f"\n(and more; only the first {MAX_ENTRIES} entries are listed)"
+            break
+        if time.monotonic() > deadline:
+            more = "\n(and perhaps more; it took too long, so the listing ends here)"
             break
         found.append(f"{name}/" if stat.S_ISDIR(info.st_mode) else f"{name}  {info.st_size} bytes")
     text = "\n".join(found) or "(Nothing is there.)"
-    if more:
-        text += f"\n(and more; only the first {MAX_ENTRIES} entries are listed)"
-    return ToolOutcome(ToolStatus.OK, text, facts={"entries": len(found)})
+    return ToolOutcome(ToolStatus.OK, text + more, facts={"entries": len(found)})
 
 
 def _walk(workspace: Path, names: list[str], *, recursive: bool) -> Iterator[tuple[str, os.stat_result]]:
     """(path, stat) of what lies below a folder, sorted; links are left out."""
     with folder(workspace, names) as directory:
-        entries = sorted(entry.name for entry in os.scandir(directory))
-        infos = [(name, os.stat(name, dir_fd=directory, follow_symlinks=False)) for name in entries]
-    for name, info in infos:
-        if name.endswith(".part") or stat.S_ISLNK(info.st_mode):
-            continue
-        yield "/".join([*names, name]), info
-        if recursive and stat.S_ISDIR(info.st_mode) and len(names) < 20:
-            yield from _walk(workspace, [*names, name], recursive=True)
+        with os.scandir(directory) as entries:
+            here = sorted(entry.name for entry in islice(entries, MAX_NAMES))
+        for name in here:
+            if name.endswith(".part"):
+                continue
+            try:
+                info = os.stat(name, dir_fd=directory, follow_symlinks=False)
+            except FileNotFoundError:
+                continue  # it went while we looked
+            if stat.S_ISLNK(info.st_mode):
+                continue
+            yield _said("/".join([*names, name])), info
+            if recursive and stat.S_ISDIR(info.st_mode) and len(names) < DEEPEST:
+                yield from _walk(workspace, [*names, name], recursive=True)
 
 
-_NESTED = re.compile(r"[+*}]\)?[+*{]|\([^)]*[+*][^)]*\)[+*{]")
+def _said(name: str) -> str:
+    """A name as text, also one that is none."""
+    return name.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
-def _pattern(arguments: Mapping[str, Json]) -> Callable[[str], bool]:
-    """Whether a line matches. Regular expressions that can take for ever are refused."""
+def _matcher(arguments: Mapping[str, Json]) -> Callable[[str], bool]:
+    """Whether a line matches."""
     query = _text(arguments, "query")
-    if arguments.get("regex") is not True:
-        folded = query.casefold()
-        return lambda line: folded in line.casefold()
-    if _NESTED.search(query):
-        raise Refused("This regular expression repeats a repetition, which can take for ever. Put it more simply.")
-    try:
-        pattern = re.compile(query, re.IGNORECASE)
-    except re.error as error:
-        raise Refused(f"The regular expression cannot be read: {error}.") from None
-    return lambda line: pattern.search(line) is not None
+    if arguments.get("regex") is True:
+        return compiled(query)
+    folded = query.casefold()
+    return lambda line: folded in line.casefold()
 
 
 def search(arguments: Mapping[str, Json], workspace: Path) -> ToolOutcome:
-    matches = _pattern(arguments)
+    matches = _matcher(arguments)
     if not workspace.exists():
         return ToolOutcome(ToolStatus.OK, "(The workspace is empty.)")
-    deadline = time.monotonic() + SEARCH_SECONDS
+    deadline = time.monotonic() + SECONDS
     found: list[str] = []
     note = ""
     for name, info in _walk(workspace, names_of(_text(arguments, "path")), recursive=True):
-        if stat.S_ISDIR(info.st_mode) or info.st_size > READ_BYTES:
-            continue
-        try:
-            lines = read_text(workspace, name).splitlines()
-        except Refused:
-            continue
-        for number, line in enumerate(lines, 1):
-            if len(found) >= MAX_MATCHES or time.monotonic() > deadline:
-                note = "\n(more may be there; the search was ended here)"
-                break
-            if matches(line[:LINE_CHARS]):
-                found.append(f"{name}:{number}: {line[:200].strip()}")
+        if time.monotonic() > deadline:
+            note = _ENDED
+        elif not stat.S_ISDIR(info.st_mode) and info.st_size <= READ_BYTES:
+            note = _search_file(workspace, name, matches, found, deadline)
         if note:
             break
     text = "\n".join(found) or "(Nothing was found.)"
     return ToolOutcome(ToolStatus.OK, text + note, facts={"matches": len(found)})
+
+
+_ENDED = "\n(more may be there; the search was ended here)"
+
+
+def _search_file(workspace: Path, name: str, matches: Callable[[str], bool], found: list[str], deadline: float) -> str:
+    """Adds the lines that match; a note if the search is to end."""
+    try:
+        lines = read_text(workspace, name).splitlines()
+    except Refused:
+        return ""
+    for number, line in enumerate(lines, 1):
+        if len(found) >= MAX_MATCHES or time.monotonic() > deadline:
+            return _ENDED
+        if matches(line[:LINE_CHARS]):
+            found.append(f"{name}:{number}: {line[:200].strip()}")
+    return ""
+
+
+def work(request: dict[str, Json], blob: bytes) -> Json:  # noqa: ARG001 - every job is given bytes
+    """A job for a worker: one of the three, by its name."""
+    arguments = request["arguments"]
+    assert isinstance(arguments, dict)
+    look = {"read_file": read, "list_files": listing, "search_files": search}[str(request["tool"])]
+    try:
+        outcome = look(arguments, Path(str(request["workspace"])))
+    except Refused as refusal:
+        outcome = ToolOutcome(ToolStatus.FAILED, str(refusal))
+    except OSError as error:
+        outcome = ToolOutcome(ToolStatus.FAILED, f"The file system refused: {error.strerror or type(error).__name__}.")
+    return {"status": outcome.status.value, "text": outcome.text, "facts": dict(outcome.facts)}

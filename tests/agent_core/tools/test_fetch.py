@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 from agent_core.ports import SystemClock
 from agent_core.tools.addresses import refusal
 from agent_core.tools.base import ToolContext, ToolOutcome, ToolStatus
-from agent_core.tools.fetch import FetchUrl, readable
+from agent_core.tools.fetch import FetchUrl
+from agent_core.tools.pages import readable
+from agent_core.workers.pool import Workers
 
 CONTEXT = ToolContext("t", "c", "k", Path("unused"), "m", SystemClock(), lambda _: None)
 
@@ -50,8 +52,9 @@ async def site() -> AsyncGenerator[int]:
 
 
 async def fetch(url: str, *, open_to_loopback: bool = False) -> ToolOutcome:
-    tool = FetchUrl(refuse=lambda _: None) if open_to_loopback else FetchUrl()
-    return await tool.run({"url": url}, CONTEXT)
+    async with Workers() as workers:
+        tool = FetchUrl(workers, refuse=lambda _: None) if open_to_loopback else FetchUrl(workers)
+        return await tool.run({"url": url}, CONTEXT)
 
 
 async def test_a_page_comes_as_text_with_its_links():
@@ -102,9 +105,10 @@ async def test_a_redirect_does_not_lead_inside():
     async with site() as port:
         inside = f"http://localhost:{port}/page"
         allowed_first = iter([None])
-        tool = FetchUrl(refuse=lambda address: next(allowed_first, refusal(address)))
         # Literal addresses are judged before and while dialling; only the very first judgement is waved through here.
-        outcome = await tool.run({"url": f"http://127.0.0.1:{port}/redirect?to={inside}"}, CONTEXT)
+        async with Workers() as workers:
+            tool = FetchUrl(workers, refuse=lambda address: next(allowed_first, refusal(address)))
+            outcome = await tool.run({"url": f"http://127.0.0.1:{port}/redirect?to={inside}"}, CONTEXT)
         assert outcome.status is ToolStatus.FAILED
         assert "this machine" in outcome.text
 

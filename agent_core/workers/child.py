@@ -1,0 +1,126 @@
+"""The worker's side: one job after the other, read from the standard input, answered on the standard output.
+
+A worker is a fresh interpreter, not a copy of the gateway: it has none of its sockets, files, secrets or memory. It limits itself
+before it reads a first job, dies with the gateway, and leaves stopping to it: a signal that ends the gateway must not end
+the jobs of turns that are still given time.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from importlib import import_module
+from typing import BinaryIO, TypeAlias, cast
+
+from agent_core.tools.base import Json
+from agent_core.workers.wire import HEAD_BYTES, Unsendable, frame, lengths, value_of
+
+Work: TypeAlias = Callable[[dict[str, Json], bytes], Json]
+"""A job's function: what is asked, and bytes beside it."""
+
+MEMORY_BYTES = 512 * 1024 * 1024
+OPEN_FILES = 64
+NICE = 5
+"""The gateway's loop goes first."""
+_KILL_WITH_PARENT = 1
+"""``PR_SET_PDEATHSIG`` of ``prctl``."""
+
+
+def main() -> None:
+    """Serve until the gateway closes the pipe."""
+    parent = int(sys.argv[1])
+    requests, answers = _pipes()
+    _limit(parent)
+    answers.write(frame({"ready": True}))
+    answers.flush()
+    while (asked := _next(requests)) is not None:
+        answers.write(_answer(*asked))
+        answers.flush()
+
+
+def _pipes() -> tuple[BinaryIO, BinaryIO]:
+    """The two pipes, out of the way of whatever a library prints."""
+    answers = os.fdopen(os.dup(1), "wb")
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    os.dup2(nowhere, 1)
+    os.close(nowhere)
+    return sys.stdin.buffer, answers
+
+
+def _limit(parent: int) -> None:
+    for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, signal.SIG_IGN)
+    for kind, most in (
+        (resource.RLIMIT_AS, MEMORY_BYTES),
+        (resource.RLIMIT_CORE, 0),
+        (resource.RLIMIT_FSIZE, 0),
+        (resource.RLIMIT_NOFILE, OPEN_FILES),
+        (resource.RLIMIT_NPROC, 0),
+    ):
+        with suppress(ValueError, OSError):  # a system that has no such limit, or a lower one
+            resource.setrlimit(kind, (most, most))
+    with suppress(OSError):
+        os.nice(NICE)
+    with suppress(OSError), open("/proc/self/oom_score_adj", "w") as score:  # noqa: PTH123 - pathlib is slower to import
+        score.write("800")  # when memory is short, the kernel is to take a worker and not the gateway
+    _die_with(parent)
+
+
+def _die_with(parent: int) -> None:
+    """Idle workers see the end of the pipe; this is for those in the middle of a job."""
+    if sys.platform == "linux":
+        import ctypes
+
+        ctypes.CDLL(None).prctl(_KILL_WITH_PARENT, signal.SIGKILL)
+        if os.getppid() != parent:  # it died before it could be said
+            raise SystemExit(0)
+
+
+def _next(requests: BinaryIO) -> tuple[dict[str, Json], bytes] | None:
+    head = requests.read(HEAD_BYTES)
+    if len(head) < HEAD_BYTES:
+        return None
+    body, blob = lengths(head)
+    return value_of(requests.read(body)), requests.read(blob)
+
+
+def _answer(asked: dict[str, Json], blob: bytes) -> bytes:
+    """A job's result, or what went wrong with it; never a word of what it was about."""
+    try:
+        _limit_seconds(asked["seconds"])
+        work, request = _work(str(asked["job"])), asked["request"]
+        assert isinstance(request, dict)
+        return frame({"done": work(request, blob)})
+    except MemoryError:
+        return frame({"failed": "memory"})
+    except RecursionError:
+        return frame({"failed": "depth"})
+    except Unsendable:
+        return frame({"failed": "bug", "error": "Unsendable"})
+    except Exception as error:  # noqa: BLE001 - told to the gateway, which logs it
+        return frame({"failed": "bug", "error": type(error).__name__, "source": _source(error)})
+
+
+def _work(name: str) -> Work:
+    module, _, function = name.partition(":")
+    return cast("Work", getattr(import_module(module), function))
+
+
+def _limit_seconds(seconds: Json) -> None:
+    """Processor time for the next job; the gateway's own limit comes first, if it still lives."""
+    assert isinstance(seconds, int | float)
+    used = resource.getrusage(resource.RUSAGE_SELF)
+    most = int(used.ru_utime + used.ru_stime + seconds) + 2
+    with suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_CPU, (most, resource.RLIM_INFINITY))
+
+
+def _source(error: BaseException) -> str:
+    trace = error.__traceback__
+    while trace is not None and trace.tb_next is not None:
+        trace = trace.tb_next
+    return f"{trace.tb_frame.f_code.co_filename}:{trace.tb_lineno}" if trace is not None else ""
