@@ -1,6 +1,6 @@
 """What whoever runs the gateway can ask and change over HTTP: ``/status`` and ``/api/access``.
 
-Needs the server's key; without one, only callers on this machine are served (the server listens to no others then).
+Needs the operators' key; without one, only callers on this machine are served (the server listens to no others then).
 """
 
 from __future__ import annotations

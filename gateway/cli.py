@@ -328,7 +328,7 @@ async def _status(config_file: Path | None, *, as_json: bool) -> int:
         server = loaded.config.server
         click.echo(f"No gateway runs at {server.host}:{server.port}. Start it with: outspoken run", err=True)
         return TRY_AGAIN
-    secret = loaded.config.server.api_key
+    secret = loaded.config.server.operator_key
     body = await Remote(url, secret.get_secret_value() if secret else None).status()
     if as_json:
         import json
@@ -352,7 +352,7 @@ async def _send(
         words = f"No gateway runs at {server.host}:{server.port}, so nothing was sent. Start it with: outspoken run"
         click.echo(words, err=True)
         return TRY_AGAIN
-    secret = loaded.config.server.api_key
+    secret = loaded.config.server.operator_key
     remote = Remote(url, secret.get_secret_value() if secret else None)
     carried = [(path.name, path.read_bytes()) for path in files]
     found = await remote.send(to, text, carried, key)
@@ -379,7 +379,7 @@ async def _access(config_file: Path | None, verb: str, who: str) -> int:
     loaded, paths = load_all(config_file)
     url = await running_url(loaded.config)
     if url:
-        secret = loaded.config.server.api_key
+        secret = loaded.config.server.operator_key
         remote = Remote(url, secret.get_secret_value() if secret else None)
         people = await remote.people() if verb == "list" else await remote.decide(verb, who)
     else:

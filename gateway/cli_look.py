@@ -82,7 +82,7 @@ async def _metrics(config: Config) -> str:
     url = await running_url(config)
     if not url:
         return ""
-    key = config.server.api_key
+    key = config.server.operator_key
     try:
         return await Remote(url, key.get_secret_value() if key else None).metrics()
     except (GatewayLost, GatewayRefused) as error:

@@ -303,6 +303,14 @@ class Server(Section):
         default=None, description="Key that clients of the API and the web page must send."
     )
     api_key_file: Path | None = Field(default=None, description="File that holds that key.", examples=["server.key"])
+    operator_key: Annotated[Secret | None, FromOutside("operator_key_file")] = Field(
+        default=None,
+        description="Key for status, access, send, metrics and the console. Not set: where there is an api_key, one is made and "
+        "kept as operator.key in the state directory.",
+    )
+    operator_key_file: Path | None = Field(
+        default=None, description="File that holds that key.", examples=["operator.key"]
+    )
     public_url: Url = Field(
         default="",
         description="Address under which people reach the server, if it is behind a proxy.",
@@ -335,6 +343,16 @@ class Server(Section):
                 "host lets other machines in, and no api_key is set, so anybody could use your model and its tools",
                 "Put a key into the environment as OUTSPOKEN_SERVER__API_KEY, or name a file that holds one: "
                 'api_key_file = "server.key" – or listen on this machine only: host = "127.0.0.1".',
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _two_keys(self) -> Server:
+        if self.api_key is not None and self.api_key == self.operator_key:
+            raise complaint(
+                "operator_key",
+                "operator_key is the same as api_key, so everybody who may chat could approve strangers and send as the bot",
+                "Choose another one, or leave it out: then one is made and kept in the state directory.",
             )
         return self
 

@@ -30,7 +30,7 @@ from agent_core.workers.pool import Workers
 from gateway.alerting import Alerter
 from gateway.budgets import Budgets
 from gateway.configmodel import Config
-from gateway.doors import api_key_of, open_doors
+from gateway.doors import open_doors
 from gateway.health import Health
 from gateway.hub import Hub
 from gateway.look import Look
@@ -38,6 +38,7 @@ from gateway.metrics import Metrics
 from gateway.models import endpoints_of, rehearsal_endpoint
 from gateway.notify import managed
 from gateway.opening import HubSettings
+from gateway.operatorkey import operator_key_of, with_operator_key
 from gateway.paths import Paths
 from gateway.platforms import Platforms, platforms, started
 from gateway.readings import reader
@@ -82,6 +83,13 @@ async def serving(config: Config, paths: Paths) -> AsyncGenerator[Serving]:
     Raises `CannotServe`, or `agent_core.store.store.CannotOpen`, with words for a person.
     """
     prepare_places(paths)
+    try:
+        config = with_operator_key(config, paths, make=True)
+    except OSError as error:
+        raise CannotServe(
+            f"The operators' key cannot be written into {paths.state_dir}: {error.strerror}. Free some space, or set one yourself: "
+            "OUTSPOKEN_SERVER__OPERATOR_KEY."
+        ) from error
     clock = SystemClock()
     ids = SystemIds(clock)
     redactor = redactor_of(config)
@@ -115,7 +123,7 @@ async def serving(config: Config, paths: Paths) -> AsyncGenerator[Serving]:
         alerter = _alerter(config, paths, store, watch, clock, chats)
         metrics.read_from(reader(hub, chats.outbox, chats.supervisors, store, health, alerter, program_version()))
         look = Look(hub, store, chats, health, alerter, clock, program_version())
-        routes = [*health.routes(), *metrics.routes(api_key_of(config))]
+        routes = [*health.routes(), *metrics.routes(operator_key_of(config))]
         url = await open_doors(config, paths, hub, store, clock, ids, chats, look, routes, stack)
         stack.push_async_callback(hub.drain, DRAIN_SECONDS)
         await stack.enter_async_context(started(chats))

@@ -20,6 +20,7 @@ from gateway.console.server import Console
 from gateway.console.turns import Turns
 from gateway.hub import Hub
 from gateway.look import Look
+from gateway.operatorkey import operator_key_of
 from gateway.paths import Paths
 from gateway.platforms import Platforms
 from gateway.refusals import Refusals
@@ -66,8 +67,9 @@ async def open_doors(
     )
     page = WebChat(hub, WebSettings(api_key=key, keep_alive_seconds=server.keep_alive_seconds), clock, ids)
     app = web.Application(client_max_size=server.max_body_bytes)
-    admin = Admin(chats, key, look)
-    sending = Sending(store, hub, chats.desk, chats.outbox, chats.where, key, paths.state_dir / "outbox")
+    operator_key = operator_key_of(config)
+    admin = Admin(chats, operator_key, look)
+    sending = Sending(store, hub, chats.desk, chats.outbox, chats.where, operator_key, paths.state_dir / "outbox")
     app.add_routes([*api.routes(), *page.routes(), *admin.routes(), *sending.routes(), *chats.routes(), *routes])
     app.add_routes(_console(config, hub, store, clock, ids, chats).routes())
     runner = web.AppRunner(app, access_log=None, shutdown_timeout=3, handler_cancellation=True)
@@ -91,7 +93,6 @@ def _console(config: Config, hub: Hub, store: Store, clock: Clock, ids: SystemId
     sources = Sources(
         store, hub, chats.outbox, chats.sights, config.budgets.rules(), clock, redactor, program_version()
     )
-    key = server.api_key.get_secret_value() if server.api_key else None
-    access = Access(key, behind_proxy=bool(server.public_url))
+    access = Access(operator_key_of(config), behind_proxy=bool(server.public_url))
     acting = Acting(store, chats.outbox, chats.where, clock, ids)
     return Console(Board(sources), Turns(store, hub, clock, redactor), acting, access, clock)

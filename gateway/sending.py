@@ -63,7 +63,7 @@ class Wanted:
 
 
 class Sending:
-    """Serves ``POST /api/send`` and ``GET /api/send/{id}``. Needs the server's key, as `gateway.admin` does."""
+    """Serves ``POST /api/send`` and ``GET /api/send/{id}``. Needs the operators' key, as `gateway.admin` does."""
 
     def __init__(
         self, store: Store, hub: Hub, desk: Desk, outbox: Outbox, where: Where, key: str | None, spool: Path

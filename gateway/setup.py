@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 from agent_core.redaction import Redactor
 from gateway.config import Loaded, load, secret_values
 from gateway.configmodel import Config
 from gateway.configtypes import LogLevel
+from gateway.operatorkey import with_operator_key
 from gateway.paths import Paths, find_paths, prepare
 
 
@@ -20,7 +22,8 @@ def load_all(config_file: Path | None) -> tuple[Loaded, Paths]:
     """The configuration and the places. Raises `ConfigError` and `PathsError`."""
     paths = find_paths(os.environ)
     named = config_file is not None or paths.config_named
-    return load(config_file or paths.config_file, os.environ, required=named), paths
+    loaded = load(config_file or paths.config_file, os.environ, required=named)
+    return replace(loaded, config=with_operator_key(loaded.config, paths)), paths
 
 
 def prepare_places(paths: Paths) -> None:

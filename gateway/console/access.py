@@ -1,4 +1,4 @@
-"""Who may see the console: whoever has the server's key, and whoever sits at this machine.
+"""Who may see the console: whoever has the operators' key; where there is none, whoever sits at this machine.
 
 "At this machine" must not be had by pretence. A proxy on the same machine calls from loopback for people who are elsewhere, so
 nobody is taken to be here who comes through one; a web page must not reach the console through a browser that runs here, by its
@@ -31,14 +31,12 @@ class Access:
     """``[server] public_url`` is set: what comes from loopback may come from anywhere."""
 
     def refusal(self, request: web.Request) -> Problem | None:
-        """Why a request is not served, or None."""
-        if self.at_this_machine(request):
-            return _other_site(request) or stranger(request, None, ())
-        if self.key is None:
+        """Why a request is not served, or None. Where there is a key, everybody has to send it: a plain proxy looks like this machine."""
+        if self.key is None and not self.at_this_machine(request):
             return Problem(
                 403,
                 "The console is served to this machine only, because no key is set, and this request came through a proxy or "
-                "from elsewhere. Set [server] api_key, and the console asks for it.",
+                "from elsewhere. Set [server] operator_key, and the console asks for it.",
             )
         return _other_site(request) or stranger(request, self.key, ())
 
@@ -50,7 +48,7 @@ class Access:
 
     def who(self, request: web.Request) -> str:
         """How somebody came in, for the audit."""
-        if self.at_this_machine(request):
+        if self.key is None:
             return HERE
         return f"{WITH_KEY}, from {request.remote or 'an unknown address'}"
 

@@ -116,7 +116,7 @@ async def _gateway(config: Config, url: str) -> Seen:
     from adapters.ask import GatewayLost, GatewayRefused
     from adapters.operator import Remote
 
-    secret = config.server.api_key
+    secret = config.server.operator_key
     try:
         body = await Remote(url, secret.get_secret_value() if secret else None).status()
     except GatewayLost as error:

@@ -253,13 +253,13 @@ _HEAD = """# Metrics
 Written by `python -m gateway.ops.metricscatalogue > docs/metrics.md` from `gateway/ops/metricscatalogue.py`; a test compares that with what a
 running gateway serves, and with `deploy/grafana-dashboard.json` and `deploy/alert-rules.yaml`.
 
-`GET /metrics` answers in Prometheus' text format, or in OpenMetrics if asked for it. It is guarded as `/status` is: if `[server] api_key` is set,
-Prometheus has to send it; without one, only this machine is answered.
+`GET /metrics` answers in Prometheus' text format, or in OpenMetrics if asked for it. It is guarded as `/status` is: where there is an operators' key
+([console.md](console.md#who-may-see-it)), Prometheus has to send it; without one, only this machine is answered.
 
 ```yaml
 scrape_configs:
   - job_name: outspoken
-    authorization: {credentials_file: /etc/prometheus/outspoken.key}   # only if [server] api_key is set
+    authorization: {credentials_file: /etc/prometheus/operator.key}   # only where there is an operators' key
     static_configs: [{targets: ["127.0.0.1:8787"]}]
 ```
 

@@ -56,17 +56,19 @@ def asked(remote: str, host: str, **headers: str) -> web.Request:
 @pytest.mark.parametrize(
     ("remote", "host", "headers", "key", "proxy", "status"),
     [
-        ("127.0.0.1", "127.0.0.1:8787", {}, KEY, False, 0),
-        ("::1", "[::1]:8787", {}, KEY, False, 0),
-        ("::ffff:127.0.0.1", "localhost:8787", {}, KEY, False, 0),
+        ("127.0.0.1", "127.0.0.1:8787", {}, KEY, False, 401),  # so does a plain proxy on this machine look
+        ("127.0.0.1", "127.0.0.1:8787", {}, None, False, 0),
+        ("::1", "[::1]:8787", {}, KEY, False, 401),
+        ("::1", "[::1]:8787", {}, None, False, 0),
+        ("::ffff:127.0.0.1", "localhost:8787", {}, None, False, 0),
         ("127.0.0.1", "localhost", {}, None, False, 0),
         ("127.0.0.1", "evil.example", {}, None, False, 403),  # a name that was made to point here
         ("127.0.0.1", "evil.example", {}, KEY, False, 401),
         ("127.0.0.1", "127.0.0.1:8787", {"Origin": "http://evil.example"}, KEY, False, 403),
         ("127.0.0.1", "127.0.0.1:8787", {"Origin": "null"}, KEY, False, 403),
-        ("127.0.0.1", "127.0.0.1:8787", {"Origin": "http://127.0.0.1:8787"}, KEY, False, 0),
+        ("127.0.0.1", "127.0.0.1:8787", {"Origin": "http://127.0.0.1:8787"}, None, False, 0),
         ("127.0.0.1", "127.0.0.1:8787", {"Sec_Fetch_Site": "cross-site"}, KEY, False, 403),
-        ("127.0.0.1", "127.0.0.1:8787", {"Sec_Fetch_Site": "same-origin"}, KEY, False, 0),
+        ("127.0.0.1", "127.0.0.1:8787", {"Sec_Fetch_Site": "same-origin"}, None, False, 0),
         ("127.0.0.1", "127.0.0.1:8787", {"X_Forwarded_For": "203.0.113.9"}, KEY, False, 401),
         ("127.0.0.1", "127.0.0.1:8787", {"X_Forwarded_For": "203.0.113.9"}, None, False, 403),
         ("127.0.0.1", "127.0.0.1:8787", {}, KEY, True, 401),
@@ -78,7 +80,7 @@ def asked(remote: str, host: str, **headers: str) -> web.Request:
         ("203.0.113.9", "gateway.example", {}, None, False, 403),
     ],
 )
-def test_only_this_machine_comes_in_without_the_key(
+def test_without_a_key_only_this_machine_comes_in_and_with_one_nobody_without_it(
     remote: str, host: str, headers: dict[str, str], key: str | None, proxy: bool, status: int
 ):
     problem = Access(key, behind_proxy=proxy).refusal(asked(remote, host, **headers))
@@ -86,8 +88,9 @@ def test_only_this_machine_comes_in_without_the_key(
 
 
 def test_the_audit_says_how_somebody_came_in():
+    assert Access(None, behind_proxy=False).who(asked("127.0.0.1", "localhost")) == "on this machine"
     access = Access(KEY, behind_proxy=False)
-    assert access.who(asked("127.0.0.1", "localhost")) == "on this machine"
+    assert access.who(asked("127.0.0.1", "localhost")) == "with the key, from 127.0.0.1"
     assert access.who(asked("203.0.113.9", "gateway.example")) == "with the key, from 203.0.113.9"
 
 
@@ -327,7 +330,7 @@ async def test_the_page_is_served_without_a_key_and_holds_nothing(tmp_path: Path
 
 
 async def test_a_key_is_wanted_in_the_header_and_nowhere_else(tmp_path: Path):
-    env = {"OUTSPOKEN_SERVER__API_KEY": KEY, "OUTSPOKEN_SERVER__PUBLIC_URL": "https://chat.example.org"}
+    env = {"OUTSPOKEN_SERVER__OPERATOR_KEY": KEY, "OUTSPOKEN_SERVER__PUBLIC_URL": "https://chat.example.org"}
     async with served(tmp_path, env) as up:
         async with calling(up) as http:
             for path in (

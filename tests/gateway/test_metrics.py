@@ -157,7 +157,7 @@ async def served_families(url: str, key: str = "") -> Mapping[str, Family]:
 async def test_a_gateway_serves_what_the_list_says_and_counts_what_happened(tmp_path: Path) -> None:
     key = "sesame-sesame-sesame"
     more = {
-        "OUTSPOKEN_SERVER__API_KEY": key, "OUTSPOKEN_BUDGETS__DAY_TOKENS": "1000000", "OUTSPOKEN_MODEL__ATTEMPTS": "2",
+        "OUTSPOKEN_SERVER__OPERATOR_KEY": key, "OUTSPOKEN_BUDGETS__DAY_TOKENS": "1000000", "OUTSPOKEN_MODEL__ATTEMPTS": "2",
     }  # fmt: skip
     async with telegram_harness(tmp_path) as telegram:
         eve = telegram.person("Evangeline")
