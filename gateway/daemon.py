@@ -103,7 +103,7 @@ async def serving(config: Config, paths: Paths) -> AsyncGenerator[Serving]:
         signals.listen(watch.on)
         metrics = Metrics(config.budgets.currency)
         signals.listen(metrics.on)
-        await stack.enter_async_context(metrics.watching_loop())
+        await stack.enter_async_context(metrics.watching_loop(paths.state_dir / "loop-held.txt"))
         await stack.enter_async_context(traced(config.telemetry.otlp_endpoint, signals))
         tell_of_old_rows(endpoints, clock)
         client = ModelClient(endpoints, clock, redactor)

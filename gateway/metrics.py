@@ -6,11 +6,11 @@ gateway has a registry of its own.
 
 from __future__ import annotations
 
-import asyncio
 from collections import defaultdict
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
+from pathlib import Path
 
 from aiohttp import web
 from prometheus_client import CollectorRegistry, Counter, Histogram, disable_created_metrics
@@ -40,6 +40,7 @@ from agent_core.signals import (
     TurnClosed,
 )
 from gateway.admin import guarded
+from gateway.looplag import LoopWatch
 from gateway.ops import metricscatalogue as m
 from gateway.ops.metricscatalogue import Kind, Metric
 
@@ -48,7 +49,6 @@ MOST_VALUES = 100
 OTHER = "other"
 FROM_OUTSIDE = frozenset({"model", "endpoint", "tool", "gen_ai_provider_name", "gen_ai_request_model"})
 STALLED = (BreakCause.NO_CONTENT.value, BreakCause.STALLED.value)
-LOOP_SECONDS = 1.0
 OPENMETRICS = "application/openmetrics-text"
 
 
@@ -82,10 +82,11 @@ class Metrics:
                     metric.name, metric.says, metric.labels, buckets=metric.buckets, registry=self.registry
                 )
         ProcessCollector(registry=self.registry)
+        self._loop = LoopWatch(lambda late: self.observe(m.LOOP_LAG, late))
 
     def read_from(self, read: Read) -> None:
         """From now on what is read comes from `read`."""
-        self.registry.register(_Readings(read))
+        self.registry.register(_Readings(lambda: (*read(), Reading(m.LOOP_HELD, self._loop.longest))))
 
     def _label(self, name: str, value: str) -> str:
         if name not in FROM_OUTSIDE:
@@ -170,22 +171,9 @@ class Metrics:
             if trouble.rung:
                 self.count(m.REMEDIES, trouble.code, trouble.rung, trouble.outcome)
 
-    @asynccontextmanager
-    async def watching_loop(self) -> AsyncGenerator[None]:
-        """For the block it is looked how late the loop is."""
-        task = asyncio.create_task(self._watch_loop(), name="loop lag")
-        try:
-            yield
-        finally:
-            task.cancel()
-            await asyncio.wait({task})
-
-    async def _watch_loop(self) -> None:
-        loop = asyncio.get_running_loop()
-        while True:
-            due = loop.time() + LOOP_SECONDS
-            await asyncio.sleep(LOOP_SECONDS)
-            self.observe(m.LOOP_LAG, max(0.0, loop.time() - due))
+    def watching_loop(self, notes: Path | None = None) -> AbstractAsyncContextManager[None]:
+        """For the block it is looked how late the loop is; see `gateway.looplag`."""
+        return self._loop.watching(notes)
 
     # ------------------------------------------------------------------ /metrics
 

@@ -226,7 +226,8 @@ STORE_REOPENED = _c(
     "outspoken_store_reopened_total", "How often the database's connection was made anew after an error.", read=True
 )
 DISK_FREE = _g("outspoken_disk_free_bytes", "Room where the state is; as of the last look, at most a minute ago.")
-LOOP_LAG = _h("outspoken_event_loop_lag_seconds", "How late the event loop was, looked at every second.", LOOP)
+LOOP_LAG = _h("outspoken_event_loop_lag_seconds", "How late the event loop was, looked at twice a second.", LOOP)
+LOOP_HELD = _g("outspoken_event_loop_held_max_seconds", "The longest that the event loop was held, since the start.")
 READY = _g("outspoken_ready", "1 if the gateway is ready, as `/readyz` says.")
 ALERTS = _g("outspoken_alerts_open", "What the operators would be told just now, by what it is about.", "kind")
 INFO = _g("outspoken_info", "Always 1; the version is in its label.", "version")

@@ -1,0 +1,145 @@
+"""How late the event loop is, and what holds it.
+
+Theory. A task of the loop beats twice a second; a thread looks whether it did. If the loop is late by a second, the thread writes the stack
+of the loop's thread into the log: once for each time that it is held, and its length when it is over. Python code and waiting calls are
+seen so. C code that keeps the interpreter's lock stops that thread as well; so the interpreter's own alarm (`faulthandler`), which
+needs no lock, writes the stack into a file, and the file is read when the loop goes on, or by the next process if it never did.
+
+A stack is made of places in the program, never of values.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import faulthandler
+import re
+import sys
+import threading
+import time
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from types import FrameType
+from typing import TextIO
+
+import structlog
+
+log = structlog.get_logger("loop")
+
+BEAT_SECONDS = 0.5
+HELD_SECONDS = 1.0
+FRAMES = 30
+"""How many of the innermost calls are told."""
+MOST_CHARS = 100_000
+_PLACE = re.compile(r'^  File "([^"\n]{1,500})", line (\d{1,9}) in (.{1,200})$')
+
+
+class LoopWatch:
+    """Looks how late the loop is while `watching` lasts. `observe` is called with each beat's lateness, in seconds."""
+
+    def __init__(self, observe: Callable[[float], None]) -> None:
+        self._observe = observe
+        self.longest = 0.0
+        """Seconds that the loop was held at most, since the start."""
+        self._due = 0.0
+        """When the next beat is to come, by the monotonic clock."""
+        self._told = False
+        """The stack of what holds the loop now is in the log."""
+        self._over = threading.Event()
+
+    @asynccontextmanager
+    async def watching(self, notes: Path | None = None) -> AsyncGenerator[None]:
+        """Watch for the block. `notes`: the file for stacks that only the interpreter itself can write."""
+        file = _opened(notes) if notes is not None else None
+        self._due = time.monotonic() + BEAT_SECONDS
+        self._over.clear()
+        thread = threading.Thread(target=self._look, args=(threading.get_ident(),), name="loop lag", daemon=True)
+        thread.start()
+        task = asyncio.create_task(self._beat(file), name="loop lag")
+        try:
+            yield
+        finally:
+            self._over.set()
+            task.cancel()
+            await asyncio.wait({task})
+            thread.join(1)
+            if file is not None:
+                faulthandler.cancel_dump_traceback_later()
+                file.close()
+
+    async def _beat(self, file: TextIO | None) -> None:
+        worked = time.thread_time()
+        while True:
+            self._due = time.monotonic() + BEAT_SECONDS
+            if file is not None:
+                faulthandler.dump_traceback_later(BEAT_SECONDS + HELD_SECONDS, file=file)
+            await asyncio.sleep(BEAT_SECONDS)
+            late = max(0.0, time.monotonic() - self._due)
+            self._observe(late)
+            self.longest = max(self.longest, late)
+            before, worked = worked, time.thread_time()
+            if late >= HELD_SECONDS:
+                noted = _taken(file) if file is not None else ""
+                if not self._told:
+                    log.warning("loop.held", seconds=round(late, 1), stack=stack_of(noted, threading.get_ident()))
+                log.warning("loop.went_on", seconds=round(late, 1), cpu_seconds=round(worked - before, 1))
+            self._told = False
+
+    def _look(self, loop_thread: int) -> None:
+        """The thread's work."""
+        while not self._over.wait(BEAT_SECONDS):
+            late = time.monotonic() - self._due
+            if late >= HELD_SECONDS and not self._told:
+                frame = sys._current_frames().get(loop_thread)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - there is no other way
+                self._told = True
+                log.warning("loop.held", seconds=round(late, 1), stack=_frames(frame))
+
+
+def _frames(frame: FrameType | None) -> list[str]:
+    """The places of a stack, the innermost first."""
+    found: list[str] = []
+    while frame is not None and len(found) < FRAMES:
+        found.append(_place(frame.f_code.co_filename, frame.f_lineno, frame.f_code.co_name))
+        frame = frame.f_back
+    return found
+
+
+def stack_of(noted: str, thread: int) -> list[str]:
+    """The places of one thread's stack in what `faulthandler` wrote, the innermost first. Pure."""
+    found: list[str] = []
+    mine = False
+    for line in noted.splitlines():
+        if "hread 0x" in line:
+            mine = f"hread {thread:#018x} " in line
+            found = [] if mine else found  # the last time that it was noted
+        elif mine and (place := _PLACE.match(line)) is not None and len(found) < FRAMES:
+            found.append(_place(place.group(1), int(place.group(2)), place.group(3)))
+    return found
+
+
+def _place(file: str, line: int, function: str) -> str:
+    return f"{'/'.join(file.split('/')[-3:])}:{line}:{function}"
+
+
+def _opened(notes: Path) -> TextIO | None:
+    """The file for notes, empty; what an earlier process noted in it goes to the log."""
+    try:
+        file = notes.open("a+")
+    except OSError as error:
+        log.warning("loop.not_noted", error=error.strerror or type(error).__name__)
+        return None
+    left = _taken(file)
+    if left:
+        ids = re.findall(r"hread (0x[0-9a-f]{1,16}) ", left)
+        stacks = [stack for one in ids if (stack := stack_of(left, int(one, 16)))]
+        log.warning("loop.was_held", stack=stacks[-1] if stacks else [])
+    return file
+
+
+def _taken(file: TextIO) -> str:
+    """What is in the file, which is empty then."""
+    file.seek(0)
+    noted = file.read(MOST_CHARS)
+    file.seek(0)
+    file.truncate()
+    return noted

@@ -1,0 +1,110 @@
+"""The loop is watched: what holds it is in the log, with its stack, also where nothing of Python can run meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import time
+from pathlib import Path
+
+from structlog.testing import capture_logs
+
+from gateway.looplag import LoopWatch, stack_of
+
+
+def waits() -> None:
+    time.sleep(2.6)
+
+
+def computes() -> None:
+    end = time.monotonic() + 2.6
+    while time.monotonic() < end:
+        pass
+
+
+def keeps_the_lock() -> None:
+    """For a few seconds in C, as long as the machine needs."""
+    length, took = 18, 0.0
+    while took < 2.6:
+        began = time.monotonic()
+        re.search("(a|a)*$", "a" * length + "b")
+        took = time.monotonic() - began
+        length += 1
+
+
+async def held_by(work: object, notes: Path | None) -> tuple[list[dict[str, object]], float]:
+    assert callable(work)
+    lags: list[float] = []
+    watch = LoopWatch(lags.append)
+    with capture_logs() as lines:
+        async with watch.watching(notes):
+            await asyncio.sleep(0.6)
+            work()
+            await asyncio.sleep(0.6)
+    assert max(lags) == watch.longest
+    return [dict(line) for line in lines], watch.longest
+
+
+async def test_code_that_waits_is_named_while_it_does(tmp_path: Path):
+    lines, longest = await held_by(waits, tmp_path / "notes")
+    assert [line["event"] for line in lines] == ["loop.held", "loop.went_on"]
+    assert "test_looplag.py" in str(lines[0]["stack"])
+    assert ":waits" in str(lines[0]["stack"])
+    assert longest >= 1.5
+
+
+async def test_code_that_computes_is_named(tmp_path: Path):
+    lines, _ = await held_by(computes, tmp_path / "notes")
+    assert [line["event"] for line in lines] == ["loop.held", "loop.went_on"]
+    assert ":computes" in str(lines[0]["stack"])
+
+
+async def test_code_that_keeps_the_interpreters_lock_is_named_when_it_is_over(tmp_path: Path):
+    lines, _ = await held_by(keeps_the_lock, tmp_path / "notes")
+    held = [line for line in lines if line["event"] == "loop.held"]
+    assert any(":keeps_the_lock" in str(line["stack"]) for line in held)
+    assert lines[-1]["event"] == "loop.went_on"
+    assert (tmp_path / "notes").read_text() == ""
+
+
+async def test_a_loop_that_runs_is_no_word_worth():
+    lags: list[float] = []
+    with capture_logs() as lines:
+        async with LoopWatch(lags.append).watching():
+            await asyncio.sleep(1.2)
+    assert lags
+    assert [line for line in lines if line["event"] == "loop.held"] == [] or max(
+        lags
+    ) >= 1  # a machine that was stopped
+
+
+async def test_what_a_process_noted_that_never_went_on_is_told_by_the_next_one(tmp_path: Path):
+    notes = tmp_path / "notes"
+    notes.write_text(
+        'Timeout (0:00:01)!\nThread 0x00007f0000000001 (most recent call first):\n  File "/a/b/re/__init__.py", line 176 in search\n'
+        '  File "/a/b/x.py", line 9 in f\n'
+    )
+    with capture_logs() as lines:
+        async with LoopWatch(lambda _: None).watching(notes):
+            pass
+    assert [line["event"] for line in lines] == ["loop.was_held"]
+    assert lines[0]["stack"] == ["b/re/__init__.py:176:search", "a/b/x.py:9:f"]
+    assert notes.read_text() == ""
+
+
+async def test_a_place_that_cannot_be_written_is_told_and_the_rest_goes_on(tmp_path: Path):
+    with capture_logs() as lines:
+        async with LoopWatch(lambda _: None).watching(tmp_path / "missing" / "notes"):
+            await asyncio.sleep(0)
+    assert [line["event"] for line in lines] == ["loop.not_noted"]
+
+
+def test_only_the_stack_of_the_thread_that_is_asked_for_is_read():
+    noted = (
+        "Thread 0x0000000000000002 (most recent call first):\n"
+        '  File "/x/other.py", line 1 in other\n\n'
+        "Thread 0x0000000000000001 (most recent call first):\n"
+        '  File "/x/mine.py", line 2 in mine\n  File "/x/mine.py", line 3 in <module>\n'
+    )
+    assert stack_of(noted, 1) == ["/x/mine.py:2:mine", "/x/mine.py:3:<module>"]
+    assert stack_of(noted, 3) == []
