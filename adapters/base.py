@@ -111,6 +111,8 @@ class NotAcceptedCode(StrEnum):
     """Why a message was not accepted."""
 
     QUEUE_FULL = "queue_full"
+    GATEWAY_FULL = "gateway_full"
+    """Too many people wait."""
     UNKNOWN_MODEL = "unknown_model"
     OTHER_CONTENT = "other_content"
     """The same platform key came with other content."""
@@ -125,7 +127,9 @@ class Queued:
     """The message waits for its turn."""
 
     position: int
-    """Its place in the queue behind the running turn; 1 is the next to run."""
+    """Its place in its conversation's queue; 1 is the next to run."""
+    line: int = 0
+    """Its conversation's place in the line of everybody who waits for the gateway; 0 if it does not wait there."""
 
 
 @dataclass(frozen=True, slots=True)

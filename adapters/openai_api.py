@@ -43,6 +43,8 @@ from agent_core.view import BubbleKind, View
 
 log = structlog.get_logger("api")
 
+TOLD_SECONDS = 0.5
+"""Whoever streams is told something by then, whatever becomes of the turn."""
 STATUS_SECONDS = 5.0
 """How often a running status is told in a comment."""
 
@@ -105,6 +107,19 @@ def comment(view: View) -> str:
         if bubble.kind is BubbleKind.ACTIVITY and bubble.state == "running":
             return f"running {bubble.tool}, {bubble.seconds} s"
     return ""
+
+
+def queue_comment(queued: Queued) -> str:
+    """What a comment says of a message that waits."""
+    if queued.line:
+        return f"queued, place {queued.line} of everybody who waits"
+    return f"queued, place {queued.position}"
+
+
+def queue_facts(queued: Queued) -> dict[str, Json]:
+    """The ``outspoken`` object of a chunk about a message that waits."""
+    scope = "gateway" if queued.line else "conversation"
+    return {"status": "queued", "place": queued.line or queued.position, "queue": scope}
 
 
 def facts_of(ended: Ended, session: str) -> dict[str, Json]:
@@ -354,7 +369,7 @@ class OpenAiApi:
     # ------------------------------------------------------------------ streaming
 
     async def _streamed(self, request: web.Request, job: _Job, follower: Follower) -> web.StreamResponse:
-        first = await follower.next(self._settings.keep_alive_seconds)
+        first = await follower.next(min(TOLD_SECONDS, self._settings.keep_alive_seconds))
         if isinstance(first, Ended) and (problem := _not_begun(first)) is not None:
             return problem_response(problem)
         headers = {
@@ -386,11 +401,13 @@ class OpenAiApi:
                 case None:
                     await response.write(b": keep-alive\n\n")
                 case Queued():
-                    await response.write(f": queued, place {sight.position}\n\n".encode())
+                    told = self._chunk(job, {}, outspoken=queue_facts(sight))
+                    await response.write(f": {queue_comment(sight)}\n\n".encode() + told)
                 case Showing():
                     if not turn:
                         turn = sight.turn
-                        await response.write(f": turn {turn}\n\n".encode())
+                        told = self._chunk(job, {}, outspoken={"status": "running", "turn": turn})
+                        await response.write(f": turn {turn}\n\n".encode() + told)
                     text = spoken.new(sight.view)
                     if text:
                         await response.write(job.text_head + orjson.dumps(text) + TEXT_TAIL)
@@ -536,6 +553,8 @@ def _refusal(refused: NotAccepted) -> Problem:
     match refused.code:
         case NotAcceptedCode.QUEUE_FULL:
             return Problem(429, words, "rate_limit_error", code="queue_full", retry_after=10)
+        case NotAcceptedCode.GATEWAY_FULL:
+            return Problem(503, words, "server_error", code="overloaded", retry_after=refused.retry_after_seconds)
         case NotAcceptedCode.QUOTA:
             return _no_budget(words, refused.retry_after_seconds)
         case NotAcceptedCode.UNKNOWN_MODEL:

@@ -38,6 +38,13 @@ class RequestRefused:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TurnedAway:
+    """A message was not taken, because too many wait."""
+
+    account: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TurnBegan:
     """A turn is open."""
 
@@ -184,6 +191,7 @@ class LawBroken:
 Signal: TypeAlias = (
     MessageTaken
     | RequestRefused
+    | TurnedAway
     | TurnBegan
     | FirstSign
     | ModelCalled

@@ -370,6 +370,18 @@ class Sessions(Section):
         le=1000,
         description="Messages that may wait in one session; the next one is declined with a notice.",
     )
+    open_turns: int = Field(
+        default=256,
+        ge=1,
+        le=10_000,
+        description="Turns that are open at once in the whole gateway; whoever comes then is told the place in the queue.",
+    )
+    waiting_limit: int = Field(
+        default=5_000,
+        ge=1,
+        le=1_000_000,
+        description="Messages that may wait in the whole gateway; the next one is declined with a notice.",
+    )
     history_turns: int = Field(
         default=200, ge=1, le=10_000, description="Closed turns of a session that are shown to the model at most."
     )

@@ -27,6 +27,7 @@ from agent_core.tools.base import Tool
 from agent_core.tools.builtin import builtin_tools
 from agent_core.tools.registry import ToolRegistry
 from agent_core.workers.pool import Workers
+from gateway.admission import Bounds
 from gateway.alerting import Alerter
 from gateway.budgets import Budgets
 from gateway.configmodel import Config
@@ -194,6 +195,7 @@ def _hub_settings(config: Config, paths: Paths, tools: ToolRegistry) -> HubSetti
         history_turns=config.session.history_turns,
         rehearsal=model.rehearsal,
         version=program_version(),
+        bounds=Bounds.of(config.session.open_turns, config.session.waiting_limit),
         incidents=config.incidents.rules(),
     )
 

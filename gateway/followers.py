@@ -23,6 +23,10 @@ class LaneBook(Protocol):
 
     def now_ms(self) -> int: ...
 
+    def place(self, lane: Lane) -> int | None:
+        """The lane's place in the line of everybody; None if it does not wait there."""
+        ...
+
     async def stored_end(self, inbox_id: int) -> Ended | None:
         """How a message ended, from the journal; None if it has not."""
         ...
@@ -64,7 +68,7 @@ class MessageFollower:
         "_lane",
         "_running",
         "_ticket",
-        "_told_position",
+        "_told",
         "_watcher",
     )
 
@@ -75,7 +79,7 @@ class MessageFollower:
         self._running: Running | None = None
         self._watcher: Watcher | None = None
         self._lane: Lane | None = None
-        self._told_position = 0
+        self._told: Queued | None = None
 
     async def __aenter__(self) -> MessageFollower:
         self._attach()
@@ -118,18 +122,27 @@ class MessageFollower:
         if self._watcher is not None:
             return await self.next(timeout_seconds)
         lane = self._lane
-        position = lane.position(self._ticket.inbox_id) if lane is not None else None
-        waits = lane is not None and (lane.running is not None or position != 1)  # else it is just about to begin
-        if position is None:
+        queued = self._queued(lane)
+        if queued is None and (lane is None or lane.position(self._ticket.inbox_id) is None):
             ended = await self._book.stored_end(self._ticket.inbox_id)
             if ended is not None:
                 return ended
-        elif waits and position != self._told_position:
-            self._told_position = position
-            return Queued(position)
+        elif queued is not None and (self._told is None or queued.position != self._told.position):
+            self._told = queued
+            return queued
         if not await self._bell.wait(timeout_seconds):
-            return None
+            now = self._queued(lane)  # the line moves all the time: it is told when something has to be said anyhow
+            told, self._told = self._told, now or self._told
+            return now if now != told else None
         return await self.next(timeout_seconds)
+
+    def _queued(self, lane: Lane | None) -> Queued | None:
+        """Where the message waits; None if it does not, or is just about to begin."""
+        position = lane.position(self._ticket.inbox_id) if lane is not None else None
+        if lane is None or position is None:
+            return None
+        line = self._book.place(lane) or 0
+        return Queued(position, line) if line or lane.running is not None or position != 1 else None
 
     async def _next_view(self, watcher: Watcher, driver: TurnDriver, timeout_seconds: float) -> Sight | None:
         view = await watcher.next(timeout_seconds)

@@ -37,12 +37,11 @@ from agent_core.events import (
     TurnEnded,
     Verdict,
 )
-from agent_core.exits import Exit, ExitCode, Facts, NotStarted
+from agent_core.exits import Exit, ExitCode, Facts
 from agent_core.journal import UnreadableJournal, decode, encode, fold
 from agent_core.model.client import ModelClient
 from agent_core.model.endpoints import Endpoint
 from agent_core.modelcalls import ModelCaller, Offer, own_tools
-from agent_core.notices import notice_for
 from agent_core.ports import Clock, Ids
 from agent_core.signals import LawBroken, Tell, nobody
 from agent_core.store.rows import InboxRow, InboxState, JournalRow, NewMessage, OpenTurn
@@ -62,6 +61,7 @@ from gateway.learning import Learning
 from gateway.loglines import log_accepted, log_started, log_unreadable
 from gateway.opening import HubSettings, offer_of, opened_event, system_prompt_of, workspace_of
 from gateway.ops.explain import why
+from gateway.places import Places
 from gateway.prefs import Prefs
 from gateway.recall import Recall, closed_turn
 from gateway.stopping import STOP_SECONDS, stop_turn
@@ -117,6 +117,7 @@ class Hub:
         )
         self.learning = Learning(settings.incidents, settings.turn.ladder.same_stall_rounds, store, clock, ids)
         self._closing = False
+        self.places = Places(settings.bounds, self._lanes.values, self._begin, clock, tell)
         self._own_offer = own_tools(tools.names, tools.openai_tools())
         plain = [(name, t) for name, t in zip(tools.names, tools.openai_tools(), strict=True) if name != SEND_FILE]
         self._plain_offer = own_tools([name for name, _ in plain], [tool for _, tool in plain])
@@ -215,7 +216,7 @@ class Hub:
         lane.running = Running(driver, messages)
         if isinstance(driver.outlet, TurnOutlet):
             driver.outlet.attach(driver)
-        self._start(lane, lane.running)
+        self.places.ask(lane)
 
     async def _close_unreadable(self, found: OpenTurn, seq: int, reference: str) -> None:
         now = self._clock.now_ms()
@@ -267,17 +268,12 @@ class Hub:
             await asyncio.wait(late, timeout=STOP_SECONDS)
 
     def running(self) -> list[Running]:
-        """The turns that run in this process."""
-        return [lane.running for lane in self._lanes.values() if lane.running is not None]
+        """The turns that run in this process; those that were taken up and wait for a place do not yet."""
+        return [lane.running for lane in self._lanes.values() if lane.running is not None and lane.key in self._tasks]
 
     def _tell_all(self, event: Event) -> None:
         for running in self.running():
             running.driver.tell(event)
-
-    @property
-    def waiting_messages(self) -> int:
-        """Messages that wait for their turn."""
-        return sum(len(lane.waiting) for lane in self._lanes.values())
 
     # ------------------------------------------------------------------ models
 
@@ -306,11 +302,11 @@ class Hub:
             raise NotAccepted(words, NotAcceptedCode.UNKNOWN_MODEL)
         if self.budgets is not None:
             await self.budgets.admit(inbound)
-        key = inbound.session.text()
-        self._check_room(key)
+        await self._check_room(inbound)
         now = self._clock.now_ms()
         message = self.new_message(inbound, NORMAL_LANE, now, cursor)
         # In a task of the hub's own: whoever asked may leave, and a message that is stored must be run all the same.
+        self.places.coming()
         outcome = await asyncio.shield(self._group.create_task(self._try_to_take_in(inbound, message, busy)))
         if isinstance(outcome, Exception):
             raise outcome
@@ -340,6 +336,8 @@ class Hub:
             return await self._take_in(inbound, message, busy)
         except Exception as error:  # noqa: BLE001
             return error
+        finally:
+            self.places.came()
 
     async def _take_in(self, inbound: Inbound, message: NewMessage, busy: SessionPolicy | None) -> Ticket:
         """Store the message and queue it. One at a time in a session, so that the queue has the order of arrival."""
@@ -425,13 +423,14 @@ class Hub:
         """The lane of a session that is busy or watched just now."""
         return self._lanes.get(key)
 
-    def _check_room(self, key: str) -> None:
-        lane = self._lanes.get(key)
-        if lane is None or len(lane.waiting) < self._settings.queue_limit:
+    async def _check_room(self, inbound: Inbound) -> None:
+        """Raises `NotAccepted` if too much waits, in the conversation or in all. What was taken before is not turned away."""
+        refusal = self.places.refusal(self._lanes.get(inbound.session.text()), self._settings.queue_limit)
+        if refusal is None or await self._store.inbox_by_key(inbound.account, inbound.platform_key) is not None:
             return
-        facts = Facts(reason=NotStarted.QUEUE_FULL, count=len(lane.waiting))
-        notice = notice_for(Exit(ExitCode.NOT_STARTED, facts))
-        raise NotAccepted(notice.text if notice else "", NotAcceptedCode.QUEUE_FULL)
+        if refusal.code is NotAcceptedCode.GATEWAY_FULL:
+            self.places.turn_away(inbound.account)
+        raise refusal
 
     async def _check_same(self, inbound: Inbound) -> None:
         """A redelivery says the same as before; anything else under the same key is a mistake of the sender."""
@@ -443,7 +442,7 @@ class Hub:
     def _lane_of(self, key: str) -> Lane:
         """The lane of a session key; the session itself may not exist yet."""
         if key not in self._lanes:
-            self._lanes[key] = Lane(key, self._open_turn, self._clock.now_ms, tell=self.tell)
+            self._lanes[key] = Lane(key, self._open_turn, self._clock.now_ms, self.places.begun, tell=self.tell)
         return self._lanes[key]
 
     async def _own(self, key: str, session: str, epoch: int = 0) -> Lane:
@@ -458,25 +457,26 @@ class Hub:
 
     def _queue(self, lane: Lane, message: Waiting) -> None:
         lane.waiting.append(message)
+        self.places.ask(lane)
         lane.wake()
-        self._start(lane, None)
 
-    def _start(self, lane: Lane, resumed: Running | None) -> None:
-        task = self._tasks.get(lane.key)
-        if task is None or task.done():
-            self._tasks[lane.key] = self._group.create_task(self._run_lane(lane, resumed), name=f"lane {lane.key}")
+    def _begin(self, lane: Lane) -> None:
+        """The lane has a place: run one turn of it."""
+        if not self._closing:
+            self._tasks[lane.key] = self._group.create_task(self._run_lane(lane), name=f"lane {lane.key}")
 
-    async def _run_lane(self, lane: Lane, resumed: Running | None) -> None:
+    async def _run_lane(self, lane: Lane) -> None:
         try:
-            await lane.run(resumed)
+            await lane.run()
         except Exception:
             log.exception("lane.failed", session=lane.session)
         finally:
             self._tasks.pop(lane.key, None)
+            self.places.leave(lane)
+            if lane.waiting and not self._closing:
+                self.places.ask(lane)
             lane.wake()
             self.release(lane)
-        if lane.waiting and not self._closing:
-            self._start(lane, None)
 
     async def _give_up(self, lane: Lane, messages: Sequence[Waiting]) -> None:
         """Messages whose turn cannot be opened must not stop the ones behind them, nor vanish without a word."""
@@ -583,6 +583,9 @@ class Hub:
     def now_ms(self) -> int:
         return self._clock.now_ms()
 
+    def place(self, lane: Lane) -> int | None:
+        return self.places.place(lane)
+
     def follow(self, ticket: Ticket) -> MessageFollower:
         return MessageFollower(self, ticket)
 
@@ -635,8 +638,11 @@ class Hub:
     async def stop(self, key: SessionKey) -> StopOutcome:
         """See `adapters.base.Gateway.stop`."""
         lane = self._lanes.get(key.text())
-        if lane is None or lane.running is None:
+        if lane is None or (lane.running is None and not lane.waiting):
             return StopOutcome(stopped=False, words="Nothing is running here.")
+        if lane.running is None:
+            return await self.stop_message(lane.ticket_of(lane.waiting[0]))
+        self.places.hurry(lane)
         return await stop_turn(lane.running.driver, self._clock.now_ms())
 
     async def stop_message(self, ticket: Ticket) -> StopOutcome:
@@ -646,8 +652,9 @@ class Hub:
             return StopOutcome(stopped=False, words="Nothing is running for this message.")
         running = lane.running
         if running is not None and any(message.inbox_id == ticket.inbox_id for message in running.messages):
+            self.places.hurry(lane)
             return await stop_turn(running.driver, self._clock.now_ms())
-        if lane.withdraw(ticket.inbox_id) is not None:
+        if self._withdrawn(lane, ticket.inbox_id):
             try:
                 await self._store.drop(ticket.inbox_id, "withdrawn by the client")
             except Conflict:
@@ -658,11 +665,19 @@ class Hub:
     async def withdraw(self, ticket: Ticket) -> bool:
         """Take a waiting message out of its queue. False if its turn has begun."""
         lane = self._by_session.get(ticket.session)
-        if lane is None or lane.withdraw(ticket.inbox_id) is None:
+        if lane is None or not self._withdrawn(lane, ticket.inbox_id):
             return False
         with suppress(Conflict):
             await self._store.drop(ticket.inbox_id, "withdrawn by the person")
         return True
+
+    def _withdrawn(self, lane: Lane, inbox_id: int) -> bool:
+        """Take a waiting message out of its queue, and a lane without any out of the line."""
+        found = lane.withdraw(inbox_id)
+        if found and lane.running is None and not lane.waiting and lane.key not in self._tasks:
+            self.places.leave(lane)
+            self.release(lane)
+        return found is not None
 
     async def approve(self, key: SessionKey, turn: str, call: str, verdict: Verdict, by: str) -> bool:
         """See `adapters.base.Gateway.approve`."""

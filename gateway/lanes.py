@@ -139,6 +139,8 @@ class Lane:
     """The session's key."""
     open_turn: Opener
     now_ms: Callable[[], int]
+    begun_opening: Callable[[Lane], None]
+    """Told that its turn is open, or that it waits for something: another may be opened meanwhile."""
     session: str = ""
     """The session's id, once it exists in the store."""
     epoch: int = 0
@@ -198,17 +200,16 @@ class Lane:
             self.wake()
         return found
 
-    async def run(self, resumed: Running | None = None) -> None:
-        """Run what there is, until nothing waits any more."""
-        if resumed is not None:
-            await self._run_one(resumed)
-        while self.waiting and not self.held:
-            messages = await self._next_messages()
-            if not messages:
-                continue
+    async def run(self) -> None:
+        """Run one turn: the one that was taken up, or the next. Then it is others' turn."""
+        if self.running is not None:
+            self.begun_opening(self)
+            await self._run_one(self.running)
+        elif not self.held and (messages := await self._next_messages()):
             driver = await self._opened(messages)
+            self.begun_opening(self)
             if driver is None:
-                continue
+                return
             withdrawn = not any(message in self.waiting for message in messages)
             self.waiting = [message for message in self.waiting if message not in messages]
             if withdrawn:  # while the turn was being opened: it was too late for that, but not for a stop
@@ -217,8 +218,11 @@ class Lane:
 
     async def _next_messages(self) -> tuple[Waiting, ...]:
         """What the next turn answers: one message, or the pieces of one. None if what waited was withdrawn meanwhile."""
+        if not self.waiting:
+            return ()
         found = merged([piece_of(message) for message in self.waiting], self.now_ms())
         while found.wait_ms:
+            self.begun_opening(self)
             await asyncio.sleep(found.wait_ms / 1000)
             if not self.waiting:
                 return ()

@@ -38,6 +38,7 @@ from agent_core.signals import (
     ToolRan,
     TurnBegan,
     TurnClosed,
+    TurnedAway,
 )
 from gateway.admin import guarded
 from gateway.looplag import LoopWatch
@@ -121,6 +122,8 @@ class Metrics:
                 self.count(m.MESSAGES, signal.account.partition("/")[0], signal.lane)
             case RequestRefused():
                 self.count(m.REQUESTS_REFUSED, str(signal.status))
+            case TurnedAway():
+                self.count(m.TURNED_AWAY, signal.account.partition("/")[0])
             case TurnBegan():
                 self.observe(m.TURN_WAIT, signal.waited_ms / 1000, signal.surface)
             case FirstSign():

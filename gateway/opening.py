@@ -16,6 +16,7 @@ from agent_core.known import Known
 from agent_core.modelcalls import Offer, client_tools
 from agent_core.settings import Route, TurnSettings
 from agent_core.tools.sendfile import SEND_FILE
+from gateway.admission import Bounds
 from gateway.configtypes import SessionPolicy
 
 
@@ -40,6 +41,8 @@ class HubSettings:
     """How often it is looked whether drivers do something."""
     watch_grace_seconds: float = 20.0
     """So long a driver may be overdue: timers and a busy loop are not exact."""
+    bounds: Bounds = field(default_factory=Bounds)
+    """How many turns may be open, and how many messages wait."""
     incidents: IncidentRules = field(default_factory=IncidentRules)
 
 

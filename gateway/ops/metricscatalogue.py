@@ -102,6 +102,7 @@ def _h(name: str, says: str, buckets: tuple[float, ...], *labels: str) -> Metric
 
 # ---------------------------------------------------------------------- messages and turns
 MESSAGES = _c("outspoken_messages_total", "Messages that were stored for the first time.", "platform", "lane")
+TURNED_AWAY = _c("outspoken_turned_away_total", "Messages that were not taken because too many waited.", "surface")
 REQUESTS_REFUSED = _c("outspoken_requests_refused_total", "Requests of the API that were not taken.", "http_status")
 TURNS = _c("outspoken_turns_total", "Turns that ended.", "exit", "surface")
 TURN_WAIT = _h(
@@ -215,6 +216,11 @@ ADAPTER_RESTARTS = _c(
 )
 # ---------------------------------------------------------------------- queues
 RUNNING = _g("outspoken_running_turns", "Turns that run just now.")
+IN_LINE = _g("outspoken_waiting_for_a_place", "Conversations that wait until the gateway has room for another turn.")
+IN_LINE_OLDEST = _g(
+    "outspoken_oldest_wait_seconds", "How long the one of them waits that waits longest; 0 if none does."
+)
+PLACES = _g("outspoken_places", "Turns that may be open at once.")
 WAITING = _g("outspoken_waiting_messages", "Messages that wait for their turn.")
 # ---------------------------------------------------------------------- the store, the process
 COMMIT_SECONDS = _h(

@@ -15,13 +15,16 @@ import tempfile
 from dataclasses import asdict
 from pathlib import Path
 
-from tests.bench.cases import CASES, Figure, servers
+from tests.bench.cases import CASES as OTHERS
+from tests.bench.cases import Figure, servers
 from tests.bench.chats import chats
+from tests.bench.crowd import crowd
 from tests.bench.explaining import explaining
 from tests.bench.isolation import isolation
 from tests.bench.machine import OTHER_CORE
 from tests.bench.storage import journal_rows
 
+CASES = (*OTHERS, crowd)
 ROWS = 10_000_000
 """In the journal, when it is measured how long `explain` takes."""
 

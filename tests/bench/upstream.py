@@ -1,7 +1,7 @@
 """A model server for measuring: as little work a token as can be, on a raw protocol. ``python -m tests.bench.upstream PORT``.
 
 The person's words are the order: ``bench tokens=300 pace=0.02 tools=1`` gives one tool call first, then 300 tokens, one each
-20 ms; without ``pace`` all tokens are written at once.
+20 ms; without ``pace`` all tokens are written at once. ``wait=5`` says nothing at all for five seconds.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ def framed(data: bytes) -> bytes:
     return b"%x\r\n%b\r\n" % (len(data), data)
 
 
-def order_of(messages: list[dict[str, object]]) -> tuple[int, float, int]:
-    """(tokens, seconds between them, tool calls still to be asked for), from the latest order of the conversation."""
+def order_of(messages: list[dict[str, object]]) -> tuple[int, float, int, float]:
+    """(tokens, seconds between them, tool calls still to be asked for, seconds before the first), from the latest order."""
     found, returned = "", 0
     for message in messages:
         content = message.get("content")
@@ -50,7 +50,8 @@ def order_of(messages: list[dict[str, object]]) -> tuple[int, float, int]:
             found, returned = content, 0
         returned += message.get("role") == "tool"
     words = dict(re.findall(r"(\w+)=([\d.]+)", found))
-    return int(words.get("tokens", 1)), float(words.get("pace", 0)), int(words.get("tools", 0)) - returned
+    tools = int(words.get("tools", 0)) - returned
+    return int(words.get("tokens", 1)), float(words.get("pace", 0)), tools, float(words.get("wait", 0))
 
 
 class Conversation(asyncio.Protocol):
@@ -88,11 +89,11 @@ class Conversation(asyncio.Protocol):
             kind = b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
             self._transport.write(kind % len(listed) + listed)
             return
-        tokens, pace, tools = order_of(orjson.loads(body)["messages"])
+        tokens, pace, tools, wait = order_of(orjson.loads(body)["messages"])
         if tools > 0:
             self._transport.write(HEAD + framed(CALL + self._end("tool_calls")) + b"0\r\n\r\n")
         elif pace:
-            self._task = asyncio.create_task(self._paced(tokens, pace))
+            self._task = asyncio.create_task(self._paced(tokens, pace, wait))
         else:
             self._transport.write(HEAD + framed(TOKEN * tokens + self._end("stop")) + b"0\r\n\r\n")
 
@@ -100,9 +101,10 @@ class Conversation(asyncio.Protocol):
     def _end(reason: str) -> bytes:
         return _event({}, reason) + b"data: [DONE]\n\n"
 
-    async def _paced(self, tokens: int, pace: float) -> None:
+    async def _paced(self, tokens: int, pace: float, wait: float) -> None:
         assert self._transport is not None
         loop = asyncio.get_running_loop()
+        await asyncio.sleep(wait)
         began = loop.time()
         self._transport.write(HEAD)
         for number in range(tokens):

@@ -1,0 +1,186 @@
+"""Who may begin a turn: a bound on what the whole gateway has open, and the order of those who wait. Pure.
+
+Theory. A turn costs memory, the model's patience and a share of one processor; more of them at once than the machine can carry make each of
+them slow, and the next person waits without a word. So a turn begins only with a place, and whoever waits is in one line: turns that an
+earlier process left open first, then the oldest message. Nobody holds more than their share of the places; who has it is passed over
+until one of their own turns has ended. People who cannot be told apart (a client of the API that does not say for whom it asks) share a
+larger one, so that a flood of them leaves room for everybody else. Beginning a turn costs more than anything before its first word, so only a few begin at once:
+meanwhile there is time to take messages, and to tell people where they stand.
+
+Laws (tests/gateway/test_admission.py). Never are more than `open` turns open, nor more than `opening` of them beginning, nor more than
+`share` of one person, nor more than `crowd` of people who cannot be told apart. Among those who may have a place, who is taken
+up comes before who is new, and the older before the newer. Whoever waits gets a place after at most as many ends as there are places
+taken and people before them: nobody starves. While there is room, nobody waits who may have a place.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections import Counter
+from collections.abc import Hashable
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Generic, TypeVar
+
+K = TypeVar("K", bound=Hashable)
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """How many there may be. None of them is less than 1, and `share` and `crowd` are not more than `open`."""
+
+    open: int = 256
+    """Turns that are open at once."""
+    opening: int = 8
+    """Turns that are being begun at once."""
+    share: int = 32
+    """Open turns of one person."""
+    crowd: int = 192
+    """Open turns of all people together who cannot be told apart."""
+    waiting: int = 5_000
+    """Messages that wait in all; the next one is refused."""
+
+    @staticmethod
+    def of(open_turns: int, waiting: int) -> Bounds:
+        """What follows from the two that are configured."""
+        share, crowd = max(1, open_turns // 8), max(1, open_turns - open_turns // 4)
+        return Bounds(open_turns, min(8, open_turns), share, crowd, waiting)
+
+    def of_person(self, person: str) -> int:
+        return self.share if person else self.crowd
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What somebody asks a place for."""
+
+    person: str
+    """Whose share it counts in; empty: nobody knows."""
+    since: int
+    """When the message was received, ms."""
+    taken_up: bool = False
+    """The turn is open already, left by an earlier process."""
+
+
+class Stage(StrEnum):
+    """How far somebody with a place is."""
+
+    BEGINNING = "beginning"
+    OPEN = "open"
+
+
+@dataclass(slots=True)
+class _Placed:
+    person: str
+    stage: Stage
+
+
+_Rank = tuple[bool, int, int]
+
+
+class Admission(Generic[K]):
+    """The line and the places. Whoever asks is named by a key; each has at most one claim or place."""
+
+    def __init__(self, bounds: Bounds) -> None:
+        self.bounds = bounds
+        self._line: list[_Rank] = []
+        """In order."""
+        self._claims: dict[K, tuple[_Rank, Claim]] = {}
+        self._keys: dict[int, K] = {}
+        self._placed: dict[K, _Placed] = {}
+        self._beginning = 0
+        self._held: Counter[str] = Counter()
+        """Places by person."""
+        self._number = 0
+
+    # ------------------------------------------------------------------ what is asked
+
+    @property
+    def waiting(self) -> int:
+        return len(self._line)
+
+    @property
+    def open(self) -> int:
+        return len(self._placed)
+
+    def has_place(self, key: K) -> bool:
+        return key in self._placed
+
+    def waits(self, key: K) -> bool:
+        return key in self._claims
+
+    def place(self, key: K) -> int | None:
+        """The place in the line, 1 being the first; None for who does not wait."""
+        found = self._claims.get(key)
+        return bisect_left(self._line, found[0]) + 1 if found is not None else None
+
+    def oldest_since(self) -> int | None:
+        """Since when the oldest message in the line waits, ms."""
+        return (
+            min((rank[1] for rank in (self._line[0], self._first_new()) if rank), default=None) if self._line else None
+        )
+
+    def _first_new(self) -> _Rank | None:
+        at = bisect_left(self._line, (True, 0, 0))
+        return self._line[at] if at < len(self._line) else None
+
+    def may_begin(self) -> bool:
+        """Whether another turn, whosoever, may begin now."""
+        return len(self._placed) < self.bounds.open and self._beginning < self.bounds.opening
+
+    # ------------------------------------------------------------------ what happens
+
+    def ask(self, key: K, claim: Claim) -> None:
+        """Get into the line. Who is there, or has a place, stays as they are."""
+        if key in self._claims or key in self._placed:
+            return
+        self._number += 1
+        rank = (not claim.taken_up, claim.since, self._number)
+        insort(self._line, rank)
+        self._claims[key] = rank, claim
+        self._keys[self._number] = key
+
+    def next(self) -> K | None:
+        """Who gets a place now, if anybody may; ask again until nobody does."""
+        if not self.may_begin():
+            return None
+        for rank in self._line:
+            key = self._keys[rank[2]]
+            person = self._claims[key][1].person
+            if self._held[person] < self.bounds.of_person(person):
+                self._give(key)
+                return key
+        return None
+
+    def _give(self, key: K) -> None:
+        claim = self._leave_line(key)
+        assert claim is not None
+        self._placed[key] = _Placed(claim.person, Stage.BEGINNING)
+        self._held[claim.person] += 1
+        self._beginning += 1
+
+    def begun(self, key: K) -> None:
+        """The turn is open, or there is only something to wait for: another may be begun."""
+        placed = self._placed.get(key)
+        if placed is not None and placed.stage is Stage.BEGINNING:
+            placed.stage = Stage.OPEN
+            self._beginning -= 1
+
+    def leave(self, key: K) -> None:
+        """The turn is over, or the place is not wanted any more."""
+        self._leave_line(key)
+        self.begun(key)
+        placed = self._placed.pop(key, None)
+        if placed is not None:
+            self._held[placed.person] -= 1
+            if not self._held[placed.person]:
+                del self._held[placed.person]
+
+    def _leave_line(self, key: K) -> Claim | None:
+        found = self._claims.pop(key, None)
+        if found is None:
+            return None
+        rank, claim = found
+        del self._line[bisect_left(self._line, rank)]
+        del self._keys[rank[2]]
+        return claim
