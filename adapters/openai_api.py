@@ -406,8 +406,7 @@ class OpenAiApi:
                 case Showing():
                     if not turn:
                         turn = sight.turn
-                        told = self._chunk(job, {}, outspoken={"status": "running", "turn": turn})
-                        await response.write(f": turn {turn}\n\n".encode() + told)
+                        await response.write(f": turn {turn}\n\n".encode())
                     text = spoken.new(sight.view)
                     if text:
                         await response.write(job.text_head + orjson.dumps(text) + TEXT_TAIL)

@@ -29,13 +29,13 @@ K = TypeVar("K", bound=Hashable)
 class Bounds:
     """How many there may be. None of them is less than 1, and `share` and `crowd` are not more than `open`."""
 
-    open: int = 256
+    open: int = 1_000
     """Turns that are open at once."""
     opening: int = 8
     """Turns that are being begun at once."""
-    share: int = 32
+    share: int = 125
     """Open turns of one person."""
-    crowd: int = 192
+    crowd: int = 750
     """Open turns of all people together who cannot be told apart."""
     waiting: int = 5_000
     """Messages that wait in all; the next one is refused."""

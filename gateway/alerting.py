@@ -63,6 +63,8 @@ class Sights:
     free_bytes: int | None
     """None: it could not be found out."""
     pots: Sequence[tuple[Pot, Level]]
+    oldest_wait: float = 0.0
+    """How long somebody has waited for the gateway to have room for their turn, seconds."""
 
 
 def conditions(sights: Sights, limits: Limits, rules: BudgetRules | None, now: int) -> list[Condition]:
@@ -74,6 +76,9 @@ def conditions(sights: Sights, limits: Limits, rules: BudgetRules | None, now: i
             words = f"Something has waited for {seconds / 60:.0f} min to be delivered on {platform}: outspoken status."
             over = f"Nothing waits for long any more to be delivered on {platform}."
             found.append(Condition(f"delivery:{platform}", AlertKind.DELIVERY, words, over))
+    if sights.oldest_wait > limits.wait_seconds:
+        words = f"Somebody has waited for {sights.oldest_wait / 60:.0f} min until there is room for their turn: outspoken status."
+        found.append(Condition("queue", AlertKind.QUEUE, words, "Nobody waits for long any more until there is room."))
     if sights.store_words:
         words = f"Nothing could be stored, so no message could be taken: {sights.store_words}"
         found.append(Condition("storage", AlertKind.STORAGE, words, "The database takes writes again."))
@@ -139,6 +144,8 @@ class Alerter:
         self._state_dir = state_dir
         self._say = say
         self._memory = Memory()
+        self.oldest_wait: Callable[[], float] = lambda: 0.0
+        """How long somebody has waited for room, seconds."""
         self._bell: Bell | None = None
         self._quiet_until = 0.0
         self._slow_at: float | None = None
@@ -183,7 +190,9 @@ class Alerter:
         """Look once, and tell what is to be told."""
         await self._look_slowly()
         now = self._clock.now_ms()
-        sights = Sights(self._adapters(), self._oldest(), self._watch.words, self.free_bytes, self.pots)
+        sights = Sights(
+            self._adapters(), self._oldest(), self._watch.words, self.free_bytes, self.pots, self.oldest_wait()
+        )
         found = conditions(sights, self._limits, self._budgets, now)
         self._memory = looked(self._memory, found, now, self._rules)
         can_tell = not self._watch.words

@@ -29,6 +29,7 @@ class AlertKind(StrEnum):
     STORAGE = "storage"
     DISK = "disk"
     DELIVERY = "delivery"
+    QUEUE = "queue"
     SPEND = "spend"
     INCIDENT = "incident"
 
@@ -40,6 +41,7 @@ class Limits:
     adapter_seconds: int = 60
     undelivered_seconds: int = 300
     free_mib: int = 512
+    wait_seconds: int = 120
 
 
 @dataclass(frozen=True, slots=True)

@@ -371,7 +371,7 @@ class Sessions(Section):
         description="Messages that may wait in one session; the next one is declined with a notice.",
     )
     open_turns: int = Field(
-        default=256,
+        default=1_000,
         ge=1,
         le=10_000,
         description="Turns that are open at once in the whole gateway; whoever comes then is told the place in the queue.",
@@ -580,6 +580,9 @@ class Operators(Section):
     undelivered_seconds: int = Field(
         default=300, ge=10, le=24 * 3600, description="They are told if something waits for so long to be delivered. Seconds."
     )  # fmt: skip
+    wait_seconds: int = Field(
+        default=120, ge=5, le=24 * 3600, description="They are told if somebody waits for so long until there is room for their turn. Seconds."
+    )  # fmt: skip
     free_mib: int = Field(
         default=512,
         ge=0,
@@ -593,7 +596,7 @@ class Operators(Section):
 
     def limits(self) -> Limits:
         """From when on something is wrong."""
-        return Limits(self.adapter_seconds, self.undelivered_seconds, self.free_mib)
+        return Limits(self.adapter_seconds, self.undelivered_seconds, self.free_mib, self.wait_seconds)
 
 
 class Telemetry(Section):

@@ -122,6 +122,7 @@ async def serving(config: Config, paths: Paths) -> AsyncGenerator[Serving]:
         stack.push_async_callback(chats.outbox.drained, DELIVERY_SECONDS)
         health = Health(watch, chats.sights, store.ownership.lease_ok, lambda: hub.laws_broken)
         alerter = _alerter(config, paths, store, watch, clock, chats)
+        alerter.oldest_wait = hub.places.oldest_seconds
         metrics.read_from(reader(hub, chats.outbox, chats.supervisors, store, health, alerter, program_version()))
         look = Look(hub, store, chats, health, alerter, clock, program_version())
         routes = [*health.routes(), *metrics.routes(operator_key_of(config))]

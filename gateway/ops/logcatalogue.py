@@ -103,6 +103,7 @@ FIELDS: Mapping[str, str] = {
     "node": "number of a process on this database",
     "nodes": "how many processes that have ended",
     "old": "the chat's old id",
+    "open": "how many are open",
     "origin": "what a part belongs to: the turn's id, or ``inbox:number`` for words beside turns",
     "outcome": "what came of it",
     "output_tokens": "tokens of all replies of the turn",
@@ -204,6 +205,10 @@ CATALOGUE: tuple[LogEvent, ...] = (
     # ------------------------------------------------------------------ messages and turns
     _e("message.accepted", "info", "A message is stored for the first time; from here on it is answered or told why not.",
        "account platform_key inbox session lane"),
+    _e("message.turned_away", "warning", "A message was not taken because too many wait; whoever sent it was told so.",
+       "account waiting open times",
+       "See why so many wait (`outspoken status`: open turns, oldest wait), then raise `[session] open_turns` or `waiting_limit`, or add "
+       "capacity at the model."),
     _e("turn.started", "info", "A turn is open: which messages it answers.",
        "turn session surface inbox platform_keys model endpoint"),
     _e("turn.ended", "info warning error",

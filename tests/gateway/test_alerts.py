@@ -231,6 +231,9 @@ def found(**more: object) -> list[tuple[str, str]]:
 
 def test_each_trouble_is_a_condition_and_health_is_none() -> None:
     assert found() == []
+    assert found(oldest_wait=120.0) == []
+    room = "Somebody has waited for 3 min until there is room for their turn: outspoken status."
+    assert found(oldest_wait=180.0) == [("queue", room)]
     refused = (AdapterSight("telegram/1", State.NEEDS_A_PERSON.value, "The token was refused."),)
     assert found(adapters=refused) == [
         ("adapter:telegram/1", "telegram needs somebody to do something: The token was refused.")
