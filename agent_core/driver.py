@@ -46,7 +46,7 @@ from agent_core.signals import Tell, ToolRan, nobody
 from agent_core.stalls import rows_of
 from agent_core.store.rows import DeliveryRow, IntendedCall, JournalRow, TroubleRow
 from agent_core.store.store import Fenced, StorageUnavailable, Store
-from agent_core.tools.base import ToolContext, ToolStatus
+from agent_core.tools.base import Json, ToolContext, ToolStatus
 from agent_core.tools.registry import Runnable, ToolRegistry, UnknownTool, UnreadableArguments
 from agent_core.turn import Turn
 from agent_core.turnstate import PersonItem
@@ -122,7 +122,7 @@ class TurnDriver:
 
     # fmt: off
     __slots__ = (
-        "_backlog", "_begun", "_caller", "_context", "_effects", "_events", "_flush_timer", "_held", "_overtaken", "_seq", "_storage_away",
+        "_backlog", "_begun", "_caller", "_context", "_effects", "_events", "_flush_timer", "_held", "_intending", "_overtaken", "_seq", "_storage_away",
         "_tasks", "_timers", "_unwritten", "_unwritten_chars", "_waiter", "_watchers", "_world",
         "active_at", "first_content_at", "identity", "outlet", "over", "progress", "turn",
     )
@@ -154,6 +154,8 @@ class TurnDriver:
         self._watchers: dict[Bell, None] = {}  # in order, so that a run can be repeated
         self._flush_timer: asyncio.TimerHandle | None = None
         self._begun: set[str] = set()
+        self._intending: dict[str, asyncio.Future[None]] = {}
+        """Calls that wait until what they have put down anew is committed."""
         self._unwritten_chars = 0
         self._backlog: list[JournalRow] = []
         self._overtaken = False
@@ -360,11 +362,7 @@ class TurnDriver:
                 case Record():
                     self._unwritten.append(effect.event)
                 case RunTool():
-                    more, call = self._check(effect)
-                    effects += more
-                    if call is not None:
-                        intended.append(call)
-                        doing.append(effect)
+                    effects += await self._check(effect, intended, doing)
                 case EndTurn():
                     ending = effect
                 case _:
@@ -376,6 +374,10 @@ class TurnDriver:
             return []  # not stored, so neither shown nor done; the turn is about to end for that reason
         self._held = None
         self._wake()
+        for event in events:
+            kept = self._intending.pop(event.call, None) if isinstance(event, ToolStarted) else None
+            if kept is not None and not kept.done():
+                kept.set_result(None)
         return doing
 
     def _feed(self, event: Event) -> list[Effect]:
@@ -395,15 +397,20 @@ class TurnDriver:
             self._begun.add(event.call)
         return effects
 
-    def _check(self, effect: RunTool) -> tuple[list[Effect], IntendedCall | None]:
+    async def _check(self, effect: RunTool, intended: list[IntendedCall], doing: list[Effect]) -> list[Effect]:
         """Whether a call can run. If not, that is its result; if so, it is intended from here on."""
         checked = self._world.tools.check(effect.name, effect.arguments, self._caller.offered(self.turn))
         now = self._world.clock.now_ms()
         match checked:
             case Runnable():
                 key = f"{self.identity.turn}:{effect.call}"
-                effects = self._feed(ToolStarted(at=now, call=effect.call))
-                return effects, IntendedCall(effect.call, effect.name, checked.spec.effect, key)
+                put_down: Json = None
+                if not effect.again:
+                    put_down = await self._world.tools.prepare(checked, self._context(effect.call, lambda _: None))
+                    effect = replace(effect, intention=put_down)
+                doing.append(effect)
+                intended.append(IntendedCall(effect.call, effect.name, checked.spec.effect, key))
+                return self._feed(ToolStarted(at=now, call=effect.call, intention=put_down))
             case UnknownTool():
                 nearest = f" Did you mean {checked.nearest}?" if checked.nearest else ""
                 text = f"There is no tool called {effect.name!r}.{nearest} The tools are: {', '.join(self._caller.offered(self.turn))}."
@@ -412,7 +419,7 @@ class TurnDriver:
                 text = f"The arguments of {effect.name} cannot be used: {checked.complaint} The call was not executed."
                 refusal = Refusal.UNREADABLE_ARGUMENTS
         refused = ToolReturned(at=now, call=effect.call, status=ToolStatus.REFUSED, text=text, refusal=refusal)
-        return self._feed(refused), None
+        return self._feed(refused)
 
     # ------------------------------------------------------------------ the journal
 
@@ -606,9 +613,16 @@ class TurnDriver:
             self.progress[effect.call] = words
             self._wake()
 
+        async def intend(intention: Json) -> None:
+            self._intending[effect.call] = kept = asyncio.get_running_loop().create_future()
+            self._put(lambda at: ToolStarted(at=at, call=effect.call, intention=intention))
+            await kept
+
         checked = world.tools.check(effect.name, effect.arguments, self._caller.offered(self.turn))
         assert isinstance(checked, Runnable)
-        outcome = await world.tools.run(checked, self._context(effect.call, heartbeat))
+        context = self._context(effect.call, heartbeat)
+        context = replace(context, intention=effect.intention, again=effect.again, intend=intend)
+        outcome = await world.tools.run(checked, context)
         seconds = round(world.clock.monotonic() - began, 3)
         log.info(
             "tool.returned",

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 from typing_extensions import TypeAliasType
 
@@ -29,10 +29,11 @@ class EffectClass(StrEnum):
     """Only reads: may run again, and may run beside other pure calls of the same step."""
 
     KEYED = "keyed"
-    """Has an effect, but running it again with the same `ToolContext.key` changes nothing more."""
+    """Has an effect, but running it again with the same `ToolContext.key` and the intention that it put down before it was begun
+    for the first time changes nothing more."""
 
     EFFECT = "effect"
-    """Has an effect that may happen twice: never run again. If in doubt, the turn ends and says so."""
+    """Has an effect that may happen twice: never run again. If in doubt, the model and the person are told so."""
 
 
 class ToolStatus(StrEnum):
@@ -77,6 +78,14 @@ class ToolOutcome:
     """Small facts for logs and the tool activity on screen (paths, byte counts). Never secrets."""
 
 
+class NotPossible(Exception):
+    """A call cannot be carried out, and nothing was done; the words are for the model."""
+
+
+async def _kept_by_nobody(_: Json) -> None:
+    """Where there is no journal, an intention is not kept."""
+
+
 @dataclass(frozen=True, slots=True)
 class ToolContext:
     """What a running call may know and use."""
@@ -92,6 +101,12 @@ class ToolContext:
     clock: Clock
     heartbeat: Callable[[str], None]
     """Called with a few words about progress; resets the silence limit, not the deadline."""
+    intention: Json = None
+    """What `prepare` gave, or what the call itself put down since; it is committed."""
+    again: bool = False
+    """The call was begun before by a process that is dead: it may have been done."""
+    intend: Callable[[Json], Awaitable[None]] = _kept_by_nobody
+    """Puts down another intention in place of the first. It counts, whatever happens, from the return on."""
 
 
 class Tool(Protocol):
@@ -101,6 +116,15 @@ class Tool(Protocol):
     def spec(self) -> ToolSpec: ...
 
     def run(self, arguments: Mapping[str, Json], context: ToolContext) -> Awaitable[ToolOutcome]: ...
+
+
+@runtime_checkable
+class PreparedTool(Tool, Protocol):
+    """A *keyed* tool whose calls, begun again, find out what they did before."""
+
+    def prepare(self, arguments: Mapping[str, Json], context: ToolContext) -> Awaitable[Json]:
+        """What the call is about to do. Only looks; what it gives is committed before `run`. Raises `NotPossible`."""
+        ...
 
 
 class MemoryStore(Protocol):

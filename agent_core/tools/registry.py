@@ -16,7 +16,17 @@ from typing import TYPE_CHECKING, TypeAlias
 import orjson
 import structlog
 
-from agent_core.tools.base import Json, Tool, ToolContext, ToolOutcome, ToolSpec, ToolStatus
+from agent_core.tools.base import (
+    EffectClass,
+    Json,
+    NotPossible,
+    PreparedTool,
+    Tool,
+    ToolContext,
+    ToolOutcome,
+    ToolSpec,
+    ToolStatus,
+)
 
 if TYPE_CHECKING:
     from jsonschema import Draft202012Validator
@@ -24,6 +34,10 @@ if TYPE_CHECKING:
 log = structlog.get_logger("tool")
 
 COMPLAINT_CHARS = 500
+PREPARE_SECONDS = 10.0
+REFUSED = "refused"
+"""The intention of a call that cannot be carried out: begun again, it says the same."""
+DOUBT = " It may have been done, in whole or in part: check before you repeat it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,18 +115,42 @@ class ToolRegistry:
             self._validators[spec.name] = Draft202012Validator(dict(spec.parameters))
         return self._validators[spec.name]
 
+    async def prepare(self, checked: Runnable, context: ToolContext) -> Json:
+        """What a call is about to do, to be committed before it runs. Never raises: what cannot be done is told by `run`."""
+        tool = self._tools[checked.spec.name]
+        if not isinstance(tool, PreparedTool):
+            return None
+        name = checked.spec.name
+        try:
+            async with asyncio.timeout(PREPARE_SECONDS):
+                return await tool.prepare(checked.arguments, context)
+        except NotPossible as refusal:
+            words = str(refusal)
+        except TimeoutError:
+            words = f"{name} could not look at what it is to change within {PREPARE_SECONDS:g} s. It was not executed."
+        except Exception:
+            log.exception("tool.crashed", tool=name, turn=context.turn, call=context.call)
+            words = f"{name} was not executed because of an internal error in the tool."
+        return {REFUSED: words}
+
     async def run(self, checked: Runnable, context: ToolContext) -> ToolOutcome:
         """Run a checked call to its end or its deadline."""
         spec = checked.spec
+        if isinstance(context.intention, dict) and REFUSED in context.intention:
+            return ToolOutcome(ToolStatus.FAILED, str(context.intention[REFUSED]))
+        doubt = "" if spec.effect is EffectClass.PURE else DOUBT
         try:
             async with asyncio.timeout(spec.deadline_seconds):
                 outcome = await self._tools[spec.name].run(checked.arguments, context)
         except TimeoutError:
-            words = f"{spec.name} did not finish within {spec.deadline_seconds:g} s and was cancelled."
+            words = f"{spec.name} did not finish within {spec.deadline_seconds:g} s and was cancelled.{doubt}"
             return ToolOutcome(ToolStatus.TIMED_OUT, words)
+        except NotPossible as refusal:
+            return ToolOutcome(ToolStatus.FAILED, str(refusal))
         except Exception:
             log.exception("tool.crashed", tool=spec.name, turn=context.turn, call=context.call)
-            return ToolOutcome(ToolStatus.FAILED, f"{spec.name} failed because of an internal error in the tool.")
+            words = f"{spec.name} failed because of an internal error in the tool.{doubt}"
+            return ToolOutcome(ToolStatus.FAILED, words)
         return cut(outcome, self._result_chars)
 
 

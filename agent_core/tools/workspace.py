@@ -13,12 +13,18 @@ from collections.abc import Generator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from agent_core.tools.base import NotPossible
+
 MAX_DEPTH = 32
 MAX_NAME_BYTES = 200
 
 
-class Refused(Exception):
+class Refused(NotPossible):
     """The path or the file cannot be used; the words are for the model."""
+
+
+class Missing(Refused):
+    """The file, or a folder on the way to it, is not there."""
 
 
 def names_of(path: str) -> list[str]:
@@ -52,17 +58,18 @@ def folder(workspace: Path, names: list[str], *, create: bool = False) -> Genera
     try:
         here = os.open(workspace, os.O_RDONLY | os.O_DIRECTORY)
     except FileNotFoundError:
-        raise Refused("The workspace is empty.") from None
+        raise Missing("The workspace is empty.") from None
     try:
         for position, name in enumerate(names):
             if create:
                 with suppress(FileExistsError):
                     os.mkdir(name, 0o700, dir_fd=here)
+                    os.fsync(here)
             shown = "/".join(names[: position + 1])
             try:
                 there = os.open(name, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW, dir_fd=here)
             except FileNotFoundError:
-                raise Refused(f"There is no folder {shown}.") from None
+                raise Missing(f"There is no folder {shown}.") from None
             except OSError:
                 raise Refused(f"{shown} is not a folder that can be used (links are not followed).") from None
             os.close(here)
@@ -77,7 +84,7 @@ def open_file(directory: int, name: str, shown: str) -> int:
     try:
         file = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=directory)
     except FileNotFoundError:
-        raise Refused(f"There is no file {shown}.") from None
+        raise Missing(f"There is no file {shown}.") from None
     except OSError:
         raise Refused(f"{shown} cannot be opened (links are not followed).") from None
     if not stat.S_ISREG(os.fstat(file).st_mode):

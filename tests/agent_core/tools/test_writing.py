@@ -1,0 +1,220 @@
+"""The tools that write files: what they put down first, what they find when they are begun again, and many of them at once."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from agent_core.ports import SystemClock
+from agent_core.tools.base import Json, ToolContext, ToolOutcome, ToolStatus
+from agent_core.tools.files import FILE_TOOLS
+from agent_core.tools.registry import Runnable, ToolRegistry
+from agent_core.tools.writing import APPEND_BYTES
+
+REGISTRY = ToolRegistry(FILE_TOOLS)
+EDIT: dict[str, Json] = {"path": "a/f.txt", "old": "two", "new": "2"}
+CALLS: list[tuple[str, dict[str, Json], str | None, str]] = [
+    ("write_file", {"path": "a/f.txt", "content": "new\n"}, None, "new\n"),
+    ("write_file", {"path": "a/f.txt", "content": "new\n"}, "old\n", "new\n"),
+    ("append_file", {"path": "a/f.txt", "content": "more\n"}, None, "more\n"),
+    ("append_file", {"path": "a/f.txt", "content": "more\n"}, "old\n", "old\nmore\n"),
+    ("edit_file", EDIT, "one two three", "one 2 three"),
+]
+
+
+class Call:
+    """One call, with what it put down; begun again as often as wanted, as after a kill."""
+
+    def __init__(self, workspace: Path, name: str, arguments: dict[str, Json], key: str = "t:c") -> None:
+        spec = next(spec for spec in REGISTRY.specs() if spec.name == name)
+        self.checked = Runnable(spec, arguments)
+        self.context = ToolContext("t", "c", key, workspace, "m", SystemClock(), lambda _: None, intend=self._intend)
+        self.put_down: list[Json] = []
+        self.meanwhile: Callable[[], None] | None = None
+
+    async def _intend(self, intention: Json) -> None:
+        await asyncio.sleep(0)
+        self.put_down.append(intention)
+        if self.meanwhile is not None:
+            self.meanwhile()
+
+    async def prepare(self) -> None:
+        self.put_down.append(await REGISTRY.prepare(self.checked, self.context))
+
+    def run(self, *, again: bool = False) -> Awaitable[ToolOutcome]:
+        return REGISTRY.run(self.checked, replace(self.context, intention=self.put_down[-1], again=again))
+
+
+def placed(workspace: Path, before: str | None) -> Path:
+    file = workspace / "a" / "f.txt"
+    if before is not None:
+        file.parent.mkdir(parents=True)
+        file.write_text(before)
+    return file
+
+
+def names(folder: Path) -> list[str]:
+    return [entry.name for entry in folder.iterdir()]
+
+
+@pytest.mark.parametrize(("name", "arguments", "before", "after"), CALLS)
+async def test_a_call_that_is_begun_again_is_done_once_and_says_the_same(
+    name: str, arguments: dict[str, Json], before: str | None, after: str, tmp_path: Path
+) -> None:
+    file = placed(tmp_path, before)
+    call = Call(tmp_path, name, arguments)
+    await call.prepare()
+    assert (file.read_text() if file.exists() else None) == before, "it only looked"
+    first = await call.run(again=True)  # killed before it had begun, or right before the replacement
+    inode = file.stat().st_ino
+    assert (first.status, file.read_text()) == (ToolStatus.OK, after)
+    for _ in range(3):
+        assert await call.run(again=True) == first
+    assert (file.read_text(), file.stat().st_ino) == (after, inode)
+    assert names(file.parent) == ["f.txt"]
+    assert len(call.put_down) == 1
+
+
+@pytest.mark.parametrize(("name", "arguments", "before", "after"), CALLS)
+async def test_what_somebody_else_made_of_the_file_stays_when_a_call_is_begun_again(
+    name: str, arguments: dict[str, Json], before: str | None, after: str, tmp_path: Path
+) -> None:
+    file = placed(tmp_path, before)
+    call = Call(tmp_path, name, arguments)
+    await call.prepare()
+    await call.run()
+    file.write_text("by somebody else")
+    outcome = await call.run(again=True)
+    if name == "append_file" and before is None:  # into a file that was not there, everything may have come before
+        assert (outcome.status, file.read_text()) == (ToolStatus.OK, "by somebody elsemore\n")
+        return
+    assert (outcome.status, file.read_text()) == (ToolStatus.UNKNOWN, "by somebody else")
+    assert "may or may not have been done" in outcome.text
+    assert "Read the file first" in outcome.text
+
+
+@pytest.mark.parametrize(("name", "arguments", "before", "after"), CALLS[1:])
+async def test_a_file_that_changes_before_the_call_is_put_down_anew_before_it_is_touched(
+    name: str, arguments: dict[str, Json], before: str | None, after: str, tmp_path: Path
+) -> None:
+    file = placed(tmp_path, before)
+    call = Call(tmp_path, name, arguments)
+    await call.prepare()
+    between = f"{before or ''} and two more\n".replace("two three", "three")
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(between)
+    seen: list[str] = []
+    call.meanwhile = lambda: seen.append(file.read_text())
+    first = await call.run()
+    assert (first.status, seen) == (ToolStatus.OK, [between])
+    assert len(call.put_down) == 2
+    then = file.read_text()
+    assert await call.run(again=True) == first
+    assert file.read_text() == then
+
+
+async def test_a_file_that_others_change_all_the_time_is_left_alone(tmp_path: Path) -> None:
+    file = placed(tmp_path, "old\n")
+    call = Call(tmp_path, "append_file", {"path": "a/f.txt", "content": "more\n"})
+    await call.prepare()
+
+    def changes() -> None:
+        file.write_text(file.read_text() + "x")
+
+    call.meanwhile = changes
+    file.write_text("x")
+    outcome = await call.run()
+    assert outcome.status is ToolStatus.FAILED
+    assert "Nothing was done" in outcome.text
+    assert "more" not in file.read_text()
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "words"),
+    [
+        ("edit_file", EDIT, "does not occur"),
+        ("edit_file", {**EDIT, "path": "b.txt"}, "no file b.txt"),
+        ("append_file", {"path": "../f", "content": "x"}, "cannot leave"),
+        ("write_file", {"path": "pipe", "content": "x"}, "not a regular file"),
+        ("write_file", {"path": "a/f.txt/x", "content": "x"}, "not a folder"),
+    ],
+)
+async def test_what_cannot_be_done_is_put_down_too_and_said_again(
+    name: str, arguments: dict[str, Json], words: str, tmp_path: Path
+) -> None:
+    placed(tmp_path, "old\n")
+    os.mkfifo(tmp_path / "pipe")
+    call = Call(tmp_path, name, arguments)
+    await call.prepare()
+    outcome = await call.run()
+    assert outcome.status is ToolStatus.FAILED
+    assert words in outcome.text
+    (tmp_path / "a" / "f.txt").write_text("two")
+    assert await call.run(again=True) == outcome
+
+
+async def test_many_calls_for_one_file_all_come_through_each_once(tmp_path: Path) -> None:
+    calls = [
+        Call(tmp_path, "append_file", {"path": "log.txt", "content": f"line {n}\n"}, key=f"t:{n}") for n in range(16)
+    ]
+    await asyncio.gather(*(call.prepare() for call in calls))
+    outcomes = await asyncio.gather(*(call.run() for call in calls))
+    assert [outcome.status for outcome in outcomes] == [ToolStatus.OK] * 16
+    assert sorted((tmp_path / "log.txt").read_text().split("\n")) == sorted(["", *(f"line {n}" for n in range(16))])
+    assert sum(len(call.put_down) for call in calls) == 31, "each but the first put down once more what it found"
+    again = await asyncio.gather(*(call.run(again=True) for call in calls))
+    assert list(again) == list(outcomes)
+    assert names(tmp_path) == ["log.txt"]
+
+
+async def test_a_process_that_was_killed_while_it_wrote_leaves_neither_a_part_of_the_file_nor_rubbish(
+    tmp_path: Path,
+) -> None:
+    file = placed(tmp_path, "old\n")
+    call = Call(tmp_path, "write_file", {"path": "a/f.txt", "content": "new\n"})
+    await call.prepare()
+    with pytest.MonkeyPatch.context() as patch:
+
+        def killed(*_: object, **__: object) -> None:
+            raise SystemExit
+
+        patch.setattr(os, "replace", killed)
+        with pytest.raises(SystemExit):
+            await call.run()
+    assert file.read_text() == "old\n"
+    assert len(names(file.parent)) == 2
+    assert (await call.run(again=True)).status is ToolStatus.OK
+    assert (file.read_text(), names(file.parent)) == ("new\n", ["f.txt"])
+
+
+async def test_a_file_keeps_its_mode_and_has_a_largest_size(tmp_path: Path) -> None:
+    file = placed(tmp_path, "#!/bin/sh\n")
+    file.chmod(0o750)
+    call = Call(tmp_path, "append_file", {"path": "a/f.txt", "content": "true\n"})
+    await call.prepare()
+    assert (await call.run()).status is ToolStatus.OK
+    assert (file.stat().st_mode & 0o777, file.read_text()) == (0o750, "#!/bin/sh\ntrue\n")
+    os.truncate(file, APPEND_BYTES)
+    full = Call(tmp_path, "append_file", {"path": "a/f.txt", "content": "x"})
+    await full.prepare()
+    outcome = await full.run()
+    assert (outcome.status, "Begin another file" in outcome.text) == (ToolStatus.FAILED, True)
+    os.truncate(file, APPEND_BYTES + 1)
+    over = Call(tmp_path, "write_file", {"path": "a/f.txt", "content": "small"})
+    await over.prepare()
+    assert file.stat().st_size > APPEND_BYTES
+    first = await over.run(again=True)
+    assert (first.status, file.read_text()) == (ToolStatus.OK, "small")
+    assert await over.run(again=True) == first
+
+
+async def test_a_call_of_an_older_version_that_put_nothing_down_is_not_begun_again(tmp_path: Path) -> None:
+    call = Call(tmp_path, "append_file", {"path": "a.txt", "content": "x"})
+    call.put_down = [None]
+    assert (await call.run(again=True)).status is ToolStatus.UNKNOWN
+    assert not (tmp_path / "a.txt").exists()
