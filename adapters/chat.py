@@ -373,8 +373,12 @@ class ChatPort(Protocol):
 
     def traits(self, address: ChatAddress) -> Traits: ...
 
-    def parts(self, markdown: str, *, growing: bool) -> tuple[Piece, ...]:
-        """A text of the model, cut and formatted for this platform; long code may come as a file, if nothing grows any more."""
+    def parts(self, markdown: str, *, growing: bool, plain: bool = False) -> tuple[Piece, ...]:
+        """A text of the model, cut and formatted for this platform; long code may come as a file, if nothing grows any more.
+
+        `plain`: without form, in time that grows with the text alone. Make it a module's function (``parts = staticmethod(pieces)``) that
+        imports little: then long texts are formatted by a worker, and the loop is free.
+        """
         ...
 
     async def create(self, address: ChatAddress, content: Content, key: str) -> str:

@@ -96,6 +96,10 @@ class World:
 class Outlet(Protocol):
     """Where a turn is shown by stored parts: what its end wants there is stored together with the end."""
 
+    async def prepare(self, view: View) -> None:
+        """Do beforehand what takes time for `closing`. May be asked again."""
+        ...
+
     def closing(self, view: View) -> Sequence[DeliveryRow]:
         """The parts that have to be stored with the end that `view` shows. May be asked again."""
         ...
@@ -452,7 +456,10 @@ class TurnDriver:
         heard, troubles = self.heard, rows_of(self.turn)
 
         async def write() -> None:
-            parts = self.outlet.closing(view(self.turn, now)) if self.outlet is not None else ()
+            shown = view(self.turn, now)
+            if self.outlet is not None:
+                await self.outlet.prepare(shown)
+            parts = self.outlet.closing(shown) if self.outlet is not None else ()
             await self._world.store.close(
                 identity.session,
                 identity.epoch,

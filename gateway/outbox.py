@@ -24,6 +24,7 @@ from agent_core.signals import Tell, TooFast, nobody
 from agent_core.store.rows import Delivery, DeliveryRow, GateRow
 from agent_core.store.store import StorageUnavailable, Store
 from gateway.amending import Change
+from gateway.forming import Forming
 from gateway.owners import Owner
 from gateway.surfaces import Surface, TurnOutlet
 
@@ -82,6 +83,7 @@ class Outbox:
         """Chats that have another id by now."""
         self.troubles: dict[str, Trouble] = {}
         self.elsewhere: Elsewhere | None = None
+        self.forming = Forming()
         self.on_moved: Callable[[ChatAddress, str], Awaitable[None]] | None = None
 
     async def __aenter__(self) -> Outbox:

@@ -19,6 +19,7 @@ from adapters.supervision import Supervised
 from adapters.text.styled import Styled
 from agent_core.ports import Clock, Ids
 from agent_core.store.store import Store
+from agent_core.workers.pool import Workers
 from gateway import access, inbox
 from gateway.adapterlog import AdapterLog
 from gateway.attachments import Attachments
@@ -26,6 +27,7 @@ from gateway.budgets import BudgetWarning
 from gateway.chats import AccountRules, Desk, queue_origin
 from gateway.configchats import ChatSection, Discord, Slack, Telegram
 from gateway.configmodel import Config
+from gateway.forming import WORKERS, Forming
 from gateway.hub import Hub
 from gateway.operators import OperatorsChat
 from gateway.outbox import Elsewhere, Line, Outbox
@@ -194,6 +196,7 @@ async def platforms(config: Config, hub: Hub, store: Store, clock: Clock, ids: I
     """Outbox and desk for the block, and an adapter for each platform that is configured. Nothing is received before `started`."""
     async with AsyncExitStack() as stack:
         outbox = Outbox(store, clock, ids.seed(), hub.tell)
+        outbox.forming = Forming(await stack.enter_async_context(Workers(WORKERS)))
         desk = Desk(hub, store, outbox, clock, ids, link=config.people.link)
         await desk.open()
         built = [one for build in BUILDERS if (one := build(config, desk, clock)) is not None]

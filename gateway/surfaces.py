@@ -26,11 +26,10 @@ from adapters.chat import (
     Doing,
     Fate,
     Flow,
-    Piece,
 )
 from adapters.contents import decode
 from adapters.pacing import Urgency
-from adapters.parts import Draft, Picture, picture
+from adapters.parts import Draft, Parts, Picture, picture
 from adapters.reconcile import (
     Append,
     Create,
@@ -59,6 +58,7 @@ from agent_core.store.store import Fenced, StorageUnavailable
 from agent_core.view import BubbleKind, View
 from gateway.amending import Amendments
 from gateway.dressing import dressed
+from gateway.forming import Forming, Texts
 from gateway.owners import Owner
 from gateway.pacedbell import PacedBell
 
@@ -104,6 +104,9 @@ class Desk(Protocol):
     @property
     def tell(self) -> Tell: ...
 
+    @property
+    def forming(self) -> Forming: ...
+
 
 @dataclass(eq=False, slots=True)
 class TurnOutlet:
@@ -116,15 +119,14 @@ class TurnOutlet:
     person: str = ""
     """Who asked."""
     driver: TurnDriver | None = None
-    rendered: dict[tuple[str, bool], tuple[Piece, ...]] = field(
-        default_factory=dict[tuple[str, bool], tuple[Piece, ...]]
-    )
     surface: Surface = field(init=False)
+    texts: Texts = field(init=False)
     seen: bool = False
     """The chat was shown something of the turn."""
 
     def __post_init__(self) -> None:
         self.surface = self.find()
+        self.texts = Texts(lambda: self.surface.port.parts, lambda: self.surface.forming)
 
     def attach(self, driver: TurnDriver) -> None:
         """Show this turn from now on. A surface that had nothing to do may have been forgotten meanwhile."""
@@ -148,14 +150,14 @@ class TurnOutlet:
         self.surface.release(self.turn)
         self.left()
 
-    def parts(self, markdown: str, growing: bool) -> tuple[Piece, ...]:
-        """Formats a text; one that is final is formatted once."""
-        if growing:
-            return self.surface.port.parts(markdown, growing=True)
-        key = (markdown, growing)
-        if key not in self.rendered:
-            self.rendered[key] = self.surface.port.parts(markdown, growing=False)
-        return self.rendered[key]
+    async def prepare(self, view: View) -> None:
+        """See `agent_core.driver.Outlet`."""
+        await self.texts.prepare(lambda parts: self.picture(view, parts))
+
+    def picture(self, view: View, parts: Parts | None = None, *, growing: bool = True) -> Picture:
+        """What the chat should show of a view; its texts were prepared, or are formatted by `parts`."""
+        traits, form = self.surface.traits, parts or self.texts.pieces
+        return picture(view, self.turn, form, traits=traits, reply_to=self.reply_to, growing=growing)
 
 
 class Surface:
@@ -180,6 +182,7 @@ class Surface:
         self._awaited: set[str] = set()
         """Turns of an earlier process that go on, and are not shown here yet."""
         self._desk = desk
+        self.forming = desk.forming
         self._clock = clock
         self._chance = chance
         self._preview_at = 0
@@ -230,7 +233,7 @@ class Surface:
 
     def closing(self, outlet: TurnOutlet, view: View) -> list[DeliveryRow]:
         """The parts of a turn that ends: everything of it that is not as it should be yet."""
-        shown = picture(view, outlet.turn, outlet.parts, traits=self.traits, reply_to=outlet.reply_to)
+        shown = outlet.picture(view)
         before = {name: part for name, part in self.parts.items() if name[0] == outlet.turn}
         self._held.add(outlet.turn)
         self.owners[outlet.turn] = outlet.owner
@@ -340,7 +343,7 @@ class Surface:
         await self.amendments.carry_out(self.parts, self._held)
         now = self._clock.now_ms()
         waits = self._desk.waits(self.name)
-        self._look(now, waits)
+        await self._look(now, waits)
         ready = [part for part in self.parts.values() if part.open and part.row.origin not in self._held]
         flows = self._flow if self.traits.streams else None
         step = next_step(ready, self.port.ability, waits, now, flows) if self._desk.may_send() else Wait(1_000)
@@ -379,18 +382,21 @@ class Surface:
         origins = {name[0] for name in self.parts} | running
         self.owners = {origin: owner for origin, owner in self.owners.items() if origin in origins}
 
-    def _look(self, now: int, waits: Mapping[Urgency, int]) -> None:
+    async def _look(self, now: int, waits: Mapping[Urgency, int]) -> None:
         """Put what the running turns show into the parts."""
         due = now - self._preview_at >= self.traits.preview_seconds * 1000 and waits[Urgency.COSMETIC] <= 0
-        for outlet in self.outlets:
+        for outlet in list(self.outlets):
             if outlet.driver is None or outlet.turn in self._held:
                 continue
             view = outlet.driver.current_view()
-            shown = picture(view, outlet.turn, outlet.parts, traits=self.traits, reply_to=outlet.reply_to, growing=due)
             if not view.open:
                 continue  # it is being closed, and then its parts come by `closing`
+            ready = await outlet.texts.prepare(lambda parts, o=outlet, v=view: o.picture(v, parts, growing=due))
+            if outlet not in self.outlets or outlet.turn in self._held:
+                continue  # it ended meanwhile
+            shown = outlet.picture(view, growing=due and ready)
             self._take(self._timely(shown, outlet.turn, now))
-            if due:
+            if due and ready:
                 self._draft = shown.draft
 
     def _timely(self, shown: Picture, turn: str, now: int) -> list[Part]:

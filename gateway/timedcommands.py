@@ -189,7 +189,7 @@ class TimedCommands:
             log.exception("post.unreadable", inbox=request.inbox_id)
             return Reply("⚠️ A message was stored here by another version of this program and cannot be shown.")
         port = self._outbox.port_of(request.origin.address)
-        pieces = port.parts(post.text, growing=False) if post.text.strip() else ()
+        pieces = await self._outbox.forming.final(port.parts, post.text) if post.text.strip() else ()
         files = [Content(ContentKind.FILE, Styled(), file=str(path), file_name=name) for path, name in post.files]
         return Reply("", contents=(*(content_of(piece) for piece in pieces), *files))
 

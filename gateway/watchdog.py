@@ -90,7 +90,10 @@ class Watchdog:
         if not any(row.kind == TurnEnded.__name__ for row in stored):
             events.append(TurnEnded(at=now, exit=turn.exit))
             rows = [_row(event, len(stored) + offset) for offset, event in enumerate(events)]
-            parts = driver.outlet.closing(view(turn, now)) if driver.outlet is not None else ()
+            shown = view(turn, now)
+            if driver.outlet is not None:
+                await driver.outlet.prepare(shown)
+            parts = driver.outlet.closing(shown) if driver.outlet is not None else ()
             await self._store.close(
                 identity.session, identity.epoch, identity.turn, rows, turn.exit.code.value, now, parts,
                 (turn.input_tokens, turn.output_tokens), driver.heard, rows_of(turn),

@@ -18,24 +18,18 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import aiohttp
 
 from adapters.carried import FileSource, bytes_of
-from adapters.chat import Ability, Button, CallFailed, ChatAddress, Content, ContentKind, Fate, NoStreams, Piece, Traits
+from adapters.chat import Ability, Button, CallFailed, ChatAddress, Content, ContentKind, Fate, NoStreams, Traits
 from adapters.discord.errors import failure
+from adapters.discord.pieces import LIMIT_UNITS, pieces
 from adapters.pacing import Rate
-from adapters.text.files import lift_long_code
-from adapters.text.flatten import flatten
-from adapters.text.markup import DISCORD, rendered_parts
-from adapters.text.parse import parse
+from adapters.text.markup import DISCORD
 from adapters.text.styled import Styled
-from adapters.text.telegram import is_visible
 
 if TYPE_CHECKING:
     import discord
 
 T = TypeVar("T")
 
-LIMIT_UNITS = 2000
-LABEL_UNITS = 160
-"""Room for words that the outbox may put before a part."""
 UPLOAD_BYTES = 10 * 1024 * 1024
 CALL_SECONDS = 40.0
 """For a whole call; the library itself repeats some failures, with the same nonce."""
@@ -52,14 +46,6 @@ def nonce_of(key: str) -> str:
     return base64.b32encode(hashlib.sha256(key.encode()).digest())[:25].decode()
 
 
-def pieces(markdown: str, *, growing: bool) -> tuple[Piece, ...]:
-    """See `ChatPort.parts`. Pure."""
-    blocks = parse(markdown, growing=growing)
-    blocks, files = (blocks, ()) if growing else lift_long_code(blocks)
-    texts = rendered_parts(flatten(blocks), LIMIT_UNITS - LABEL_UNITS, DISCORD)
-    return (*(Styled(text) for text in texts if is_visible(text)), *files)
-
-
 class DiscordPort(NoStreams):
     """Implements `ChatPort` for one bot. The client is set by the adapter, anew for each connection."""
 
@@ -74,8 +60,7 @@ class DiscordPort(NoStreams):
     def traits(self, address: ChatAddress) -> Traits:  # noqa: ARG002
         return Traits(drafts=False, preview_seconds=1.3, status_seconds=5.0, typing_seconds=8.0)
 
-    def parts(self, markdown: str, *, growing: bool) -> tuple[Piece, ...]:
-        return pieces(markdown, growing=growing)
+    parts = staticmethod(pieces)
 
     def _place(self, address: ChatAddress) -> discord.PartialMessageable:
         if self.client is None or self.client.http.token is None:

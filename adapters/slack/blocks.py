@@ -9,12 +9,11 @@ from __future__ import annotations
 from typing import Any
 
 from adapters.chat import Button, Content, ContentKind, Flow, Task, TaskState
+from adapters.slack.pieces import LIMIT_UNITS
 from adapters.text.markup import SLACK, SLACK_MARKDOWN, render
 
 Blocks = list[dict[str, Any]]
 
-LIMIT_UNITS = 3_900
-"""``chat.update`` takes 4 000 characters of text, and a new message is shown shortened above that: a part fits in all its forms."""
 SECTION_CHARS = 2_900
 """Of the text in a block beside buttons; 3 000 are allowed."""
 TITLE_CHARS = 250

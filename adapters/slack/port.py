@@ -28,19 +28,13 @@ from adapters.chat import (
     Doing,
     Fate,
     Flow,
-    Piece,
     Traits,
 )
 from adapters.pacing import Rate
-from adapters.slack.blocks import LIMIT_UNITS, blocks_of, chunks_of, feedback_of, flow_of, text_of
+from adapters.slack.blocks import blocks_of, chunks_of, feedback_of, flow_of, text_of
 from adapters.slack.errors import UNABLE, failure
-from adapters.text.files import lift_long_code
-from adapters.text.flatten import flatten
-from adapters.text.growing import without_open_link
-from adapters.text.markup import SLACK, SLACK_MARKDOWN, styled_parts
-from adapters.text.parse import parse
+from adapters.slack.pieces import pieces
 from adapters.text.styled import Styled
-from adapters.text.telegram import is_visible
 
 if TYPE_CHECKING:
     from slack_sdk.web.async_client import AsyncWebClient
@@ -60,14 +54,6 @@ CHAT_RATE = Rate(burst=3, interval_ms=1_100)
 """About one post a second in a channel, with short bursts."""
 
 _STATUS = {Doing.WORKING: "processing", Doing.WAITING: "suspended", Doing.READY: "active"}
-
-
-def pieces(markdown: str, *, growing: bool) -> tuple[Piece, ...]:
-    """See `ChatPort.parts`. Pure."""
-    blocks = parse(without_open_link(markdown) if growing else markdown, growing=growing)
-    blocks, files = (blocks, ()) if growing else lift_long_code(blocks)
-    texts = styled_parts(flatten(blocks), LIMIT_UNITS - 200, SLACK, SLACK_MARKDOWN)
-    return (*(text for text in texts if is_visible(text.text)), *files)
 
 
 class SlackPort:
@@ -104,8 +90,7 @@ class SlackPort:
             replies=private and not address.thread,
         )
 
-    def parts(self, markdown: str, *, growing: bool) -> tuple[Piece, ...]:
-        return pieces(markdown, growing=growing)
+    parts = staticmethod(pieces)
 
     async def create(self, address: ChatAddress, content: Content, key: str) -> str:
         if content.kind is ContentKind.FILE:

@@ -16,27 +16,19 @@ from adapters.chat import (
     ContentKind,
     Fate,
     NoStreams,
-    Piece,
     Traits,
 )
 from adapters.pacing import Rate
 from adapters.telegram.errors import failure
-from adapters.text.files import lift_long_code
-from adapters.text.flatten import flatten
-from adapters.text.parse import parse
-from adapters.text.split import split
-from adapters.text.styled import Styled, units
-from adapters.text.telegram import MOST_ENTITIES, entities, is_visible
+from adapters.telegram.pieces import pieces
+from adapters.text.styled import Styled
+from adapters.text.telegram import entities
 
 if TYPE_CHECKING:
     from telegram import Bot, InlineKeyboardMarkup, LinkPreviewOptions, MessageEntity, ReplyParameters
 
 T = TypeVar("T")
 
-LIMIT_UNITS = 4096
-"""Of a message, in UTF-16 units (https://core.telegram.org/bots/api#sendmessage)."""
-LABEL_UNITS = 160
-"""Room for words that the outbox may put before a part."""
 CAPTION_UNITS = 1024
 UPLOAD_BYTES = 50 * 1024 * 1024
 PHOTO_BYTES = 10 * 1024 * 1024
@@ -59,14 +51,6 @@ def is_private(address: ChatAddress) -> bool:
     return not address.chat.startswith("-")
 
 
-def pieces(markdown: str, *, growing: bool) -> tuple[Piece, ...]:
-    """See `ChatPort.parts`. Pure."""
-    blocks = parse(markdown, growing=growing)
-    blocks, files = (blocks, ()) if growing else lift_long_code(blocks)
-    texts = split(flatten(blocks), LIMIT_UNITS - LABEL_UNITS, units, most_spans=MOST_ENTITIES - 1)
-    return (*(text for text in texts if is_visible(text.text)), *files)
-
-
 class TelegramPort(NoStreams):
     """Implements `ChatPort` for one bot."""
 
@@ -83,8 +67,7 @@ class TelegramPort(NoStreams):
             return Traits(drafts=self._drafts, preview_seconds=1.0, status_seconds=4.0)
         return Traits(drafts=False, preview_seconds=4.0, status_seconds=10.0)
 
-    def parts(self, markdown: str, *, growing: bool) -> tuple[Piece, ...]:
-        return pieces(markdown, growing=growing)
+    parts = staticmethod(pieces)
 
     async def create(self, address: ChatAddress, content: Content, key: str) -> str:  # noqa: ARG002 - there are no keys
         if content.kind is ContentKind.FILE:

@@ -95,7 +95,7 @@ _BLOCK_READER.core.ruler.disable("inline")
 
 def parse(markdown: str, *, growing: bool = False) -> tuple[Block, ...]:
     """The blocks of a text; if it is `growing`, half-written markup at its end is completed or left out."""
-    text = _UNFIT.sub("", _SURROGATE.sub("\ufffd", _LINE_END.sub("\n", markdown)))
+    text = _clean(markdown)
     env: dict[str, object] = {}
     if growing:
         text = hold(text, _BLOCK_READER.parse(text))
@@ -105,6 +105,15 @@ def parse(markdown: str, *, growing: bool = False) -> tuple[Block, ...]:
         return _as_written(text)
     blocks = _Builder().build(tokens)
     return blocks if growing else blocks + _unused_definitions(tokens, env)
+
+
+def read(markdown: str, *, growing: bool, plain: bool) -> tuple[Block, ...]:
+    """The blocks of a text, or, if it is to be `plain`, its paragraphs as they were written."""
+    return _as_written(_clean(markdown)) if plain else parse(markdown, growing=growing)
+
+
+def _clean(markdown: str) -> str:
+    return _UNFIT.sub("", _SURROGATE.sub("\ufffd", _LINE_END.sub("\n", markdown)))
 
 
 def _unused_definitions(tokens: Sequence[Token], env: Mapping[str, object]) -> tuple[Block, ...]:

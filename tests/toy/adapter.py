@@ -40,7 +40,7 @@ from adapters.chat import (
 from adapters.supervision import AdapterDown
 from adapters.text.files import lift_long_code
 from adapters.text.flatten import flatten
-from adapters.text.parse import parse
+from adapters.text.parse import read
 from adapters.text.split import split
 from adapters.text.styled import Styled
 from agent_core.ports import Clock
@@ -84,6 +84,14 @@ class ToySettings:
 # ---------------------------------------------------------------------- out
 
 
+def pieces(markdown: str, *, growing: bool, plain: bool = False) -> tuple[Piece, ...]:
+    """See `ChatPort.parts`. A module's function, so that a worker can do it."""
+    blocks = read(markdown, growing=growing, plain=plain)
+    blocks, files = (blocks, ()) if growing else lift_long_code(blocks)
+    texts = split(flatten(blocks), TEXT_LIMIT - ROOM_FOR_LABEL, len)
+    return (*(text for text in texts if text.text.strip()), *files)
+
+
 class ToyPort(NoStreams):
     """Implements `adapters.chat.ChatPort`."""
 
@@ -98,11 +106,7 @@ class ToyPort(NoStreams):
         del address
         return Traits(drafts=False, preview_seconds=0.5)
 
-    def parts(self, markdown: str, *, growing: bool) -> tuple[Piece, ...]:
-        blocks = parse(markdown, growing=growing)
-        blocks, files = (blocks, ()) if growing else lift_long_code(blocks)
-        texts = split(flatten(blocks), TEXT_LIMIT - ROOM_FOR_LABEL, len)
-        return (*(text for text in texts if text.text.strip()), *files)
+    parts = staticmethod(pieces)
 
     async def create(self, address: ChatAddress, content: Content, key: str) -> str:
         data = b""

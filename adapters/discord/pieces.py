@@ -1,0 +1,27 @@
+"""A text of the model as messages for Discord. Pure; a worker imports it, so it knows no library of the platform's."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from adapters.text.files import lift_long_code
+from adapters.text.flatten import flatten
+from adapters.text.markup import DISCORD, rendered_parts
+from adapters.text.parse import read
+from adapters.text.styled import Styled
+from adapters.text.telegram import is_visible
+
+if TYPE_CHECKING:
+    from adapters.chat import Piece
+
+LIMIT_UNITS = 2000
+LABEL_UNITS = 160
+"""Room for words that the outbox may put before a part."""
+
+
+def pieces(markdown: str, *, growing: bool, plain: bool = False) -> tuple[Piece, ...]:
+    """See `ChatPort.parts`."""
+    blocks = read(markdown, growing=growing, plain=plain)
+    blocks, files = (blocks, ()) if growing else lift_long_code(blocks)
+    texts = rendered_parts(flatten(blocks), LIMIT_UNITS - LABEL_UNITS, DISCORD)
+    return (*(Styled(text) for text in texts if is_visible(text)), *files)

@@ -1,0 +1,98 @@
+"""Long texts are formatted by a worker, as they would be at once, and nothing of a text is ever lost."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from adapters.chat import Piece
+from adapters.discord.pieces import pieces as discord
+from adapters.forming import decoded, encoded
+from adapters.slack.pieces import pieces as slack
+from adapters.telegram.pieces import pieces as telegram
+from adapters.text.styled import Styled
+from agent_core.workers.pool import Workers
+from gateway.forming import AT_ONCE_CHARS, FINAL, GROWING, GROWING_CHARS, Form, Forming
+
+FORMS = [telegram, discord, slack]
+ORDINARY = (
+    "# A title\n\nSome **bold**, *slanted* and ~~old~~ text with `code` and [a link](https://example.org/a).\n\n- one\n- two\n\n"
+    "```python\nprint('x')\n```\n\n| a | b |\n|---|---|\n| 1 | 2 |\n\n> said 🇩🇪 👨‍👩‍👧\n\n"
+)
+LONG = ORDINARY * 40
+assert len(LONG) > 2 * AT_ONCE_CHARS
+
+
+def text_of(pieces: tuple[Piece, ...]) -> str:
+    return "\n".join(piece.text for piece in pieces)
+
+
+def letters(text: str) -> str:
+    return "".join(filter(str.isalnum, text))
+
+
+@given(st.text(max_size=400) | st.text(alphabet="*_`~[]()!<>|#-\n ab", max_size=400), st.sampled_from(FORMS))
+def test_pieces_are_the_same_after_their_way_through_a_worker(markdown: str, form: Form):
+    for piece in form(markdown, growing=False):
+        assert decoded(encoded(piece)) == piece
+
+
+@pytest.mark.parametrize("odd", [None, 1, [], ["x"], ["x", [[1, 2]]], ["x", [[1, 2, "no style", ""]]], {"name": "x"}])
+def test_what_is_no_piece_is_refused(odd: object):
+    with pytest.raises(ValueError, match="this is no"):
+        decoded(odd)  # pyright: ignore[reportArgumentType] - a worker that was taken over may send anything
+
+
+@pytest.mark.parametrize("form", FORMS)
+async def test_a_worker_formats_as_the_loop_does(form: Form):
+    async with Workers() as workers:
+        forming = Forming(workers)
+        assert await forming.final(form, LONG) == form(LONG, growing=False)
+        assert await forming.growing(form, LONG[:-9]) == form(LONG[:-9], growing=True)
+        assert workers.processes != []
+
+
+async def test_a_short_text_needs_no_worker():
+    async with Workers() as workers:
+        forming = Forming(workers)
+        assert await forming.final(telegram, "*x*") == telegram("*x*", growing=False)
+        assert await forming.growing(telegram, "*x") == telegram("*x", growing=True)
+        assert workers.processes == []
+
+
+def endless(markdown: str, *, growing: bool, plain: bool = False) -> tuple[Piece, ...]:
+    """Formats nothing but plain text, ever."""
+    while not plain:
+        time.sleep(1)
+    return (Styled(markdown),)
+
+
+async def test_a_text_that_cannot_be_formatted_in_time_is_shown_whole_without_form(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("gateway.forming.FINAL", replace(FINAL, seconds=2.0))
+    async with Workers() as workers:
+        assert await Forming(workers).final(endless, "x" * 9000) == (Styled("x" * 9000),)
+
+
+async def test_a_text_on_its_way_that_takes_too_long_is_left_as_it_is(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr("gateway.forming.GROWING", replace(GROWING, seconds=2.0))
+    async with Workers() as workers:
+        assert await Forming(workers).growing(endless, "x" * 9000) is None
+        assert await Forming(workers).growing(telegram, "x " * GROWING_CHARS) is None
+
+
+async def test_without_any_worker_the_text_still_comes_whole():
+    workers = Workers()
+    await workers.aclose()
+    found = await Forming(workers).final(telegram, LONG)
+    assert letters(LONG)[:500] in letters(text_of(found))
+    assert letters(text_of(found)) == letters(text_of(telegram(LONG, growing=False, plain=True)))
+
+
+@settings(max_examples=60)
+@given(st.text(max_size=600), st.sampled_from([telegram, slack]))
+def test_the_plain_form_holds_every_letter(text: str, form: Form):
+    assert letters(text_of(form(text, growing=False, plain=True))) == letters(text)
