@@ -5,6 +5,8 @@ stored of it, whatever newer message comes in; so a crash in the middle loses no
 refused; a platform that asks for a pause gets it, for all places. What is said in a place that is behind waits for a short time
 for its past, so that the order is kept where that can be had.
 
+Whatever is raised while a place is read, the place stays behind and is tried again, and nobody who waits for it is disturbed.
+
 Laws (tests/adapters/test_backlog.py): a mark never goes back, nor over what was not read; a pause that was asked for is kept;
 a place that can be read is read, whatever befalls the others.
 """
@@ -144,6 +146,11 @@ class Backlog:
                 await self._read(place, behind)
             except CallFailed as error:
                 self._failed(place, error)
+                return
+            except Exception as error:
+                # Of the library's, or of ours: whoever waits for this place must not suffer from it, nor the other places.
+                log.exception("chat.history_odd", account=self._account, place=place)
+                self._failed(place, CallFailed(Fate.UNKNOWN, f"reading it failed ({type(error).__name__})"))
                 return
             self._locks.pop(place, None)
             self._hurried.discard(place)

@@ -121,6 +121,22 @@ class ChatMessage:
     """It is the new wording of an earlier message with the same key."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Raw:
+    """What a platform brought, as it came: kept if it cannot be taken in."""
+
+    key: str
+    """The platform's own id of it, unique within the account."""
+    body: bytes
+    """As JSON."""
+    address: ChatAddress | None = None
+    """Where its person is, as far as that can be found out without reading all of it."""
+    person: str = ""
+    """Whose it is, likewise."""
+    for_us: bool = False
+    """It is meant for the bot: said in private, or it names the bot."""
+
+
 class CommandDoc(Protocol):
     """A command, as a platform's menu shows it."""
 
@@ -137,12 +153,21 @@ class ChatDesk(Protocol):
     async def receive(self, message: ChatMessage, cursor: tuple[str, str] | None) -> None:
         """Take a message in. When this returns, it is stored (with `cursor`: channel, last seen), or was known, or is not for us.
 
-        Raises `adapters.base.NotAccepted` if it could not be stored: then it must be offered again.
+        Raises `adapters.base.NotAccepted` if it could not be stored: then it must be offered again. Adapters do not call it by
+        themselves, but through `adapters.intake`, which knows what to do with whatever else is raised.
         """
         ...
 
     async def skip(self, account: str, cursor: tuple[str, str]) -> None:
         """What was read up to `cursor` is no message to accept. Raises as `receive`."""
+        ...
+
+    async def keep(self, account: str, raw: Raw, words: str, cursor: tuple[str, str] | None) -> None:
+        """Store what could not be taken in, as it came; `words` say what went wrong. Raises as `receive`."""
+        ...
+
+    async def known(self, account: str, key: str) -> bool:
+        """Whether a message with this key is stored. Raises as `receive`."""
         ...
 
     async def cursor(self, account: str, channel: str) -> str | None:
@@ -473,3 +498,5 @@ class AdapterSight:
     words: str = ""
     inbound_age_seconds: float | None = None
     outbound_age_seconds: float | None = None
+    unread: int = 0
+    """What came and could not be taken in; kept, and tried again."""

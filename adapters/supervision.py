@@ -37,6 +37,10 @@ class Supervised(Protocol):
         """Serve until cancelled, and call `up` when it works. Raises `AdapterDown`."""
         ...
 
+    async def again(self, body: bytes) -> None:
+        """Take in what was kept as raw (`adapters.chat.Raw.body`). Raises whatever goes wrong."""
+        ...
+
     @property
     def silent_seconds(self) -> float:
         """How long there was no sign of life from the platform."""

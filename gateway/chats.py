@@ -7,7 +7,8 @@ platform told so. What is refused is stored, too, with the reason. Commands go a
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 
 import structlog
@@ -22,6 +23,7 @@ from adapters.chat import (
     ChatPerson,
     Content,
     ContentKind,
+    Raw,
 )
 from adapters.text.styled import Styled
 from agent_core.messages import InputMessage
@@ -49,7 +51,9 @@ from gateway.owners import Owner
 from gateway.peoplebook import PeopleBook
 from gateway.peoplecommands import PeopleCommands
 from gateway.routing import Command, GroupRules, Ignore, Talk, meaning, session_of, spoken
+from gateway.storable import storable
 from gateway.surfaces import STANDING
+from gateway.unread import Unread
 
 log = structlog.get_logger("chat")
 
@@ -86,6 +90,7 @@ class Desk:
         self._rules: dict[str, AccountRules] = {}
         self._people: dict[tuple[str, str], PersonRow] = {}
         self._recent: dict[tuple[str, str], Recent] = {}
+        self.unread = Unread(store, clock)
         self._book = PeopleBook(store, clock, ids, self._counts, allowed=link)
         self._people_commands = PeopleCommands(self._book, hub, store, outbox, clock, self)
         self.commands_of = ChatCommands(hub, store, outbox, clock, self)
@@ -109,15 +114,32 @@ class Desk:
         return help_words(admin=admin, rehearsal=rehearsal, people=self._book.allowed)
 
     async def cursor(self, account: str, channel: str) -> str | None:
-        return await self._store.cursor(account, channel)
+        with _stored():
+            return await self._store.cursor(account, channel)
 
     async def cursors(self, account: str) -> list[tuple[str, str]]:
-        return await self._store.cursors(account)
+        with _stored():
+            return await self._store.cursors(account)
+
+    async def known(self, account: str, key: str) -> bool:
+        with _stored():
+            return await self._store.inbox_by_key(account, key) is not None
+
+    async def keep(self, account: str, raw: Raw, words: str, cursor: tuple[str, str] | None) -> None:
+        person = ChatPerson(raw.person, "")
+        known = self._people.get((account, raw.person))
+        told = raw.for_us and standing(person, self._rules[account].access, known) is not Standing.STRANGER
+        with _stored():
+            await self.unread.keep(account, raw, words, cursor, tell=told)
 
     async def allowed(self, account: str) -> list[str]:
         return access.listed(self.people(), self._rules[account].access, account)
 
     async def removed(self, account: str, key: str) -> None:
+        with _stored():
+            await self._removed(account, key)
+
+    async def _removed(self, account: str, key: str) -> None:
         row = await self._store.inbox_by_key(account, key)
         if row is None or row.state is not InboxState.NEW:
             return
@@ -129,10 +151,8 @@ class Desk:
             self._outbox.take_back(chat.address, queue_origin(row.id))
 
     async def skip(self, account: str, cursor: tuple[str, str]) -> None:
-        try:
+        with _stored():
             await self._store.move_cursor(account, *cursor)
-        except StorageUnavailable as error:
-            raise NotAccepted(STORAGE_AWAY, NotAcceptedCode.STORAGE_AWAY) from error
 
     # ------------------------------------------------------------------ people
 
@@ -190,10 +210,8 @@ class Desk:
 
     async def receive(self, message: ChatMessage, cursor: tuple[str, str] | None) -> None:
         """See `adapters.chat.ChatDesk`."""
-        try:
-            await self._receive(message, cursor)
-        except StorageUnavailable as error:
-            raise NotAccepted(STORAGE_AWAY, NotAcceptedCode.STORAGE_AWAY) from error
+        with _stored():
+            await self._receive(storable(message), cursor)
 
     async def _receive(self, message: ChatMessage, cursor: tuple[str, str] | None) -> None:
         origin = message.origin
@@ -390,9 +408,19 @@ class Desk:
     async def moved(self, platform: str, account: str, old_chat: str, new_chat: str) -> None:
         """See `adapters.chat.ChatDesk`."""
         log.info("chat.moved", account=f"{platform}/{account}", old=old_chat, new=new_chat)
-        await self._store.move_chat(f"{platform}/{account}/", old_chat, new_chat)
+        with _stored():
+            await self._store.move_chat(f"{platform}/{account}/", old_chat, new_chat)
         self._hub.move_lanes(platform, account, old_chat, new_chat)
         self._outbox.move(platform, account, old_chat, new_chat)
+
+
+@contextmanager
+def _stored() -> Generator[None]:
+    """What cannot be stored just now is not accepted."""
+    try:
+        yield
+    except StorageUnavailable as error:
+        raise NotAccepted(STORAGE_AWAY, NotAcceptedCode.STORAGE_AWAY) from error
 
 
 def _unusable(origin: ChatOrigin, text: str) -> tuple[str, str, None] | None:

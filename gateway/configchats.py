@@ -80,6 +80,12 @@ class Telegram(ChatSection):
     webhook_secret_file: Path | None = Field(
         default=None, description="File that holds that word.", examples=["telegram-webhook.secret"]
     )
+    webhook_look_seconds: int = Field(
+        default=60,
+        ge=1,
+        le=3600,
+        description="Seconds after which it is looked again whether the webhook is still set: whoever has the token can take it away.",
+    )
     proxy: str = Field(
         default="", repr=False, description="Proxy for calls to Telegram.", examples=["http://proxy.example.org:3128"]
     )

@@ -32,11 +32,11 @@ from gateway.hub import Hub
 from gateway.operators import OperatorsChat
 from gateway.outbox import Elsewhere, Line, Outbox
 from gateway.owners import Owner
-from gateway.routing import GroupRules
+from gateway.routing import Command, GroupRules
 from gateway.scheduler import Scheduler, zone_in_force
 from gateway.setup import CannotServe
 from gateway.supervisor import Supervisor
-from gateway.timedcommands import TimedCommands
+from gateway.timedcommands import Post, TimedCommands, encode_post, post_inbound
 from gateway.where import Where
 
 if TYPE_CHECKING:
@@ -65,7 +65,9 @@ class Platforms:
 
     def sights(self) -> tuple[AdapterSight, ...]:
         """How they are doing."""
-        return tuple(supervisor.sight() for supervisor in self.supervisors)
+        counts = self.desk.unread.counts
+        sights = (supervisor.sight() for supervisor in self.supervisors)
+        return tuple(replace(sight, unread=counts.get(sight.name, 0)) for sight in sights)
 
     def routes(self) -> list[web.RouteDef]:
         """What platforms call at our server."""
@@ -105,6 +107,7 @@ def telegram_settings(section: Telegram) -> TelegramSettings | None:
         poll_seconds=section.poll_seconds,
         webhook_url=section.webhook_url,
         webhook_secret=secret,
+        webhook_look_seconds=section.webhook_look_seconds,
         proxy=section.proxy,
     )
 
@@ -212,7 +215,9 @@ async def platforms(config: Config, hub: Hub, store: Store, clock: Clock, ids: I
             outbox.open_line(platform, account, one.line)
             ports[one.adapter.name] = one.adapter.port
             outbound = _outbound(outbox, platform, account)
-            supervisors.append(Supervisor(one.adapter, clock, outbound, outbox.share, states.note))
+            supervisor = Supervisor(one.adapter, clock, outbound, outbox.share, states.note)
+            supervisors.append(supervisor)
+            desk.unread.again[one.adapter.name] = (supervisor.is_up, one.adapter.again)
         _connect(
             hub, store, desk, outbox, Attachments(ports, _teller(hub, outbox), sees_pictures=config.model.pictures)
         )
@@ -243,7 +248,7 @@ def _check_entries(config: Config, desk: Desk) -> None:
 async def started(running: Platforms) -> AsyncGenerator[None]:
     """The adapters receive for the block; at its end they receive no more."""
     await running.desk.take_up_commands()
-    async with running.states.kept():
+    async with running.states.kept(), running.desk.unread.running():
         tasks = [asyncio.create_task(s.run(), name=f"adapter {s.adapter.name}") for s in running.supervisors]
         tasks.append(asyncio.create_task(running.scheduler.run(), name="scheduler"))
         try:
@@ -287,6 +292,11 @@ def _connect(hub: Hub, store: Store, desk: Desk, outbox: Outbox, attachments: At
     hub.on_given_up = given_up
     if hub.budgets is not None:
         hub.budgets.on_warned = warned
+
+    async def tell_person(address: ChatAddress, key: str, words: str) -> None:
+        await desk.take_command(post_inbound(address, key, key), Command("post", encode_post(Post(words))))
+
+    desk.unread.tell = tell_person
     outbox.on_moved = moved
     outbox.elsewhere = _elsewhere(store, outbox)
 

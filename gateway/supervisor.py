@@ -137,6 +137,10 @@ class Supervisor:
                 running.cancel()
                 await asyncio.wait({running}, timeout=5.0)
 
+    def is_up(self) -> bool:
+        """Whether the adapter works just now."""
+        return self.state is State.UP
+
     def sight(self) -> AdapterSight:
         """For `status`."""
         return self.adapter.sight(self.state.value, self.words, self._outbound())

@@ -10,21 +10,23 @@ import asyncio
 import base64
 import binascii
 import hashlib
-from collections.abc import Callable
-from contextlib import AbstractAsyncContextManager, nullcontext
+import json
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, nullcontext, suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import structlog
 from aiohttp import web
 
 from adapters.base import NotAccepted
 from adapters.carried import FileSource
-from adapters.chat import AdapterSight, CallFailed, Cause, ChatDesk, ChatMessage
-from adapters.discord.inbound import PLATFORM, read_interaction, read_message
+from adapters.chat import AdapterSight, CallFailed, Cause, ChatDesk, ChatMessage, Raw
+from adapters.discord.inbound import PLATFORM, read_interaction, read_message, whence
 from adapters.discord.missed import Missed
 from adapters.discord.port import DiscordPort
 from adapters.filehosts import FileHosts
+from adapters.intake import WayIn, digest_of, in_words, raw_of
 from adapters.supervision import AdapterDown
 from agent_core.ports import Clock
 
@@ -72,6 +74,15 @@ def account_of(token: str) -> str:
     return number if number.isdigit() else ""
 
 
+def _is_table(data: object) -> bool:
+    return isinstance(data, dict)
+
+
+def _removed_key(data: Mapping[str, Any]) -> str:
+    """The key of a message that was taken back."""
+    return f"{int(data['channel_id'])}:{int(data['id'])}"
+
+
 @dataclass(frozen=True, slots=True)
 class Began:
     """A session has begun that knows nothing of what was before. `shard`: the connection's number; None: there is only one."""
@@ -87,25 +98,14 @@ class Complete:
 
 
 @dataclass(frozen=True, slots=True)
-class Said:
-    message: Any
-    edited: bool = False
+class Brought:
+    """What a person did, as the gateway told it: the event's name, and its JSON."""
+
+    kind: str
+    data: Any
 
 
-@dataclass(frozen=True, slots=True)
-class Pressed:
-    interaction: Any
-
-
-@dataclass(frozen=True, slots=True)
-class Removed:
-    """A person took a message back."""
-
-    channel: int
-    message: int
-
-
-Happened: TypeAlias = Began | Complete | Said | Pressed | Removed
+Happened: TypeAlias = Began | Complete | Brought
 
 
 class DiscordAdapter:
@@ -121,9 +121,9 @@ class DiscordAdapter:
         self._queue: asyncio.Queue[Happened] = asyncio.Queue(QUEUE)
         self._overflowed = False
         self._last_life = clock.monotonic()
-        self._last_inbound: float | None = None
+        self._way = WayIn(self.name, desk, clock)
         self._probed_at = self._last_life
-        self._missed = Missed(self.name, desk, self.port, clock, self._said)
+        self._missed = Missed(self.name, desk, self.port, clock, self._late)
 
     # ------------------------------------------------------------------ life
 
@@ -163,8 +163,7 @@ class DiscordAdapter:
         self._last_life = self._clock.monotonic()
 
     def sight(self, state: str, words: str, outbound: float | None) -> AdapterSight:
-        inbound = None if self._last_inbound is None else self._clock.monotonic() - self._last_inbound
-        return AdapterSight(self.name, state, words, inbound, outbound)
+        return AdapterSight(self.name, state, words, self._way.age_seconds, outbound)
 
     async def run(self, up: Callable[[], None]) -> None:
         """Serve until cancelled. Raises `AdapterDown`, or whatever the library raises."""
@@ -173,11 +172,14 @@ class DiscordAdapter:
         self.alive()
         client = made_client(self._settings, self, up)
         tasks = [
+            asyncio.create_task(self._connected(client), name="discord connection"),
             asyncio.create_task(self._work(client), name="discord messages"),
             asyncio.create_task(self._missed.run(client), name="discord history"),
         ]
         try:
-            await self._connected(client)
+            done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+            for task in done:
+                task.result()
         finally:
             for task in tasks:
                 task.cancel()
@@ -218,7 +220,8 @@ class DiscordAdapter:
                 raise AdapterDown(error.words) from error
             log.warning("discord.menu_not_set", words=error.words)
             return
-        await self._desk.skip(self.name, (MENU, mark))
+        with suppress(NotAccepted):  # then it is registered once more
+            await self._desk.skip(self.name, (MENU, mark))
 
     # ------------------------------------------------------------------ messages
 
@@ -231,35 +234,101 @@ class DiscordAdapter:
         except asyncio.QueueFull:
             self._overflowed = True
 
+    def odd(self, kind: str, error: Exception) -> None:
+        """The library could not read something that is no person's doing."""
+        log.error("discord.odd_event", event_kind=kind, error=in_words(error), exc_info=error)
+
     async def _work(self, client: discord.Client) -> None:
+        """Handle what comes, one after the other. What cannot be stored now is handled again, before all that came after it."""
         while True:
             event = await self._queue.get()
-            try:
-                await self._handle(client, event)
-            except CallFailed as error:
-                log.warning("discord.not_read", words=error.words)
-            except Exception:
-                log.exception("discord.odd_event")  # one odd event must not hide the others
+            await self._until(lambda event=event: self._handle(client, event))
             if self._overflowed and self._queue.empty():
                 self._overflowed = False
                 self.happened(Began(None))
                 self.happened(Complete(None))
 
+    async def _until(self, work: Callable[[], Awaitable[None]]) -> None:
+        while True:
+            try:
+                await work()
+            except NotAccepted as refused:
+                log.warning("discord.not_stored", words=str(refused))
+                await asyncio.sleep(1.0)
+            else:
+                return
+
     async def _handle(self, client: discord.Client, event: Happened) -> None:
-        me = client.user.id if client.user is not None else 0
         match event:
             case Began(shard):
                 await self._missed.began(client, shard)
             case Complete(shard):
                 await self._missed.complete(client, shard)
-            case Said(message, edited):
+            case Brought(kind, data):
+                await self._take(client, kind, data)
+
+    async def _take(
+        self, client: discord.Client, kind: str, data: object, *, channel: Any = None, late: str | None = None
+    ) -> None:
+        """Come back when it is in a table. `channel` and `late`: see `_late`."""
+        from adapters.discord.client import interaction_of, message_of
+
+        me = client.user.id if client.user is not None else 0
+        told: Mapping[str, Any] = cast("Mapping[str, Any]", data) if _is_table(data) else {}
+        edited = kind == "MESSAGE_UPDATE"
+        if edited and told.get("edited_timestamp") is None:
+            return  # it only got a preview of a link
+
+        def kept() -> Raw:
+            key = f"{kind.lower()}:{told.get('channel_id')}:{told.get('id')}" if told else ""
+            key = f"{key}:{digest_of(data)}" if edited else key
+            return raw_of(key, {"kind": kind, "data": data}, lambda: whence(kind, told, me, self.account))
+
+        async def said(message: discord.Message) -> bool:
+            if late is None:
                 await self._missed.before(message)
-                await self._said(client, message, me, edited=edited)
+            theirs = await self._said(client, message, me, edited=edited, late=late)
+            if late is None:
                 await self._missed.handled(message)
-            case Pressed(interaction):
-                await self._pressed(interaction)
-            case Removed(channel, number):
-                await self._desk.removed(self.name, f"{channel}:{number}")
+            return theirs
+
+        match kind:
+            case "INTERACTION_CREATE":
+                key = f"interaction:{told.get('id')}"
+                await self._way.take(kept, lambda: interaction_of(client, data), self._pressed, key=lambda _: key)
+            case "MESSAGE_DELETE":
+                await self._way.take(kept, lambda: _removed_key(told), self._removed, key=lambda _: "")
+            case _:
+                key = "" if edited else f"{told.get('channel_id')}:{told.get('id')}"
+                await self._way.take(kept, lambda: message_of(client, data, channel), said, key=lambda _: key)
+
+    async def again(self, body: bytes) -> None:
+        """See `adapters.supervision.Supervised`."""
+        from adapters.discord.client import interaction_of, message_of
+
+        client = self.port.client
+        assert client is not None, "the client is not connected"
+        kept = json.loads(body)
+        kind, data = kept["kind"], kept["data"]
+        me = client.user.id if client.user is not None else 0
+        match kind:
+            case "INTERACTION_CREATE":
+                await self._pressed(interaction_of(client, data))
+            case "MESSAGE_DELETE":
+                await self._removed(_removed_key(data))
+            case _:
+                channel = await self._missed.place_of(client, int(data["channel_id"]))
+                edited = kind == "MESSAGE_UPDATE"
+                await self._said(client, message_of(client, data, channel), me, edited=edited, late="", again=True)
+
+    async def _removed(self, key: str) -> bool:
+        """A person took a message back."""
+        await self._desk.removed(self.name, key)
+        return False
+
+    async def _late(self, client: discord.Client, channel: Any, data: Any, late: str) -> None:
+        """Take in a message of the history of `channel`; `late` is put before its words."""
+        await self._until(lambda: self._take(client, "MESSAGE_CREATE", data, channel=channel, late=late))
 
     async def _said(
         self,
@@ -269,28 +338,19 @@ class DiscordAdapter:
         *,
         edited: bool = False,
         late: str | None = None,
-    ) -> None:
-        """Take a message in. `late` is put before the words of one that was read from the history; None: it came by itself."""
+        again: bool = False,
+    ) -> bool:
+        """Store a message; whether there was one. `late` is put before the words of one that was read from the history; None: it came by itself."""
         read = read_message(message, me, self.account, edited=edited, late=late or "")
         if read is None:
-            return
+            return False
         if self._settings.auto_threads and read.for_us and not edited and not read.command:
             read = await self._in_thread(client, message, read)
-        self._last_inbound = self._clock.monotonic()
-        await self._taken(read, message, late)
-
-    async def _taken(self, read: ChatMessage, message: discord.Message, late: str | None) -> None:
-        """Have it stored; nothing after it goes on before."""
-        cursor = self._missed.cursor(message, late=late is not None)
-        while True:
-            try:
-                await self._desk.receive(read, cursor)
-            except NotAccepted as refused:
-                log.warning("discord.not_stored", words=str(refused))
-                await asyncio.sleep(1.0)
-            else:
-                await self._missed.stored(message, read.origin.person.id, late=late is not None)
-                return
+        was_read = late is not None
+        await self._desk.receive(read, None if again else self._missed.cursor(message, late=was_read))
+        if not again:
+            await self._missed.stored(message, read.origin.person.id, late=was_read)
+        return True
 
     async def _in_thread(self, client: discord.Client, message: discord.Message, read: ChatMessage) -> ChatMessage:
         """Answer in a thread of its own. Its id is the message's, so making it twice makes one."""
@@ -311,25 +371,36 @@ class DiscordAdapter:
             if error.words and "already" not in error.words.lower():
                 log.warning("discord.no_thread", words=error.words)
                 return read
+        except Exception as error:  # noqa: BLE001 - the message is worth more than its thread
+            log.warning("discord.no_thread", words=in_words(error))
+            return read
         return replace(read, origin=replace(read.origin, address=replace(read.origin.address, thread=str(message.id))))
 
-    async def _pressed(self, interaction: discord.Interaction[Any]) -> None:
-        """Store it, then acknowledge: Discord waits three seconds for that. The answer comes as an ordinary message."""
-        from adapters.discord.library import discord
+    async def _pressed(self, interaction: discord.Interaction[Any]) -> bool:
+        """Store it, then acknowledge: Discord waits three seconds for that. The answer comes as an ordinary message.
 
+        One that cannot be stored now is refused in words: its person is there, and Discord does not bring it again.
+        """
         read = read_interaction(interaction, self.account)
         if read is None:
-            return
-        self._last_inbound = self._clock.monotonic()
-        words = f"/{read.command} {read.text}".strip()
+            return False
         try:
             await self._desk.receive(read, None)
         except NotAccepted as refused:
-            words = str(refused)
+            await self._acknowledge(interaction, str(refused), refused=True)
+            return False
+        await self._acknowledge(interaction, f"/{read.command} {read.text}".strip(), refused=False)
+        return True
+
+    async def _acknowledge(self, interaction: discord.Interaction[Any], words: str, *, refused: bool) -> None:
+        from adapters.discord.library import discord
+
         try:
-            if interaction.type is discord.InteractionType.component:
+            if interaction.type is discord.InteractionType.component and not refused:
                 await self.port.asked(interaction.response.defer())
             else:
                 await self.port.asked(interaction.response.send_message(words[:1900], ephemeral=True))
         except CallFailed as error:
             log.info("discord.press_not_answered", words=error.words)
+        except Exception as error:  # noqa: BLE001 - it is stored: what the library makes of the answer changes nothing
+            log.warning("discord.press_not_answered", words=in_words(error))

@@ -49,6 +49,8 @@ class Ears(Protocol):
 
     def happened(self, event: Any) -> None: ...
 
+    def odd(self, kind: str, error: Exception) -> None: ...
+
     def alive(self) -> None: ...
 
 
@@ -85,56 +87,48 @@ def options_of(settings: Settings) -> dict[str, Any]:
     }
 
 
+PERSONS = ("MESSAGE_CREATE", "MESSAGE_UPDATE", "MESSAGE_DELETE", "INTERACTION_CREATE")
+"""What people do, by the names of the gateway's events. The library would read them at once; what it cannot read ends its connection, and
+is lost. So they are handed over as they came, and read where nothing is lost (`adapters.intake`)."""
+
+
 class Events:
-    """Hands events over in the order in which they come."""
+    """Hands events over in the order in which they come: nothing waits in between."""
+
+    _ears: Ears
+    _up: Callable[[], None]
 
     def listen_with(self, ears: Ears, up: Callable[[], None]) -> None:
         """Whom to tell; before the client connects."""
         self._ears = ears
         self._up = up
 
-    async def on_resumed(self) -> None:
-        self._up()
+    def dispatch(self, event: str, /, *args: Any, **_: Any) -> None:
+        """Called by the library with each of its own events."""
+        match event:
+            case "socket_raw_receive":
+                self._ears.alive()
+            case "resumed":
+                self._up()
+            case _:
+                self._session(event, args)
 
-    async def on_socket_raw_receive(self, _: object) -> None:
-        self._ears.alive()
-
-    async def on_message(self, message: discord.Message) -> None:
-        from adapters.discord.adapter import Said
-
-        self._ears.happened(Said(message))
-
-    async def on_raw_message_edit(self, payload: discord.RawMessageUpdateEvent) -> None:
-        from adapters.discord.adapter import Said
-
-        if payload.message.edited_at is not None:  # else it only got a preview of a link
-            self._ears.happened(Said(payload.message, edited=True))
-
-    async def on_raw_message_delete(self, payload: discord.RawMessageDeleteEvent) -> None:
-        from adapters.discord.adapter import Removed
-
-        self._ears.happened(Removed(payload.channel_id, payload.message_id))
-
-    async def on_interaction(self, interaction: discord.Interaction[Any]) -> None:
-        from adapters.discord.adapter import Pressed
-
-        self._ears.happened(Pressed(interaction))
+    def _session(self, event: str, args: Sequence[Any]) -> None:
+        raise NotImplementedError
 
 
 class BotClient(Events, discord.Client):
     """One connection for all servers."""
 
-    async def on_connect(self) -> None:
+    def _session(self, event: str, args: Sequence[Any]) -> None:  # noqa: ARG002
         """A new session has begun, and nothing of it was told yet: only now are the cursors those from before the gap."""
-        from adapters.discord.adapter import Began
+        from adapters.discord.adapter import Began, Complete
 
-        self._ears.happened(Began(None))
-
-    async def on_ready(self) -> None:
-        from adapters.discord.adapter import Complete
-
-        self._up()
-        self._ears.happened(Complete(None))
+        if event == "connect":
+            self._ears.happened(Began(None))
+        elif event == "ready":
+            self._up()
+            self._ears.happened(Complete(None))
 
     def sockets(self) -> list[DiscordWebSocket]:
         """The connections that stand."""
@@ -148,22 +142,59 @@ class ShardedClient(Events, discord.AutoShardedClient):
     again when one of them begins anew; so each is listened to by itself.
     """
 
-    async def on_shard_connect(self, shard: int) -> None:
-        from adapters.discord.adapter import Began
+    def _session(self, event: str, args: Sequence[Any]) -> None:
+        from adapters.discord.adapter import Began, Complete
 
-        self._ears.happened(Began(shard))
-
-    async def on_shard_ready(self, shard: int) -> None:
-        from adapters.discord.adapter import Complete
-
-        self._ears.happened(Complete(shard))
-
-    async def on_ready(self) -> None:
-        self._up()
+        if event == "shard_connect":
+            self._ears.happened(Began(int(args[0])))
+        elif event == "shard_ready":
+            self._ears.happened(Complete(int(args[0])))
+        elif event == "ready":
+            self._up()
 
     def sockets(self) -> list[DiscordWebSocket]:
         """The connections that stand."""
         return [info._parent.ws for info in self.shards.values()]  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - it is shown nowhere else
+
+
+def message_of(client: discord.Client, data: Any, channel: Any = None) -> discord.Message:
+    """A message from its JSON. Raises whatever the library does not understand of it."""
+    if channel is None:
+        number, guild = int(data["channel_id"]), data.get("guild_id")
+        channel = client.get_channel(number)
+        if channel is None:
+            channel = client.get_partial_messageable(number, guild_id=None if guild is None else int(guild))
+    return discord.Message(state=client._connection, channel=channel, data=data)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - as its own history does
+
+
+def interaction_of(client: discord.Client, data: Any) -> discord.Interaction[Any]:
+    """A command or a press from its JSON. Raises likewise."""
+    return discord.Interaction(data=data, state=client._connection)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage]
+
+
+def _listen(client: discord.Client, ears: Ears) -> None:
+    """What people do is handed over unread; what else cannot be read is told, and ends nothing."""
+    from adapters.discord.adapter import Brought
+
+    parsers = client._connection.parsers  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - it has no setting for it
+
+    def brought(kind: str) -> Callable[[Any], None]:
+        return lambda data: ears.happened(Brought(kind, data))
+
+    def guarded(kind: str, parse: Callable[[Any], None]) -> Callable[[Any], None]:
+        def read(data: Any) -> None:
+            try:
+                parse(data)
+            except Exception as error:  # noqa: BLE001 - the library would leave the connection open, and hear nothing any more
+                ears.odd(kind, error)
+
+        return read
+
+    for kind, parse in list(parsers.items()):
+        if kind in PERSONS:
+            parsers[kind] = brought(kind)
+        elif kind not in ("READY", "RESUMED"):
+            parsers[kind] = guarded(kind, parse)
 
 
 def heartbeat_of(socket: DiscordWebSocket) -> dict[str, Any]:
@@ -183,6 +214,7 @@ def made_client(settings: Settings, ears: Ears, up: Callable[[], None]) -> BotCl
     client.http.max_ratelimit_timeout = AT_ONCE
     client.http.get_ratelimit = _kept(client.http._buckets)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - it has no setting for it
     client.listen_with(ears, up)
+    _listen(client, ears)
     return client
 
 

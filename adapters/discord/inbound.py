@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
 from adapters.chat import Attachment, AttachmentKind, ChatAddress, ChatKind, ChatMessage, ChatOrigin, ChatPerson
+from adapters.intake import Whence
 
 if TYPE_CHECKING:
     import discord
@@ -27,7 +29,8 @@ def address_of(channel: Any, account: str) -> tuple[ChatAddress, ChatKind]:
 
     parent = channel.parent_id if isinstance(channel, discord.Thread) else None
     chat, thread = (str(parent), str(channel.id)) if parent else (str(channel.id), "")
-    private = getattr(channel, "guild", None) is None
+    # A server that is not known (yet) has a number only.
+    private = getattr(channel, "guild", None) is None and getattr(channel, "guild_id", None) is None
     return ChatAddress(PLATFORM, account, chat, thread), ChatKind.PRIVATE if private else ChatKind.GROUP
 
 
@@ -79,6 +82,15 @@ def _attachment(file: discord.Attachment) -> Attachment:
         return Attachment(AttachmentKind.OTHER, "", mime.partition("/")[0] + " file")
     kind = AttachmentKind.IMAGE if mime in _PICTURES else AttachmentKind.FILE
     return Attachment(kind, file.url, file.filename, mime, file.size)
+
+
+def whence(kind: str, data: Mapping[str, Any], me: int, account: str) -> Whence:
+    """Whose an event is that cannot be read, as far as it says so. Raises whatever it wants."""
+    private = data.get("guild_id") is None
+    user = data.get("author") or data.get("user") or data["member"]["user"]
+    address = ChatAddress(PLATFORM, account, str(int(data["channel_id"])))
+    for_us = private or kind == "INTERACTION_CREATE" or f"<@{me}>" in str(data.get("content")).replace("<@!", "<@")
+    return Whence(address, str(int(user["id"])), for_us)
 
 
 def read_interaction(interaction: discord.Interaction[Any], account: str) -> ChatMessage | None:

@@ -20,6 +20,7 @@ import structlog
 from adapters.backlog import Backlog, Behind
 from adapters.base import NotAccepted
 from adapters.chat import CallFailed, ChatDesk, Fate
+from adapters.intake import in_words
 from agent_core.ports import Clock
 
 if TYPE_CHECKING:
@@ -51,9 +52,7 @@ bits from the 22nd on are milliseconds (Discord's reference, "Snowflakes")."""
 class Take(Protocol):
     """Takes in a message that was found."""
 
-    def __call__(
-        self, client: discord.Client, message: discord.Message, me: int, *, late: str | None
-    ) -> Awaitable[None]: ...
+    def __call__(self, client: discord.Client, channel: Any, data: Any, late: str) -> Awaitable[None]: ...
 
 
 class Missed:
@@ -217,31 +216,28 @@ class Missed:
         await self._meet(person, channel)
 
     async def _read_channel(self, channel: str, behind: Behind) -> None:
-        from adapters.discord.library import discord
-
         client = self._client
-        me = client.user.id if client.user is not None else 0
-        place = client.get_channel(int(channel)) or await self._port.asked(client.fetch_channel(int(channel)))
+        place = await self.place_of(client, int(channel))
         guild = getattr(place, "guild", None)
         self._shards[channel] = guild.shard_id if guild is not None else 0
         after, count = behind.mark, 0
         while count < MOST_MESSAGES:
-
-            async def page(place: Any = place, after: int = after) -> list[discord.Message]:
-                found = place.history(limit=PAGE, after=discord.Object(after), oldest_first=True)
-                return [message async for message in found]
-
-            messages = await self._port.asked(page())
-            for message in messages:
-                said_ms = round(message.created_at.timestamp() * 1000)
-                await self._take(client, message, me, late=LATE if said_ms < behind.since_ms else "")
-                after = max(after, message.id)
-            count += len(messages)
-            if len(messages) < PAGE:
+            # As JSON: the library would read all of them at once, and one that it cannot read would hide the others.
+            page: list[Any] = await self._port.asked(client.http.logs_from(int(channel), PAGE, after=after))
+            for number, data in sorted(_numbered(page), key=lambda one: one[0]):
+                late = LATE if _said_ms(number) < behind.since_ms else ""
+                await self._take(client, place, {**data, "channel_id": channel}, late)
+                after = max(after, number)
+            count += len(page)
+            if len(page) < PAGE:
                 break
         else:
             log.warning("discord.gap_too_long", channel=channel, read=count)
         await self._caught_up(channel, after)
+
+    async def place_of(self, client: discord.Client, channel: int) -> Any:
+        """A channel, asked for if it is not known."""
+        return client.get_channel(channel) or await self._port.asked(client.fetch_channel(channel))
 
     async def _caught_up(self, channel: str, last: int) -> None:
         """From now on the cursor is what was seen last."""
@@ -258,6 +254,24 @@ class Missed:
                 await asyncio.sleep(1.0)
             else:
                 return
+
+
+def _numbered(page: list[Any]) -> list[tuple[int, Any]]:
+    """The messages of a page with their ids."""
+    found: list[tuple[int, Any]] = []
+    for data in page:
+        try:
+            found.append((int(data["id"]), data))
+        except (ValueError, KeyError, TypeError) as error:
+            log.error("discord.odd_event", event_kind="history", error=in_words(error))  # noqa: TRY400 - nobody can ask for it again
+    return found
+
+
+def _said_ms(number: int) -> int:
+    """When a message with this id was written."""
+    from adapters.discord.library import discord
+
+    return round(discord.utils.snowflake_time(number).timestamp() * 1000)
 
 
 def _now() -> int:

@@ -1,7 +1,7 @@
 """The Slack app: events over Socket Mode or signed HTTP, each stored before it is acknowledged.
 
-Bolt acknowledges events before their handler has run; here everything is taken by a middleware that stores first and answers
-then, so that an event whose storing failed is delivered again. What one text brings twice (`message` and `app_mention`, a
+Slack's own framework acknowledges events before their handler has run, and answers with a 200 where it could not even begin; so what comes
+goes straight to `adapters.intake`, and is acknowledged when that has come back. What one text brings twice (`message` and `app_mention`, a
 redelivery) has one key: channel and ts. Sockets are kept by `sockets`, because the library's client loses what comes by a socket
 that is being replaced.
 """
@@ -9,42 +9,42 @@ that is being replaced.
 from __future__ import annotations
 
 import asyncio
-import logging
+import json
 import re
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, nullcontext
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import structlog
 from aiohttp import web
 
-from adapters.base import NotAccepted
+from adapters.base import NotAccepted, NotAcceptedCode
 from adapters.carried import FileSource
 from adapters.chat import AdapterSight, CallFailed, Cause, ChatAddress, ChatDesk, Doing
 from adapters.filehosts import FileHosts
 from adapters.inorder import InOrder
+from adapters.intake import WayIn, in_words, key_of, raw_of
 from adapters.slack.inbound import (
     PLATFORM,
     Direct,
+    Opened,
+    Read,
     Table,
-    deleted_ts,
+    TakenBack,
+    Told,
+    body_of,
+    key_of_body,
     prompts_of,
-    read_command,
-    read_message,
-    read_press,
-    read_stop,
+    read_body,
     table,
-    user_of,
+    whence,
 )
 from adapters.slack.missed import Missed, number_of
 from adapters.slack.port import SlackPort
 from adapters.slack.sockets import Sockets
 from adapters.supervision import AdapterDown
 from agent_core.ports import Clock
-
-if TYPE_CHECKING:
-    from slack_bolt import BoltResponse
 
 log = structlog.get_logger("slack")
 
@@ -57,6 +57,15 @@ STANDING_SECONDS = 15.0
 
 FILE_DOMAINS = ("slack.com", "slack-files.com", "slack-gov.com")
 """Where `url_private` of a hosted file points (https://docs.slack.dev/reference/objects/file-object)."""
+MOST_BODY_BYTES = 4_000_000
+"""Slack's calls are smaller by far."""
+
+
+class _Later(NotAccepted):
+    """The past of its place comes first: Slack tells it again."""
+
+    def __init__(self) -> None:
+        super().__init__("what was said before it is read first", NotAcceptedCode.STORAGE_AWAY)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +114,6 @@ class SlackAdapter:
             settings.proxy,
         )
         self.port = SlackPort(self._web, files, streams=settings.streams, feedback=settings.feedback)
-        self._app: Any = None
         self._sockets: Sockets | None = None
         self._beside: set[asyncio.Task[None]] = set()
         """What is done beside taking in, while `run` runs."""
@@ -114,19 +122,12 @@ class SlackAdapter:
         self._taking = InOrder(SETTLE_SECONDS)
         self._missed = Missed(self.name, desk, self._web, self.port.asked, clock, self._late)
         self._last_life = clock.monotonic()
-        self._last_inbound: float | None = None
+        self._way = WayIn(self.name, desk, clock)
 
     # ------------------------------------------------------------------ life
 
     def opened(self) -> AbstractAsyncContextManager[None]:
         return nullcontext()
-
-    def _made_app(self) -> Any:
-        from slack_bolt.app.async_app import AsyncApp
-
-        logging.getLogger("slack_bolt.AsyncApp").addFilter(_is_news)
-        secret = self._settings.signing_secret or "unused"
-        return AsyncApp(client=self._web, signing_secret=secret, process_before_response=True)
 
     @property
     def silent_seconds(self) -> float:
@@ -140,8 +141,7 @@ class SlackAdapter:
         return DEAF_SECONDS
 
     def sight(self, state: str, words: str, outbound: float | None) -> AdapterSight:
-        inbound = None if self._last_inbound is None else self._clock.monotonic() - self._last_inbound
-        return AdapterSight(self.name, state, words, inbound, outbound)
+        return AdapterSight(self.name, state, words, self._way.age_seconds, outbound)
 
     async def run(self, up: Callable[[], None]) -> None:
         """Serve until cancelled. Raises `AdapterDown`."""
@@ -152,9 +152,10 @@ class SlackAdapter:
             raise _down(error) from error
         self._me = self._missed.me = str(me["user_id"])
         self.port.team = str(me.get("team_id") or "")
-        self._app = self._made_app()
-        self._app.middleware(self._take_in)
-        await self._missed.start()
+        try:
+            await self._missed.start()
+        except NotAccepted as away:
+            raise AdapterDown(str(away)) from away
         self._aside(self._missed.run())
         self._aside(self._stand())
         try:
@@ -171,7 +172,7 @@ class SlackAdapter:
         self._sockets = Sockets(
             self._settings.sockets,
             self._socket_url,
-            self._envelope,
+            self._take_in,
             proxy=self._settings.proxy,
             on_life=self._lives,
             on_gap=self._missed.gap,
@@ -203,86 +204,85 @@ class SlackAdapter:
         self._beside.add(task)
         task.add_done_callback(self._beside.discard)
 
-    async def _envelope(self, payload: Table) -> bool:
-        """What came by a socket, through Bolt as what comes by HTTP does; whether it is stored."""
-        from slack_bolt.request.async_request import AsyncBoltRequest
-
-        response = await self._app.async_dispatch(AsyncBoltRequest(body=payload, mode="socket_mode"))
-        return int(response.status) == 200
-
     # ------------------------------------------------------------------ in
 
-    async def _take_in(self, body: dict[str, Any], next: Any) -> BoltResponse:  # noqa: A002, ARG002 - bolt's names
-        """Everything that Slack tells: stored, and then acknowledged."""
-        from slack_bolt import BoltResponse
-
+    async def _take_in(self, body: object) -> bool:
+        """Whether what Slack tells is in a table: only then it is acknowledged."""
         self._last_life = self._clock.monotonic()
         try:
-            event = table(body.get("event"))
-            if not await self._missed.before(event):
-                return BoltResponse(status=503)
-            async with self._taking.turn(self._age(event)):
-                await self._take(body)
+            await self._take(body)
+        except _Later:
+            return False
         except NotAccepted as refused:
             log.warning("slack.not_stored", words=str(refused))
-            return BoltResponse(status=503)  # not acknowledged: it comes again
-        except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-            log.warning("slack.odd_event", error=f"{type(error).__name__}: {error}")
-        return BoltResponse(status=200)
+            self._missed.owes(table(table(body).get("event")))  # Slack gives up telling it after some minutes
+            return False
+        return True
+
+    async def _take(self, body: object, late: str | None = None) -> None:
+        """Come back when it is in a table. `late` is put before the words of one that was read from the history; None: it came by itself."""
+        direct = self._settings.direct
+
+        async def act(read: Read) -> bool:
+            event = table(table(body).get("event"))
+            if late is not None:
+                return await self._act(read, late=True)
+            if not await self._missed.before(event):
+                raise _Later
+            async with self._taking.turn(self._age(event)):
+                return await self._act(read, late=False)
+
+        await self._way.take(
+            lambda: raw_of(key_of_body(body), body, lambda: whence(body, self._me, self.account, direct)),
+            lambda: read_body(body, self._me, self.account, direct, late=late or ""),
+            act,
+            key=lambda read: key_of(read.message) if isinstance(read, Told) else "",
+        )
+
+    async def again(self, body: bytes) -> None:
+        """See `adapters.supervision.Supervised`."""
+        await self._act(read_body(json.loads(body), self._me, self.account, self._settings.direct), late=None)
 
     def _age(self, event: Table) -> int:
         """When something was said: microseconds."""
         ts = str(event.get("ts") or event.get("event_ts") or "")
         return number_of(ts) if ts else self._clock.now_ms() * 1000
 
-    async def _take(self, body: dict[str, Any]) -> None:
-        if "command" in body:
-            self._last_inbound = self._clock.monotonic()
-            await self._desk.receive(read_command(body, self.account), None)
-        elif body.get("type") == "block_actions":
-            if (pressed := read_press(body, self.account, self._settings.direct)) is not None:
-                self._last_inbound = self._clock.monotonic()
-                await self._desk.receive(pressed, None)
-        elif event := table(body.get("event")):
-            await self._event(event)
-
     async def _late(self, event: Table, late: str) -> None:
         """A message of the history."""
-        await self._message(event, late)
+        await self._take({"event": event}, late)
 
-    async def _event(self, event: Table) -> None:
-        match event.get("type"):
-            case "message" | "app_mention":
-                await self._message(event)
-            case "agent_session_stopped":
-                await self._stopped(event)
-            case "app_home_opened" if event.get("tab") == "messages" and self._settings.prompts:
-                self._aside(self._suggest(str(event["channel"])))
-            case _:
+    async def _act(self, read: Read, *, late: bool | None) -> bool:
+        """Store what it means; whether it was a person's doing. `late`: whether it was read from the history; None: it was kept here."""
+        match read:
+            case Told():
+                await self._told(read, late)
+                return True
+            case TakenBack(key):
+                await self._desk.removed(self.name, key)
+            case Opened(channel):
+                if self._settings.prompts:
+                    self._aside(self._suggest(channel))
+            case None:
                 pass
+        return False
 
-    async def _message(self, event: Table, late: str | None = None) -> None:
-        """`late` is put before the words of one that was read from the history; None: it came by itself."""
-        if (deleted := deleted_ts(event)) is not None:
-            await self._desk.removed(self.name, f"{event['channel']}:{deleted}")
+    async def _told(self, told: Told, late: bool | None) -> None:
+        message, event = told.message, told.event
+        if not told.named:
+            message = told.by(await self._name(message.origin.person.id))
+        if event is None or event.get("type") == "agent_session_stopped":
+            await self._desk.receive(message, None)
+            if event is not None:
+                # Slack's own stop button. The streams that it has ended already say so at their next call.
+                self._aside(self._ready(str(event["channel"]), str(event["thread_ts"])))
             return
-        name = await self._name(user_of(event))
-        read = read_message(event, self._me, self.account, name, late=late or "", direct=self._settings.direct)
-        if read is None:
-            return
-        self._last_inbound = self._clock.monotonic()
-        was_read = late is not None
-        cursor = None if read.edited else await self._missed.cursor(event, for_us=read.for_us, late=was_read)
-        await self._desk.receive(read, cursor)
+        cursor = None
+        if late is not None and not message.edited:
+            cursor = await self._missed.cursor(event, for_us=message.for_us, late=late)
+        await self._desk.receive(message, cursor)
         if cursor is not None:
-            self._missed.stored(event, late=was_read)
-
-    async def _stopped(self, event: Table) -> None:
-        """Slack's own stop button. The streams that it has ended already say so at their next call."""
-        self._last_inbound = self._clock.monotonic()
-        name = await self._name(str(event["user"]))
-        await self._desk.receive(read_stop(event, self.account, name, self._settings.direct), None)
-        self._aside(self._ready(str(event["channel"]), str(event["thread_ts"])))
+            self._missed.stored(event, late=late is True)
 
     async def _ready(self, channel: str, thread: str) -> None:
         """Slack leaves it to the app to say that it does not work any more, also if nothing was running."""
@@ -306,11 +306,14 @@ class SlackAdapter:
         if user not in self._names:
             try:
                 answer: Any = await self.port.asked(self._web.users_info(user=user))
+                profile = answer["user"]
+                self._names[user] = str(profile.get("real_name") or profile.get("name") or user)
             except CallFailed as error:
                 log.info("slack.name_not_known", words=error.words)
                 return user
-            profile = answer["user"]
-            self._names[user] = str(profile.get("real_name") or profile.get("name") or user)
+            except Exception as error:  # noqa: BLE001 - what somebody said is worth more than the name
+                log.info("slack.name_not_known", words=in_words(error))
+                return user
         return self._names[user]
 
     # ------------------------------------------------------------------ HTTP
@@ -319,13 +322,37 @@ class SlackAdapter:
         return [] if self._settings.app_token else [web.post("/slack/events", self._hook)]
 
     async def _hook(self, request: web.Request) -> web.Response:
-        """Signed by Slack; Bolt checks the signature and the time."""
-        from slack_bolt.adapter.aiohttp import to_aiohttp_response, to_bolt_request
-
-        if self._app is None:
+        """What Slack is told: 200 when it is in a table, 503 when it has to come again."""
+        if (request.content_length or 0) > MOST_BODY_BYTES:
+            log.warning("slack.odd_call", status=413)
+            return web.Response(status=413)
+        content = await request.read()
+        if not self._signed(content, request):
+            log.warning("slack.odd_call", status=401)
+            return web.Response(status=401)
+        try:
+            body = body_of(content, request.content_type)
+        except (ValueError, RecursionError):
+            body = content.decode("utf-8", "replace")  # it is signed: kept, like all that cannot be read
+        told = table(body)
+        if told.get("type") == "url_verification":
+            return web.json_response({"challenge": told.get("challenge")})
+        if "ssl_check" in told:
+            return web.Response()
+        if not self._me:
             return web.Response(status=503)
-        response = await self._app.async_dispatch(await to_bolt_request(request))
-        return await to_aiohttp_response(response)
+        return web.Response(status=200 if await self._take_in(body) else 503)
+
+    def _signed(self, content: bytes, request: web.Request) -> bool:
+        """Whether it is from Slack, and not from long ago."""
+        from slack_sdk.signature import SignatureVerifier
+
+        if not self._settings.signing_secret:
+            return False
+        try:
+            return SignatureVerifier(self._settings.signing_secret).is_valid_request(content, dict(request.headers))
+        except (ValueError, TypeError):
+            return False  # its headers are nobody's
 
 
 def _down(error: CallFailed) -> AdapterDown:
@@ -336,10 +363,3 @@ def _down(error: CallFailed) -> AdapterDown:
         )
         return AdapterDown(words, fatal=True)
     return AdapterDown(f"Slack cannot be reached: {error.words}", wait_seconds=error.retry_after)
-
-
-def _is_news(record: logging.LogRecord) -> bool:
-    """Not that the client's token is taken and not the environment's, of which bolt warns at each start: they are the same."""
-    from slack_bolt.logger.messages import warning_client_prioritized_and_token_skipped
-
-    return record.getMessage() != warning_client_prioritized_and_token_skipped()

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import json
 import re
+from dataclasses import dataclass, replace
 from enum import StrEnum
-from typing import Any, cast
+from typing import Any, TypeAlias, cast
+from urllib.parse import parse_qsl
 
 from adapters.chat import Attachment, AttachmentKind, ChatAddress, ChatKind, ChatMessage, ChatOrigin, ChatPerson
+from adapters.intake import Whence, digest_of
 
 PLATFORM = "slack"
 NEARLY_FULL = 3_900
@@ -174,6 +178,98 @@ def read_stop(event: Table, account: str, name: str, direct: Direct = Direct.ONE
         command="stop",
         for_us=True,
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """A person did something that is stored; of a message in a channel, `event` is what Slack told."""
+
+    message: ChatMessage
+    event: Table | None = None
+    named: bool = True
+    """The person's name is known; else only the id."""
+
+    def by(self, name: str) -> ChatMessage:
+        """The message with its person's name."""
+        origin = self.message.origin
+        return replace(self.message, origin=replace(origin, person=replace(origin.person, name=name)))
+
+
+@dataclass(frozen=True, slots=True)
+class TakenBack:
+    """A message was deleted, by this key."""
+
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Opened:
+    """Somebody has opened the app's messages."""
+
+    channel: str
+
+
+Read: TypeAlias = Told | TakenBack | Opened | None
+
+
+def read_body(body: object, me: str, account: str, direct: Direct = Direct.ONE, *, late: str = "") -> Read:
+    """What Slack tells by a socket or a call means for us; None if nothing. Raises whatever it wants if it is odd."""
+    if not isinstance(body, dict):
+        raise TypeError("Slack's calls are objects")
+    told = cast("Table", body)
+    if "command" in told:
+        return Told(read_command(told, account))
+    if told.get("type") == "block_actions":
+        pressed = read_press(told, account, direct)
+        return None if pressed is None else Told(pressed)
+    event = table(told.get("event"))
+    match event.get("type"):
+        case "message" | "app_mention":
+            if (deleted := deleted_ts(event)) is not None:
+                return TakenBack(f"{event['channel']}:{deleted}")
+            read = read_message(event, me, account, user_of(event), late=late, direct=direct)
+            return None if read is None else Told(read, event, named=False)
+        case "agent_session_stopped":
+            return Told(read_stop(event, account, str(event["user"]), direct), event, named=False)
+        case "app_home_opened" if event.get("tab") == "messages":
+            return Opened(str(event["channel"]))
+        case _:
+            return None
+
+
+def key_of_body(body: object) -> str:
+    """The number of what Slack tells, the same if it is told again; empty if there is none."""
+    told = table(body)
+    event = table(told.get("event"))
+    if event.get("type") in ("message", "app_mention") and "subtype" not in event:
+        return f"message:{event.get('channel')}:{event.get('ts')}:{digest_of(event.get('text'))}"
+    return str(told.get("event_id") or told.get("trigger_id") or "")
+
+
+def whence(body: object, me: str, account: str, direct: Direct) -> Whence:
+    """Whose something is that cannot be read, as far as it says so. Raises whatever it wants."""
+    told = table(body)
+    event = table(told.get("event"))
+    if not event:
+        channel = told.get("channel_id") or told["channel"]["id"]
+        person = told.get("user_id") or told["user"]["id"]
+        return Whence(ChatAddress(PLATFORM, account, str(channel)), str(person), for_us=True)
+    inner = table(event.get("message")) or event
+    address, kind, _ = place_of({**inner, "channel": event["channel"]}, account, direct)
+    private = kind is ChatKind.PRIVATE or event.get("channel_type") == "im"
+    user = inner["user"]
+    if not isinstance(user, str) or inner.get("bot_id") or user == me:
+        return Whence()
+    return Whence(replace(address, thread=""), user, private or f"<@{me}>" in str(inner.get("text")))
+
+
+def body_of(content: bytes, kind: str) -> object:
+    """What Slack calls us with: JSON, a form that holds JSON, or a command's form. Raises ValueError if it is nothing of that."""
+    text = content.decode()
+    if kind != "application/x-www-form-urlencoded":
+        return json.loads(text)
+    form = dict(parse_qsl(text, keep_blank_values=True))
+    return json.loads(form["payload"]) if "payload" in form else form
 
 
 def prompts_of(words: tuple[str, ...]) -> list[dict[str, str]]:

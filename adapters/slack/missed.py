@@ -70,6 +70,17 @@ def place_of(event: Table) -> str:
     return f"{channel}:{thread}" if thread and thread != event.get("ts") else channel
 
 
+def _numbered(page: Iterable[Table]) -> list[tuple[int, Table]]:
+    """The messages of a page by their time stamps."""
+    found: list[tuple[int, Table]] = []
+    for message in page:
+        try:
+            found.append((number_of(message["ts"]), message))
+        except (KeyError, ValueError, TypeError, AttributeError) as error:
+            log.error("slack.odd_event", error=f"{type(error).__name__}: {error}")  # noqa: TRY400 - nobody can ask for it again
+    return found
+
+
 class Missed:
     """The gaps of one workspace. What it finds goes the same way as what comes by itself."""
 
@@ -146,6 +157,18 @@ class Missed:
         self._refused[place] = max(self._refused.get(place, 0), number)
         return False
 
+    def owes(self, event: Table) -> None:
+        """It was told, and could not be stored: it is looked for in the history as well, because Slack does not tell it for ever."""
+        if event.get("type") not in ("message", "app_mention"):
+            return
+        try:
+            place, number = place_of(event), number_of(str(event["ts"]))
+        except (KeyError, ValueError):
+            return
+        foreign = ":" in place and not place.startswith("D") and f"<@{self.me}>" not in str(event.get("text"))
+        if place in self._seen or not foreign:
+            self._backlog.add([(place, number - 1)])
+
     async def _first_of(self, place: str, event: Table) -> None:
         """The first message of a place since a gap: one before it may have come when nobody could store it.
 
@@ -201,8 +224,7 @@ class Missed:
         """Hand over what was said after `mark`; the last of it."""
         channel, _, thread = place.partition(":")
         last = mark
-        for message in sorted(await self._pages(channel, thread, mark), key=lambda one: number_of(one["ts"])):
-            number = number_of(message["ts"])
+        for number, message in sorted(_numbered(await self._pages(channel, thread, mark)), key=lambda one: one[0]):
             if number <= mark:
                 continue  # the message that a thread hangs on comes with every page of it
             kind = "im" if channel.startswith("D") else "channel"
@@ -239,9 +261,6 @@ class Missed:
             except NotAccepted as refused:
                 log.warning("slack.not_stored", words=str(refused))
                 await asyncio.sleep(1.0)
-            except (KeyError, TypeError, ValueError, AttributeError, IndexError) as error:
-                log.warning("slack.odd_event", error=f"{type(error).__name__}: {error}")
-                return
             else:
                 return
 

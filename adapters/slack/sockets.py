@@ -20,7 +20,7 @@ import orjson
 import structlog
 
 from adapters.chat import CallFailed, Fate
-from adapters.slack.inbound import Table, table
+from adapters.slack.inbound import table
 from adapters.supervision import AdapterDown
 
 log = structlog.get_logger("slack")
@@ -56,7 +56,7 @@ class Link:
     reason: str = ""
 
 
-Handle = Callable[[Table], Awaitable[bool]]
+Handle = Callable[[object], Awaitable[bool]]
 """Takes an envelope's payload in; whether it is to be acknowledged."""
 
 
@@ -205,10 +205,14 @@ class Sockets:
             link.reason = str(frame.get("reason") or "")
             link.leaving.set()
         elif envelope := frame.get("envelope_id"):
-            self._begin(self._envelope(link, str(envelope), table(frame.get("payload"))))
+            self._begin(self._envelope(link, str(envelope), frame.get("payload")))
 
-    async def _envelope(self, link: Link, envelope: str, payload: Table) -> None:
-        if not await self._handle(payload):
-            return  # not acknowledged: it comes again
+    async def _envelope(self, link: Link, envelope: str, payload: object) -> None:
+        try:
+            if not await self._handle(payload):
+                return  # not acknowledged: it comes again
+        except Exception:
+            log.exception("slack.envelope_failed")
+            return  # likewise
         with contextlib.suppress(aiohttp.ClientError, OSError, RuntimeError):
             await link.ws.send_str(orjson.dumps({"envelope_id": envelope}).decode())

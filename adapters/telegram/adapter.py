@@ -1,13 +1,14 @@
 """The Telegram bot: asks for updates (or is sent them), has them stored, and only then confirms them.
 
-The library's own `Updater` is not used: it confirms what it holds only in memory. Here `getUpdates` is called with the offset
-behind the last update that is stored; what is not confirmed stays with Telegram for 24 hours.
+The library's own `Updater` is not used: it confirms what it holds only in memory. Here what an answer held is confirmed when all of it
+is in a table (`adapters.intake`), by its own ids (`offsets`); what is not confirmed stays with Telegram for 24 hours.
 """
 
 from __future__ import annotations
 
 import asyncio
 import hmac
+import json
 import warnings
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
@@ -15,16 +16,18 @@ from dataclasses import dataclass, field
 from functools import cache
 from typing import TYPE_CHECKING, cast
 
-import orjson
 import structlog
 from aiohttp import web
 
 from adapters.base import NotAccepted
 from adapters.chat import AdapterSight, CallFailed, Cause, ChatDesk, Fate
+from adapters.intake import WayIn, digest_of, key_of, raw_of
 from adapters.pacing import worth_saying
 from adapters.supervision import AdapterDown
-from adapters.telegram.inbound import PLATFORM, Me, Moved, Pressed, Table, as_table, read_update
+from adapters.telegram.inbound import PLATFORM, Me, Moved, Pressed, Update, as_table, id_of, read_update, whence
+from adapters.telegram.offsets import Asking, after
 from adapters.telegram.port import TelegramPort
+from adapters.telegram.webhook import WebhookWatch
 from agent_core.ports import Clock
 
 if TYPE_CHECKING:
@@ -39,7 +42,11 @@ UPDATES = ["message", "edited_message", "callback_query"]
 CHANNEL = "updates"
 CONFLICT_SECONDS = 30.0
 BATCH = 100
+QUICK_SECONDS, PAUSE_SECONDS = 0.25, 0.5
+"""An empty answer so soon, although the server might have waited, is followed by such a pause; by twice that, if nothing can be confirmed."""
 MAX_BODY_BYTES = 1_000_000
+MOST_LOOKS_FAILED = 3
+"""So many looks at the webhook may fail in a row."""
 SECRET_HEADER = "X-Telegram-Bot-Api-Secret-Token"  # noqa: S105 - the header's name
 
 
@@ -53,6 +60,7 @@ class TelegramSettings:
     poll_seconds: int = 25
     webhook_url: str = ""
     webhook_secret: str = field(default="", repr=False)
+    webhook_look_seconds: float = 60.0
     proxy: str = ""
 
     @property
@@ -75,9 +83,10 @@ class TelegramAdapter:
         self.port = TelegramPort(self._bot, drafts=settings.drafts)
         self._me: Me | None = None
         self._last_life = clock.monotonic()
-        self._last_inbound: float | None = None
+        self._way = WayIn(self.name, desk, clock)
         self._words = ""
-        self._highest = 0
+        """Why nothing comes in although we ask."""
+        self._hook_watch = WebhookWatch(settings.account, settings.webhook_url.rstrip("/") + self.path, clock)
         self._polls_failed = 0
         """In a row."""
         self._presses: set[asyncio.Task[None]] = set()
@@ -105,7 +114,7 @@ class TelegramAdapter:
         if self._settings.webhook_url:
             await self._set_webhook()
             up()
-            await asyncio.Event().wait()
+            await self._watch_webhook()
         up()
         await self._poll()
 
@@ -164,18 +173,21 @@ class TelegramAdapter:
         return self._settings.poll_seconds + 20.0
 
     def sight(self, state: str, words: str, outbound: float | None) -> AdapterSight:
-        """For `status`."""
-        inbound = None if self._last_inbound is None else self._clock.monotonic() - self._last_inbound
-        return AdapterSight(self.name, state, words or self._words, inbound, outbound)
+        """For `status`. What cannot hear is not up, even if it can speak."""
+        deaf = self._words or self._hook_watch.deaf_words
+        said = words or deaf or self._hook_watch.words
+        return AdapterSight(
+            self.name, "down" if deaf and state == "up" else state, said, self._way.age_seconds, outbound
+        )
 
     # ------------------------------------------------------------------ polling
 
     async def _poll(self) -> None:
-        stored = await self._desk.cursor(self.name, CHANNEL)
-        self._highest = max(self._highest, int(stored) if stored else 0)
+        asking = Asking()
         while True:
+            began = self._clock.monotonic()
             try:
-                updates = await self._ask()
+                updates = await self._ask(asking)
             except CallFailed as error:
                 self._polls_failed += 1
                 await self._pause(error)
@@ -185,18 +197,25 @@ class TelegramAdapter:
             self._words = ""
             for update in updates:
                 await self._until_taken(update)
+            ids = [number for update in updates if (number := id_of(update)) is not None]
+            quick = asking.waits and not updates and self._clock.monotonic() - began < QUICK_SECONDS
+            asking = after(asking, ids, len(updates))
+            if asking.stuck or quick:
+                await asyncio.sleep(PAUSE_SECONDS * (2 if asking.stuck else 1))
 
-    async def _ask(self) -> list[Table]:
+    async def _ask(self, asking: Asking) -> list[object]:
         """The next updates, as they came: one that is malformed must not hide the others."""
         kwargs = {
-            "offset": self._highest + 1 if self._highest else None,
-            "timeout": self._settings.poll_seconds,
+            "offset": asking.offset,
+            "timeout": self._settings.poll_seconds if asking.waits else 0,
             "limit": BATCH,
             "allowed_updates": UPDATES,
         }
         asked = self._poller.do_api_request("getUpdates", {k: v for k, v in kwargs.items() if v is not None})
         answer: object = await self.port.asked(asked)
-        return [as_table(one) for one in cast("list[object]", answer)] if isinstance(answer, list) else []
+        if not isinstance(answer, list):
+            raise CallFailed(Fate.UNKNOWN, "Telegram's answer is no list of updates")
+        return cast("list[object]", answer)
 
     async def _pause(self, error: CallFailed) -> None:
         """Polling failed: wait as long as that needs."""
@@ -218,8 +237,8 @@ class TelegramAdapter:
         self._last_life = max(self._last_life, self._clock.monotonic() + pause - self.deaf_after_seconds / 2)
         await asyncio.sleep(pause)
 
-    async def _until_taken(self, update: Table) -> None:
-        """Have an update stored. As long as that cannot be done, nothing after it is confirmed."""
+    async def _until_taken(self, update: object) -> None:
+        """Have an update stored. As long as that cannot be done, neither it nor what came with it is confirmed."""
         while True:
             try:
                 await self._take(update)
@@ -230,31 +249,45 @@ class TelegramAdapter:
             else:
                 return
 
-    async def _take(self, update: Table) -> None:
-        number = update.get("update_id")
-        self._highest = max(self._highest, number if isinstance(number, int) else 0)
-        cursor = (CHANNEL, str(self._highest))
+    async def _take(self, update: object) -> None:
+        """Come back when it is in a table."""
+        me, number = self._me, id_of(update)
+        assert me is not None
+        cursor = None if number is None else (CHANNEL, str(number))
+        # Telegram chooses numbers anew now and then, so that a number alone may name two updates.
+        key = "" if number is None else f"update:{number}:{digest_of(update)}"
+        await self._way.take(
+            lambda: raw_of(key, update, lambda: whence(as_table(update), me)),
+            lambda: read_update(as_table(update), me),
+            lambda read: self._act(read, cursor),
+            key=lambda read: key_of(
+                read.message if isinstance(read, Pressed) else None if isinstance(read, Moved) else read
+            ),
+            cursor=cursor,
+        )
+
+    async def again(self, body: bytes) -> None:
+        """See `adapters.supervision.Supervised`."""
         assert self._me is not None
-        try:
-            read = read_update(update, self._me)
-        except (ValueError, KeyError, TypeError) as error:
-            log.warning("telegram.odd_update", update=number, error=f"{type(error).__name__}: {error}")
-            read = None
+        await self._act(read_update(as_table(json.loads(body)), self._me), None)
+
+    async def _act(self, read: Update, cursor: tuple[str, str] | None) -> bool:
+        """Store what an update means; whether it was a person's doing."""
         match read:
             case None:
-                await self._desk.skip(self.name, cursor)
-                return
+                pass
             case Moved():
                 await self._desk.moved(PLATFORM, self.account, read.old, read.new)
-                await self._desk.skip(self.name, cursor)
-                return
             case Pressed():
                 self._answer(read.query)
-                message = read.message
+                await self._desk.receive(read.message, cursor)
+                return True
             case _:
-                message = read
-        self._last_inbound = self._clock.monotonic()
-        await self._desk.receive(message, cursor)
+                await self._desk.receive(read, cursor)
+                return True
+        if cursor is not None:
+            await self._desk.skip(self.name, cursor)
+        return False
 
     def _answer(self, query: str) -> None:
         """Let the pressed button stop spinning; nobody waits for that."""
@@ -282,7 +315,7 @@ class TelegramAdapter:
         try:
             await self.port.asked(
                 self._bot.set_webhook(
-                    self._settings.webhook_url.rstrip("/") + self.path,
+                    self._hook_watch.url,
                     secret_token=self._settings.webhook_secret,
                     allowed_updates=UPDATES,
                     max_connections=1,  # so that they come in order
@@ -292,16 +325,41 @@ class TelegramAdapter:
         except CallFailed as error:
             raise self._down(error) from error
 
+    async def _watch_webhook(self) -> None:
+        """Look now and then whether the webhook is still ours: whoever has the token can take it away, and nothing tells us."""
+        failed = 0
+        while True:
+            await asyncio.sleep(self._settings.webhook_look_seconds)
+            try:
+                info = await self.port.asked(self._bot.get_webhook_info())
+            except CallFailed as error:
+                if error.fate is Fate.REFUSED and error.cause is not Cause.NOT_LET_IN:
+                    log.warning("telegram.not_done", what="webhook look", words=error.words)
+                    await asyncio.Event().wait()  # a server that does not know the call
+                failed += 1
+                if failed >= MOST_LOOKS_FAILED:
+                    raise self._down(error) from error
+                continue
+            failed = 0
+            if self._hook_watch.looked(info):
+                await self._set_webhook()
+                self._hook_watch.set_again()
+
     async def _hook(self, request: web.Request) -> web.Response:
+        """What Telegram is told: 200 when it is in a table, 503 when it has to come again."""
         given = request.headers.get(SECRET_HEADER, "").encode()
         if not hmac.compare_digest(given, self._settings.webhook_secret.encode()):
             return web.Response(status=403)
-        if (request.content_length or 0) > MAX_BODY_BYTES or self._me is None:
+        if (request.content_length or 0) > MAX_BODY_BYTES:
+            log.warning("telegram.odd_call", status=413, bytes=request.content_length)
+            return web.Response(status=413, text="An update has at most half a megabyte; this is none.")
+        if self._me is None:
             return web.Response(status=503)
+        body = await request.read()
         try:
-            update = as_table(orjson.loads(await request.read()))
-        except (orjson.JSONDecodeError, TypeError):
-            return web.Response(status=400)
+            update: object = json.loads(body)
+        except (ValueError, RecursionError):
+            update = body.decode("utf-8", "replace")  # it has the secret word: kept, like all that cannot be read
         try:
             await self._take(update)
         except NotAccepted as refused:

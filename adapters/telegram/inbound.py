@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TypeAlias, cast
 
 from adapters.chat import Attachment, AttachmentKind, ChatAddress, ChatKind, ChatMessage, ChatOrigin, ChatPerson
+from adapters.intake import Whence
 from agent_core.tools.base import Json
 
 PLATFORM = "telegram"
@@ -211,6 +212,26 @@ def _pressed(query: Table, me: Me) -> Update:
     return Pressed(
         number, ChatMessage(origin=origin, key=f"callback:{number}", text=data, command="press", for_us=True)
     )
+
+
+def id_of(update: object) -> int | None:
+    """An update's number; None if it has none."""
+    number = cast("Table", update).get("update_id") if isinstance(update, dict) else None
+    if isinstance(number, str) and number.isascii() and number.isdigit():
+        number = int(number)
+    return number if isinstance(number, int) and not isinstance(number, bool) else None
+
+
+def whence(update: Table, me: Me) -> Whence:
+    """Whose an update is that cannot be read, as far as it says so. Raises whatever it wants."""
+    query = _table(update.get("callback_query"))
+    message = _table(update.get("message")) or _table(update.get("edited_message")) or _table(query.get("message"))
+    address, kind = _address(message, me)
+    private = kind is ChatKind.PRIVATE
+    person = address.chat if private else _person(_table((query or message).get("from"))).id
+    text = (_text(message.get("text")) or _text(message.get("caption"))).lower()
+    for_us = private or bool(query) or (bool(me.username) and f"@{me.username}".lower() in text)
+    return Whence(address, person, for_us)
 
 
 def as_table(value: object) -> Table:

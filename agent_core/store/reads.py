@@ -14,7 +14,6 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from agent_core.budgets import Level
 from agent_core.store import sqlbudgets
 from agent_core.store import tables as t
-from agent_core.store.asks import Asks
 from agent_core.store.histories import Histories
 from agent_core.store.overview import Overview
 from agent_core.store.rows import (
@@ -51,6 +50,7 @@ from agent_core.store.rows import (
     Usage,
 )
 from agent_core.store.sql import SCHEDULE, schedule_row
+from agent_core.store.unread import Unread
 
 _INBOX = select(
     t.inbox.c.id,
@@ -162,7 +162,7 @@ _NEW = InboxState.NEW.value
 _OPEN = TurnState.OPEN.value
 
 
-class Reads(Asks):
+class Reads(Unread):
     """Every method raises `StorageUnavailable` if the database cannot be read."""
 
     def __init__(self, engine: AsyncEngine, shown: str) -> None:

@@ -20,7 +20,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from agent_core.budgets import Amount, Granted, Pot, Refused, Settled
 from agent_core.ports import Clock, Ids
-from agent_core.store import people, upkeep
+from agent_core.store import people, unread, upkeep
 from agent_core.store.errors import (
     AlreadyRunning,
     CannotOpen,
@@ -88,6 +88,7 @@ from agent_core.store.rows import (
 )
 from agent_core.store.sql import Who
 from agent_core.store.trouble import opening
+from agent_core.store.unread import UnreadRow
 from agent_core.store.upgrade import ensure_schema
 from agent_core.store.writer import Figures, Writer
 
@@ -161,6 +162,17 @@ class Store(Reads):
     async def move_cursor(self, account: str, channel: str, last_seen: str) -> None:
         """Promises: reading of `channel` goes on after `last_seen`; for what was read and is no message to accept."""
         await self._writer.submit(MoveCursor(account, channel, last_seen))
+
+    async def keep_unread(self, row: UnreadRow, cursor: tuple[str, str] | None) -> bool:
+        """Promises: what could not be taken in is kept as it came, with its cursor; only now may it be acknowledged to the platform.
+
+        False if it was kept before; then nothing of it changes.
+        """
+        return await self._writer.alone(unread.keep(row, cursor))
+
+    async def change_unread(self, row: UnreadRow) -> None:
+        """Promises: it is stored what became of it. Before it is tried again, and after."""
+        await self._writer.alone(unread.change(row))
 
     async def claim(self, session: str) -> int:
         """Promises: the session is this node's, under the epoch returned (at least 1).

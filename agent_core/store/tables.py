@@ -73,6 +73,29 @@ cursors = Table(
     sqlite_with_rowid=False,
 )
 
+unread = Table(
+    "unread",
+    metadata,
+    Column("account", Text, primary_key=True),
+    Column("platform_key", Text, primary_key=True),
+    Column("body", LargeBinary, nullable=False),
+    Column("words", Text, nullable=False),
+    Column("version", Text, nullable=False),
+    Column("received_at", Int, nullable=False),
+    Column("chat", Text, nullable=False),
+    Column("state", Text, nullable=False),
+    Column("tries", Int, nullable=False),
+    Column("tried_at", Int, nullable=False),
+    Column("told", Int, nullable=False),
+)
+"""What a platform brought and could not be taken in, as it came."""
+Index(
+    "open_unread",
+    unread.c.received_at,
+    sqlite_where=text("state <> 'done'"),
+    postgresql_where=text("state <> 'done'"),
+)
+
 inbox = Table(
     "inbox",
     metadata,

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from sqlalchemy import Connection, Text, and_, bindparam, delete, exists, func, insert, literal, or_, select, update
 
-from agent_core.store import sqlbudgets
+from agent_core.store import sqlbudgets, unread
 from agent_core.store import tables as t
 from agent_core.store.keys import padded
 from agent_core.store.rows import (
@@ -201,6 +201,7 @@ def prune(before_ms: int, most: int, who: Who) -> Callable[[Connection], Pruned]
         conn.execute(_OLD_AUDIT, {"before": before_ms - KEEP_AUDIT_MS})
         conn.execute(delete(t.link_codes).where(t.link_codes.c.until < before_ms))
         sqlbudgets.prune(conn, before_ms)
+        unread.prune(conn, before_ms - KEEP_TROUBLES_MS)
         for old in (_OLD_PARTS, _OLD_OCCURRENCES, _OLD_SCHEDULES):
             conn.execute(old, {"before": before_ms})
         nodes = set(conn.execute(_OLD_NODES, {"before": before_ms, "me": who.node}).scalars())

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import json
 from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass
@@ -37,6 +38,7 @@ from adapters.chat import (
     Piece,
     Traits,
 )
+from adapters.intake import WayIn, Whence, raw_of
 from adapters.supervision import AdapterDown
 from adapters.text.files import lift_long_code
 from adapters.text.flatten import flatten
@@ -254,7 +256,7 @@ class ToyAdapter:
         self.name = f"{PLATFORM}/{settings.account}"
         self.port = ToyPort(settings)
         self._last_life = clock.monotonic()
-        self._last_inbound: float | None = None
+        self._way = WayIn(self.name, desk, clock)
 
     def opened(self) -> AbstractAsyncContextManager[None]:
         """Nothing has to be open for sending: each call has a connection of its own."""
@@ -282,21 +284,28 @@ class ToyAdapter:
         raise AdapterDown("The toy platform hung up.")
 
     async def _take(self, line: bytes) -> None:
-        """Have an event stored. One that cannot be read is passed over: it must not hide those behind it."""
-        try:
-            event = Event.model_validate_json(line)
-        except ValidationError:
-            return
-        self._last_inbound = self._clock.monotonic()
-        message = read_event(event, self.account)
+        """Have an event stored, or, if it cannot be read, kept as it came. While nothing can be stored, nothing after it is taken."""
         while True:
             try:
-                await self._desk.receive(message, (CHANNEL, str(event.number)))
+                await self._way.take(
+                    lambda: raw_of("", line.decode("utf-8", "replace"), Whence),
+                    lambda: Event.model_validate_json(line),
+                    self._act,
+                    key=lambda event: read_event(event, self.account).key,
+                )
             except NotAccepted:
                 await asyncio.sleep(1.0)
                 self._last_life = self._clock.monotonic()
             else:
                 return
+
+    async def _act(self, event: Event) -> bool:
+        await self._desk.receive(read_event(event, self.account), (CHANNEL, str(event.number)))
+        return True
+
+    async def again(self, body: bytes) -> None:
+        """Take in what was kept."""
+        await self._act(Event.model_validate_json(json.loads(body)))
 
     @property
     def silent_seconds(self) -> float:
@@ -310,5 +319,4 @@ class ToyAdapter:
         return []  # the platform calls nothing at our server
 
     def sight(self, state: str, words: str, outbound: float | None) -> AdapterSight:
-        inbound = None if self._last_inbound is None else self._clock.monotonic() - self._last_inbound
-        return AdapterSight(self.name, state, words, inbound, outbound)
+        return AdapterSight(self.name, state, words, self._way.age_seconds, outbound)

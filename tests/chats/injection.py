@@ -1,0 +1,85 @@
+"""Raises an exception at any one place of a piece of code: at the n-th call of a function in the files given, or by the n-th thing that it
+waits for. So a test can try all places, one after the other, and none can be forgotten."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from types import FrameType
+from typing import Any, Generic, TypeVar
+
+from tests.chats.harness import ROOT
+
+T = TypeVar("T")
+
+
+class Injected(Exception):
+    """Nobody expects it."""
+
+
+@dataclass
+class Places:
+    """What was met."""
+
+    count: int = 0
+    hit: str = ""
+    """Where it was raised; empty if there were fewer places."""
+
+
+@contextmanager
+def raising(
+    number: int, files: Sequence[str], functions: Sequence[str] = (), error: type[BaseException] = Injected
+) -> Generator[Places]:
+    """In the block, raise at place `number` (from 1) in `files` (paths from the root of the source) and `functions` (qualified names)."""
+    wanted = {str(ROOT / file) for file in files}
+    named = set(functions)
+    places = Places()
+
+    def trace(frame: FrameType, event: str, _: Any) -> None:
+        code = frame.f_code
+        again = frame.f_lineno != code.co_firstlineno  # a coroutine that goes on after it has waited
+        if event != "call" or again or (code.co_filename not in wanted and code.co_qualname not in named):
+            return
+        places.count += 1
+        if places.count == number:
+            places.hit = f"{code.co_filename.rpartition('/')[2]}:{code.co_qualname}:{frame.f_lineno}"
+            raise error(places.hit)
+
+    before = sys.gettrace()
+    sys.settrace(trace)
+    try:
+        yield places
+    finally:
+        sys.settrace(before)
+
+
+class Thrown(Generic[T]):
+    """Awaits something, and raises in place of the n-th thing that it waits for, once that is there."""
+
+    def __init__(self, work: Awaitable[T], number: int, places: Places, error: type[BaseException] = Injected) -> None:
+        self._work = work
+        self._number = number
+        self._places = places
+        self._error = error
+
+    def __await__(self) -> Generator[Any, Any, T]:
+        steps = self._work.__await__()
+        answer: Any = None
+        step: Callable[[Any], Any] = steps.send
+        while True:
+            try:
+                waited_for = step(answer)
+            except StopIteration as end:
+                return end.value
+            answer, step = None, steps.send
+            try:
+                answer = yield waited_for
+            except BaseException as error:  # noqa: BLE001 - it goes where it belongs
+                answer, step = error, steps.throw
+                continue
+            self._places.count += 1
+            if self._places.count == self._number:
+                self._places.hit = f"await {self._number}"
+                answer, step = self._error(self._places.hit), steps.throw

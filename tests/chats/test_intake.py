@@ -1,0 +1,391 @@
+"""The law of the way in: what is confirmed is in a table, whatever is raised wherever; and nothing of it is answered twice.
+
+On all three platforms, by every way by which they bring something. An exception is raised at each place in turn (`injection`): at each
+call of a function of the way in, and at each return to it after it had waited. The library, the desk, the hub's taking in and the SQLite
+store are the real ones; only the network is not there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import hmac
+import json
+import time
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator
+from contextlib import AbstractContextManager, asynccontextmanager, contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+from aiohttp import web
+from aiohttp.test_utils import make_mocked_request
+
+import adapters.intake as intake
+from adapters.base import NotAccepted
+from adapters.discord.adapter import DiscordAdapter, DiscordSettings
+from adapters.intake import WayIn
+from adapters.pacing import Rate
+from adapters.slack.adapter import SlackAdapter, SlackSettings
+from adapters.supervision import Supervised
+from adapters.telegram.adapter import SECRET_HEADER, TelegramAdapter, TelegramSettings
+from adapters.telegram.inbound import Me
+from agent_core.ports import SystemClock, SystemIds
+from agent_core.store.store import Store
+from agent_core.store.unread import UnreadState
+from gateway import access
+from gateway.chats import AccountRules, Desk
+from gateway.outbox import Line, Outbox
+from tests.chats.injection import Injected, Places, Thrown, raising
+from tests.gateway.rig import Rig, gateway
+
+ON_THE_WAY = (
+    "adapters/telegram/adapter.py",
+    "adapters/telegram/inbound.py",
+    "adapters/discord/adapter.py",
+    "adapters/discord/client.py",
+    "adapters/discord/inbound.py",
+    "adapters/discord/missed.py",
+    "adapters/slack/adapter.py",
+    "adapters/slack/inbound.py",
+    "adapters/slack/missed.py",
+    "adapters/slack/sockets.py",
+    "adapters/backlog.py",
+    "adapters/inorder.py",
+    "adapters/intake.py",
+    "gateway/chats.py",
+    "gateway/routing.py",
+    "gateway/access.py",
+    "gateway/inbox.py",
+    "gateway/peoplebook.py",
+    "gateway/people.py",
+    "gateway/storable.py",
+    "gateway/unread.py",
+    "gateway/loglines.py",
+)
+IN_THE_HUB = tuple(
+    f"Hub.{name}" for name in ("accept", "new_message", "_take_in", "_lane_of", "_own", "_put", "_check_room")
+)
+
+
+@dataclass
+class Way:
+    """One way by which a platform brings something."""
+
+    adapter: Supervised
+    bring: Callable[[Any], Awaitable[bool]]
+    """Bring it once; whether the platform was told that it was taken."""
+    make: Callable[[int], Any]
+    """Something of a person's, number n, each in a chat of its own."""
+    key: Callable[[int], str]
+    odd: Callable[[int], Any]
+    """Something that nobody can read."""
+    desk: Desk
+    store: Store
+
+
+@asynccontextmanager
+async def desk_of(folder: Path) -> AsyncGenerator[tuple[Desk, Rig, Outbox]]:
+    async def reply(*_: object) -> None:
+        raise AssertionError("no turn runs here")
+
+    async with gateway(folder, reply) as rig:
+        rig.hub._start = lambda *_: None  # type: ignore[method-assign]  # what is taken in stays as it is
+        clock = SystemClock()
+        ids = SystemIds(clock)
+        outbox = Outbox(rig.store, clock, ids.seed(), rig.hub.tell)
+        desk = Desk(rig.hub, rig.store, outbox, clock, ids)
+        await desk.open()
+        yield desk, rig, outbox
+
+
+def opened(desk: Desk, outbox: Outbox, adapter: Supervised) -> None:
+    platform, account = adapter.name.split("/")
+    desk.add_account(adapter.name, AccountRules(access.rules((), (), open_to_all=True, pairing=False), per_minute=0))
+    outbox.open_line(platform, account, Line(adapter.port, Rate(1000, 1), lambda _: Rate(1000, 1)))
+
+
+async def accepted(work: Awaitable[object]) -> bool:
+    """Whether it came back."""
+    try:
+        await work
+    except (NotAccepted, Injected, asyncio.CancelledError):
+        return False
+    return True
+
+
+# --- Telegram ---
+
+
+def update(n: int, **more: object) -> dict[str, Any]:
+    sender = {"id": n, "first_name": "Ada", "is_bot": False}
+    said = {"message_id": n, "date": 1, "chat": {"id": n, "type": "private"}, "from": sender, "text": f"say {n}"}
+    return {"update_id": n, "message": {**said, **more}}
+
+
+def odd_update(n: int) -> dict[str, Any]:
+    return update(n, message_id="no number")
+
+
+def telegram(desk: Desk) -> TelegramAdapter:
+    settings = TelegramSettings("7:token", api_base="http://127.0.0.1:9", webhook_url="http://x", webhook_secret="word")
+    adapter = TelegramAdapter(settings, desk, SystemClock())
+    adapter._me = Me("7", "our_bot")
+    return adapter
+
+
+def by_polling(desk: Desk, store: Store) -> Way:
+    adapter = telegram(desk)
+    return Way(adapter, lambda one: accepted(adapter._take(one)), update, lambda n: f"{n}:{n}", odd_update, desk, store)
+
+
+def by_webhook(desk: Desk, store: Store) -> Way:
+    adapter = telegram(desk)
+
+    async def bring(one: Any) -> bool:
+        request = called(json.dumps(one).encode(), {SECRET_HEADER: "word"})
+        try:
+            return (await adapter._hook(request)).status == 200
+        except (Injected, asyncio.CancelledError):
+            return False  # aiohttp makes a 500 of it
+
+    return Way(adapter, bring, update, lambda n: f"{n}:{n}", odd_update, desk, store)
+
+
+def called(body: bytes, headers: dict[str, str]) -> web.Request:
+    request = make_mocked_request("POST", "/", headers={"Content-Type": "application/json", **headers})
+    request._read_bytes = body
+    return request
+
+
+# --- Discord ---
+
+
+def discord_message(n: int, **more: object) -> dict[str, Any]:
+    author = {"id": str(n), "username": "ada", "discriminator": "0", "avatar": None}
+    rest = {
+        "attachments": [],
+        "embeds": [],
+        "mentions": [],
+        "mention_roles": [],
+        "pinned": False,
+        "type": 0,
+        "tts": False,
+    }
+    said = {"id": str(n), "channel_id": str(n), "author": author, "content": f"say {n}", "mention_everyone": False}
+    return {**rest, **said, "timestamp": "2026-01-01T00:00:00+00:00", "edited_timestamp": None, **more}
+
+
+def by_gateway(desk: Desk, store: Store) -> Way:
+    from adapters.discord.client import made_client
+
+    adapter = DiscordAdapter(DiscordSettings("N3.x.y"), desk, SystemClock())
+    client: Any = made_client(DiscordSettings("N3.x.y"), adapter, lambda: None)
+
+    async def no_history(*_: object, **__: object) -> list[object]:
+        return []
+
+    async def fetched(number: int) -> object:
+        return client.get_partial_messageable(number)
+
+    client.http.logs_from, client.fetch_channel = no_history, fetched
+    adapter._missed._client = client
+    adapter.port.client = client
+    parse = client._connection.parsers["MESSAGE_CREATE"]
+
+    async def bring(one: Any) -> bool:
+        parse(one)
+        event = adapter._queue.get_nowait()
+        return await accepted(adapter._handle(client, event))
+
+    return Way(
+        adapter,
+        bring,
+        discord_message,
+        lambda n: f"{n}:{n}",
+        lambda n: discord_message(n, author="nobody"),
+        desk,
+        store,
+    )
+
+
+# --- Slack ---
+
+
+def slack_event(n: int, **more: object) -> dict[str, Any]:
+    ts = f"{int(time.time())}.{n:06d}"
+    event = {"type": "message", "channel": f"D{n}", "channel_type": "im", "user": f"U{n}", "text": f"say {n}", "ts": ts}
+    return {"type": "event_callback", "event_id": f"Ev{n}", "event": {**event, **more}}
+
+
+def slack(desk: Desk, *, socket: bool) -> SlackAdapter:
+    token = "xapp-1" if socket else ""
+    settings = SlackSettings("xoxb-1-2-x", token, "word", api_base="http://127.0.0.1:9/")
+    adapter = SlackAdapter(settings, desk, SystemClock())
+    adapter._me = adapter._missed.me = "U0"
+    adapter._names = {f"U{n}": "Ada" for n in range(10_000)}
+    adapter._missed._gap_ms = 0
+    return adapter
+
+
+class Wire:
+    """The end of a socket."""
+
+    def __init__(self) -> None:
+        self.sent: list[str] = []
+
+    async def send_str(self, text: str) -> None:
+        self.sent.append(text)
+
+
+def by_socket(desk: Desk, store: Store) -> Way:
+    from adapters.slack.sockets import Link, Sockets
+
+    adapter = slack(desk, socket=True)
+    sockets = Sockets(1, adapter._socket_url, adapter._take_in)
+
+    async def bring(one: Any) -> bool:
+        wire: Any = Wire()
+        sockets._frame(Link(wire), json.dumps({"envelope_id": "e1", "type": "events_api", "payload": one}))
+        await asyncio.gather(*sockets._tasks, return_exceptions=True)
+        return bool(wire.sent)
+
+    return Way(adapter, bring, slack_event, _slack_key, lambda n: slack_event(n, text=5, user={}, ts="x"), desk, store)
+
+
+def _slack_key(n: int) -> str:
+    return f"D{n}:"
+
+
+def by_events(desk: Desk, store: Store) -> Way:
+    adapter = slack(desk, socket=False)
+
+    async def bring(one: Any) -> bool:
+        body, at = json.dumps(one), str(int(time.time()))
+        mark = hmac.new(b"word", f"v0:{at}:{body}".encode(), hashlib.sha256).hexdigest()
+        request = called(body.encode(), {"X-Slack-Request-Timestamp": at, "X-Slack-Signature": f"v0={mark}"})
+        try:
+            return (await adapter._hook(request)).status == 200
+        except (Injected, asyncio.CancelledError):
+            return False
+
+    return Way(adapter, bring, slack_event, _slack_key, lambda n: slack_event(n, text=5, user={}, ts="x"), desk, store)
+
+
+WAYS: dict[str, Callable[[Desk, Store], Way]] = {
+    "telegram by polling": by_polling,
+    "telegram by webhook": by_webhook,
+    "discord": by_gateway,
+    "slack by socket": by_socket,
+    "slack by events": by_events,
+}
+
+
+@pytest.fixture(params=sorted(WAYS))
+async def way(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[Way]:
+    monkeypatch.setattr(intake, "PAUSES_SECONDS", (0.0, 0.0))
+    monkeypatch.setattr("adapters.slack.adapter.SETTLE_SECONDS", 0.0)
+    async with desk_of(tmp_path) as (desk, rig, outbox):
+        made = WAYS[request.param](desk, rig.store)
+        opened(desk, outbox, made.adapter)
+        yield made
+
+
+async def rows_of(way: Way, n: int) -> int:
+    """How many messages of number n are stored."""
+    from sqlalchemy import func, select
+
+    from agent_core.store import tables as t
+
+    key = t.inbox.c.platform_key.startswith(way.key(n), autoescape=True)
+    return int((await way.store._all(select(func.count()).where(key)))[0][0])
+
+
+async def kept_of(way: Way, n: int) -> int:
+    """How much of number n is kept raw."""
+    rows = await way.store.unread("another")
+    return sum(f'say {n}"' in row.body.decode() for row in rows)
+
+
+Raising = Callable[[Way, int, type[BaseException]], AbstractContextManager[Places]]
+
+
+def at_a_call(_: Way, number: int, error: type[BaseException]) -> AbstractContextManager[Places]:
+    return raising(number, ON_THE_WAY, IN_THE_HUB, error)
+
+
+@contextmanager
+def at_an_await(way: Way, number: int, error: type[BaseException]) -> Generator[Places]:
+    places, taking, plain = Places(), way.adapter._way, WayIn.take  # type: ignore[attr-defined]
+
+    async def take(*args: Any, **kwargs: Any) -> None:
+        await Thrown(plain(taking, *args, **kwargs), number, places, error)
+
+    taking.take = take
+    try:
+        yield places
+    finally:
+        del taking.take
+
+
+@pytest.mark.parametrize("error", [Injected, asyncio.CancelledError])
+@pytest.mark.parametrize("somewhere", [at_a_call, at_an_await])
+async def test_whatever_is_raised_wherever_what_is_confirmed_is_in_a_table(
+    way: Way, somewhere: Raising, error: type[BaseException]
+) -> None:
+    n, places = 1000, 0
+    while True:
+        n, places = n + 1, places + 1
+        one = way.make(n)
+        with somewhere(way, places, error) as met:
+            confirmed = await way.bring(one)
+        if not met.hit:
+            break
+        stored, kept = await rows_of(way, n), await kept_of(way, n)
+        assert not confirmed or stored + kept >= 1, f"confirmed and nowhere: {met.hit}"
+        assert await way.bring(one), f"it is not taken when it comes again: {met.hit}"
+        assert await rows_of(way, n) + await kept_of(way, n) >= 1, met.hit
+        for row in await way.store.unread("another"):
+            await way.adapter.again(row.body)
+            await way.store.change_unread(replace(row, state=UnreadState.DONE))
+        assert await rows_of(way, n) == 1, f"not once: {met.hit}"
+    assert places > (8 if somewhere is at_an_await else 40), "hardly any place was tried"
+
+
+async def test_what_nobody_can_read_is_kept_and_holds_nobody_up(way: Way) -> None:
+    assert await way.bring(way.odd(5))
+    rows = await way.store.unread("another")
+    assert [row.state for row in rows] == [UnreadState.WAITING]
+    assert json.loads(rows[0].body)
+    assert way.adapter.sight("up", "", None).inbound_age_seconds is not None
+    assert await way.bring(way.odd(5))
+    assert len(await way.store.unread("another")) == 1, "told again, it is kept once"
+    assert await way.bring(way.make(6))
+    assert await rows_of(way, 6) == 1
+
+
+async def test_what_could_not_be_stored_is_not_confirmed_and_not_counted_as_come_in(
+    way: Way, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from agent_core.store.store import StorageUnavailable
+
+    async def away(*_: object, **__: object) -> None:
+        raise StorageUnavailable("away")
+
+    with monkeypatch.context() as broken:
+        broken.setattr(way.store._writer, "submit", away)
+        broken.setattr(way.store._writer, "alone", away)
+        assert not await _soon(way.bring(way.make(7)))
+        assert way.adapter.sight("up", "", None).inbound_age_seconds is None
+    assert await way.bring(way.make(7))
+    assert await rows_of(way, 7) == 1
+
+
+async def _soon(work: Awaitable[bool]) -> bool:
+    """Whether it was confirmed; what goes on waiting for the storage did not confirm it."""
+    try:
+        async with asyncio.timeout(1.0):
+            return await work
+    except TimeoutError:
+        return False
