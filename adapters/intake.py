@@ -145,7 +145,9 @@ class WayIn:
             return False
         if stored:
             self._last = self._clock.monotonic()
-            log.error("intake.half_done", account=self._account, message=key, error=in_words(error), exc_info=error)
+            log.error(
+                "intake.half_done", account=self._account, platform_key=key, error=in_words(error), exc_info=error
+            )
         return stored
 
     async def _keep(self, raw: Raw, problem: Exception, cursor: tuple[str, str] | None) -> None:
@@ -155,7 +157,7 @@ class WayIn:
         except NotAccepted:
             raise
         except Exception as error:
-            log.exception("intake.not_kept", account=self._account, message=raw.key, error=in_words(error))
+            log.exception("intake.not_kept", account=self._account, platform_key=raw.key, error=in_words(error))
             raise NotAccepted("It could neither be read nor kept.", NotAcceptedCode.STORAGE_AWAY) from error
         self._last = self._clock.monotonic()
-        log.error("intake.kept", account=self._account, message=raw.key, error=words, exc_info=problem)
+        log.error("intake.kept", account=self._account, platform_key=raw.key, error=words, exc_info=problem)

@@ -70,6 +70,7 @@ class Sights:
 def conditions(sights: Sights, limits: Limits, rules: BudgetRules | None, now: int) -> list[Condition]:
     """What is wrong. Pure."""
     found = [one for sight in sights.adapters if (one := _adapter(sight, limits)) is not None]
+    found += [_unread(sight) for sight in sights.adapters if sight.unread]
     down = {sight.name.partition("/")[0] for sight in sights.adapters if sight.state != State.UP.value}
     for platform, seconds in sights.oldest_undelivered.items():
         if seconds > limits.undelivered_seconds and platform not in down:
@@ -97,12 +98,26 @@ def _adapter(sight: AdapterSight, limits: Limits) -> Condition | None:
     key, over = f"adapter:{sight.name}", f"{platform} is connected again."
     grace = limits.adapter_seconds * 1000
     match State(sight.state):
+        case State.UP if sight.words:  # it works, and somebody should know something all the same
+            return Condition(
+                f"{key}:note", AlertKind.ADAPTER, f"{platform}: {sight.words}", f"{platform} works as usual."
+            )
         case State.UP | State.STOPPED:
             return None
         case State.NEEDS_A_PERSON:
             return Condition(key, AlertKind.ADAPTER, f"{platform} needs somebody to do something{why}", over)
         case State.STARTING | State.DOWN:
             return Condition(key, AlertKind.ADAPTER, f"{platform} is not connected{why}", over, grace)
+
+
+def _unread(sight: AdapterSight) -> Condition:
+    platform = sight.name.partition("/")[0]
+    what = "message" if sight.unread == 1 else "messages"
+    words = (
+        f"{sight.unread} {what} from {platform} cannot be taken in because of a mistake of the program. Nothing is lost: what came is kept and "
+        "tried again, after an update at the latest. The log says why (intake.kept)."
+    )
+    return Condition(f"intake:{sight.name}", AlertKind.INTAKE, words, f"All that was kept from {platform} is taken in.")
 
 
 def _spend(pot: Pot, level: Level, measure: Measure, rules: BudgetRules, now: int) -> Condition | None:

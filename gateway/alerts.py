@@ -26,6 +26,8 @@ class AlertKind(StrEnum):
     """What an alert is about."""
 
     ADAPTER = "adapter"
+    INTAKE = "intake"
+    """Something came and cannot be taken in."""
     STORAGE = "storage"
     DISK = "disk"
     DELIVERY = "delivery"

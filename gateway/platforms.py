@@ -18,6 +18,7 @@ from adapters.reconcile import Part
 from adapters.supervision import Supervised
 from adapters.text.styled import Styled
 from agent_core.ports import Clock, Ids
+from agent_core.store.rows import AdapterStateRow
 from agent_core.store.store import Store
 from agent_core.workers.pool import Workers
 from gateway import access, inbox
@@ -35,7 +36,7 @@ from gateway.owners import Owner
 from gateway.routing import Command, GroupRules
 from gateway.scheduler import Scheduler, zone_in_force
 from gateway.setup import CannotServe
-from gateway.supervisor import Supervisor
+from gateway.supervisor import State, Supervisor
 from gateway.timedcommands import Post, TimedCommands, encode_post, post_inbound
 from gateway.where import Where
 
@@ -215,7 +216,7 @@ async def platforms(config: Config, hub: Hub, store: Store, clock: Clock, ids: I
             outbox.open_line(platform, account, one.line)
             ports[one.adapter.name] = one.adapter.port
             outbound = _outbound(outbox, platform, account)
-            supervisor = Supervisor(one.adapter, clock, outbound, outbox.share, states.note)
+            supervisor = Supervisor(one.adapter, clock, outbound, outbox.share, _noting(states, desk))
             supervisors.append(supervisor)
             desk.unread.again[one.adapter.name] = (supervisor.is_up, one.adapter.again)
         _connect(
@@ -257,6 +258,15 @@ async def started(running: Platforms) -> AsyncGenerator[None]:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _noting(states: AdapterLog, desk: Desk) -> Callable[[AdapterStateRow], None]:
+    def note(row: AdapterStateRow) -> None:
+        states.note(row)
+        if row.state == State.UP.value:
+            desk.unread.wake()  # what waits for this adapter can be tried
+
+    return note
 
 
 def _outbound(outbox: Outbox, platform: str, account: str) -> Callable[[], float | None]:

@@ -100,6 +100,10 @@ class Unread:
         row = UnreadRow(account, raw.key, raw.body, words, self._version, now, chat, tried_at=now)
         if await self._store.keep_unread(row, cursor):
             self.counts = {**self.counts, account: self.counts.get(account, 0) + 1}
+        self.wake()
+
+    def wake(self) -> None:
+        """Look soon."""
         if self._bell is not None:
             self._bell.ring()
 
@@ -147,7 +151,9 @@ class Unread:
         except StorageUnavailable:
             raise
         except Exception as error:  # noqa: BLE001 - the next look tries again
-            log.warning("intake.person_not_told", account=row.account, message=row.platform_key, error=in_words(error))
+            log.warning(
+                "intake.person_not_told", account=row.account, platform_key=row.platform_key, error=in_words(error)
+            )
             return row
         return told
 
@@ -158,7 +164,7 @@ class Unread:
                 return
             case Step.GIVE_UP:
                 await self._store.change_unread(replace(row, state=UnreadState.GIVEN_UP))
-                log.error("intake.given_up", account=row.account, message=row.platform_key, error=row.words)
+                log.error("intake.given_up", account=row.account, platform_key=row.platform_key, error=row.words)
             case Step.TRY:
                 connected, again = self.again.get(row.account, (lambda: False, None))
                 if again is not None and connected():
@@ -170,13 +176,13 @@ class Unread:
             async with asyncio.timeout(TRY_SECONDS):
                 await again(row.body)
         except (NotAccepted, StorageUnavailable) as error:
-            log.info("intake.not_now", account=row.account, message=row.platform_key, error=str(error))
+            log.info("intake.not_now", account=row.account, platform_key=row.platform_key, error=str(error))
         except Exception as error:  # noqa: BLE001 - the law of what is kept: whatever it is, it stays kept
             row = replace(row, words=in_words(error))
             await self._store.change_unread(row)
             log.warning(
-                "intake.not_read", account=row.account, message=row.platform_key, error=row.words, times=row.tries
+                "intake.not_read", account=row.account, platform_key=row.platform_key, error=row.words, times=row.tries
             )
         else:
             await self._store.change_unread(replace(row, state=UnreadState.DONE))
-            log.info("intake.read", account=row.account, message=row.platform_key, times=row.tries)
+            log.info("intake.read", account=row.account, platform_key=row.platform_key, times=row.tries)

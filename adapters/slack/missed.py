@@ -167,7 +167,8 @@ class Missed:
             return
         foreign = ":" in place and not place.startswith("D") and f"<@{self.me}>" not in str(event.get("text"))
         if place in self._seen or not foreign:
-            self._backlog.add([(place, number - 1)])
+            # Slack tells it again at once, after one and after five minutes: that is quicker, and holds nobody up.
+            self._backlog.add([(place, number - 1)], not_before_ms=self._clock.now_ms() + round(RETOLD_SECONDS * 1000))
 
     async def _first_of(self, place: str, event: Table) -> None:
         """The first message of a place since a gap: one before it may have come when nobody could store it.

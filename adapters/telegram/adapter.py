@@ -349,9 +349,10 @@ class TelegramAdapter:
         """What Telegram is told: 200 when it is in a table, 503 when it has to come again."""
         given = request.headers.get(SECRET_HEADER, "").encode()
         if not hmac.compare_digest(given, self._settings.webhook_secret.encode()):
+            log.warning("telegram.odd_call", status=403)
             return web.Response(status=403)
         if (request.content_length or 0) > MAX_BODY_BYTES:
-            log.warning("telegram.odd_call", status=413, bytes=request.content_length)
+            log.warning("telegram.odd_call", status=413)
             return web.Response(status=413, text="An update has at most half a megabyte; this is none.")
         if self._me is None:
             return web.Response(status=503)

@@ -34,7 +34,7 @@ from adapters.telegram.inbound import Me
 from agent_core.ports import SystemClock, SystemIds
 from agent_core.store.store import Store
 from agent_core.store.unread import UnreadState
-from gateway import access
+from gateway.access import rules
 from gateway.chats import AccountRules, Desk
 from gateway.outbox import Line, Outbox
 from tests.chats.injection import Injected, Places, Thrown, raising
@@ -52,7 +52,6 @@ ON_THE_WAY = (
     "adapters/slack/missed.py",
     "adapters/slack/sockets.py",
     "adapters/backlog.py",
-    "adapters/inorder.py",
     "adapters/intake.py",
     "gateway/chats.py",
     "gateway/routing.py",
@@ -102,7 +101,7 @@ async def desk_of(folder: Path) -> AsyncGenerator[tuple[Desk, Rig, Outbox]]:
 
 def opened(desk: Desk, outbox: Outbox, adapter: Supervised) -> None:
     platform, account = adapter.name.split("/")
-    desk.add_account(adapter.name, AccountRules(access.rules((), (), open_to_all=True, pairing=False), per_minute=0))
+    desk.add_account(adapter.name, AccountRules(rules((), (), open_to_all=True, pairing=False), per_minute=0))
     outbox.open_line(platform, account, Line(adapter.port, Rate(1000, 1), lambda _: Rate(1000, 1)))
 
 
@@ -195,8 +194,11 @@ def by_gateway(desk: Desk, store: Store) -> Way:
     parse = client._connection.parsers["MESSAGE_CREATE"]
 
     async def bring(one: Any) -> bool:
-        parse(one)
-        event = adapter._queue.get_nowait()
+        try:
+            parse(one)
+            event = adapter._queue.get_nowait()
+        except (Injected, asyncio.CancelledError):
+            return False  # the connection ends, and the next one reads the history
         return await accepted(adapter._handle(client, event))
 
     return Way(
@@ -317,7 +319,8 @@ def at_a_call(_: Way, number: int, error: type[BaseException]) -> AbstractContex
 
 @contextmanager
 def at_an_await(way: Way, number: int, error: type[BaseException]) -> Generator[Places]:
-    places, taking, plain = Places(), way.adapter._way, WayIn.take  # type: ignore[attr-defined]
+    adapter: Any = way.adapter
+    places, taking, plain = Places(), adapter._way, WayIn.take
 
     async def take(*args: Any, **kwargs: Any) -> None:
         await Thrown(plain(taking, *args, **kwargs), number, places, error)
@@ -350,7 +353,7 @@ async def test_whatever_is_raised_wherever_what_is_confirmed_is_in_a_table(
             await way.adapter.again(row.body)
             await way.store.change_unread(replace(row, state=UnreadState.DONE))
         assert await rows_of(way, n) == 1, f"not once: {met.hit}"
-    assert places > (8 if somewhere is at_an_await else 40), "hardly any place was tried"
+    assert places > (4 if somewhere is at_an_await else 40), "hardly any place was tried"
 
 
 async def test_what_nobody_can_read_is_kept_and_holds_nobody_up(way: Way) -> None:

@@ -10,7 +10,9 @@ from typing import Any
 import aiohttp
 import pytest
 
+from adapters.chat import ChatMessage
 from adapters.telegram.inbound import Me, Moved, Pressed, read_update
+from gateway.chats import Desk
 from tests.chats.harness import answer, quiet, running, status, texts
 from tests.chats.telegram_harness import TelegramHarness, Where, telegram_harness
 from tests.fakes.telegram import Pause, conflict, refusal
@@ -125,6 +127,131 @@ async def test_a_late_draft_never_follows_its_final(telegram: TelegramHarness) -
         await asyncio.sleep(1.5)
         order = [call.route for call in telegram.fake.log if call.route in ("sendMessage", "sendMessageDraft")]
         assert order[-1] == "sendMessage"
+
+
+@pytest.mark.parametrize("far", [True, False])
+async def test_ids_that_begin_anew_lower_are_answered_once_and_confirmed(telegram: TelegramHarness, far: bool) -> None:
+    """With Telegram's own server, which answers a far offset from the head of its queue, and with one that only compares numbers."""
+    telegram.fake.world.updates.passes_far_offsets = far
+    ada = telegram.person("Ada")
+    chat = telegram.private(ada)
+    async with running(telegram):
+        telegram.say(chat, ada, "say before")
+        await answer(telegram, chat, "before")
+        await telegram.until(lambda: not telegram.fake.unconfirmed)
+        telegram.fake.world.updates.begin_anew(5)
+        telegram.say(chat, ada, "say after")
+        await answer(telegram, chat, "after", 15)
+        await telegram.until(lambda: not telegram.fake.unconfirmed)
+        await quiet(telegram, chat)
+        assert sum("after" in text for text in texts(telegram, chat)) == 1
+        polls = len(telegram.fake.log.of("getUpdates"))
+        await asyncio.sleep(2.0)
+        assert len(telegram.fake.log.of("getUpdates")) - polls <= 6
+    telegram.fake.world.updates.begin_anew(2)
+    telegram.say(chat, ada, "say over a restart")
+    async with running(telegram):
+        await answer(telegram, chat, "over a restart", 15)
+        await telegram.until(lambda: not telegram.fake.unconfirmed)
+
+
+async def test_an_update_that_our_own_code_cannot_take_is_kept_told_and_answered_after_a_restart(
+    telegram: TelegramHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada, ben = telegram.person("Ada"), telegram.person("Ben")
+    chat, other = telegram.private(ada), telegram.private(ben)
+    receive = Desk.receive
+
+    async def broken(self: Desk, message: ChatMessage, cursor: tuple[str, str] | None) -> None:
+        if message.text == "say poison":
+            raise IndexError("a mistake of ours")
+        await receive(self, message, cursor)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(Desk, "receive", broken)
+        async with running(telegram) as up:
+            telegram.say(chat, ada, "say poison")
+            telegram.say(other, ben, "say behind it")
+            await answer(telegram, other, "behind it", 15)
+            await answer(telegram, chat, "kept me from reading it", 15)
+            told = (await status(up.url))["adapters"][0]
+            assert told["unread"] == 1
+            await telegram.until(lambda: not telegram.fake.unconfirmed)
+    async with running(telegram) as up:
+        await answer(telegram, chat, "poison", 15)
+        await quiet(telegram, chat)
+        assert [text for text in texts(telegram, chat) if text == "poison"] == ["poison"]
+        assert (await status(up.url))["adapters"][0]["unread"] == 0
+    async with running(telegram):
+        await quiet(telegram, chat)
+        assert [text for text in texts(telegram, chat) if text == "poison"] == ["poison"]
+
+
+async def test_a_mistake_that_passes_is_not_told(telegram: TelegramHarness, monkeypatch: pytest.MonkeyPatch) -> None:
+    ada = telegram.person("Ada")
+    chat, receive, left = telegram.private(ada), Desk.receive, [1, 1]
+
+    async def broken(self: Desk, message: ChatMessage, cursor: tuple[str, str] | None) -> None:
+        if left:
+            left.pop()
+            raise IndexError("a mistake of ours")
+        await receive(self, message, cursor)
+
+    monkeypatch.setattr(Desk, "receive", broken)
+    async with running(telegram) as up:
+        telegram.say(chat, ada, "say fine")
+        await answer(telegram, chat, "fine")
+        assert (await status(up.url))["adapters"][0]["unread"] == 0
+        assert len(texts(telegram, chat)) == 1
+
+
+async def test_a_message_with_what_no_database_takes_is_answered(telegram: TelegramHarness) -> None:
+    ada = telegram.fake.people.user("A\x00da")
+    chat = telegram.private(ada)
+    async with running(telegram):
+        telegram.say(chat, ada, "say a\x00b")
+        await answer(telegram, chat, "a\ufffdb")
+
+
+async def test_a_webhook_that_somebody_takes_away_is_set_again_and_told(telegram: TelegramHarness) -> None:
+    ada = telegram.person("Ada")
+    chat = telegram.private(ada)
+    port = free_port()
+    more = {
+        "OUTSPOKEN_SERVER__PORT": str(port),
+        "OUTSPOKEN_TELEGRAM__WEBHOOK_URL": f"http://127.0.0.1:{port}",
+        "OUTSPOKEN_TELEGRAM__WEBHOOK_SECRET": "a-long-secret",
+        "OUTSPOKEN_TELEGRAM__WEBHOOK_LOOK_SECONDS": "1",
+    }
+    async with running(telegram, **more) as up:
+        await telegram.until(lambda: len(telegram.fake.log.of("setWebhook")) == 1)
+        async with aiohttp.ClientSession() as http:
+            await http.post(f"{telegram.fake.base_url}{telegram.fake.token}/deleteWebhook")
+        telegram.say(chat, ada, "say all the same")
+        await answer(telegram, chat, "all the same", 15)
+        assert len(telegram.fake.log.of("setWebhook")) == 2
+        told = (await status(up.url))["adapters"][0]
+        assert told["state"] == "up"
+        assert "taken away" in told["words"]
+
+
+async def test_while_telegram_cannot_reach_the_webhook_status_does_not_say_up(telegram: TelegramHarness) -> None:
+    ada = telegram.person("Ada")
+    chat = telegram.private(ada)
+    port = free_port()
+    more = {
+        "OUTSPOKEN_SERVER__PORT": str(port),
+        "OUTSPOKEN_TELEGRAM__WEBHOOK_URL": f"http://127.0.0.1:{free_port()}",
+        "OUTSPOKEN_TELEGRAM__WEBHOOK_SECRET": "a-long-secret",
+        "OUTSPOKEN_TELEGRAM__WEBHOOK_LOOK_SECONDS": "1",
+    }
+    async with running(telegram, **more) as up:
+        await telegram.until(lambda: len(telegram.fake.log.of("setWebhook")) == 1)
+        telegram.say(chat, ada, "say nothing")
+        await telegram.until(lambda: len(telegram.fake.log.of("getWebhookInfo")) >= 4)
+        told = (await status(up.url))["adapters"][0]
+        assert told["state"] == "down"
+        assert "cannot deliver to the webhook" in told["words"]
 
 
 ME = Me("7", "our_bot")

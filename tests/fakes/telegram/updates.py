@@ -52,6 +52,8 @@ class UpdateQueue:
         self._again: list[Update] = []
         """Offered once more whatever the offset says."""
         self._held: list[Update] | None = None
+        self.passes_far_offsets = False
+        """As Telegram's own server: an offset that is far from the ids there are counts as none."""
         self.allowed: frozenset[str] = frozenset()
         """What the bot asked for; empty means the default."""
         self.confirmed: list[Update] = []
@@ -76,12 +78,18 @@ class UpdateQueue:
         (self._pending if self._held is None else self._held).append(update)
         return update
 
+    def begin_anew(self, first_id: int) -> None:
+        """The next update gets this id, as after a week without any, or on another server."""
+        self._next_id = first_id
+
     def expire(self, now: float) -> None:
         """Forget what is too old."""
         self._pending = [update for update in self._pending if now - update.at < KEPT_SECONDS]
 
     def fetch(self, offset: int, limit: int) -> list[Update]:
         """What a poll gets; everything below the offset is confirmed by it. A negative offset counts from the end, as on the server."""
+        if self.passes_far_offsets and offset > self._next_id + 10:
+            offset = 0
         if offset < 0:
             kept = self._pending[offset:]
             self.drop(self._pending[: len(self._pending) - len(kept)])
