@@ -4,7 +4,7 @@ Theory. It is kept in the commit that stores the platform's position (`Unread.ke
 looks at what is kept: at the start, when something is kept, and every minute. How often each was tried is stored before it is tried.
 `next_step` decides, purely.
 
-Laws (tests/gateway/test_unread.py): it is tried at most `MOST_TRIES` times with one version of the program, at growing pauses, and at once
+Laws (tests/store/test_unread.py): it is tried at most `MOST_TRIES` times with one version of the program, at growing pauses, and at once
 after a restart; another version begins anew; what is older than `KEEP_MS` is tried no more. Its person is told once.
 """
 

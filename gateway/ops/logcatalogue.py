@@ -147,7 +147,6 @@ FIELDS: Mapping[str, str] = {
     "turn": "id of the turn",
     "turn_goes_on": "always true: a client that leaves ends nothing",
     "turns": "how many turns",
-    "update": "number of Telegram's update",
     "url": "where it serves",
     "version": "the program's version",
     "was": "what was set before",

@@ -163,7 +163,7 @@ def called(body: bytes, headers: dict[str, str]) -> web.Request:
 
 def discord_message(n: int, **more: object) -> dict[str, Any]:
     author = {"id": str(n), "username": "ada", "discriminator": "0", "avatar": None}
-    rest = {
+    rest: dict[str, Any] = {
         "attachments": [],
         "embeds": [],
         "mentions": [],

@@ -247,6 +247,10 @@ def test_each_trouble_is_a_condition_and_health_is_none() -> None:
     assert [key for key, _ in found(store_words="disk I/O error")] == ["storage"]
     assert [key for key, _ in found(free_bytes=511 * MIB)] == ["disk"]
     assert found(free_bytes=None) == []
+    kept = (AdapterSight("telegram/1", State.UP.value, unread=2),)
+    assert [key for key, _ in found(adapters=kept)] == ["intake:telegram/1"]
+    noted = (AdapterSight("telegram/1", State.UP.value, "The webhook was taken away."),)
+    assert found(adapters=noted) == [("adapter:telegram/1:note", "telegram: The webhook was taken away.")]
 
 
 @settings(max_examples=50)

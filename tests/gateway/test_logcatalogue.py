@@ -45,7 +45,8 @@ def calls_in(source: str, where: str) -> Iterator[Call]:
             names *= len(levels)
         if len(levels) == 1:
             levels *= len(names)
-        fields = frozenset(str(keyword.arg) for keyword in node.keywords)
+        # An exception that is told outside of its handler is the logger's own business.
+        fields = frozenset(str(keyword.arg) for keyword in node.keywords) - {"exc_info"}
         for level, name in zip(levels, names, strict=True):
             yield Call(place, name, "error" if level == "exception" else level, fields)
     for node in ast.walk(tree):
