@@ -4,7 +4,7 @@ What a platform tells by several ways at once (sockets, parallel requests) is re
 for a moment, in which what is older can still come, and then in the order of what was said.
 
 Laws (tests/adapters/test_inorder.py): one at a time; of those that wait, the one with the lowest number is next, and of equal ones the one
-that came first; whoever is cancelled while waiting holds nobody up.
+that came first; whoever is cancelled (or fails) while waiting holds nobody up.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ class InOrder:
             if not self._busy:
                 self._let_in()  # maybe an older one that came later
             await mine
-        except asyncio.CancelledError:
+        except BaseException:
             if mine.done() and not mine.cancelled():
                 self._let_in()
             mine.cancel()

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 from collections.abc import Awaitable, Callable, Coroutine
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -197,8 +198,8 @@ class Sockets:
 
     def _frame(self, link: Link, text: str) -> None:
         try:
-            frame = table(orjson.loads(text))
-        except orjson.JSONDecodeError:
+            frame = table(json.loads(text))  # it takes halves of surrogate pairs, unlike stricter readers
+        except (ValueError, RecursionError):
             log.warning("slack.odd_frame")
             return
         if frame.get("type") == "disconnect":
