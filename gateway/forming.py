@@ -24,6 +24,8 @@ AT_ONCE_CHARS = 3_000
 """Texts of up to so many characters take milliseconds, whatever is in them."""
 GROWING_CHARS = 60_000
 """A text on its way that is longer is shown again when it is there: nobody reads twenty messages as they grow."""
+AT_A_TIME = 8
+"""So many pieces are read of a worker's answer before the loop does something else."""
 WORKERS = 2
 FINAL = Job("adapters.forming:work", 8.0, 20_000_000)
 GROWING = Job("adapters.forming:work", 3.0, 4_000_000)
@@ -73,7 +75,12 @@ class Forming:
             markdown.encode("utf-8", "surrogatepass"),
         )
         assert isinstance(found, list)
-        return tuple(map(decoded, found))
+        pieces: list[Piece] = []
+        for one in found:
+            pieces.append(decoded(one))
+            if not len(pieces) % AT_A_TIME:
+                await asyncio.sleep(0)
+        return tuple(pieces)
 
 
 def _name(form: Form) -> str | None:
