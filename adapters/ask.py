@@ -45,6 +45,8 @@ class Answer:
     tool_calls: int = 0
     turn: str = ""
     model: str = ""
+    left: bool = False
+    """The gateway was stopped; the turn goes on after its restart."""
 
     def status(self) -> int:
         """The process's exit status: 0 only for a clean exit."""
@@ -91,7 +93,9 @@ async def ask(url: str, key: str | None, words: str, *, session: str, as_json: b
 def footer(answer: Answer) -> str:
     """The line behind an answer: time, steps, tool calls, and how it ended if not cleanly."""
     parts = [f"{answer.seconds:.1f} s", _count(answer.steps, "step"), _count(answer.tool_calls, "tool call")]
-    if answer.status() != 0:
+    if answer.left:
+        parts.append("goes on after the gateway's restart")
+    elif answer.status() != 0:
         parts.append(f"ended: {answer.exit}")
     return f"[{' · '.join(parts)}]"
 
@@ -160,6 +164,7 @@ def take(answer: Answer, data: str) -> str:
 
 
 def _note(answer: Answer, facts: dict[str, Json]) -> None:
+    answer.left = facts.get("going_on") is True
     for name in ("exit", "turn", "model"):
         value = facts.get(name)
         if isinstance(value, str):

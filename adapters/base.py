@@ -165,14 +165,23 @@ class Ended:
     summary: Summary
 
 
-Sight: TypeAlias = Queued | Showing | Ended
+@dataclass(frozen=True, slots=True)
+class LeftOpen:
+    """The gateway is about to end, and the next process goes on with the message; this one has nothing more to show of it."""
+
+    turn: str
+    """Empty if it has not begun."""
+    view: View
+
+
+Sight: TypeAlias = Queued | Showing | Ended | LeftOpen
 
 
 class Follower(Protocol):
     """Follows one accepted message to its end."""
 
     async def next(self, timeout_seconds: float) -> Sight | None:
-        """The next sight (at most one every 25 ms), or None if nothing changed within the time. Last comes `Ended`."""
+        """The next sight (at most one every 25 ms), or None if nothing changed within the time. Last comes `Ended` or `LeftOpen`."""
         ...
 
     async def __aenter__(self) -> Follower: ...

@@ -24,6 +24,7 @@ from adapters.base import (
     Follower,
     Gateway,
     Inbound,
+    LeftOpen,
     NotAccepted,
     NotAcceptedCode,
     Queued,
@@ -39,7 +40,7 @@ from agent_core.exits import ExitClass, ExitCode, exit_class, finish_reason
 from agent_core.messages import InputMessage
 from agent_core.ports import Clock, Ids
 from agent_core.tools.base import Json
-from agent_core.view import BubbleKind, View
+from agent_core.view import LEFT_WORDS, BubbleKind, View
 
 log = structlog.get_logger("api")
 
@@ -63,6 +64,9 @@ class ApiSettings:
     """A name under which the gateway is reached, beside those of this machine."""
 
 
+LEFT_OPEN = "left_open"
+"""What stands in an exit's place where there is none yet."""
+_NO_USAGE: dict[str, Json] = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
 TRACING = ("X-Client-Request-Id", "X-Request-Id")
 TEXT_TAIL = b'},"logprobs":null,"finish_reason":null}]}\n\n'
 
@@ -137,6 +141,17 @@ def facts_of(ended: Ended, session: str) -> dict[str, Json]:
     }
 
 
+def left_words(*, keyed: bool) -> str:
+    """What a client is told whose turn goes on in the next process."""
+    again = " Ask again with the same Idempotency-Key to get all of it." if keyed else ""
+    return f"({LEFT_WORDS}.{again})"
+
+
+def left_facts(left: LeftOpen, session: str) -> dict[str, Json]:
+    """The ``outspoken`` object of a reply whose turn is still open: it is no exit."""
+    return {"exit": LEFT_OPEN, "going_on": True, "turn": left.turn or None, "session": session or None}
+
+
 def usage_of(ended: Ended) -> dict[str, Json]:
     summary = ended.summary
     return {
@@ -164,6 +179,8 @@ class _Job:
     model: str
     created: int
     headers: Mapping[str, str]
+    keyed: bool
+    """The client has named the request, and can come back to it."""
 
     @functools.cached_property
     def text_head(self) -> bytes:
@@ -283,6 +300,7 @@ class OpenAiApi:
             model=chat.model or "outspoken",
             created=self._clock.now_ms() // 1000,
             headers={"x-request-id": request_id, **cors_headers(request, self._settings.cors_origins)},
+            keyed="Idempotency-Key" in request.headers,
         )
         mode = request.headers.get("X-Outspoken-Disconnect", self._settings.disconnect)
         try:
@@ -418,6 +436,9 @@ class OpenAiApi:
                 case Ended():
                     await response.write(self._last_chunks(job, sight, spoken))
                     return
+                case LeftOpen():
+                    await response.write(self._left_chunks(job, sight, spoken))
+                    return
             sight = await follower.next(self._settings.keep_alive_seconds)
 
     def _broken(self, job: _Job) -> bytes:
@@ -430,6 +451,12 @@ class OpenAiApi:
         )
         end = self._chunk(job, {}, "length", outspoken={"exit": ExitCode.INTERNAL_ERROR.value, "reference": reference})
         return self._chunk(job, {"content": words}) + end + b"data: [DONE]\n\n"
+
+    def _left_chunks(self, job: _Job, left: LeftOpen, spoken: Spoken) -> bytes:
+        """The end of a stream whose turn goes on in the next process."""
+        text = f"{spoken.new(left.view)}\n\n{left_words(keyed=job.keyed)}".lstrip()
+        end = self._chunk(job, {}, "length", outspoken=left_facts(left, job.chat.session))
+        return self._chunk(job, {"content": text}) + end + b"data: [DONE]\n\n"
 
     def _chunk(self, job: _Job, delta: dict[str, Json], finish: str | None = None, **more: Json) -> bytes:
         chunk: dict[str, Json] = {
@@ -476,7 +503,7 @@ class OpenAiApi:
         quiet_since = self._clock.monotonic()
         while True:
             sight = await follower.next(self._settings.keep_alive_seconds)
-            if isinstance(sight, Ended):
+            if isinstance(sight, Ended | LeftOpen):
                 break
             if self._clock.monotonic() - quiet_since < self._settings.keep_alive_seconds:
                 continue
@@ -485,13 +512,32 @@ class OpenAiApi:
                 response = web.StreamResponse(headers={"Content-Type": "application/json", **job.headers})
                 await response.prepare(request)
             await response.write(b" ")
+        if response is None and isinstance(sight, Ended) and (problem := _not_begun(sight)) is not None:
+            return problem_response(problem)
+        body = self._completion(job, sight) if isinstance(sight, Ended) else self._unfinished(job, sight)
         if response is None:
-            if (problem := _not_begun(sight)) is not None:
-                return problem_response(problem)
-            return _json(self._completion(job, sight), headers=job.headers)
-        await response.write(orjson.dumps(self._completion(job, sight)))
+            return _json(body, headers=job.headers)
+        await response.write(orjson.dumps(body))
         await response.write_eof()
         return response
+
+    def _unfinished(self, job: _Job, left: LeftOpen) -> dict[str, Json]:
+        text = f"{Spoken().new(left.view)}\n\n{left_words(keyed=job.keyed)}".lstrip()
+        message: dict[str, Json] = {"role": "assistant", "content": text, "refusal": None}
+        return self._whole_object(job, message, "length", _NO_USAGE, left_facts(left, job.chat.session))
+
+    def _whole_object(
+        self, job: _Job, message: dict[str, Json], finish: str, usage: dict[str, Json], facts: dict[str, Json]
+    ) -> dict[str, Json]:
+        return {
+            "id": job.completion_id,
+            "object": "chat.completion",
+            "created": job.created,
+            "model": job.model,
+            "choices": [{"index": 0, "message": message, "logprobs": None, "finish_reason": finish}],
+            "usage": usage,
+            "outspoken": facts,
+        }
 
     def _completion(self, job: _Job, ended: Ended) -> dict[str, Json]:
         view = _without_notice(ended.view) if is_asked_limit(ended) else ended.view
@@ -500,21 +546,8 @@ class OpenAiApi:
         message: dict[str, Json] = {"role": "assistant", "content": text or (None if calls else ""), "refusal": None}
         if calls:
             message["tool_calls"] = calls
-        choice: dict[str, Json] = {
-            "index": 0,
-            "message": message,
-            "logprobs": None,
-            "finish_reason": finish_reason(ended.exit.code),
-        }
-        return {
-            "id": job.completion_id,
-            "object": "chat.completion",
-            "created": job.created,
-            "model": job.model,
-            "choices": [choice],
-            "usage": usage_of(ended),
-            "outspoken": facts_of(ended, job.chat.session),
-        }
+        finish, facts = finish_reason(ended.exit.code), facts_of(ended, job.chat.session)
+        return self._whole_object(job, message, finish, usage_of(ended), facts)
 
 
 def _without_notice(view: View) -> View:

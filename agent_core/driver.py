@@ -15,7 +15,6 @@ import asyncio
 import math
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Protocol
 
 import structlog
 
@@ -32,6 +31,7 @@ from agent_core.events import (
     ToolReturned,
     ToolStarted,
     TurnEnded,
+    TurnLeft,
     TurnOpened,
     Verdict,
     WaitEnded,
@@ -44,13 +44,14 @@ from agent_core.overdue import longest_timer_seconds
 from agent_core.ports import Clock, Ids
 from agent_core.signals import Tell, ToolRan, nobody
 from agent_core.stalls import rows_of
-from agent_core.store.rows import DeliveryRow, IntendedCall, JournalRow, TroubleRow
+from agent_core.store.rows import IntendedCall, JournalRow, TroubleRow
 from agent_core.store.store import Fenced, StorageUnavailable, Store
 from agent_core.tools.base import Json, ToolContext, ToolStatus
 from agent_core.tools.registry import Runnable, ToolRegistry, UnknownTool, UnreadableArguments
 from agent_core.turn import Turn
 from agent_core.turnstate import PersonItem
 from agent_core.view import Bubble, BubbleKind, View, view
+from agent_core.watcher import Outlet, Watcher
 
 log = structlog.get_logger("turn")
 
@@ -59,6 +60,7 @@ TICK_SECONDS = 5.0
 FLUSH_SECONDS = 1.0
 FLUSH_CHARS = 8_192
 STORAGE_PATIENCE_SECONDS = 30.0
+LEAVE_PATIENCE_SECONDS = 2.0
 STORAGE_AWAY = "The gateway cannot store anything just now; what comes next is kept back until it can"
 CANCEL_SECONDS = 5.0
 QUEUE_LIMIT = 1_000
@@ -93,28 +95,12 @@ class World:
     tell: Tell = nobody
 
 
-class Outlet(Protocol):
-    """Where a turn is shown by stored parts: what its end wants there is stored together with the end."""
-
-    async def prepare(self, view: View) -> None:
-        """Do beforehand what takes time for `closing`. May be asked again."""
-        ...
-
-    def closing(self, view: View) -> Sequence[DeliveryRow]:
-        """The parts that have to be stored with the end that `view` shows. May be asked again."""
-        ...
-
-    def closed(self) -> None:
-        """The end is stored; the parts may go out."""
-        ...
-
-    def left(self) -> None:
-        """Nothing runs the turn here any more, however that came."""
-        ...
-
-
 class Overtaken(Exception):
     """Another owner runs this turn now; whatever this driver still wanted is void."""
+
+
+class LeftOpen(Exception):
+    """The process ends; the next one goes on with the turn."""
 
 
 class InvariantBroken(Exception):
@@ -126,9 +112,10 @@ class TurnDriver:
 
     # fmt: off
     __slots__ = (
-        "_backlog", "_begun", "_caller", "_context", "_effects", "_events", "_flush_timer", "_held", "_intending", "_overtaken", "_seq", "_storage_away",
+        "_backlog", "_begun", "_caller", "_context", "_effects", "_events", "_flush_timer", "_held", "_holding", "_intending", "_leaving",
+        "_overtaken", "_seq", "_storage_away",
         "_tasks", "_timers", "_unwritten", "_unwritten_chars", "_waiter", "_watchers", "_world",
-        "active_at", "first_content_at", "identity", "outlet", "over", "progress", "turn",
+        "active_at", "first_content_at", "identity", "left_open", "outlet", "over", "progress", "turn",
     )
     # fmt: on
 
@@ -164,6 +151,9 @@ class TurnDriver:
         self._backlog: list[JournalRow] = []
         self._overtaken = False
         self._storage_away = False
+        self._holding = self._leaving = False
+        self.left_open = False
+        """The process ends, and leaves the turn to the next one."""
         self.over = False
         self.first_content_at = 0
         self.active_at = world.clock.monotonic()
@@ -209,7 +199,7 @@ class TurnDriver:
     # ------------------------------------------------------------------ from outside
 
     def tell(self, event: Event) -> bool:
-        """Hand in an event from outside (stop, steer, approval, drain). False if the turn is over or cannot take more."""
+        """Hand in an event from outside (stop, steer, approval). False if the turn is over or cannot take more."""
         if self.over or len(self._events) >= QUEUE_LIMIT:
             return False
         self._post(event)
@@ -240,6 +230,21 @@ class TurnDriver:
         """How long ago the driver should have done something at the latest; negative as long as it still has time."""
         timer = longest_timer_seconds(self.turn, self._caller.silence_seconds, self._world.tools.deadline_seconds)
         return self._world.clock.monotonic() - self.active_at - timer
+
+    def hold(self) -> None:
+        """Begin no model call and no tool any more: the process is about to end. What runs may come to its end."""
+        self._holding = True
+        self._post(None)
+
+    def leave(self) -> None:
+        """Leave the turn open at what is stored, now."""
+        self._holding = self._leaving = True
+        self._post(None)
+
+    def abandon(self) -> None:
+        """It is never run here: the next process does that."""
+        self.over = self.left_open = True
+        self._ring()
 
     def give_up(self, turn: Turn) -> None:
         """The watchdog has ended the turn in its place: `turn` is how. Nothing of this driver counts any more."""
@@ -285,7 +290,7 @@ class TurnDriver:
     # ------------------------------------------------------------------ the loop
 
     async def run(self) -> Exit:
-        """Run the turn to its end; everything it started is over when this returns. Raises `Overtaken`."""
+        """Run the turn to its end; everything it started is over when this returns. Raises `Overtaken`, `LeftOpen`."""
         loop = asyncio.get_running_loop()
         left = (self.turn.deadline_at - self._world.clock.now_ms()) / 1000
         self._later(max(0.0, left), lambda at: DeadlinePassed(at=at))
@@ -308,6 +313,8 @@ class TurnDriver:
             self._wake()
         if self._overtaken:
             raise Overtaken(self.identity.turn)
+        if self.left_open:
+            raise LeftOpen(self.identity.turn)
         assert self.turn.exit is not None
         return self.turn.exit
 
@@ -325,6 +332,9 @@ class TurnDriver:
             for effect in effects:
                 self._perform(effect, group)
             if self.turn.exit is not None or self._overtaken:
+                return
+            if self._leaving or (self._holding and not self._tasks and not self._events):
+                await self._leave()
                 return
             if not self._events:
                 self._waiter = asyncio.get_running_loop().create_future()
@@ -365,12 +375,15 @@ class TurnDriver:
             match effect:
                 case Record():
                     self._unwritten.append(effect.event)
-                case RunTool():
+                case RunTool() if not self._holding:
                     effects += await self._check(effect, intended, doing)
                 case EndTurn():
                     ending = effect
-                case _:
+                case SetAside():
                     doing.append(effect)
+                case _:
+                    if not self._holding:  # else it is begun by the process that goes on
+                        doing.append(effect)
         if ending is not None:
             await self._close(ending)
             doing = []
@@ -449,34 +462,54 @@ class TurnDriver:
         await self._cancel_all()
         now = self._world.clock.now_ms()
         self._unwritten.append(TurnEnded(at=now, exit=ending.exit))
-        rows = self._rows()
-        identity = self.identity
-
+        rows, identity = self._rows(), self.identity
         used = (self.turn.input_tokens, self.turn.output_tokens)
         heard, troubles = self.heard, rows_of(self.turn)
 
         async def write() -> None:
-            shown = view(self.turn, now)
-            if self.outlet is not None:
-                await self.outlet.prepare(shown)
-            parts = self.outlet.closing(shown) if self.outlet is not None else ()
+            parts = await self._parts(now)
             await self._world.store.close(
-                identity.session,
-                identity.epoch,
-                identity.turn,
-                rows,
-                ending.exit.code.value,
-                now,
-                parts,
-                used,
-                heard,
-                troubles,
-            )
+                identity.session, identity.epoch, identity.turn, rows, ending.exit.code.value, now, parts, used, heard, troubles
+            )  # fmt: skip
 
         # Without a limit: an end that is not stored is none, and after a restart this turn may end in another way.
         await self._persist(write, math.inf)
         self._world.troubled(troubles)
         if self.outlet is not None:
+            self.outlet.closed()
+
+    async def _parts(self, now: int) -> Sequence[DeliveryRow]:
+        """What is stored together with the turn's last row here, of what its chat is to show."""
+        if self.outlet is None:
+            return ()
+        shown = view(self.turn, now)
+        await self.outlet.prepare(shown)
+        return self.outlet.closing(shown)
+
+    async def _leave(self) -> None:
+        """Cancel what runs, and store that the turn is left open, with what the chat is told of it. If that cannot be stored in
+        time, the next process takes the turn over as from one that died."""
+        await self._cancel_all()
+        now = self._world.clock.now_ms()
+        left = TurnLeft(at=now)
+        self.turn.feed(left)
+        self._unwritten.append(left)
+        rows, identity, store = self._rows(), self.identity, self._world.store
+
+        async def write() -> None:
+            parts = await self._parts(now)
+            await store.append(identity.session, identity.epoch, identity.turn, rows)
+            if parts:
+                await store.put_deliveries(identity.session, identity.epoch, parts)
+
+        try:
+            stored = await self._persist(write, LEAVE_PATIENCE_SECONDS)
+        except Fenced:
+            self._overtaken = True
+            return
+        (log.info if stored else log.warning)("turn.left", turn=identity.turn, stored=stored)
+        self.left_open = True
+        if stored and self.outlet is not None:
             self.outlet.closed()
 
     async def _persist(self, write: Callable[[], Awaitable[None]], patience_seconds: float) -> bool:
@@ -581,7 +614,12 @@ class TurnDriver:
     def _start(self, group: asyncio.TaskGroup, work: Callable[[], Awaitable[None]], name: str) -> None:
         task = group.create_task(self._guarded(work, name), name=f"{self.identity.turn}: {name}")
         self._tasks[task] = None
-        task.add_done_callback(lambda done: self._tasks.pop(done, None))
+        task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.pop(task, None)
+        if self._holding:
+            self._post(None)  # perhaps that was the last thing to wait for
 
     async def _guarded(self, work: Callable[[], Awaitable[None]], name: str) -> None:
         """A bug in one piece of work ends its turn with a notice, and nothing else."""
@@ -656,39 +694,3 @@ class TurnDriver:
                 facts=outcome.facts,
             )
         )
-
-
-class Watcher:
-    """Follows one turn: `next` gives the view as it is, text at most once a frame, and never misses the last one."""
-
-    # fmt: off
-    __slots__ = (
-        "_bell", "_driver", "_ended",
-    )
-    # fmt: on
-
-    def __init__(self, driver: TurnDriver) -> None:
-        self._driver = driver
-        self._bell = Bell()
-        self._ended = False
-
-    def __enter__(self) -> Watcher:
-        self._driver.subscribe(self._bell)
-        self._bell.ring()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._driver.unsubscribe(self._bell)
-        self._bell.close()
-
-    async def next(self, timeout_seconds: float) -> View | None:
-        """The next view, or None if nothing changed within the time. After the last view, `ended` is true."""
-        if not await self._bell.wait(timeout_seconds):
-            return None
-        self._ended = self._driver.over
-        return self._driver.current_view()
-
-    @property
-    def ended(self) -> bool:
-        """The view that was given last was the final one."""
-        return self._ended

@@ -204,7 +204,12 @@ class Compacted(Happened):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DrainEnded(Happened):
-    """The daemon shuts down and could not wait any longer."""
+    """The daemon shuts down and could not wait any longer. Only older versions ended a turn so; now it is left open (`TurnLeft`)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnLeft(Happened):
+    """The process ends in order and leaves the turn open; the next one goes on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -220,6 +225,8 @@ class DriverFailed(Happened):
     """A bug of ours: the doing failed in a way that the machine has no other word for."""
 
     reference: str
+    why: str = ""
+    """Words for the person, if there are any."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -269,6 +276,7 @@ Event: TypeAlias = (
     | DeadlinePassed
     | Compacted
     | DrainEnded
+    | TurnLeft
     | TakenOver
     | DriverFailed
     | RungClimbed

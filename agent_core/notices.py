@@ -536,6 +536,12 @@ def _ours(code: _OurCode, facts: Facts) -> Notice:
                 _CONTINUE,
             )
             return Notice(text, _AGAIN)
+        case ExitCode.INTERNAL_ERROR if facts.detail:
+            text = _say(
+                f"This was set aside: {facts.detail} (reference {facts.reference}). The task is not finished.",
+                "Please tell whoever runs the gateway; say it in another way if you try again.",
+            )
+            return Notice(text, _AGAIN)
         case ExitCode.INTERNAL_ERROR:
             text = _say(
                 f"Something went wrong inside the gateway itself (reference {facts.reference}). The task is not finished.",
@@ -561,6 +567,10 @@ def _not_started(facts: Facts) -> str:
             )
         case NotStarted.QUOTA:
             return "Your message was not taken up: the quota is used up. It is not kept; send it again later."
+        case NotStarted.QUARANTINED if facts.detail:
+            return (
+                f"Your message was set aside: {facts.detail}. Say it in another way, and tell whoever runs the gateway."
+            )
         case NotStarted.QUARANTINED:
             return "Your message was not taken up: this conversation is set aside after repeated failures. Start anew with /new."
         case NotStarted.SHUTTING_DOWN | None:

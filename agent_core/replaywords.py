@@ -34,6 +34,7 @@ from agent_core.events import (
     ToolReturned,
     ToolStarted,
     TurnEnded,
+    TurnLeft,
     TurnOpened,
 )
 from agent_core.exits import ExitCode, Facts
@@ -141,6 +142,8 @@ def event_words(event: Event, *, show_text: bool = False) -> str:
             return "the turn's time was up"
         case Compacted():
             return "the conversation was shortened" if event.helped else "the conversation could not be shortened"
+        case TurnLeft():
+            return "the gateway was shut down, and left the turn open"
         case DrainEnded():
             return "the gateway was shut down"
         case TakenOver():

@@ -48,6 +48,7 @@ from agent_core.events import (
     ToolReturned,
     ToolStarted,
     TurnEnded,
+    TurnLeft,
     TurnOpened,
     WaitEnded,
 )
@@ -102,7 +103,7 @@ class Turn:
     __slots__ = (
         "_ask", "_climbed", "_closing", "_draft", "_failed_seconds", "_ids", "_promised", "_steers",
         "attempts", "attempts_in_all", "calls_made", "compacted", "exit", "failing", "input_tokens", "items",
-        "last_break", "life_at", "opened", "output_tokens", "phase", "phase_since", "restarts", "round", "route_index",
+        "last_break", "left", "life_at", "opened", "output_tokens", "phase", "phase_since", "restarts", "round", "route_index",
         "rungs", "step", "timeline", "troubles", "wait_until",
     )  # fmt: skip
 
@@ -125,6 +126,8 @@ class Turn:
         self.attempts = 0  # failed calls of the current step
         self.attempts_in_all = 0
         self.restarts = 0  # that broke off the current step
+        self.left = False
+        """The process that ran it has ended in order, and no other has taken it over yet."""
         self.rungs: list[tuple[Failure, Rung]] = []
         self.input_tokens = 0
         self.output_tokens = 0
@@ -192,10 +195,14 @@ class Turn:
                 return self._end(event.at, ExitCode.SUPERSEDED)
             case DeadlinePassed():
                 return self._end(event.at, ExitCode.TIME_LIMIT, Facts(limit=self.settings.turn_seconds))
+            case TurnLeft():
+                self.left = True
+                return []
             case DrainEnded():
                 return self._end(event.at, ExitCode.INTERRUPTED_BY_RESTART)
             case DriverFailed():
-                return self._end(event.at, ExitCode.INTERNAL_ERROR, Facts(reference=event.reference))
+                facts = Facts(reference=event.reference, detail=event.why)
+                return self._end(event.at, ExitCode.INTERNAL_ERROR, facts)
             case RungClimbed() | RungJudged():
                 return []  # records of what this machine decided; the decisions are made again by the fold
             case _:
@@ -609,11 +616,14 @@ class Turn:
 
     def _taken_over(self, event: TakenOver) -> list[Effect]:
         """Another process begins where the old one stopped: what is safe goes on, and what nobody knows is said to be so."""
-        goes_on = self.settings.goes_on
-        self.restarts += 1
+        goes_on, left = self.settings.goes_on, self.left
+        self.left = False
+        self.restarts += not left  # an orderly stop is none
         if event.at >= self.deadline_at or (goes_on and self.restarts > self.settings.restarts_a_step):
             return self._end(event.at, ExitCode.INTERRUPTED_BY_RESTART)
         match self.phase:
+            case Phase.CALLING if left and not self._draft.said and not self._draft.in_tool_call:
+                return self._call(event.at)  # a call that the gateway itself broke off in order is no failure
             case Phase.CALLING:
                 broke = CallBroke(at=event.at, cause=BreakCause.RESTARTED)
                 return self._ask_again(event.at) if goes_on else self._call_broke(broke)

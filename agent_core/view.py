@@ -19,6 +19,7 @@ from agent_core.notices import cause_words, duration, notice_for, unsure_words
 from agent_core.turn import Turn
 from agent_core.turnstate import Activity, ActivityState, Phase, Segment, SegmentKind
 
+LEFT_WORDS = "The gateway is being restarted; this goes on afterwards"
 STATUS_AFTER_SECONDS, STATUS_SOON_SECONDS = 20, 5
 """Silence after which a status appears (behaviour, section 2)."""
 
@@ -92,7 +93,7 @@ def view(turn: Turn, now: int) -> View:
                     name = entry.file.rpartition("/")[2]
                     bubbles.append(Bubble(f"{entry.key}.file", BubbleKind.FILE, name, final=True, path=entry.file))
     if turn.exit is None:
-        status = status_words(turn, now)
+        status = LEFT_WORDS if turn.left else status_words(turn, now)
         if status:
             bubbles.append(Bubble("status", BubbleKind.STATUS, status, final=False))
         return View(tuple(bubbles), open=turn.opened is not None)

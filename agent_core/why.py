@@ -39,6 +39,7 @@ from agent_core.events import (
     ToolReturned,
     ToolStarted,
     TurnEnded,
+    TurnLeft,
     TurnOpened,
     WaitEnded,
 )
@@ -481,6 +482,8 @@ class _Teller:
                 return "The person added something" + (f" (message {event.inbox})." if event.inbox else ".")
             case DeadlinePassed():
                 return "The turn's time was up."
+            case TurnLeft():
+                return "The gateway was shut down in order, and left the turn open."
             case DrainEnded():
                 return "The gateway was shut down and could wait no longer."
             case Compacted():

@@ -65,6 +65,8 @@ class Sights:
     pots: Sequence[tuple[Pot, Level]]
     oldest_wait: float = 0.0
     """How long somebody has waited for the gateway to have room for their turn, seconds."""
+    unclaimed: str = ""
+    """What an earlier process left and nobody could take up yet, in words."""
 
 
 def conditions(sights: Sights, limits: Limits, rules: BudgetRules | None, now: int) -> list[Condition]:
@@ -86,6 +88,9 @@ def conditions(sights: Sights, limits: Limits, rules: BudgetRules | None, now: i
     if sights.free_bytes is not None and sights.free_bytes < limits.free_mib * MIB:
         words = f"Only {sights.free_bytes // MIB} MiB are free on the disk that holds the state. Make room there."
         found.append(Condition("disk", AlertKind.DISK, words, "There is room on the disk again."))
+    if sights.unclaimed:
+        over = "Everything that an earlier process left is taken up."
+        found.append(Condition("unclaimed", AlertKind.UNCLAIMED, sights.unclaimed, over))
     for pot, level in sights.pots if rules is not None else ():
         assert rules is not None
         found += [one for measure in Measure if (one := _spend(pot, level, measure, rules, now)) is not None]
@@ -146,6 +151,7 @@ class Alerter:
         budgets: BudgetRules | None,
         state_dir: Path,
         say: Say | None,
+        unclaimed: Callable[[], str] = str,
     ) -> None:
         """`say` is None if no chat is named: then the log alone is told."""
         self._limits = limits
@@ -158,6 +164,7 @@ class Alerter:
         self._budgets = budgets
         self._state_dir = state_dir
         self._say = say
+        self._unclaimed = unclaimed
         self._memory = Memory()
         self.oldest_wait: Callable[[], float] = lambda: 0.0
         """How long somebody has waited for room, seconds."""
@@ -206,7 +213,13 @@ class Alerter:
         await self._look_slowly()
         now = self._clock.now_ms()
         sights = Sights(
-            self._adapters(), self._oldest(), self._watch.words, self.free_bytes, self.pots, self.oldest_wait()
+            self._adapters(),
+            self._oldest(),
+            self._watch.words,
+            self.free_bytes,
+            self.pots,
+            self.oldest_wait(),
+            self._unclaimed(),
         )
         found = conditions(sights, self._limits, self._budgets, now)
         self._memory = looked(self._memory, found, now, self._rules)

@@ -34,6 +34,7 @@ class AlertKind(StrEnum):
     QUEUE = "queue"
     SPEND = "spend"
     INCIDENT = "incident"
+    UNCLAIMED = "unclaimed"
 
 
 @dataclass(frozen=True, slots=True)

@@ -387,13 +387,16 @@ class Desk:
             self._book.switching(own, task)
         return task
 
-    async def take_up_commands(self) -> None:
-        """Carry out what an earlier process had accepted and not done."""
-        left, self._hub.commands_left = self._hub.commands_left, []
-        for row, inbound in left:
-            if inbound.account in self._rules and inbound.chat is not None:
-                lane = await self._hub.owned_lane(inbound.session.text(), row.session)
-                self._begin(inbound, row.id, Owner(row.session, lane.epoch), row.received_at)
+    # what the keeper takes up (gateway.keeper.Commands)
+
+    def carries_out(self, inbox_id: int) -> bool:
+        return inbox_id in self.commands_of.under_way
+
+    def can_carry_out(self, inbound: Inbound) -> bool:
+        return inbound.account in self._rules and inbound.chat is not None
+
+    def carry_out(self, row: InboxRow, inbound: Inbound, owner: Owner) -> None:
+        self._begin(inbound, row.id, owner, row.received_at)
 
     async def submit(self, inbound: Inbound, key: str, text: str, busy: SessionPolicy | None) -> int:
         """Take in words that a command or a button stands for; the number of the message."""

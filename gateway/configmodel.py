@@ -290,6 +290,9 @@ class Model(Section):
         return tuple(choices)
 
 
+DRAIN_SECONDS = 20.0
+
+
 class Server(Section):
     """The HTTP server: web chat, OpenAI-compatible API, health and metrics."""
 
@@ -329,6 +332,14 @@ class Server(Section):
         ge=1,
         le=10,
         description="Seconds between two signs of life in a stream that has nothing to say (1 to 10).",
+    )
+    drain_seconds: float = Field(
+        default=DRAIN_SECONDS,
+        ge=0,
+        le=3600,
+        description="Seconds that running turns may go on when the gateway is told to stop; what still runs then goes on after the next "
+        "start. A service manager must wait for 30 s more before it kills (TimeoutStopSec, terminationGracePeriodSeconds, "
+        "stop_grace_period).",
     )
     disconnect: Disconnect = Field(
         default=Disconnect.DETACH,

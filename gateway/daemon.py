@@ -34,6 +34,7 @@ from gateway.configmodel import Config
 from gateway.doors import open_doors
 from gateway.health import Health
 from gateway.hub import Hub
+from gateway.keeper import Keeper
 from gateway.look import Look
 from gateway.metrics import Metrics
 from gateway.models import endpoints_of, rehearsal_endpoint
@@ -50,7 +51,6 @@ from gateway.version import program_version
 
 log = structlog.get_logger("gateway")
 
-DRAIN_SECONDS = 20.0
 DELIVERY_SECONDS = 5.0
 """How long a shutdown waits for parts to go out; what is left goes out at the next start."""
 SYSTEM_PROMPT = (
@@ -64,6 +64,19 @@ class OwnershipLost(Exception):
     """The process must end, because it no longer owns what it works on."""
 
 
+class Stopping:
+    """How it is told to stop: once in order, twice in a hurry."""
+
+    def __init__(self) -> None:
+        self.asked = asyncio.Event()
+        self.hurry = asyncio.Event()
+
+    def ask(self) -> bool:
+        """A signal came. False if there is nothing left that another one could hurry."""
+        (self.hurry if self.asked.is_set() else self.asked).set()
+        return not self.hurry.is_set()
+
+
 @dataclass(frozen=True, slots=True)
 class Serving:
     """A gateway that is up."""
@@ -72,13 +85,13 @@ class Serving:
     hub: Hub
     rehearsal: bool
     recovered: int
-    """How many open turns of an earlier process were taken up."""
+    """How many open turns of earlier processes were found, and are taken up."""
     lost: asyncio.Event
     """Set when this process no longer owns its database (PostgreSQL only): it must end."""
 
 
 @asynccontextmanager
-async def serving(config: Config, paths: Paths) -> AsyncGenerator[Serving]:
+async def serving(config: Config, paths: Paths, stopping: Stopping | None = None) -> AsyncGenerator[Serving]:
     """A running gateway for the block; at its end, turns are given time to end, and everything is closed.
 
     Raises `CannotServe`, or `agent_core.store.store.CannotOpen`, with words for a person.
@@ -95,6 +108,7 @@ async def serving(config: Config, paths: Paths) -> AsyncGenerator[Serving]:
     ids = SystemIds(clock)
     redactor = redactor_of(config)
     signals = Signals()
+    hurry = stopping.hurry if stopping is not None else asyncio.Event()
     async with AsyncExitStack() as stack:
         endpoints = await _endpoints(config, stack)
         where = config.storage.url or paths.database
@@ -118,22 +132,28 @@ async def serving(config: Config, paths: Paths) -> AsyncGenerator[Serving]:
             hub.budgets = Budgets(spender, store, clock)
         await stack.enter_async_context(hub)
         chats = await stack.enter_async_context(platforms(config, hub, store, clock, ids))
-        recovered = await hub.recover()
-        stack.push_async_callback(chats.outbox.drained, DELIVERY_SECONDS)
-        health = Health(watch, chats.sights, store.ownership.lease_ok, lambda: hub.laws_broken)
-        alerter = _alerter(config, paths, store, watch, clock, chats)
+        keeper = Keeper(hub, store, clock, ids)
+        keeper.parts, keeper.commands, keeper.on_set_aside = chats.outbox, chats.desk, hub.learning.set_aside
+        hub.keeper = keeper
+        left_open = await keeper.count_open()
+        stack.push_async_callback(chats.outbox.drained, DELIVERY_SECONDS, hurry)
+        health = Health(watch, chats.sights, store.ownership.lease_ok, lambda: hub.laws_broken, keeper.late_words)
+        alerter = _alerter(config, paths, store, watch, clock, chats, keeper)
         alerter.oldest_wait = hub.places.oldest_seconds
-        metrics.read_from(reader(hub, chats.outbox, chats.supervisors, store, health, alerter, program_version()))
+        metrics.read_from(
+            reader(hub, keeper, chats.outbox, chats.supervisors, store, health, alerter, program_version())
+        )
         look = Look(hub, store, chats, health, alerter, clock, program_version())
         routes = [*health.routes(), *metrics.routes(operator_key_of(config))]
         url = await open_doors(config, paths, hub, store, clock, ids, chats, look, routes, stack)
-        stack.push_async_callback(hub.drain, DRAIN_SECONDS)
+        stack.push_async_callback(hub.drain, config.server.drain_seconds, hurry)
+        hub.keep()  # what an earlier process left is taken up behind the open port, beside what is new
         await stack.enter_async_context(started(chats))
         await stack.enter_async_context(alerter.running())
         if chats.operators is not None:
             await hub.learning.connect(alerter.announce)
         stack.enter_context(health.serving())
-        yield Serving(url, hub, config.model.rehearsal, recovered, store.ownership.lost)
+        yield Serving(url, hub, config.model.rehearsal, left_open, store.ownership.lost)
 
 
 async def _endpoints(config: Config, stack: AsyncExitStack) -> tuple[Endpoint, ...]:
@@ -201,7 +221,9 @@ def _hub_settings(config: Config, paths: Paths, tools: ToolRegistry) -> HubSetti
     )
 
 
-def _alerter(config: Config, paths: Paths, store: Store, watch: StoreWatch, clock: Clock, chats: Platforms) -> Alerter:
+def _alerter(
+    config: Config, paths: Paths, store: Store, watch: StoreWatch, clock: Clock, chats: Platforms, keeper: Keeper
+) -> Alerter:
     operators, rules = config.operators, config.budgets.rules()
     return Alerter(
         operators.limits(),
@@ -214,25 +236,30 @@ def _alerter(config: Config, paths: Paths, store: Store, watch: StoreWatch, cloc
         rules if rules.active else None,
         paths.state_dir,
         chats.operators.tell if chats.operators is not None else None,
+        keeper.late_words,
     )
 
 
 async def run_daemon(config: Config, paths: Paths, announce: Callable[[Serving], None]) -> None:
-    """Serve until SIGTERM or SIGINT; a second signal does not wait for open turns."""
-    stop = asyncio.Event()
+    """Serve until SIGTERM or SIGINT; a second signal leaves the open turns to the next process at once."""
     loop = asyncio.get_running_loop()
     signals = (signal.SIGTERM, signal.SIGINT)
+    stopping = Stopping()
+
+    def asked() -> None:
+        if not stopping.ask():
+            for number in signals:
+                loop.remove_signal_handler(number)
+
     for number in signals:
-        loop.add_signal_handler(number, stop.set)
-    async with managed(os.environ) as notifier, serving(config, paths) as up:
+        loop.add_signal_handler(number, asked)
+    async with managed(os.environ) as notifier, serving(config, paths, stopping) as up:
         announce(up)
         notifier.tell(READY="1", STATUS=f"Serving at {up.url}")
         log.info(
             "gateway.ready", url=up.url, version=program_version(), rehearsal=up.rehearsal, recovered_turns=up.recovered
         )
-        await _either(stop, up.lost)
-        for number in signals:
-            loop.remove_signal_handler(number)
+        await _either(stopping.asked, up.lost)
         notifier.tell(STOPPING="1", STATUS="Open turns may end")
         log.info("gateway.stopping")
         lost = up.lost.is_set()

@@ -8,12 +8,17 @@ from __future__ import annotations
 from types import TracebackType
 from typing import Protocol
 
-from adapters.base import Ended, Queued, Showing, Sight, Summary, Ticket, TurnSight, TurnState
+from adapters.base import Ended, LeftOpen, Queued, Showing, Sight, Summary, Ticket, TurnSight, TurnState
 from agent_core.bell import Bell
-from agent_core.driver import TurnDriver, Watcher
+from agent_core.driver import TurnDriver
 from agent_core.exits import Exit, ExitCode, Facts, NotStarted
-from agent_core.view import exit_view
+from agent_core.view import View, exit_view
+from agent_core.watcher import Watcher
+from gateway.keeping import SET_ASIDE
 from gateway.lanes import Lane, Running, Waiting, person_words, sight_of, summary_of
+
+ELSEWHERE_SECONDS = 2.0
+"""How often the journal of a turn is asked that does not run here."""
 
 
 class LaneBook(Protocol):
@@ -26,6 +31,17 @@ class LaneBook(Protocol):
     def place(self, lane: Lane) -> int | None:
         """The lane's place in the line of everybody; None if it does not wait there."""
         ...
+
+    @property
+    def leaving(self) -> bool:
+        """Nothing is run any more; what is open goes on in the next process."""
+        ...
+
+    def expect(self, session: str, bell: Bell) -> None:
+        """Ring the bell when the session comes to be run here."""
+        ...
+
+    def expect_no_more(self, bell: Bell) -> None: ...
 
     async def stored_end(self, inbox_id: int) -> Ended | None:
         """How a message ended, from the journal; None if it has not."""
@@ -55,7 +71,8 @@ def ended_of(driver: TurnDriver) -> Ended:
 
 def not_started(why: str) -> Ended:
     """The last sight of a message that was accepted and could not be run."""
-    ending = Exit(ExitCode.NOT_STARTED, Facts(reason=NotStarted.SHUTTING_DOWN, detail=why))
+    reason = NotStarted.QUARANTINED if why == SET_ASIDE else NotStarted.SHUTTING_DOWN
+    ending = Exit(ExitCode.NOT_STARTED, Facts(reason=reason, detail=why))
     return Ended("", exit_view(ending), ending, (), Summary(0, 0, 0, 0, 0, 0, ""))
 
 
@@ -82,6 +99,7 @@ class MessageFollower:
         self._told: Queued | None = None
 
     async def __aenter__(self) -> MessageFollower:
+        self._book.expect(self._ticket.session, self._bell)
         self._attach()
         return self
 
@@ -89,6 +107,7 @@ class MessageFollower:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._detach_watcher()
+        self._book.expect_no_more(self._bell)
         if self._lane is not None:
             self._lane.watchers.pop(self._bell, None)
             self._book.release(self._lane)
@@ -103,6 +122,8 @@ class MessageFollower:
 
     def _find_driver(self) -> None:
         running = self._lane.running if self._lane is not None else None
+        if running is not None and running.driver.over and running.driver.turn.exit is None:
+            running = None  # it was overtaken, or left
         if running is not None and any(m.inbox_id == self._ticket.inbox_id for m in running.messages):
             self._running = running
         if self._running is not None and self._watcher is None:
@@ -130,11 +151,17 @@ class MessageFollower:
         elif queued is not None and (self._told is None or queued.position != self._told.position):
             self._told = queued
             return queued
-        if not await self._bell.wait(timeout_seconds):
-            now = self._queued(lane)  # the line moves all the time: it is told when something has to be said anyhow
-            told, self._told = self._told, now or self._told
-            return now if now != told else None
-        return await self.next(timeout_seconds)
+        if self._book.leaving:
+            return LeftOpen("", View((), open=True))
+        # Where another process runs it, the journal has to be asked.
+        patience = timeout_seconds if lane is not None else min(timeout_seconds, ELSEWHERE_SECONDS)
+        if await self._bell.wait(patience):
+            return await self.next(timeout_seconds)
+        if patience < timeout_seconds:
+            return await self.next(timeout_seconds - patience)
+        now = self._queued(lane)  # the line moves all the time: it is told when something has to be said anyhow
+        told, self._told = self._told, now or self._told
+        return now if now != told else None
 
     def _queued(self, lane: Lane | None) -> Queued | None:
         """Where the message waits; None if it does not, or is just about to begin."""
@@ -150,6 +177,11 @@ class MessageFollower:
             return None
         if watcher.ended and driver.turn.exit is not None:
             return ended_of(driver)
+        if watcher.ended and driver.left_open:
+            return LeftOpen(driver.identity.turn, view)
+        if watcher.ended:  # another owner has it now
+            self._detach_watcher()
+            self._running = None
         return Showing(driver.identity.turn, view)
 
 

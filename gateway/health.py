@@ -69,12 +69,15 @@ class Health:
         adapters: Callable[[], Sequence[AdapterSight]],
         owns: Callable[[], bool],
         laws_broken: Callable[[], int],
+        unclaimed: Callable[[], str] = str,
     ) -> None:
+        """`unclaimed` says what an earlier process left and nobody could take up yet; empty if there is nothing."""
         self.phase = Phase.STARTING
         self._store = store
         self._adapters = adapters
         self._owns = owns
         self._laws_broken = laws_broken
+        self._unclaimed = unclaimed
 
     def routes(self) -> list[web.RouteDef]:
         return [web.get("/healthz", self._healthz), web.get("/readyz", self._readyz)]
@@ -102,11 +105,13 @@ class Health:
 
     async def _readyz(self, _: web.Request) -> web.Response:
         await self._store.works()
-        found = self.problems()
+        found, unclaimed = self.problems(), self._unclaimed()
         body = {
             "status": "not ready" if found else "ready",
             "phase": self.phase.value,
             "problems": found,
             "laws_broken": self._laws_broken(),
         }
+        if unclaimed:  # new messages are taken and answered all the same
+            body["warnings"] = [unclaimed]
         return web.json_response(body, status=503 if found else 200)

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Protocol
 
 import structlog
 
@@ -26,45 +27,41 @@ from adapters.base import (
     TurnSight,
 )
 from adapters.chat import ChatOrigin
+from agent_core.bell import Bell
 from agent_core.driver import TurnDriver, TurnIdentity, World
 from agent_core.events import (
     ApprovalAnswered,
-    DrainEnded,
-    Event,
     Steered,
     Superseded,
-    TakenOver,
-    TurnEnded,
     Verdict,
 )
-from agent_core.exits import Exit, ExitCode, Facts
-from agent_core.journal import UnreadableJournal, decode, encode, fold
 from agent_core.model.client import ModelClient
 from agent_core.model.endpoints import Endpoint
 from agent_core.modelcalls import ModelCaller, Offer, own_tools
 from agent_core.ports import Clock, Ids
 from agent_core.signals import LawBroken, Tell, nobody
-from agent_core.store.rows import InboxRow, InboxState, JournalRow, NewMessage, OpenTurn
+from agent_core.store.rows import InboxState, NewMessage, OpenTurn
 from agent_core.store.store import Conflict, StorageUnavailable, Store
 from agent_core.tools.base import ToolContext
 from agent_core.tools.registry import ToolRegistry
 from agent_core.tools.sendfile import SEND_FILE
 from agent_core.turn import Turn
-from agent_core.view import exit_view, view
+from agent_core.view import view
 from gateway import inbox
 from gateway.budgets import Budgets
 from gateway.chain import ModelChain
 from gateway.configtypes import SessionPolicy
+from gateway.draining import Draining
 from gateway.followers import MessageFollower, WholeSessionFollower, not_started
-from gateway.lanes import RECENT_TURNS, Lane, Running, Waiting, sight_of, steered_into, summary_of
+from gateway.lanes import RECENT_TURNS, Lane, Running, Waiting, sight_of, summary_of
 from gateway.learning import Learning
-from gateway.loglines import log_accepted, log_started, log_unreadable
+from gateway.loglines import log_accepted, log_started
 from gateway.opening import HubSettings, offer_of, opened_event, system_prompt_of, workspace_of
 from gateway.ops.explain import why
 from gateway.places import Places
 from gateway.prefs import Prefs
 from gateway.recall import Recall, closed_turn
-from gateway.stopping import STOP_SECONDS, stop_turn
+from gateway.stopping import stop_turn
 from gateway.surfaces import TurnOutlet
 from gateway.watchdog import Watchdog
 
@@ -80,8 +77,22 @@ Attacher = Callable[[Inbound, Path], Awaitable[Inbound]]
 
 STORAGE_AWAY = "The gateway cannot store anything just now, so your message was not taken. Send it again in a minute."
 UPKEEP_SECONDS = 6 * 3600.0
-KEEPERS = ("upkeep", "watchdog")
+KEEPERS = ("upkeep", "watchdog", "keeper")
 """Tasks of the hub that run as long as it does."""
+
+
+class Keeping(Protocol):
+    """What the hub needs of the keeper."""
+
+    def holds(self, session: str) -> bool:
+        """Something of the session is still to be taken up, as far as is known. It comes next."""
+        ...
+
+    async def find(self, session: str, before: int = 0) -> bool:
+        """The same, looked up; of messages, only those before the number `before` count."""
+        ...
+
+    async def run(self) -> None: ...
 
 
 class Hub:
@@ -126,17 +137,23 @@ class Hub:
         """How often a turn was found to break a law of the machine: a bug, each time."""
         self.outlets: Outlets | None = None
         """Where turns that answer chat messages are shown."""
-        self.restore: Callable[[Sequence[str]], Awaitable[object]] | None = None
+        self.restore: Callable[[Sequence[OpenTurn]], Awaitable[None]] | None = None
         """Takes up what is shown of these open turns, before they go on."""
+        self.keeper: Keeping | None = None
+        """Takes up what earlier processes left."""
+        self.leaving = False
+        """The drain is over: what is open stays so, and goes on in the next process."""
+        self._expecting: dict[Bell, str] = {}
+        """Who waits for a session that this process does not have (yet)."""
         self.on_begun: Callable[[Inbound, int], None] | None = None
         """Told of each message whose turn has begun."""
         self.on_given_up: Callable[[Inbound, int, str, int], Awaitable[None]] | None = None
         """Told of each message that will not be run: (message, its number, session, epoch)."""
+        self.on_set_aside: Callable[[Inbound, int, str, int], Awaitable[None]] | None = None
+        """The same, of each that is set aside because it has ended the whole process."""
         self.attachments: Attacher | None = None
         self.budgets: Budgets | None = None
         """What pays for model calls; None if nobody counts."""
-        self.commands_left: list[tuple[InboxRow, Inbound]] = []
-        """Commands that an earlier process accepted and did not carry out."""
         self._world = World(store, tools, clock, ids, self.chain.set_aside, self._broken, self.learning.troubled, tell)
 
     # ------------------------------------------------------------------ beginning and ending
@@ -166,81 +183,6 @@ class Hub:
         await self._group.__aexit__(None, None, None)
         await self.learning.__aexit__(None, None, None)
 
-    async def recover(self) -> int:
-        """At start: take over what a dead process left open, and take up what waits. How many turns were open."""
-        open_turns = await self._store.take_over(self._taken_over_row)
-        if self.restore is not None:
-            await self.restore([open_turn.turn for open_turn in open_turns])
-        for open_turn in open_turns:
-            await self._resume(open_turn)
-        for session in await self._store.sessions_with_pending():
-            found = await self._store.session(session)
-            assert found is not None
-            rows = await self._store.pending(session)
-            lane = await self._own(
-                found.key, session
-            )  # last: a lane that is held over an await may be forgotten as idle
-            for row in rows:
-                message = Waiting(row.id, row.arrival, inbox.decode(row.body), row.received_at)
-                if row.lane == COMMAND_LANE:
-                    self.commands_left.append((row, message.inbound))
-                elif lane.running is not None and row.id in steered_into(lane.running.driver.turn):
-                    lane.steers.append(message)
-                elif not lane.knows(row.id):
-                    self._queue(lane, message)
-        return len(open_turns)
-
-    def _taken_over_row(self, turn: str, seq: int, epoch: int) -> JournalRow:
-        written = encode(TakenOver(at=self._clock.now_ms(), epoch=epoch))
-        log.info("turn.taken_over", turn=turn, epoch=epoch)
-        return JournalRow(seq=seq, kind=written.kind, body=written.body, at=written.at)
-
-    async def _resume(self, found: OpenTurn) -> None:
-        """Go on with an open turn, or, if its journal cannot be read, end it visibly."""
-        rows = await self._store.journal(found.turn)
-        try:
-            turn = fold((row.kind, row.body) for row in rows[:-1])
-            taken_over = decode(rows[-1].kind, rows[-1].body)
-            messages = await self.messages_of(found.turn)
-        except (UnreadableJournal, inbox.UnreadableMessage) as error:
-            reference = self._ids.new("err")
-            log.exception("turn.unreadable", turn=found.turn, reference=reference, error=str(error))
-            await self._close_unreadable(found, len(rows), reference)
-            return
-        assert isinstance(taken_over, TakenOver)
-        session = await self._store.session(found.session)
-        assert session is not None
-        lane = await self._own(session.key, found.session)
-        driver = self._driver(found.turn, found.session, found.epoch, messages, lane)
-        driver.resume(turn, len(rows), taken_over)
-        lane.running = Running(driver, messages)
-        if isinstance(driver.outlet, TurnOutlet):
-            driver.outlet.attach(driver)
-        self.places.ask(lane)
-
-    async def _close_unreadable(self, found: OpenTurn, seq: int, reference: str) -> None:
-        now = self._clock.now_ms()
-        ending = Exit(ExitCode.INTERNAL_ERROR, Facts(reference=reference))
-        written = encode(TurnEnded(at=now, exit=ending))
-        row = JournalRow(seq=seq, kind=written.kind, body=written.body, at=now)
-        outlet = await self._outlet_of(found)
-        parts = outlet.closing(exit_view(ending)) if outlet is not None else ()
-        await self._store.close(found.session, found.epoch, found.turn, [row], ending.code.value, now, parts)
-        if outlet is not None:
-            outlet.closed()
-        log_unreadable(found.turn, found.session, ending.code.value, reference, now, self.tell)
-
-    async def _outlet_of(self, found: OpenTurn) -> TurnOutlet | None:
-        """Where a turn whose journal cannot be read is shown, if its messages can."""
-        try:
-            messages = await self.messages_of(found.turn)
-        except inbox.UnreadableMessage:
-            return None
-        chat = messages[0].inbound.chat if messages else None
-        if chat is None or self.outlets is None:
-            return None
-        return self.outlets(chat, found.turn, found.session, found.epoch)
-
     async def messages_of(self, turn: str) -> tuple[Waiting, ...]:
         """The messages that a turn answered."""
         return tuple((await self._messages_of(turn)).get(turn, ()))
@@ -252,28 +194,34 @@ class Hub:
             found.setdefault(row.turn or "", []).append(message)
         return found
 
-    async def drain(self, seconds: float) -> None:
-        """Begin no more turns; give the running ones `seconds` to end, then end them with a notice."""
+    @property
+    def closing(self) -> bool:
+        """No turn begins any more."""
+        return self._closing
+
+    async def drain(self, seconds: float, hurry: asyncio.Event | None = None) -> None:
+        """Begin no more turns; give the running ones `seconds` to end, then leave them open. `hurry` leaves them at once."""
         self._closing = True
         for lane in self._lanes.values():
             lane.held = True
             lane.wake()
-        tasks = [task for name, task in self._tasks.items() if name not in KEEPERS and not task.done()]
-        if not tasks:
-            return
-        log.info("gateway.draining", turns=len(self.running()), seconds=seconds)
-        _, late = await asyncio.wait(tasks, timeout=seconds)
-        if late:
-            self._tell_all(DrainEnded(at=self._clock.now_ms()))
-            await asyncio.wait(late, timeout=STOP_SECONDS)
+        tasks = {task for name, task in self._tasks.items() if name not in KEEPERS and not task.done()}
+        await Draining(tasks, self.running, hurry or asyncio.Event()).run(seconds)
+        self.leaving = True
+        for lane in self._lanes.values():
+            if lane.running is not None:
+                lane.running.driver.abandon()  # it was taken up, and had no place yet
+        for bell in [bell for lane in self._lanes.values() for bell in lane.watchers] + [*self._expecting]:
+            bell.ring()
+
+    def keep(self) -> None:
+        """From now on the keeper looks by itself."""
+        assert self.keeper is not None
+        self._tasks["keeper"] = self._group.create_task(self.keeper.run(), name="keeper")
 
     def running(self) -> list[Running]:
         """The turns that run in this process; those that were taken up and wait for a place do not yet."""
         return [lane.running for lane in self._lanes.values() if lane.running is not None and lane.key in self._tasks]
-
-    def _tell_all(self, event: Event) -> None:
-        for running in self.running():
-            running.driver.tell(event)
 
     # ------------------------------------------------------------------ models
 
@@ -351,10 +299,13 @@ class Hub:
             ticket = Ticket(accepted.inbox_id, accepted.session, accepted.duplicate)
             if accepted.duplicate:
                 await self._check_same(inbound)
+                if self.keeper is not None:
+                    self.keeper.holds(accepted.session)  # somebody waits for it, so it is taken up next
             # A repeated one that is still new may be known to nobody: the answer to its first offer was lost on the way.
             if accepted.state is InboxState.NEW:
                 key = await self._key_of(accepted.session) if accepted.duplicate else message.session_key
-                lane = await self._own(key, accepted.session, accepted.epoch)
+                before = 0 if accepted.duplicate else accepted.inbox_id
+                lane = await self._own(key, accepted.session, accepted.epoch, before)
                 if not lane.knows(accepted.inbox_id):
                     policy = busy or await self.policy_of(lane)
                     self._put(lane, Waiting(accepted.inbox_id, accepted.arrival, inbound, message.received_at), policy)
@@ -445,25 +396,58 @@ class Hub:
             self._lanes[key] = Lane(key, self._open_turn, self._clock.now_ms, self.places.begun, tell=self.tell)
         return self._lanes[key]
 
-    async def _own(self, key: str, session: str, epoch: int = 0) -> Lane:
-        """The lane of a session that exists; owned by this process from here on, by `epoch` if it is so already."""
+    async def _own(self, key: str, session: str, epoch: int = 0, before: int = 0) -> Lane:
+        """The lane of a session that exists; owned by this process from here on, by `epoch` if it is so already.
+
+        `before` is a message that has just been stored, and waits for nothing but those before it.
+        """
         lane = self._lane_of(key)
         if not lane.epoch:
+            blocked = self.keeper is not None and (
+                self.keeper.holds(session) if epoch else await self.keeper.find(session, before)
+            )
             epoch = epoch or await self._store.claim(session)
-            lane.session, lane.epoch = session, epoch
+            if lane.epoch:
+                return lane  # it came to be ours meanwhile
+            lane.session, lane.epoch, lane.blocked = session, epoch, lane.blocked or blocked
             self._by_session[session] = lane
             self._lanes[key] = lane  # it may have been forgotten as idle meanwhile
+            for bell in [bell for bell, expected in self._expecting.items() if expected == session]:
+                bell.ring()
         return lane
 
     def _queue(self, lane: Lane, message: Waiting) -> None:
         lane.waiting.append(message)
-        self.places.ask(lane)
+        if not lane.blocked:
+            self.start(lane)
         lane.wake()
 
     def _begin(self, lane: Lane) -> None:
         """The lane has a place: run one turn of it."""
         if not self._closing:
             self._tasks[lane.key] = self._group.create_task(self._run_lane(lane), name=f"lane {lane.key}")
+
+    def start(self, lane: Lane) -> None:
+        """The lane has something to run; it begins when it has a place."""
+        self.places.ask(lane)
+
+    def unblock(self, lane: Lane) -> None:
+        """What an earlier process left in the session was taken up: its queue goes on."""
+        lane.blocked = False
+        lane.wake()
+        if lane.waiting or lane.running is not None:
+            self.start(lane)
+        self.release(lane)
+
+    async def settled(self, lane: Lane) -> None:
+        """Return when the lane's task is over; of one that is blocked it is so soon."""
+        task = self._tasks.get(lane.key)
+        if task is not None:
+            await asyncio.wait({task})
+
+    def blocked(self) -> list[Lane]:
+        """The lanes whose queue waits for what an earlier process left."""
+        return [lane for lane in self._lanes.values() if lane.blocked]
 
     async def _run_lane(self, lane: Lane) -> None:
         try:
@@ -473,8 +457,8 @@ class Hub:
         finally:
             self._tasks.pop(lane.key, None)
             self.places.leave(lane)
-            if lane.waiting and not self._closing:
-                self.places.ask(lane)
+            if lane.waiting and not self._closing and not lane.blocked:
+                self.start(lane)
             lane.wake()
             self.release(lane)
 
@@ -498,6 +482,9 @@ class Hub:
         except StorageUnavailable:
             raise
         except Exception as error:
+            if isinstance(error, Conflict) and self.keeper is not None and await self.keeper.find(lane.session):
+                lane.blocked = True  # an earlier process left a turn open here, and that comes first
+                return None
             withdrawn = [message for message in messages if message not in lane.waiting]
             if not withdrawn:
                 log.exception("turn.not_opened", session=lane.session, error=type(error).__name__)
@@ -507,9 +494,9 @@ class Hub:
     async def _try_to_open(self, lane: Lane, messages: tuple[Waiting, ...]) -> TurnDriver:
         first = messages[0].inbound
         if first.own_history is None:
-            await self._load_memory(lane)
+            await self.load_memory(lane)
         turn = self._ids.new("t")
-        driver = self._driver(turn, lane.session, lane.epoch, messages, lane)
+        driver = self.driver(turn, lane.session, lane.epoch, messages, lane)
         routes = await self.chain.routes(first.model or (await self.prefs_of(lane)).model)
         inbounds = [await self._with_attachments(message.inbound) for message in messages]
         known = await self.learning.known(first, lane.session)
@@ -529,7 +516,7 @@ class Hub:
             return inbound
         return await self.attachments(inbound, workspace_of(inbound, self._settings.workspaces))
 
-    def _driver(self, turn: str, session: str, epoch: int, messages: tuple[Waiting, ...], lane: Lane) -> TurnDriver:
+    def driver(self, turn: str, session: str, epoch: int, messages: tuple[Waiting, ...], lane: Lane) -> TurnDriver:
         first = messages[0].inbound
         workspace = workspace_of(first, self._settings.workspaces)
         date = datetime.fromtimestamp(self._clock.now_ms() / 1000, UTC).date().isoformat()
@@ -566,7 +553,7 @@ class Hub:
     def _offer(self, inbound: Inbound) -> Offer:
         return offer_of(inbound, self._own_offer if inbound.chat is not None else self._plain_offer)
 
-    async def _load_memory(self, lane: Lane) -> None:
+    async def load_memory(self, lane: Lane) -> None:
         """The session's earlier turns, once a lane."""
         if not lane.memory_loaded:
             lane.memory = await self._recall.memory(lane.session)
@@ -585,6 +572,13 @@ class Hub:
 
     def place(self, lane: Lane) -> int | None:
         return self.places.place(lane)
+
+    def expect(self, session: str, bell: Bell) -> None:
+        """Ring the bell when this process comes to have the session, or will not any more."""
+        self._expecting[bell] = session
+
+    def expect_no_more(self, bell: Bell) -> None:
+        self._expecting.pop(bell, None)
 
     def follow(self, ticket: Ticket) -> MessageFollower:
         return MessageFollower(self, ticket)

@@ -15,7 +15,7 @@ import structlog
 from adapters.base import Inbound, Summary, Ticket, TurnSight, TurnState
 from agent_core.bell import Bell
 from agent_core.compaction import SessionMemory
-from agent_core.driver import CANCEL_SECONDS, Overtaken, TurnDriver
+from agent_core.driver import CANCEL_SECONDS, LeftOpen, Overtaken, TurnDriver
 from agent_core.events import StopRequested
 from agent_core.exits import ExitClass, ExitCode, exit_class
 from agent_core.messages import text_of
@@ -162,6 +162,8 @@ class Lane:
     prefs: Prefs = field(default_factory=Prefs)
     prefs_loaded: bool = False
     tell: Tell = nobody
+    blocked: bool = False
+    """An earlier process left something here that comes first and is still to be taken up: no turn begins before."""
     held: bool = False
     """Set at shutdown: no further turn begins; what waits stays in the inbox."""
 
@@ -205,7 +207,7 @@ class Lane:
         if self.running is not None:
             self.begun_opening(self)
             await self._run_one(self.running)
-        elif not self.held and (messages := await self._next_messages()):
+        elif not self.held and not self.blocked and (messages := await self._next_messages()):
             driver = await self._opened(messages)
             self.begun_opening(self)
             if driver is None:
@@ -246,6 +248,8 @@ class Lane:
             await self._drive(running)
         except Overtaken:
             log.warning("turn.overtaken", turn=running.driver.identity.turn, session=self.session)
+        except LeftOpen:
+            pass  # it goes on in the next process, which tells its end
         else:
             log_ending(running.driver, self.tell)
             self._remember(running)

@@ -11,12 +11,14 @@ from collections.abc import Awaitable, Callable, Sequence
 import structlog
 
 from adapters.base import Inbound
+from agent_core.exits import ExitCode
 from agent_core.incidents import HICCUPS, IncidentRules, changes, incident_words, known_incidents
 from agent_core.known import Known
 from agent_core.ports import Clock, Ids
 from agent_core.stalls import REMEMBER_MS, stalls_of
 from agent_core.store.rows import IncidentRow, IncidentState, TroubleRow
 from agent_core.store.store import StorageUnavailable, Store
+from gateway.keeping import Kind
 from gateway.opening import conversation_of
 
 log = structlog.get_logger("incident")
@@ -58,6 +60,20 @@ class Learning:
         for incident in await self._store.incidents(open_only=False, limit=20):
             if self._clock.now_ms() - incident.last_at < self._rules.window_ms + self._rules.quiet_ms:
                 await self._tell(incident)
+
+    async def set_aside(self, kind: Kind, name: str) -> None:
+        """Something has ended the whole process twice, and is not tried again: an incident of its own."""
+        now = self._clock.now_ms()
+        model = f"{name}, set aside"
+        incident = IncidentRow(
+            incident=self._ids.new("i"), fingerprint=f"{ExitCode.INTERNAL_ERROR.value}|gateway|{model}|-|{kind.value}",
+            state=IncidentState.OPEN, code=ExitCode.INTERNAL_ERROR.value, endpoint="the gateway itself", model=model, tool="",
+            opened_at=now, last_at=now, conversations=1, turns=1,
+        )  # fmt: skip
+        if await self._store.put_incident(incident):
+            self._log(incident)
+            await self._tell(incident)
+        self._incidents = tuple(await self._store.incidents())
 
     @property
     def open_incidents(self) -> tuple[IncidentRow, ...]:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -17,11 +17,11 @@ from adapters.chat import CallFailed, Cause, ChatAddress, ChatOrigin, ChatPort, 
 from adapters.contents import decode
 from adapters.pacing import Gate, Rate, Refusals, Urgency
 from adapters.parts import Wanted
-from adapters.reconcile import Part, loaded, plan
+from adapters.reconcile import Name, Part, loaded, plan
 from adapters.text.styled import Styled
 from agent_core.ports import Clock
 from agent_core.signals import Tell, TooFast, nobody
-from agent_core.store.rows import Delivery, DeliveryRow, GateRow
+from agent_core.store.rows import Delivery, DeliveryRow, DeliveryState, GateRow, OpenTurn
 from agent_core.store.store import StorageUnavailable, Store
 from gateway.amending import Change
 from gateway.forming import Forming
@@ -31,6 +31,7 @@ from gateway.surfaces import Surface, TurnOutlet
 log = structlog.get_logger("delivery")
 
 BLOCKED_CAUSES = (Cause.BLOCKED, Cause.NO_RIGHTS, Cause.NO_CHAT)
+HURRIED_SECONDS = 1.0
 TROUBLED = 50
 """How many surfaces with trouble are remembered for `status`."""
 
@@ -109,18 +110,45 @@ class Outbox:
         for address, work in waiting:
             self._with_surface(address, work)
 
-    async def load(self, turns: Sequence[str]) -> int:
-        """Take up the parts that an earlier process left open, and all parts of turns that go on. How many there are."""
-        found = await self._store.open_deliveries()
-        for turn in turns:
-            found += [one for one in await self._store.deliveries_of(turn) if one not in found]
+    # ------------------------------------------------------------------ what the keeper takes up (gateway.keeper.Parts)
+
+    async def load(self, turns: Sequence[OpenTurn]) -> None:
+        """Take up all parts of turns that go on."""
+        found = await self._store.deliveries_of_all([one.turn for one in turns])
+        self.take_up(found, {one.session: one.epoch for one in turns}, [one.turn for one in turns])
+
+    def reaches(self, surface: str) -> bool:
+        return self.has_line(ChatAddress.of(surface))
+
+    def works_on(self, surface: str, name: Name) -> bool:
+        known = self._surfaces.get(surface)
+        return known is not None and name in known.parts
+
+    def unsettled(self, surface: str, name: Name) -> bool:
+        known = self._surfaces.get(surface)
+        part = known.parts.get(name) if known is not None else None
+        return part is not None and part.open
+
+    def take_up(self, found: Sequence[Delivery], epochs: Mapping[str, int], going_on: Collection[str] = ()) -> None:
         groups: dict[tuple[str, str], list[Delivery]] = {}
         for one in found:
             groups.setdefault((one.row.surface, one.session), []).append(one)
         for (surface, session), rows in groups.items():
-            owner = Owner(session, await self._store.claim(session))
-            self._with_surface(ChatAddress.of(surface), lambda s, rows=rows, owner=owner: s.restore(rows, owner, turns))
-        return len(found)
+            owner = Owner(session, epochs[session])
+            self._with_surface(
+                ChatAddress.of(surface), lambda s, rows=rows, owner=owner: s.restore(rows, owner, going_on)
+            )
+
+    async def set_aside(self, found: Delivery, owner: Owner, words: str) -> None:
+        """The part failed for good, without being looked into; its chat is told in a word that has nothing of it."""
+        row = found.row
+        failed = replace(row, state=DeliveryState.FAILED, retry_at=None, trouble=words, at=self._clock.now_ms())
+        await self.store_parts(owner, [failed])
+        self.troubles[row.surface] = Trouble(row.surface, Cause.OTHER.value, words, self._clock.now_ms())
+        if not row.bubble.startswith("failed"):
+            said = Content(ContentKind.ASIDE, Styled(f"⚠️ A part of the answer could not be shown: {words}."))
+            origin = f"{row.origin}!failed.{row.bubble}.{row.part}"
+            await self.say(ChatAddress.of(row.surface), owner, origin, said)
 
     # ------------------------------------------------------------------ surfaces
 
@@ -375,10 +403,10 @@ class Outbox:
             async with asyncio.timeout(seconds):
                 await self._stored.wait()
 
-    async def drained(self, seconds: float) -> None:
+    async def drained(self, seconds: float, hurry: asyncio.Event | None = None) -> None:
         """Return when everything is sent, or when the time is over (what is left is sent by the next process)."""
         try:
-            async with asyncio.timeout(seconds):
+            async with asyncio.timeout(HURRIED_SECONDS if hurry is not None and hurry.is_set() else seconds):
                 while self.unsent:
                     self._stored.clear()
                     await self._stored.wait()

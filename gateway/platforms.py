@@ -52,6 +52,12 @@ GIVEN_UP = (
 )
 
 
+PUT_ASIDE = (
+    "⚠️ Your message was set aside: working on it ended the whole gateway, twice, so it is not tried again. Say it in another way, "
+    "and tell whoever runs the gateway."
+)
+
+
 @dataclass(frozen=True, slots=True)
 class Platforms:
     """All chat platforms of a running gateway."""
@@ -248,7 +254,6 @@ def _check_entries(config: Config, desk: Desk) -> None:
 @asynccontextmanager
 async def started(running: Platforms) -> AsyncGenerator[None]:
     """The adapters receive for the block; at its end they receive no more."""
-    await running.desk.take_up_commands()
     async with running.states.kept(), running.desk.unread.running():
         tasks = [asyncio.create_task(s.run(), name=f"adapter {s.adapter.name}") for s in running.supervisors]
         tasks.append(asyncio.create_task(running.scheduler.run(), name="scheduler"))
@@ -280,11 +285,14 @@ def _connect(hub: Hub, store: Store, desk: Desk, outbox: Outbox, attachments: At
         if inbound.chat is not None:
             outbox.take_back(inbound.chat.address, queue_origin(inbox_id))
 
-    async def given_up(inbound: Inbound, inbox_id: int, session: str, epoch: int) -> None:
-        if inbound.chat is not None:
-            outbox.take_back(inbound.chat.address, queue_origin(inbox_id))
-            content = Content(ContentKind.ASIDE, Styled(GIVEN_UP))
-            await outbox.say(inbound.chat.address, Owner(session, epoch), f"inbox:{inbox_id}", content)
+    def saying(words: str) -> Callable[[Inbound, int, str, int], Awaitable[None]]:
+        async def say(inbound: Inbound, inbox_id: int, session: str, epoch: int) -> None:
+            if inbound.chat is not None:
+                outbox.take_back(inbound.chat.address, queue_origin(inbox_id))
+                content = Content(ContentKind.ASIDE, Styled(words), reply_to=inbound.chat.reply_to)
+                await outbox.say(inbound.chat.address, Owner(session, epoch), f"inbox:{inbox_id}", content)
+
+        return say
 
     async def warned(warning: BudgetWarning) -> None:
         chat = warning.inbound.chat
@@ -299,7 +307,8 @@ def _connect(hub: Hub, store: Store, desk: Desk, outbox: Outbox, attachments: At
     hub.restore = outbox.load
     hub.attachments = attachments
     hub.on_begun = begun
-    hub.on_given_up = given_up
+    hub.on_given_up = saying(GIVEN_UP)
+    hub.on_set_aside = saying(PUT_ASIDE)
     if hub.budgets is not None:
         hub.budgets.on_warned = warned
 

@@ -11,6 +11,8 @@ from gateway.alerting import Alerter
 from gateway.alerts import AlertKind
 from gateway.health import Health
 from gateway.hub import Hub
+from gateway.keeper import Keeper
+from gateway.keeping import Kind
 from gateway.metrics import Reading
 from gateway.ops import metricscatalogue as m
 from gateway.outbox import Outbox
@@ -19,6 +21,7 @@ from gateway.supervisor import State, Supervisor
 
 def reader(
     hub: Hub,
+    keeper: Keeper,
     outbox: Outbox,
     supervisors: tuple[Supervisor, ...],
     store: Store,
@@ -36,6 +39,11 @@ def reader(
         yield Reading(m.IN_LINE, hub.places.in_line)
         yield Reading(m.IN_LINE_OLDEST, hub.places.oldest_seconds())
         yield Reading(m.PLACES, hub.places.bounds.open)
+        for kind in Kind:
+            yield Reading(m.UNCLAIMED, keeper.unclaimed()[kind], (kind.value,))
+            yield Reading(m.UNCLAIMED_LATE, keeper.late()[kind], (kind.value,))
+            yield Reading(m.TAKEN_UP, keeper.taken[kind], (kind.value,))
+            yield Reading(m.SET_ASIDE, keeper.set_aside[kind], (kind.value,))
         yield Reading(m.INCIDENTS, len(hub.learning.open_incidents))
         yield Reading(m.STORE_WAITING, store.waiting)
         yield Reading(m.STORE_REOPENED, store.figures.reopened)

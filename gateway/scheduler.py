@@ -18,7 +18,7 @@ from adapters.chat import CallFailed, ChatAddress
 from agent_core.bell import Bell
 from agent_core.ports import Clock
 from agent_core.store.rows import ScheduleRow
-from agent_core.store.store import Conflict, Fenced, NeedsTakeOver, OwnedElsewhere, StorageUnavailable, Store
+from agent_core.store.store import Conflict, Fenced, OwnedElsewhere, StorageUnavailable, Store
 from gateway import schedules, times
 from gateway.access import Standing
 from gateway.chats import Desk, account_of
@@ -112,7 +112,7 @@ class Scheduler:
         for row in await self._store.due_schedules(self._clock.now_ms()):
             try:
                 await self._settle(row)
-            except (Conflict, Fenced, OwnedElsewhere, NeedsTakeOver) as error:
+            except (Conflict, Fenced, OwnedElsewhere) as error:
                 log.info("schedule.not_claimed", schedule=row.schedule, why=str(error))
             except StorageUnavailable:
                 raise
@@ -181,7 +181,7 @@ class Scheduler:
             row = found.schedule
 
     async def _own(self, key: SessionKey) -> None:
-        """Make sure that the conversation is ours, if there is one. Raises OwnedElsewhere, NeedsTakeOver."""
+        """Make sure that the conversation is ours, if there is one. Raises OwnedElsewhere."""
         known = await self._store.session_by_key(key.text())
         if known is not None:
             self._hub.release(await self._hub.owned_lane(key.text(), known.session))

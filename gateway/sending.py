@@ -22,7 +22,7 @@ from aiohttp import web
 from adapters.chat import CallFailed, ChatAddress
 from adapters.http_common import Problem, problem_response
 from agent_core.store.rows import Delivery, DeliveryState
-from agent_core.store.store import NeedsTakeOver, OwnedElsewhere, StorageUnavailable, Store
+from agent_core.store.store import OwnedElsewhere, StorageUnavailable, Store
 from agent_core.tools.base import Json
 from gateway import inbox
 from gateway.admin import guarded, json_response
@@ -101,7 +101,7 @@ class Sending:
             return await self._accept(wanted, address)
         except StorageUnavailable:
             return problem_response(Problem(503, STORAGE_AWAY, retry_after=5))
-        except (OwnedElsewhere, NeedsTakeOver) as error:
+        except OwnedElsewhere as error:
             return problem_response(Problem(503, f"Another node writes into this chat: {error}"))
 
     async def _accept(self, wanted: Wanted, address: ChatAddress) -> web.Response:

@@ -110,7 +110,7 @@ class Desk(Protocol):
 
 @dataclass(eq=False, slots=True)
 class TurnOutlet:
-    """A running turn on a surface. Implements `agent_core.driver.Outlet`."""
+    """A running turn on a surface. Implements `agent_core.watcher.Outlet`."""
 
     find: Callable[[], Surface]
     turn: str
@@ -136,17 +136,17 @@ class TurnOutlet:
         driver.subscribe(self.surface.bell)
 
     def left(self) -> None:
-        """See `agent_core.driver.Outlet`."""
+        """See `agent_core.watcher.Outlet`."""
         if self.driver is not None:
             self.driver.unsubscribe(self.surface.bell)
         self.surface.drop(self)
 
     def closing(self, view: View) -> Sequence[DeliveryRow]:
-        """See `agent_core.driver.Outlet`."""
+        """See `agent_core.watcher.Outlet`."""
         return self.surface.closing(self, view)
 
     def closed(self) -> None:
-        """See `agent_core.driver.Outlet`."""
+        """See `agent_core.watcher.Outlet`."""
         self.surface.release(self.turn)
         self.left()
 
@@ -156,8 +156,11 @@ class TurnOutlet:
 
     def picture(self, view: View, parts: Parts | None = None, *, growing: bool = True) -> Picture:
         """What the chat should show of a view; its texts were prepared, or are formatted by `parts`."""
-        traits, form = self.surface.traits, parts or self.texts.pieces
-        return picture(view, self.turn, form, traits=traits, reply_to=self.reply_to, growing=growing)
+        left = self.driver is not None and self.driver.turn.left  # then nothing may fade with a draft
+        traits = replace(self.surface.traits, drafts=False) if left else self.surface.traits
+        return picture(
+            view, self.turn, parts or self.texts.pieces, traits=traits, reply_to=self.reply_to, growing=growing
+        )
 
 
 class Surface:
@@ -232,7 +235,7 @@ class Surface:
         return [part.row for part in self.parts.values() if part.row.origin == origin and part.open]
 
     def closing(self, outlet: TurnOutlet, view: View) -> list[DeliveryRow]:
-        """The parts of a turn that ends: everything of it that is not as it should be yet."""
+        """The parts of a turn that ends, or is left open: everything of it that is not as it should be yet."""
         shown = outlet.picture(view)
         before = {name: part for name, part in self.parts.items() if name[0] == outlet.turn}
         self._held.add(outlet.turn)

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import TypeAlias, assert_never
 
 from agent_core.budgets import Granted, Level, Pot, Reached, Refused, Settled, refusal, warning
-from agent_core.store.errors import Conflict, Fenced, NeedsTakeOver, OwnedElsewhere
+from agent_core.store.errors import Conflict, Fenced, OwnedElsewhere
 from agent_core.store.facts import (
     AddedDelivery,
     AddedRow,
@@ -80,7 +80,7 @@ def decide(facts: Facts, op: Op, previous: Result = None) -> Result:
     """Change the records as `op` asks, and return its answer.
 
     `previous` is what an earlier attempt of the very same operation had answered when its commit's outcome was lost.
-    Raises Fenced, Conflict, OwnedElsewhere, NeedsTakeOver.
+    Raises Fenced, Conflict, OwnedElsewhere.
     """
     match op:
         case Accept():
@@ -205,11 +205,6 @@ def _claim(facts: Facts, op: Claim) -> int:
         return session.epoch
     if session.owner is not None and session.owner not in facts.dead:
         raise OwnedElsewhere(session.session, session.owner)
-    if session.open_turn is not None:
-        raise NeedsTakeOver(
-            f"Session {session.session} has turn {session.open_turn} open under a node that is gone. "
-            "Run take_over first, so that the turn's journal says so."
-        )
     session.owner = facts.node
     session.epoch += 1
     session.dirty = True

@@ -30,10 +30,6 @@ class OwnedElsewhere(StoreError):
         self.node = node
 
 
-class NeedsTakeOver(StoreError):
-    """The session's last owner died with a turn open: `Store.take_over` must be run before it can be claimed."""
-
-
 class LeaseLost(StoreError):
     """This node's liveness lock is lost: it may claim nothing and send nothing any more; open the store anew."""
 

@@ -50,6 +50,7 @@ from agent_core.store.rows import (
     Usage,
 )
 from agent_core.store.sql import SCHEDULE, schedule_row
+from agent_core.store.takeups import LeftBehind
 from agent_core.store.unread import Unread
 
 _INBOX = select(
@@ -171,6 +172,8 @@ class Reads(Unread):
         """What the operators' console shows: the latest of everything."""
         self.histories = Histories(engine, shown)
         """Sessions' pasts."""
+        self.left = LeftBehind(engine, shown)
+        """What is open, whoever has it."""
 
     async def journal(self, turn: str, after: int = -1) -> list[JournalRow]:
         """The rows of `turn` with a number above `after`, in order."""
@@ -261,6 +264,11 @@ class Reads(Unread):
     async def deliveries_of(self, origin: str) -> list[Delivery]:
         """All parts of a turn, or of the answer to a command."""
         return await self._deliveries(_DELIVERY.where(t.deliveries.c.origin == origin).order_by(t.deliveries.c.place))
+
+    async def deliveries_of_all(self, origins: Sequence[str]) -> list[Delivery]:
+        """All parts of these turns."""
+        query = _DELIVERY.where(t.deliveries.c.origin.in_(origins))
+        return await self._deliveries(query.order_by(t.deliveries.c.surface, t.deliveries.c.place)) if origins else []
 
     async def failed_deliveries(self, limit: int) -> list[Delivery]:
         """Parts that were refused for good, the newest first."""

@@ -19,6 +19,7 @@ from sqlalchemy import (
     Text,
     and_,
     bindparam,
+    case,
     cast,
     delete,
     func,
@@ -36,7 +37,15 @@ from agent_core.store import sqlbudgets
 from agent_core.store import tables as t
 from agent_core.store.facts import AddedTrouble, CallFact, Facts, InboxFact, Needs, SessionFact, TurnFact
 from agent_core.store.keys import padded
-from agent_core.store.rows import CallState, InboxState, JournalRow, ScheduleRow, ScheduleState, TurnState
+from agent_core.store.rows import (
+    CallState,
+    DeliveryState,
+    InboxState,
+    JournalRow,
+    ScheduleRow,
+    ScheduleState,
+    TurnState,
+)
 
 Dead: TypeAlias = Callable[[Connection, Collection[int]], frozenset[int]]
 """Which of these nodes are dead, as seen (and, on PostgreSQL, held) by the current transaction."""
@@ -345,8 +354,10 @@ def _upserts(dialect: Any) -> tuple[Any, Any, Any, Any, Any, Any, Any]:
     gate = dialect.insert(t.gates)
     person = dialect.insert(t.people)
     schedule = dialect.insert(t.schedules)
-    fixed = {*_DELIVERY_KEY, "id", "session"}
+    fixed = {*_DELIVERY_KEY, "id", "session", "suspicion"}
     whole = {column.name: part.excluded[column.name] for column in t.deliveries.c if column.name not in fixed}
+    # What is there is no suspect any more.
+    whole["suspicion"] = case((part.excluded.state == DeliveryState.SENT.value, 0), else_=t.deliveries.c.suspicion)
     return (
         cursor.on_conflict_do_update(
             index_elements=["account", "channel"], set_={"last_seen": cursor.excluded.last_seen}

@@ -11,16 +11,17 @@ somebody else's by now: then whatever the caller holds of that session is void.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, Callable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncGenerator, Callable, Collection, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from pathlib import Path
 from typing import assert_never
 
+from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from agent_core.budgets import Amount, Granted, Pot, Refused, Settled
 from agent_core.ports import Clock, Ids
-from agent_core.store import people, unread, upkeep
+from agent_core.store import people, takeups, unread, upkeep
 from agent_core.store.errors import (
     AlreadyRunning,
     CannotOpen,
@@ -28,7 +29,6 @@ from agent_core.store.errors import (
     DatabaseTooNew,
     Fenced,
     LeaseLost,
-    NeedsTakeOver,
     NotOurDatabase,
     OwnedElsewhere,
     Rejected,
@@ -87,7 +87,7 @@ from agent_core.store.rows import (
     TroubleRow,
 )
 from agent_core.store.sql import Who
-from agent_core.store.trouble import opening
+from agent_core.store.trouble import in_words, opening
 from agent_core.store.unread import UnreadRow
 from agent_core.store.upgrade import ensure_schema
 from agent_core.store.writer import Figures, Writer
@@ -99,7 +99,6 @@ __all__ = [
     "DatabaseTooNew",
     "Fenced",
     "LeaseLost",
-    "NeedsTakeOver",
     "NotOurDatabase",
     "OwnedElsewhere",
     "Rejected",
@@ -175,9 +174,10 @@ class Store(Reads):
         await self._writer.alone(unread.change(row))
 
     async def claim(self, session: str) -> int:
-        """Promises: the session is this node's, under the epoch returned (at least 1).
+        """Promises: the session is this node's, under the epoch returned (at least 1). A turn that a dead node left open in it is
+        still to be taken up.
 
-        Raises OwnedElsewhere if a living node owns it, NeedsTakeOver if a dead one left a turn open, LeaseLost, Conflict.
+        Raises OwnedElsewhere if a living node owns it, LeaseLost, Conflict.
         """
         self._must_live()
         epoch = await self._writer.submit(Claim(session))
@@ -361,6 +361,36 @@ class Store(Reads):
         self._must_live()
         return await self._writer.alone(upkeep.take_over(make_row, self._who))
 
+    async def take_up(
+        self, make_row: upkeep.MakeRow, sessions: Collection[str], charges: takeups.Charges
+    ) -> takeups.Taken:
+        """Promises: those of `sessions` whose owner is dead are this node's, and it is stored how often what `charges` names was
+        taken up; only now may anything be done with it. The journal of each of its turns ends with the row from `make_row`.
+
+        What dead nodes held of budgets counts as used. Raises LeaseLost.
+        """
+        self._must_live()
+        return await self._writer.alone(takeups.take_up(make_row, self._who, sessions, charges))
+
+    async def charge(self, charges: takeups.Charges) -> None:
+        """Promises: these suspicions are stored."""
+        await self._writer.alone(lambda conn: takeups.charge(conn, charges))
+
+    async def dead_among(self, nodes: Collection[int]) -> frozenset[int]:
+        """Which of these nodes are dead, as far as can be seen just now."""
+        others = frozenset(nodes) - {self.node}
+        if not others:
+            return frozenset()
+        try:
+            async with self._engine.connect() as conn:
+                return await conn.run_sync(lambda one: self.ownership.dead(one, others))
+        except (SQLAlchemyError, OSError, TimeoutError) as error:
+            raise StorageUnavailable(f"The database {self._shown} cannot be read: {in_words(error)}.") from error
+
+    async def depart(self) -> None:
+        """Promises: this node has ended in order; what it leaves open, it leaves on purpose."""
+        await self._writer.alone(takeups.depart(self.node, self._clock.now_ms()))
+
     async def prune(self, before_ms: int) -> Pruned:
         """Promises: gone are the ended messages received before `before_ms`, yet none younger than 7 days or of an open turn.
 
@@ -425,6 +455,8 @@ async def open_store(url_or_path: str | Path, *, clock: Clock, ids: Ids, version
             case _:
                 assert_never(place)
         yield store
+        with suppress(StoreError):  # then it counts as having died, which is the safe side
+            await store.depart()
 
 
 async def _open_sqlite(stack: AsyncExitStack, place: SqlitePlace, arrival: upkeep.Arrival, clock: Clock) -> Store:

@@ -46,7 +46,9 @@ nodes = Table(
     Column("started_at", Int, nullable=False),
     Column("version", Text, nullable=False),
     Column("boot_id", Text, nullable=False),
+    Column("ended_at", Int),
 )
+"""`ended_at`: it ended in order; what it left open was left on purpose."""
 
 sessions = Table(
     "sessions",
@@ -109,6 +111,7 @@ inbox = Table(
     Column("state", Text, nullable=False),
     Column("reason", Text),
     Column("received_at", Int, nullable=False),
+    Column("suspicion", Int, nullable=False, server_default="0"),
     UniqueConstraint("account", "platform_key"),
 )
 Index(
@@ -134,6 +137,7 @@ turns = Table(
     Column("undone", Int, nullable=False, server_default="0"),
     Column("input_tokens", Int, nullable=False, server_default="0"),
     Column("output_tokens", Int, nullable=False, server_default="0"),
+    Column("suspicion", Int, nullable=False, server_default="0"),
     UniqueConstraint("session", "number"),
     sqlite_with_rowid=False,
 )
@@ -211,6 +215,7 @@ deliveries = Table(
     Column("at", Int, nullable=False),
     Column("failures", Int, nullable=False, server_default="0"),
     Column("trouble", Text, nullable=False, server_default=""),
+    Column("suspicion", Int, nullable=False, server_default="0"),
     UniqueConstraint("surface", "origin", "bubble", "part"),
 )
 Index(

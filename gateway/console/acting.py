@@ -16,7 +16,7 @@ from adapters.pacing import Urgency
 from adapters.reconcile import Hand, Part, by_hand, objection
 from agent_core.ports import Clock, Ids
 from agent_core.store.rows import AuditRow, Delivery, DeliveryRow
-from agent_core.store.store import Fenced, NeedsTakeOver, OwnedElsewhere, Store
+from agent_core.store.store import Fenced, OwnedElsewhere, Store
 from gateway.console.words import Elsewhere, audit_words, mark_of, name_of, state_json, will_do
 from gateway.outbox import Outbox
 from gateway.owners import Owner
@@ -129,7 +129,7 @@ class Acting:
     async def _owner(self, found: Delivery) -> Owner:
         try:
             return Owner(found.session, await self._store.claim(found.session))
-        except (OwnedElsewhere, NeedsTakeOver):
+        except OwnedElsewhere:
             raise CannotAct(409, ELSEWHERE) from None
 
     async def _may(self, part: Part, hand: Hand, to: str) -> ChatAddress | None:

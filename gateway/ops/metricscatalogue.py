@@ -72,8 +72,9 @@ LABELS: Mapping[str, str] = {
     "gen_ai_request_model": "the model's name, as it was asked for",
     "gen_ai_token_type": "`input` or `output`",
     "http_status": "of the answer; 401 and 403 are those of callers who may not",
-    "kind": "what an alert is about: adapter, storage, disk, delivery, spend, incident",
+    "kind": "what an alert is about: adapter, storage, disk, delivery, spend, incident, unclaimed",
     "lane": "`normal`, `command` or `refused`",
+    "left": "what was left: `conversation` (an open turn, or messages that wait), `command`, `delivery`",
     "measure": "`tokens` or `money`",
     "model": "the model's name",
     "outcome": "of a remedy: `helped`, `not_helped`, `not_known`; of a commit: `stored` or `failed`",
@@ -222,6 +223,15 @@ IN_LINE_OLDEST = _g(
 )
 PLACES = _g("outspoken_places", "Turns that may be open at once.")
 WAITING = _g("outspoken_waiting_messages", "Messages that wait for their turn.")
+UNCLAIMED = _g("outspoken_unclaimed", "What an earlier process left and nobody has taken up yet.", "left")
+UNCLAIMED_LATE = _g("outspoken_unclaimed_late", "The same, for longer than 30 s.", "left")
+TAKEN_UP = _c("outspoken_taken_up_total", "What was taken up of what earlier processes left.", "left", read=True)
+SET_ASIDE = _c(
+    "outspoken_set_aside_total",
+    "What had ended the whole process twice, and was set aside instead of being taken up again.",
+    "left",
+    read=True,
+)
 # ---------------------------------------------------------------------- the store, the process
 COMMIT_SECONDS = _h(
     "outspoken_store_commit_seconds", "How long commits took; one holds all that had queued up.", COMMITS, "outcome"

@@ -29,6 +29,7 @@ from agent_core.events import (
     ToolReturned,
     ToolStarted,
     TurnEnded,
+    TurnLeft,
     Verdict,
     WaitEnded,
 )
@@ -65,6 +66,7 @@ EXAMPLES: list[Event] = [
     DeadlinePassed(at=1),
     Compacted(at=1, summary="s", kept_turns=2, helped=False, tokens_before=9),
     DrainEnded(at=1),
+    TurnLeft(at=1),
     TakenOver(at=1, epoch=3, node="n"),
     DriverFailed(at=1, reference="err"),
     RungClimbed(at=1, failure=Failure.IN_TEXT, rung=Rung.CONTINUE, number=2, cause=BreakCause.DROPPED),

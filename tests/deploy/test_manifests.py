@@ -12,7 +12,8 @@ import pytest
 import yaml
 
 from gateway.config import OTHER_VARIABLES, describe, load
-from gateway.daemon import DELIVERY_SECONDS, DRAIN_SECONDS
+from gateway.configmodel import DRAIN_SECONDS
+from gateway.daemon import DELIVERY_SECONDS
 from tests.deploy.schemas import COMPOSE, KUBERNETES
 
 DEPLOY = Path(__file__).parents[2] / "deploy"

@@ -27,6 +27,7 @@ from agent_core.tools.registry import ToolRegistry
 from gateway.budgets import Budgets
 from gateway.configtypes import SessionPolicy
 from gateway.hub import Hub
+from gateway.keeper import recovered
 from gateway.opening import HubSettings
 
 Reply = Callable[[list[dict[str, Any]], web.StreamResponse, web.Request], Awaitable[None]]
@@ -180,5 +181,4 @@ async def gateway(
         if budgets is not None:
             hub.budgets = Budgets(await stack.enter_async_context(Spender(store, budgets, clock)), store, clock)
         await stack.enter_async_context(hub)
-        recovered = await hub.recover()
-        yield Rig(hub, store, model, recovered, ids)
+        yield Rig(hub, store, model, await recovered(hub, store, clock, ids), ids)

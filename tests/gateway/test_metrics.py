@@ -300,6 +300,7 @@ def test_what_is_dangerous_has_a_rule_and_every_metric_of_ours_that_people_wait_
     missing = {metric.name for metric in OURS} - ruled - shown
     assert missing == {
         "outspoken_messages_total", "outspoken_requests_refused_total", "outspoken_spent_tokens_total", "outspoken_adapter_restarts_total", "outspoken_store_reopened_total",
+        "outspoken_unclaimed", "outspoken_taken_up_total",
     }  # fmt: skip
 
 

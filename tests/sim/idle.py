@@ -20,6 +20,7 @@ from agent_core.store.store import open_store
 from agent_core.tools.registry import ToolRegistry
 from gateway.configtypes import SessionPolicy
 from gateway.hub import Hub
+from gateway.keeper import recovered
 from gateway.opening import HubSettings
 from gateway.supervisor import Supervisor
 from tests.sim import world
@@ -60,7 +61,7 @@ async def hour(loop: SimLoop, folder: Path, *, down: bool) -> None:
     async with open_store(folder / "sim.db", clock=clock, ids=ids, version="sim") as store:
         client = SimClient(loop, clock, Script(random.Random(1), 0.0), [])
         async with Hub(settings, store, client, ENDPOINTS, ToolRegistry([]), clock, ids) as hub:
-            await hub.recover()
+            await recovered(hub, store, clock, ids)
             adapter: Any = QuietAdapter(down=down)
             supervisor = Supervisor(adapter, clock, lambda: None, lambda: 0.5, lambda _: None)
             watched = asyncio.ensure_future(supervisor.run())

@@ -17,6 +17,7 @@ from agent_core.settings import LadderCounts
 from agent_core.transcript import closed_turn_messages, problems, repaired
 from agent_core.turn import Turn
 from agent_core.view import BubbleKind, View, view
+from gateway.keeping import SET_ASIDE
 from tests.sim.people import TEXT, Said
 from tests.sim.scenario import TURN, Result
 
@@ -157,7 +158,8 @@ def _of_what_takes_too_long(turn: str, folded: Turn) -> Iterator[str]:
     assert folded.exit is not None
     if folded.exit.code is ExitCode.TIME_LIMIT:
         yield f"turn {turn} ran into its own time limit: nothing here takes that long unless something hangs"
-    if folded.exit.code is ExitCode.INTERNAL_ERROR:
+    # What is taken up by two processes in a row that are killed soon afterwards cannot be told from what kills them.
+    if folded.exit.code is ExitCode.INTERNAL_ERROR and folded.exit.facts.detail != SET_ASIDE:
         yield f"turn {turn} ended with an internal error ({folded.exit.facts.reference})"
 
 

@@ -23,6 +23,7 @@ from agent_core.tools.registry import ToolRegistry
 from gateway.budgets import Budgets
 from gateway.configtypes import SessionPolicy
 from gateway.hub import Hub
+from gateway.keeper import recovered
 from gateway.opening import HubSettings
 from tests.sim import world
 from tests.sim.loop import SimLoop, SimTask
@@ -206,7 +207,7 @@ class Incarnation:
             hub = Hub(scenario.settings, store, client, ENDPOINTS, registry, clock, scenario.ids)
             async with Spender(store, BUDGETS, clock) as spender, hub:
                 hub.budgets = Budgets(spender, store, clock)
-                await hub.recover()
+                await recovered(hub, store, clock, scenario.ids)
                 people = [Person(said, hub, self.loop, draw).live() for said in scenario.plan.said]
                 stops = [
                     stopper(hub, session, at, self.loop) for session, at in scenario.plan.stops if at >= self.loop.now

@@ -1,0 +1,179 @@
+"""What the keeper takes up, and when. Pure: it gets what was found and the time, and says what to do.
+
+Theory. Whatever is open and worked on by nobody alive is an *item*: a conversation with an open turn or a waiting message, a
+command, a part of a chat. Each is taken up once it is due. How often that came to nothing because the process died is its
+*suspicion*, stored before it is taken up. What is under no suspicion is taken up in a ramp, the oldest first. A suspect is taken up
+alone, after all others, and the next one only when it has made progress or has lived for a while: so what kills the process is
+told from what only ran beside it. What has killed twice is set aside instead of being taken up a third time.
+
+Laws (tests/gateway/test_keeping.py). Nothing is taken up twice at once. At most `WINDOW` of a kind are young at any time. While a
+suspect is young, nothing else is, and no more than one is. In any series of deaths something that kills is set aside at its
+third time, and nothing that does not kill ever is, as long as it makes progress or lives for `ALONE_SECONDS`. What can be taken up is taken up.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+DEATH = 4
+"""By so much suspicion grows when something is taken up."""
+LIVED = 3
+"""By so much it falls when that was alone and the process has lived on without progress: a slow model is no murderer, and what
+kills slowly comes to its end all the same."""
+LIMIT = 2 * DEATH
+"""Who is under so much suspicion is set aside."""
+ALONE_SECONDS = 2.0
+SETTLE_SECONDS = 1.0
+"""So long something taken up is young, if it makes no progress before."""
+AGAIN_SECONDS, AGAIN_MOST_SECONDS = 0.5, 30.0
+"""When what could not be taken up is tried again: the pause doubles."""
+OURS_SECONDS = 3.0
+"""What belongs to this very process may only just be changing hands within it: it must have been seen for so long."""
+LATE_SECONDS = 30.0
+"""What stays unclaimed for longer is named."""
+
+
+SET_ASIDE = "working on it ended the whole gateway, twice, so it is not tried again"
+
+
+class Kind(StrEnum):
+    """What is left behind."""
+
+    SESSION = "conversation"
+    COMMAND = "command"
+    PART = "delivery"
+
+
+WINDOW: Mapping[Kind, int] = {Kind.SESSION: 40, Kind.COMMAND: 20, Kind.PART: 200}
+"""How many of a kind are young at most."""
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """Something that nobody works on."""
+
+    kind: Kind
+    name: str
+    """What tells it from others of its kind."""
+    at: int
+    """Since when it exists, ms."""
+    suspicion: int = 0
+    died: bool = True
+    """Whoever had it has died; false if it was left in order."""
+    ours: bool = False
+    """It belongs to this process, which does not work on it."""
+
+    @property
+    def key(self) -> tuple[Kind, str]:
+        return self.kind, self.name
+
+    @property
+    def charged(self) -> int:
+        """The suspicion with which it is taken up."""
+        return self.suspicion + DEATH if self.died else self.suspicion
+
+    @property
+    def spared(self) -> int:
+        """Its suspicion when it was taken up alone and has lived."""
+        return self.charged - LIVED if self.died else self.suspicion
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """An item with what became of it here. Times are monotonic seconds."""
+
+    item: Item
+    since: float
+    tries: int = 0
+    not_before: float = 0.0
+    taken_at: float | None = None
+    """It was taken up then, and is young."""
+
+    @property
+    def suspect(self) -> bool:
+        return self.item.suspicion > 0
+
+    def young(self, now: float) -> bool:
+        """It was taken up, and it is not known yet what comes of it."""
+        lives = ALONE_SECONDS if self.suspect else SETTLE_SECONDS
+        return self.taken_at is not None and now - self.taken_at < lives
+
+
+Book = Mapping[tuple[Kind, str], Known]
+
+
+@dataclass(frozen=True, slots=True)
+class Round:
+    """What is to be done now."""
+
+    take: Sequence[Item] = ()
+    aside: Sequence[Item] = ()
+
+
+def found(book: Book, items: Iterable[Item], now: float) -> dict[tuple[Kind, str], Known]:
+    """The book after a look: what is new is in, what others have taken is out. Who had something at first is remembered."""
+    seen = {item.key: item for item in items}
+    kept = {key: one for key, one in book.items() if key in seen or one.taken_at is not None}
+    for key, item in seen.items():
+        known = kept.get(key)
+        if known is None:
+            kept[key] = Known(item, now)
+        elif known.taken_at is None:
+            kept[key] = replace(known, item=replace(item, died=known.item.died, ours=known.item.ours))
+    return kept
+
+
+def due(book: Book, now: float, wanted: frozenset[str] = frozenset()) -> Round:
+    """What is taken up or set aside now. `wanted` are the names of those that somebody waits for: they come first."""
+    open_ = [one for one in book.values() if one.taken_at is None]
+    ready = [one for one in open_ if one.not_before <= now and (not one.item.ours or now - one.since >= OURS_SECONDS)]
+    aside = [one.item for one in ready if one.item.died and one.item.suspicion >= LIMIT]
+    ready = [one for one in ready if one.item not in aside]
+    young = [one for one in book.values() if one.young(now)]
+    if any(one.suspect for one in young):
+        return Round((), tuple(aside))
+    take: list[Item] = []
+    innocent = sorted(
+        (one.item for one in ready if not one.suspect), key=lambda i: (i.name not in wanted, i.at, i.name)
+    )
+    for kind, most in WINDOW.items():
+        room = most - sum(one.item.kind is kind for one in young)
+        take += [item for item in innocent if item.kind is kind][: max(0, room)]
+    if take or young or aside:
+        return Round(tuple(take), tuple(aside))
+    suspects = sorted((one.item for one in ready), key=lambda i: (i.suspicion, i.name not in wanted, i.at, i.name))
+    return Round(tuple(suspects[:1]), ())
+
+
+def again(known: Known, now: float) -> Known:
+    """It could not be taken up."""
+    pause = min(AGAIN_MOST_SECONDS, AGAIN_SECONDS * 2 ** min(known.tries, 10))
+    return replace(known, tries=known.tries + 1, not_before=now + pause, taken_at=None)
+
+
+def late(book: Book, now: float) -> dict[Kind, int]:
+    """How many of each kind are unclaimed for longer than they may be."""
+    counts = dict.fromkeys(Kind, 0)
+    for one in book.values():
+        if one.taken_at is None and now - one.since >= LATE_SECONDS:
+            counts[one.item.kind] += 1
+    return counts
+
+
+def late_words(counts: Mapping[Kind, int]) -> str:
+    """What stays unclaimed, in words; empty if nothing does."""
+    said = [f"{count} {_named(kind, count)}" for kind, count in counts.items() if count]
+    if not said:
+        return ""
+    return (
+        f"{' and '.join(said)} of an earlier process could not be taken up for more than {LATE_SECONDS:.0f} s. They are tried again; "
+        "the log says why (keeper.*)."
+    )
+
+
+def _named(kind: Kind, count: int) -> str:
+    if count == 1:
+        return kind.value
+    return "deliveries" if kind is Kind.PART else f"{kind.value}s"

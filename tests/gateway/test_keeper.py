@@ -1,0 +1,331 @@
+"""Real processes that die, are stopped, or kill themselves, and what the next ones make of what they left."""
+
+from __future__ import annotations
+
+import json
+import re
+import signal
+import socket
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Generator, Mapping
+from contextlib import closing, contextmanager, suppress
+from http.client import HTTPException
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from gateway.keeping import SET_ASIDE
+from tests.forked import Forked, start
+from tests.gateway.test_process import daemon, environment, facts, post, text
+from tests.ports import free_port
+from tests.store.conftest import postgres, postgres_server
+
+__all__ = ["postgres", "postgres_server"]
+
+COUNT = "count to 30 slowly"
+NUMBERS = [str(number) for number in range(1, 31)]
+PATIENCE = 90.0
+
+
+def database(home: Path) -> Path:
+    return next(home.rglob("*.db"))
+
+
+def asked(home: Path, query: str, *values: Any) -> list[tuple[Any, ...]]:
+    with closing(sqlite3.connect(f"file:{database(home)}?mode=ro", uri=True, timeout=20)) as found:
+        return found.execute(query, values).fetchall()
+
+
+def until(what: Callable[[], bool], seconds: float = PATIENCE) -> None:
+    deadline = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < deadline, "it did not come to that"
+        time.sleep(0.05)
+
+
+@contextmanager
+def stream(env: Mapping[str, str], words: str, key: str) -> Generator[socket.socket]:
+    """A request whose answer is read by hand."""
+    body = json.dumps({"messages": [{"role": "user", "content": words}], "stream": True}).encode()
+    with socket.create_connection(("127.0.0.1", int(env["OUTSPOKEN_SERVER__PORT"])), timeout=PATIENCE) as wire:
+        head = f"POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nIdempotency-Key: {key}\r\nContent-Length: {len(body)}\r\n\r\n"
+        wire.sendall(head.encode() + body)
+        yield wire
+
+
+def heard_until(wire: socket.socket, words: str) -> str:
+    heard = ""
+    while words not in said(heard):
+        got = wire.recv(65536).decode()
+        assert got, heard
+        heard += got
+    return heard
+
+
+def rest_of(wire: socket.socket) -> str:
+    heard = b""
+    while b"[DONE]" not in heard and (got := wire.recv(65536)):
+        heard += got
+    return heard.decode()
+
+
+def said(heard: str) -> str:
+    return "".join(re.findall(r'"content":"([^"]*)"', heard))
+
+
+# ---------------------------------------------------------------------- many open turns
+
+
+def opened_500(home: Path, many: int) -> None:
+    """As many open turns as a process would leave that is killed with them: copies of one that it had."""
+    with closing(sqlite3.connect(database(home))) as made, made:
+        made.execute("UPDATE nodes SET ended_at = NULL")
+        owner = made.execute("SELECT max(node) FROM nodes").fetchone()[0]
+        kind, event = made.execute("SELECT kind, body FROM journal WHERE seq = 0").fetchone()
+        message = made.execute("SELECT body FROM inbox").fetchone()[0]
+        highest = made.execute("SELECT max(id) FROM inbox").fetchone()[0]
+        now = int(time.time() * 1000)
+        opened = json.loads(event) | {"at": now}
+        for number in range(many):
+            session, turn, at = f"s_many{number:04}", f"t_many{number:04}", now + number
+            inbox = number + highest + 1
+            made.execute(
+                "INSERT INTO sessions(session, key, owner, epoch, created_at, last_at) VALUES(?, ?, ?, 1, ?, ?)",
+                (session, f"api/key/{session}//", owner, at, at),
+            )
+            made.execute(
+                "INSERT INTO inbox(id, account, platform_key, session, arrival, lane, body, state, received_at) "
+                "VALUES(?, 'api', ?, ?, ?, 'normal', ?, 'taken', ?)",
+                (inbox, f"key:{turn}", session, inbox, message, at),
+            )
+            made.execute(
+                "INSERT INTO turns(turn, session, number, state, opened_at, deadline) VALUES(?, ?, 1, 'open', ?, ?)",
+                (turn, session, at, at + 3_600_000),
+            )
+            made.execute("INSERT INTO turn_inputs(inbox, turn) VALUES(?, ?)", (inbox, turn))
+            made.execute(
+                "INSERT INTO journal(turn, seq, epoch, kind, body, at) VALUES(?, 0, 1, ?, ?, ?)",
+                (turn, kind, json.dumps(opened).encode(), at),
+            )
+
+
+@pytest.mark.timeout(240)
+def test_a_start_with_500_open_turns_answers_soon_and_goes_on_with_all_of_them(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    env, many = environment(tmp_path, free_port()), 500
+    with daemon(env, tmp_path / "log") as process:
+        assert facts(post(env, "hello", "K"))["exit"] == "answered"
+        process.send_signal(signal.SIGTERM)
+        process.wait(30)
+    opened_500(tmp_path, many)
+    began = time.monotonic()
+    process = start(["run"], env, out=tmp_path / "log", err=tmp_path / "log")
+    try:
+        until(lambda: _listens(int(env["OUTSPOKEN_SERVER__PORT"])))
+        port_open = time.monotonic()
+        assert facts(post(env, "hello", "new one", PATIENCE))["exit"] == "answered"
+        first = time.monotonic()
+        assert facts(post(env, "hello", "t_many0499", PATIENCE))["exit"] == "answered"
+        last = time.monotonic()
+        until(lambda: asked(tmp_path, "SELECT count(*) FROM turns WHERE state = 'open'") == [(0,)])
+        whole = time.monotonic()
+        exits = asked(tmp_path, "SELECT exit, count(*) FROM turns WHERE turn LIKE 't_many%' GROUP BY exit")
+        assert exits == [("answered", many)]
+        assert asked(tmp_path, "SELECT count(*) FROM journal WHERE kind = 'TakenOver'") == [(many,)]
+    finally:
+        process.kill()
+    with capsys.disabled():
+        print(
+            f"\n500 open turns: start to port {port_open - began:.2f} s, port to first answer {first - port_open:.2f} s, "
+            f"to the answer of the youngest, asked for again, {last - port_open:.2f} s, to the end of all {whole - port_open:.1f} s"
+        )
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as tried:
+        return tried.connect_ex(("127.0.0.1", port)) == 0
+
+
+# ---------------------------------------------------------------------- stop and go on
+
+
+@pytest.mark.timeout(120)
+def test_an_orderly_stop_leaves_a_turn_open_says_so_and_the_next_start_goes_on(tmp_path: Path) -> None:
+    env = environment(tmp_path, free_port(), OUTSPOKEN_SERVER__DRAIN_SECONDS="0.4", OUTSPOKEN_MODEL__STALL_SECONDS="5")
+    with daemon(env, tmp_path / "log") as process, stream(env, COUNT, "K") as wire:
+        heard = heard_until(wire, "3,")
+        process.send_signal(signal.SIGTERM)
+        heard += rest_of(wire)
+        assert process.wait(30) == 0
+    last = heard[heard.index('"finish_reason":"length"') :]
+    assert '"exit":"left_open"' in last
+    assert '"going_on":true' in last
+    assert "goes on afterwards" in said(heard)
+    assert asked(tmp_path, "SELECT state, exit, suspicion FROM turns") == [("open", None, 0)]
+    assert asked(tmp_path, "SELECT kind FROM journal ORDER BY seq DESC LIMIT 1") == [("TurnLeft",)]
+    with daemon(env, tmp_path / "log"):
+        whole = post(env, COUNT, "K", PATIENCE)
+    assert facts(whole)["exit"] == "answered"
+    assert re.findall(r"\d+", text(whole)) == NUMBERS
+    assert asked(tmp_path, "SELECT count(*), max(suspicion) FROM turns") == [(1, 0)]
+    log = (tmp_path / "log").read_text()
+    assert '"turn.left"' in log
+    assert "Traceback" not in log
+
+
+@pytest.mark.timeout(120)
+def test_a_second_signal_leaves_what_runs_at_once(tmp_path: Path) -> None:
+    env = environment(tmp_path, free_port(), OUTSPOKEN_SERVER__DRAIN_SECONDS="3600", OUTSPOKEN_MODEL__STALL_SECONDS="5")
+    with daemon(env, tmp_path / "log") as process, stream(env, COUNT, "K") as wire:
+        heard_until(wire, "2,")
+        process.send_signal(signal.SIGTERM)
+        until(lambda: '"gateway.draining"' in (tmp_path / "log").read_text())
+        process.send_signal(signal.SIGTERM)
+        assert '"left_open"' in rest_of(wire)
+        assert process.wait(30) == 0
+    assert asked(tmp_path, "SELECT state FROM turns") == [("open",)]
+    with daemon(env, tmp_path / "log"):
+        assert re.findall(r"\d+", text(post(env, COUNT, "K", PATIENCE))) == NUMBERS
+
+
+@pytest.mark.timeout(120)
+def test_a_message_that_waits_is_told_that_it_begins_after_the_restart(tmp_path: Path) -> None:
+    env = environment(tmp_path, free_port(), OUTSPOKEN_SERVER__DRAIN_SECONDS="0.4", OUTSPOKEN_MODEL__STALL_SECONDS="5")
+    answers: list[str] = []
+
+    def ask(words: str, key: str) -> None:
+        answers.append(_in_session(env, words, key))
+
+    with daemon(env, tmp_path / "log") as process:
+        asking = [threading.Thread(target=ask, args=(words, key)) for words, key in ((COUNT, "A"), ("hello", "B"))]
+        for number, one in enumerate(asking, start=1):
+            one.start()
+            until(lambda number=number: asked(tmp_path, "SELECT count(*) FROM inbox") == [(number,)])
+        until(lambda: asked(tmp_path, "SELECT count(*) FROM turns") == [(1,)])
+        process.send_signal(signal.SIGTERM)
+        for one in asking:
+            one.join(PATIENCE)
+        process.wait(30)
+    assert ['"exit":"left_open"' in answer for answer in answers] == [True, True]
+    with daemon(env, tmp_path / "log"):
+        assert facts(_in_session(env, COUNT, "A"))["exit"] == "answered"
+        assert facts(_in_session(env, "hello", "B"))["exit"] == "answered"
+
+
+def _in_session(env: Mapping[str, str], words: str, key: str) -> str:
+    import urllib.request
+
+    body = json.dumps({"messages": [{"role": "user", "content": words}], "stream": True}).encode()
+    url = f"http://127.0.0.1:{env['OUTSPOKEN_SERVER__PORT']}/v1/chat/completions"
+    headers = {"Content-Type": "application/json", "Idempotency-Key": key, "X-Outspoken-Session": "one"}
+    with urllib.request.urlopen(urllib.request.Request(url, body, headers), timeout=PATIENCE) as response:
+        return response.read().decode()
+
+
+# ---------------------------------------------------------------------- poison
+
+TOOL = """
+import os, signal
+from agent_core.tools.registry import ToolRegistry
+plain = ToolRegistry.run
+async def run(self, checked, context):
+    if checked.spec.name == "list_files":
+        os.kill(os.getpid(), signal.SIGKILL)
+    return await plain(self, checked, context)
+ToolRegistry.run = run
+"""
+OPENING = """
+import os, signal
+import gateway.hub
+plain = gateway.hub.opened_event
+def opened_event(inbounds, *more, **others):
+    if any("list files" in str(message.content) for one in inbounds for message in one.input):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return plain(inbounds, *more, **others)
+gateway.hub.opened_event = opened_event
+"""
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize(("poison", "code"), [(TOOL, "internal_error"), (OPENING, "not_started")])
+def test_what_kills_the_process_is_set_aside_at_the_third_restart_and_its_neighbours_go_on(
+    tmp_path: Path, poison: str, code: str
+) -> None:
+    env = environment(tmp_path, free_port(), OUTSPOKEN_MODEL__STALL_SECONDS="8")
+    names = ["n0", "n1", "n2"]
+    with _serving(env, tmp_path, poison) as process:
+        for name in names:
+            threading.Thread(target=_ask_quietly, args=(env, COUNT, name), daemon=True).start()
+        until(lambda: asked(tmp_path, "SELECT count(*) FROM turns WHERE state = 'open'") == [(3,)])
+        _ask_quietly(env, "list files", "poison")
+        assert process.wait(PATIENCE) == -signal.SIGKILL
+    for _ in range(2):
+        process = start(["run"], env, out=tmp_path / "log", err=tmp_path / "log", prelude=poison)
+        assert process.wait(PATIENCE) == -signal.SIGKILL
+    with _serving(env, tmp_path, poison) as process:
+        ended = _end(env, "list files", "poison")
+        assert ended == code
+        for name in names:
+            stream_ = post(env, COUNT, name, PATIENCE)
+            assert (facts(stream_)["exit"], re.findall(r"\d+", text(stream_))) == ("answered", NUMBERS)
+        assert facts(post(env, "hello", "after", PATIENCE))["exit"] == "answered"
+        assert process.returncode is None
+    log = (tmp_path / "log").read_text()
+    assert log.count('"keeper.set_aside"') == 1
+    assert asked(tmp_path, "SELECT count(*) FROM incidents WHERE code = 'internal_error'") == [(1,)]
+
+
+@contextmanager
+def _serving(env: Mapping[str, str], home: Path, prelude: str) -> Generator[Forked]:
+    process = start(["run"], env, out=home / "log", err=home / "log", prelude=prelude)
+    try:
+        until(lambda: process.returncode is not None or _listens(int(env["OUTSPOKEN_SERVER__PORT"])))
+        yield process
+    finally:
+        process.kill()
+
+
+def _ask_quietly(env: Mapping[str, str], words: str, key: str) -> None:
+    with suppress(OSError, HTTPException):
+        post(env, words, key, PATIENCE)
+
+
+def _end(env: Mapping[str, str], words: str, key: str) -> str:
+    import urllib.error
+
+    try:
+        whole = post(env, words, key, PATIENCE)
+    except urllib.error.HTTPError as refused:
+        body = json.loads(refused.read())
+        assert SET_ASIDE in body["error"]["message"]
+        return body["error"]["code"]
+    assert SET_ASIDE in text(whole)
+    return facts(whole)["exit"]
+
+
+# ---------------------------------------------------------------------- what cannot be taken up in the first second
+
+
+@pytest.mark.timeout(180)
+def test_what_a_stopped_process_holds_on_postgresql_is_taken_up_when_its_lock_is_gone(
+    tmp_path: Path, postgres: str
+) -> None:
+    first = environment(
+        tmp_path / "a", free_port(), OUTSPOKEN_STORAGE__URL=postgres, OUTSPOKEN_MODEL__STALL_SECONDS="8"
+    )
+    second = first | {"OUTSPOKEN_HOME": str(tmp_path / "b"), "OUTSPOKEN_SERVER__PORT": str(free_port())}
+    for home in ("a", "b"):
+        (tmp_path / home).mkdir()
+    with daemon(first, tmp_path / "log a") as stopped, stream(first, COUNT, "K") as wire:
+        heard_until(wire, "3,")
+        time.sleep(1.2)  # text on its way is journalled within a second
+        stopped.send_signal(signal.SIGSTOP)
+        with daemon(second, tmp_path / "log b"):
+            whole = post(second, COUNT, "K", PATIENCE)
+            assert facts(whole)["exit"] == "answered"
+            assert re.findall(r"\d+", text(whole)) == NUMBERS
+        stopped.send_signal(signal.SIGCONT)

@@ -1,0 +1,192 @@
+"""What is taken up, and when: the laws of the keeper, over any series of deaths."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.keeping import (
+    AGAIN_MOST_SECONDS,
+    ALONE_SECONDS,
+    LATE_SECONDS,
+    LIMIT,
+    WINDOW,
+    Item,
+    Kind,
+    Known,
+    again,
+    due,
+    found,
+    late,
+    late_words,
+)
+
+TICK = 0.25
+LONG = 10_000.0
+
+
+@dataclass
+class Thing:
+    """Something that was left, and what comes of it when it is taken up."""
+
+    kind: Kind
+    name: str
+    at: int
+    kills_after: float | None = None
+    """Seconds after it is taken up; None: it does not kill."""
+    progress_after: float = LONG
+    suspicion: int = 0
+    aside: bool = False
+    done: bool = False
+
+
+@dataclass
+class Process:
+    """One life of the gateway over things that are left."""
+
+    things: dict[tuple[Kind, str], Thing]
+    died_before: bool
+    book: dict[tuple[Kind, str], Known] = field(default_factory=dict[tuple[Kind, str], Known])
+    now: float = 100.0
+    taken: dict[tuple[Kind, str], float] = field(default_factory=dict[tuple[Kind, str], float])
+
+    def live(self) -> bool:
+        """Until all is taken up, or something kills it; whether it lives."""
+        for _ in range(2_000):
+            open_ = [t for key, t in self.things.items() if not t.aside and not t.done and key not in self.taken]
+            items = [Item(t.kind, t.name, t.at, t.suspicion, self.died_before) for t in open_]
+            self.book = found(self.book, items, self.now)
+            self.settle()
+            self.act()
+            self.now += TICK
+            if any(
+                t.kills_after is not None and self.now - at >= t.kills_after
+                for key, at in self.taken.items()
+                if not (t := self.things[key]).done
+            ):
+                return False
+            over = not self.book and all(key in self.taken or t.aside for key, t in self.things.items())
+            if over and not any(self.things[key].kills_after is not None for key in self.taken):
+                return True
+        return True
+
+    def settle(self) -> None:
+        for key, at in self.taken.items():
+            thing = self.things[key]
+            if not thing.done and self.now - at >= thing.progress_after:
+                thing.done, thing.suspicion = True, 0
+        for key, known in list(self.book.items()):
+            if known.taken_at is not None and (self.things[key].done or not known.young(self.now)):
+                if known.suspect and not self.things[key].done:
+                    self.things[key].suspicion = known.item.spared
+                del self.book[key]
+
+    def act(self) -> None:
+        due_now = due(self.book, self.now)
+        for item in due_now.aside:
+            self.things[item.key].aside = True
+            del self.book[item.key]
+        young = [known for known in self.book.values() if known.young(self.now)]
+        if any(known.suspect for known in young):
+            assert len(young) == 1
+            assert not due_now.take, "something is taken up beside a suspect"
+        for item in due_now.take:
+            assert item.key not in self.taken, "it is taken up twice"
+            self.things[item.key].suspicion = item.charged
+            self.taken[item.key] = self.now
+            self.book[item.key] = replace(self.book[item.key], item=item, taken_at=self.now)
+        for kind, most in WINDOW.items():
+            assert sum(k.item.kind is kind and k.young(self.now) for k in self.book.values()) <= most
+
+
+def things(kinds: st.SearchStrategy[float | None]) -> st.SearchStrategy[list[Thing]]:
+    made = st.builds(
+        Thing,
+        kind=st.sampled_from(Kind),
+        name=st.integers(0, 10_000).map(str),
+        at=st.integers(0, 50),
+        kills_after=kinds,
+        progress_after=st.sampled_from((0.1, 0.5, 3.0, LONG)),
+    )
+    return st.lists(made, max_size=60, unique_by=lambda thing: (thing.kind, thing.name))
+
+
+POISON = st.one_of(st.none(), st.none(), st.none(), st.sampled_from((0.0, 0.2, 0.9)))
+
+
+@given(things(POISON))
+def test_what_kills_is_set_aside_at_its_third_time_and_nothing_else_ever_is(left: list[Thing]) -> None:
+    for thing in left:
+        if thing.kills_after is not None:
+            thing.progress_after = LONG
+    by_key = {(thing.kind, thing.name): thing for thing in left}
+    poison = sum(thing.kills_after is not None for thing in left)
+    deaths = 0
+    while not Process({k: t for k, t in by_key.items() if not t.aside and not t.done}, died_before=True).live():
+        deaths += 1
+        assert deaths <= 2 * poison, "the gateway dies for ever"
+    for thing in left:
+        assert thing.aside == (thing.kills_after is not None), thing
+
+
+@given(things(st.none()))
+def test_whatever_kills_nothing_is_all_taken_up(left: list[Thing]) -> None:
+    process = Process({(thing.kind, thing.name): thing for thing in left}, died_before=True)
+    assert process.live()
+    assert set(process.taken) == set(process.things)
+
+
+@given(things(st.none()), st.integers(2, 6))
+def test_stops_in_order_make_nothing_suspicious(left: list[Thing], times: int) -> None:
+    for thing in left:
+        thing.progress_after = LONG
+    for _ in range(times):
+        process = Process({(thing.kind, thing.name): thing for thing in left}, died_before=False)
+        assert process.live()
+        assert not any(thing.suspicion or thing.aside for thing in left)
+
+
+def test_a_slow_one_that_was_alone_when_others_killed_is_not_set_aside_for_that() -> None:
+    slow = Item(Kind.SESSION, "slow", 1)
+    for _ in range(3):
+        slow = replace(slow, suspicion=replace(slow, suspicion=slow.charged).suspicion)
+        slow = replace(slow, suspicion=slow.suspicion - 3)
+    assert slow.suspicion < LIMIT
+
+
+def test_what_kills_slowly_comes_to_its_end_all_the_same() -> None:
+    thing = Thing(Kind.SESSION, "leak", 1, kills_after=ALONE_SECONDS * 3)
+    deaths = 0
+    while not thing.aside and deaths < 20:
+        Process({(thing.kind, thing.name): thing}, died_before=True).live()
+        deaths += 1
+    assert thing.aside
+    assert deaths < 12
+
+
+def test_the_oldest_come_first_and_those_that_somebody_waits_for_before_them() -> None:
+    items = [Item(Kind.SESSION, f"{n:03}", n) for n in range(100)]
+    book = found({}, items, 0.0)
+    first = due(book, 0.0, frozenset({"099"}))
+    assert [item.name for item in first.take] == ["099", *(f"{n:03}" for n in range(39))]
+
+
+def test_what_cannot_be_taken_up_is_tried_again_after_a_while_and_named_when_it_is_late() -> None:
+    book = found({}, [Item(Kind.SESSION, "s", 1), Item(Kind.PART, "p", 1)], 0.0)
+    known = book[Kind.SESSION, "s"]
+    for _ in range(20):
+        known = again(known, 10.0)
+        assert 10.0 < known.not_before <= 10.0 + AGAIN_MOST_SECONDS
+    assert not due({known.item.key: known}, known.not_before - 0.01).take
+    assert due({known.item.key: known}, known.not_before).take
+    assert late_words(late(book, LATE_SECONDS - 1)) == ""
+    assert late_words(late(book, LATE_SECONDS)).startswith("1 conversation and 1 delivery of an earlier process")
+
+
+def test_what_belongs_to_this_process_is_left_alone_for_a_moment() -> None:
+    book = found({}, [Item(Kind.COMMAND, "1", 1, ours=True)], 0.0)
+    assert not due(book, 1.0).take
+    assert due(book, 3.5).take
+    assert found(book, [], 1.0) == {}
