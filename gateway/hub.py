@@ -482,8 +482,12 @@ class Hub:
         except StorageUnavailable:
             raise
         except Exception as error:
-            if isinstance(error, Conflict) and self.keeper is not None and await self.keeper.find(lane.session):
-                lane.blocked = True  # an earlier process left a turn open here, and that comes first
+            if isinstance(error, Conflict) and await self._store.left.turns(lane.session):
+                lane.blocked = (
+                    True  # an earlier process left a turn open here: it comes first, and then this is tried again
+                )
+                if self.keeper is not None:
+                    await self.keeper.find(lane.session)
                 return None
             withdrawn = [message for message in messages if message not in lane.waiting]
             if not withdrawn:

@@ -174,7 +174,8 @@ class Lane:
 
     @property
     def idle(self) -> bool:
-        return not self.waiting and self.running is None and not self.watchers and not self.accepting.locked()
+        busy = self.waiting or self.running is not None or self.blocked
+        return not busy and not self.watchers and not self.accepting.locked()
 
     def position(self, inbox_id: int) -> int | None:
         """The place of a waiting message, 1 being the next to run; None if it does not wait."""
