@@ -355,6 +355,10 @@ class Keeper:
         for item in commands:
             await self._guarded(item, self._take_command(item, taken))
         await self._take_parts([item for item in mine if item.kind is Kind.PART], taken)
+        now = self._clock.monotonic()
+        for item in mine:
+            if (known := self._book.get(item.key)) is not None and known.taken_at is not None:
+                self._book[item.key] = replace(known, taken_at=now)  # from here on it does something
 
     async def _take_sessions(self, items: Sequence[Item], taken: Taken) -> None:
         by_session = {one.session: one for one in taken.turns}

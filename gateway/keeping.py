@@ -24,7 +24,7 @@ LIVED = 3
 kills slowly comes to its end all the same."""
 LIMIT = 2 * DEATH
 """Who is under so much suspicion is set aside."""
-ALONE_SECONDS = 2.0
+ALONE_SECONDS = 1.5
 SETTLE_SECONDS = 1.0
 """So long something taken up is young, if it makes no progress before."""
 AGAIN_SECONDS, AGAIN_MOST_SECONDS = 0.5, 30.0
