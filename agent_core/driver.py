@@ -44,7 +44,7 @@ from agent_core.overdue import longest_timer_seconds
 from agent_core.ports import Clock, Ids
 from agent_core.signals import Tell, ToolRan, nobody
 from agent_core.stalls import rows_of
-from agent_core.store.rows import IntendedCall, JournalRow, TroubleRow
+from agent_core.store.rows import DeliveryRow, IntendedCall, JournalRow, TroubleRow
 from agent_core.store.store import Fenced, StorageUnavailable, Store
 from agent_core.tools.base import Json, ToolContext, ToolStatus
 from agent_core.tools.registry import Runnable, ToolRegistry, UnknownTool, UnreadableArguments

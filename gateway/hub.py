@@ -306,11 +306,17 @@ class Hub:
                 key = await self._key_of(accepted.session) if accepted.duplicate else message.session_key
                 before = 0 if accepted.duplicate else accepted.inbox_id
                 lane = await self._own(key, accepted.session, accepted.epoch, before)
-                if not lane.knows(accepted.inbox_id):
+                taken_care = accepted.duplicate and await self._taken_care_of(lane, accepted.inbox_id)
+                if not taken_care and not lane.knows(accepted.inbox_id):
                     policy = busy or await self.policy_of(lane)
                     self._put(lane, Waiting(accepted.inbox_id, accepted.arrival, inbound, message.received_at), policy)
         self.release(lane)
         return ticket
+
+    async def _taken_care_of(self, lane: Lane, inbox_id: int) -> bool:
+        """A repeated message is the keeper's to take up, or was set aside while it was being looked at."""
+        row = await self._store.inbox_row(inbox_id)
+        return lane.blocked or row is None or row.state is not InboxState.NEW
 
     async def _key_of(self, session: str) -> str:
         """The key under which a session is stored: a redelivery may come when other things go on in its chat."""

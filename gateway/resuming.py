@@ -125,6 +125,7 @@ class Resuming:
     async def set_aside_message(self, row: InboxRow, key: str, epoch: int) -> None:
         """A message, or a command, that has ended the process each time is not tried again; its chat is told."""
         lane = await self._hub.owned_lane(key, row.session, epoch)
+        lane.blocked = True  # until what waited behind it is known
         lane.withdraw(row.id)
         with suppress(Conflict):
             await self._store.drop(row.id, SET_ASIDE)

@@ -66,13 +66,11 @@ log = structlog.get_logger("delivery")
 
 LINGER_SECONDS = 60.0
 """How long a surface that has nothing to do is kept: the next message often comes soon."""
-DRAFT_REFRESH_SECONDS = 20.0
-"""Drafts fade after 30 s (Bot API, sendMessageDraft)."""
+DRAFT_REFRESH_SECONDS = 20.0  # drafts fade after 30 s (Bot API, sendMessageDraft)
 TROUBLE_SECONDS = 5.0
 STANDING = "queue:"
 """Origins of words that are true until they are taken back, also while nothing else goes on in the chat."""
-DOING_PAUSE_SECONDS = 5.0
-"""After what the agent does could not be shown."""
+DOING_PAUSE_SECONDS = 5.0  # after what the agent does could not be shown
 
 
 class Desk(Protocol):
@@ -157,10 +155,9 @@ class TurnOutlet:
     def picture(self, view: View, parts: Parts | None = None, *, growing: bool = True) -> Picture:
         """What the chat should show of a view; its texts were prepared, or are formatted by `parts`."""
         left = self.driver is not None and self.driver.turn.left  # then nothing may fade with a draft
-        traits = replace(self.surface.traits, drafts=False) if left else self.surface.traits
-        return picture(
-            view, self.turn, parts or self.texts.pieces, traits=traits, reply_to=self.reply_to, growing=growing
-        )
+        traits, form = self.surface.traits, parts or self.texts.pieces
+        traits = replace(traits, drafts=traits.drafts and not left)
+        return picture(view, self.turn, form, traits=traits, reply_to=self.reply_to, growing=growing)
 
 
 class Surface:
