@@ -22,7 +22,10 @@ def commands(share: float) -> dict[str, list[list[str]]]:
         "exploration": [["tests.explore.run", "--transitions", str(round(1_000_000 * share))]],
         "power cuts": [["tests.power.run", "--cuts", str(round(10_000 * share))]],
         "fuzzing": [["tests.fuzz.run", "--seconds", str(round(240 * share))]],
-        "kills": [["tests.kills.run", "--kills", str(round(200 * share))]],
+        "kills": [
+            ["tests.kills.run", "--kills", str(round(200 * share))],
+            ["tests.kills.load", "--kills", str(round(300 * share))],
+        ],
         "properties": [["pytest", "-q", "-n", "2", "-m", "hypothesis", "--hypothesis-profile", "soak", "tests"]],
         "planted mistakes": [["pytest", "-q", "tests/sim/test_mutants.py"]],
     }

@@ -1,4 +1,8 @@
-"""Housekeeping tools: the memory (`remember`, `recall`, `forget`) and the to-do list (`todo`). All are keyed or pure."""
+"""Housekeeping tools: the memory (`remember`, `recall`, `forget`) and the to-do list (`todo`). All are keyed or pure.
+
+What was kept under a name, and what is to be kept there, is put down before it is changed (`changes`): a call that is begun again after
+a kill says what it would have said, and leaves alone what another conversation has kept there since.
+"""
 
 from __future__ import annotations
 
@@ -9,11 +13,39 @@ from dataclasses import dataclass
 import orjson
 
 from agent_core.tools.base import EffectClass, Json, MemoryStore, ToolContext, ToolOutcome, ToolSpec, ToolStatus
+from agent_core.tools.changes import Change, Found, Verdict, decide, found_of, read_change, written
 
 MEMORY = "memory"
 LISTS = "todo"
 MAX_CHARS = 4_000
 MAX_SHOWN = 30
+
+
+async def _kept(memory: MemoryStore, scope: str, kind: str, name: str) -> Found | None:
+    entries = await memory.entries(scope, kind)
+    value = next((value for known, value, _ in entries if known == name), None)
+    return found_of(None if value is None else value.encode("utf-8", "replace"))
+
+
+def _put_down(now: Found | None, after: str | None) -> Json:
+    then = found_of(None if after is None else after.encode("utf-8", "replace"))
+    return written(Change(now.state if now is not None else None, then.state if then is not None else None))
+
+
+async def _begun(memory: MemoryStore, scope: str, kind: str, name: str, context: ToolContext) -> Verdict:
+    """What is to be done about an entry: it may have been changed already by this very call."""
+    change = read_change(context.intention)
+    if not context.again or change is None:
+        return Verdict.DO
+    return decide(change, await _kept(memory, scope, kind, name))
+
+
+def _unknown(what: str) -> ToolOutcome:
+    words = (
+        f"The gateway was restarted while this was at work, and {what} has been changed by another conversation since. The call may or may "
+        "not have been done; nothing was done now. Look at it first."
+    )
+    return ToolOutcome(ToolStatus.UNKNOWN, words)
 
 
 def _ok(text: str) -> ToolOutcome:
@@ -49,11 +81,26 @@ class Remember:
     memory: MemoryStore
     spec: ToolSpec = _REMEMBER
 
+    async def prepare(self, arguments: Mapping[str, Json], context: ToolContext) -> Json:
+        text, name = _named(arguments)
+        return _put_down(await _kept(self.memory, context.memory_scope, MEMORY, name), text)
+
     async def run(self, arguments: Mapping[str, Json], context: ToolContext) -> ToolOutcome:
-        text = str(arguments["text"])
-        name = str(arguments.get("name") or hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=4).hexdigest())
-        await self.memory.put(context.memory_scope, MEMORY, name, text, at_ms=context.clock.now_ms())
+        text, name = _named(arguments)
+        verdict = await _begun(self.memory, context.memory_scope, MEMORY, name, context)
+        if verdict is Verdict.CONFLICT:
+            return _unknown(f"what is remembered as {name!r}")
+        if verdict is Verdict.DO:
+            await self.memory.put(context.memory_scope, MEMORY, name, text, at_ms=context.clock.now_ms())
         return _ok(f"Remembered as {name!r}.")
+
+
+def _named(arguments: Mapping[str, Json]) -> tuple[str, str]:
+    """(the text, its name)"""
+    text = str(arguments["text"])
+    return text, str(
+        arguments.get("name") or hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=4).hexdigest()
+    )
 
 
 _RECALL = ToolSpec(
@@ -115,9 +162,18 @@ class Forget:
     memory: MemoryStore
     spec: ToolSpec = _FORGET
 
+    async def prepare(self, arguments: Mapping[str, Json], context: ToolContext) -> Json:
+        return _put_down(await _kept(self.memory, context.memory_scope, MEMORY, str(arguments["name"])), None)
+
     async def run(self, arguments: Mapping[str, Json], context: ToolContext) -> ToolOutcome:
         name = str(arguments["name"])
-        if await self.memory.delete(context.memory_scope, MEMORY, name):
+        verdict = await _begun(self.memory, context.memory_scope, MEMORY, name, context)
+        if verdict is Verdict.CONFLICT:
+            return _unknown(f"what is remembered as {name!r}")
+        change = read_change(context.intention)
+        was_there = change is not None and change.before is not None
+        gone = verdict is Verdict.DONE and was_there
+        if gone or (verdict is Verdict.DO and await self.memory.delete(context.memory_scope, MEMORY, name)):
             return _ok(f"Forgot {name!r}.")
         return _failed(f"Nothing is remembered under {name!r}.")
 
@@ -155,16 +211,30 @@ class Todo:
     memory: MemoryStore
     spec: ToolSpec = _TODO
 
+    async def prepare(self, arguments: Mapping[str, Json], context: ToolContext) -> Json:
+        items = arguments.get("items")
+        if not isinstance(items, list):
+            return None
+        return _put_down(await _kept(self.memory, _list_of(context), LISTS, "list"), orjson.dumps(items).decode())
+
     async def run(self, arguments: Mapping[str, Json], context: ToolContext) -> ToolOutcome:
-        scope = f"{context.memory_scope}/{context.workspace.name}"
+        scope = _list_of(context)
         items = arguments.get("items")
         if isinstance(items, list):
-            await self.memory.put(scope, LISTS, "list", orjson.dumps(items).decode(), at_ms=context.clock.now_ms())
+            verdict = await _begun(self.memory, scope, LISTS, "list", context)
+            if verdict is Verdict.CONFLICT:
+                return _unknown("the list")
+            if verdict is Verdict.DO:
+                await self.memory.put(scope, LISTS, "list", orjson.dumps(items).decode(), at_ms=context.clock.now_ms())
         else:
             stored = await self.memory.entries(scope, LISTS)
             kept: Json = orjson.loads(stored[-1][1]) if stored else []
             items = kept if isinstance(kept, list) else []
         return _ok(rendered(items))
+
+
+def _list_of(context: ToolContext) -> str:
+    return f"{context.memory_scope}/{context.workspace.name}"
 
 
 _MARKS = {"pending": "[ ]", "doing": "[>]", "done": "[x]"}

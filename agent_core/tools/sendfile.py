@@ -1,7 +1,7 @@
 """The tool that sends a file to the person. It only hands the file over; that it arrives is the outbox's work.
 
-The file is copied when the tool runs, so that what is sent is what was meant, whatever happens to the workspace later. Running
-it again with the same key copies the same file to the same place.
+The file is copied when the tool runs, so that what is sent is what was meant, whatever happens to the workspace later. The copy has a
+place of its own for each key, and is there as a whole or not at all: a call that is begun again finds it and says the same.
 """
 
 from __future__ import annotations
@@ -51,16 +51,21 @@ class SendFile:
     def _copy(self, path: str, context: ToolContext) -> tuple[Path, int]:
         """Where the copy is, and its size. Raises `Refused`."""
         folders, name = split_file(path)
+        place = self._spool / hashlib.blake2b(context.key.encode(), digest_size=12).hexdigest()
+        target = place / name
+        if context.again and target.is_file():
+            return target, target.stat().st_size
         with folder(context.workspace, folders) as directory, os.fdopen(open_file(directory, name, path), "rb") as file:
             data = file.read(MOST_BYTES + 1)
         if len(data) > MOST_BYTES:
             raise Refused(f"{path} is larger than 50 MB, the most that can be sent.")
         if not data:
             raise Refused(f"{path} is empty; an empty file cannot be sent.")
-        place = self._spool / hashlib.blake2b(context.key.encode(), digest_size=12).hexdigest()
         place.mkdir(parents=True, exist_ok=True)
-        target = place / name
         beside = place / f".{name}.part"
-        beside.write_bytes(data)
+        with beside.open("wb") as copy:
+            copy.write(data)
+            copy.flush()
+            os.fsync(copy.fileno())
         beside.replace(target)
         return target, len(data)

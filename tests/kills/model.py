@@ -1,4 +1,4 @@
-"""The model for the kills, a process of its own that is never killed: two appends to a file, then an answer, all of it slowly.
+"""The model for the kills, a process of its own that is never killed: some calls of file tools, then an answer, all of it slowly.
 
 ``python -m tests.kills.model PORT LOG`` writes one line of JSON for each request that it gets.
 """
@@ -38,6 +38,22 @@ def _task_of(messages: list[dict[str, Any]]) -> tuple[str, int]:
     return name, returned
 
 
+def append_calls(name: str) -> list[tuple[str, dict[str, str]]]:
+    """What is called for a task of the rounds that are killed one by one."""
+    return [("append_file", {"path": PATH, "content": f"{name}.{step}\n"}) for step in range(STEPS)]
+
+
+def load_calls(name: str) -> list[tuple[str, dict[str, str]]]:
+    """What is called for a task under load. The stateless conversations append to one file that they share."""
+    file, log = f"{name}.txt", "shared.txt" if name.startswith("shared") else "log.txt"
+    return [
+        ("write_file", {"path": file, "content": f"alpha {name}\n"}),
+        ("append_file", {"path": log, "content": f"{name}.0\n"}),
+        ("edit_file", {"path": file, "old": "alpha", "new": "beta"}),
+        ("append_file", {"path": log, "content": f"{name}.1\n"}),
+    ]
+
+
 async def chat(request: web.Request, log: Path) -> web.StreamResponse:
     """One reply."""
     body = await request.json()
@@ -47,11 +63,13 @@ async def chat(request: web.Request, log: Path) -> web.StreamResponse:
         file.write(json.dumps(line) + "\n")
     response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})
     await response.prepare(request)
-    if returned < STEPS:
+    calls = load_calls(name) if name[:1] in "os" else append_calls(name)
+    if returned < len(calls):
         for word in ("Now ", "writing ", f"line {returned} ", f"of {name}."):
             await response.write(_event({"content": word}))
             await asyncio.sleep(PAUSE)
-        function = {"name": "append_file", "arguments": json.dumps({"path": PATH, "content": f"{name}.{returned}\n"})}
+        tool, arguments = calls[returned]
+        function = {"name": tool, "arguments": json.dumps(arguments)}
         call = {"index": 0, "id": f"{name}_{returned}", "type": "function", "function": function}
         await response.write(_event({"tool_calls": [call]}, "tool_calls") + b"data: [DONE]\n\n")
     else:

@@ -14,12 +14,15 @@ from agent_core.events import Event, TakenOver, ToolReturned, ToolStarted, TurnE
 from agent_core.exits import ExitCode
 from agent_core.journal import decode, fold
 from agent_core.settings import LadderCounts
+from agent_core.tools.base import EffectClass
 from agent_core.transcript import closed_turn_messages, problems, repaired
 from agent_core.turn import Turn
+from agent_core.turnstate import ToolItem
 from agent_core.view import BubbleKind, View, view
 from gateway.keeping import SET_ASIDE
 from tests.sim.people import TEXT, Said
 from tests.sim.scenario import TURN, Result
+from tests.sim.tools import EFFECTS, PUT
 
 FORBIDDEN = frozenset(
     {"lane.failed", "turn.driver_failed", "turn.work_ignores_cancellation", "turn.unreadable", "turn.overtaken",
@@ -113,6 +116,14 @@ def _of_a_turn(database: sqlite3.Connection, turn: str, turns: dict[str, Turn], 
     folded = fold((row[1], row[2]) for row in rows)
     turns[turn] = folded
     yield from _of_its_tools(turn, events)
+    yield from _of_what_is_not_known(turn, events, folded)
+    shelf = Counter(result.runs.shelf.decode().splitlines())
+    for item in folded.items:
+        key = f"{turn}:{item.call}" if isinstance(item, ToolItem) else ""
+        if shelf[key] > 1:
+            yield f"{key} was put on the shelf {shelf[key]} times"
+        if isinstance(item, ToolItem) and item.text.startswith(PUT) and not shelf[key]:
+            yield f"{key} was said to be on the shelf, and is not there"
     yield from (f"turn {turn} leaves an invalid history: {p}" for p in problems(repaired(closed_turn_messages(folded))))
     yield from _of_its_ending(turn, folded)
     longest = max((end - begin for begin, end, _ in result.plan.storage), default=0.0)
@@ -134,6 +145,25 @@ def _of_its_tools(turn: str, events: Sequence[Event]) -> Iterator[str]:
             open_calls.add(event.call)
         elif isinstance(event, ToolReturned) and not event.refusal.value and event.call not in open_calls:
             yield f"call {event.call} of {turn} came back before it was journalled as started"
+
+
+def _of_what_is_not_known(turn: str, events: Sequence[Event], folded: Turn) -> Iterator[str]:
+    """A tool with effects that was under way when its process died is told to the model and to the person."""
+    effects = {name for name, effect in EFFECTS.items() if effect is EffectClass.EFFECT}
+    names = {item.call: item.name for item in folded.items if isinstance(item, ToolItem) and item.name in effects}
+    told = {item.call for item in folded.items if isinstance(item, ToolItem) and "may have been done" in item.text}
+    seen = {bubble.key for bubble in view(folded, folded.phase_since).bubbles if bubble.kind is BubbleKind.NOTE}
+    begun: set[str] = set()
+    for event in events:
+        if isinstance(event, ToolStarted):
+            begun.add(event.call)
+        elif isinstance(event, ToolReturned):
+            begun.discard(event.call)
+        elif isinstance(event, TakenOver):
+            for call in begun & {*names}:
+                if call not in told or f"{call}.unsure" not in seen:
+                    yield f"nobody was told that {names[call]} ({call} of {turn}) may have been done"
+            begun.clear()
 
 
 def _of_its_ending(turn: str, folded: Turn) -> Iterator[str]:
