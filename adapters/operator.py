@@ -123,6 +123,7 @@ def _spend(one: Table) -> str:
 
 def _adapter(one: Table) -> str:
     words = f" – {one.get('words')}" if one.get("words") else ""
+    words += f" – {one.get('unread')} kept that cannot be taken in" if one.get("unread") else ""
     return (
         f"{one.get('name')}: {one.get('state')}{words} "
         f"(last in {_age(one.get('inbound_age_seconds'))}, last out {_age(one.get('outbound_age_seconds'))})"

@@ -18,7 +18,8 @@ for name in (
     "gateway.ops.doctor",
     "httpx2",
     "openai",
-    "slack_bolt.async_app",
+    "slack_sdk.signature",
+    "slack_sdk.web.async_client",
     "sqlalchemy.dialects.sqlite.aiosqlite",
     "telegram.ext",
 ):

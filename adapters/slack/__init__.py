@@ -1,1 +1,1 @@
-"""Slack, on slack-bolt: events in over Socket Mode or signed HTTP, messages out."""
+"""Slack, on slack-sdk: events in over Socket Mode or signed HTTP, messages out."""

@@ -207,10 +207,12 @@ def _pressed(query: Table, me: Me) -> Update:
     if not message or not data:
         return None
     address, kind = _address(message, me)
-    number = _text(query["id"])
+    number = query["id"]
+    if not isinstance(number, str | int) or number == "":
+        raise TypeError("a press has an id")  # without it, two presses would pass for one
     origin = ChatOrigin(address, kind, _person(_table(query["from"])), str(_number(message["message_id"])))
     return Pressed(
-        number, ChatMessage(origin=origin, key=f"callback:{number}", text=data, command="press", for_us=True)
+        str(number), ChatMessage(origin=origin, key=f"callback:{number}", text=data, command="press", for_us=True)
     )
 
 

@@ -8,15 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
-from sqlalchemy import Connection, create_engine
+from sqlalchemy import Connection, create_engine, func, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.pool import NullPool
 
+from agent_core.store import tables as t
 from agent_core.store.errors import CannotOpen
 from agent_core.store.lines import postgres_engine
 from agent_core.store.ownership import running_pid
 from agent_core.store.place import PostgresPlace, SqlitePlace, parse_place
 from agent_core.store.trouble import in_words
+from agent_core.store.unread import UnreadState
 from agent_core.store.upgrade import NEWEST, known_revision
 
 WAIT_SECONDS = 3.0
@@ -38,6 +40,8 @@ class DatabaseSeen:
     """None for PostgreSQL."""
     revision: str | None = None
     """The revision of its schema; None if it has none yet, or does not exist."""
+    unread: int = 0
+    """What came and could not be taken in, kept for the next version."""
     newest: str = NEWEST
     """The revision that this program has."""
 
@@ -77,30 +81,36 @@ def _sqlite(place: SqlitePlace) -> DatabaseSeen:
     try:
         with maker.connect() as conn:
             revision = known_revision(conn, place.shown)
+            unread = _unread(conn, revision)
     except (SQLAlchemyError, sqlite3.Error, OSError) as error:
         raise _cannot_open(place.shown, error) from error
     finally:
         maker.dispose()
-    return DatabaseSeen(place.shown, engine, place.path, revision)
+    return DatabaseSeen(place.shown, engine, place.path, revision, unread)
 
 
 async def _postgres(place: PostgresPlace) -> DatabaseSeen:
     engine = postgres_engine(place, name="doctor", autocommit=True)
 
-    def both(conn: Connection) -> tuple[str | None, str]:
-        return (
-            known_revision(conn, place.shown),
-            str(conn.exec_driver_sql("SHOW server_version").scalar_one()),
-        )
+    def all_of_it(conn: Connection) -> tuple[str | None, str, int]:
+        revision = known_revision(conn, place.shown)
+        return revision, str(conn.exec_driver_sql("SHOW server_version").scalar_one()), _unread(conn, revision)
 
     try:
         async with engine.connect() as conn:
-            revision, version = await conn.run_sync(both)
+            revision, version, unread = await conn.run_sync(all_of_it)
     except (SQLAlchemyError, OSError) as error:
         raise _cannot_open(place.shown, error) from error
     finally:
         await engine.dispose()
-    return DatabaseSeen(place.shown, f"PostgreSQL {version}", None, revision)
+    return DatabaseSeen(place.shown, f"PostgreSQL {version}", None, revision, unread)
+
+
+def _unread(conn: Connection, revision: str | None) -> int:
+    if revision != NEWEST:
+        return 0  # the table may not be there
+    query = select(func.count()).select_from(t.unread).where(t.unread.c.state != UnreadState.DONE.value)
+    return int(conn.execute(query).scalar_one())
 
 
 def _cannot_open(shown: str, error: Exception) -> CannotOpen:

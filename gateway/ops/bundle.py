@@ -46,7 +46,7 @@ MOST_BYTES = 512 * 1024**2
 AROUND_MS = 30 * 60_000
 """The states of adapters are told from so long before the turn to so long after it."""
 LIBRARIES = (
-    "aiohttp", "aiosqlite", "alembic", "asyncpg", "discord.py", "openai", "orjson", "pydantic", "python-telegram-bot", "slack-bolt",
+    "aiohttp", "aiosqlite", "alembic", "asyncpg", "discord.py", "openai", "orjson", "pydantic", "python-telegram-bot", "slack-sdk",
     "slack-sdk", "sqlalchemy", "uvloop",
 )  # fmt: skip
 FREE_TEXT = frozenset({"system_prompt", "extra_body", "extra_headers", "allow", "admins", "chats", "proxy"})

@@ -114,6 +114,10 @@ def judged_database(seen: DatabaseSeen, *, exists: bool) -> list[Finding]:
         what = f"{seen.shown} has an old schema: {seen.revision or 'none'}; this version's is {seen.newest}."
         fix = f"outspoken run upgrades it when it starts{copied}. If an older gateway still runs on it, stop that one first."
         findings = [problem("database.schema", what, fix)]
+    if seen.unread:
+        what = f"{seen.unread} message(s) that came cannot be taken in because of a mistake of the program; they are kept as they came."
+        fix = "Update to the newest version, which tries them again, and report it: the log has the traceback (intake.kept)."
+        findings.append(warning("database.unread", what, fix))
     if seen.older_sqlite:
         what = f"{seen.engine} has a known defect (WAL reset, mended in 3.51.3). The gateway keeps clear of it: one connection writes."
         fix = "So let no other program write to the file, or vacuum it, while the gateway runs."

@@ -42,7 +42,7 @@ def test_a_pause_is_kept_and_never_endless(behind: Behind, error: CallFailed, no
 class History:
     """Places and how often each fails before it can be read."""
 
-    failing: dict[str, list[CallFailed]] = field(default_factory=dict[str, list[CallFailed]])
+    failing: dict[str, list[Exception]] = field(default_factory=dict[str, list[Exception]])
     read: list[tuple[str, int]] = field(default_factory=list[tuple[str, int]])
 
     async def __call__(self, place: str, behind: Behind) -> None:
@@ -103,3 +103,13 @@ async def test_what_comes_waits_for_its_past_only_if_that_is_near(retry_after: f
         await backlog.catch_up("a")
         await backlog.catch_up("nowhere")
     assert (backlog.mark("a") is None) == caught_up
+
+
+async def test_what_a_library_raises_is_a_failure_like_others_and_disturbs_nobody_who_waits() -> None:
+    history = History({"a": [KeyError("x"), RuntimeError("y")]})
+    backlog = Backlog("test/1", history, SystemClock())
+    backlog.add([("a", 3), ("b", 2)])
+    await backlog.catch_up("a", 0.0)
+    assert backlog.mark("a") == 3, "it stays behind"
+    await until_empty(backlog)
+    assert sorted(history.read) == [("a", 3), ("b", 2)]

@@ -5,17 +5,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from adapters.discord import adapter, missed
+from adapters.discord.library import discord as discord_library
 from tests.chats.discord_harness import DiscordHarness, discord_harness
-from tests.chats.harness import answer, quiet, running, texts
+from tests.chats.harness import answer, quiet, running, status, texts
 from tests.chats.model import scripted_model
 from tests.fakes.common import LoseAnswer
 from tests.fakes.discord import LIKE_THE_SERVER, Channel, Close, DiscordFake, Op, Route, User, flood, server_error
 from tests.fakes.discord.ids import shard_of
 
+library: Any = discord_library
 MARK = "[Sent while I was offline]"
 
 
@@ -347,3 +350,70 @@ async def test_a_quiet_connection_is_not_taken_for_a_slow_one(
         await discord.until(lambda: len(connection.beats) > 1, 30)
         await asyncio.sleep(0.3)
     assert not [one for one in caplog.messages if "keep up" in one]
+
+
+async def test_what_the_library_raises_while_a_gap_is_read_loses_nothing(
+    discord: DiscordHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada = discord.person("Ada")
+    chat = discord.private(ada)
+    plain, left = library.http.HTTPClient.logs_from, [1, 1]
+
+    async def odd(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if left:
+            left.pop()
+            raise KeyError("what the library did not expect")
+        return await plain(self, *args, **kwargs)
+
+    async with running(discord):
+        discord.say(chat, ada, "say one")
+        await answer(discord, chat, "one")
+        monkeypatch.setattr(library.http.HTTPClient, "logs_from", odd)
+        lose_session(discord)
+        discord.say(chat, ada, "say two")
+        await discord.until(lambda: not discord.fake.connected)
+        await discord.fake.until_connected(30)
+        discord.say(chat, ada, "say three")
+        await answer(discord, chat, "three", 20)
+        await answer(discord, chat, "two", 20)
+        await quiet(discord, chat)
+        assert sorted(texts(discord, chat)) == ["one", "three", "two"]
+
+
+async def test_a_message_of_the_history_that_nobody_can_read_hides_no_other(
+    discord: DiscordHarness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ada = discord.person("Ada")
+    chat = discord.private(ada)
+    plain: Any = library.http.HTTPClient.logs_from
+
+    async def spoilt(self: Any, *args: Any, **kwargs: Any) -> Any:
+        page: list[dict[str, Any]] = await plain(self, *args, **kwargs)
+        return [{**one, "author": "nobody"} if one["content"] == "say two" else one for one in page]
+
+    async with running(discord) as up:
+        discord.say(chat, ada, "say one")
+        await answer(discord, chat, "one")
+        monkeypatch.setattr(library.http.HTTPClient, "logs_from", spoilt)
+        lose_session(discord)
+        discord.say(chat, ada, "say two")
+        discord.say(chat, ada, "say three")
+        await discord.until(lambda: not discord.fake.connected)
+        await discord.fake.until_connected(30)
+        await answer(discord, chat, "three", 20)
+        assert (await status(up.url))["adapters"][0]["unread"] == 1
+
+
+async def test_an_event_that_the_library_cannot_read_ends_no_connection(discord: DiscordHarness) -> None:
+    ada = discord.person("Ada")
+    chat = discord.private(ada)
+    async with running(discord) as up:
+        discord.say(chat, ada, "say one")
+        await answer(discord, chat, "one")
+        begun = len(discord.fake.gateway.of(Op.IDENTIFY))
+        discord.odd_event(chat)
+        discord.fake.gateway.dispatch("CHANNEL_UPDATE", {"id": "no number", "type": "x", "guild_id": "y"})
+        discord.say(chat, ada, "say two")
+        await answer(discord, chat, "two")
+        assert len(discord.fake.gateway.of(Op.IDENTIFY)) == begun
+        assert (await status(up.url))["adapters"][0]["unread"] == 1

@@ -84,17 +84,24 @@ class Way:
     store: Store
 
 
+def nothing(*_: object) -> None:
+    """In place of what would go on."""
+
+
 @asynccontextmanager
 async def desk_of(folder: Path) -> AsyncGenerator[tuple[Desk, Rig, Outbox]]:
     async def reply(*_: object) -> None:
         raise AssertionError("no turn runs here")
 
     async with gateway(folder, reply) as rig:
-        rig.hub._start = lambda *_: None  # type: ignore[method-assign]  # what is taken in stays as it is
+        hub: Any = rig.hub
+        hub._begin = nothing  # what is taken in stays as it is
         clock = SystemClock()
         ids = SystemIds(clock)
         outbox = Outbox(rig.store, clock, ids.seed(), rig.hub.tell)
         desk = Desk(rig.hub, rig.store, outbox, clock, ids)
+        commands: Any = desk
+        commands._begin = nothing  # likewise
         await desk.open()
         yield desk, rig, outbox
 
@@ -395,3 +402,89 @@ async def _soon(work: Awaitable[bool]) -> bool:
             return await work
     except TimeoutError:
         return False
+
+
+ODD_UPDATES: list[object] = [
+    "no object",
+    None,
+    [],
+    {},
+    {"update_id": "a"},
+    {"update_id": None, "message": {}},
+    {"update_id": 1, "message": {"message_id": 1}},
+    update(2, chat={"id": "3", "type": "private"}),
+    update(3, **{"from": {"id": "x"}}),
+    update(4, **{"from": {"id": True}}),
+    update(5, date=10**15),
+    update(6, entities=[{"type": "bot_command"}]),
+    update(7, entities=[{"type": "mention", "offset": 10**30, "length": 1}]),
+    update(8, migrate_to_chat_id="far"),
+    update(9, photo=[5]),
+    update(10, document={"file_id": None}),
+    update(11, text="\ud800"),
+    update(12, text="\x00" * 10),
+    update(13, text="x" * 2_000_000),
+    update(14, reply_to_message={"from": {}, "text": "y"}),
+    {"update_id": 15, "callback_query": {"id": 5, "data": "d", "from": {"id": 1}, "message": update(1)["message"]}},
+    {"update_id": 16, "callback_query": {"data": "d", "message": {"chat": {}}}},
+    {"update_id": 17, "edited_message": {"message_id": []}},
+    {"update_id": "18", "message": update(18)["message"]},
+    {"update_id": 19, "message_reaction": {"chat": 5}},
+    {"update_id": 20, "chat_member": {}},
+]
+
+
+@pytest.mark.parametrize("number", range(len(ODD_UPDATES)))
+async def test_whatever_telegram_brings_is_taken_kept_or_rightly_left_and_blocks_nothing(
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(intake, "PAUSES_SECONDS", (0.0, 0.0))
+    async with desk_of(tmp_path) as (desk, rig, outbox):
+        way = by_polling(desk, rig.store)
+        opened(desk, outbox, way.adapter)
+        assert await way.bring(ODD_UPDATES[number])
+        assert await way.bring(ODD_UPDATES[number])
+        assert len(await rig.store.unread("another")) <= 1
+        assert await way.bring(way.make(1000))
+        assert await rows_of(way, 1000) == 1
+
+
+ODD_EVENTS: list[object] = [
+    None,
+    "text",
+    [1],
+    {},
+    {"event": 5},
+    {"event": {"type": "message"}},
+    slack_event(1, ts=5),
+    slack_event(2, ts="not.a.number"),
+    slack_event(3, channel=None),
+    slack_event(4, user=["U1"]),
+    slack_event(5, files=[5]),
+    slack_event(6, files=[{"size": "many"}]),
+    slack_event(7, subtype="message_changed", message=5),
+    slack_event(8, subtype="message_deleted", deleted_ts=None),
+    slack_event(9, text="\ud800 \x00"),
+    slack_event(10, ts="99999999999.000001"),
+    {"type": "block_actions", "actions": 5},
+    {"type": "block_actions", "actions": [{"value": "v"}], "channel": {"id": "D1"}},
+    {"command": "/outspoken"},
+    {"event": {"type": "agent_session_stopped", "channel": "D1"}},
+    {"event": {"type": "app_home_opened", "tab": "messages"}},
+    {"event": {"type": "reaction_added", "item": 5}},
+]
+
+
+@pytest.mark.parametrize("number", range(len(ODD_EVENTS)))
+async def test_whatever_slack_tells_is_taken_kept_or_rightly_left_and_blocks_nothing(
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(intake, "PAUSES_SECONDS", (0.0, 0.0))
+    async with desk_of(tmp_path) as (desk, rig, outbox):
+        way = by_socket(desk, rig.store)
+        opened(desk, outbox, way.adapter)
+        assert await way.bring(ODD_EVENTS[number])
+        assert await way.bring(ODD_EVENTS[number])
+        assert len(await rig.store.unread("another")) <= 1
+        assert await way.bring(way.make(1000))
+        assert await rows_of(way, 1000) == 1
