@@ -60,6 +60,6 @@ class Where:
         if len(found) > 1:
             ids = ", ".join(row.person for row in found)
             raise NoSuchChat(f"Several people are called {words!r}. Name one by id: {ids}.")
-        if not found and words.startswith("@") and re.fullmatch(r"[\w-]*\d[\w-]*", words[1:]):
+        if not found and words.startswith("@") and re.fullmatch(r"(?=\D*\d)[\w-]*", words[1:]):
             return words[1:]  # an id of somebody who is allowed by the configuration and never asked
         return found[0].person if found else ""

@@ -39,8 +39,8 @@ def table(value: object) -> Table:
 
 def unescaped(text: str) -> str:
     """A text as the person wrote it: links without their brackets, entities resolved."""
-    text = re.sub(r"<((?:https?|mailto):[^|>]+)(?:\|[^>]*)?>", r"\1", text)
-    text = re.sub(r"<#\w+\|([^>]*)>", r"#\1", text)
+    text = re.sub(r"<((?:https?|mailto):[^|<>]+)(?:\|[^<>]*)?>", r"\1", text)
+    text = re.sub(r"<#\w+\|([^<>]*)>", r"#\1", text)
     return text.replace("&lt;", "<").replace("&gt;", ">").replace("&amp;", "&")
 
 
@@ -95,7 +95,7 @@ def read_message(
         return None  # only a preview of a link came
     raw = str(inner.get("text") or "")
     for_us = f"<@{me}>" in raw
-    text = unescaped(re.sub(rf"\s*<@{me}>[ ,:]*", " ", raw).strip())
+    text = unescaped(re.sub(rf"(?<!\s)\s*<@{me}>[ ,:]*", " ", raw).strip())
     attachments = tuple(_attachment(file) for file in inner.get("files") or ())
     if not text and not attachments:
         return None

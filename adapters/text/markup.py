@@ -92,7 +92,7 @@ def _wrapped(within: str, mark: str, *, is_open: bool) -> str:
     return wrapped.removesuffix(mark) if is_open else wrapped
 
 
-_DISCORD = re.compile(r"([\\*_~`|\[\]<>#])|^(\s*)([-+])(?=\s)|^(\s*\d+)([.)])(?=\s)", re.MULTILINE)
+_DISCORD = re.compile(r"([\\*_~`|\[\]<>#])|^([^\S\n]*)([-+])(?=\s)|^([^\S\n]*\d+)([.)])(?=\s)", re.MULTILINE)
 
 
 def _discord_escape(text: str) -> str:

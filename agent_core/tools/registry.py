@@ -34,6 +34,8 @@ if TYPE_CHECKING:
 log = structlog.get_logger("tool")
 
 COMPLAINT_CHARS = 500
+LONGEST_NAME = 100
+"""To a longer one no tool's name is near."""
 PREPARE_SECONDS = 10.0
 REFUSED = "refused"
 """The intention of a call that cannot be carried out: begun again, it says the same."""
@@ -97,7 +99,8 @@ class ToolRegistry:
         """Whether a call can run. `offered`: the names that this turn offers, if not all."""
         names = self.names if offered is None else tuple(offered)
         if name not in names or name not in self._tools:
-            return UnknownTool(name, next(iter(difflib.get_close_matches(name, names, 1, 0.5)), None))
+            near = difflib.get_close_matches(name, names, 1, 0.5) if len(name) <= LONGEST_NAME else []
+            return UnknownTool(name, next(iter(near), None))
         spec = self._tools[name].spec
         parsed = _parsed(arguments)
         if isinstance(parsed, str):

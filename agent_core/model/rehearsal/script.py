@@ -40,7 +40,7 @@ def plan(conversation: Conversation) -> Script:
     words = conversation.words
     if words.lower().startswith("rehearse"):
         return _rehearsed(conversation)
-    tasks = [task for part in re.split(r"\s+and then\s+", words) if (task := _task(part)) is not None]
+    tasks = [task for part in re.split(r"(?<!\s)\s+and then\s+", words) if (task := _task(part)) is not None]
     if tasks:
         return _work(conversation, tasks)
     return _talk(conversation)
