@@ -46,12 +46,17 @@ def bearer_ok(header: str | None, key: str | None) -> bool:
     if key is None:
         return True
     scheme, _, given = (header or "").partition(" ")
-    return scheme.lower() == "bearer" and hmac.compare_digest(given.strip().encode(), key.encode())
+    return scheme.lower() == "bearer" and hmac.compare_digest(
+        given.strip().encode("utf-8", "surrogateescape"), key.encode()
+    )
 
 
 def host_of(header: str) -> str:
     """The host name of a Host header, without its port."""
-    return (urlsplit(f"//{header}").hostname or "").lower()
+    try:
+        return (urlsplit(f"//{header}").hostname or "").lower()
+    except ValueError:
+        return ""
 
 
 def stranger(request: web.Request, key: str | None, allowed: Sequence[str], own_host: str = "") -> Problem | None:

@@ -339,7 +339,7 @@ class OpenAiApi:
             return await request.read()
         except web.HTTPRequestEntityTooLarge:
             return too_large
-        except (ValueError, web.HTTPBadRequest) as error:
+        except (ValueError, web.HTTPBadRequest, web.RequestPayloadError) as error:
             return Problem(400, f"The body could not be read: {type(error).__name__}.")
 
     def _request_id(self, request: web.Request) -> str:

@@ -13,6 +13,7 @@ from typing import TypeAlias
 
 import orjson
 
+from adapters.entrance import NotJson, json_of
 from adapters.http_common import Problem
 from agent_core.messages import InputMessage, Message
 from agent_core.tools.base import Json
@@ -71,9 +72,9 @@ Parsed: TypeAlias = ChatRequest | Problem
 def parse(body: bytes, session_header: str = "") -> Parsed:
     """The request in `body`, or what is wrong with it."""
     try:
-        value: Json = orjson.loads(body)
-    except orjson.JSONDecodeError as error:
-        return Problem(400, f"The body is not valid JSON: {error}", code="invalid_json")
+        value = json_of(body)
+    except NotJson as error:
+        return Problem(400, str(error), code="invalid_json")
     if not isinstance(value, dict):
         return Problem(400, "The body must be a JSON object.")
     try:

@@ -15,6 +15,7 @@ import orjson
 from aiohttp import web
 
 from adapters.base import REHEARSAL_WORDS, Gateway, Inbound, NotAccepted, NotAcceptedCode, SessionKey, TurnSight
+from adapters.entrance import NotJson, json_of
 from adapters.http_common import Problem, problem_response, stranger
 from adapters.pagefiles import PageFiles
 from agent_core.events import Verdict
@@ -122,9 +123,9 @@ class WebChat:
         if (request.content_length or 0) > MAX_BODY_BYTES:
             return Problem(413, f"The message is larger than {MAX_BODY_BYTES} bytes.")
         try:
-            value: Json = orjson.loads(await request.read())
-        except orjson.JSONDecodeError as error:
-            return Problem(400, f"The body is not valid JSON: {error}")
+            value = json_of(await request.read())
+        except NotJson as error:
+            return Problem(400, str(error))
         return value if isinstance(value, dict) else Problem(400, "The body must be a JSON object.")
 
     async def _message(self, request: web.Request) -> web.StreamResponse:

@@ -45,6 +45,14 @@ class TurnedAway:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ConnectionCut:
+    """A connection was not taken, or was ended because its client kept us waiting."""
+
+    why: str
+    """One of `gateway.connections.Cut`."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TurnBegan:
     """A turn is open."""
 
@@ -192,6 +200,7 @@ Signal: TypeAlias = (
     MessageTaken
     | RequestRefused
     | TurnedAway
+    | ConnectionCut
     | TurnBegan
     | FirstSign
     | ModelCalled

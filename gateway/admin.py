@@ -10,6 +10,7 @@ from collections.abc import Awaitable, Callable
 import orjson
 from aiohttp import web
 
+from adapters.entrance import NotJson, json_of
 from adapters.http_common import Problem, problem_response, stranger
 from agent_core.store.rows import PersonRow
 from agent_core.tools.base import Json
@@ -57,9 +58,9 @@ class Admin:
 
     async def _decide(self, request: web.Request) -> web.Response:
         try:
-            body: Json = orjson.loads(await request.read())
-        except orjson.JSONDecodeError as error:
-            return problem_response(Problem(400, f"The body is not valid JSON: {error}"))
+            body = json_of(await request.read())
+        except NotJson as error:
+            return problem_response(Problem(400, str(error)))
         if not isinstance(body, dict) or not isinstance(who := body.get("who"), str):
             return problem_response(Problem(400, "who must be a code or an id", param="who"))
         match body.get("verb"):

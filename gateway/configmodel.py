@@ -32,8 +32,8 @@ from gateway.alerts import AlertRules, Limits
 from gateway.configbudgets import Budgets
 from gateway.configchats import Discord, People, Slack, Telegram
 from gateway.configschedule import Schedule
+from gateway.configserver import Server
 from gateway.configtypes import (
-    Disconnect,
     FromOutside,
     Headers,
     LogFormat,
@@ -49,7 +49,6 @@ from gateway.configtypes import (
     Usual,
     complaint,
     database_url,
-    is_loopback,
     named_level,
     named_tables,
 )
@@ -288,84 +287,6 @@ class Model(Section):
                 )
             )
         return tuple(choices)
-
-
-DRAIN_SECONDS = 20.0
-
-
-class Server(Section):
-    """The HTTP server: web chat, OpenAI-compatible API, health and metrics."""
-
-    host: str = Field(
-        default="127.0.0.1",
-        min_length=1,
-        description="Address to listen at. One that other machines can reach needs an api_key.",
-    )
-    port: int = Field(default=8787, ge=0, le=65_535, description="Port to listen at; 0 takes a free one.")
-    api_key: Annotated[Secret | None, FromOutside("api_key_file")] = Field(
-        default=None, description="Key that clients of the API and the web page must send."
-    )
-    api_key_file: Path | None = Field(default=None, description="File that holds that key.", examples=["server.key"])
-    operator_key: Annotated[Secret | None, FromOutside("operator_key_file")] = Field(
-        default=None,
-        description="Key for status, access, send, metrics and the console. Not set: where there is an api_key, one is made and "
-        "kept as operator.key in the state directory.",
-    )
-    operator_key_file: Path | None = Field(
-        default=None, description="File that holds that key.", examples=["operator.key"]
-    )
-    public_url: Url = Field(
-        default="",
-        description="Address under which people reach the server, if it is behind a proxy.",
-        examples=["https://chat.example.org"],
-    )
-    cors_origins: Texts = Field(
-        default=(),
-        description="Origins of web pages elsewhere that may call the API.",
-        examples=[["https://app.example.org"]],
-    )
-    max_body_bytes: int = Field(
-        default=16 * 1024 * 1024, ge=1024, le=1024**3, description="Largest request that is read, bytes."
-    )
-    keep_alive_seconds: float = Field(
-        default=10,
-        ge=1,
-        le=10,
-        description="Seconds between two signs of life in a stream that has nothing to say (1 to 10).",
-    )
-    drain_seconds: float = Field(
-        default=DRAIN_SECONDS,
-        ge=0,
-        le=3600,
-        description="Seconds that running turns may go on when the gateway is told to stop; what still runs then goes on after the next "
-        "start. A service manager must wait for 30 s more before it kills (TimeoutStopSec, terminationGracePeriodSeconds, "
-        "stop_grace_period).",
-    )
-    disconnect: Disconnect = Field(
-        default=Disconnect.DETACH,
-        description="What happens to a turn whose API client goes away: detach lets it end and keeps its answer, cancel stops it.",
-    )
-
-    @model_validator(mode="after")
-    def _not_open_to_everybody(self) -> Server:
-        if self.api_key is None and not is_loopback(self.host):
-            raise complaint(
-                "host",
-                "host lets other machines in, and no api_key is set, so anybody could use your model and its tools",
-                "Put a key into the environment as OUTSPOKEN_SERVER__API_KEY, or name a file that holds one: "
-                'api_key_file = "server.key" – or listen on this machine only: host = "127.0.0.1".',
-            )
-        return self
-
-    @model_validator(mode="after")
-    def _two_keys(self) -> Server:
-        if self.api_key is not None and self.api_key == self.operator_key:
-            raise complaint(
-                "operator_key",
-                "operator_key is the same as api_key, so everybody who may chat could approve strangers and send as the bot",
-                "Choose another one, or leave it out: then one is made and kept in the state directory.",
-            )
-        return self
 
 
 class Sessions(Section):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
 
@@ -10,14 +11,17 @@ from aiohttp import web
 from adapters.openai_api import ApiSettings, OpenAiApi
 from adapters.web import WebChat, WebSettings
 from agent_core.ports import Clock, SystemClock, SystemIds
+from agent_core.signals import Tell
 from agent_core.store.store import Store
 from gateway.admin import Admin
 from gateway.configmodel import Config
+from gateway.connections import Doorkeeper
 from gateway.console.access import Access
 from gateway.console.acting import Acting
 from gateway.console.looking import Board, Sources
 from gateway.console.server import Console
 from gateway.console.turns import Turns
+from gateway.entry import Entry, ServersLog, expecting
 from gateway.hub import Hub
 from gateway.look import Look
 from gateway.operatorkey import operator_key_of
@@ -70,21 +74,58 @@ async def open_doors(
     operator_key = operator_key_of(config)
     admin = Admin(chats, operator_key, look)
     sending = Sending(store, hub, chats.desk, chats.outbox, chats.where, operator_key, paths.state_dir / "outbox")
-    app.add_routes([*api.routes(), *page.routes(), *admin.routes(), *sending.routes(), *chats.routes(), *routes])
-    app.add_routes(_console(config, hub, store, clock, ids, chats).routes())
-    runner = web.AppRunner(app, access_log=None, shutdown_timeout=3, handler_cancellation=True)
+    served = [*api.routes(), *page.routes(), *admin.routes(), *sending.routes(), *chats.routes(), *routes]
+    served += _console(config, hub, store, clock, ids, chats).routes()
+    app.add_routes(expecting(served))
+    return await _listening(config, app, ids, hub.tell, stack)
+
+
+async def _listening(config: Config, app: web.Application, ids: SystemIds, tell: Tell, stack: AsyncExitStack) -> str:
+    """Serve the application until the stack is left; the address."""
+    server = config.server
+    limits = server.door_limits(open_files())
+    runner = web.AppRunner(
+        app,
+        access_log=None,
+        shutdown_timeout=3,
+        handler_cancellation=True,
+        keepalive_timeout=limits.idle_seconds * 2,
+        logger=ServersLog(),
+    )
+    keeper = Doorkeeper(limits, tell)
+    Entry(keeper, ids, tell).connect(app)
     await runner.setup()
     stack.push_async_callback(runner.cleanup)
-    site = web.TCPSite(runner, server.host, server.port, backlog=BACKLOG)
+    assert runner.server is not None
+    keeper.make = runner.server
+    await stack.enter_async_context(keeper.looking())
+    loop = asyncio.get_running_loop()
     try:
-        await site.start()
+        listening = await loop.create_server(keeper.door, server.host, server.port, backlog=BACKLOG)
     except OSError as error:
         raise CannotServe(
             f"Cannot listen at {server.host}:{server.port}: {error.strerror}. If another program uses this port, stop it or "
             "choose another one: OUTSPOKEN_SERVER__PORT=8788 outspoken run"
         ) from error
-    host, port = runner.addresses[0][:2]
+    stack.callback(listening.close)
+    host, port = listening.sockets[0].getsockname()[:2]
     return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+def open_files() -> int:
+    """How many files this process may have open; as many as it is allowed to be allowed. A connection is a file."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return 2**20
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+            soft = hard
+        except (OSError, ValueError):
+            pass
+    return 2**20 if soft == resource.RLIM_INFINITY else soft
 
 
 def _console(config: Config, hub: Hub, store: Store, clock: Clock, ids: SystemIds, chats: Platforms) -> Console:

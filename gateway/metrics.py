@@ -24,6 +24,7 @@ from agent_core.budgets import NANOS
 from agent_core.exits import BreakCause, ExitCode
 from agent_core.signals import (
     Committed,
+    ConnectionCut,
     FirstSign,
     LawBroken,
     MessageTaken,
@@ -122,6 +123,8 @@ class Metrics:
                 self.count(m.MESSAGES, signal.account.partition("/")[0], signal.lane)
             case RequestRefused():
                 self.count(m.REQUESTS_REFUSED, str(signal.status))
+            case ConnectionCut():
+                self.count(m.CONNECTIONS_CUT, signal.why)
             case TurnedAway():
                 self.count(m.TURNED_AWAY, signal.account.partition("/")[0])
             case TurnBegan():

@@ -16,10 +16,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import orjson
 from aiohttp import web
 
 from adapters.chat import CallFailed, ChatAddress
+from adapters.entrance import NotJson, json_of
 from adapters.http_common import Problem, problem_response
 from agent_core.store.rows import Delivery, DeliveryState
 from agent_core.store.store import OwnedElsewhere, StorageUnavailable, Store
@@ -180,9 +180,9 @@ def state_of(parts: Sequence[Delivery]) -> tuple[str, str]:
 def read(body: bytes) -> Wanted | Problem:
     """The message that a request's body asks for."""
     try:
-        asked: Json = orjson.loads(body)
-    except orjson.JSONDecodeError as error:
-        return Problem(400, f"The body is not valid JSON: {error}")
+        asked = json_of(body)
+    except NotJson as error:
+        return Problem(400, str(error))
     if not isinstance(asked, dict):
         return Problem(400, "The body must be an object with to and text.")
     to, text, key = asked.get("to"), asked.get("text", ""), asked.get("key", "")

@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager
 import orjson
 from aiohttp import web
 
+from adapters.entrance import NotJson, json_of
 from adapters.http_common import Problem, problem_response
 from adapters.pagefiles import PageFiles
 from adapters.reconcile import Hand
@@ -192,9 +193,9 @@ async def _body(request: web.Request) -> dict[str, Json]:
     if (request.content_length or 0) > MAX_BODY_BYTES:
         raise CannotAct(413, f"The body is larger than {MAX_BODY_BYTES} bytes.")
     try:
-        value: Json = orjson.loads(await request.read())
-    except orjson.JSONDecodeError as error:
-        raise CannotAct(400, f"The body is not valid JSON: {error}") from None
+        value = json_of(await request.read())
+    except NotJson as error:
+        raise CannotAct(400, str(error)) from None
     if not isinstance(value, dict):
         raise CannotAct(400, "The body must be a JSON object.")
     return value

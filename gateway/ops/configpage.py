@@ -26,6 +26,8 @@ UNITS = {
     "per_minute": "messages a minute",
     "per_hour": "messages an hour",
     "mib": "MiB",
+    "connections": "connections",
+    "peer": "connections",
     "port": "port number",
     "conversations": "conversations",
     "warn": "times",

@@ -112,6 +112,7 @@ FIELDS: Mapping[str, str] = {
     "part": "the part's idempotency key: ``chat/origin/bubble/number``",
     "parts": "how many parts",
     "path": "the request's path",
+    "peer": "the address at the other end of a connection",
     "person": "the person's id on the platform",
     "phase": "what the turn was doing",
     "pid": "id of the process",
@@ -216,6 +217,12 @@ CATALOGUE: tuple[LogEvent, ...] = (
     # ------------------------------------------------------------------ messages and turns
     _e("message.accepted", "info", "A message is stored for the first time; from here on it is answered or told why not.",
        "account platform_key inbox session lane"),
+    _e("http.refused", "info", "A request that cannot be read, or one too many of its sender, got no more than a refusal.", "status reason times"),
+    _e("http.failed", "error", "A mistake while a request was served; the client was told a reference.", "reference path", _BUG),
+    _e("http.cut", "warning",
+       "A connection was not taken, or was ended because its client was too slow to send or to read. Counted in "
+       "`outspoken_connections_cut_total`.",
+       "why peer open times", "One address: block it. Many: see `[server]` for the bounds, and whether a proxy should stand in front."),
     _e("message.turned_away", "warning", "A message was not taken because too many wait; whoever sent it was told so.",
        "account waiting open times",
        "See why so many wait (`outspoken status`: open turns, oldest wait), then raise `[session] open_turns` or `waiting_limit`, or add "

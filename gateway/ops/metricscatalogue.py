@@ -72,7 +72,7 @@ LABELS: Mapping[str, str] = {
     "gen_ai_request_model": "the model's name, as it was asked for",
     "gen_ai_token_type": "`input` or `output`",
     "http_status": "of the answer; 401 and 403 are those of callers who may not",
-    "kind": "what an alert is about: adapter, storage, disk, delivery, spend, incident, unclaimed",
+    "kind": "what an alert is about: adapter, storage, disk, delivery, queue, spend, incident, unclaimed",
     "lane": "`normal`, `command` or `refused`",
     "left": "what was left: `conversation` (an open turn, or messages that wait), `command`, `delivery`",
     "measure": "`tokens` or `money`",
@@ -104,6 +104,9 @@ def _h(name: str, says: str, buckets: tuple[float, ...], *labels: str) -> Metric
 # ---------------------------------------------------------------------- messages and turns
 MESSAGES = _c("outspoken_messages_total", "Messages that were stored for the first time.", "platform", "lane")
 TURNED_AWAY = _c("outspoken_turned_away_total", "Messages that were not taken because too many waited.", "surface")
+CONNECTIONS_CUT = _c(
+    "outspoken_connections_cut_total", "Connections that were not taken, or were ended for keeping us waiting.", "cause"
+)
 REQUESTS_REFUSED = _c("outspoken_requests_refused_total", "Requests of the API that were not taken.", "http_status")
 TURNS = _c("outspoken_turns_total", "Turns that ended.", "exit", "surface")
 TURN_WAIT = _h(

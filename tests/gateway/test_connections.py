@@ -1,0 +1,172 @@
+"""Connections: who is cut when (pure), and real sockets that are half-sent, slow, many, or do not read."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.connections import Doorkeeper
+from gateway.patience import Cut, DoorLimits, Stage, Standing, overdue
+from tests.serving import served
+
+LIMITS = DoorLimits(header_seconds=5, body_seconds=50, stalled_seconds=10, idle_seconds=20)
+times = st.floats(0, 200)
+
+
+@given(st.sampled_from(Stage), times, times, st.sampled_from([0, 5]), times, times)
+def test_a_connection_is_cut_for_what_it_owes_and_nobody_owes_for_ever(
+    stage: Stage, since: float, moved: float, unread: int, unread_since: float, now: float
+) -> None:
+    standing = Standing(stage, since, moved, unread, unread_since)
+    cut = overdue(standing, now, LIMITS)
+    if unread and now - unread_since > LIMITS.stalled_seconds:
+        assert cut is Cut.READER
+    elif stage is Stage.SERVED:
+        assert cut is None, "then it waits for us"
+    else:
+        most = {Stage.IDLE: 20, Stage.HEADERS: 5, Stage.BODY: 50, Stage.REFUSED: 2}[stage]
+        if now - since > most:
+            assert cut is not None
+        elif stage is not Stage.BODY or now - moved <= LIMITS.stalled_seconds:
+            assert cut is None
+
+
+QUICK = {
+    "OUTSPOKEN_SERVER__HEADER_SECONDS": "1",
+    "OUTSPOKEN_SERVER__BODY_SECONDS": "4",
+    "OUTSPOKEN_SERVER__STALLED_SECONDS": "1.5",
+    "OUTSPOKEN_SERVER__IDLE_SECONDS": "2",
+}
+
+
+async def answer_to(port: int, *pieces: bytes, pause: float = 0.0) -> bytes:
+    """All that comes until the connection is closed."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+    try:
+        for piece in pieces:
+            writer.write(piece)
+            await asyncio.sleep(pause)
+        async with asyncio.timeout(20):
+            return await reader.read()
+    finally:
+        writer.close()
+
+
+HEAD = b"POST /v1/chat/completions HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: 500\r\n\r\n"
+
+
+async def test_headers_bodies_and_silence_have_their_time(tmp_path: Path) -> None:
+    async with served(tmp_path, QUICK) as up:
+        port = int(up.url.rsplit(":", 1)[1])
+        headers, body, idle = await asyncio.gather(
+            answer_to(port, b"GET /healthz HTTP/1.1\r\nHost: 127"),
+            answer_to(port, HEAD + b'{"messages"'),
+            answer_to(port),
+        )
+        assert headers.startswith(b"HTTP/1.1 408 ")
+        assert body.startswith(b"HTTP/1.1 408 ")
+        assert b"did not come in time" in body
+        assert idle == b"", "who has asked nothing is told nothing"
+
+
+async def test_a_body_that_drips_is_too_slow_as_a_whole(tmp_path: Path) -> None:
+    async with served(tmp_path, QUICK) as up:
+        port = int(up.url.rsplit(":", 1)[1])
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        writer.write(HEAD)
+        answer = asyncio.create_task(reader.readuntil(b"\r\n\r\n"))
+        async with asyncio.timeout(20):
+            while not answer.done():
+                writer.write(b" ")
+                await asyncio.sleep(0.5)
+        assert (await answer).startswith(b"HTTP/1.1 408 ")
+        writer.close()
+
+
+async def test_a_thousand_half_sent_requests_do_not_make_the_gateway_deaf(tmp_path: Path) -> None:
+    async with served(tmp_path, QUICK | {"OUTSPOKEN_SERVER__MAX_CONNECTIONS": "200"}) as up:
+        port = int(up.url.rsplit(":", 1)[1])
+        half = [await asyncio.open_connection("127.0.0.1", port) for _ in range(150)]
+        for _, writer in half:
+            writer.write(b"POST /v1/chat/completions HTTP/1.1\r\nHost: 127")
+        await asyncio.sleep(1.1)  # who came so recently need not make place
+        more = [await asyncio.open_connection("127.0.0.1", port) for _ in range(100)]
+        for _, writer in more:
+            writer.write(b"POST /v1/chat/completions HTTP/1.1\r\nHost: 127")
+        whole = b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
+        assert b"200 OK" in await answer_to(port, whole)
+        for _, writer in (*half, *more):
+            writer.close()
+
+
+async def test_one_connection_too_many_is_told_so(tmp_path: Path) -> None:
+    async with served(tmp_path, {"OUTSPOKEN_SERVER__MAX_CONNECTIONS": "16"}) as up:
+        port = int(up.url.rsplit(":", 1)[1])
+        held = [await asyncio.open_connection("127.0.0.1", port) for _ in range(16)]
+        answer = await answer_to(port, b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n")
+        assert answer.startswith(b"HTTP/1.1 503 ")
+        assert b"Retry-After" in answer
+        for _, writer in held:
+            writer.close()
+        async with asyncio.timeout(10):
+            while b"200 OK" not in await answer_to(
+                port, b"GET /healthz HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n"
+            ):
+                await asyncio.sleep(0.05)
+
+
+async def test_who_does_not_read_is_cut_and_harms_nobody() -> None:
+    told: list[object] = []
+    keeper = Doorkeeper(DoorLimits(stalled_seconds=1), told.append)
+
+    class Talker(asyncio.Protocol):
+        """Writes without end, as far as it is let."""
+
+        def connection_made(self, transport: asyncio.BaseTransport) -> None:
+            assert isinstance(transport, asyncio.Transport)
+            transport.write(b"x" * 30_000_000)
+
+    keeper.make = Talker
+    loop = asyncio.get_running_loop()
+    async with keeper.looking():
+        server = await loop.create_server(keeper.door, "127.0.0.1", 0)
+        deaf = socket.create_connection(server.sockets[0].getsockname())
+        async with asyncio.timeout(20):
+            while keeper.count or not told:
+                await asyncio.sleep(0.05)
+        deaf.close()
+        server.close()
+    assert [getattr(one, "why", "") for one in told] == ["reads_too_slowly"]
+
+
+async def test_one_peer_has_a_bound_and_a_trusted_proxy_has_none(monkeypatch: pytest.MonkeyPatch) -> None:
+    keeper = Doorkeeper(DoorLimits(per_peer=2), lambda _: None)
+
+    class Wire(asyncio.Transport):
+        def __init__(self, peer: str) -> None:
+            super().__init__({"peername": (peer, 1)})
+            self.written = b""
+
+        def write(self, data: bytes | bytearray | memoryview) -> None:
+            self.written += bytes(data)
+
+        def is_closing(self) -> bool:
+            return False
+
+        def can_write_eof(self) -> bool:
+            return False
+
+    def comes(peer: str) -> bytes:
+        wire = Wire(peer)
+        keeper.door().connection_made(wire)
+        return wire.written
+
+    assert [comes("6.6.6.6")[:12] for _ in range(3)] == [b"", b"", b"HTTP/1.1 429"]
+    assert comes("7.7.7.7") == b""
+    assert [comes("::ffff:6.6.6.6")[:12]] == [b"HTTP/1.1 429"], "the same address in other clothes"
+    assert [comes("127.0.0.1") for _ in range(5)] == [b""] * 5
