@@ -12,7 +12,7 @@ import pytest
 import yaml
 
 from gateway.config import OTHER_VARIABLES, describe, load
-from gateway.configmodel import DRAIN_SECONDS
+from gateway.configserver import DRAIN_SECONDS
 from gateway.daemon import DELIVERY_SECONDS
 from tests.deploy.schemas import COMPOSE, KUBERNETES
 

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from gateway.cli import CONFIGURATION
-from gateway.configmodel import DRAIN_SECONDS
+from gateway.configserver import DRAIN_SECONDS
 from gateway.daemon import DELIVERY_SECONDS
 
 UNIT = Path(__file__).parents[2] / "deploy" / "systemd" / "outspoken.service"
