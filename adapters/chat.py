@@ -302,13 +302,13 @@ class Traits:
 
     drafts: bool
     """Text on its way is shown by drafts that are no messages; else by editing a message."""
-    edits: bool = True
+    fixed: frozenset[ContentKind] = frozenset({ContentKind.FILE})
+    """No edit turns a message into one of these, or one of these into another."""
     typing_seconds: float = 4.5
     """How often "typing" has to be said again; 0 if it cannot be said."""
     preview_seconds: float = 1.0
     """The shortest time between two states of text on its way."""
     status_seconds: float = 4.0
-    edit_within_seconds: float = 47 * 3600
     streams: bool = False
     """Text on its way is shown by a message that grows, and that is finished with the whole text."""
     cards: bool = False
@@ -319,6 +319,10 @@ class Traits:
     """It can be shown what the agent does (`ChatPort.doing`)."""
     replies: bool = False
     """`Content.reply_to` is a thread, so every part has to name it."""
+
+    def turns_into(self, before: ContentKind, after: ContentKind) -> bool:
+        """Whether an edit can make a message of one kind into one of another."""
+        return before is after or not self.fixed & {before, after}
 
 
 class Ability(StrEnum):
@@ -350,7 +354,9 @@ class Cause(StrEnum):
 
     NONE = ""
     FORM = "form"
-    """The platform cannot take the content's form (markup, length, button)."""
+    """The platform cannot take the content's form (markup, button)."""
+    TOO_LONG = "too_long"
+    """There is more in it than the platform takes in one message."""
     BLOCKED = "blocked"
     """The person does not want anything from us (any more)."""
     NO_RIGHTS = "no_rights"
@@ -369,6 +375,8 @@ class Cause(StrEnum):
     """The file cannot be sent (too large, gone, empty)."""
     NOT_LET_IN = "not_let_in"
     """The bot itself is not let in."""
+    UNREADABLE = "unreadable"
+    """What the platform answered could not be understood, so it may have been done, and the same may happen each time."""
     OTHER = "other"
 
 
@@ -406,11 +414,17 @@ class ChatPort(Protocol):
         """
         ...
 
+    def shorter(self, body: Styled, most_units: int) -> tuple[Styled, ...]:
+        """What `parts` gave, in more parts: each of at most so many units in the platform's own markup."""
+        ...
+
     async def create(self, address: ChatAddress, content: Content, key: str) -> str:
         """Show a new part; its id on the platform."""
         ...
 
-    async def edit(self, address: ChatAddress, platform_id: str, content: Content) -> None: ...
+    async def edit(self, address: ChatAddress, platform_id: str, content: Content) -> None:
+        """Make a part show `content`. What no edit leads to (`Traits.fixed`) is refused, never passed over."""
+        ...
 
     async def delete(self, address: ChatAddress, platform_id: str) -> None: ...
 
@@ -453,6 +467,13 @@ class ChatPort(Protocol):
     async def fetch(self, ref: str, limit_bytes: int) -> bytes:
         """The bytes of an attachment."""
         ...
+
+
+def not_by_edit(kind: ContentKind) -> CallFailed:
+    """An edit was asked for that no edit can do."""
+    return CallFailed(
+        Fate.REFUSED, f"no edit makes a message a {kind.value}, or a {kind.value} another", cause=Cause.UNEDITABLE
+    )
 
 
 class NoStreams:

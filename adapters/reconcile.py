@@ -1,44 +1,57 @@
 """Wanted parts against deliveries: what has to be done to a surface so that it shows what it should. Pure.
 
 Theory. A surface has rows (`DeliveryRow`), each a part: as it should be, and how far that got. `plan` puts what is wanted into
-the rows. `next_step` says what to do first. `begun`, `settled` and `failed` say what becomes of a row by a call, `by_hand` what
-by an operator. Nobody else changes rows.
+the rows. `next_step` says what to do first. `begun` and `settled` say what becomes of a row by a call, `adapters.aftermath` what by
+one that failed, `by_hand` what by an operator. Nobody else changes rows.
 
 Laws (tests/adapters/test_reconcile.py).
 1. A final part is created only when all parts before it are there (or can never be): what people see is in order.
 2. A part has one identity: as long as its message exists it is edited, never created again.
 3. A part whose creation has an unknown outcome is settled first by the platform's own means; only where there is none is it
    sent again, and then with a label.
-4. What is refused for its form goes plain; only what is refused for good fails, with its cause.
+4. What is refused for its form goes plain, what is too long goes in more parts, what cannot be changed any more is sent anew, and
+   a file that is refused goes as text: only what is refused in every form fails, with its cause.
 5. Applied to a platform that answers at last, the steps end, and then the surface shows exactly the parts that are wanted.
 6. A message that grows is only ever added to while it is known what stands there. After an outcome that is not known, after a
    restart, or if what is wanted is no longer what stands there and more, it is finished and then edited: the end is the same.
+7. A row stays of its kind: what no edit can make of its message (`Traits.fixed`) gets a row of its own, and the message goes when
+   that is there.
+8. What cannot be understood in a platform's answers has a bound of tries, and what fails for longer than `BLOCKS_MS` keeps nothing
+   else back.
+
+Names. What comes in the place of a part has names below its own (`b>0` for part 0 of bubble `b`) and stands in its place.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TypeAlias, assert_never
 
-from adapters.chat import GROWS, Ability, CallFailed, Cause, Content, ContentKind, Fate, Flow
+from adapters.chat import GROWS, Ability, Cause, Content, ContentKind, Flow, Traits
 from adapters.contents import encode
-from adapters.pacing import Urgency, backoff_ms
+from adapters.pacing import Urgency
 from adapters.parts import STATUS_BUBBLE, Wanted
 from agent_core.store.rows import BY_HAND, DeliveryRow, DeliveryState
 
 KEYED_MS = 120_000
 """For how long a platform surely remembers a key (durability: Discord says "past few minutes")."""
-NOT_LET_IN_MS = 60_000
-"""Pause after a call that was refused because of the bot itself."""
+BLOCKS_MS = 60_000
+"""What fails for longer does not keep back what comes after it."""
+PROBE_MS = 5_000
+"""Before something else goes past it, it is tried once more, if its last try is longer ago."""
 
 Name: TypeAlias = tuple[str, str, int]
 """Origin, bubble and part: names a row on its surface."""
 Flows: TypeAlias = Callable[[Content, bool], Flow]
 """(Content, whether it is final) to what a message that grows holds of it."""
 _GROWING_KINDS = (ContentKind.TEXT, ContentKind.TOOLS)
+_BELOW = re.compile(r"((?:>\d+)*)\Z")
+LEFTOVER = 1_000
+"""From this number on, parts below another are messages that it has left, and that go."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +62,8 @@ class Part:
     content: Content
     there: Flow | None = None
     """What stands on its message, while that grows; None if it is not known."""
+    tried: Content | None = None
+    """What the last call that creates it was to show: what it is looked for by, although something else is wanted meanwhile."""
 
     @property
     def grows(self) -> bool:
@@ -58,6 +73,16 @@ class Part:
     @property
     def name(self) -> Name:
         return self.row.origin, self.row.bubble, self.row.part
+
+    @property
+    def stands(self) -> bool:
+        """It is to be there, and its message is."""
+        return self.row.platform_id is not None and not self.row.gone
+
+    @property
+    def order(self) -> tuple[int, tuple[int, ...]]:
+        """What is below another part comes after it, and before the next."""
+        return self.row.place, (*_path(self.row.bubble), self.row.part)
 
     @property
     def open(self) -> bool:
@@ -108,6 +133,8 @@ class Finish:
 @dataclass(frozen=True, slots=True)
 class Delete:
     part: Part
+    leave: bool = False
+    """Nothing is to be called: the message stays, because nothing better is there, or is none of this part's any more."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +147,20 @@ class Wait:
 Step: TypeAlias = Create | Edit | Append | Finish | Delete | Wait
 
 
+@dataclass(frozen=True, slots=True)
+class Pause:
+    """How a part that has failed stands; see `adapters.patience`."""
+
+    left: int
+    """Until its next try, ms."""
+    late: bool = False
+    """It has failed for longer than `BLOCKS_MS`."""
+    since: int = 0
+    """Since its last failure, ms."""
+
+
+_ANY = Traits(drafts=False)
+
 # ---------------------------------------------------------------------- planning
 
 
@@ -130,6 +171,7 @@ def plan(
     origin: str,
     place: int,
     untouched: Sequence[str] = (),
+    traits: Traits = _ANY,
 ) -> list[Part]:
     """The rows of `origin` that have to be other than they are. New ones get places from `place` on."""
     changed: list[Part] = []
@@ -138,10 +180,11 @@ def plan(
     for one in wanted:
         if one.fleeting:
             continue
-        name = (origin, one.bubble, one.part)
+        fitting = _of_its_kind(mine, origin, one, traits)
+        name = (origin, fitting.bubble, fitting.part)
         keep.add(name)
         known = mine.get(name)
-        made = _new(one, surface, origin, one.part, place) if known is None else _changed(known, one)
+        made = new_part(fitting, surface, origin, place) if known is None else _changed(known, fitting)
         place += known is None
         if made is not None:
             changed.append(made)
@@ -149,8 +192,35 @@ def plan(
     changed += status
     keep |= {part.name for part in status if not part.row.gone}
     keep |= {name for name in mine if name[1] == STATUS_BUBBLE or name[1] in untouched}
+    same = keep - {part.name for part in changed}
+    keep |= {name for name in mine if _above(name) in same or _bubble(name) in untouched}
     changed += [gone for name, part in mine.items() if name not in keep and (gone := _gone(part)) is not None]
     return changed
+
+
+def _of_its_kind(mine: Mapping[Name, Part], origin: str, one: Wanted, traits: Traits) -> Wanted:
+    """The same for a row that can show it: one whose message no edit makes of this kind is left alone, and so goes."""
+    known = mine.get((origin, one.bubble, one.part))
+    if known is None or traits.turns_into(known.content.kind, one.content.kind):
+        return one
+    return replace(one, bubble=f"{one.bubble}.{one.content.kind.value}")
+
+
+def _path(bubble: str) -> tuple[int, ...]:
+    """The numbers of the parts that a bubble's name is below, from the top."""
+    found = _BELOW.search(bubble)
+    return tuple(int(number) for number in found.group(1).split(">")[1:]) if found else ()
+
+
+def _bubble(name: Name) -> str:
+    """The bubble at the top of a name."""
+    return _BELOW.sub("", name[1], count=1)
+
+
+def _above(name: Name) -> Name | None:
+    """The part at the top of a name that is below others."""
+    path = _path(name[1])
+    return (name[0], _bubble(name), path[0]) if path else None
 
 
 def want_hash(want: bytes) -> str:
@@ -158,17 +228,18 @@ def want_hash(want: bytes) -> str:
     return hashlib.blake2b(want, digest_size=8).hexdigest()
 
 
-def _new(one: Wanted, surface: str, origin: str, number: int, place: int) -> Part:
+def new_part(one: Wanted, surface: str, origin: str, place: int) -> Part:
+    """A part that was not there."""
     want = encode(one.content)
     row = DeliveryRow(
         surface=surface,
         origin=origin,
         bubble=one.bubble,
-        part=number,
+        part=one.part,
         place=place,
         want=want,
         want_hash=want_hash(want),
-        key=f"{surface}/{origin}/{one.bubble}/{number}",
+        key=f"{surface}/{origin}/{one.bubble}/{one.part}",
         final=one.final,
     )
     return Part(row, one.content)
@@ -180,8 +251,10 @@ def _changed(known: Part, one: Wanted) -> Part | None:
     same = want == row.want and not row.gone
     if same and row.final == one.final:
         return None
-    reopened = row.state in (DeliveryState.SENT, DeliveryState.SKIPPED)
-    if same and row.state is not DeliveryState.SKIPPED:
+    # What was refused on its way may be taken as it is at the end.
+    dropped = row.state is DeliveryState.FAILED and not row.final and one.final
+    reopened = dropped or row.state in (DeliveryState.SENT, DeliveryState.SKIPPED)
+    if same and row.state is not DeliveryState.SKIPPED and not dropped:
         unfinished = reopened and known.grows and one.final
         state = DeliveryState.WANTED if unfinished else row.state
         return replace(known, row=replace(row, final=one.final, state=state))
@@ -194,6 +267,7 @@ def _changed(known: Part, one: Wanted) -> Part | None:
         gone=False,
         plain=False,
         state=DeliveryState.WANTED if reopened else row.state,
+        attempt=0 if dropped else row.attempt,
     )
     return replace(known, row=made, content=one.content)
 
@@ -223,37 +297,76 @@ def _status(
     if want is None:
         return out, place
     number = max((s.row.part for s in statuses), default=-1) + 1
-    return [*out, _new(want, surface, origin, number, place)], place + 1
+    return [*out, new_part(replace(want, part=number), surface, origin, place)], place + 1
 
 
 # ---------------------------------------------------------------------- choosing
 
 
 def next_step(
-    parts: Iterable[Part], ability: Ability, waits: Mapping[Urgency, int], now: int, flows: Flows | None = None
+    parts: Iterable[Part],
+    ability: Ability,
+    waits: Mapping[Urgency, int],
+    now: int,
+    flows: Flows | None = None,
+    pauses: Mapping[Name, Pause] | None = None,
 ) -> Step:
     """What to do first. `waits` says how long the gates keep back each urgency, in milliseconds.
 
-    With `flows`, text on its way is shown by messages that grow.
+    With `flows`, text on its way is shown by messages that grow. Without `pauses`, a part's own time for its next try counts.
     """
-    todo = sorted((part for part in parts if part.open), key=lambda part: part.row.place)
-    found: list[tuple[int, int, Step]] = []
+    every = list(parts)
+    todo = sorted((part for part in every if part.open), key=lambda part: part.order)
+    found: list[tuple[int, tuple[int, tuple[int, ...]], Step]] = []
     shortest: int | None = None
     blocked = False
     for part in todo:
-        step = _step(part, ability, now, flows)
+        step = _leaving(_step(part, ability, now, flows), every)
         ordered = isinstance(step, Create) or (not isinstance(step, Delete) and part.row.final)
-        wait = max((part.row.retry_at or 0) - now, waits[part.urgency])
-        if ordered and blocked:
+        ordered = ordered and not part.row.gone  # what is only looked for keeps nothing back
+        pause = pauses.get(part.name) if pauses is not None else Pause((part.row.retry_at or 0) - now)
+        left = pause.left if pause is not None else 0
+        if pause is not None and pause.late and _comes_after(part, todo):
+            left = min(left, PROBE_MS - pause.since)
+        wait = max(left, waits[part.urgency])
+        if (ordered and blocked) or (isinstance(step, Delete) and not step.leave and _replaced_later(part, todo)):
             continue
         if wait <= 0:
-            found.append((-part.urgency, part.row.place, step))
+            found.append((-part.urgency, part.order, step))
         else:
             shortest = wait if shortest is None else min(shortest, wait)
-        blocked = blocked or ordered
+        keeps_back = pause is None or not pause.late or left <= 0
+        blocked = blocked or (ordered and keeps_back)
     if found:
         return min(found, key=lambda one: one[:2])[2]
     return Wait(shortest)
+
+
+def _comes_after(part: Part, todo: Sequence[Part]) -> bool:
+    """Something that is to stay waits behind this."""
+    return any(one.row.final and not one.row.gone and one.order > part.order for one in todo)
+
+
+def _replaced_later(part: Part, todo: Sequence[Part]) -> bool:
+    """What was said goes when what is said instead is there; a status goes at once."""
+    if part.content.kind is ContentKind.STATUS:
+        return False
+    return any(
+        one.row.origin == part.row.origin and one.row.final and not one.row.gone and one.row.platform_id is None
+        for one in todo
+    )
+
+
+def _leaving(step: Step, parts: Sequence[Part]) -> Step:
+    """A message that a part has left stays if nothing came in its place, or if it was found to be that part's after all."""
+    if not isinstance(step, Delete) or step.part.row.platform_id is None:
+        return step
+    row, above = step.part.row, _above(step.part.name)
+    other = next((one for one in parts if one.stands and one.row.platform_id == row.platform_id), None)
+    failed_above = row.part >= LEFTOVER and any(
+        one.name == above and one.row.state is DeliveryState.FAILED for one in parts
+    )
+    return Delete(step.part, leave=True) if other is not None or failed_above else step
 
 
 def _step(part: Part, ability: Ability, now: int, flows: Flows | None) -> Create | Edit | Append | Finish | Delete:
@@ -287,8 +400,8 @@ def _resolved(part: Part, ability: Ability, now: int) -> Create:
         case Ability.LOOK_UP:
             return Create(part, repeated=True, look_up=True)
         case Ability.KEYED:
-            fresh = part.row.sending_at is not None and now - part.row.sending_at < KEYED_MS
-            return Create(part, repeated=True, look_up=not fresh)
+            fresh = part.row.sending_at is not None and 0 <= now - part.row.sending_at < KEYED_MS
+            return Create(part, repeated=True, look_up=not fresh or part.row.attempt > 1)
         case Ability.NONE:
             return Create(part, repeated=True)
         case _:
@@ -310,7 +423,18 @@ def begun(part: Part, now: int, *, repeated: bool) -> Part:
         labelled=repeated,
         at=now,
     )
-    return replace(part, row=made)
+    return replace(part, row=made, tried=part.tried if repeated and part.tried is not None else part.content)
+
+
+def sent_by(step: Create, ability: Ability, traits: Traits) -> Content | None:
+    """What the message of a `Create` shows; None if it may have been made before, when something else was wanted.
+
+    What no edit can change is as it was made, and was never wanted otherwise.
+    """
+    content = step.part.content
+    if not step.repeated or ability is Ability.NONE or content.kind in traits.fixed:
+        return content
+    return step.part.tried
 
 
 def settled(
@@ -337,7 +461,7 @@ def settled(
 
 def ungrown(part: Part) -> Part:
     """The platform has no growing messages here after all: it is created as any other."""
-    return replace(part, row=replace(part.row, state=DeliveryState.WANTED, retry_at=None, attempt=0))
+    return replace(part, row=replace(part.row, state=DeliveryState.WANTED, retry_at=None, attempt=0), tried=None)
 
 
 def finished(part: Part, sent: Content | None, ability: Ability, now: int) -> Part:
@@ -352,63 +476,7 @@ def removed(part: Part, now: int) -> Part:
     made = replace(
         part.row, state=state, platform_id=None, retry_at=None, labelled=False, key=f"{part.row.key}'", at=now
     )
-    return replace(part, row=made, there=None)
-
-
-def failed(part: Part, error: CallFailed, ability: Ability, *, creating: bool, now: int, share: float) -> Part:
-    """What becomes of a part by a call that failed. `share` in [0, 1) is the jitter."""
-    if error.cause is not Cause.UNCHANGED:  # it is as it should be
-        part = Part(replace(part.row, failures=part.row.failures + 1, trouble=error.words), part.content)
-    row = part.row
-    match error.fate:
-        case Fate.TOO_FAST:
-            made = replace(row, state=DeliveryState.WANTED, attempt=max(0, row.attempt - 1))
-        case Fate.NOT_SENT:
-            made = replace(row, state=DeliveryState.WANTED, retry_at=now + backoff_ms(max(1, row.attempt), share))
-        case Fate.UNKNOWN:
-            later = now + backoff_ms(max(1, row.attempt), share)
-            made = replace(row, state=DeliveryState.UNKNOWN if creating else DeliveryState.WANTED, retry_at=later)
-        case Fate.REFUSED:
-            return _refused(part, error, ability, now)
-        case _:
-            assert_never(error.fate)
-    # What stands on a message that grows is not known after a call that may have been made.
-    there = None if error.fate is Fate.UNKNOWN else part.there
-    return Part(replace(made, cause=error.words, at=now), part.content, there)
-
-
-def _refused(part: Part, error: CallFailed, ability: Ability, now: int) -> Part:
-    row = part.row
-    match error.cause:
-        case Cause.NOT_GROWING if part.grows:
-            return finished(part, None, ability, now)
-        case Cause.FORM | Cause.OTHER | Cause.UNCHANGED | Cause.UNEDITABLE if part.grows:
-            known = part.there is not None  # it is finished without more, or, if that is refused, taken for finished
-            return (
-                replace(part, there=None, row=replace(row, state=DeliveryState.WANTED))
-                if known
-                else finished(part, None, ability, now)
-            )
-        case Cause.UNCHANGED if row.platform_id is not None:
-            return settled(part, row.platform_id, part.content, ability, now)
-        case Cause.NO_MESSAGE | Cause.UNEDITABLE if row.platform_id is not None:
-            return removed(part, now)
-        case Cause.NO_MESSAGE if row.labelled and ability is Ability.KEYED:
-            # The repeated call is known by its key, and its message is not there any more: it was sent, and taken away.
-            made = replace(row, state=DeliveryState.SKIPPED, gone=True, retry_at=None)
-        case Cause.FORM if not row.plain:
-            made = replace(row, state=DeliveryState.WANTED, plain=True, retry_at=None)
-        case Cause.NO_THREAD if row.cause != Cause.NO_THREAD.value:
-            made = replace(row, state=DeliveryState.WANTED, retry_at=None, cause=Cause.NO_THREAD.value, at=now)
-            return replace(part, row=made)
-        case Cause.MOVED:
-            made = replace(row, state=DeliveryState.WANTED, retry_at=now + 1_000)
-        case Cause.NOT_LET_IN if not row.gone:
-            made = replace(row, state=DeliveryState.WANTED, retry_at=now + NOT_LET_IN_MS)
-        case _:
-            state = DeliveryState.SKIPPED if row.gone else DeliveryState.FAILED
-            made = replace(row, state=state, retry_at=None)
-    return replace(part, row=replace(made, cause=error.words, at=now))
+    return replace(part, row=made, there=None, tried=None)
 
 
 # ---------------------------------------------------------------------- what an operator does
@@ -463,8 +531,16 @@ def by_hand(part: Part, hand: Hand, now: int, elsewhere: str = "") -> Part:
     return replace(part, row=made)
 
 
-def loaded(part: Part) -> Part:
-    """A part as a new process finds it: what was being sent has an unknown outcome."""
-    if part.row.state is not DeliveryState.SENDING:
+def loaded(part: Part, *, over: bool = False) -> Part:
+    """A part as a new process finds it: what was being sent has an unknown outcome.
+
+    With `over`, nothing runs any more that could change it: what was only on its way is not carried out.
+    """
+    row = part.row
+    if row.state is DeliveryState.SENDING:
+        part = replace(part, row=replace(row, state=DeliveryState.UNKNOWN))
+    if not over or row.final or row.gone:
         return part
-    return replace(part, row=replace(part.row, state=DeliveryState.UNKNOWN))
+    if part.content.kind is ContentKind.STATUS or row.platform_id is None:
+        return _gone(part) or part
+    return replace(part, row=replace(row, state=DeliveryState.SENT)) if part.open else part

@@ -48,6 +48,7 @@ from agent_core.notices import cause_words, duration, spent_words
 from agent_core.recovery import Rung
 from agent_core.store.rows import (
     BY_HAND,
+    INSTEAD,
     AdapterStateRow,
     DeliveryRow,
     DeliveryState,
@@ -623,13 +624,9 @@ def _delivery_lines(case: Case) -> list[Line]:
     rows = [
         row
         for row in case.deliveries
-        if row.cause.startswith(BY_HAND) or not (row.gone or row.state is DeliveryState.SKIPPED)
+        if row.cause.startswith((BY_HAND, INSTEAD)) or not (row.gone or row.state is DeliveryState.SKIPPED)
     ]
-    plain = [
-        row
-        for row in rows
-        if row.state is DeliveryState.SENT and not row.failures and not row.labelled and not row.plain
-    ]
+    plain = [row for row in rows if _delivered(row) and not row.failures and not row.labelled and not row.plain]
     lines: list[Line] = []
     if len(plain) > 2:
         ids = f"{plain[0].platform_id} to {plain[-1].platform_id}"
@@ -651,6 +648,12 @@ def _delivery_lines(case: Case) -> list[Line]:
     return lines
 
 
+def _delivered(row: DeliveryRow) -> bool:
+    """It stands there as it was wanted, and will not change any more."""
+    whole = row.final and not row.gone and row.platform_id is not None and not row.platform_id.startswith("grows:")
+    return row.state is DeliveryState.SENT and whole
+
+
 def _delivery_line(case: Case, row: DeliveryRow) -> Line:
     what = f"{row.bubble}, part {row.part + 1}"
     trouble = unquoted(row.trouble or row.cause, show_text=case.show_text).rstrip(".")
@@ -658,6 +661,8 @@ def _delivery_line(case: Case, row: DeliveryRow) -> Line:
     marks = ", marked as possibly there twice" if row.labelled else ""
     marks += ", without its form, which the platform had refused" if row.plain else ""
     match row.state:
+        case DeliveryState.SENT if not _delivered(row):
+            return Line(row.at, f"Shown at {row.surface} as far as it was then ({what}){failed}.", frame=True)
         case DeliveryState.SENT:
             words = f"Delivered to {row.surface} as message {row.platform_id} ({what}){failed}{marks}."
             return Line(row.at, words, frame=True)
@@ -683,6 +688,9 @@ def _delivery_line(case: Case, row: DeliveryRow) -> Line:
         case DeliveryState.SKIPPED if row.cause.startswith(BY_HAND):
             words = f"Taken out of the outbox for {row.surface} by hand ({what}){failed}: {row.cause.removeprefix(BY_HAND)}."
             return Line(row.at, words, frame=True)
+        case DeliveryState.SKIPPED if row.cause.startswith(INSTEAD):
+            how = unquoted(row.cause.removeprefix(INSTEAD), show_text=case.show_text).rstrip(".")
+            return Line(row.at, f"Sent to {row.surface} in another form ({what}): {how}.", frame=True)
         case DeliveryState.SKIPPED:
             return Line(row.at, f"Not needed any more at {row.surface} ({what}).")
         case _:

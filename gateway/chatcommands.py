@@ -209,7 +209,7 @@ class ChatCommands:
         for address, told in reply.elsewhere:
             content = Content(ContentKind.ASIDE, Styled(told))
             rows += self._outbox.propose(address, request.owner, origin, [content])
-        began = self._clock.monotonic()
+        began, stored = self._clock.monotonic(), False
         try:
             while True:
                 try:
@@ -225,6 +225,7 @@ class ChatCommands:
                         raise
                     await asyncio.sleep(1.0)
                     continue
+                stored = True
                 if reply.change.place is not None:
                     self._people.pointed(reply.change.place)
                 if reply.schedules and self.on_scheduled is not None:
@@ -232,7 +233,7 @@ class ChatCommands:
                 return True
         finally:
             for address in (request.origin.address, *(address for address, _ in reply.elsewhere)):
-                self._outbox.release(address, origin)
+                self._outbox.release(address, origin, stored=stored)
 
     # ------------------------------------------------------------------ helpers
 

@@ -62,7 +62,7 @@ from gateway.places import Places
 from gateway.prefs import Prefs
 from gateway.recall import Recall, closed_turn
 from gateway.stopping import stop_turn
-from gateway.surfaces import TurnOutlet
+from gateway.turnoutlet import TurnOutlet
 from gateway.watchdog import Watchdog
 
 log = structlog.get_logger("gateway")

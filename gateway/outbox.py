@@ -17,6 +17,7 @@ from adapters.chat import CallFailed, Cause, ChatAddress, ChatOrigin, ChatPort, 
 from adapters.contents import decode
 from adapters.pacing import Gate, Rate, Refusals, Urgency
 from adapters.parts import Wanted
+from adapters.patience import within
 from adapters.reconcile import Name, Part, loaded, plan
 from adapters.text.styled import Styled
 from agent_core.ports import Clock
@@ -26,12 +27,14 @@ from agent_core.store.store import StorageUnavailable, Store
 from gateway.amending import Change
 from gateway.forming import Forming
 from gateway.owners import Owner
-from gateway.surfaces import Surface, TurnOutlet
+from gateway.surfaces import BLOCKED_CAUSES, Surface
+from gateway.turnoutlet import TurnOutlet
 
 log = structlog.get_logger("delivery")
 
-BLOCKED_CAUSES = (Cause.BLOCKED, Cause.NO_RIGHTS, Cause.NO_CHAT)
 HURRIED_SECONDS = 1.0
+LONGEST_GATE_MS = 24 * 3_600_000
+"""For what a platform's pause is taken at most, if it is not stored how long it was meant to be."""
 TROUBLED = 50
 """How many surfaces with trouble are remembered for `status`."""
 
@@ -73,7 +76,7 @@ class Outbox:
         self._group = asyncio.TaskGroup()
         self._gates: dict[tuple[str, str], Gate] = {}
         self._closed_gates: dict[tuple[str, str], int] = {}
-        """What was stored of gates, until a gate is made from it."""
+        """Until when a gate is closed that an earlier process has stored, until it is made from that; as `_steady` counts."""
         self._refusals: dict[str, Refusals] = {}
         self._outbound_at: dict[str, float] = {}
         self._next_place = 1
@@ -91,8 +94,14 @@ class Outbox:
         await self._group.__aenter__()
         self._next_place = await self._store.last_place() + 1
         for gate in await self._store.gates():
-            self._closed_gates[gate.account, gate.bucket] = gate.not_before
+            meant = gate.not_before - gate.at if gate.at else LONGEST_GATE_MS
+            left = within(gate.not_before, self._clock.now_ms(), meant)
+            self._closed_gates[gate.account, gate.bucket] = self._steady() + left
         return self
+
+    def _steady(self) -> int:
+        """Milliseconds that never go back: gates count by them, whatever becomes of the wall clock."""
+        return round(self._clock.monotonic() * 1000)
 
     async def __aexit__(self, *exc: object) -> None:
         for task in self._tasks:
@@ -208,19 +217,20 @@ class Outbox:
         planned = plan(surface.parts, wanted, surface.name, origin, self._next_place)
         return surface.propose(origin, owner, planned)
 
-    def release(self, address: ChatAddress, origin: str) -> None:
-        """What was proposed is stored."""
+    def release(self, address: ChatAddress, origin: str, *, stored: bool = True) -> None:
+        """What was proposed is stored, or cannot be."""
         if (address.platform, address.account) in self._lines:
-            self.surface(address).release(origin)
+            self.surface(address).release(origin, stored=stored)
 
     async def say(self, address: ChatAddress, owner: Owner, origin: str, *contents: Content) -> None:
         """Say something beside turns. Saying nothing takes back what was said."""
-        rows = self.propose(address, owner, origin, contents)
+        rows, stored = self.propose(address, owner, origin, contents), False
         try:
             if rows:
                 await self._store.put_deliveries(owner.session, owner.epoch, rows)
+            stored = True
         finally:
-            self.release(address, origin)
+            self.release(address, origin, stored=stored)
 
     # ------------------------------------------------------------------ what operators do
 
@@ -241,7 +251,7 @@ class Outbox:
         if not self.has_line(address):
             return await change(self.part_of(found))  # nobody works on it
         surface = self.surface(address)
-        surface.restore([found], owner)
+        surface.restore([found], owner, over=False)
         return await surface.amendments.ask((found.row.origin, found.row.bubble, found.row.part), change)
 
     # ------------------------------------------------------------------ what surfaces need (gateway.surfaces.Desk)
@@ -262,24 +272,24 @@ class Outbox:
         if key not in self._gates:
             line = self._lines[address.platform, address.account]
             rate = line.account_rate if whole else line.chat_rate(address)
-            self._gates[key] = Gate.fresh(rate, self._clock.now_ms(), self._closed_gates.pop(key, 0))
+            self._gates[key] = Gate.fresh(rate, self._steady(), self._closed_gates.pop(key, 0))
         return key, self._gates[key]
 
     def waits(self, surface: str) -> Mapping[Urgency, int]:
-        now = self._clock.now_ms()
+        now = self._steady()
         _, chat = self._gate(surface, whole=False)
         _, bot = self._gate(surface, whole=True)
         return {urgency: max(chat.wait_ms(urgency, now), bot.wait_ms(urgency, now)) for urgency in Urgency}
 
     def passed(self, surface: str) -> None:
-        now = self._clock.now_ms()
+        now = self._steady()
         for whole in (False, True):
             key, gate = self._gate(surface, whole=whole)
             self._gates[key] = gate.passed(now)
 
     async def too_fast(self, surface: str, seconds: float) -> None:
         """The platform wants a pause: for this chat, or, if it says so of several at once, for the whole bot."""
-        now = self._clock.now_ms()
+        now = self._steady()
         address = ChatAddress.of(surface)
         account = f"{address.platform}/{address.account}"
         refusals = self._refusals.get(account, Refusals()).noted(address.chat, now)
@@ -292,7 +302,8 @@ class Outbox:
         again = f", {closed.streak} times in a row" if closed.streak > 1 else ""
         reason = f"the platform asked for {seconds:g} s{again}"
         try:
-            await self._store.put_gate(GateRow(key[0], key[1], closed.closed_until, reason))
+            wall = self._clock.now_ms()
+            await self._store.put_gate(GateRow(*key, wall + closed.closed_until - now, reason, wall))
         except StorageUnavailable as error:
             log.warning("delivery.gate_not_stored", chat=surface, error=str(error))
 
@@ -340,6 +351,8 @@ class Outbox:
         """In the same chat: what of the turn could not be shown there, and why."""
         what = f"The file {part.content.file_name}" if part.content.kind is ContentKind.FILE else "A part of the answer"
         words = f"⚠️ {what} could not be sent: {error.words}"
+        if error.cause is Cause.UNREADABLE:
+            words = f"⚠️ It is not known whether {what[0].lower()}{what[1:]} has reached this chat: {error.words}"
         content = Content(ContentKind.ASIDE, Styled(words))
         origin, name = part.row.origin, f"failed.{part.row.bubble}.{part.row.part}"
         owner = surface.owners[origin]
@@ -388,7 +401,7 @@ class Outbox:
 
     def oldest_by_platform(self) -> dict[str, float]:
         """How long the oldest part waits that is to stay, seconds; 0 if none waits."""
-        now = self._clock.now_ms()
+        now = self._steady()
         ages = dict.fromkeys((platform for platform, _ in self._lines), 0.0)
         for surface in self._surfaces.values():
             since, platform = surface.oldest_wanted_at(), surface.address.platform

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import asyncio
 import random
-from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from typing import Protocol
+from collections.abc import Awaitable, Collection, Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from typing import TYPE_CHECKING
 
 import structlog
 
+from adapters.aftermath import Instead, failed
 from adapters.chat import (
     Ability,
     CallFailed,
@@ -26,10 +28,13 @@ from adapters.chat import (
     Doing,
     Fate,
     Flow,
+    Piece,
 )
 from adapters.contents import decode
+from adapters.instead import instead_of, text_of_file
 from adapters.pacing import Urgency
-from adapters.parts import Draft, Parts, Picture, picture
+from adapters.parts import Draft, Picture
+from adapters.patience import Patience, patience, within
 from adapters.reconcile import (
     Append,
     Create,
@@ -41,26 +46,31 @@ from adapters.reconcile import (
     Step,
     Wait,
     begun,
-    failed,
     finished,
     loaded,
     next_step,
     plan,
     removed,
+    sent_by,
     settled,
     ungrown,
 )
-from agent_core.driver import TurnDriver
 from agent_core.ports import Clock
-from agent_core.signals import FirstSign, PartSent, SendFailed, Tell
-from agent_core.store.rows import Delivery, DeliveryRow, DeliveryState
+from agent_core.signals import FirstSign, PartSent, SendFailed
+from agent_core.store.rows import INSTEAD, Delivery, DeliveryRow, DeliveryState
 from agent_core.store.store import Fenced, StorageUnavailable
 from agent_core.view import BubbleKind, View
 from gateway.amending import Amendments
+from gateway.book import Book
+from gateway.calls import CALL_SECONDS, COSMETIC_SECONDS, UPLOAD_SECONDS, called
+from gateway.desk import Desk
+from gateway.doings import Doings
 from gateway.dressing import dressed
-from gateway.forming import Forming, Texts
 from gateway.owners import Owner
 from gateway.pacedbell import PacedBell
+
+if TYPE_CHECKING:
+    from gateway.turnoutlet import TurnOutlet
 
 log = structlog.get_logger("delivery")
 
@@ -68,96 +78,12 @@ LINGER_SECONDS = 60.0
 """How long a surface that has nothing to do is kept: the next message often comes soon."""
 DRAFT_REFRESH_SECONDS = 20.0  # drafts fade after 30 s (Bot API, sendMessageDraft)
 TROUBLE_SECONDS = 5.0
+OLDEST_MS = 7 * 24 * 3_600_000
+"""No part is taken to wait for longer."""
+BLOCKED_CAUSES = (Cause.BLOCKED, Cause.NO_RIGHTS, Cause.NO_CHAT)
+"""They are of the whole chat."""
 STANDING = "queue:"
 """Origins of words that are true until they are taken back, also while nothing else goes on in the chat."""
-DOING_PAUSE_SECONDS = 5.0  # after what the agent does could not be shown
-
-
-class Desk(Protocol):
-    """What a surface needs of the outbox."""
-
-    def waits(self, surface: str) -> Mapping[Urgency, int]: ...
-
-    def passed(self, surface: str) -> None: ...
-
-    async def too_fast(self, surface: str, seconds: float) -> None: ...
-
-    @property
-    def next_place(self) -> int: ...
-
-    def placed(self, place: int) -> None: ...
-
-    async def store_parts(self, owner: Owner, rows: Sequence[DeliveryRow]) -> None: ...
-
-    def may_send(self) -> bool: ...
-
-    def delivered(self, surface: str) -> None: ...
-
-    async def given_up(self, surface: Surface, part: Part, error: CallFailed) -> None: ...
-
-    async def moved(self, address: ChatAddress, new_chat: str) -> None: ...
-
-    def forget(self, surface: Surface) -> None: ...
-
-    @property
-    def tell(self) -> Tell: ...
-
-    @property
-    def forming(self) -> Forming: ...
-
-
-@dataclass(eq=False, slots=True)
-class TurnOutlet:
-    """A running turn on a surface. Implements `agent_core.watcher.Outlet`."""
-
-    find: Callable[[], Surface]
-    turn: str
-    owner: Owner
-    reply_to: str
-    person: str = ""
-    """Who asked."""
-    driver: TurnDriver | None = None
-    surface: Surface = field(init=False)
-    texts: Texts = field(init=False)
-    seen: bool = False
-    """The chat was shown something of the turn."""
-
-    def __post_init__(self) -> None:
-        self.surface = self.find()
-        self.texts = Texts(lambda: self.surface.port.parts, lambda: self.surface.forming)
-
-    def attach(self, driver: TurnDriver) -> None:
-        """Show this turn from now on. A surface that had nothing to do may have been forgotten meanwhile."""
-        self.surface = self.find()
-        self.driver = driver
-        self.surface.add(self)
-        driver.subscribe(self.surface.bell)
-
-    def left(self) -> None:
-        """See `agent_core.watcher.Outlet`."""
-        if self.driver is not None:
-            self.driver.unsubscribe(self.surface.bell)
-        self.surface.drop(self)
-
-    def closing(self, view: View) -> Sequence[DeliveryRow]:
-        """See `agent_core.watcher.Outlet`."""
-        return self.surface.closing(self, view)
-
-    def closed(self) -> None:
-        """See `agent_core.watcher.Outlet`."""
-        self.surface.release(self.turn)
-        self.left()
-
-    async def prepare(self, view: View) -> None:
-        """See `agent_core.driver.Outlet`."""
-        await self.texts.prepare(lambda parts: self.picture(view, parts))
-
-    def picture(self, view: View, parts: Parts | None = None, *, growing: bool = True) -> Picture:
-        """What the chat should show of a view; its texts were prepared, or are formatted by `parts`."""
-        left = self.driver is not None and self.driver.turn.left  # then nothing may fade with a draft
-        traits, form = self.surface.traits, parts or self.texts.pieces
-        traits = replace(traits, drafts=traits.drafts and not left)
-        return picture(view, self.turn, form, traits=traits, reply_to=self.reply_to, growing=growing)
 
 
 class Surface:
@@ -178,25 +104,29 @@ class Surface:
         self._held: set[str] = set()
         """Origins whose parts are not stored yet as they are here: nothing new of them goes out."""
         self.wanted_at: dict[Name, int] = {}
-        """Since when the parts that are to stay are to be as they are not yet, ms."""
+        """Since when the parts that are to stay are to be as they are not yet, ms of the monotonic clock."""
         self._awaited: set[str] = set()
         """Turns of an earlier process that go on, and are not shown here yet."""
         self._desk = desk
         self.forming = desk.forming
         self._clock = clock
         self._chance = chance
-        self._preview_at = 0
-        self._typing_at = 0
+        long_ago = -(10**9)
+        self._preview_at = self._typing_at = self._status_at = long_ago
         self._draft: Draft | None = None
         self._draft_shown: Draft | None = None
-        self._draft_at = 0
-        self._doing: dict[str, tuple[Doing, str]] = {}
-        """What is shown of the agent's doing by thread, and for whom."""
-        self._telling: asyncio.Task[None] | None = None
-        self._telling_from = 0
+        self._draft_at = long_ago
+        self._doings = Doings(address, port, clock, self.bell.ring)
         self._idle_since: int | None = None
         self._closed = False
         self.amendments = Amendments(self.bell)
+        self.book = Book()
+        self._patience: dict[Name, Patience] = {}
+        """Of parts whose last call failed."""
+
+    def _steady(self) -> int:
+        """Milliseconds that never go back: what lasts within this process is counted by them."""
+        return round(self._clock.monotonic() * 1000)
 
     # ------------------------------------------------------------------ from outside
 
@@ -214,13 +144,21 @@ class Surface:
             self._draft = None
             self.bell.ring()
 
-    def restore(self, found: Sequence[Delivery], owner: Owner, going_on: Collection[str] = ()) -> None:
-        """Parts that an earlier process left open, and all parts of turns that are going on."""
+    def restore(
+        self, found: Sequence[Delivery], owner: Owner, going_on: Collection[str] = (), *, over: bool = True
+    ) -> None:
+        """Parts that an earlier process left open, and all parts of turns that are going on.
+
+        Unless it is `over`, what is on its way may still be changed.
+        """
         self._awaited.update(one.row.origin for one in found if one.row.origin in going_on)
         for one in found:
-            part = loaded(Part(one.row, decode(one.row.want)))
+            ended = over and one.row.origin not in going_on
+            part = loaded(Part(one.row, decode(one.row.want)), over=ended)
+            self.book.found(one.row)
             self.parts.setdefault(part.name, part)
-            self.wanted_at.setdefault(part.name, part.row.at or self._clock.now_ms())
+            age = within(self._clock.now_ms(), part.row.at or self._clock.now_ms(), OLDEST_MS)
+            self.wanted_at.setdefault(part.name, self._steady() - age)
             self.owners[one.row.origin] = owner
         self.bell.ring()
 
@@ -229,21 +167,26 @@ class Surface:
         self.owners[origin] = owner
         self._held.add(origin)
         self._take(planned)
-        return [part.row for part in self.parts.values() if part.row.origin == origin and part.open]
+        rows = [part.row for part in self.parts.values() if part.row.origin == origin and part.open]
+        self.book.offer(origin, rows)
+        return rows
 
     def closing(self, outlet: TurnOutlet, view: View) -> list[DeliveryRow]:
-        """The parts of a turn that ends, or is left open: everything of it that is not as it should be yet."""
+        """The parts of a turn that ends, or is left open: everything of it that is not stored as it is, or not as it should be yet."""
         shown = outlet.picture(view)
-        before = {name: part for name, part in self.parts.items() if name[0] == outlet.turn}
         self._held.add(outlet.turn)
+        self._awaited.discard(outlet.turn)
         self.owners[outlet.turn] = outlet.owner
         self._draft = None
-        self._take(plan(self.parts, shown.wanted, self.name, outlet.turn, self._desk.next_place))
+        before = {name: part for name, part in self.parts.items() if name[0] == outlet.turn}
+        self._take(plan(self.parts, shown.wanted, self.name, outlet.turn, self._desk.next_place, traits=self.traits))
         mine = {name: part for name, part in self.parts.items() if name[0] == outlet.turn}
-        changed = [part for name, part in mine.items() if part.open or before.get(name) != part]
-        for part in changed:
-            self._log_sent(part)  # the last state on the way is the final one: no call comes after it
-        return [part.row for part in changed]
+        for name, part in mine.items():
+            if before.get(name) != part:
+                self._log_sent(part)  # the last state on the way is the final one: no call comes after it
+        rows = [part.row for part in mine.values() if part.open or self.book.unlike(part)]
+        self.book.offer(outlet.turn, rows)
+        return rows
 
     def take_back(self, origin: str) -> None:
         """Nothing of `origin` should be seen any more."""
@@ -256,6 +199,7 @@ class Surface:
             moved = replace(part, row=replace(part.row, surface=other.name, retry_at=None))
             other.parts.setdefault(moved.name, moved)
             other.wanted_at.setdefault(moved.name, self.wanted_at.get(moved.name, part.row.at))
+        self.book.hand_over(other.book, other.name)
         other.owners.update(self.owners)
         other._held.update(self._held)
         other._awaited.update(self._awaited)
@@ -271,16 +215,17 @@ class Surface:
         self.bell.ring()
         other.bell.ring()
 
-    def release(self, origin: str) -> None:
-        """The parts of `origin` are stored."""
+    def release(self, origin: str, *, stored: bool = True) -> None:
+        """The parts of `origin` are stored, or cannot be."""
         self._held.discard(origin)
+        self.book.answered(origin, stored=stored)
         self.bell.ring()
 
     def _take(self, planned: Sequence[Part]) -> None:
         for part in planned:
             self.parts[part.name] = part
             if part.row.final and part.open:
-                self.wanted_at.setdefault(part.name, self._clock.now_ms())
+                self.wanted_at.setdefault(part.name, self._steady())
             self._desk.placed(part.row.place)
 
     @property
@@ -289,7 +234,7 @@ class Surface:
         return [part for part in self.parts.values() if part.open]
 
     def oldest_wanted_at(self) -> int | None:
-        """Since when the oldest part waits that is to stay, ms; None if none does."""
+        """Since when the oldest part waits that is to stay, ms of the monotonic clock; None if none does."""
         return min((self.wanted_at[p.name] for p in self.waiting if p.name in self.wanted_at), default=None)
 
     def _shown(self, outlets: Sequence[TurnOutlet]) -> None:
@@ -310,9 +255,7 @@ class Surface:
         try:
             await self._run()
         finally:
-            if (telling := self._telling) is not None:
-                telling.cancel()
-                await asyncio.wait({telling})
+            await self._doings.end()
             self.bell.close()
 
     async def _run(self) -> None:
@@ -335,27 +278,55 @@ class Surface:
         self.wanted_at.clear()
         self.owners.clear()
         self._held.clear()
+        self.book.forget_all()
+        self._patience.clear()
 
     async def _once(self) -> bool:
         """One step. False if the surface is not needed any more."""
         if self._closed:
             return False
         await self.amendments.carry_out(self.parts, self._held)
-        now = self._clock.now_ms()
-        waits = self._desk.waits(self.name)
+        now, waits = self._steady(), self._desk.waits(self.name)
         await self._look(now, waits)
-        ready = [part for part in self.parts.values() if part.open and part.row.origin not in self._held]
-        flows = self._flow if self.traits.streams else None
-        step = next_step(ready, self.port.ability, waits, now, flows) if self._desk.may_send() else Wait(1_000)
-        if self.traits.sessions and self._desk.may_send():
-            self._show_doing(now)
+        may_send = self._desk.may_send()
+        step = self._next(waits) if may_send else Wait(1_000)
+        if self.traits.sessions and may_send:
+            self._doings.show(self._doing(), last_word_waits=any(part.row.final for part in self.waiting))
         if not isinstance(step, Wait):
             self._idle_since = None
             await self._do(step)
             return True
-        if self._desk.may_send() and await self._cosmetic(now, waits[Urgency.COSMETIC]):
+        if may_send and await self._cosmetic(now, waits[Urgency.COSMETIC]):
+            return True
+        if await self._pay():
             return True
         return await self._rest(now, step)
+
+    def _next(self, waits: Mapping[Urgency, int]) -> Step:
+        """What to do first."""
+        ready = [
+            part
+            for part in self.parts.values()
+            if part.open
+            and part.row.origin not in self._held
+            and (part.row.final or part.row.origin not in self._awaited)
+        ]
+        wall, steady = self._clock.now_ms(), self._steady()
+        found = {part.name: patience(self._patience.get(part.name), part.row, wall, steady) for part in ready}
+        self._patience = {name: one for name, one in found.items() if one is not None}
+        pauses = {name: one.pause(steady) for name, one in self._patience.items()}
+        flows = self._flow if self.traits.streams else None
+        return next_step(ready, self.port.ability, waits, wall, flows, pauses)
+
+    async def _pay(self) -> bool:
+        """Store what is not stored as it is, and will not come to be so by itself. Whether there was any."""
+        running = {outlet.turn for outlet in self.outlets} | self._awaited | self._held
+        owed = self.book.owed(self.parts.values(), running)
+        for owner in {self.owners[part.row.origin] for part in owed}:
+            rows = [part.row for part in owed if self.owners[part.row.origin] == owner]
+            await self._desk.store_parts(owner, rows)
+            self.book.stored(rows)
+        return bool(owed)
 
     async def _rest(self, now: int, step: Wait) -> bool:
         busy = bool(self.outlets or self.waiting or self._held)
@@ -378,6 +349,7 @@ class Surface:
             name for name, part in self.parts.items() if not part.open and name[0] not in running and not _stands(part)
         ]:
             del self.parts[name]
+        self.book.keep_only(self.parts)
         self.wanted_at = {name: at for name, at in self.wanted_at.items() if name in self.parts}
         origins = {name[0] for name in self.parts} | running
         self.owners = {origin: owner for origin, owner in self.owners.items() if origin in origins}
@@ -401,15 +373,13 @@ class Surface:
 
     def _timely(self, shown: Picture, turn: str, now: int) -> list[Part]:
         """What changes by `shown`, without a status that was changed only just now."""
-        planned = plan(self.parts, shown.wanted, self.name, turn, self._desk.next_place, shown.untouched)
-        fresh = round(self.traits.status_seconds * 1000)
+        place = self._desk.next_place
+        planned = plan(self.parts, shown.wanted, self.name, turn, place, shown.untouched, self.traits)
+        fresh = now - self._status_at < self.traits.status_seconds * 1000
         return [
             part
             for part in planned
-            if part.content.kind is not ContentKind.STATUS
-            or part.row.gone
-            or part.row.platform_id is None
-            or now - part.row.at >= fresh
+            if part.content.kind is not ContentKind.STATUS or part.row.gone or part.row.platform_id is None or not fresh
         ]
 
     # ------------------------------------------------------------------ doing
@@ -429,10 +399,26 @@ class Surface:
             case Wait():
                 pass
 
-    async def _keep(self, part: Part) -> None:
-        """Store a part as it is now."""
-        self.parts[part.name] = part
-        await self._desk.store_parts(self.owners[part.row.origin], [part.row])
+    async def _keep(self, part: Part, *others: Part) -> None:
+        """Store a part as it is now, and what has come in its place."""
+        rows = [part.row, *(other.row for other in others)]
+        self._take([part, *others])
+        await self._desk.store_parts(self.owners[part.row.origin], rows)
+        self.book.stored(rows)
+
+    async def _keep_begun(self, before: Part, repeated: bool) -> Part:
+        """Store that a part is about to be created. If that cannot be done, nothing was begun."""
+        part = begun(before, self._clock.now_ms(), repeated=repeated)
+        try:
+            await self._keep(part)
+        except StorageUnavailable:
+            row, current = before.row, self.parts.get(part.name, part)
+            back = replace(
+                current.row, state=row.state, attempt=row.attempt, sending_at=row.sending_at, labelled=row.labelled
+            )
+            self.parts[part.name] = replace(current, row=back)
+            raise
+        return part
 
     async def _create(self, step: Create) -> None:
         now = self._clock.now_ms()
@@ -445,22 +431,21 @@ class Surface:
             return
         if part.content.kind is not ContentKind.STATUS and part.row.final:
             self._draft = None
-        part = begun(part, now, repeated=step.repeated)
-        await self._keep(part)
+        part = await self._keep_begun(part, step.repeated)
         if not self._desk.may_send():
             return
-        # A repeated call may have found the message as it was made first, with what was wanted then.
-        sent = None if step.repeated and self.port.ability is not Ability.NONE else part.content
+        sent = sent_by(step, self.port.ability, self.traits)
         try:
             found = None
             if step.look_up:
-                found = await self.port.find(
-                    self._target(part), self._dressed(part), part.row.key, (part.row.sending_at or now) - 60_000
-                )
+                since = min(part.row.sending_at or now, now) - 60_000
+                sought = self._dressed(replace(part, content=part.tried or part.content))
+                found = await self._told(self.port.find(self._target(part), sought, part.row.key, since))
             if found is None and part.row.gone:
                 await self._keep(removed(self.parts.get(part.name, part), self._clock.now_ms()))
                 return
-            platform_id = found or await self._call(self._made(part, first))
+            seconds = UPLOAD_SECONDS if part.content.kind is ContentKind.FILE else CALL_SECONDS
+            platform_id = found or await self._call(self._made(part, first), seconds)
         except CallFailed as error:
             if (
                 first is not None
@@ -479,7 +464,8 @@ class Surface:
         if (opened_at := self._unseen.pop(part.row.origin, None)) is not None:
             self._first_sign(opened_at)
         if first is not None:
-            self._preview_at = self._clock.now_ms()
+            self._preview_at = self._steady()
+        self._status_shown(part)
         current = self.parts.get(part.name, part)
         there = first if found is None else None
         done = settled(current, platform_id, sent, self.port.ability, self._clock.now_ms(), there)
@@ -489,6 +475,10 @@ class Surface:
             log.info(
                 "delivery.settled", chat=self.name, origin=part.row.origin, part=part.row.key, found=found is not None
             )
+
+    def _status_shown(self, part: Part) -> None:
+        if part.content.kind is ContentKind.STATUS:
+            self._status_at = self._steady()
 
     def _made(self, part: Part, first: Flow | None) -> Awaitable[str]:
         """The call that creates a part."""
@@ -505,7 +495,7 @@ class Surface:
         part, sent = step.part, step.part.content
         assert part.row.platform_id is not None
         assert part.there is not None
-        now = self._preview_at = self._clock.now_ms()
+        now, self._preview_at = self._clock.now_ms(), self._steady()
         there = part.there + step.more
         if step.more:
             try:
@@ -538,13 +528,14 @@ class Surface:
         part, sent = step.part, step.part.content
         assert part.row.platform_id is not None
         if not part.row.final:
-            self._preview_at = self._clock.now_ms()
+            self._preview_at = self._steady()
         try:
             await self._call(self.port.edit(self._target(part), part.row.platform_id, self._dressed(part)))
         except CallFailed as error:
             await self._failed(part, error, creating=False)
             return
         self._desk.delivered(self.name)
+        self._status_shown(part)
         done = settled(
             self.parts.get(part.name, part), part.row.platform_id, sent, self.port.ability, self._clock.now_ms()
         )
@@ -557,7 +548,9 @@ class Surface:
     async def _delete(self, step: Delete) -> None:
         part = step.part
         try:
-            if part.row.platform_id is not None:  # else it is not there, or nobody can know which it is
+            if (
+                part.row.platform_id is not None and not step.leave
+            ):  # else it is not there, or nobody can know which it is
                 await self._call(self.port.delete(self._target(part), part.row.platform_id))
         except CallFailed as error:
             if not (error.fate is Fate.REFUSED and error.cause in (Cause.NO_MESSAGE, Cause.UNEDITABLE)):
@@ -565,26 +558,48 @@ class Surface:
                 return
         await self._keep(removed(part, self._clock.now_ms()))
 
-    async def _call(self, call: Awaitable[str | None]) -> str:
+    async def _call(self, call: Awaitable[str | None], seconds: float = CALL_SECONDS) -> str:
+        """A call that counts against the limits; raises `CallFailed` and nothing else."""
         self._desk.passed(self.name)
-        return await call or ""
+        return await self._told(call, seconds) or ""
+
+    async def _told(self, call: Awaitable[str | None], seconds: float = CALL_SECONDS) -> str | None:
+        return await called(call, self.address.platform.capitalize(), seconds)
+
+    async def _instead(self, content: Content) -> Instead:
+        """What may be shown in place of a content that was refused."""
+        spelled: Sequence[Piece] = ()
+        if text := text_of_file(content):
+            spelled = await self.forming.growing(self.port.parts, text) or self.port.parts(
+                text, growing=False, plain=True
+            )
+        return partial(instead_of, spelled=spelled, shorter=self.port.shorter, replies=self.traits.replies)
 
     async def _failed(self, part: Part, error: CallFailed, *, creating: bool) -> None:
-        now = self._clock.now_ms()
-        current = self.parts.get(part.name, part)
-        current = failed(current, error, self.port.ability, creating=creating, now=now, share=self._chance.random())
+        instead = await self._instead(part.content)
+        before, ability, share = self.parts.get(part.name, part), self.port.ability, self._chance.random()
+        current, *others = failed(
+            before, error, ability,
+            creating=creating, now=self._clock.now_ms(), share=share, instead=instead,
+        )  # fmt: skip
         if error.fate is Fate.TOO_FAST:
             await self._desk.too_fast(self.name, error.retry_after)
-        await self._keep(current)
-        if given_up := current.row.state is DeliveryState.FAILED:
+        await self._keep(current, *others)
+        given_up = current.row.state is DeliveryState.FAILED
+        if given_up:
             self.wanted_at.pop(part.name, None)
             self._unseen.pop(part.row.origin, None)
         fate, cause = error.fate.value, error.cause.value
         self._desk.tell(SendFailed(platform=self.address.platform, fate=fate, cause=cause, final=given_up))
         if error.cause is Cause.MOVED and error.moved_to:
             await self._desk.moved(self.address, error.moved_to)
-        elif given_up:
+        elif given_up and (current.row.final or error.cause in BLOCKED_CAUSES):
             await self._desk.given_up(self, current, error)
+        elif current.row.cause.startswith(INSTEAD):
+            log.warning(
+                "delivery.instead", chat=self.name, origin=part.row.origin, part=part.row.key, cause=cause or None,
+                how=current.row.cause.removeprefix(INSTEAD), parts=len(others),
+            )  # fmt: skip
         elif not (error.fate is Fate.REFUSED and error.cause in (Cause.UNCHANGED, Cause.NO_MESSAGE)):
             log.info(
                 "delivery.retried", chat=self.name, origin=part.row.origin, part=part.row.key, fate=fate, cause=cause or None,
@@ -598,9 +613,9 @@ class Surface:
         if row.state is DeliveryState.SENT and lasting:
             log.info("delivery.sent", chat=self.name, origin=row.origin, part=row.key, platform_id=row.platform_id)
             kind, now = part.content.kind.value, self._clock.now_ms()
-            wanted_at = self.wanted_at.pop(part.name, now)
+            waited = self._steady() - self.wanted_at.pop(part.name, self._steady())
             sent = PartSent(
-                platform=self.address.platform, origin=row.origin, kind=kind, wanted_at=wanted_at, sent_at=now
+                platform=self.address.platform, origin=row.origin, kind=kind, wanted_at=now - waited, sent_at=now
             )
             self._desk.tell(sent)
 
@@ -620,45 +635,16 @@ class Surface:
             return await self._show_draft(self._draft, now)
         return await self._type(now)
 
-    def _wanted_doing(self) -> dict[str, tuple[Doing, str]]:
+    def _doing(self) -> dict[str, tuple[Doing, str]]:
         """What the agent does in each thread."""
-        wanted = {thread: (Doing.READY, person) for thread, (_, person) in self._doing.items()}
+        running: dict[str, tuple[Doing, str]] = {}
         for outlet in self.outlets:
             thread = self.address.thread or outlet.reply_to
             if outlet.driver is None or not thread:
                 continue
             asks = any(b.kind is BubbleKind.APPROVAL for b in outlet.driver.current_view().bubbles)
-            wanted[thread] = (Doing.WAITING if asks else Doing.WORKING, outlet.person)
-        return wanted
-
-    def _show_doing(self, now: int) -> None:
-        """Show what the agent does, where that has changed: beside the deliveries, which never wait for it."""
-        if self._telling is not None or now < self._telling_from:
-            return
-        for thread, (doing, person) in self._wanted_doing().items():
-            shown = self._doing.get(thread, (Doing.READY, ""))[0]
-            if shown is doing:
-                if doing is Doing.READY:
-                    self._doing.pop(thread, None)
-            elif doing is not Doing.READY or not any(part.row.final for part in self.waiting):
-                # What was said last comes before the word that it was the last.
-                self._telling = asyncio.create_task(self._tell_doing(thread, doing, person))
-                return
-
-    async def _tell_doing(self, thread: str, doing: Doing, person: str) -> None:
-        try:
-            await self.port.doing(self.address, thread, doing, person)
-            self._doing[thread] = (doing, person)
-        except CallFailed as error:
-            if error.fate is Fate.REFUSED:
-                self.traits = replace(self.traits, sessions=False)
-            self._telling_from = self._clock.now_ms() + round(1000 * max(error.retry_after, DOING_PAUSE_SECONDS))
-        except Exception:
-            log.exception("surface.failed", chat=self.name)
-            self.traits = replace(self.traits, sessions=False)
-        finally:
-            self._telling = None
-            self.bell.ring()
+            running[thread] = (Doing.WAITING if asks else Doing.WORKING, outlet.person)
+        return running
 
     async def _show_draft(self, draft: Draft, now: int) -> bool:
         fresh = now - self._draft_at < DRAFT_REFRESH_SECONDS * 1000
@@ -688,7 +674,7 @@ class Surface:
     async def _try(self, call: Awaitable[str | None]) -> CallFailed | None:
         """A call that nobody misses if it fails; why it did."""
         try:
-            await self._call(call)
+            await self._call(call, COSMETIC_SECONDS)
         except CallFailed as error:
             if error.fate is Fate.TOO_FAST:
                 await self._desk.too_fast(self.name, error.retry_after)

@@ -25,3 +25,9 @@ def pieces(markdown: str, *, growing: bool, plain: bool = False) -> tuple[Piece,
     blocks, files = (blocks, ()) if growing else lift_long_code(blocks)
     texts = rendered_parts(flatten(blocks), LIMIT_UNITS - LABEL_UNITS, DISCORD)
     return (*(Styled(text) for text in texts if is_visible(text)), *files)
+
+
+def shorter(body: Styled, most_units: int) -> tuple[Styled, ...]:
+    """See `ChatPort.shorter`. What is rendered already is Markdown, and is read again."""
+    blocks = read(body.text, growing=False, plain=False)
+    return tuple(Styled(text) for text in rendered_parts(flatten(blocks), most_units, DISCORD))

@@ -18,9 +18,20 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import aiohttp
 
 from adapters.carried import FileSource, bytes_of
-from adapters.chat import Ability, Button, CallFailed, ChatAddress, Content, ContentKind, Fate, NoStreams, Traits
+from adapters.chat import (
+    Ability,
+    Button,
+    CallFailed,
+    ChatAddress,
+    Content,
+    ContentKind,
+    Fate,
+    NoStreams,
+    Traits,
+    not_by_edit,
+)
 from adapters.discord.errors import failure
-from adapters.discord.pieces import LIMIT_UNITS, pieces
+from adapters.discord.pieces import LIMIT_UNITS, pieces, shorter
 from adapters.pacing import Rate
 from adapters.text.markup import DISCORD
 from adapters.text.styled import Styled
@@ -61,6 +72,7 @@ class DiscordPort(NoStreams):
         return Traits(drafts=False, preview_seconds=1.3, status_seconds=5.0, typing_seconds=8.0)
 
     parts = staticmethod(pieces)
+    shorter = staticmethod(shorter)
 
     def _place(self, address: ChatAddress) -> discord.PartialMessageable:
         if self.client is None or self.client.http.token is None:
@@ -97,7 +109,7 @@ class DiscordPort(NoStreams):
         from adapters.discord.library import discord
 
         if content.kind is ContentKind.FILE:
-            return  # a file that was sent stays as it is
+            raise not_by_edit(content.kind)
         message = self._place(address).get_partial_message(int(platform_id))
         view = _view(content.buttons) if content.buttons else None
         none = discord.AllowedMentions.none()

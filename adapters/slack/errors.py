@@ -7,6 +7,7 @@ slack_sdk 3: `SlackApiError` with the answer, `SlackRequestError`, aiohttp's err
 from __future__ import annotations
 
 import asyncio
+import re
 from typing import Any, cast
 
 import aiohttp
@@ -16,7 +17,11 @@ from adapters.chat import CallFailed, Cause, Fate
 _CAUSES = {
     "message_not_found": Cause.NO_MESSAGE,
     "thread_not_found": Cause.NO_THREAD,
+    "message_deleted": Cause.NO_MESSAGE,
+    "invalid_ts": Cause.NO_MESSAGE,
+    "bad_timestamp": Cause.NO_MESSAGE,
     "cant_update_message": Cause.UNEDITABLE,
+    "is_inactive": Cause.UNEDITABLE,
     "edit_window_closed": Cause.UNEDITABLE,
     "cant_delete_message": Cause.UNEDITABLE,
     "channel_not_found": Cause.NO_CHAT,
@@ -26,7 +31,17 @@ _CAUSES = {
     "missing_scope": Cause.NO_RIGHTS,
     "user_not_found": Cause.BLOCKED,
     "user_disabled": Cause.BLOCKED,
-    "msg_too_long": Cause.FORM,
+    "msg_too_long": Cause.TOO_LONG,
+    "msg_blocks_too_long": Cause.TOO_LONG,
+    "markdown_text_too_long": Cause.TOO_LONG,
+    "file_uploads_disabled": Cause.FILE,
+    "file_upload_size_restricted": Cause.FILE,
+    "file_uploads_except_images_disabled": Cause.FILE,
+    "blocked_file_type": Cause.FILE,
+    "storage_limit_reached": Cause.FILE,
+    "malware_detected": Cause.FILE,
+    "file_not_found": Cause.FILE,
+    "no_file_data": Cause.FILE,
     "no_text": Cause.FORM,
     "invalid_blocks": Cause.FORM,
     "invalid_blocks_format": Cause.FORM,
@@ -56,17 +71,18 @@ UNABLE = frozenset(
 
 def failure(error: Exception) -> CallFailed:
     """What is known of a call that raised `error`."""
-    from slack_sdk.errors import SlackApiError, SlackClientError
+    from slack_sdk.errors import SlackApiError, SlackRequestError
 
     match error:
         case SlackApiError():
             return _answered(error)
         case aiohttp.ClientConnectorError():
             return CallFailed(Fate.NOT_SENT, f"the connection to Slack failed ({type(error).__name__})")
-        case aiohttp.ClientError() | OSError() | asyncio.TimeoutError() | SlackClientError():
+        case aiohttp.ClientError() | OSError() | asyncio.TimeoutError() | SlackRequestError():
             return CallFailed(Fate.UNKNOWN, f"the connection to Slack failed ({type(error).__name__})")
         case _:
-            return CallFailed(Fate.UNKNOWN, f"the call to Slack failed ({type(error).__name__})")
+            words = f"what Slack answered could not be understood ({type(error).__name__})"
+            return CallFailed(Fate.UNKNOWN, words, cause=Cause.UNREADABLE)
 
 
 def _answered(error: Any) -> CallFailed:
@@ -81,4 +97,19 @@ def _answered(error: Any) -> CallFailed:
         return CallFailed(Fate.TOO_FAST, f"Slack asks to wait {seconds:g} s", retry_after=seconds)
     if status >= 500 or word in _UNKNOWN:
         return CallFailed(Fate.UNKNOWN, f"Slack answered with {word}")
-    return CallFailed(Fate.REFUSED, word.replace("_", " "), cause=_CAUSES.get(word, Cause.OTHER))
+    if 200 <= status < 300 and not data.get("error"):
+        return CallFailed(Fate.UNKNOWN, "what Slack answered could not be understood", cause=Cause.UNREADABLE)
+    cause = _CAUSES.get(word, Cause.OTHER)
+    if cause is Cause.FORM and any(_TOO_LONG.search(line) for line in _explained(data)):
+        cause = Cause.TOO_LONG
+    return CallFailed(Fate.REFUSED, word.replace("_", " "), cause=cause)
+
+
+_TOO_LONG = re.compile(r"(?:must be less|no more) than \d+ characters|too.long", re.IGNORECASE)
+
+
+def _explained(data: dict[str, Any]) -> list[str]:
+    """What Slack says about blocks that it refuses."""
+    more: Any = data.get("response_metadata")
+    found: Any = cast("dict[str, Any]", more).get("messages") if isinstance(more, dict) else None
+    return [str(line) for line in cast("list[Any]", found)] if isinstance(found, list) else []

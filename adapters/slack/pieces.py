@@ -13,6 +13,7 @@ from adapters.text.telegram import is_visible
 
 if TYPE_CHECKING:
     from adapters.chat import Piece
+    from adapters.text.styled import Styled
 
 LIMIT_UNITS = 3_900
 """``chat.update`` takes 4 000 characters of text, and a new message is shown shortened above that: a part fits in all its forms."""
@@ -24,3 +25,8 @@ def pieces(markdown: str, *, growing: bool, plain: bool = False) -> tuple[Piece,
     blocks, files = (blocks, ()) if growing else lift_long_code(blocks)
     texts = styled_parts(flatten(blocks), LIMIT_UNITS - 200, SLACK, SLACK_MARKDOWN)
     return (*(text for text in texts if is_visible(text.text)), *files)
+
+
+def shorter(body: Styled, most_units: int) -> tuple[Styled, ...]:
+    """See `ChatPort.shorter`."""
+    return styled_parts(body, most_units, SLACK, SLACK_MARKDOWN)

@@ -29,11 +29,12 @@ from adapters.chat import (
     Fate,
     Flow,
     Traits,
+    not_by_edit,
 )
 from adapters.pacing import Rate
 from adapters.slack.blocks import blocks_of, chunks_of, feedback_of, flow_of, text_of
 from adapters.slack.errors import UNABLE, failure
-from adapters.slack.pieces import pieces
+from adapters.slack.pieces import pieces, shorter
 from adapters.text.styled import Styled
 
 if TYPE_CHECKING:
@@ -91,6 +92,7 @@ class SlackPort:
         )
 
     parts = staticmethod(pieces)
+    shorter = staticmethod(shorter)
 
     async def create(self, address: ChatAddress, content: Content, key: str) -> str:
         if content.kind is ContentKind.FILE:
@@ -119,7 +121,7 @@ class SlackPort:
 
     async def edit(self, address: ChatAddress, platform_id: str, content: Content) -> None:
         if content.kind is ContentKind.FILE or platform_id.startswith(FILE_MARK):
-            return  # a file that was sent stays as it is
+            raise not_by_edit(ContentKind.FILE)
         changed = self._client.chat_update(
             channel=address.chat,
             ts=platform_id,

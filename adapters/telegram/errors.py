@@ -11,11 +11,23 @@ from adapters.chat import CallFailed, Cause, Fate
 
 _WORDS: tuple[tuple[str, Cause], ...] = (
     ("message is not modified", Cause.UNCHANGED),
+    ("message_not_modified", Cause.UNCHANGED),
     ("message to edit not found", Cause.NO_MESSAGE),
     ("message to delete not found", Cause.NO_MESSAGE),
+    ("message not found", Cause.NO_MESSAGE),
     ("message_id_invalid", Cause.NO_MESSAGE),
+    ("message identifier is not specified", Cause.NO_MESSAGE),
     ("message can't be edited", Cause.UNEDITABLE),
     ("message can't be deleted", Cause.UNEDITABLE),
+    ("no text in the message to edit", Cause.UNEDITABLE),
+    ("message_edit_time_expired", Cause.UNEDITABLE),
+    ("message_author_required", Cause.UNEDITABLE),
+    ("message is too long", Cause.TOO_LONG),
+    ("message_too_long", Cause.TOO_LONG),
+    ("text is too long", Cause.TOO_LONG),
+    ("entities_too_long", Cause.TOO_LONG),
+    ("caption is too long", Cause.TOO_LONG),
+    ("caption_too_long", Cause.TOO_LONG),
     ("message thread not found", Cause.NO_THREAD),
     ("topic_closed", Cause.NO_THREAD),
     ("topic_deleted", Cause.NO_THREAD),
@@ -24,17 +36,20 @@ _WORDS: tuple[tuple[str, Cause], ...] = (
     ("not enough rights", Cause.NO_RIGHTS),
     ("have no rights", Cause.NO_RIGHTS),
     ("chat_write_forbidden", Cause.NO_RIGHTS),
+    ("chat_restricted", Cause.NO_RIGHTS),
+    ("_forbidden", Cause.NO_RIGHTS),
+    ("channel_private", Cause.NO_CHAT),
     ("need administrator rights", Cause.NO_RIGHTS),
     ("wrong file identifier", Cause.FILE),
     ("file is too big", Cause.FILE),
     ("file must be non-empty", Cause.FILE),
+    ("file_parts_invalid", Cause.FILE),
+    ("document_invalid", Cause.FILE),
     ("photo_invalid_dimensions", Cause.FORM),
     ("image_process_failed", Cause.FORM),
     ("can't parse entities", Cause.FORM),
     ("entity", Cause.FORM),
     ("entities", Cause.FORM),
-    ("message is too long", Cause.FORM),
-    ("caption is too long", Cause.FORM),
     ("button", Cause.FORM),
     ("url", Cause.FORM),
     ("reply", Cause.FORM),
@@ -68,8 +83,9 @@ def failure(error: Exception) -> CallFailed:
             if "413" in words or "too large" in words.lower():
                 return CallFailed(Fate.REFUSED, "the file is too large for Telegram", cause=Cause.FILE)
             return CallFailed(_sent_or_not(error), f"the connection to Telegram failed ({_plain(words)[:120]})")
-        case _:
-            return CallFailed(Fate.UNKNOWN, f"the call to Telegram failed ({type(error).__name__})")
+        case _:  # the base class says that the answer made no sense
+            words = f"what Telegram answered could not be understood ({_plain(words)[:80]})"
+            return CallFailed(Fate.UNKNOWN, words, cause=Cause.UNREADABLE)
 
 
 def _cause(words: str) -> Cause:

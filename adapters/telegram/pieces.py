@@ -8,7 +8,7 @@ from adapters.text.files import lift_long_code
 from adapters.text.flatten import flatten
 from adapters.text.parse import read
 from adapters.text.split import split
-from adapters.text.styled import units
+from adapters.text.styled import Styled, units
 from adapters.text.telegram import MOST_ENTITIES, is_visible
 
 if TYPE_CHECKING:
@@ -26,3 +26,8 @@ def pieces(markdown: str, *, growing: bool, plain: bool = False) -> tuple[Piece,
     blocks, files = (blocks, ()) if growing else lift_long_code(blocks)
     texts = split(flatten(blocks), LIMIT_UNITS - LABEL_UNITS, units, most_spans=MOST_ENTITIES - 1)
     return (*(text for text in texts if is_visible(text.text)), *files)
+
+
+def shorter(body: Styled, most_units: int) -> tuple[Styled, ...]:
+    """See `ChatPort.shorter`."""
+    return split(body, most_units, most_spans=MOST_ENTITIES - 1)

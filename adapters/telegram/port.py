@@ -17,10 +17,11 @@ from adapters.chat import (
     Fate,
     NoStreams,
     Traits,
+    not_by_edit,
 )
 from adapters.pacing import Rate
 from adapters.telegram.errors import failure
-from adapters.telegram.pieces import pieces
+from adapters.telegram.pieces import pieces, shorter
 from adapters.text.styled import Styled
 from adapters.text.telegram import entities
 
@@ -68,6 +69,7 @@ class TelegramPort(NoStreams):
         return Traits(drafts=False, preview_seconds=4.0, status_seconds=10.0)
 
     parts = staticmethod(pieces)
+    shorter = staticmethod(shorter)
 
     async def create(self, address: ChatAddress, content: Content, key: str) -> str:  # noqa: ARG002 - there are no keys
         if content.kind is ContentKind.FILE:
@@ -106,7 +108,7 @@ class TelegramPort(NoStreams):
 
     async def edit(self, address: ChatAddress, platform_id: str, content: Content) -> None:
         if content.kind is ContentKind.FILE:
-            return  # a file that was sent stays as it is
+            raise not_by_edit(content.kind)
         await self.asked(
             self._bot.edit_message_text(
                 text=content.body.text,

@@ -113,7 +113,7 @@ def _code(lift: _Lift, block: CodeBlock) -> Block:
     name = _unique(_own_name(block.text) or f"code-{number}.{extension(block.language)}", lift.names)
     lift.names.add(name.lower())
     lift.files.append(CodeFile(name, block.language, block.text + "\n"))
-    return Paragraph((Text(f"(code: {name}, {count} {'line' if count == 1 else 'lines'}, attached)"),))
+    return Paragraph((Text(f"(code: {name}, {count} {'line' if count == 1 else 'lines'}: see below)"),))
 
 
 def _own_name(text: str) -> str:

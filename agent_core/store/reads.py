@@ -14,6 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from agent_core.budgets import Level
 from agent_core.store import sqlbudgets
 from agent_core.store import tables as t
+from agent_core.store.auditing import Auditing
 from agent_core.store.histories import Histories
 from agent_core.store.overview import Overview
 from agent_core.store.rows import (
@@ -172,6 +173,8 @@ class Reads(Unread):
         """What the operators' console shows: the latest of everything."""
         self.histories = Histories(engine, shown)
         """Sessions' pasts."""
+        self.auditing = Auditing(engine, shown)
+        """Whether what is stored is true."""
         self.left = LeftBehind(engine, shown)
         """What is open, whoever has it."""
 
@@ -285,7 +288,7 @@ class Reads(Unread):
 
     async def gates(self) -> list[GateRow]:
         """What platforms said about when to send again."""
-        query = select(t.gates.c.account, t.gates.c.bucket, t.gates.c.not_before, t.gates.c.reason)
+        query = select(t.gates.c.account, t.gates.c.bucket, t.gates.c.not_before, t.gates.c.reason, t.gates.c.at)
         return [GateRow(*row) for row in await self._all(query)]
 
     async def people(self, account: str = "") -> list[PersonRow]:

@@ -268,6 +268,8 @@ KEEP_MESSAGES_MS = 7 * 24 * 3600 * 1000
 """Platforms redeliver for days; within this time a repeated message is known again."""
 BY_HAND = "by hand: "
 """The cause of a part that somebody who runs the gateway has taken out of the outbox begins with this."""
+INSTEAD = "instead: "
+"""The cause of a part in whose place others were sent begins with this; it goes on with how, and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -343,6 +345,8 @@ class GateRow:
     """A surface, or empty for the whole account."""
     not_before: int
     reason: str
+    at: int = 0
+    """When it said so, so that the pause is known whatever the clock says later; 0 if that was not stored. All in ms."""
 
 
 @dataclass(frozen=True, slots=True)

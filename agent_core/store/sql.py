@@ -374,7 +374,7 @@ def _upserts(dialect: Any) -> tuple[Any, Any, Any, Any, Any, Any, Any]:
         part.on_conflict_do_update(index_elements=list(_DELIVERY_KEY), set_=whole),
         gate.on_conflict_do_update(
             index_elements=["account", "bucket"],
-            set_={"not_before": gate.excluded.not_before, "reason": gate.excluded.reason},
+            set_={name: gate.excluded[name] for name in ("not_before", "reason", "at")},
         ),
         person.on_conflict_do_update(
             index_elements=["account", "person"],

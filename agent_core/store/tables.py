@@ -370,6 +370,7 @@ gates = Table(
     Column("bucket", Text, primary_key=True),
     Column("not_before", Int, nullable=False),
     Column("reason", Text, nullable=False),
+    Column("at", Int, nullable=False, server_default="0"),
     sqlite_with_rowid=False,
 )
 

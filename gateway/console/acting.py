@@ -178,13 +178,15 @@ class Acting:
             self._ids.new("a"), self._clock.now_ms(), who, hand.value, name_of(row), words,
             state_json(row), state_json(made.row, elsewhere),
         )  # fmt: skip
+        stored = False
         try:
             await self._store.act(entry, owner.session, owner.epoch, [made.row, *elsewhere])
+            stored = True
         except BaseException:
             if target is not None:
                 self._outbox.take_back(target, origin)
             raise
         finally:
             if target is not None:
-                self._outbox.release(target, origin)
+                self._outbox.release(target, origin, stored=stored)
         return words

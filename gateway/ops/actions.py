@@ -92,8 +92,13 @@ def delivery_action(cause: Cause) -> str:
             return "What it belonged to was deleted or closed. Nothing to mend."
         case Cause.FILE:
             return "The file is too large, empty or gone. See the platform's limit."
-        case Cause.FORM:
+        case Cause.FORM | Cause.TOO_LONG:
             return "The platform refused even the plain form: report it with the words."
+        case Cause.UNREADABLE:
+            return (
+                "The platform's answers cannot be read, so nobody knows whether the parts are there: look into the chats. Bring the "
+                "platform's library up to date, or report it with the log's `delivery.unreadable`."
+            )
         case Cause.NOT_LET_IN:
             return "The platform refuses the bot's token. Renew it: `outspoken setup`, then `outspoken doctor`."
         case Cause.NONE | Cause.UNCHANGED | Cause.MOVED | Cause.NOT_GROWING | Cause.OTHER:

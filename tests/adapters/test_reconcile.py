@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapters.chat import GROWS, Ability, CallFailed, Cause, Content, ContentKind, Fate, Flow
+from adapters.aftermath import Instead, failed, nothing
+from adapters.chat import GROWS, Ability, CallFailed, Cause, Content, ContentKind, Fate, Flow, Traits
 from adapters.pacing import Urgency
 from adapters.parts import Wanted
 from adapters.reconcile import (
@@ -23,12 +24,12 @@ from adapters.reconcile import (
     Part,
     Wait,
     begun,
-    failed,
     finished,
     loaded,
     next_step,
     plan,
     removed,
+    sent_by,
     settled,
 )
 from adapters.text.styled import Styled
@@ -154,9 +155,11 @@ class Rig:
     parts: dict[Name, Part] = field(default_factory=dict[Name, Part])
     now: int = 0
     place: int = 1
+    instead: Instead = nothing
+    traits: Traits = field(default_factory=lambda: Traits(drafts=False))
 
     def want(self, wanted: Sequence[Wanted], origin: str = "t1") -> None:
-        for part in plan(self.parts, wanted, "s", origin, self.place):
+        for part in plan(self.parts, wanted, "s", origin, self.place, traits=self.traits):
             self.parts[part.name] = part
             self.place = max(self.place, part.row.place + 1)
 
@@ -195,8 +198,7 @@ class Rig:
                     made = self.platform.start(part.row.key, step.first.text)
                 else:
                     made = found or self.platform.create(part.row.key, text, repeated=step.repeated)
-                known = not step.repeated or ability is Ability.NONE
-                done = settled(part, made, part.content if known else None, ability, self.now, step.first)
+                done = settled(part, made, sent_by(step, ability, self.traits), ability, self.now, step.first)
             elif isinstance(step, Append):
                 assert part.row.platform_id is not None
                 assert part.there is not None
@@ -212,11 +214,15 @@ class Rig:
                 self.platform.edit(part.row.platform_id, part.content.body.text)
                 done = settled(part, part.row.platform_id, part.content, ability, self.now)
             else:
-                if part.row.platform_id is not None:
+                if part.row.platform_id is not None and not step.leave:
                     self.platform.delete(part.row.platform_id)
                 done = removed(part, self.now)
         except CallFailed as error:
-            done = failed(part, error, ability, creating=creating, now=self.now, share=0.5)
+            done, *others = failed(
+                part, error, ability, creating=creating, now=self.now, share=0.5, instead=self.instead
+            )
+            for other in others if not dies else ():
+                self.put(other)
         if not dies:
             self.put(done)
 
@@ -384,7 +390,7 @@ def test_what_is_refused_for_good_fails_with_its_cause(cause: Cause, state: Deli
     rig.want(wanted_of(["a"], final=True))
     part = begun(next(iter(rig.parts.values())), 0, repeated=False)
     error = CallFailed(Fate.REFUSED, "the platform's words", cause=cause)
-    after = failed(part, error, Ability.NONE, creating=True, now=0, share=0)
+    (after,) = failed(part, error, Ability.NONE, creating=True, now=0, share=0)
     assert after.row.state is state
     assert after.row.cause in ("the platform's words", cause.value)
 
@@ -393,12 +399,12 @@ def test_a_refused_form_goes_plain_once() -> None:
     rig = Rig(Platform(Ability.NONE, random.Random(0), faults=0))
     rig.want(wanted_of(["a"], final=True))
     error = CallFailed(Fate.REFUSED, "can't parse", cause=Cause.FORM)
-    once = failed(
+    (once,) = failed(
         begun(next(iter(rig.parts.values())), 0, repeated=False), error, Ability.NONE, creating=True, now=0, share=0
     )
     assert once.row.plain
     assert once.row.state is DeliveryState.WANTED
-    twice = failed(begun(once, 0, repeated=False), error, Ability.NONE, creating=True, now=0, share=0)
+    (twice,) = failed(begun(once, 0, repeated=False), error, Ability.NONE, creating=True, now=0, share=0)
     assert twice.row.state is DeliveryState.FAILED
 
 

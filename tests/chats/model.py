@@ -34,12 +34,17 @@ def long_text(words: int) -> str:
     )
 
 
+def wide_line(number: int) -> str:
+    """A line of code that is long enough for a hundred of them to fill several messages."""
+    return f"print({number}, {'x' * 50!r})"
+
+
 @dataclass
 class ScriptedModel:
     """Listens on a free port. Lines it knows:
 
-    ``say X``; ``slow X`` (a word each 0.15 s); ``hold X`` (after X it waits for `release`); ``long N``; ``code N``;
-    ``write NAME: X`` and ``send NAME`` (tools); ``empty``; ``stall``; ``down``; ``recall`` (what it was told before).
+    ``say X``; ``slow X`` (a word each 0.15 s); ``hold X`` (after X it waits for `release`); ``long N``; ``code N``; ``slowcode N`` (a line each
+    0.06 s); ``write NAME: X`` and ``send NAME`` (tools); ``empty``; ``stall``; ``down``; ``recall`` (what it was told before).
     """
 
     requests: list[Messages] = field(default_factory=list[Messages])
@@ -82,7 +87,7 @@ class ScriptedModel:
         words = self.last(messages)
         line = next((li for li in reversed(words.splitlines()) if li.strip()), "")
         found = re.search(
-            r"\b(say|slow|hold|long|code|write|send|empty|stall|down|recall|markdown|table)\b ?(.*)", line
+            r"\b(say|slow|hold|long|code|slowcode|write|send|empty|stall|down|recall|markdown|table)\b ?(.*)", line
         )
         kind, rest = (found.group(1), found.group(2)) if found else ("", line)
         match kind:
@@ -117,6 +122,12 @@ class ScriptedModel:
             case "code":
                 lines = "\n".join(f"print({n})" for n in range(int(rest)))
                 await self._say(response, f"Here it is.\n\n```python\n{lines}\n```\n\nThat was it.")
+            case "slowcode":
+                await response.write(chunk({"content": "Here it is.\n\n```python\n"}))
+                for n in range(int(rest)):
+                    await response.write(chunk({"content": wide_line(n) + "\n"}))
+                    await asyncio.sleep(0.06)
+                await self._say(response, "```\n\nThat was it.")
             case "write":
                 name, _, content = rest.partition(": ")
                 await response.write(chunk({"content": "I write it down."}))

@@ -177,6 +177,16 @@ class LoseAnswer:
     """Close in good order (FIN) instead of resetting."""
 
 
+@dataclass(frozen=True, slots=True)
+class Garble:
+    """The platform acts, and answers something that means nothing to anybody."""
+
+    body: bytes = b'{"ok": true, "result": {"odd": 1}}'
+
+    def answer(self) -> web.Response:
+        return web.Response(body=self.body, content_type="application/json")
+
+
 class Pause:
     """The request gets no answer until the test says `release()`; `reached` is set once a request waits here."""
 
@@ -196,7 +206,7 @@ class Pause:
         await self._released.wait()
 
 
-Fault: TypeAlias = Answer | Delay | Reset | LoseAnswer | Pause
+Fault: TypeAlias = Answer | Delay | Reset | LoseAnswer | Garble | Pause
 Step: TypeAlias = Fault | Sequence[Fault] | None
 """What befalls one request: a fault, several at once, or nothing."""
 When: TypeAlias = Callable[[Mapping[str, Json]], bool]
@@ -210,7 +220,7 @@ def _faults(step: Step) -> tuple[Fault, ...]:
     match step:
         case None:
             return ()
-        case Answer() | Delay() | Reset() | LoseAnswer() | Pause():
+        case Answer() | Delay() | Reset() | LoseAnswer() | Garble() | Pause():
             return (step,)
         case _:
             return tuple(step)

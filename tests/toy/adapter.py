@@ -37,6 +37,7 @@ from adapters.chat import (
     NoStreams,
     Piece,
     Traits,
+    not_by_edit,
 )
 from adapters.intake import WayIn, Whence, raw_of
 from adapters.supervision import AdapterDown
@@ -110,6 +111,9 @@ class ToyPort(NoStreams):
 
     parts = staticmethod(pieces)
 
+    def shorter(self, body: Styled, most_units: int) -> tuple[Styled, ...]:
+        return split(body, most_units)
+
     async def create(self, address: ChatAddress, content: Content, key: str) -> str:
         data = b""
         if content.kind is ContentKind.FILE:
@@ -132,7 +136,7 @@ class ToyPort(NoStreams):
 
     async def edit(self, address: ChatAddress, platform_id: str, content: Content) -> None:
         if content.kind is ContentKind.FILE:
-            return  # a file that was sent stays as it is
+            raise not_by_edit(content.kind)
         buttons = tuple((button.label, button.data) for button in content.buttons)
         text, spans = content.body.text, _spans(content.body)
         await self.call(

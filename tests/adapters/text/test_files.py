@@ -19,7 +19,7 @@ LONG = "x\n" * 79 + "x"
 def test_long_code_becomes_a_file() -> None:
     blocks, files = lift_long_code(parse(f"a\n\n```python\n{LONG}\n```\n\nb"))
     assert files == (CodeFile("code-1.py", "python", LONG + "\n"),)
-    assert blocks[1] == Paragraph((Text("(code: code-1.py, 80 lines, attached)"),))
+    assert blocks[1] == Paragraph((Text("(code: code-1.py, 80 lines: see below)"),))
     assert len(blocks) == 3
 
 

@@ -16,6 +16,7 @@ from tests.fakes.common import (
     Call,
     Delay,
     Door,
+    Garble,
     Json,
     JsonObject,
     Log,
@@ -293,7 +294,7 @@ async def before(request: web.Request, call: Call) -> web.StreamResponse | None:
                 call.status, call.ended_at = fault.status, time.monotonic()
                 headers = {"Content-Type": fault.content_type, **fault.headers}
                 return web.Response(status=fault.status, body=fault.body, headers=headers)
-            case Delay() | Pause() | LoseAnswer():
+            case Delay() | Pause() | LoseAnswer() | Garble():
                 pass
     return None
 
@@ -309,6 +310,8 @@ async def after(request: web.Request, call: Call, response: web.Response) -> web
             case LoseAnswer():
                 await _lose(request, response, fault)
                 return response
+            case Garble():
+                return fault.answer()
             case Delay() | Pause() | Reset() | Answer():
                 pass
     return response

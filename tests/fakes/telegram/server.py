@@ -17,6 +17,7 @@ from tests.fakes.common import (
     Call,
     Delay,
     Door,
+    Garble,
     Json,
     Log,
     LoseAnswer,
@@ -177,7 +178,7 @@ class BotApi:
                     call.status, call.ended_at = fault.status, time.monotonic()
                     headers = {"Content-Type": fault.content_type, **fault.headers}
                     return web.Response(status=fault.status, body=fault.body, headers=headers)
-                case Delay() | Pause() | LoseAnswer():
+                case Delay() | Pause() | LoseAnswer() | Garble():
                     pass
         return None
 
@@ -192,6 +193,8 @@ class BotApi:
                 case LoseAnswer():
                     await _lose(request, response, fault)
                     return response
+                case Garble():
+                    return fault.answer()
                 case Delay() | Pause() | Reset() | Answer():
                     pass
         return response

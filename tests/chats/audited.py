@@ -1,0 +1,21 @@
+"""The auditor's question, asked of a gateway's database from outside, once it has come to rest."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from pathlib import Path
+
+from agent_core.store.auditing import Lying
+from agent_core.store.reading import open_reads
+
+
+async def lies(folder: Path, within: float = 20.0) -> list[Lying]:
+    """What is stored and is not true, when it has had time to come to rest."""
+    until = time.monotonic() + within
+    async with open_reads(folder / "outspoken.db") as reads:
+        while True:
+            found = await reads.auditing.lying()
+            if not found or time.monotonic() > until:
+                return found
+            await asyncio.sleep(0.3)

@@ -1,0 +1,173 @@
+"""What stands in a chat at the end is what was wanted, whatever stood there before and whatever was refused."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from contextlib import suppress
+from typing import Any
+
+import pytest
+
+from tests.chats.audited import lies
+from tests.chats.harness import Harness, answer, answers, process, quiet, running
+from tests.chats.model import wide_line
+from tests.chats.refusing import GONE, garble, refuse_edits, refuse_files, shorten
+from tests.fakes.common import Garble
+
+CODE = [wide_line(n) for n in range(100)]
+NO_STREAMS = {"OUTSPOKEN_SLACK__STREAMS": "false"}
+
+
+def place_of(platform: Harness, person: Any, where: str) -> Any:
+    return platform.private(person) if where == "private" else platform.group(person)
+
+
+@pytest.mark.parametrize("where", ["private", "group"])
+@pytest.mark.parametrize("streams", ["streams", "messages"])
+async def test_code_that_was_previewed_and_becomes_a_file_is_there_as_a_file(
+    platform: Harness, where: str, streams: str
+) -> None:
+    if streams == "streams" and platform.name != "slack":
+        pytest.skip("only Slack has streams")
+    ada = platform.person("Ada")
+    place = place_of(platform, ada, where)
+    async with running(platform, **(NO_STREAMS if streams == "messages" else {})):
+        platform.say(place, ada, "slowcode 100", mention=where == "group")
+        await platform.until(lambda: any("That was it" in one.text for one in answers(platform, place)), 30)
+        await quiet(platform, place, 2)
+        found = answers(platform, place)
+        files = [one for one in found if one.file]
+        assert [one.data.decode().splitlines() for one in files] == [CODE], found
+        assert not any("print(" in one.text for one in found if not one.file), "no cut preview stays"
+        assert len([one for one in found if not one.file]) == 1
+        assert await lies(platform.folder) == []
+
+
+@pytest.mark.parametrize("how", range(6))
+async def test_an_edit_that_is_refused_sends_the_answer_anew(platform: Harness, how: int) -> None:
+    if platform.name == "toy" or how >= len(GONE[platform.name]):
+        pytest.skip("no such words")
+    ada = platform.person("Ada")
+    place = place_of(platform, ada, "group")
+    async with running(platform, **NO_STREAMS):
+        platform.say(place, ada, "hold the beginning", mention=True)
+        await platform.until(lambda: any("the beginning" in one.text for one in answers(platform, place)), 20)
+        refuse_edits(platform, GONE[platform.name][how])
+        platform.model.release()
+        await answer(platform, place, "the beginning end", 30)
+        assert await lies(platform.folder) == []
+        told = [one.text for one in answers(platform, place)]
+        assert told == ["the beginning end"], "whole, once, and without a notice"
+        platform.say(place, ada, "say more", mention=True)
+        await answer(platform, place, "more", 20)
+        assert await lies(platform.folder) == []
+
+
+async def test_a_file_that_is_refused_gives_its_code_back(platform: Harness) -> None:
+    if platform.name == "toy":
+        pytest.skip("it refuses nothing")
+    refuse_files(platform)
+    ada = platform.person("Ada")
+    place = platform.private(ada)
+    async with running(platform, **NO_STREAMS):
+        platform.say(place, ada, "slowcode 100")
+        await platform.until(lambda: any("That was it" in one.text for one in answers(platform, place)), 30)
+
+        def lines() -> list[str]:
+            return [line for one in answers(platform, place) for code in one.code for line in code.splitlines()]
+
+        with suppress(AssertionError):
+            await platform.until(lambda: lines() == CODE, 40)
+        assert lines() == CODE, "each line once, as code"
+        found = answers(platform, place)
+        assert not any("attached" in one.text for one in found)
+        assert not any("⚠️" in one.text for one in found)
+        assert await lies(platform.folder) == []
+
+
+async def test_what_is_too_long_is_split_until_it_fits(platform: Harness) -> None:
+    if platform.name == "toy":
+        pytest.skip("it refuses nothing")
+    shorten(platform, 700)
+    ada = platform.person("Ada")
+    place = platform.private(ada)
+    async with running(platform, **NO_STREAMS):
+        platform.say(place, ada, "long 600")
+        await platform.until(lambda: any("word599" in one.text for one in answers(platform, place)), 60)
+        await quiet(platform, place, 1.5)
+        words = " ".join(one.text for one in answers(platform, place)).replace(".", "").split()
+        assert words == [f"word{n}" for n in range(600)]
+        assert await lies(platform.folder) == []
+
+
+@pytest.mark.parametrize("what", ["sends", "edits", "deletes", "cosmetics"])
+async def test_answers_that_nobody_can_read_hold_no_chat_up(platform: Harness, what: str) -> None:
+    if platform.name == "toy":
+        pytest.skip("it has answers of its own")
+    ada = platform.person("Ada")
+    place = platform.private(ada) if what == "cosmetics" else platform.group(ada)
+    mention = what != "cosmetics"
+    async with running(platform, **NO_STREAMS) as up:
+        garble(platform, what, Garble())
+        platform.say(place, ada, "slow one two three four five six seven eight nine ten eleven twelve", mention=mention)
+        await answer(platform, place, "eleven twelve", 60)
+        platform.say(place, ada, "say the next", mention=mention)
+        await answer(platform, place, "the next", 60)
+        await platform.until(lambda: not up.hub.running(), 30)
+        garble(platform, what, None)
+        platform.say(place, ada, "say the last", mention=mention)
+        await answer(platform, place, "the last", 60)
+        told = [one.text for one in answers(platform, place)]
+        assert len([words for words in told if "the last" in words]) == 1
+        unmarked = [words for words in told if "twelve" in words and "twice" not in words]
+        assert len(unmarked) <= 1, told
+        assert await lies(platform.folder, 60) == []
+
+
+async def test_nothing_old_is_carried_out_after_a_restart(platform: Harness) -> None:
+    """What was said of tries while the model was away is over when it has answered, whatever happened to the processes."""
+    ada = platform.person("Ada")
+    place = platform.group(ada)
+    retry = {"OUTSPOKEN_MODEL__RETRY_MIN_SECONDS": "4", "OUTSPOKEN_MODEL__RETRY_MAX_SECONDS": "5"}
+    platform.model.failing = True
+    async with process(platform, **retry) as one:
+        platform.say(place, ada, "say at last", mention=True)
+        await answer(platform, place, "attempt 2", 30)
+        await asyncio.sleep(1)  # else it is not known on Telegram which message it was
+        await one.kill()
+    platform.model.failing = False
+    async with process(platform, **retry) as one:
+        await answer(platform, place, "at last", 40)
+        await quiet(platform, place, 1.5)
+        one.inner.send_signal(signal.SIGTERM)
+        await asyncio.to_thread(one.inner.wait)
+    assert await lies(platform.folder) == []
+    seen = [m.text for m in answers(platform, place)]
+    assert seen == ["at last"]
+    async with process(platform):
+        await quiet(platform, place, 3)
+        assert [m.text for m in answers(platform, place)] == seen
+    assert await lies(platform.folder) == []
+
+
+async def test_a_status_that_was_over_before_it_was_sent_is_over_in_the_database(platform: Harness) -> None:
+    """It is refused as too fast, stored as wanted, and not wanted any more when the pause is over."""
+    ada = platform.person("Ada")
+    place = platform.group(ada)
+    retry = {"OUTSPOKEN_MODEL__RETRY_MIN_SECONDS": "2", "OUTSPOKEN_MODEL__RETRY_MAX_SECONDS": "3"}
+    platform.model.failing = True
+    platform.flood(6)
+    async with process(platform, **retry) as one:
+        platform.say(place, ada, "say at last", mention=True)
+        await platform.until(lambda: len(platform.model.requests) >= 1, 20)
+        await asyncio.sleep(0.5)
+        platform.model.failing = False
+        await answer(platform, place, "at last", 40)
+        await quiet(platform, place, 1.5)
+        one.inner.send_signal(signal.SIGTERM)
+        await asyncio.to_thread(one.inner.wait)
+    assert await lies(platform.folder) == []
+    async with process(platform):
+        await quiet(platform, place, 3)
+        assert [m.text for m in answers(platform, place)] == ["at last"]
