@@ -34,7 +34,7 @@ async def test_code_that_was_previewed_and_becomes_a_file_is_there_as_a_file(
     place = place_of(platform, ada, where)
     async with running(platform, **(NO_STREAMS if streams == "messages" else {})):
         platform.say(place, ada, "slowcode 100", mention=where == "group")
-        await platform.until(lambda: any("That was it" in one.text for one in answers(platform, place)), 30)
+        await platform.until(lambda: any("That was it" in one.text for one in answers(platform, place)), 60)
         await quiet(platform, place, 2)
         found = answers(platform, place)
         files = [one for one in found if one.file]
@@ -55,7 +55,7 @@ async def test_an_edit_that_is_refused_sends_the_answer_anew(platform: Harness, 
         await platform.until(lambda: any("the beginning" in one.text for one in answers(platform, place)), 20)
         refuse_edits(platform, GONE[platform.name][how])
         platform.model.release()
-        await answer(platform, place, "the beginning end", 30)
+        await answer(platform, place, "the beginning end", 60)
         assert await lies(platform.folder) == []
         told = [one.text for one in answers(platform, place)]
         assert told == ["the beginning end"], "whole, once, and without a notice"
@@ -72,13 +72,13 @@ async def test_a_file_that_is_refused_gives_its_code_back(platform: Harness) -> 
     place = platform.private(ada)
     async with running(platform, **NO_STREAMS):
         platform.say(place, ada, "slowcode 100")
-        await platform.until(lambda: any("That was it" in one.text for one in answers(platform, place)), 30)
+        await platform.until(lambda: any("That was it" in one.text for one in answers(platform, place)), 60)
 
         def lines() -> list[str]:
             return [line for one in answers(platform, place) for code in one.code for line in code.splitlines()]
 
         with suppress(AssertionError):
-            await platform.until(lambda: lines() == CODE, 40)
+            await platform.until(lambda: lines() == CODE, 60)
         assert lines() == CODE, "each line once, as code"
         found = answers(platform, place)
         assert not any("attached" in one.text for one in found)
@@ -114,7 +114,7 @@ async def test_answers_that_nobody_can_read_hold_no_chat_up(platform: Harness, w
         await answer(platform, place, "eleven twelve", 60)
         platform.say(place, ada, "say the next", mention=mention)
         await answer(platform, place, "the next", 60)
-        await platform.until(lambda: not up.hub.running(), 30)
+        await platform.until(lambda: not up.hub.running(), 60)
         garble(platform, what, None)
         platform.say(place, ada, "say the last", mention=mention)
         await answer(platform, place, "the last", 60)
@@ -133,12 +133,12 @@ async def test_nothing_old_is_carried_out_after_a_restart(platform: Harness) -> 
     platform.model.failing = True
     async with process(platform, **retry) as one:
         platform.say(place, ada, "say at last", mention=True)
-        await answer(platform, place, "attempt 2", 30)
+        await answer(platform, place, "attempt 2", 60)
         await asyncio.sleep(1)  # else it is not known on Telegram which message it was
         await one.kill()
     platform.model.failing = False
     async with process(platform, **retry) as one:
-        await answer(platform, place, "at last", 40)
+        await answer(platform, place, "at last", 60)
         await quiet(platform, place, 1.5)
         one.inner.send_signal(signal.SIGTERM)
         await asyncio.to_thread(one.inner.wait)
@@ -163,7 +163,7 @@ async def test_a_status_that_was_over_before_it_was_sent_is_over_in_the_database
         await platform.until(lambda: len(platform.model.requests) >= 1, 20)
         await asyncio.sleep(0.5)
         platform.model.failing = False
-        await answer(platform, place, "at last", 40)
+        await answer(platform, place, "at last", 60)
         await quiet(platform, place, 1.5)
         one.inner.send_signal(signal.SIGTERM)
         await asyncio.to_thread(one.inner.wait)
