@@ -23,7 +23,7 @@ from gateway.hub import COMMAND_LANE, Hub
 from gateway.keeping import SET_ASIDE
 from gateway.lanes import Running, Waiting, steered_into
 from gateway.loglines import log_unreadable
-from gateway.surfaces import TurnOutlet
+from gateway.turnoutlet import TurnOutlet
 
 log = structlog.get_logger("gateway")
 
