@@ -626,7 +626,7 @@ def _delivery_lines(case: Case) -> list[Line]:
         for row in case.deliveries
         if row.cause.startswith((BY_HAND, INSTEAD)) or not (row.gone or row.state is DeliveryState.SKIPPED)
     ]
-    plain = [row for row in rows if _delivered(row) and not row.failures and not row.labelled and not row.plain]
+    plain = [row for row in rows if row.delivered and not row.failures and not row.labelled and not row.plain]
     lines: list[Line] = []
     if len(plain) > 2:
         ids = f"{plain[0].platform_id} to {plain[-1].platform_id}"
@@ -648,12 +648,6 @@ def _delivery_lines(case: Case) -> list[Line]:
     return lines
 
 
-def _delivered(row: DeliveryRow) -> bool:
-    """It stands there as it was wanted, and will not change any more."""
-    whole = row.final and not row.gone and row.platform_id is not None and not row.platform_id.startswith("grows:")
-    return row.state is DeliveryState.SENT and whole
-
-
 def _delivery_line(case: Case, row: DeliveryRow) -> Line:
     what = f"{row.bubble}, part {row.part + 1}"
     trouble = unquoted(row.trouble or row.cause, show_text=case.show_text).rstrip(".")
@@ -661,7 +655,7 @@ def _delivery_line(case: Case, row: DeliveryRow) -> Line:
     marks = ", marked as possibly there twice" if row.labelled else ""
     marks += ", without its form, which the platform had refused" if row.plain else ""
     match row.state:
-        case DeliveryState.SENT if not _delivered(row):
+        case DeliveryState.SENT if not row.delivered:
             return Line(row.at, f"Shown at {row.surface} as far as it was then ({what}){failed}.", frame=True)
         case DeliveryState.SENT:
             words = f"Delivered to {row.surface} as message {row.platform_id} ({what}){failed}{marks}."

@@ -314,6 +314,12 @@ class DeliveryRow:
     trouble: str = ""
     """Why the latest of these failed; it stays when a later call succeeds."""
 
+    @property
+    def delivered(self) -> bool:
+        """It stands there as it was wanted, and will not change any more."""
+        whole = self.platform_id is not None and not self.platform_id.startswith("grows:")
+        return self.state is DeliveryState.SENT and self.final and not self.gone and whole
+
 
 @dataclass(frozen=True, slots=True)
 class Delivery:
