@@ -536,6 +536,10 @@ class _Teller:
                 return f"{name} was not run: its arguments could not be read."
             case Refusal.NONE:
                 how = "done" if event.status is ToolStatus.OK else event.status.value.replace("_", " ")
+                if event.status is ToolStatus.UNKNOWN:
+                    return (
+                        f"{name}: it is not known whether it was done; somebody else has changed what it was to change."
+                    )
                 return f"{name}: {how} after {event.seconds:.1f} s."
             case _:
                 assert_never(event.refusal)

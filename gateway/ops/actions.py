@@ -72,7 +72,7 @@ def action_for(code: ExitCode) -> str:
         case ExitCode.APPROVAL_EXPIRED:
             return "Nobody answered the question in time. Raise [tools] approval_seconds if people need longer."
         case ExitCode.INTERRUPTED_BY_RESTART:
-            return "The process died or was restarted during a tool. See why (memory? a deploy?) in the service manager's log."
+            return "The process was restarted, and nothing safe was left to go on with. See why (memory? a deploy?) in the service manager's log."
         case ExitCode.INTERNAL_ERROR:
             return _BUG
         case ExitCode.NOT_STARTED:

@@ -19,8 +19,8 @@ from tests.incidents.model import troubled_model
 from tests.incidents.rig import PATIENCE, Desk, gateway_of, telegram
 
 DIES_IN_A_TOOL = (
-    "import os, signal; from agent_core.tools.files import FileTool; "
-    "FileTool.run = lambda self, arguments, context: os.kill(os.getpid(), signal.SIGKILL); "
+    "import os, signal; from agent_core.tools.writing import WritingTool; "
+    "WritingTool.run = lambda self, arguments, context: os.kill(os.getpid(), signal.SIGKILL); "
 )
 """What is run before the gateway: its process is killed, as by the kernel when memory is short, while a tool runs."""
 
@@ -72,7 +72,7 @@ async def killed_in_a_tool(folder: Path) -> AsyncGenerator[Desk]:
             await asyncio.to_thread(first.inner.wait, PATIENCE)
         async with gateway_of(chat) as (_, desk):
             desk.named["MESSAGE"] = said
-            await chat.until(lambda: any("⚠️" in one.text for one in chat.seen(place)), PATIENCE)
+            await chat.until(lambda: any("Appended." in one.text for one in chat.seen(place)), PATIENCE)
             await asyncio.sleep(0.3)
             yield desk
 
