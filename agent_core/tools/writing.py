@@ -276,6 +276,9 @@ def plan_edit(arguments: Mapping[str, Json], found: Found | None) -> Planned:
     everywhere = arguments.get("everywhere") is True
     if count > 1 and not everywhere:
         raise Refused(f"The old text occurs {count} times in {path}. Give more of it, or set everywhere to true.")
+    size = len(text) + count * (len(new) - len(old))
+    if size > WRITE_CHARS:
+        raise Refused(f"{path} would have {size} characters then; at most {WRITE_CHARS} can be written at once.")
     return Planned(_bytes(text.replace(old, new)), places=count)
 
 

@@ -83,6 +83,11 @@ async def test_failures_are_told_in_words(tmp_path: Path):
         ("edit_file", {"path": "a.txt", "old": "x", "new": "z"}, "occurs 2 times"),
         ("search_files", {"query": r"(a)\1", "regex": True}, "no back-references"),
         ("search_files", {"query": "(?=a)", "regex": True}, "no look-ahead"),
+        (
+            "edit_file",
+            {"path": "a.txt", "old": "x", "new": "y" * 4_000_000, "everywhere": True},
+            "would have 8000001 characters",
+        ),
         ("search_files", {"query": "(((a{1000}){1000}){1000}){1000}", "regex": True}, "Search for something simpler"),
         ("search_files", {"query": "(", "regex": True}, "cannot be read"),
         ("write_file", {"path": "a.txt/b", "content": ""}, "not a folder"),
