@@ -128,6 +128,11 @@ class Admission(Generic[K]):
         """Whether another turn, whosoever, may begin now."""
         return len(self._placed) < self.bounds.open and self._beginning < self.bounds.opening
 
+    @property
+    def only_beginning(self) -> bool:
+        """There are places, and it is only that enough turns are being begun just now."""
+        return len(self._placed) < self.bounds.open and self._beginning >= self.bounds.opening
+
     # ------------------------------------------------------------------ what happens
 
     def ask(self, key: K, claim: Claim) -> None:

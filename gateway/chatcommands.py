@@ -255,8 +255,11 @@ class ChatCommands:
         if lane is None or (lane.running is None and not lane.waiting):
             return ""
         if lane.running is None:
-            ticket = lane.ticket_of(lane.waiting[0])
-            return (await self._hub.stop_message(ticket)).words
+            message = lane.waiting[0]
+            words = (await self._hub.stop_message(lane.ticket_of(message))).words
+            if message.inbound.chat is not None:
+                self._outbox.take_back(message.inbound.chat.address, f"{STANDING}{message.inbox_id}")
+            return words
         return (await self._hub.stop(request.inbound.session)).words
 
     async def _set(self, request: Request, prefs: Prefs, words: str) -> Reply:

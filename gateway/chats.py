@@ -42,7 +42,7 @@ from agent_core.store.store import StorageUnavailable, Store
 from gateway import access, inbox
 from gateway.access import AccessRules, Recent, Standing, refuse, standing
 from gateway.chatcommands import ChatCommands, Request
-from gateway.commands import BY_NAME, TYPED, CommandSpec, help_words, menu, queued_words
+from gateway.commands import BY_NAME, TYPED, CommandSpec, help_words, line_words, menu, queued_words
 from gateway.configtypes import SessionPolicy
 from gateway.hub import COMMAND_LANE, STORAGE_AWAY, Hub
 from gateway.loglines import log_accepted
@@ -329,8 +329,10 @@ class Desk:
             return
         position = lane.position(inbox_id)
         address, to = inbound.chat.address, inbound.chat.reply_to
-        if position is not None and lane.running is not None:
-            queued = Content(ContentKind.ASIDE, Styled(queued_words(position)), reply_to=to, silent=True)
+        line = self._hub.places.long_wait(lane) if position == 1 and lane.running is None else 0
+        if position is not None and (line or lane.running is not None):
+            told = line_words(line) if line else queued_words(position)
+            queued = Content(ContentKind.ASIDE, Styled(told), reply_to=to, silent=True)
             await self._outbox.say(address, Owner(session, lane.epoch), queue_origin(inbox_id), queued)
         words = [OTHER_WORDS.format(what=a.name) for a in inbound.chat.attachments if a.kind is AttachmentKind.OTHER]
         if words:

@@ -110,6 +110,11 @@ def queued_words(position: int) -> str:
     return f"⏳ Queued – {before} before this one. /stop ends the running one, /queue shows what waits."
 
 
+def line_words(line: int) -> str:
+    """What is told of a message that waits until the gateway has room for its turn."""
+    return f"⏳ Many people are asking just now – your place in the queue is {line}. /stop takes your message out."
+
+
 def shortened(text: str, most: int = 60) -> str:
     """One line of a longer text."""
     line = " ".join(text.split())

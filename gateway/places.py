@@ -22,6 +22,8 @@ FULL_WORDS = (
 )
 FULL_SECONDS = 60
 """When it may be tried again."""
+SOON = 100
+"""So many turns begin in about a second."""
 RECOUNT_SECONDS = 0.1
 """While it is full it is not counted more often than this."""
 
@@ -98,6 +100,11 @@ class Places:
     def place(self, lane: Lane) -> int | None:
         """The place in the line of everybody, 1 being the first; None if it does not wait there."""
         return self._admission.place(lane)
+
+    def long_wait(self, lane: Lane) -> int:
+        """The place in the line, if the wait is worth telling in a chat; 0 if it does not wait, or only for a moment."""
+        line = self._admission.place(lane) or 0
+        return line if line > SOON or not self._admission.only_beginning else 0
 
     @property
     def in_line(self) -> int:
