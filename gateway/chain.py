@@ -45,9 +45,13 @@ class ModelChain:
         if any(not endpoint.models for endpoint in self._endpoints):
             await self.learn_names()
         wished = "" if model in ("", "outspoken") else model
-        return preferred(chain(self._endpoints, self._names), self._set_aside, self._clock.now_ms(), wished)
+        return preferred(chain(self._endpoints, self._names), self._set_aside, self._steady(), wished)
 
     def set_aside(self, credential: str, seconds: float, why: str) -> None:
         """This credential is no good for a while."""
-        self._set_aside[credential] = self._clock.now_ms() + round(seconds * 1000)
+        self._set_aside[credential] = self._steady() + round(seconds * 1000)
         log.warning("credential.set_aside", which=credential, seconds=round(seconds), why=why)
+
+    def _steady(self) -> int:
+        """Milliseconds that never go back, whatever becomes of the wall clock."""
+        return round(self._clock.monotonic() * 1000)

@@ -274,7 +274,8 @@ class Desk:
             return "not allowed to talk", told.words, told.row
         if stored is not None:
             return None  # a redelivery, or an edit: it was counted when it came first
-        recent, early = self._recent.get((account, person.id), Recent()).with_one(now, self._rules[account].per_minute)
+        steady = round(self._clock.monotonic() * 1000)
+        recent, early = self._recent.get((account, person.id), Recent()).with_one(steady, self._rules[account].per_minute)
         while len(self._recent) >= KNOWN_RECENT:
             del self._recent[next(iter(self._recent))]
         self._recent[account, person.id] = recent

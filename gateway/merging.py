@@ -41,7 +41,7 @@ def merged(pieces: Sequence[Piece], now: int) -> Merged:
         count += 1
     last = pieces[count - 1]
     open_end = count == len(pieces) and _expects_more(last)
-    return Merged(count, max(0, last.received_at + HOLD_MS - now) if open_end else 0)
+    return Merged(count, max(0, min(HOLD_MS, last.received_at + HOLD_MS - now)) if open_end else 0)
 
 
 def _expects_more(piece: Piece) -> bool:

@@ -178,7 +178,7 @@ class PeopleBook:
 
     def wait_ms(self, origin: ChatOrigin) -> int:
         """How long no code is tried any more from this account."""
-        return self._tries.get(account_in(origin), Tries()).wait_ms(self._clock.now_ms())
+        return self._tries.get(account_in(origin), Tries()).wait_ms(round(self._clock.monotonic() * 1000))
 
     async def redeem(self, words: str, origin: ChatOrigin, message: str) -> Redeemed:
         """A code was typed in `message`."""
@@ -189,7 +189,7 @@ class PeopleBook:
         log.info("people.code_typed", account=account, person=person, outcome=found.outcome.value)
         if found.outcome is LinkOutcome.UNKNOWN:
             tries = self._tries.pop(me, Tries())
-            self._tries[me] = tries.wrong(self._clock.now_ms())
+            self._tries[me] = tries.wrong(round(self._clock.monotonic() * 1000))
             while len(self._tries) > KNOWN_TRIES:
                 del self._tries[next(iter(self._tries))]
         if found.outcome is LinkOutcome.JOINED:
