@@ -473,8 +473,8 @@ class _Teller:
                 self._calls(event.at)
                 begun, self._begun = [self._named(call) for call in dict.fromkeys(self._begun)], []
                 unsure = ", ".join(name for name in begun if name in self._effects)
-                unknown = f" It is not known whether this was done: {unsure}." if unsure else ""
-                return f"The gateway had been restarted; the turn was taken up again.{unknown}"
+                taken = "The gateway had been restarted; the turn was taken up again."
+                return f"{taken} It is not known whether this was done: {unsure}." if unsure else taken
             case StopRequested():
                 return "A person said stop."
             case Superseded():
@@ -537,9 +537,7 @@ class _Teller:
             case Refusal.NONE:
                 how = "done" if event.status is ToolStatus.OK else event.status.value.replace("_", " ")
                 if event.status is ToolStatus.UNKNOWN:
-                    return (
-                        f"{name}: it is not known whether it was done; somebody else has changed what it was to change."
-                    )
+                    return f"{name}: it is not known whether it was done; others have changed the same since."
                 return f"{name}: {how} after {event.seconds:.1f} s."
             case _:
                 assert_never(event.refusal)
