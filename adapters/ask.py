@@ -65,11 +65,21 @@ class Answer:
         }
 
 
-async def ask(url: str, key: str | None, words: str, *, session: str, as_json: bool, out: TextIO, err: TextIO) -> int:
+async def ask(
+    url: str,
+    key: str | None,
+    words: str,
+    *,
+    session: str,
+    as_json: bool,
+    cancel_on_leave: bool,
+    out: TextIO,
+    err: TextIO,
+) -> int:
     """Ask, show, and give the exit status. Raises `GatewayLost` and `GatewayRefused`."""
     answer = Answer()
     shown = StatusLine(err, enabled=not as_json and capable(err))
-    async for kind, data in stream(url, key, words, session):
+    async for kind, data in stream(url, key, words, session, cancel_on_leave=cancel_on_leave):
         if kind == "comment":
             shown.show(data)
             continue

@@ -287,20 +287,23 @@ async def _run(config_file: Path | None) -> int:
 async def _ask(config_file: Path | None, words: str, session: str, *, as_json: bool) -> int:
     from adapters.ask import ask as ask_gateway
 
-    async with _gateway(config_file) as (url, key):
-        return await ask_gateway(url, key, words, session=session, as_json=as_json, out=sys.stdout, err=sys.stderr)
+    async with _gateway(config_file) as (url, key, own):
+        # A gateway of our own ends with us, and nobody could come back for what it left.
+        return await ask_gateway(
+            url, key, words, session=session, as_json=as_json, cancel_on_leave=own, out=sys.stdout, err=sys.stderr
+        )
 
 
 async def _chat(config_file: Path | None, session: str, *, new: bool) -> int:
     from adapters.terminal import chat as chat_with
 
-    async with _gateway(config_file) as (url, key):
+    async with _gateway(config_file) as (url, key, _):
         return await chat_with(url, key, session, new=new)
 
 
 @asynccontextmanager
-async def _gateway(config_file: Path | None) -> AsyncGenerator[tuple[str, str | None]]:
-    """(address, key) of the daemon that runs; if none does, of one in this process that ends with the block."""
+async def _gateway(config_file: Path | None) -> AsyncGenerator[tuple[str, str | None, bool]]:
+    """(address, key, false) of the daemon that runs; if none does, (…, true) of one in this process that ends with the block."""
     from gateway.setup import configure_logs, load_all, running_url
 
     loaded, paths = load_all(config_file)
@@ -308,14 +311,14 @@ async def _gateway(config_file: Path | None) -> AsyncGenerator[tuple[str, str | 
     key = secret.get_secret_value() if secret else None
     url = await running_url(loaded.config)
     if url:
-        yield url, key
+        yield url, key, False
         return
     from gateway.daemon import serving
 
     configure_logs(loaded.config, quiet=True)
     server = loaded.config.server.model_copy(update={"host": "127.0.0.1", "port": 0})
     async with serving(loaded.config.model_copy(update={"server": server}), paths) as up:
-        yield up.url, key
+        yield up.url, key, True
 
 
 async def _status(config_file: Path | None, *, as_json: bool) -> int:

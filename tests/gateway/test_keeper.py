@@ -17,7 +17,10 @@ from typing import Any
 
 import pytest
 
-from gateway.keeping import SET_ASIDE
+from gateway.keeper import Keeper
+from gateway.keeping import SET_ASIDE, Kind
+from tests.chats.harness import answer, running, texts
+from tests.chats.telegram_harness import telegram_harness
 from tests.forked import Forked, start
 from tests.gateway.test_process import daemon, environment, facts, post, text
 from tests.ports import free_port
@@ -305,6 +308,48 @@ def _end(env: Mapping[str, str], words: str, key: str) -> str:
         return body["error"]["code"]
     assert SET_ASIDE in text(whole)
     return facts(whole)["exit"]
+
+
+async def test_a_command_a_message_and_a_delivery_that_killed_twice_are_set_aside_and_the_chat_is_told(
+    tmp_path: Path,
+) -> None:
+    async with telegram_harness(tmp_path) as telegram:
+        chat = telegram.private(eve := telegram.person("Eve"))
+        async with running(telegram):
+            telegram.say(chat, eve, "say one")
+            await answer(telegram, chat, "one")
+            telegram.say(chat, eve, "/status")
+            await answer(telegram, chat, "Nothing is running here")
+        with closing(sqlite3.connect(database(tmp_path))) as made, made:
+            made.execute("UPDATE nodes SET ended_at = NULL")
+            made.execute("DELETE FROM deliveries WHERE origin LIKE 'inbox:%'")
+            made.execute("UPDATE inbox SET state = 'new', suspicion = 8 WHERE lane = 'command'")
+            made.execute("UPDATE deliveries SET state = 'wanted', suspicion = 8")
+        async with running(telegram) as up:
+            await answer(telegram, chat, "Your message was set aside: working on it ended the whole gateway")
+            await answer(
+                telegram, chat, "A part of the answer could not be shown: working on it ended the whole gateway"
+            )
+            telegram.say(chat, eve, "say two")
+            await answer(telegram, chat, "two")
+            keeper = up.hub.keeper
+            assert isinstance(keeper, Keeper)
+            assert (keeper.set_aside[Kind.COMMAND], keeper.set_aside[Kind.PART]) == (1, 1)
+        assert asked(tmp_path, "SELECT state, reason FROM inbox WHERE lane = 'command'") == [("dropped", SET_ASIDE)]
+        assert asked(tmp_path, "SELECT count(*) FROM deliveries WHERE state = 'failed'") == [(1,)]
+
+
+async def test_a_chat_whose_turn_is_left_open_is_told_and_gets_the_answer_after_the_restart(tmp_path: Path) -> None:
+    async with telegram_harness(tmp_path) as telegram:
+        chat = telegram.private(eve := telegram.person("Eve"))
+        async with running(telegram, OUTSPOKEN_SERVER__DRAIN_SECONDS="0"):
+            telegram.say(chat, eve, "hold words")
+            await telegram.model.holding.wait()
+        assert any("goes on afterwards" in one for one in texts(telegram, chat))
+        telegram.model.release()
+        async with running(telegram):
+            await telegram.until(lambda: asked(tmp_path, "SELECT state, exit FROM turns") == [("closed", "answered")])
+            await telegram.until(lambda: not any("goes on afterwards" in one for one in texts(telegram, chat)))
 
 
 # ---------------------------------------------------------------------- what cannot be taken up in the first second
