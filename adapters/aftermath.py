@@ -27,6 +27,8 @@ NOT_LET_IN_MS = 60_000
 """Pause after a call that was refused because of the bot itself."""
 MOST_UNREADABLE = 4
 """How often something is tried whose answers cannot be understood."""
+MOST_ANEW = 2
+"""How often a part is sent as another message because nobody can tell whether it was changed."""
 MOST_UPLOADS = 6
 """How often a file is tried that could go as text: half a minute."""
 
@@ -96,7 +98,7 @@ def _given_up(
         return [_ended(part, DeliveryState.SKIPPED, error.words, now)]
     if creating and part.content.kind is ContentKind.FILE and (contents := instead(part.content, Cause.FILE)):
         return _replaced(part, contents, f"as text, because the file could not be sent: {error.words}", now)
-    if not creating and row.final and row.platform_id is not None:
+    if not creating and row.final and row.platform_id is not None and row.key.count("'") < MOST_ANEW:
         return _anew(part, now, leaves=True, unsure=True)
     return [_ended(part, DeliveryState.FAILED, error.words, now)]
 
@@ -158,7 +160,8 @@ def _anew(part: Part, now: int, *, leaves: bool, unsure: bool = False) -> list[P
     `unsure` if the old one may show it already.
     """
     made = removed(part, now)
-    made = replace(made, row=replace(made.row, attempt=0, labelled=unsure))
+    # Under its new key nothing was sent before, and what is found is found by what it shows.
+    made = replace(made, row=replace(made.row, attempt=0, labelled=unsure), tried=part.content if unsure else None)
     if not leaves:
         return [made]
     number = LEFTOVER + made.row.key.count("'")

@@ -272,6 +272,23 @@ def test_an_edit_that_cannot_be_understood_is_sent_anew_at_last() -> None:
     assert rig.texts == ["the answer"], "the old message goes when the new one is there"
 
 
+@pytest.mark.parametrize("ability", list(Ability))
+def test_edits_that_can_never_be_understood_end_in_one_new_message(ability: Ability) -> None:
+    class Odd(Platform):
+        def edit(self, platform_id: str, text: str) -> None:
+            super().edit(platform_id, text)
+            raise UNREADABLE
+
+    rig = Rig(Odd(ability, random.Random(0), faults=0), instead=instead)
+    rig.want([Wanted("b", 0, content("the preview"), final=False)])
+    rig.settle()
+    rig.want([Wanted("b", 0, content("the answer"), final=True), Wanted("b", 1, content("the next"), final=True)])
+    rig.settle()
+    assert rig.platform.made <= 3
+    assert sorted(rig.texts) == ["the answer", "the next"]
+    assert not any(part.open for part in rig.parts.values())
+
+
 def test_a_message_that_is_found_to_be_the_answer_after_all_stays() -> None:
     rig, part = part_of(content("the preview"), final=False)
     rig.settle()
