@@ -275,7 +275,9 @@ class Desk:
         if stored is not None:
             return None  # a redelivery, or an edit: it was counted when it came first
         steady = round(self._clock.monotonic() * 1000)
-        recent, early = self._recent.get((account, person.id), Recent()).with_one(steady, self._rules[account].per_minute)
+        recent, early = self._recent.get((account, person.id), Recent()).with_one(
+            steady, self._rules[account].per_minute
+        )
         while len(self._recent) >= KNOWN_RECENT:
             del self._recent[next(iter(self._recent))]
         self._recent[account, person.id] = recent

@@ -81,7 +81,7 @@ class LoopWatch:
             if late >= HELD_SECONDS:
                 noted = _taken(file) if file is not None else ""
                 if not self._told:
-                    log.warning("loop.held", seconds=round(late, 1), stack=stack_of(noted, threading.get_ident()))
+                    log.warning("loop.held", seconds=round(late, 1), frames=stack_of(noted, threading.get_ident()))
                 log.warning("loop.went_on", seconds=round(late, 1), cpu_seconds=round(worked - before, 1))
             self._told = False
 
@@ -92,7 +92,7 @@ class LoopWatch:
             if late >= HELD_SECONDS and not self._told:
                 frame = sys._current_frames().get(loop_thread)  # noqa: SLF001 # pyright: ignore[reportPrivateUsage] - there is no other way
                 self._told = True
-                log.warning("loop.held", seconds=round(late, 1), stack=_frames(frame))
+                log.warning("loop.held", seconds=round(late, 1), frames=_frames(frame))
 
 
 def _frames(frame: FrameType | None) -> list[str]:
@@ -132,7 +132,7 @@ def _opened(notes: Path) -> TextIO | None:
     if left:
         ids = re.findall(r"hread (0x[0-9a-f]{1,16}) ", left)
         stacks = [stack for one in ids if (stack := stack_of(left, int(one, 16)))]
-        log.warning("loop.was_held", stack=stacks[-1] if stacks else [])
+        log.warning("loop.was_held", frames=stacks[-1] if stacks else [])
     return file
 
 

@@ -132,6 +132,7 @@ def worst(pattern: re.Pattern[str], in_place: bool = False) -> tuple[float, str]
     return found
 
 
+@pytest.mark.timeout(600)
 def test_every_expression_of_the_program_is_linear() -> None:
     slow: list[str] = []
     patterns = everything()

@@ -98,12 +98,15 @@ async def test_a_refused_request_may_come_again_under_its_key_and_is_taken(tmp_p
 
 
 async def test_strangers_are_counted_and_leave_no_row(tmp_path: Path):
-    env = {"OUTSPOKEN_SERVER__API_KEY": "a-key-of-some-length"}
+    env = {
+        "OUTSPOKEN_SERVER__API_KEY": "a-key-of-some-length",
+        "OUTSPOKEN_SERVER__OPERATOR_KEY": "operators-have-another",
+    }
     async with served(tmp_path, env) as up, aiohttp.ClientSession() as http:
         for _ in range(3):
             async with http.post(f"{up.url}/v1/chat/completions", data=b"{}", headers={"X-Request-Id": "x"}) as got:
                 assert got.status == 401
-        headers = {"Authorization": "Bearer a-key-of-some-length"}
+        headers = {"Authorization": "Bearer operators-have-another"}
         async with http.get(f"{up.url}/metrics", headers=headers) as got:
             metrics = await got.text()
     assert 'outspoken_requests_refused_total{http_status="401"} 3.0' in metrics

@@ -57,6 +57,7 @@ def test_every_example_of_the_template_is_accepted_alone(tmp_path: Path) -> None
         "openai.key",
         "second.key",
         "server.key",
+        "operator.key",
         "prompt.md",
         "telegram-webhook.secret",
         "slack-signing.secret",

@@ -102,6 +102,9 @@ def test_the_catalogue_is_whole() -> None:
     assert len(BY_NAME) == len(CATALOGUE)
     used = {name for event in CATALOGUE for name in (*event.fields, *event.sometimes)}
     assert used == set(FIELDS), "each field is explained once, and none for nothing"
+    assert not used & {"stack", "stack_info", "exception", "exc_info", "event", "level", "timestamp"}, (
+        "structlog's own names"
+    )
     for event in CATALOGUE:
         area, _, what = event.name.partition(".")
         assert area, event.name

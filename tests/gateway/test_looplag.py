@@ -48,21 +48,21 @@ async def held_by(work: object, notes: Path | None) -> tuple[list[dict[str, obje
 async def test_code_that_waits_is_named_while_it_does(tmp_path: Path):
     lines, longest = await held_by(waits, tmp_path / "notes")
     assert [line["event"] for line in lines] == ["loop.held", "loop.went_on"]
-    assert "test_looplag.py" in str(lines[0]["stack"])
-    assert ":waits" in str(lines[0]["stack"])
+    assert "test_looplag.py" in str(lines[0]["frames"])
+    assert ":waits" in str(lines[0]["frames"])
     assert longest >= 1.5
 
 
 async def test_code_that_computes_is_named(tmp_path: Path):
     lines, _ = await held_by(computes, tmp_path / "notes")
     assert [line["event"] for line in lines] == ["loop.held", "loop.went_on"]
-    assert ":computes" in str(lines[0]["stack"])
+    assert ":computes" in str(lines[0]["frames"])
 
 
 async def test_code_that_keeps_the_interpreters_lock_is_named_when_it_is_over(tmp_path: Path):
     lines, _ = await held_by(keeps_the_lock, tmp_path / "notes")
     held = [line for line in lines if line["event"] == "loop.held"]
-    assert any(":keeps_the_lock" in str(line["stack"]) for line in held)
+    assert any(":keeps_the_lock" in str(line["frames"]) for line in held)
     assert lines[-1]["event"] == "loop.went_on"
     assert (tmp_path / "notes").read_text() == ""
 
@@ -88,7 +88,7 @@ async def test_what_a_process_noted_that_never_went_on_is_told_by_the_next_one(t
         async with LoopWatch(lambda _: None).watching(notes):
             pass
     assert [line["event"] for line in lines] == ["loop.was_held"]
-    assert lines[0]["stack"] == ["b/re/__init__.py:176:search", "a/b/x.py:9:f"]
+    assert lines[0]["frames"] == ["b/re/__init__.py:176:search", "a/b/x.py:9:f"]
     assert notes.read_text() == ""
 
 
