@@ -121,6 +121,14 @@ class NotAcceptedCode(StrEnum):
     """A budget is used up."""
     SHUTTING_DOWN = "shutting_down"
 
+    @property
+    def passes(self) -> bool:
+        """It is of this moment, whatever the message says: not confirmed, it comes again and may be taken then.
+
+        Everything else is the message's answer: it is told, and the message does not come again.
+        """
+        return self in (NotAcceptedCode.STORAGE_AWAY, NotAcceptedCode.SHUTTING_DOWN)
+
 
 @dataclass(frozen=True, slots=True)
 class Queued:

@@ -36,8 +36,6 @@ PAUSES_SECONDS = (0.2, 0.8)
 ACT_SECONDS = 120.0
 """So long one may take: whatever waits for ever would hold up all that come behind it."""
 WORDS_CHARS = 300
-FOR_GOOD = frozenset({NotAcceptedCode.OTHER_CONTENT, NotAcceptedCode.UNKNOWN_MODEL, NotAcceptedCode.QUOTA})
-"""Refusals that would be the same the next time."""
 
 
 def in_words(error: BaseException) -> str:
@@ -121,7 +119,7 @@ class WayIn:
                 if theirs:
                     self._last = self._clock.monotonic()
             except NotAccepted as refused:
-                if refused.code not in FOR_GOOD:
+                if refused.code.passes:
                     raise
                 problem = refused
             except Exception as error:  # noqa: BLE001

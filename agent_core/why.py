@@ -76,6 +76,7 @@ REASONS = {
     "too many messages": "its person had sent too many messages within a minute",
     "nothing in it can be taken": "it held nothing that can be read, such as a voice message",
     "queue_full": "too many messages were waiting in this conversation",
+    "gateway_full": "too many messages were waiting in the whole gateway",
     "too_old": "it came too late to act on it",
     "quota": "the quota was used up",
     "quarantined": "the conversation is set aside after repeated failures",

@@ -316,7 +316,7 @@ class Desk:
         try:
             ticket = await self._hub.accept(inbound, cursor=cursor)
         except NotAccepted as refused:
-            if refused.code is not NotAcceptedCode.QUEUE_FULL:
+            if refused.code.passes or refused.code is NotAcceptedCode.OTHER_CONTENT:
                 raise
             await self._refuse(inbound, cursor, refused.code.value, str(refused), None)
             return

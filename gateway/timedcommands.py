@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Protocol, assert_never
 
 import structlog
 
-from adapters.base import Inbound, NotAccepted, NotAcceptedCode
+from adapters.base import Inbound, NotAccepted
 from adapters.chat import ChatAddress, ChatKind, ChatOrigin, ChatPerson, Content, ContentKind
 from adapters.parts import content_of
 from adapters.text.styled import Styled
@@ -174,7 +174,7 @@ class TimedCommands:
             try:
                 await self._desk.submit(request.inbound, key, schedules.prompt_words(happening), SessionPolicy.QUEUE)
             except NotAccepted as refused:
-                if refused.code in (NotAcceptedCode.STORAGE_AWAY, NotAcceptedCode.SHUTTING_DOWN):
+                if refused.code.passes:
                     await asyncio.sleep(AWAY_SECONDS)  # at a shutdown it is left, and the next process takes it up
                     continue
                 return Reply(f"{schedules.missed_words(happening)} ({refused})")

@@ -26,6 +26,7 @@ POINTERS = frozenset({"incident.opened"})
 STORAGE = Subject("storage", "the storage did not answer", DISK, everyone=True)
 NOT_TAKEN: Mapping[str, str] = {
     "queue_full": "Conversations get more messages than are answered in time. See what holds the turns up.",
+    "gateway_full": "More people ask than are answered in time. See what holds the turns up, or raise `[session] open_turns`.",
     "too many messages": "A person writes faster than per_minute lets them. Nothing, unless it should be more.",
 }
 CLIENTS_MISTAKE = (

@@ -115,6 +115,32 @@ async def test_who_has_to_wait_is_told_so_and_the_word_goes(platform: Harness) -
         await platform.until(lambda: not [t for t in texts(platform, chat) if "Queued" in t])
 
 
+async def test_who_comes_when_everything_is_full_is_told_so_once_and_the_message_is_confirmed(
+    platform: Harness,
+) -> None:
+    ada, ben, cleo = (platform.person(name) for name in ("Ada", "Ben", "Cleo"))
+    one, two, three = (platform.private(person) for person in (ada, ben, cleo))
+    more = {"OUTSPOKEN_SESSION__OPEN_TURNS": "1", "OUTSPOKEN_SESSION__WAITING_LIMIT": "1"}
+    async with running(platform, **more):
+        platform.say(one, ada, "hold on")
+        await asyncio.wait_for(platform.model.holding.wait(), 10)
+        platform.say(two, ben, "say later")
+        await answer(platform, two, "Many people")
+        platform.say(three, cleo, "say never")
+        told = await answer(platform, three, "your message was not taken")
+        assert "Send it again" in told.text
+        platform.redeliver()
+        platform.model.release()
+        await answer(platform, two, "later")
+        await quiet(platform, two)  # how many wait is not counted at every moment
+        platform.say(three, cleo, "say again")
+        await answer(platform, three, "again")
+        await quiet(platform, three)
+        said = texts(platform, three)
+        assert len([t for t in said if "not taken" in t]) == 1
+        assert not [t for t in said if "never" in t]
+
+
 async def test_what_was_queued_is_run_after_a_kill(platform: Harness) -> None:
     ada = platform.person("Ada")
     chat = platform.private(ada)
