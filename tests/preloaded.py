@@ -18,7 +18,7 @@ for name in (
     "gateway.ops.doctor",
     "httpx2",
     "openai",
-    "slack_sdk.signature",
+    "slack_bolt.async_app",
     "slack_sdk.web.async_client",
     "sqlalchemy.dialects.sqlite.aiosqlite",
     "telegram.ext",

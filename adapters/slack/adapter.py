@@ -1,9 +1,8 @@
 """The Slack app: events over Socket Mode or signed HTTP, each stored before it is acknowledged.
 
-Slack's own framework acknowledges events before their handler has run, and answers with a 200 where it could not even begin; so what comes
-goes straight to `adapters.intake`, and is acknowledged when that has come back. What one text brings twice (`message` and `app_mention`, a
-redelivery) has one key: channel and ts. Sockets are kept by `sockets`, because the library's client loses what comes by a socket
-that is being replaced.
+What comes goes through `door`, which is Slack's own framework, to `adapters.intake`, and is acknowledged when that has come back. What one
+text brings twice (`message` and `app_mention`, a redelivery) has one key: channel and ts. Sockets are kept by `sockets`, because the
+library's client loses what comes by a socket that is being replaced.
 """
 
 from __future__ import annotations
@@ -33,7 +32,6 @@ from adapters.slack.inbound import (
     Table,
     TakenBack,
     Told,
-    body_of,
     key_of_body,
     prompts_of,
     read_body,
@@ -57,8 +55,6 @@ STANDING_SECONDS = 15.0
 
 FILE_DOMAINS = ("slack.com", "slack-files.com", "slack-gov.com")
 """Where `url_private` of a hosted file points (https://docs.slack.dev/reference/objects/file-object)."""
-MOST_BODY_BYTES = 4_000_000
-"""Slack's calls are smaller by far."""
 
 
 class _Later(NotAccepted):
@@ -97,6 +93,8 @@ class SlackAdapter:
     def __init__(self, settings: SlackSettings, desk: ChatDesk, clock: Clock) -> None:
         from slack_sdk.web.async_client import AsyncWebClient
 
+        from adapters.slack.door import Door
+
         self._settings = settings
         self._desk = desk
         self._clock = clock
@@ -123,6 +121,7 @@ class SlackAdapter:
         self._missed = Missed(self.name, desk, self._web, self.port.asked, clock, self._late)
         self._last_life = clock.monotonic()
         self._way = WayIn(self.name, desk, clock)
+        self._door = Door(settings.bot_token, settings.signing_secret, self._take_in)
 
     # ------------------------------------------------------------------ life
 
@@ -172,7 +171,7 @@ class SlackAdapter:
         self._sockets = Sockets(
             self._settings.sockets,
             self._socket_url,
-            self._take_in,
+            self._door.tell,
             proxy=self._settings.proxy,
             on_life=self._lives,
             on_gap=self._missed.gap,
@@ -208,6 +207,8 @@ class SlackAdapter:
 
     async def _take_in(self, body: object) -> bool:
         """Whether what Slack tells is in a table: only then it is acknowledged."""
+        if not self._me:
+            return False
         self._last_life = self._clock.monotonic()
         try:
             await self._take(body)
@@ -319,40 +320,7 @@ class SlackAdapter:
     # ------------------------------------------------------------------ HTTP
 
     def routes(self) -> list[web.RouteDef]:
-        return [] if self._settings.app_token else [web.post("/slack/events", self._hook)]
-
-    async def _hook(self, request: web.Request) -> web.Response:
-        """What Slack is told: 200 when it is in a table, 503 when it has to come again."""
-        if (request.content_length or 0) > MOST_BODY_BYTES:
-            log.warning("slack.odd_call", status=413)
-            return web.Response(status=413)
-        content = await request.read()
-        if not self._signed(content, request):
-            log.warning("slack.odd_call", status=401)
-            return web.Response(status=401)
-        try:
-            body = body_of(content, request.content_type)
-        except (ValueError, RecursionError):
-            body = content.decode("utf-8", "replace")  # it is signed: kept, like all that cannot be read
-        told = table(body)
-        if told.get("type") == "url_verification":
-            return web.json_response({"challenge": told.get("challenge")})
-        if "ssl_check" in told:
-            return web.Response()
-        if not self._me:
-            return web.Response(status=503)
-        return web.Response(status=200 if await self._take_in(body) else 503)
-
-    def _signed(self, content: bytes, request: web.Request) -> bool:
-        """Whether it is from Slack, and not from long ago."""
-        from slack_sdk.signature import SignatureVerifier
-
-        if not self._settings.signing_secret:
-            return False
-        try:
-            return SignatureVerifier(self._settings.signing_secret).is_valid_request(content, dict(request.headers))
-        except (ValueError, TypeError):
-            return False  # its headers are nobody's
+        return [] if self._settings.app_token else [web.post("/slack/events", self._door.call)]
 
 
 def _down(error: CallFailed) -> AdapterDown:

@@ -387,6 +387,8 @@ CATALOGUE: tuple[LogEvent, ...] = (
     _e("discord.press_not_answered", "info warning", "A button's press was acted on, but not acknowledged in time.", "words", _LATER),
     _e("discord.probe_failed", "debug", "The look whether the connection lives failed.", "error"),
     _e("slack.not_stored", "warning", "An event is not acknowledged, because it cannot be stored; it comes again.", "words", DISK),
+    _e("slack.bolt_answered", "error", "Slack's library answered a call or an event that the gateway was not shown; it is not acknowledged and comes again.",
+       "status", _BUG),
     _e("slack.odd_event", "error", "A message of the history has no number; passed over.", "error", _BUG),
     _e("slack.odd_call", "warning", "A call at the events address was refused: not signed (401), or far too large (413).", "status",
        "Nothing, unless the app does not answer: then compare the signing secret (api.slack.com/apps, Basic Information).", by="status"),

@@ -48,6 +48,7 @@ ON_THE_WAY = (
     "adapters/discord/inbound.py",
     "adapters/discord/missed.py",
     "adapters/slack/adapter.py",
+    "adapters/slack/door.py",
     "adapters/slack/inbound.py",
     "adapters/slack/missed.py",
     "adapters/slack/sockets.py",
@@ -252,7 +253,7 @@ def by_socket(desk: Desk, store: Store) -> Way:
     from adapters.slack.sockets import Link, Sockets
 
     adapter = slack(desk, socket=True)
-    sockets = Sockets(1, adapter._socket_url, adapter._take_in)
+    sockets = Sockets(1, adapter._socket_url, adapter._door.tell)
 
     async def bring(one: Any) -> bool:
         wire: Any = Wire()
@@ -278,7 +279,7 @@ def by_events(desk: Desk, store: Store) -> Way:
         mark = hmac.new(b"word", f"v0:{at}:{body}".encode(), hashlib.sha256).hexdigest()
         request = called(body.encode(), {"X-Slack-Request-Timestamp": at, "X-Slack-Signature": f"v0={mark}"})
         try:
-            return (await adapter._hook(request)).status == 200
+            return (await adapter._door.call(request)).status == 200
         except (Injected, asyncio.CancelledError):
             return False
 
