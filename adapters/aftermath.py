@@ -27,6 +27,8 @@ NOT_LET_IN_MS = 60_000
 """Pause after a call that was refused because of the bot itself."""
 MOST_UNREADABLE = 4
 """How often something is tried whose answers cannot be understood."""
+MOST_MOVES = 4
+"""A platform that sends a part from chat to chat, or back to its own, has no place for it."""
 MOST_ANEW = 2
 """How often a part is sent as another message because nobody can tell whether it was changed."""
 MOST_UPLOADS = 6
@@ -130,7 +132,7 @@ def _refused(part: Part, error: CallFailed, ability: Ability, now: int, instead:
         case Cause.NO_THREAD if row.cause != Cause.NO_THREAD.value:
             made = replace(row, state=DeliveryState.WANTED, retry_at=None, cause=Cause.NO_THREAD.value, at=now)
             return [replace(part, row=made)]
-        case Cause.MOVED:
+        case Cause.MOVED if row.failures <= MOST_MOVES:
             made = replace(row, state=DeliveryState.WANTED, retry_at=now + 1_000)
         case Cause.NOT_LET_IN if not row.gone:
             made = replace(row, state=DeliveryState.WANTED, retry_at=now + NOT_LET_IN_MS)

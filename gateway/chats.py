@@ -415,6 +415,8 @@ class Desk:
 
     async def moved(self, platform: str, account: str, old_chat: str, new_chat: str) -> None:
         """See `adapters.chat.ChatDesk`."""
+        if old_chat == new_chat:
+            return  # a platform that says so says nothing
         log.info("chat.moved", account=f"{platform}/{account}", old=old_chat, new=new_chat)
         with _stored():
             await self._store.move_chat(f"{platform}/{account}/", old_chat, new_chat)

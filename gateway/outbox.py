@@ -170,8 +170,8 @@ class Outbox:
 
     def surface(self, address: ChatAddress) -> Surface:
         """The surface of an address, with its task."""
-        moved = self._moved.get((address.platform, address.account, address.chat))
-        address = replace(address, chat=moved) if moved is not None else address
+        while (moved := self._moved.get((address.platform, address.account, address.chat))) is not None:
+            address = replace(address, chat=moved)
         name = address.text()
         known = self._surfaces.get(name)
         if known is None:
@@ -185,6 +185,11 @@ class Outbox:
 
     def move(self, platform: str, account: str, old_chat: str, new_chat: str) -> None:
         """A chat has another id: what is to be shown there is shown under the new one."""
+        if old_chat == new_chat:
+            return
+        self._moved.pop(
+            (platform, account, new_chat), None
+        )  # it is there (again): nothing leads away from it, nor in a circle
         self._moved[platform, account, old_chat] = new_chat
         for surface in list(self._surfaces.values()):
             where = surface.address

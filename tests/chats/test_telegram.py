@@ -76,6 +76,23 @@ async def test_a_group_that_becomes_a_supergroup_goes_on(telegram: TelegramHarne
         assert "blue" in seen.text
 
 
+@pytest.mark.parametrize("method", ["sendMessage", "editMessageText"])
+async def test_a_group_that_moves_to_itself_or_in_circles_holds_nobody_up(
+    telegram: TelegramHarness, method: str
+) -> None:
+    ada = telegram.person("Ada")
+    group, other, private = telegram.group(ada), telegram.group(ada), telegram.private(ada)
+    words = "Bad Request: group chat was upgraded to a supergroup chat"
+    to = [refusal(400, words, migrate_to_chat_id=where.chat.id) for where in (group, other, group, group)]
+    async with running(telegram):
+        telegram.fake.script(method, *to)
+        telegram.say(group, ada, "slow " + " ".join(f"w{n}" for n in range(40)), mention=True)
+        both = (group, other)
+        await telegram.until(lambda: any("w39" in one for where in both for one in texts(telegram, where)), 40)
+        telegram.say(private, ada, "say blue")
+        await answer(telegram, private, "blue", 20)
+
+
 async def test_an_answer_for_a_topic_that_is_gone_comes_without_it(telegram: TelegramHarness) -> None:
     ada = telegram.person("Ada")
     whole, one, _ = telegram.topics(ada)
