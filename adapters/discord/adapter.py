@@ -11,8 +11,8 @@ import base64
 import binascii
 import hashlib
 import json
-from collections.abc import Awaitable, Callable, Mapping
-from contextlib import AbstractAsyncContextManager, nullcontext, suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
@@ -32,6 +32,8 @@ from agent_core.ports import Clock
 
 if TYPE_CHECKING:
     import discord
+
+    from adapters.discord.client import BotClient, ShardedClient
 
 log = structlog.get_logger("discord")
 
@@ -118,6 +120,7 @@ class DiscordAdapter:
         self.account = settings.account
         self.name = f"{PLATFORM}/{self.account}"
         self.port = DiscordPort(FileSource(FileHosts(FILE_DOMAINS, settings.api_base), proxy=settings.proxy))
+        self._sending: BotClient | ShardedClient | None = None
         self._queue: asyncio.Queue[Happened] = asyncio.Queue(QUEUE)
         self._overflowed = False
         self._last_life = clock.monotonic()
@@ -127,8 +130,18 @@ class DiscordAdapter:
 
     # ------------------------------------------------------------------ life
 
-    def opened(self) -> AbstractAsyncContextManager[None]:
-        return nullcontext()
+    @asynccontextmanager
+    async def opened(self) -> AsyncGenerator[None]:
+        """The way out of the last client that was let in stays open until then: what is to be sent needs no gateway connection."""
+        try:
+            yield
+        finally:
+            await self._send_with(None)
+
+    async def _send_with(self, client: BotClient | ShardedClient | None) -> None:
+        before, self._sending, self.port.client = self._sending, client, client
+        if before is not None:
+            await before.let_go()
 
     def routes(self) -> list[web.RouteDef]:
         return []
@@ -184,15 +197,16 @@ class DiscordAdapter:
             for task in tasks:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
-            self.port.client = None
             await client.close()
+            if self._sending is not client:
+                await client.let_go()  # it was never let in
 
-    async def _connected(self, client: discord.Client) -> None:
+    async def _connected(self, client: BotClient | ShardedClient) -> None:
         from adapters.discord.library import discord
 
         try:
             await client.login(self._settings.token)
-            self.port.client = client  # what is to be sent needs no gateway connection
+            await self._send_with(client)
             await self._set_menu(client)
             await client.connect(reconnect=True)
         except discord.LoginFailure as error:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol
 
 from adapters.chat import CommandDoc
@@ -97,6 +97,8 @@ class Events:
 
     _ears: Ears
     _up: Callable[[], None]
+    let_go: Callable[[], Awaitable[None]]
+    """Closes the way out as well: `close` leaves it open, so that words can go out when nothing comes in any more."""
 
     def listen_with(self, ears: Ears, up: Callable[[], None]) -> None:
         """Whom to tell; before the client connects."""
@@ -213,9 +215,14 @@ def made_client(settings: Settings, ears: Ears, up: Callable[[], None]) -> BotCl
     client = ShardedClient(shard_count=settings.shards, **options) if settings.shards else BotClient(**options)
     client.http.max_ratelimit_timeout = AT_ONCE
     client.http.get_ratelimit = _kept(client.http._buckets)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - it has no setting for it
+    client.let_go, client.http.close = client.http.close, _nothing
     client.listen_with(ears, up)
     _listen(client, ears)
     return client
+
+
+async def _nothing() -> None:
+    pass
 
 
 def _kept(buckets: dict[str, Ratelimit]) -> Any:

@@ -58,7 +58,8 @@ def nonce_of(key: str) -> str:
 
 
 class DiscordPort(NoStreams):
-    """Implements `ChatPort` for one bot. The client is set by the adapter, anew for each connection."""
+    """Implements `ChatPort` for one bot. The client is set by the adapter when it is let in, anew for each connection; its way out
+    outlives that connection."""
 
     def __init__(self, files: FileSource) -> None:
         self.client: discord.Client | None = None

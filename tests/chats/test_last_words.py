@@ -151,6 +151,27 @@ async def test_nothing_old_is_carried_out_after_a_restart(platform: Harness) -> 
     assert await lies(platform.folder) == []
 
 
+async def test_a_turn_that_ends_within_a_stop_has_its_answer_in_the_chat_before_the_process_ends(
+    platform: Harness,
+) -> None:
+    ada = platform.person("Ada")
+    place = platform.group(ada)
+    async with process(platform) as one:
+        platform.say(place, ada, "hold so far", mention=True)
+        await asyncio.wait_for(platform.model.holding.wait(), 20)
+        one.inner.send_signal(signal.SIGTERM)
+        log = platform.folder / "log"
+        await platform.until(lambda: "gateway.draining" in log.read_text(), 60)
+        platform.say(place, ada, "say not any more", mention=True)
+        await asyncio.sleep(1.5)
+        platform.model.release()
+        await asyncio.to_thread(one.inner.wait)
+        assert one.inner.returncode == 0
+    assert [m.text for m in answers(platform, place)] == ["so far end"]
+    assert "delivery.retried" not in log.read_text()
+    assert await lies(platform.folder) == []
+
+
 async def test_a_status_that_was_over_before_it_was_sent_is_over_in_the_database(platform: Harness) -> None:
     """It is refused as too fast, stored as wanted, and not wanted any more when the pause is over."""
     ada = platform.person("Ada")
