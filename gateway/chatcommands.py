@@ -26,7 +26,7 @@ from gateway.lanes import Lane, Waiting, person_words
 from gateway.outbox import Outbox
 from gateway.owners import Owner
 from gateway.prefs import Prefs
-from gateway.surfaces import STANDING
+from gateway.standing import queue_origin
 
 log = structlog.get_logger("chat")
 
@@ -258,7 +258,7 @@ class ChatCommands:
             message = lane.waiting[0]
             words = (await self._hub.stop_message(lane.ticket_of(message))).words
             if message.inbound.chat is not None:
-                self._outbox.take_back(message.inbound.chat.address, f"{STANDING}{message.inbox_id}")
+                self._outbox.take_back(message.inbound.chat.address, queue_origin(message.inbox_id))
             return words
         return (await self._hub.stop(request.inbound.session)).words
 
@@ -514,7 +514,7 @@ async def drop_waiting(hub: Hub, outbox: Outbox, lane: Lane, message: Waiting, w
     if not (await hub.stop_message(lane.ticket_of(message))).stopped:
         return False
     if message.inbound.chat is not None:
-        outbox.take_back(message.inbound.chat.address, f"{STANDING}{message.inbox_id}")
+        outbox.take_back(message.inbound.chat.address, queue_origin(message.inbox_id))
     if message.inbound.chat is not None and words:
         content = Content(ContentKind.ASIDE, Styled(words), reply_to=message.inbound.chat.reply_to)
         owner = Owner(lane.session, lane.epoch)

@@ -51,8 +51,8 @@ from gateway.owners import Owner
 from gateway.peoplebook import PeopleBook
 from gateway.peoplecommands import PeopleCommands
 from gateway.routing import Command, GroupRules, Ignore, Talk, meaning, session_of, spoken
+from gateway.standing import queue_origin
 from gateway.storable import storable
-from gateway.surfaces import STANDING
 from gateway.unread import Unread
 
 log = structlog.get_logger("chat")
@@ -444,8 +444,3 @@ def _unusable(origin: ChatOrigin, text: str) -> tuple[str, str, None] | None:
 def account_of(address: ChatAddress) -> str:
     """The account's name in the store."""
     return f"{address.platform}/{address.account}"
-
-
-def queue_origin(inbox_id: int) -> str:
-    """What the word about a message's place in the queue belongs to."""
-    return f"{STANDING}{inbox_id}"

@@ -40,7 +40,7 @@ from agent_core.model.endpoints import Endpoint
 from agent_core.modelcalls import ModelCaller, Offer, own_tools
 from agent_core.ports import Clock, Ids
 from agent_core.signals import LawBroken, Tell, nobody
-from agent_core.store.rows import InboxState, NewMessage, OpenTurn
+from agent_core.store.rows import InboxState, NewMessage
 from agent_core.store.store import Conflict, StorageUnavailable, Store
 from agent_core.tools.base import ToolContext
 from agent_core.tools.registry import ToolRegistry
@@ -58,6 +58,7 @@ from gateway.learning import Learning
 from gateway.loglines import log_accepted, log_started
 from gateway.opening import HubSettings, offer_of, opened_event, system_prompt_of, workspace_of
 from gateway.ops.explain import why
+from gateway.owners import Restoring
 from gateway.places import Places
 from gateway.prefs import Prefs
 from gateway.recall import Recall, closed_turn
@@ -137,7 +138,7 @@ class Hub:
         """How often a turn was found to break a law of the machine: a bug, each time."""
         self.outlets: Outlets | None = None
         """Where turns that answer chat messages are shown."""
-        self.restore: Callable[[Sequence[OpenTurn]], Awaitable[None]] | None = None
+        self.restore: Restoring | None = None
         """Takes up what is shown of these open turns, before they go on."""
         self.keeper: Keeping | None = None
         """Takes up what earlier processes left."""

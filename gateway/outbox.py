@@ -27,6 +27,7 @@ from agent_core.store.store import StorageUnavailable, Store
 from gateway.amending import Change
 from gateway.forming import Forming
 from gateway.owners import Owner
+from gateway.standing import queue_origin
 from gateway.surfaces import BLOCKED_CAUSES, Surface
 from gateway.turnoutlet import TurnOutlet
 
@@ -121,10 +122,19 @@ class Outbox:
 
     # ------------------------------------------------------------------ what the keeper takes up (gateway.keeper.Parts)
 
-    async def load(self, turns: Sequence[OpenTurn]) -> None:
-        """Take up all parts of turns that go on."""
-        found = await self._store.deliveries_of_all([one.turn for one in turns])
-        self.take_up(found, {one.session: one.epoch for one in turns}, [one.turn for one in turns])
+    async def load(self, turns: Sequence[OpenTurn], begun: Sequence[int]) -> None:
+        """See `gateway.owners.Restoring`."""
+        names = [one.turn for one in turns]
+        found = await self._store.deliveries_of_all([*names, *map(queue_origin, begun)])
+        self.take_up(found, {one.session: one.epoch for one in turns}, names)
+        for one in found:
+            if one.row.origin not in names:
+                self.take_back(ChatAddress.of(one.row.surface), one.row.origin)
+
+    async def load_words(self, owner: Owner, waiting: Sequence[int]) -> None:
+        """See `gateway.owners.Restoring`."""
+        found = await self._store.deliveries_of_all(list(map(queue_origin, waiting)))
+        self.take_up([one for one in found if one.session == owner.session], {owner.session: owner.epoch})
 
     def reaches(self, surface: str) -> bool:
         return self.has_line(ChatAddress.of(surface))
@@ -380,8 +390,7 @@ class Outbox:
 
     def take_back(self, address: ChatAddress, origin: str) -> None:
         """Words beside turns that are not true any more go away, if they are remembered."""
-        if (address.platform, address.account) in self._lines:
-            self.surface(address).take_back(origin)
+        self._with_surface(address, lambda surface: surface.take_back(origin))
 
     def unsent_of(self, surface: str) -> int:
         """How many parts of a surface are not as they should be yet."""

@@ -25,7 +25,7 @@ from gateway import access, inbox
 from gateway.adapterlog import AdapterLog
 from gateway.attachments import Attachments
 from gateway.budgets import BudgetWarning
-from gateway.chats import AccountRules, Desk, queue_origin
+from gateway.chats import AccountRules, Desk
 from gateway.configchats import ChatSection, Discord, Slack, Telegram
 from gateway.configmodel import Config
 from gateway.forming import WORKERS, Forming
@@ -36,6 +36,7 @@ from gateway.owners import Owner
 from gateway.routing import Command, GroupRules
 from gateway.scheduler import Scheduler, zone_in_force
 from gateway.setup import CannotServe
+from gateway.standing import queue_origin
 from gateway.supervisor import State, Supervisor
 from gateway.timedcommands import Post, TimedCommands, encode_post, post_inbound
 from gateway.where import Where
@@ -304,7 +305,7 @@ def _connect(hub: Hub, store: Store, desk: Desk, outbox: Outbox, attachments: At
         await desk.moved(address.platform, address.account, address.chat, new_chat)
 
     hub.outlets = outbox.outlet
-    hub.restore = outbox.load
+    hub.restore = outbox
     hub.attachments = attachments
     hub.on_begun = begun
     hub.on_given_up = saying(GIVEN_UP)

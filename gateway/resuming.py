@@ -23,6 +23,7 @@ from gateway.hub import COMMAND_LANE, Hub
 from gateway.keeping import SET_ASIDE
 from gateway.lanes import Running, Waiting, steered_into
 from gateway.loglines import log_unreadable
+from gateway.owners import Owner
 from gateway.turnoutlet import TurnOutlet
 
 log = structlog.get_logger("gateway")
@@ -57,7 +58,7 @@ class Resuming:
         for row in await self._store.inputs(*names):
             messages.setdefault(row.turn or "", []).append(row)
         if self._hub.restore is not None:
-            await self._hub.restore(found)
+            await self._hub.restore.load(found, [row.id for rows in messages.values() for row in rows])
         for number, one in enumerate(found, start=1):
             await self._go_on(one, keys[one.session], journals.get(one.turn, []), messages.get(one.turn, []))
             if number % AT_ONCE == 0:
@@ -99,6 +100,8 @@ class Resuming:
     async def messages(self, session: str, key: str, epoch: int) -> None:
         """Put the messages that waited in a session back into its queue, before those that have come since."""
         rows = await self._store.pending(session)
+        if rows and self._hub.restore is not None:  # before a turn begins, and takes them back
+            await self._hub.restore.load_words(Owner(session, epoch), [row.id for row in rows])
         lane = await self._hub.owned_lane(key, session, epoch)  # last: one that is held over an await may be forgotten
         for row in rows:
             if row.lane == COMMAND_LANE or lane.knows(row.id):

@@ -68,6 +68,7 @@ from gateway.doings import Doings
 from gateway.dressing import dressed
 from gateway.owners import Owner
 from gateway.pacedbell import PacedBell
+from gateway.standing import stands
 
 if TYPE_CHECKING:
     from gateway.turnoutlet import TurnOutlet
@@ -82,8 +83,6 @@ OLDEST_MS = 7 * 24 * 3_600_000
 """No part is taken to wait for longer."""
 BLOCKED_CAUSES = (Cause.BLOCKED, Cause.NO_RIGHTS, Cause.NO_CHAT)
 """They are of the whole chat."""
-STANDING = "queue:"
-"""Origins of words that are true until they are taken back, also while nothing else goes on in the chat."""
 
 
 class Surface:
@@ -157,8 +156,9 @@ class Surface:
             part = loaded(Part(one.row, decode(one.row.want)), over=ended)
             self.book.found(one.row)
             self.parts.setdefault(part.name, part)
-            age = within(self._clock.now_ms(), part.row.at or self._clock.now_ms(), OLDEST_MS)
-            self.wanted_at.setdefault(part.name, self._steady() - age)
+            if part.open:
+                age = within(self._clock.now_ms(), part.row.at or self._clock.now_ms(), OLDEST_MS)
+                self.wanted_at.setdefault(part.name, self._steady() - age)
             self.owners[one.row.origin] = owner
         self.bell.ring()
 
@@ -335,7 +335,7 @@ class Surface:
         elif self._idle_since is None:
             self._idle_since = now
             self._sweep()
-        elif now - self._idle_since >= LINGER_SECONDS * 1000 and not any(map(_stands, self.parts.values())):
+        elif now - self._idle_since >= LINGER_SECONDS * 1000 and not any(map(stands, self.parts.values())):
             self._desk.forget(self)
             return False
         limit = self.traits.preview_seconds if self.outlets else (LINGER_SECONDS if not busy else 30.0)
@@ -346,7 +346,7 @@ class Surface:
         """Settled parts need not be remembered once nothing of their turn runs any more."""
         running = {outlet.turn for outlet in self.outlets} | self._awaited
         for name in [
-            name for name, part in self.parts.items() if not part.open and name[0] not in running and not _stands(part)
+            name for name, part in self.parts.items() if not part.open and name[0] not in running and not stands(part)
         ]:
             del self.parts[name]
         self.book.keep_only(self.parts)
@@ -680,7 +680,3 @@ class Surface:
                 await self._desk.too_fast(self.name, error.retry_after)
             return error
         return None
-
-
-def _stands(part: Part) -> bool:
-    return part.row.origin.startswith(STANDING) and not part.row.gone

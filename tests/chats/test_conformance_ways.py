@@ -157,6 +157,28 @@ async def test_what_was_queued_is_run_after_a_kill(platform: Harness) -> None:
         assert [t for t in texts(platform, chat) if t == "later"] == ["later"]
 
 
+async def test_the_word_of_a_killed_process_about_the_queue_goes_when_its_message_begins(platform: Harness) -> None:
+    ada = platform.person("Ada")
+    chat = platform.private(ada)
+
+    def waiting() -> list[str]:
+        return [t for t in texts(platform, chat) if "Queued" in t]
+
+    async with process(platform) as one:
+        platform.say(chat, ada, "hold on")
+        await asyncio.wait_for(platform.model.holding.wait(), 10)
+        platform.say(chat, ada, "say later")
+        await answer(platform, chat, "Queued")
+        await asyncio.sleep(1)  # until it is known which message the word is
+        await one.kill()
+    async with process(platform):
+        await quiet(platform, chat)
+        assert len(waiting()) == 1, "it is still true"
+        platform.model.release()
+        await answer(platform, chat, "later", 20)
+        await platform.until(lambda: not waiting())
+
+
 async def test_a_message_can_be_put_into_the_running_answer(platform: Harness) -> None:
     ada = platform.person("Ada")
     chat = platform.private(ada)
