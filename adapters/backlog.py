@@ -40,6 +40,7 @@ class Behind:
     """When it was noticed: what was said before then came late."""
     attempt: int = 0
     not_before_ms: int = 0
+    """By the monotonic clock."""
 
 
 def after_failure(behind: Behind, error: CallFailed, now: int) -> Behind | None:
@@ -73,8 +74,13 @@ class Backlog:
         """The platform asked for a pause."""
         self._more = asyncio.Event()
 
-    def add(self, marks: Iterable[tuple[str, int]], since_ms: int | None = None, *, not_before_ms: int = 0) -> None:
+    def _steady(self) -> int:
+        """Milliseconds that never go back: pauses are counted by them."""
+        return round(self._clock.monotonic() * 1000)
+
+    def add(self, marks: Iterable[tuple[str, int]], since_ms: int | None = None, *, pause_seconds: float = 0.0) -> None:
         """These places have to be read: they are behind since then (default: now). One that is behind already stays where it is."""
+        not_before_ms = self._steady() + round(pause_seconds * 1000) if pause_seconds else 0
         since = self._clock.now_ms() if since_ms is None else since_ms
         for place, mark in marks:
             known = self._behind.get(place)
@@ -102,7 +108,7 @@ class Backlog:
         """Read what is to be read, until cancelled: places that are waited for, and then those with the newest marks."""
         while True:
             self._more.clear()
-            now = self._clock.now_ms()
+            now = self._steady()
             due = [place for place in self._behind if self._wait_ms(place, now) <= 0]
             if due:
                 await self._try(max(due, key=lambda place: (place in self._hurried, self._behind[place].mark)))
@@ -116,7 +122,7 @@ class Backlog:
 
     def hurry(self, place: str, pause: float) -> bool:
         """Somebody waits for a place: it is read before others. False if it is not behind, or not tried for more seconds than that."""
-        if place not in self._behind or self._wait_ms(place, self._clock.now_ms()) > pause * 1000:
+        if place not in self._behind or self._wait_ms(place, self._steady()) > pause * 1000:
             return False
         self._hurried.add(place)
         return True
@@ -126,7 +132,7 @@ class Backlog:
         try:
             async with asyncio.timeout(seconds):
                 while place in self._behind:
-                    wait = self._wait_ms(place, self._clock.now_ms())
+                    wait = self._wait_ms(place, self._steady())
                     if wait > seconds * 1000:
                         return
                     await asyncio.sleep(max(0, wait) / 1000)
@@ -157,7 +163,7 @@ class Backlog:
             self._behind.pop(place, None)
 
     def _failed(self, place: str, error: CallFailed) -> None:
-        now = self._clock.now_ms()
+        now = self._steady()
         left = after_failure(self._behind[place], error, now)
         if error.fate is Fate.TOO_FAST:
             self._closed_until_ms = max(self._closed_until_ms, now + round(error.retry_after * 1000))

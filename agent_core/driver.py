@@ -112,8 +112,8 @@ class TurnDriver:
 
     # fmt: off
     __slots__ = (
-        "_backlog", "_begun", "_caller", "_context", "_effects", "_events", "_flush_timer", "_held", "_holding", "_intending", "_leaving",
-        "_overtaken", "_seq", "_storage_away",
+        "_backlog", "_begun", "_begun_at", "_caller", "_context", "_effects", "_events", "_flush_timer", "_held", "_holding", "_intending",
+        "_leaving", "_overtaken", "_seq", "_storage_away",
         "_tasks", "_timers", "_unwritten", "_unwritten_chars", "_waiter", "_watchers", "_world",
         "active_at", "first_content_at", "identity", "left_open", "outlet", "over", "progress", "turn",
     )
@@ -158,6 +158,8 @@ class TurnDriver:
         self.first_content_at = 0
         self.active_at = world.clock.monotonic()
         """When the driver did something last, on the monotonic clock."""
+        self._begun_at: float | None = None
+        """When the turn was opened, on the monotonic clock; None if another process did that."""
         self.progress: dict[str, str] = {}
         """What running tools said last about how far they are, by call."""
 
@@ -176,6 +178,7 @@ class TurnDriver:
             deadline=opened.at + opened.settings.turn_seconds * 1000,
         )
         self._seq = 1
+        self._begun_at = self._world.clock.monotonic()
         self._effects = self.turn.feed(opened)
 
     def resume(self, turn: Turn, seq: int, taken_over: TakenOver) -> None:
@@ -292,8 +295,7 @@ class TurnDriver:
     async def run(self) -> Exit:
         """Run the turn to its end; everything it started is over when this returns. Raises `Overtaken`, `LeftOpen`."""
         loop = asyncio.get_running_loop()
-        left = (self.turn.deadline_at - self._world.clock.now_ms()) / 1000
-        self._later(max(0.0, left), lambda at: DeadlinePassed(at=at))
+        self._later(self._time_left(), lambda at: DeadlinePassed(at=at))
         tick = loop.call_later(TICK_SECONDS, self._tick)
         try:
             async with asyncio.TaskGroup() as group:
@@ -317,6 +319,15 @@ class TurnDriver:
             raise LeftOpen(self.identity.turn)
         assert self.turn.exit is not None
         return self.turn.exit
+
+    def _time_left(self) -> float:
+        """The seconds that the turn has. Of one that another process began, what the wall clock says, and never more than a whole turn's."""
+        clock, most = self._world.clock, float(self.turn.settings.turn_seconds)
+        if self._begun_at is not None:
+            left = self._begun_at + most - clock.monotonic()
+        else:
+            left = (self.turn.deadline_at - clock.now_ms()) / 1000
+        return max(0.0, min(left, most))
 
     async def _loop(self, group: asyncio.TaskGroup) -> None:
         events: list[Event | None] = []  # first, what `begin` or `resume` had left to do

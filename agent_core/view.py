@@ -124,7 +124,7 @@ def _activity(activity: Activity, now: int) -> Bubble:
     running = activity.state in (ActivityState.RUNNING, ActivityState.APPROVAL)
     seconds = max(0, (now - activity.since) // 1000) if running else round(activity.seconds)
     if activity.state is ActivityState.APPROVAL:
-        left = max(0, (activity.approval_deadline - now) // 1000)
+        left = max(0, (activity.approval_deadline - max(now, activity.since)) // 1000)
         text = f"May {activity.name} run with {_short(activity.arguments)}? ({duration(left)} left to decide)"
         return Bubble(
             activity.key, BubbleKind.APPROVAL, text, final=False, tool=activity.name, state=activity.state.value,

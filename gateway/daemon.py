@@ -91,7 +91,9 @@ class Serving:
 
 
 @asynccontextmanager
-async def serving(config: Config, paths: Paths, stopping: Stopping | None = None) -> AsyncGenerator[Serving]:
+async def serving(
+    config: Config, paths: Paths, stopping: Stopping | None = None, clock: Clock | None = None
+) -> AsyncGenerator[Serving]:
     """A running gateway for the block; at its end, turns are given time to end, and everything is closed.
 
     Raises `CannotServe`, or `agent_core.store.store.CannotOpen`, with words for a person.
@@ -104,7 +106,7 @@ async def serving(config: Config, paths: Paths, stopping: Stopping | None = None
             f"The operators' key cannot be written into {paths.state_dir}: {error.strerror}. Free some space, or set one yourself: "
             "OUTSPOKEN_SERVER__OPERATOR_KEY."
         ) from error
-    clock = SystemClock()
+    clock = clock or SystemClock()
     ids = SystemIds(clock)
     redactor = redactor_of(config)
     signals = Signals()

@@ -10,7 +10,7 @@ from aiohttp import web
 
 from adapters.openai_api import ApiSettings, OpenAiApi
 from adapters.web import WebChat, WebSettings
-from agent_core.ports import Clock, SystemClock, SystemIds
+from agent_core.ports import Clock, SystemIds
 from agent_core.signals import Tell
 from agent_core.store.store import Store
 from gateway.admin import Admin
@@ -46,7 +46,7 @@ async def open_doors(
     paths: Paths,
     hub: Hub,
     store: Store,
-    clock: SystemClock,
+    clock: Clock,
     ids: SystemIds,
     chats: Platforms,
     look: Look,

@@ -310,7 +310,10 @@ class Hub:
                 taken_care = accepted.duplicate and await self._taken_care_of(lane, accepted.inbox_id)
                 if not taken_care and not lane.knows(accepted.inbox_id):
                     policy = busy or await self.policy_of(lane)
-                    self._put(lane, Waiting(accepted.inbox_id, accepted.arrival, inbound, message.received_at), policy)
+                    came = self._clock.monotonic()
+                    self._put(
+                        lane, Waiting(accepted.inbox_id, accepted.arrival, inbound, message.received_at, came), policy
+                    )
         self.release(lane)
         return ticket
 
@@ -400,7 +403,7 @@ class Hub:
     def _lane_of(self, key: str) -> Lane:
         """The lane of a session key; the session itself may not exist yet."""
         if key not in self._lanes:
-            self._lanes[key] = Lane(key, self._open_turn, self._clock.now_ms, self.places.begun, tell=self.tell)
+            self._lanes[key] = Lane(key, self._open_turn, self._clock.monotonic, self.places.begun, tell=self.tell)
         return self._lanes[key]
 
     async def _own(self, key: str, session: str, epoch: int = 0, before: int = 0) -> Lane:

@@ -26,7 +26,7 @@ from agent_core.store.store import StorageUnavailable
 from agent_core.turn import Turn
 from agent_core.turnstate import Activity, PersonItem
 from agent_core.view import view
-from gateway.merging import Piece, merged
+from gateway.merging import Merged, Piece, merged
 from gateway.prefs import Prefs
 
 log = structlog.get_logger("turn")
@@ -43,6 +43,8 @@ class Waiting:
     arrival: int
     inbound: Inbound
     received_at: int
+    came: float | None = None
+    """The same by the monotonic clock; None if an earlier process received it."""
 
 
 @dataclass(slots=True)
@@ -74,9 +76,11 @@ def summary_of(turn: Turn) -> Summary:
     )
 
 
-def piece_of(message: Waiting) -> Piece:
-    """What merging looks at."""
-    return Piece(message.inbound.chat, message.received_at)
+def piece_of(message: Waiting, steady: float) -> Piece:
+    """What merging looks at, at this time of the monotonic clock."""
+    if message.came is None:
+        return Piece(message.inbound.chat, message.received_at)
+    return Piece(message.inbound.chat, message.received_at, round((steady - message.came) * 1000))
 
 
 def person_words(inbound: Inbound) -> str:
@@ -138,7 +142,8 @@ class Lane:
     key: str
     """The session's key."""
     open_turn: Opener
-    now_ms: Callable[[], int]
+    steady: Callable[[], float]
+    """The monotonic clock."""
     begun_opening: Callable[[Lane], None]
     """Told that its turn is open, or that it waits for something: another may be opened meanwhile."""
     session: str = ""
@@ -223,14 +228,16 @@ class Lane:
         """What the next turn answers: one message, or the pieces of one. None if what waited was withdrawn meanwhile."""
         if not self.waiting:
             return ()
-        found = merged([piece_of(message) for message in self.waiting], self.now_ms())
-        while found.wait_ms:
+        while (found := self._merged()).wait_ms:
             self.begun_opening(self)
             await asyncio.sleep(found.wait_ms / 1000)
             if not self.waiting:
                 return ()
-            found = merged([piece_of(message) for message in self.waiting], self.now_ms())
         return tuple(self.waiting[: found.count])
+
+    def _merged(self) -> Merged:
+        steady = self.steady()
+        return merged([piece_of(message, steady) for message in self.waiting])
 
     async def _opened(self, messages: tuple[Waiting, ...]) -> TurnDriver | None:
         """A driver for the messages. None: they will not run (and have left the queue), or the storage is away just now."""

@@ -4,7 +4,8 @@ Clients cut a long paste at the platform's limit and send the pieces within abou
 as single messages with a common mark. They are stored one by one, and answered as one, after a short wait for the rest.
 
 Laws (tests/gateway/test_merging.py): at least one message is taken; only messages of one person in one chat, one after the
-other, are merged; an ordinary message never waits.
+other, are merged; an ordinary message never waits; no message waits here for longer than `HOLD_MS`, and one that an
+earlier process left does not wait at all.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ class Piece:
 
     origin: ChatOrigin | None
     received_at: int
+    waited_ms: int = HOLD_MS
+    """How long it waits already, as this process counts, whatever the wall clock does."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,14 +37,14 @@ class Merged:
     wait_ms: int = 0
 
 
-def merged(pieces: Sequence[Piece], now: int) -> Merged:
+def merged(pieces: Sequence[Piece]) -> Merged:
     """How many of the waiting messages, of which there is at least one, are the next turn's."""
     count = 1
     while count < len(pieces) and _belong(pieces[count - 1], pieces[count]):
         count += 1
     last = pieces[count - 1]
     open_end = count == len(pieces) and _expects_more(last)
-    return Merged(count, max(0, min(HOLD_MS, last.received_at + HOLD_MS - now)) if open_end else 0)
+    return Merged(count, max(0, HOLD_MS - max(0, last.waited_ms)) if open_end else 0)
 
 
 def _expects_more(piece: Piece) -> bool:

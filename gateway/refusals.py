@@ -44,14 +44,14 @@ class Refusals:
     async def __call__(self, refused: RefusedRequest) -> None:
         """Never raises for want of a storage: the client gets its refusal all the same."""
         self._tell(RequestRefused(status=refused.status))
-        now = self._clock.now_ms()
+        steady = round(self._clock.monotonic() * 1000)
         if refused.stranger:
-            self._strangers, early = self._strangers.with_one(now, MOST_A_MINUTE)
+            self._strangers, early = self._strangers.with_one(steady, MOST_A_MINUTE)
             if not early:
                 log.info("api.stranger", status=refused.status)
             return
-        self._stored, early = self._stored.with_one(now, MOST_A_MINUTE)
-        stored = not early and await self._store_it(refused, now)
+        self._stored, early = self._stored.with_one(steady, MOST_A_MINUTE)
+        stored = not early and await self._store_it(refused, self._clock.now_ms())
         log.info(
             "api.refused", request=refused.request, status=refused.status, reason=refused.reason, stored=stored,
         )  # fmt: skip

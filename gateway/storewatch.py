@@ -39,6 +39,8 @@ class StoreWatch:
         """Why it does not work, for whoever runs the gateway; empty if it does."""
         self.failing_since = 0
         """ms; 0 if it works."""
+        self._failing_at = 0.0
+        """The same by the monotonic clock."""
 
     def on(self, signal: Signal) -> None:
         """Note how a commit went."""
@@ -66,12 +68,12 @@ class StoreWatch:
             self._noted("")
 
     def _noted(self, words: str) -> None:
-        self._known_at = self._clock.monotonic()
+        self._known_at = steady = self._clock.monotonic()
         before, self.words = self.words, words
-        failed, now = bool(before), self._clock.now_ms()
         if words and before in ("", NOT_KNOWN_YET) and words != before:
-            self.failing_since = self.failing_since or now
+            if not self.failing_since:
+                self.failing_since, self._failing_at = self._clock.now_ms(), steady
             log.error("storage.failing", error=words)
-        elif failed and not words:
-            log.warning("storage.works_again", seconds=round((now - self.failing_since) / 1000))
+        elif before and not words:
+            log.warning("storage.works_again", seconds=round(steady - self._failing_at))
             self.failing_since = 0

@@ -6,6 +6,7 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from agent_core.ports import Clock
 from gateway.config import load
 from gateway.daemon import Serving, serving
 from gateway.paths import find_paths
@@ -22,9 +23,11 @@ QUICK = {
 
 
 @asynccontextmanager
-async def served(folder: Path, env: Mapping[str, str] | None = None) -> AsyncGenerator[Serving]:
+async def served(
+    folder: Path, env: Mapping[str, str] | None = None, clock: Clock | None = None
+) -> AsyncGenerator[Serving]:
     """A gateway with its home in `folder`; the rehearsal model answers unless `env` says otherwise."""
     variables = {**QUICK, "OUTSPOKEN_HOME": str(folder), **(env or {})}
     paths = find_paths(variables, folder)
-    async with serving(load(paths.config_file, variables).config, paths) as up:
+    async with serving(load(paths.config_file, variables).config, paths, clock=clock) as up:
         yield up

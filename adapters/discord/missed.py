@@ -118,8 +118,7 @@ class Missed:
             people = [one for one in await self._desk.allowed(self._name) if one.isdigit() and one not in self._met]
             for number, person in enumerate(people, start=1):
                 pause = max(0, number - MOST_OPENED) * OPEN_EVERY_SECONDS
-                not_before = self._clock.now_ms() + round(pause * 1000)
-                self._backlog.add([(f"{PERSON}{person}", heard)], self._gap_ms, not_before_ms=not_before)
+                self._backlog.add([(f"{PERSON}{person}", heard)], self._gap_ms, pause_seconds=pause)
         self._incomplete.discard(shard)
 
     def _fresh(self, client: discord.Client, shard: int | None, heard: int) -> list[Any]:

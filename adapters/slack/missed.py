@@ -104,7 +104,7 @@ class Missed:
         before it was said."""
         self.me = ""
         """The app's own user, once it is known."""
-        self._gap_ms = 0
+        self._gap_ms, self._gap_at = 0, float("-inf")
         """When the last gap was noticed."""
         self._standing: dict[str, int] = {}
         """The same, when it was seen so last."""
@@ -126,7 +126,7 @@ class Missed:
 
     def gap(self) -> None:
         """The connection is another: something may have been said between."""
-        self._gap_ms = self._clock.now_ms()
+        self._gap_ms, self._gap_at = self._clock.now_ms(), self._clock.monotonic()
         # A place that was not known then has nothing older to be looked for.
         likely_first = sorted(({**self._seen, **self._sure}).items(), key=_likely, reverse=True)
         oldest = self._gap_ms * 1000 - round(THREAD_DAYS * 86_400e6)
@@ -168,7 +168,7 @@ class Missed:
         foreign = ":" in place and not place.startswith("D") and f"<@{self.me}>" not in str(event.get("text"))
         if place in self._seen or not foreign:
             # Slack tells it again at once, after one and after five minutes: that is quicker, and holds nobody up.
-            self._backlog.add([(place, number - 1)], not_before_ms=self._clock.now_ms() + round(RETOLD_SECONDS * 1000))
+            self._backlog.add([(place, number - 1)], pause_seconds=RETOLD_SECONDS)
 
     async def _first_of(self, place: str, event: Table) -> None:
         """The first message of a place since a gap: one before it may have come when nobody could store it.
@@ -177,8 +177,7 @@ class Missed:
         """
         if (mark := self._left_out.pop(place, None)) is not None:
             self._backlog.add([(place, mark)], since_ms=self._gap_ms)
-        now = self._clock.now_ms()
-        if place in self._seen or now - self._gap_ms > RETOLD_SECONDS * 1000:
+        if place in self._seen or self._clock.monotonic() - self._gap_at > RETOLD_SECONDS:
             return
         foreign = ":" in place and not place.startswith("D") and f"<@{self.me}>" not in str(event.get("text"))
         if not foreign and self._backlog.mark(place) is None:

@@ -17,6 +17,7 @@ from typing import Any, Protocol
 
 import aiohttp
 
+from agent_core.ports import Clock
 from gateway.daemon import Serving
 from tests.chats.model import ScriptedModel
 from tests.forked import Forked, first_line, start
@@ -204,7 +205,8 @@ async def running(harness: Scene, **more: str) -> AsyncGenerator[Serving]:
 @asynccontextmanager
 async def starting(harness: Scene, **more: str) -> AsyncGenerator[Serving]:
     """The same, where the connection may never come."""
-    async with served(harness.folder, environment(harness, **more)) as up:
+    clock: Clock | None = getattr(harness, "clock", None)
+    async with served(harness.folder, environment(harness, **more), clock) as up:
         yield up
 
 

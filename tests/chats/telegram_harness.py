@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from agent_core.ports import Clock
 from tests.chats.harness import Seen
 from tests.chats.model import ScriptedModel, scripted_model
 from tests.fakes.common import LoseAnswer, Pause, Reset, Step
@@ -37,6 +38,8 @@ class TelegramHarness:
     """Implements `tests.chats.harness.Harness`."""
 
     name = "telegram"
+    clock: Clock | None = None
+    """What the gateway takes for the time; None: the machine's."""
     by_draft = True
     answers_once = False
     shows_typing = True

@@ -1,0 +1,65 @@
+"""A wall clock that somebody sets while the gateway runs: what lasts within a process goes by the other clock."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from pathlib import Path
+
+import pytest
+
+from agent_core.ports import SystemClock
+from tests.chats.harness import answer, quiet, running, texts
+from tests.chats.telegram_harness import TelegramHarness, telegram_harness
+
+HOUR, MONTH = 3_600_000, 30 * 24 * 3_600_000
+FULL = 4_096
+"""Characters of a message that may be the first piece of a longer one."""
+
+
+class SetClock(SystemClock):
+    """The machine's clocks, of which one was set."""
+
+    def __init__(self) -> None:
+        self.by = 0
+
+    def now_ms(self) -> int:
+        return super().now_ms() + self.by
+
+
+@pytest.fixture
+async def telegram(tmp_path: Path) -> AsyncGenerator[TelegramHarness]:
+    async with telegram_harness(tmp_path) as harness:
+        yield harness
+
+
+@pytest.mark.parametrize("by", [-HOUR, MONTH])
+async def test_an_answer_comes_though_the_clock_is_set_while_it_is_wanted(telegram: TelegramHarness, by: int) -> None:
+    ada = telegram.person("Ada")
+    chat = telegram.private(ada)
+    clock = telegram.clock = SetClock()
+    async with running(telegram):
+        telegram.say(chat, ada, "hold on")
+        await asyncio.wait_for(telegram.model.holding.wait(), 10)
+        telegram.fail_sends("503", "503", "ok")
+        clock.by = by
+        telegram.model.release()
+        await answer(telegram, chat, "on end", 20)
+        telegram.say(chat, ada, "say next")
+        await answer(telegram, chat, "next", 20)
+
+
+@pytest.mark.parametrize("by", [-HOUR, MONTH])
+async def test_a_piece_that_waits_for_the_next_one_is_answered_though_the_clock_is_set(
+    telegram: TelegramHarness, by: int
+) -> None:
+    ada = telegram.person("Ada")
+    chat = telegram.private(ada)
+    clock = telegram.clock = SetClock()
+    async with running(telegram):
+        telegram.say(chat, ada, "say short " + "x" * (FULL - 10))
+        await asyncio.sleep(0.3)
+        clock.by = by
+        await answer(telegram, chat, "short", 20)
+        await quiet(telegram, chat)
+        assert texts(telegram, chat)
