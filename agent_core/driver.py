@@ -40,7 +40,7 @@ from agent_core.exits import Exit, ExitCode, Facts
 from agent_core.invariants import broken_laws
 from agent_core.journal import encode, merged
 from agent_core.modelcalls import ModelCaller
-from agent_core.overdue import longest_timer_seconds
+from agent_core.overdue import longest_timer_seconds, seconds_left
 from agent_core.ports import Clock, Ids
 from agent_core.signals import Tell, ToolRan, nobody
 from agent_core.stalls import rows_of
@@ -158,8 +158,7 @@ class TurnDriver:
         self.first_content_at = 0
         self.active_at = world.clock.monotonic()
         """When the driver did something last, on the monotonic clock."""
-        self._begun_at: float | None = None
-        """When the turn was opened, on the monotonic clock; None if another process did that."""
+        self._begun_at: float | None = None  # on the monotonic clock; None if another process opened the turn
         self.progress: dict[str, str] = {}
         """What running tools said last about how far they are, by call."""
 
@@ -295,7 +294,9 @@ class TurnDriver:
     async def run(self) -> Exit:
         """Run the turn to its end; everything it started is over when this returns. Raises `Overtaken`, `LeftOpen`."""
         loop = asyncio.get_running_loop()
-        self._later(self._time_left(), lambda at: DeadlinePassed(at=at))
+        clock = self._world.clock
+        left = seconds_left(self.turn, self._begun_at, clock.monotonic(), clock.now_ms())
+        self._later(left, lambda at: DeadlinePassed(at=at))
         tick = loop.call_later(TICK_SECONDS, self._tick)
         try:
             async with asyncio.TaskGroup() as group:
@@ -319,15 +320,6 @@ class TurnDriver:
             raise LeftOpen(self.identity.turn)
         assert self.turn.exit is not None
         return self.turn.exit
-
-    def _time_left(self) -> float:
-        """The seconds that the turn has. Of one that another process began, what the wall clock says, and never more than a whole turn's."""
-        clock, most = self._world.clock, float(self.turn.settings.turn_seconds)
-        if self._begun_at is not None:
-            left = self._begun_at + most - clock.monotonic()
-        else:
-            left = (self.turn.deadline_at - clock.now_ms()) / 1000
-        return max(0.0, min(left, most))
 
     async def _loop(self, group: asyncio.TaskGroup) -> None:
         events: list[Event | None] = []  # first, what `begin` or `resume` had left to do

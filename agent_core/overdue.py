@@ -33,3 +33,13 @@ def longest_timer_seconds(turn: Turn, silence_seconds: float, deadline_of: Calla
             return min(whole, max([*limits, float(turn.settings.approval_seconds) if waits else 0.0], default=0.0))
         case Phase.NEW | Phase.ENDED:
             return ENDING_SECONDS
+
+
+def seconds_left(turn: Turn, begun_at: float | None, steady: float, now: int) -> float:
+    """How much of its own time a turn has left, by the monotonic clock if this process opened it.
+
+    Of a turn that another process opened, by the wall clock, which may have been set since: never more than a whole turn's time.
+    """
+    most = float(turn.settings.turn_seconds)
+    left = begun_at + most - steady if begun_at is not None else (turn.deadline_at - now) / 1000
+    return max(0.0, min(left, most))
