@@ -9,11 +9,12 @@ Laws (tests/adapters/test_aftermath.py).
 2. An edit that is refused takes nothing away: the part is sent as a new message, and the old one goes when that is there.
 3. What cannot be understood in the answers is tried `MOST_UNREADABLE` times at most; without means to find out, it is created
    twice at most, the second time with a label.
+4. What is read after a message that had to be sent anew is sent anew behind it: the order of an answer is that of its parts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from typing import TypeAlias, assert_never
 
@@ -77,6 +78,26 @@ def failed(
     # What stands on a message that grows is not known after a call that may have been made.
     there = None if error.fate is Fate.UNKNOWN else part.there
     return [replace(part, row=replace(made, cause=error.words, at=now), there=there)]
+
+
+def behind(before: Part, made: Sequence[Part], parts: Iterable[Part], now: int) -> list[Part]:
+    """What stands behind a part whose message is lost, or became too short for it: sent anew, so that people read it in order.
+
+    `made` has come of `before`; `parts` are all of its surface.
+    """
+    creates = [one for one in made if one.open and one.row.final and not one.row.gone and one.row.platform_id is None]
+    if not before.stands or not creates:
+        return []
+    last, names = max(one.order for one in creates), {one.name for one in made}
+    out: list[Part] = []
+    for one in sorted(parts, key=lambda part: part.order):
+        after = one.row.origin == before.row.origin and one.order > last and one.name not in names
+        if after and one.stands and one.content.kind in _WORDS:
+            out += _anew(one, now, leaves=True)
+    return out
+
+
+_WORDS = (ContentKind.TEXT, ContentKind.FILE, ContentKind.NOTICE)
 
 
 def _enough(part: Part, error: CallFailed, ability: Ability, *, creating: bool, instead: Instead) -> bool:

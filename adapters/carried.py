@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import aiohttp
@@ -18,6 +19,9 @@ MOST_REDIRECTS = 3
 ELSEWHERE = "it lies on another site, and only files of the platform itself are fetched"
 _REDIRECTS = (301, 302, 303, 307, 308)
 MIB = 1024 * 1024
+MOST_TEXT_BYTES = 32 * 1024
+"""A file with more in it is no text for a chat: that would be a wall of messages."""
+_NOT_TEXT = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
 
 
 async def bytes_of(content: Content, most_bytes: int, platform: str) -> bytes:
@@ -34,6 +38,26 @@ async def bytes_of(content: Content, most_bytes: int, platform: str) -> bytes:
         words = f"it is larger than {most_bytes // MIB} MB, the most that {platform} takes"
         raise CallFailed(Fate.REFUSED, words, cause=Cause.FILE)
     return data
+
+
+async def spelled_out(content: Content) -> Content:
+    """The same with what is in its file as text, if that can be shown as one; else as it is."""
+    if not content.file or content.file_text:
+        return content
+    text = await asyncio.to_thread(_text_in, Path(content.file))
+    return replace(content, file_text=text) if text else content
+
+
+def _text_in(path: Path) -> str:
+    """What is in a file, if it is a text of a size for a chat; else nothing."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(MOST_TEXT_BYTES + 1)
+        text = data.decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError):
+        return ""
+    readable = len(data) <= MOST_TEXT_BYTES and text.strip() and not _NOT_TEXT.search(text)
+    return text.replace("\r\n", "\n") if readable else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,9 +28,10 @@ def instead_of(
     match cause:
         case Cause.TOO_LONG:
             return in_more_parts(content, shorter, replies=replies)
-        case Cause.FILE if content.kind is ContentKind.FILE and content.file_text:
+        case Cause.FILE if content.kind is ContentKind.FILE:
             pieces = [piece for piece in spelled if isinstance(piece, Styled) and piece.text]
-            return _shared(replace(content, kind=ContentKind.TEXT, file_text="", file_name=""), pieces, replies=replies)
+            text = replace(content, kind=ContentKind.TEXT, file="", file_text="", file_name="")
+            return _shared(text, pieces, replies=replies)
         case _:
             return ()
 
@@ -46,7 +47,7 @@ def in_more_parts(content: Content, shorter: Shorter, *, replies: bool) -> tuple
 
 
 def text_of_file(content: Content) -> str:
-    """What is in a file of code, as a text to be formatted as one that grows: so its code stays in it. Empty if it is no such file."""
+    """What is in a file, as a text to be formatted as one that grows: so its code stays in it. Empty if it is none with a text."""
     if content.kind is not ContentKind.FILE or not content.file_text:
         return ""
     fence = "`" * max(3, *(len(run) + 1 for run in _TICKS.findall(content.file_text)), 3)

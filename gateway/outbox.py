@@ -37,6 +37,10 @@ HURRIED_SECONDS = 1.0
 LONGEST_GATE_MS = 24 * 3_600_000
 """For what a platform's pause is taken at most, if it is not stored how long it was meant to be."""
 TROUBLED = 50
+STILL_THERE = (
+    "It is still in the workspace: ask for it in smaller files, packed, or for what matters in it as text here."
+)
+"""Of a file that cannot be sent."""
 """How many surfaces with trouble are remembered for `status`."""
 
 
@@ -354,18 +358,22 @@ class Outbox:
         self.troubles[surface.name] = Trouble(surface.name, error.cause.value, error.words, self._clock.now_ms())
         while len(self.troubles) > TROUBLED:
             del self.troubles[next(iter(self.troubles))]
-        if part.content.kind is ContentKind.ASIDE and part.row.bubble.startswith("failed"):
-            return  # never a notice about a notice
-        if error.cause in BLOCKED_CAUSES:
-            if self.elsewhere is not None and not known:
+        notice = part.content.kind is ContentKind.ASIDE and part.row.bubble.startswith("failed")
+        # A chat that takes no files may take words; whether it does is told by the notice.
+        no_files = part.content.kind is ContentKind.FILE and error.cause is Cause.NO_RIGHTS
+        if error.cause in BLOCKED_CAUSES and not no_files:
+            if self.elsewhere is not None and (notice or not known):
                 await self.elsewhere(surface.address, part, error)
             return
-        await self._say_so(surface, part, error)
+        if not notice:  # never a notice about a notice
+            await self._say_so(surface, part, error)
 
     async def _say_so(self, surface: Surface, part: Part, error: CallFailed) -> None:
         """In the same chat: what of the turn could not be shown there, and why."""
         what = f"The file {part.content.file_name}" if part.content.kind is ContentKind.FILE else "A part of the answer"
         words = f"⚠️ {what} could not be sent: {error.words}"
+        if part.content.file:
+            words += f"{'' if words.endswith('.') else '.'} {STILL_THERE}"
         if error.cause is Cause.UNREADABLE:
             words = f"⚠️ It is not known whether {what[0].lower()}{what[1:]} has reached this chat: {error.words}"
         content = Content(ContentKind.ASIDE, Styled(words))

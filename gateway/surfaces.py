@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 
 import structlog
 
-from adapters.aftermath import Instead, failed
+from adapters.aftermath import Instead, behind, failed
+from adapters.carried import spelled_out
 from adapters.chat import (
     Ability,
     CallFailed,
@@ -569,7 +570,7 @@ class Surface:
     async def _instead(self, content: Content) -> Instead:
         """What may be shown in place of a content that was refused."""
         spelled: Sequence[Piece] = ()
-        if text := text_of_file(content):
+        if text := text_of_file(await spelled_out(content)):
             spelled = await self.forming.growing(self.port.parts, text) or self.port.parts(
                 text, growing=False, plain=True
             )
@@ -584,7 +585,8 @@ class Surface:
         )  # fmt: skip
         if error.fate is Fate.TOO_FAST:
             await self._desk.too_fast(self.name, error.retry_after)
-        await self._keep(current, *others)
+        follow = behind(before, [current, *others], self.parts.values(), self._clock.now_ms())
+        await self._keep(current, *others, *follow)
         given_up = current.row.state is DeliveryState.FAILED
         if given_up:
             self.wanted_at.pop(part.name, None)

@@ -5,12 +5,14 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapters.aftermath import MOST_UNREADABLE, MOST_UPLOADS, failed
+from adapters.carried import MOST_TEXT_BYTES, spelled_out
 from adapters.chat import GROWS, Ability, CallFailed, Cause, Content, ContentKind, Fate, Traits
 from adapters.instead import SMALLEST_UNITS, instead_of, text_of_file
 from adapters.pacing import Urgency
@@ -113,6 +115,10 @@ def test_every_final_word_is_there_at_the_end(
     standing = {part.row.platform_id for part in rig.parts.values() if part.stands}
     words = "".join(text for one, (_, text) in platform.shown.items() if one in standing)
     assert "".join(final.split()) in "".join(words.split())
+    mine = sorted((part for part in rig.parts.values() if part.stands), key=lambda part: part.order)
+    if ability is not Ability.NONE:
+        order = [int(part.row.platform_id or 0) for part in mine]
+        assert order == sorted(order), "it is read in the order of its parts"
     if with_file:
         assert "code of the file" in everything
         assert ("FILE code of the file" in everything) == files
@@ -141,6 +147,52 @@ def test_a_refused_file_gives_its_text_back(cause: Cause) -> None:
     assert all(line in "".join(one.content.body.text for one in given) for line in FILE.file_text.splitlines())
     assert "````py" in given[0].content.body.text, "a fence that the code does not hold"
     assert all(one.row.final and one.row.place == part.row.place for one in given)
+
+
+async def test_what_is_in_a_file_of_the_workspace_is_shown_if_it_is_a_text(tmp_path: Path) -> None:
+    async def spelled(data: bytes) -> str:
+        file = tmp_path / "notes.md"
+        file.write_bytes(data)
+        content = Content(ContentKind.FILE, Styled(), file=str(file), file_name="notes.md")
+        return (await spelled_out(content)).file_text
+
+    assert await spelled(b"\xef\xbb\xbfone\r\ntwo\n") == "one\ntwo\n"
+    assert len(await spelled(b"x" * MOST_TEXT_BYTES)) == MOST_TEXT_BYTES
+    for data in (b"", b" \n", b"x" * (MOST_TEXT_BYTES + 1), b"\xff\xd8", b"PK\x03\x04", b"a\x00b"):
+        assert await spelled(data) == ""
+    gone = Content(ContentKind.FILE, Styled(), file=str(tmp_path / "gone"), file_name="gone")
+    assert await spelled_out(gone) == gone
+
+
+def test_a_file_with_a_text_goes_as_text_and_names_no_file_any_more() -> None:
+    wanted = Content(ContentKind.FILE, Styled(), file="/x/a.py", file_name="a.py")
+    spelled = split(Styled(text_of_file(replace(wanted, file_text="one = 1"))), 400, units)
+    (given,) = instead_of(wanted, Cause.FILE, spelled=spelled, shorter=lambda body, size: (body,), replies=False)
+    assert (given.kind, given.file, given.file_name) == (ContentKind.TEXT, "", "")
+    assert "one = 1" in given.body.text
+    assert instead_of(wanted, Cause.FILE, spelled=(), shorter=lambda body, size: (body,), replies=False) == ()
+
+
+@pytest.mark.parametrize("final", [True, False])
+def test_what_stands_behind_a_message_that_was_taken_away_is_sent_anew_behind_it(*, final: bool) -> None:
+    rig = Rig(Platform(Ability.KEYED, random.Random(0), faults=0), instead=instead)
+    rig.want([Wanted("b", 0, content("one"), final=True), Wanted("b", 1, content("two"), final=final)])
+    rig.settle()
+    rig.platform.delete("1")
+    rig.want([Wanted("b", 0, content("ONE"), final=True), Wanted("b", 1, content("two"), final=final)])
+    rig.settle()
+    rig.want([Wanted("b", 0, content("ONE"), final=True), Wanted("b", 1, content("two"), final=True)])
+    rig.settle()
+    assert rig.texts == ["ONE", "two"]
+
+
+def test_what_was_split_is_read_before_what_stands_behind_it() -> None:
+    rig = Rig(Strict(Ability.KEYED, random.Random(0), faults=0, longest=500), instead=instead)
+    rig.want([Wanted("b", 0, content("one"), final=False), Wanted("b", 1, content("two"), final=True)])
+    rig.settle()
+    rig.want([Wanted("b", 0, content("long " * 150), final=True), Wanted("b", 1, content("two"), final=True)])
+    rig.settle()
+    assert [text.split()[0] for text in rig.texts] == ["long", "long", "two"]
 
 
 def test_a_file_that_was_never_a_text_fails_with_its_words() -> None:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapters.aftermath import Instead, failed, nothing
+from adapters.aftermath import Instead, behind, failed, nothing
 from adapters.chat import GROWS, Ability, CallFailed, Cause, Content, ContentKind, Fate, Flow, Traits
 from adapters.pacing import Urgency
 from adapters.parts import Wanted
@@ -221,7 +221,8 @@ class Rig:
             done, *others = failed(
                 part, error, ability, creating=creating, now=self.now, share=0.5, instead=self.instead
             )
-            for other in others if not dies else ():
+            follow = behind(part, [done, *others], self.parts.values(), self.now)
+            for other in (*others, *follow) if not dies else ():
                 self.put(other)
         if not dies:
             self.put(done)
