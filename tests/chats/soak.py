@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from tests.chats.audited import lies
 from tests.chats.harness import Harness, Process, process
 from tests.chats.stories import Fate, Said, judged
 from tests.chats.storms import PLATFORMS, Storm, storm_of
@@ -32,6 +33,8 @@ WHILE_AWAY = 5
 """So many messages are said while the gateway is dead."""
 ROOM_EVERY = 4
 """One talk of so many is in a thread, where the platform's pace allows it."""
+QUIET = 60.0
+"""Within so many seconds after the last answer, nothing is to be changed any more."""
 LABEL = "you may see this twice"
 STRANGERS = 5
 REFUSED_EVERY, UNHEARD_EVERY = 23, 29
@@ -75,12 +78,13 @@ class Found:
     told: int = 0
     """Messages that have to be explained."""
     unexplained: list[str] = field(default_factory=list[str])
+    lying: list[str] = field(default_factory=list[str])
     explaining_seconds: float = 0.0
 
     @property
     def sound(self) -> bool:
         doubled = self.doubled_unmarked or (self.doubled_marked and not self.may_double)
-        return not (self.lost or doubled or self.out_of_order or self.unexplained)
+        return not (self.lost or doubled or self.out_of_order or self.unexplained or self.lying)
 
     def lines(self) -> str:
         return (
@@ -89,7 +93,8 @@ class Found:
             f"lost: {len(self.lost)} {self.lost[:5]}; unmarked doubles: {len(self.doubled_unmarked)} {self.doubled_unmarked[:5]}; "
             f"out of order: {len(self.out_of_order)} {self.out_of_order[:3]}; marked doubles: {self.doubled_marked}; notices: {self.notices}\n"
             f"explained: {self.told - len(self.unexplained)} of {self.told} in {self.explaining_seconds:.0f} s "
-            f"{self.unexplained[:3] if self.unexplained else ''}"
+            f"{self.unexplained[:3] if self.unexplained else ''}\n"
+            f"stored and not true at the end: {len(self.lying)} {self.lying[:3] if self.lying else ''}"
         )
 
 
@@ -108,6 +113,8 @@ class Soak:
     strangers: list[Talk] = field(default_factory=list[Talk])
     unheard: list[Talk] = field(default_factory=list[Talk])
     said: int = 0
+    lying: list[str] = field(default_factory=list[str])
+    """What is stored at the end and is not true."""
 
     @property
     def _settings(self) -> dict[str, str]:
@@ -151,6 +158,9 @@ class Soak:
             self.storm.release(self.chance)
         await self._all_answered()
         await asyncio.sleep(3)
+        self.lying = [
+            f"{one.lie} {one.surface} {one.origin} {one.bubble}" for one in await lies(self.harness.folder, QUIET)
+        ]
         await running.kill()
 
     async def _killed(self, running: Process) -> Process:
@@ -216,6 +226,7 @@ class Soak:
             order = list(dict.fromkeys(shown))
             if order != [n for n in talk.said if n in order]:
                 found.out_of_order.append(f"{self.harness.id_of(talk.person)}: {order} for {talk.said}")
+        found.lying = self.lying
         found.told = sum(len(talk.messages) for talk in self._all)
         calls = self.storm.calls()
         found.requests = len(calls)

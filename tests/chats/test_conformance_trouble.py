@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+from tests.chats.audited import lies
 from tests.chats.harness import Harness, answer, process, quiet, running, starting, status, texts
 
 
@@ -87,6 +88,7 @@ async def test_a_limit_survives_a_restart(platform: Harness) -> None:
             await asyncio.sleep(0.1)
             assert platform.writes_since(1000) == before, time.monotonic() - began
         await answer(platform, chat, "patience", 20)
+        assert await lies(platform.folder) == []
 
 
 async def test_a_blocked_chat_is_noted_and_left_alone(platform: Harness) -> None:
@@ -145,6 +147,7 @@ async def test_a_kill_in_the_middle_is_told_and_nothing_is_lost(platform: Harnes
         await quiet(platform, chat)
         finals = [t for t in texts(platform, chat) if "end" in t or "⚠️" in t]
         assert len(finals) == 1, texts(platform, chat)
+        assert await lies(platform.folder) == []
 
 
 async def test_a_kill_between_message_and_answer_answers_once(platform: Harness) -> None:
@@ -165,6 +168,7 @@ async def test_a_kill_between_message_and_answer_answers_once(platform: Harness)
         else:  # killed while it was sending: what follows says that it may be the second
             assert found
             assert len(unmarked) <= 1, found
+        assert await lies(platform.folder) == []
 
 
 async def test_a_dead_connection_is_made_anew(platform: Harness) -> None:
@@ -218,5 +222,6 @@ async def test_where_nothing_goes_wrong_nothing_is_warned_of(platform: Harness) 
             await quiet(platform, chat)
             up.inner.send_signal(signal.SIGTERM)
             assert await asyncio.to_thread(up.inner.wait) == 0
+            assert await lies(platform.folder) == []
     lines = [json.loads(line) for line in (platform.folder / "log").read_text().splitlines()]
     assert [line for line in lines if line["level"] not in ("debug", "info")] == []

@@ -6,6 +6,7 @@ import asyncio
 import re
 import time
 
+from tests.chats.audited import lies
 from tests.chats.harness import Harness, answer, answers, process, quiet, running, texts
 
 # ---------------------------------------------------------------------- in
@@ -155,6 +156,7 @@ async def test_what_was_queued_is_run_after_a_kill(platform: Harness) -> None:
         await answer(platform, chat, "later", 20)
         await quiet(platform, chat)
         assert [t for t in texts(platform, chat) if t == "later"] == ["later"]
+        assert await lies(platform.folder) == []
 
 
 async def test_the_word_of_a_killed_process_about_the_queue_goes_when_its_message_begins(platform: Harness) -> None:
