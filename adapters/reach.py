@@ -23,6 +23,8 @@ from agent_core.tools.base import Json
 
 SECONDS = 8.0
 """How long one call may take."""
+MAX_BYTES = 4_194_304
+"""The most of an answer that is read, unpacked. The longest is a list of models."""
 
 
 class Trouble(StrEnum):
@@ -93,13 +95,21 @@ class Line:
                     allow_redirects=False,
                 ) as response,
             ):
-                raw = await response.read()
+                raw = await _body(response)
                 told = {name.lower(): value for name, value in response.headers.items()}
         except (aiohttp.ClientError, OSError, ValueError) as error:  # a TimeoutError is an OSError
             return no_reply(error, host)
         skew = skew_of(told.get("date", ""), began, time.time())
         self.skew_seconds = skew if skew is not None else self.skew_seconds
         return Reply(response.status, told, parsed(raw))
+
+
+async def _body(response: aiohttp.ClientResponse) -> bytes:
+    """The body, as far as anybody looks at it. Whoever answers here may be anybody, and say so without end."""
+    body = bytearray()
+    while len(body) < MAX_BYTES and (piece := await response.content.read(MAX_BYTES - len(body))):
+        body += piece
+    return bytes(body)
 
 
 def parsed(raw: bytes) -> Json:

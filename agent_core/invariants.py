@@ -12,7 +12,7 @@ from agent_core.effects import AskApproval, CallModel, Compact, Effect, EndTurn,
 from agent_core.exits import ExitCode
 from agent_core.tools.base import EffectClass
 from agent_core.turn import Turn
-from agent_core.turnstate import ActivityState, Phase
+from agent_core.turnstate import Phase
 from agent_core.view import BubbleKind, view
 
 
@@ -59,7 +59,7 @@ def _of_waiting(turn: Turn, effects: Sequence[Effect]) -> list[str]:
         if wanted is None or (lasting and not isinstance(lasting[-1], wanted)):
             return [f"the turn is {turn.phase.value} and waits for {[type(effect).__name__ for effect in lasting]}"]
         return []
-    if any(a.state in (ActivityState.RUNNING, ActivityState.APPROVAL) for a in turn.round.unfinished):
+    if turn.round.under_way:
         return []
     return ["the turn waits for tools, and none runs"]
 

@@ -6,12 +6,16 @@ from dataclasses import dataclass, field
 
 from agent_core.tools.base import EffectClass
 
-RULES = 2
+RULES = 3
 """The rules of turns that begin now. Each later set says what it changes:
 
 1: a restart ends a turn in which a tool with effects was under way, and climbs the ladder of the model call that it broke off.
 2: such a tool's outcome is not known, and the turn goes on with that. A restart is no failure of the model.
+3: a reply's calls beyond `CALLS_A_REPLY` are not run.
 """
+
+CALLS_A_REPLY = 64
+"""Far more than any task needs at once. Each call is a row, a line on the screen and work on the loop that all turns share."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +108,11 @@ class TurnSettings:
     def goes_on(self) -> bool:
         """A turn goes on after a restart, also with what nobody knows."""
         return self.rules >= 2
+
+    @property
+    def calls_a_reply(self) -> int | None:
+        """How many calls of one reply are run; None: all."""
+        return CALLS_A_REPLY if self.rules >= 3 else None
 
     def tool(self, name: str) -> ToolFacts | None:
         """The facts of an own tool, or None if there is none of that name."""

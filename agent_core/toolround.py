@@ -19,7 +19,7 @@ from agent_core.exits import Exit, ExitCode, Facts
 from agent_core.guardrails import Loops
 from agent_core.settings import TurnSettings
 from agent_core.tools.base import EffectClass, ToolStatus
-from agent_core.turnstate import Activity, ActivityState, Item, ToolItem
+from agent_core.turnstate import Activity, ActivityState, DraftCall, Item, ToolItem
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +58,7 @@ class ToolRound:
     """The calls of the current step, and what is remembered of earlier ones to judge them. One a turn."""
 
     __slots__ = (
+        "_by_call",
         "_denied",
         "_items",
         "_loops",
@@ -79,6 +80,7 @@ class ToolRound:
         self._unreadable = 0
         self._denied: set[str] = set()
         self.activities: list[Activity] = []
+        self._by_call: dict[str, Activity] = {}
         self.tools_run: list[str] = []
         """Names of all tools of the turn that came back, in order, also those that failed."""
         self.tools_done: list[str] = []
@@ -90,9 +92,19 @@ class ToolRound:
 
     # ------------------------------------------------------------------ beginning and going on
 
+    def taken(self, calls: Sequence[DraftCall]) -> Sequence[DraftCall]:
+        """Those of a reply's calls that are run. Each of the others is answered at once: not run, and why."""
+        limit = self._settings.calls_a_reply
+        if limit is None or len(calls) <= limit:
+            return calls
+        words = f"Not run: a reply may ask for at most {limit} calls at once. Ask for it again in a later reply if it is still needed."
+        self._items += [ToolItem(call.call, call.name, words) for call in calls[limit:]]
+        return calls[:limit]
+
     def begin(self, activities: list[Activity], at: int) -> Outcome:
         """A reply asked for these calls."""
         self.activities = activities
+        self._by_call = {activity.call: activity for activity in activities}
         return self._advance(at)
 
     def resume(self, at: int) -> Outcome:
@@ -112,6 +124,14 @@ class ToolRound:
         return [activity for activity in self.activities if not activity.returned]
 
     @property
+    def under_way(self) -> bool:
+        """A call runs, or somebody is asked about it. Asked after every event, so the first one found is enough."""
+        return any(
+            activity.state in (ActivityState.RUNNING, ActivityState.APPROVAL) and not activity.returned
+            for activity in self.activities
+        )
+
+    @property
     def unsure(self) -> list[Activity]:
         """Calls that may or may not have had their effect."""
         return [a for a in self.unfinished if a.started and self._effect_class(a.name) is not EffectClass.PURE]
@@ -123,9 +143,9 @@ class ToolRound:
 
     def _advance(self, at: int) -> Outcome:
         """The next calls that may run now."""
-        waiting = self.unfinished
-        if any(activity.state in (ActivityState.RUNNING, ActivityState.APPROVAL) for activity in waiting):
+        if self.under_way:
             return Waiting()
+        waiting = self.unfinished
         if self.stopping is not None:
             for activity in waiting:
                 self._give_up(activity, at, "Not run: the turn is being stopped.")
@@ -150,7 +170,8 @@ class ToolRound:
         return tool.effect if tool is not None else EffectClass.PURE  # an unknown tool is refused: that changes nothing
 
     def _find(self, call: str, state: ActivityState) -> Activity | None:
-        return next((a for a in self.unfinished if a.call == call and a.state is state), None)
+        found = self._by_call.get(call)
+        return found if found is not None and found.state is state and not found.returned else None
 
     def _not_known(self, activity: Activity) -> None:
         activity.state = ActivityState.UNSURE

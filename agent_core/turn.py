@@ -568,7 +568,7 @@ class Turn:
         self._settle_segment(SegmentKind.INTERIM)
         if calls and all(call.name in self.settings.client_tools for call in calls):
             return self._end(at, ExitCode.HANDED_TO_CLIENT)
-        activities = [Activity(c.call, c.call, c.name, c.arguments, since=at) for c in calls]
+        activities = [Activity(c.call, c.call, c.name, c.arguments, since=at) for c in self.round.taken(calls)]
         # The screen shows activities before the (still empty) segment of the next reply.
         self.timeline = [e for e in self.timeline if e is not self._draft.segment]
         self.timeline += [*activities, self._draft.segment]

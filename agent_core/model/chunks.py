@@ -22,6 +22,8 @@ from agent_core.model.text_calls import Piece, TextCall, TextCallBroken, TextCal
 from agent_core.model.thoughts import ThoughtSplitter
 from agent_core.tools.base import Json
 
+MAX_CALLS = 1_024
+"""A reply that asks for more than this is cut, like one that is too long: what is kept of a stream must have an end."""
 TEXT_CALL_INDEX = 10_000
 """Calls in the text form are numbered from here, behind native ones."""
 
@@ -43,6 +45,8 @@ class ChunkReader:
 
     __slots__ = (
         "_at",
+        "_by_id",
+        "_by_index",
         "_high_surrogate",
         "_number",
         "_open_text_calls",
@@ -59,6 +63,7 @@ class ChunkReader:
         "done",
         "error",
         "finish_reason",
+        "full",
         "input_tokens",
         "output_tokens",
         "recognised",
@@ -70,6 +75,8 @@ class ChunkReader:
         self._parser = TextCallParser() if parse_text_calls else None
         self._thoughts = ThoughtSplitter()
         self._slots: list[_Slot] = []
+        self._by_index: dict[int, _Slot] = {}
+        self._by_id: dict[str, _Slot] = {}
         self._text_call_ids: dict[int, str] = {}
         self._text: list[str] = []
         self._reasoning: list[str] = []
@@ -89,6 +96,8 @@ class ChunkReader:
         self.recognised = False
         """At least one payload was a chat completion (chunk)."""
         self.chars = 0
+        self.full = False
+        """It asks for more calls than are taken; those beyond were left out."""
 
     def feed(self, payloads: Iterable[bytes], at: int) -> list[Event]:
         """Events of some payloads that came together at `at` (ms), in order. Stops at ``[DONE]``, an error or bad JSON."""
@@ -255,6 +264,8 @@ class ChunkReader:
                         self._open_text_call(piece.index, piece.name, events)
                 case TextCall():
                     self._open_text_call(piece.index, piece.name, events)
+                    if piece.index not in self._text_call_ids:
+                        continue
                     index = TEXT_CALL_INDEX + piece.index
                     events.append(ToolArgumentsArrived(at=self._at, index=index, text=piece.arguments))
                     self._open_text_calls.discard(piece.index)
@@ -264,13 +275,18 @@ class ChunkReader:
                     events.append(ToolCallCut(at=self._at, name=piece.name or "", index=index))
 
     def _open_text_call(self, index: int, name: str, events: list[Event]) -> None:
-        if index in self._text_call_ids:
+        if index in self._text_call_ids or not self._room():
             return
         self._flush(events)
         call = self._own_id(TEXT_CALL_INDEX + index)
         self._text_call_ids[index] = call
         self._open_text_calls.add(index)
         events.append(ToolCallNamed(at=self._at, index=TEXT_CALL_INDEX + index, call=call, name=name))
+
+    def _room(self) -> bool:
+        """Whether one more call is taken."""
+        self.full = self.full or len(self._slots) + len(self._text_call_ids) >= MAX_CALLS
+        return not self.full
 
     # ------------------------------------------------------------------ native tool calls
 
@@ -283,7 +299,11 @@ class ChunkReader:
         provider_id = provider_id if isinstance(provider_id, str) else ""
         index = entry.get("index")
         slot = self._slot(index if isinstance(index, int) else None, provider_id, name)
-        slot.provider_id = slot.provider_id or provider_id
+        if slot is None:
+            return
+        if provider_id and not slot.provider_id:
+            slot.provider_id = provider_id
+            self._by_id.setdefault(provider_id, slot)
         if name and not slot.name:
             slot.name = name
             self._flush(events)
@@ -319,24 +339,28 @@ class ChunkReader:
         self._flush(events)
         events.append(ToolArgumentsArrived(at=self._at, index=slot.index, text=text))
 
-    def _slot(self, index: int | None, provider_id: str, name: str) -> _Slot:
-        """The call that a piece belongs to, for servers that number calls, that only name ids, and that do neither."""
+    def _slot(self, index: int | None, provider_id: str, name: str) -> _Slot | None:
+        """The call that a piece belongs to, for servers that number calls, that only name ids, and that do neither.
+
+        None if it would be one call too many.
+        """
         latest = self._slots[-1] if self._slots else None
         found: _Slot | None = None
         if index is not None:
-            found = next((slot for slot in reversed(self._slots) if slot.index == index), None)
+            found = self._by_index.get(index)
             if found is not None and self._is_another(found, provider_id, name):
-                found, index = None, max(slot.index for slot in self._slots) + 1
+                found, index = None, None
         elif provider_id:
-            found = next((slot for slot in self._slots if slot.provider_id == provider_id), None)
+            found = self._by_id.get(provider_id)
             if found is None and latest is not None and not latest.provider_id and not (name and latest.name):
                 found = latest
         elif latest is not None and not (name and latest.name):
             found = latest
-        if found is not None:
+        if found is not None or not self._room():
             return found
-        slot = _Slot(index if index is not None else max((s.index for s in self._slots), default=-1) + 1)
+        slot = _Slot(index if index is not None else max(self._by_index, default=-1) + 1)
         self._slots.append(slot)
+        self._by_index[slot.index] = slot
         return slot
 
     @staticmethod

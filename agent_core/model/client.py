@@ -55,7 +55,8 @@ ASK_AGAIN_SECONDS = 60.0
 
 MAX_CONNECTIONS = 100_000
 
-_HEADERS = {"Content-Type": "application/json", "Accept": "text/event-stream", "Accept-Encoding": "identity"}
+_PLAIN = {"Accept-Encoding": "identity"}
+_HEADERS = {"Content-Type": "application/json", "Accept": "text/event-stream", **_PLAIN}
 
 STEADY_SECONDS = 0.05
 BULK_BYTES = 8_192
@@ -139,7 +140,7 @@ class ModelClient:
         try:
             async with asyncio.timeout(5):
                 client = self._client(endpoint, endpoint.credentials[0].id)
-                page = await client.models.with_raw_response.list(timeout=5)
+                page = await client.models.with_raw_response.list(timeout=5, extra_headers=_PLAIN)
                 body: Json = orjson.loads(page.content)
         except (openai.OpenAIError, TimeoutError, OSError, orjson.JSONDecodeError) as error:
             log.warning("model.names_unknown", endpoint=endpoint.label, error=type(error).__name__)
@@ -183,13 +184,19 @@ class ModelClient:
                 raise UnknownRoute(f"no credential of {endpoint.label} is called {credential!r}")
             import openai
 
+            from agent_core.model.bodies import bound
+
             self._clients[key] = openai.AsyncOpenAI(
                 api_key=secret,
                 base_url=endpoint.base_url,
                 max_retries=0,
                 default_headers=dict(endpoint.headers),
                 http_client=openai.DefaultAioHttpClient(
-                    timeout=None, follow_redirects=False, limits=_limits(), verify=_tls()
+                    timeout=None,
+                    follow_redirects=False,
+                    limits=_limits(),
+                    verify=_tls(),
+                    event_hooks={"response": [bound]},
                 ),
             )
         return self._clients[key]
@@ -388,7 +395,11 @@ class _Call:
 
     def _over(self) -> bool:
         reader = self._reader
-        return reader.done or reader.error is not None or reader.bad_chunk or reader.chars > MAX_REPLY_CHARS
+        return reader.done or reader.error is not None or reader.bad_chunk or self._too_much
+
+    @property
+    def _too_much(self) -> bool:
+        return self._reader.full or self._reader.chars > MAX_REPLY_CHARS
 
     async def _whole(self, response: httpx2.Response) -> Ending:
         """Some servers answer with one JSON object in spite of ``stream``; some put their error into a 200."""
@@ -413,7 +424,7 @@ class _Call:
             return self._error_in_stream()
         if reader.bad_chunk:
             return self.broke(BreakCause.GARBAGE, detail="a chunk of the stream was no readable JSON")
-        if reader.chars > MAX_REPLY_CHARS:
+        if self._too_much:
             return self._finished("length")
         if reader.finish_reason:
             return self._finished(reader.finish_reason)

@@ -30,10 +30,10 @@ from agent_core.exits import BreakCause, Budget, ExitCode, Measure, Spend
 from agent_core.journal import decode, encode
 from agent_core.messages import InputMessage
 from agent_core.recovery import Advice, Failure, Rung
-from agent_core.settings import RULES, LadderCounts, Route
+from agent_core.settings import CALLS_A_REPLY, RULES, LadderCounts, Route
 from agent_core.tools.base import Json, ToolStatus
 from agent_core.turn import ProtocolError, Turn
-from agent_core.turnstate import ToolItem
+from agent_core.turnstate import AssistantItem, ToolItem
 from agent_core.view import BubbleKind
 from tests.agent_core.turns import SETTINGS, Rig, opened
 
@@ -768,3 +768,59 @@ def test_counts_come_from_the_settings():
     rig = Rig(replace(SETTINGS, ladder=LadderCounts(retry=0)))
     rig.breaks(BreakCause.NO_CONTENT)
     assert rig.code is ExitCode.BROKEN_BEFORE_TEXT
+
+
+def asks_for(rig: Rig, count: int, name: str = "read") -> None:
+    for index in range(count):
+        rig.begins_call(name, f'{{"n": {index}}}', index)
+    rig.finish("tool_calls")
+
+
+def results_of(rig: Rig) -> dict[str, str]:
+    return {item.call: item.text for item in rig.turn.items if isinstance(item, ToolItem)}
+
+
+def test_calls_beyond_the_most_of_one_reply_are_not_run_and_the_model_is_told_so():
+    rig = Rig()
+    asks_for(rig, CALLS_A_REPLY + 10)
+    assert len(rig.tools_run) == CALLS_A_REPLY
+    rig.returns("done")
+    assert isinstance(rig.wanted[-1], CallModel)
+    results = results_of(rig)
+    asked = [call.call for item in rig.turn.items if isinstance(item, AssistantItem) for call in item.calls]
+    assert sorted(asked) == sorted(results)
+    assert len(results) == CALLS_A_REPLY + 10
+    not_run = [call for call, text in results.items() if f"at most {CALLS_A_REPLY} calls" in text]
+    assert not_run == asked[CALLS_A_REPLY:]
+    assert rig.says("All done.")
+    assert rig.code is ExitCode.ANSWERED
+
+
+@pytest.mark.parametrize("count", [CALLS_A_REPLY - 1, CALLS_A_REPLY])
+def test_calls_up_to_the_most_of_one_reply_are_all_run(count: int):
+    rig = Rig()
+    asks_for(rig, count)
+    assert len(rig.tools_run) == count
+
+
+def test_a_turn_that_began_under_older_rules_runs_all_calls():
+    rig = Rig(replace(SETTINGS, rules=2))
+    asks_for(rig, CALLS_A_REPLY + 10)
+    assert len(rig.tools_run) == CALLS_A_REPLY + 10
+
+
+def test_a_reply_of_many_calls_one_after_the_other_keeps_its_limit():
+    rig = Rig()
+    asks_for(rig, CALLS_A_REPLY + 10, "write")
+    for _ in range(CALLS_A_REPLY):
+        assert isinstance(rig.wanted[0], RunTool)
+        rig.returns("done")
+    assert isinstance(rig.wanted[-1], CallModel)
+    assert len(rig.tools_run) == CALLS_A_REPLY
+
+
+def test_calls_for_the_client_are_handed_over_whatever_their_number():
+    rig = Rig(replace(SETTINGS, client_tools=("theirs",)))
+    asks_for(rig, CALLS_A_REPLY + 10, "theirs")
+    assert rig.code is ExitCode.HANDED_TO_CLIENT
+    assert len(rig.turn.handed_calls) == CALLS_A_REPLY + 10

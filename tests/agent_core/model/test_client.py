@@ -18,6 +18,7 @@ from agent_core.events import (
     ToolCallNamed,
 )
 from agent_core.exits import BreakCause
+from agent_core.model.chunks import MAX_CALLS
 from agent_core.model.client import ModelClient, ModelRequest
 from agent_core.model.endpoints import Credential, Endpoint
 from agent_core.ports import SystemClock
@@ -291,3 +292,64 @@ async def test_an_answer_that_is_not_streamed_is_taken_as_well():
         events, ending = await call()
         assert text_of(events) == "whole"
         assert isinstance(ending, ReplyFinished)
+
+
+def many_calls(count: int, arguments: str = "{}") -> bytes:
+    return b"".join(
+        delta(
+            f'"tool_calls": [{{"index": {at}, "id": "i{at}", "function": {{"name": "t", "arguments": "{arguments}"}}}}]'
+        )
+        for at in range(count)
+    )
+
+
+@pytest.mark.parametrize("named", [True, False])
+async def test_a_reply_that_never_stops_asking_for_calls_is_cut(named: bool):
+    async def peer(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        writer.write(HEAD)
+        at = 0
+        while True:
+            name = '"name": "t"' if named else '"arguments": ""'
+            writer.write(delta(f'"tool_calls": [{{"index": {at}, "function": {{{name}}}}}]'))
+            await writer.drain()
+            await asyncio.sleep(0)
+            at += 1
+
+    async with upstream(peer) as call:
+        events, ending = await call()
+        assert isinstance(ending, ReplyFinished)
+        assert ending.reason == "length"
+        assert len([e for e in events if isinstance(e, ToolCallNamed | ToolCallCut)]) == MAX_CALLS
+
+
+async def test_a_reply_with_as_many_calls_as_are_taken_is_whole():
+    async with upstream(writes(many_calls(MAX_CALLS), delta("", '"tool_calls"'), data("[DONE]"))) as call:
+        events, ending = await call()
+        assert isinstance(ending, ReplyFinished)
+        assert ending.reason == "tool_calls"
+        assert len([e for e in events if isinstance(e, ToolCallNamed)]) == MAX_CALLS
+
+
+@pytest.mark.parametrize("whole", [True, False])
+async def test_one_chunk_with_too_many_calls_is_cut_too(whole: bool):
+    calls = ",".join(
+        f'{{"id": "i{at}", "function": {{"name": "t", "arguments": "{{}}"}}}}' for at in range(MAX_CALLS + 1)
+    )
+    kind = "message" if whole else "delta"
+    body = f'{{"choices": [{{"index": 0, "{kind}": {{"tool_calls": [{calls}]}}, "finish_reason": "tool_calls"}}]}}'
+    head = HEAD.replace(b"text/event-stream", b"application/json") if whole else HEAD
+    async with upstream(writes(body.encode() if whole else data(body), head=head)) as call:
+        events, ending = await call()
+        assert isinstance(ending, ReplyFinished)
+        assert ending.reason == "length"
+        assert len([e for e in events if isinstance(e, ToolCallNamed)]) == MAX_CALLS
+
+
+async def test_calls_in_the_text_form_are_cut_at_the_same_number():
+    one = '<tool_call>{\\"name\\": \\"t\\", \\"arguments\\": {}}</tool_call>'
+    pieces = [delta(f'"content": "{one * 64}"') for _ in range(MAX_CALLS // 64 + 2)]
+    async with upstream(writes(*pieces, delta("", '"stop"'), data("[DONE]"))) as call:
+        events, ending = await call()
+        assert isinstance(ending, ReplyFinished)
+        assert ending.reason == "length"
+        assert len([e for e in events if isinstance(e, ToolCallNamed)]) == MAX_CALLS

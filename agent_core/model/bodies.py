@@ -1,0 +1,116 @@
+"""How much of an answer's body is read. Every answer of a model's address comes through here before anybody reads it.
+
+The SDK reads the body of an error whole, and so does whoever wants one JSON object. A server, or what stands in front of it, may
+send one that never ends, or a few kilobytes that unpack to gigabytes. So a body that is read whole ends here at a limit, in bytes
+as they came and as they are unpacked, and that of an error at a limit of time too; what was read by then is what there is.
+A stream of events has no length that would be wrong: its reader counts what is in it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import zlib
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass
+from typing import cast
+
+import httpx2
+from typing_extensions import override
+
+PACKED = ("gzip", "x-gzip", "deflate")
+"""What is unpacked. Nothing packed is asked for; these are what servers send all the same. Nothing is unpacked twice."""
+PIECE_BYTES = 65_536
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The most of a body that is read; 0 means no limit."""
+
+    packed_bytes: int = 0
+    bytes: int = 0
+    seconds: float = 0
+
+
+ERROR = Limits(65_536, 262_144, 5.0)
+"""A refusal is a sentence or a page."""
+WHOLE = Limits(4_194_304, 4_194_304)
+"""The longest reply that is taken, each of its characters spelt in six; a list of models is shorter."""
+STREAM = Limits()
+
+
+async def bound(response: httpx2.Response) -> None:
+    """Make the body of an answer one that ends. A hook of the client's, called when the head is there."""
+    limits = _limits_of(response)
+    encoding = response.headers.get("content-encoding", "").strip().lower()
+    if limits is STREAM and encoding in ("", "identity"):
+        return  # the path of tokens: nothing stands in it
+    response.headers.pop("content-encoding", None)  # what is handed on is not packed
+    response.stream = _Body(cast("httpx2.AsyncByteStream", response.stream), limits, packed=encoding in PACKED)
+
+
+def _limits_of(response: httpx2.Response) -> Limits:
+    if not response.is_success:
+        return ERROR
+    asked = response.request.headers.get("accept", "")
+    streams = "event-stream" in asked and "application/json" not in response.headers.get("content-type", "")
+    return STREAM if streams else WHOLE
+
+
+class _Body(httpx2.AsyncByteStream):
+    """A body, unpacked, up to its limits."""
+
+    def __init__(self, stream: httpx2.AsyncByteStream, limits: Limits, *, packed: bool) -> None:
+        self._stream = stream
+        self._limits = limits
+        self._unpacker = _Unpacker() if packed else None
+
+    @override
+    async def __aiter__(self) -> AsyncIterator[bytes]:
+        limits = self._limits
+        due = asyncio.get_running_loop().time() + limits.seconds if limits.seconds else None
+        came = given = 0
+        pieces = aiter(self._stream)
+        while True:
+            try:
+                async with asyncio.timeout_at(due):
+                    packed = await anext(pieces, b"")
+            except TimeoutError:
+                return
+            except httpx2.TransportError:
+                if limits is ERROR:
+                    return  # the status has been said; a body that breaks off takes nothing from it
+                raise
+            came += len(packed)
+            for piece in self._unpacked(packed):
+                given += len(piece)
+                beyond = given - limits.bytes if limits.bytes else 0
+                yield piece[: len(piece) - beyond] if beyond > 0 else piece
+                if beyond >= 0 and limits.bytes:
+                    return
+            if not packed or (limits.packed_bytes and came >= limits.packed_bytes):
+                return
+
+    def _unpacked(self, data: bytes) -> Iterator[bytes]:
+        return iter((data,) if data else ()) if self._unpacker is None else self._unpacker.feed(data)
+
+    @override
+    async def aclose(self) -> None:
+        await self._stream.aclose()
+
+
+class _Unpacker:
+    """Unpacks in small pieces, so that whoever counts can stop. What cannot be unpacked ends the body."""
+
+    def __init__(self) -> None:
+        self._way = zlib.decompressobj(wbits=47)  # gzip or zlib, as its first bytes say
+
+    def feed(self, data: bytes) -> Iterator[bytes]:
+        full = False
+        while (data or full) and not self._way.eof:
+            try:
+                piece = self._way.decompress(data, PIECE_BYTES)
+            except zlib.error:
+                return
+            data, full = self._way.unconsumed_tail, len(piece) == PIECE_BYTES
+            if piece:
+                yield piece

@@ -1,0 +1,60 @@
+"""What is read when somebody else's server is looked at has an end."""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+
+import pytest
+
+from adapters.reach import MAX_BYTES, Line, Reply
+
+BODY = {"": b"x" * 65_536, "gzip": gzip.compress(b" " * 100_000_000)}
+
+
+@pytest.mark.parametrize("packed", BODY)
+@pytest.mark.parametrize("status", [200, 500])
+async def test_a_body_that_never_ends_is_an_answer_without_one(packed: str, status: int):
+    sent = 0
+
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal sent
+        await reader.readuntil(b"\r\n\r\n")
+        head = f"HTTP/1.1 {status} So\r\nConnection: close\r\n" + (f"Content-Encoding: {packed}\r\n" if packed else "")
+        writer.write(f"{head}\r\n".encode())
+        try:
+            while sent < MAX_BYTES * 100:
+                writer.write(BODY[packed])
+                sent += len(BODY[packed])
+                await writer.drain()
+        except ConnectionError:
+            pass
+        finally:
+            writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    try:
+        reply = await Line("it").ask("GET", f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/", {}, seconds=60)
+    finally:
+        server.close()
+    assert isinstance(reply, Reply)
+    assert (reply.status, reply.body) == (status, None)
+    assert sent < MAX_BYTES * 10
+
+
+async def test_a_body_of_the_usual_size_is_read_whole():
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Encoding: gzip\r\n\r\n")
+        for byte in gzip.compress(b'{"data": "' + b"word " * 200_000 + b'"}'):
+            writer.write(bytes((byte,)))
+        await writer.drain()
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    try:
+        reply = await Line("it").ask("GET", f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/", {}, seconds=60)
+    finally:
+        server.close()
+    assert isinstance(reply, Reply)
+    assert reply.table["data"] == "word " * 200_000
