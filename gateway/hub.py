@@ -93,6 +93,10 @@ class Keeping(Protocol):
         """The same, looked up; of messages, only those before the number `before` count."""
         ...
 
+    async def opening(self, session: str) -> None:
+        """A turn of the session is about to be opened."""
+        ...
+
     async def run(self) -> None: ...
 
 
@@ -493,9 +497,7 @@ class Hub:
             raise
         except Exception as error:
             if isinstance(error, Conflict) and await self._store.left.turns(lane.session):
-                lane.blocked = (
-                    True  # an earlier process left a turn open here: it comes first, and then this is tried again
-                )
+                lane.blocked = True  # what an earlier process left open comes first, then this is tried again
                 if self.keeper is not None:
                     await self.keeper.find(lane.session)
                 return None
@@ -507,6 +509,8 @@ class Hub:
 
     async def _try_to_open(self, lane: Lane, messages: tuple[Waiting, ...]) -> TurnDriver:
         first = messages[0].inbound
+        if self.keeper is not None:
+            await self.keeper.opening(lane.session)
         if first.own_history is None:
             await self.load_memory(lane)
         turn = self._ids.new("t")

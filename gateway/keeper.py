@@ -35,6 +35,8 @@ EARLY_SECONDS = 15.0
 TICK_SECONDS = 0.05
 TROUBLE_SECONDS = 2.0
 START_SECONDS = 60.0
+NAMED = 20
+"""So many suspects are named in a line."""
 
 Left: TypeAlias = LeftTurn | LeftMessage | LeftPart
 Announce = Callable[[Kind, str], Awaitable[None]]
@@ -88,8 +90,11 @@ class Keeper:
         self._wanted: set[str] = set()
         self._taking: set[str] = set()
         """Sessions that are just being taken up: what is new in them comes after what waited."""
-        self._before: dict[str, tuple[TurnDriver, int, int]] = {}
+        self._before: dict[str, tuple[TurnDriver, int]] = {}
         """By session: what its turn had done when it was taken up."""
+        self._opening: set[str] = set()
+        """Sessions whose message was taken up, and whose turn is being opened."""
+        self._batch = keeping.NO_BATCH
         self._bell = Bell()
         self._look_at = 0.0
         self._began = clock.monotonic()
@@ -128,6 +133,20 @@ class Keeper:
             ended = await self._store.left.ended({first.owner}) if first.owner is not None else frozenset[int]()
             self._add(replace(self._item(first, ended), ours=False), first)
         return self.holds(session)
+
+    async def opening(self, session: str) -> None:
+        """See `gateway.hub.Keeping`."""
+        known = self._book.get((Kind.SESSION, session))
+        if known is None or known.taken_at is None or not self._only_waits(known.item) or session in self._opening:
+            return
+        if known.item.died:
+            await self._store.charge(self._charges([(known.item, known.item.charged(alone=known.alone))]))
+        self._opening.add(session)
+        self._book[known.item.key] = replace(known, taken_at=self._clock.monotonic())
+
+    def _only_waits(self, item: Item) -> bool:
+        """A message for a turn: nothing was begun with it yet."""
+        return item.kind is Kind.SESSION and isinstance(self._left[item.key], LeftMessage)
 
     def _add(self, item: Item, left: Left) -> None:
         self._book.setdefault(item.key, Known(item, self._clock.monotonic()))
@@ -189,11 +208,12 @@ class Keeper:
             await self._look()
         await self._settle()
         now = self._clock.monotonic()
-        due = keeping.due(self._book, now, frozenset(self._wanted))
+        due = keeping.due(self._book, now, frozenset(self._wanted), self._batch)
+        self._batch = due.batch
         if due.take:
             self._taking = {item.name for item in due.take if item.kind is Kind.SESSION}
             try:
-                await self._take(due.take)
+                await self._take(due.take, alone=due.alone)
             finally:
                 self._taking = set()
         for item in due.aside:
@@ -290,14 +310,18 @@ class Keeper:
                     spared.append(known)
                 del self._book[key]
                 self._before.pop(known.item.name, None)
+                self._opening.discard(known.item.name)
         if spared:
             await self._store.charge(self._charges([(one.item, one.item.spared) for one in spared]))
         self._left = {key: left for key, left in self._left.items() if key in self._book}
 
     def _waits(self, item: Item) -> bool:
-        """The conversation waits for the gateway to have room."""
+        """The conversation waits for the gateway to have room, or for what else its message may say."""
         lane = self._hub.lane(item.name) if item.kind is Kind.SESSION else None
-        return lane is not None and self._hub.place(lane) is not None
+        if lane is None:
+            return False
+        unopened = self._only_waits(item) and item.name not in self._opening and not self._progressed(item)
+        return unopened or self._hub.place(lane) is not None
 
     def _progressed(self, item: Item) -> bool:
         left = self._left[item.kind, item.name]
@@ -311,7 +335,7 @@ class Keeper:
                 if running is None or before is None or running.driver is not before[0]:
                     return True
                 turn = running.driver.turn
-                return turn.steps_done > before[1] or len(turn.round.tools_run) > before[2]
+                return len(turn.round.tools_done) > before[1]
             case LeftMessage():
                 if left.lane == COMMAND_LANE:
                     return self.commands is None or not self.commands.carries_out(left.inbox_id)
@@ -334,20 +358,27 @@ class Keeper:
                     parts[part.surface, *part.name] = suspicion
         return Charges(turns, messages, parts)
 
-    async def _take(self, items: Sequence[Item]) -> None:
-        """Store that they are taken up, and how often that came to nothing; then take them up."""
+    async def _take(self, items: Sequence[Item], *, alone: bool) -> None:
+        """Store that they are taken up, and how often that came to nothing; then take them up.
+
+        A message that waits for its turn is charged when that is opened (`opening`): until then nothing is begun with it.
+        """
         sessions = {self._left[item.key].session for item in items}
-        charges = self._charges([(item, item.charged) for item in items])
+        begun = [(item, item.charged(alone=alone)) for item in items if not self._only_waits(item)]
+        charges = self._charges(begun)
         taken = await self._store.take_up(self._resuming.taken_over_row, sessions, charges)
         now = self._clock.monotonic()
         mine = [item for item in items if self._left[item.key].session in taken.epochs]
         for item in items:
             known = self._book[item.key]
             lost = item not in mine  # its owner lives after all
-            self._book[item.key] = keeping.again(known, now) if lost else Known(item, known.since, known.tries, 0, now)
+            self._book[item.key] = (
+                keeping.again(known, now) if lost else Known(item, known.since, known.tries, 0, now, alone)
+            )
         self.taken.update(item.kind for item in mine)
-        if any(item.suspicion for item in mine):
-            log.warning("keeper.suspect", what=[f"{item.kind.value} {item.name}" for item in mine])
+        if any(item.suspect for item in mine):
+            names = [f"{item.kind.value} {item.name}" for item in mine[:NAMED]]
+            log.warning("keeper.suspect", what=names, count=len(mine))
         sessions_taken = [item for item in mine if item.kind is Kind.SESSION]
         if sessions_taken:
             await self._take_sessions(sessions_taken, taken)
@@ -377,7 +408,7 @@ class Keeper:
             lane = self._hub.lane(item.name)
             if lane is not None and lane.running is not None:
                 turn = lane.running.driver.turn
-                self._before[item.name] = (lane.running.driver, turn.steps_done, len(turn.round.tools_run))
+                self._before[item.name] = (lane.running.driver, len(turn.round.tools_done))
             key = keys[item.name]
             await self._guarded(item, self._resuming.messages(item.name, key, taken.epochs[item.name]))
 
@@ -423,7 +454,7 @@ class Keeper:
     # ------------------------------------------------------------------ setting aside
 
     async def _put_aside(self, item: Item) -> None:
-        """It has killed twice: it is not tried a third time, and whoever it concerns is told."""
+        """It is not tried once more, and whoever it concerns is told."""
         left = self._left[item.key]
         charges = Charges({left.turn: item.suspicion}) if isinstance(left, LeftTurn) else Charges()
         taken = await self._store.take_up(self._resuming.taken_over_row, {left.session}, charges)

@@ -2,13 +2,14 @@
 
 Theory. Whatever is open and worked on by nobody alive is an *item*: a conversation with an open turn or a waiting message, a
 command, a part of a chat. Each is taken up once it is due. How often that came to nothing because the process died is its
-*suspicion*, stored before it is taken up. What is under no suspicion is taken up in a ramp, the oldest first. A suspect is taken up
-alone, after all others, and the next one only when it has made progress or has lived for a while: so what kills the process is
-told from what only ran beside it. What has killed twice is set aside instead of being taken up a third time.
+*suspicion*, stored before it is worked on. What is under no suspicion is taken up in a ramp, the oldest first. Suspects come after
+that, those under the same suspicion in batches of 1, 2, 4, 8 ..., each when the one before has made progress or has lived for a
+while. Those in whose batch the process dies are the first of the next process, so that each death halves them until one is alone:
+only what was taken up before, and of which the process died while it was alone, is set aside.
 
-Laws (tests/gateway/test_keeping.py). Nothing is taken up twice at once. At most `WINDOW` of a kind are young at any time. While a
-suspect is young, nothing else is, and no more than one is. In any series of deaths something that kills is set aside at its
-third time, and nothing that does not kill ever is, as long as it makes progress or lives for `ALONE_SECONDS`. What can be taken up is taken up.
+Laws (tests/gateway/test_keeping.py). Nothing is taken up twice at once. At most `WINDOW` of a kind, suspects apart, are young at any time. While a
+batch of suspects is young, nothing else is. The one among N that kills is set aside after at most 3 + log2(N) deaths, the
+first of which nobody had taken it up for; nothing else is, unless the process dies just while it is alone. What can be taken up is taken up.
 """
 
 from __future__ import annotations
@@ -17,16 +18,17 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-DEATH = 4
-"""By so much suspicion grows when something is taken up."""
-LIVED = 3
-"""By so much it falls when that was alone and the process has lived on without progress: a slow model is no murderer, and what
-kills slowly comes to its end all the same."""
-LIMIT = 2 * DEATH
-"""Who is under so much suspicion is set aside."""
-ALONE_SECONDS = 1.5
+DEATH = 2
+"""By so much suspicion grows when a suspect is taken up."""
+LIVED = 1
+"""By so much it falls when the process has lived on without its progress: those of whose batch it died come before it, and it is
+watched for longer the next time, so that what kills slowly comes to its end all the same."""
+LIMIT = 1000
+"""Who is under so much suspicion is set aside. Only a suspect that is taken up alone comes to it."""
 SETTLE_SECONDS = 1.0
-"""So long something taken up is young, if it makes no progress before."""
+"""So long what is under no suspicion is young, if it makes no progress before."""
+BATCH_SECONDS, LONGEST_SECONDS = 1.5, 24.0
+"""So long a batch of suspects is, at first and at most; one that is alone twice as long."""
 AGAIN_SECONDS, AGAIN_MOST_SECONDS = 0.5, 30.0
 """When what could not be taken up is tried again: the pause doubles."""
 OURS_SECONDS = 3.0
@@ -35,7 +37,7 @@ LATE_SECONDS = 30.0
 """What stays unclaimed for longer is named."""
 
 
-SET_ASIDE = "working on it ended the whole gateway, twice, so it is not tried again"
+SET_ASIDE = "working on it ended the whole gateway more than once, so it is not tried again"
 
 
 class Kind(StrEnum):
@@ -47,7 +49,7 @@ class Kind(StrEnum):
 
 
 WINDOW: Mapping[Kind, int] = {Kind.SESSION: 40, Kind.COMMAND: 20, Kind.PART: 200}
-"""How many of a kind are young at most."""
+"""How many of a kind that are under no suspicion are young at most."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,14 +72,19 @@ class Item:
         return self.kind, self.name
 
     @property
-    def charged(self) -> int:
+    def suspect(self) -> bool:
+        return self.suspicion > 0
+
+    def charged(self, *, alone: bool) -> int:
         """The suspicion with which it is taken up."""
-        return self.suspicion + DEATH if self.died else self.suspicion
+        if not self.died or not self.suspect:
+            return self.suspicion + self.died
+        return self.suspicion + DEATH + (LIMIT if alone else 0)
 
     @property
     def spared(self) -> int:
-        """Its suspicion when it was taken up alone and has lived."""
-        return self.charged - LIVED if self.died else self.suspicion
+        """The suspicion of a suspect when the process has lived with it."""
+        return self.suspicion + DEATH - LIVED if self.died else self.suspicion
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,18 +97,37 @@ class Known:
     not_before: float = 0.0
     taken_at: float | None = None
     """It was taken up then, and is young."""
+    alone: bool = False
 
     @property
     def suspect(self) -> bool:
-        return self.item.suspicion > 0
+        return self.item.suspect
 
     def young(self, now: float) -> bool:
         """It was taken up, and it is not known yet what comes of it."""
-        lives = ALONE_SECONDS if self.suspect else SETTLE_SECONDS
+        lives = SETTLE_SECONDS
+        if self.suspect:
+            longer = 2.0 ** min(self.item.suspicion // DEATH, 10)
+            lives = min(LONGEST_SECONDS, BATCH_SECONDS * longer * (2 if self.alone else 1))
         return self.taken_at is not None and now - self.taken_at < lives
 
 
 Book = Mapping[tuple[Kind, str], Known]
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """How many suspects were taken up together, and under which suspicion."""
+
+    suspicion: int = 0
+    size: int = 0
+
+    def next(self, suspicion: int) -> Batch:
+        """The one that comes after it."""
+        return Batch(suspicion, self.size * 2 if suspicion == self.suspicion else 1)
+
+
+NO_BATCH = Batch()
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +136,13 @@ class Round:
 
     take: Sequence[Item] = ()
     aside: Sequence[Item] = ()
+    batch: Batch = NO_BATCH
+    """The last batch of suspects."""
+
+    @property
+    def alone(self) -> bool:
+        """What is taken up is a suspect, and the only one."""
+        return len(self.take) == 1 and self.take[0].suspect
 
 
 def found(book: Book, items: Iterable[Item], now: float) -> dict[tuple[Kind, str], Known]:
@@ -125,15 +158,16 @@ def found(book: Book, items: Iterable[Item], now: float) -> dict[tuple[Kind, str
     return kept
 
 
-def due(book: Book, now: float, wanted: frozenset[str] = frozenset()) -> Round:
-    """What is taken up or set aside now. `wanted` are the names of those that somebody waits for: they come first."""
+def due(book: Book, now: float, wanted: frozenset[str] = frozenset(), batch: Batch = NO_BATCH) -> Round:
+    """What is taken up or set aside now. `wanted` are the names of those that somebody waits for: they come first; `batch` is the
+    last one of this process."""
     open_ = [one for one in book.values() if one.taken_at is None]
     ready = [one for one in open_ if one.not_before <= now and (not one.item.ours or now - one.since >= OURS_SECONDS)]
     aside = [one.item for one in ready if one.item.died and one.item.suspicion >= LIMIT]
     ready = [one for one in ready if one.item not in aside]
     young = [one for one in book.values() if one.young(now)]
     if any(one.suspect for one in young):
-        return Round((), tuple(aside))
+        return Round((), tuple(aside), batch)
     take: list[Item] = []
     innocent = sorted(
         (one.item for one in ready if not one.suspect), key=lambda i: (i.name not in wanted, i.at, i.name)
@@ -142,9 +176,13 @@ def due(book: Book, now: float, wanted: frozenset[str] = frozenset()) -> Round:
         room = most - sum(one.item.kind is kind for one in young)
         take += [item for item in innocent if item.kind is kind][: max(0, room)]
     if take or young or aside:
-        return Round(tuple(take), tuple(aside))
-    suspects = sorted((one.item for one in ready), key=lambda i: (i.suspicion, i.name not in wanted, i.at, i.name))
-    return Round(tuple(suspects[:1]), ())
+        return Round(tuple(take), tuple(aside), batch)
+    suspects = sorted((one.item for one in ready), key=lambda i: (-i.suspicion, i.name not in wanted, i.at, i.name))
+    if not suspects:
+        return Round(batch=batch)
+    batch = batch.next(suspects[0].suspicion)
+    together = [item for item in suspects if item.suspicion == batch.suspicion][: batch.size]
+    return Round(tuple(together), (), batch)
 
 
 def again(known: Known, now: float) -> Known:

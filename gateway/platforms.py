@@ -54,8 +54,8 @@ GIVEN_UP = (
 
 
 PUT_ASIDE = (
-    "⚠️ Your message was set aside: working on it ended the whole gateway, twice, so it is not tried again. Say it in another way, "
-    "and tell whoever runs the gateway."
+    "⚠️ Your message was set aside: working on it ended the whole gateway more than once, so it is not tried again. Say it in another "
+    "way, and tell whoever runs the gateway."
 )
 
 

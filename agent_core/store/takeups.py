@@ -1,7 +1,7 @@
 """What dead processes have left, and taking it up: what the keeper asks of the store, and its one transaction.
 
 Laws: how often something was taken up after a death (its *suspicion*) is stored in the commit by which it is taken up, so before
-anything is done with it. Nothing of a session whose owner lives is taken. The transaction is repeatable.
+anything is done with it; that of a message that waits for its turn, before that is opened. Nothing of a session whose owner lives is taken. The transaction is repeatable.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from agent_core.store.upkeep import MakeRow
 
 MOST = 2_000
 """What one look finds of each kind; what is more is found when that is taken up."""
-PROGRESS = ("ToolReturned", "ReplyFinished")
-"""Rows of a journal that show real progress: whatever killed the process before them did not come again."""
+PROGRESS = ("ToolReturned",)
+"""Rows of a journal that show real progress. A reply is none: it may ask again for the very tool that ends the process."""
 TAKEN_OVER = "TakenOver"
 
 

@@ -323,8 +323,8 @@ async def test_a_command_a_message_and_a_delivery_that_killed_twice_are_set_asid
         with closing(sqlite3.connect(database(tmp_path))) as made, made:
             made.execute("UPDATE nodes SET ended_at = NULL")
             made.execute("DELETE FROM deliveries WHERE origin LIKE 'inbox:%'")
-            made.execute("UPDATE inbox SET state = 'new', suspicion = 8 WHERE lane = 'command'")
-            made.execute("UPDATE deliveries SET state = 'wanted', suspicion = 8")
+            made.execute("UPDATE inbox SET state = 'new', suspicion = 1000 WHERE lane = 'command'")
+            made.execute("UPDATE deliveries SET state = 'wanted', suspicion = 1000")
         async with running(telegram) as up:
             await answer(telegram, chat, "Your message was set aside: working on it ended the whole gateway")
             await answer(
