@@ -8,6 +8,7 @@ address that is dialled), no cookies, no credentials. What came is unpacked, dec
 from __future__ import annotations
 
 import asyncio
+import re
 import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -57,6 +58,8 @@ _NOT_HTTP_PORTS = frozenset(
 )
 
 
+_NUMBER = re.compile("0x[0-9a-f]*|[0-9]+", re.ASCII)
+"""A host that ends in one is an address in an old spelling, in which few agree on what it means (127.1, 2130706433, 0x7f.1)."""
 _NO_TEXT = ("image/", "audio/", "video/", "font/")
 _LESS = "Read another page, or a smaller part of this one if its site has one."
 
@@ -115,8 +118,7 @@ class FetchUrl:
             return ToolOutcome(ToolStatus.FAILED, f"The page did not come within {SECONDS:g} s.")
         except (aiohttp.ClientError, OSError, UnicodeError, ValueError) as error:
             cause = next((e for e in _causes(error) if isinstance(e, NotAllowed)), None)
-            words = str(cause) if cause is not None else f"The page could not be read: {type(error).__name__}."
-            return ToolOutcome(ToolStatus.FAILED, words)
+            return ToolOutcome(ToolStatus.FAILED, _words(error) if cause is None else str(cause))
         return await self._read(page, context)
 
     async def _fetch(self, url: str, context: ToolContext) -> _Page:
@@ -177,6 +179,10 @@ class FetchUrl:
         literal = parsed(parts.hostname)
         if literal is not None:
             self._judge(literal)
+        elif _NUMBER.fullmatch(parts.hostname.rstrip(".").rpartition(".")[2]):
+            raise NotAllowed(
+                f"Not read: {parts.hostname} is a number and no name. Only names and public addresses can be called."
+            )
 
     def _judge(self, address: Address) -> None:
         why = self.refuse(address)
@@ -193,6 +199,26 @@ class FetchUrl:
         made = socket.socket(family, kind, protocol)
         made.setblocking(False)
         return made
+
+
+def _words(error: Exception) -> str:
+    """Why a page could not be read, for the model and whoever looks over its shoulder."""
+    import aiohttp
+
+    match error:
+        case aiohttp.ClientConnectorDNSError():
+            why = error.os_error.strerror
+            return f"The name {error.host} cannot be found{f' ({why})' if why else ''}."
+        case aiohttp.ClientSSLError():
+            return f"No secure connection to {error.host} could be made; its certificate may not be valid."
+        case aiohttp.ClientConnectorError():
+            return f"No connection to {error.host} could be made ({error.os_error.strerror or 'no reason was given'})."
+        case aiohttp.ClientResponseError():
+            return "The page could not be read: what its server sent is no HTTP."
+        case aiohttp.InvalidURL() | UnicodeError() | ValueError():
+            return "The address, or the one that it leads to, cannot be read. Look how it is spelt."
+        case _:
+            return "The page could not be read: the connection broke off."
 
 
 def _causes(error: BaseException) -> list[BaseException]:

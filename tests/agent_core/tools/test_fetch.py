@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from ipaddress import IPv4Address, IPv6Address, ip_address
@@ -99,6 +100,50 @@ async def test_nothing_inside_is_read_in_any_spelling(url: str):
         outcome = await fetch(url.format(port=port))
         assert outcome.status is ToolStatus.FAILED
         assert "Hi" not in outcome.text
+
+
+UNREADABLE = {
+    "http://[::1": "cannot be read",
+    "http://example.org:999999/": "cannot be read",
+    "http://example.org:x/": "cannot be read",
+    "http://a..b/": "cannot be",
+    "http://0/": "is a number",
+    "http://127.1/": "is a number",
+    "http://2130706433/": "is a number",
+    "http://0x7f.1/": "is a number",
+    "http://1.2.3.4.5/": "is a number",
+    "http://nobody.invalid/": "nobody.invalid cannot be found",
+}
+
+
+@pytest.mark.parametrize("url", UNREADABLE)
+@pytest.mark.parametrize("led", [False, True])
+async def test_an_address_that_cannot_be_read_is_told_in_words(url: str, led: bool):
+    async with site() as port:
+        asked = f"http://127.0.0.1:{port}/redirect?to={url}" if led else url
+        outcome = await fetch(asked, open_to_loopback=True)
+    assert outcome.status is ToolStatus.FAILED
+    assert UNREADABLE[url] in outcome.text
+    assert "Error" not in outcome.text
+
+
+@pytest.mark.parametrize("answer", [b"", b"no http at all\r\n\r\n", b"HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\n1"])
+async def test_a_server_that_answers_badly_is_told_in_words(answer: bytes):
+    async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(answer)
+        writer.close()
+
+    server = await asyncio.start_server(serve, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    outcomes = [await fetch(f"http://127.0.0.1:{port}/", open_to_loopback=True)]
+    server.close()
+    await server.wait_closed()
+    outcomes.append(await fetch(f"http://127.0.0.1:{port}/", open_to_loopback=True))
+    for outcome in outcomes:
+        assert outcome.status is ToolStatus.FAILED
+        assert outcome.text.startswith(("The page could not be read: ", "No connection to 127.0.0.1 "))
+        assert "Error" not in outcome.text
 
 
 async def test_a_redirect_does_not_lead_inside():
