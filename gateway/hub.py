@@ -11,7 +11,6 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Protocol
 
 import structlog
 
@@ -53,6 +52,7 @@ from gateway.chain import ModelChain
 from gateway.configtypes import SessionPolicy
 from gateway.draining import Draining
 from gateway.followers import MessageFollower, WholeSessionFollower, not_started
+from gateway.keeping import Keeping
 from gateway.lanes import RECENT_TURNS, Lane, Running, Waiting, sight_of, summary_of
 from gateway.learning import Learning
 from gateway.loglines import log_accepted, log_started
@@ -80,24 +80,6 @@ STORAGE_AWAY = "The gateway cannot store anything just now, so your message was 
 UPKEEP_SECONDS = 6 * 3600.0
 KEEPERS = ("upkeep", "watchdog", "keeper")
 """Tasks of the hub that run as long as it does."""
-
-
-class Keeping(Protocol):
-    """What the hub needs of the keeper."""
-
-    def holds(self, session: str) -> bool:
-        """Something of the session is still to be taken up, as far as is known. It comes next."""
-        ...
-
-    async def find(self, session: str, before: int = 0) -> bool:
-        """The same, looked up; of messages, only those before the number `before` count."""
-        ...
-
-    async def opening(self, session: str) -> None:
-        """A turn of the session is about to be opened."""
-        ...
-
-    async def run(self) -> None: ...
 
 
 class Hub:

@@ -78,7 +78,7 @@ class Commands(Protocol):
 
 
 class Keeper:
-    """Implements `gateway.hub.Keeping`. The hub owns its task."""
+    """Implements `gateway.keeping.Keeping`. The hub owns its task."""
 
     def __init__(self, hub: Hub, store: Store, clock: Clock, ids: Ids) -> None:
         self._hub = hub
@@ -111,7 +111,7 @@ class Keeper:
     # ------------------------------------------------------------------ for others
 
     def holds(self, session: str) -> bool:
-        """See `gateway.hub.Keeping`."""
+        """See `gateway.keeping.Keeping`."""
         known = self._book.get((Kind.SESSION, session))
         if session in self._taking:
             return True
@@ -122,7 +122,7 @@ class Keeper:
         return True
 
     async def find(self, session: str, before: int = 0) -> bool:
-        """See `gateway.hub.Keeping`."""
+        """See `gateway.keeping.Keeping`."""
         turns = await self._store.left.turns(session)
         messages = await self._store.left.messages(session) if not turns else []
         messages = [m for m in messages if m.lane == NORMAL_LANE and (not before or m.inbox_id < before)]
@@ -135,7 +135,7 @@ class Keeper:
         return self.holds(session)
 
     async def opening(self, session: str) -> None:
-        """See `gateway.hub.Keeping`."""
+        """See `gateway.keeping.Keeping`."""
         known = self._book.get((Kind.SESSION, session))
         if known is None or known.taken_at is None or not self._only_waits(known.item) or session in self._opening:
             return

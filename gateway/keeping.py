@@ -17,6 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from typing import Protocol
 
 DEATH = 2
 """By so much suspicion grows when a suspect is taken up."""
@@ -215,3 +216,21 @@ def _named(kind: Kind, count: int) -> str:
     if count == 1:
         return kind.value
     return "deliveries" if kind is Kind.PART else f"{kind.value}s"
+
+
+class Keeping(Protocol):
+    """What the hub needs of the keeper."""
+
+    def holds(self, session: str) -> bool:
+        """Something of the session is still to be taken up, as far as is known. It comes next."""
+        ...
+
+    async def find(self, session: str, before: int = 0) -> bool:
+        """The same, looked up; of messages, only those before the number `before` count."""
+        ...
+
+    async def opening(self, session: str) -> None:
+        """A turn of the session is about to be opened."""
+        ...
+
+    async def run(self) -> None: ...
