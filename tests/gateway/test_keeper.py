@@ -282,6 +282,29 @@ def test_what_kills_the_process_is_set_aside_at_the_third_restart_and_its_neighb
     assert asked(tmp_path, "SELECT count(*) FROM incidents WHERE code = 'internal_error'") == [(1,)]
 
 
+WAITING = """
+import os, signal
+from gateway.lanes import Lane
+async def next_messages(self):
+    os.kill(os.getpid(), signal.SIGKILL)
+Lane._next_messages = next_messages
+"""
+
+
+@pytest.mark.timeout(240)
+def test_a_message_that_only_waited_at_each_death_is_answered(tmp_path: Path) -> None:
+    env = environment(tmp_path, free_port())
+    with _serving(env, tmp_path, WAITING) as process:
+        _ask_quietly(env, "hello", "K")
+        assert process.wait(PATIENCE) == -signal.SIGKILL
+    for _ in range(3):
+        process = start(["run"], env, out=tmp_path / "log", err=tmp_path / "log", prelude=WAITING)
+        assert process.wait(PATIENCE) == -signal.SIGKILL
+    assert asked(tmp_path, "SELECT state, suspicion FROM inbox") == [("new", 0)]
+    with daemon(env, tmp_path / "log"):
+        assert facts(post(env, "hello", "K", PATIENCE))["exit"] == "answered"
+
+
 @contextmanager
 def _serving(env: Mapping[str, str], home: Path, prelude: str) -> Generator[Forked]:
     process = start(["run"], env, out=home / "log", err=home / "log", prelude=prelude)
