@@ -86,9 +86,9 @@ class Schedule(Section):
         if self.timezone:
             try:
                 times.zone_of(self.timezone)
-            except BadTime as error:
-                fix = 'Write for example timezone = "Europe/Berlin".'
-                raise complaint("timezone", f"timezone is not known: {str(error).rstrip('.')}", fix) from None
+            except BadTime:  # whose words repeat what was given, which may be a secret in the wrong place
+                fix = 'Write for example timezone = "Europe/Berlin", or "UTC".'
+                raise complaint("timezone", "timezone names no zone of the tz database", fix) from None
         names = [entry.name for entry in self.entries]
         if len(set(names)) < len(names):
             raise complaint("entries", "two entries have the same name", "Give each entry a name of its own.")

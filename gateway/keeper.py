@@ -94,7 +94,6 @@ class Keeper:
         """By session: what its turn had done when it was taken up."""
         self._opening: set[str] = set()
         """Sessions whose message was taken up, and whose turn is being opened."""
-        self._batch = keeping.NO_BATCH
         self._bell = Bell()
         self._look_at = 0.0
         self._began = clock.monotonic()
@@ -208,8 +207,7 @@ class Keeper:
             await self._look()
         await self._settle()
         now = self._clock.monotonic()
-        due = keeping.due(self._book, now, frozenset(self._wanted), self._batch)
-        self._batch = due.batch
+        due = keeping.due(self._book, now, frozenset(self._wanted))
         if due.take:
             self._taking = {item.name for item in due.take if item.kind is Kind.SESSION}
             try:

@@ -3,9 +3,10 @@
 Theory. Whatever is open and worked on by nobody alive is an *item*: a conversation with an open turn or a waiting message, a
 command, a part of a chat. Each is taken up once it is due. How often that came to nothing because the process died is its
 *suspicion*, stored before it is worked on. What is under no suspicion is taken up in a ramp, the oldest first. Suspects come after
-that, those under the same suspicion in batches of 1, 2, 4, 8 ..., each when the one before has made progress or has lived for a
-while. Those in whose batch the process dies are the first of the next process, so that each death halves them until one is alone:
-only what was taken up before, and of which the process died while it was alone, is set aside.
+that, half of those under the same suspicion at a time, each half when the one before has made progress or has lived for a while.
+Those in whose batch the process dies are the first of the next process, so that each death halves them until one is alone: only
+what was taken up before, and of which the process died while it was alone, is set aside. (Not the other way, one first and then
+more: then each kill from outside would set one of them aside.)
 
 Laws (tests/gateway/test_keeping.py). Nothing is taken up twice at once. At most `WINDOW` of a kind, suspects apart, are young at any time. While a
 batch of suspects is young, nothing else is. The one among N that kills is set aside after at most 3 + log2(N) deaths, the
@@ -117,28 +118,11 @@ Book = Mapping[tuple[Kind, str], Known]
 
 
 @dataclass(frozen=True, slots=True)
-class Batch:
-    """How many suspects were taken up together, and under which suspicion."""
-
-    suspicion: int = 0
-    size: int = 0
-
-    def next(self, suspicion: int) -> Batch:
-        """The one that comes after it."""
-        return Batch(suspicion, self.size * 2 if suspicion == self.suspicion else 1)
-
-
-NO_BATCH = Batch()
-
-
-@dataclass(frozen=True, slots=True)
 class Round:
     """What is to be done now."""
 
     take: Sequence[Item] = ()
     aside: Sequence[Item] = ()
-    batch: Batch = NO_BATCH
-    """The last batch of suspects."""
 
     @property
     def alone(self) -> bool:
@@ -159,16 +143,15 @@ def found(book: Book, items: Iterable[Item], now: float) -> dict[tuple[Kind, str
     return kept
 
 
-def due(book: Book, now: float, wanted: frozenset[str] = frozenset(), batch: Batch = NO_BATCH) -> Round:
-    """What is taken up or set aside now. `wanted` are the names of those that somebody waits for: they come first; `batch` is the
-    last one of this process."""
+def due(book: Book, now: float, wanted: frozenset[str] = frozenset()) -> Round:
+    """What is taken up or set aside now. `wanted` are the names of those that somebody waits for: they come first."""
     open_ = [one for one in book.values() if one.taken_at is None]
     ready = [one for one in open_ if one.not_before <= now and (not one.item.ours or now - one.since >= OURS_SECONDS)]
     aside = [one.item for one in ready if one.item.died and one.item.suspicion >= LIMIT]
     ready = [one for one in ready if one.item not in aside]
     young = [one for one in book.values() if one.young(now)]
     if any(one.suspect for one in young):
-        return Round((), tuple(aside), batch)
+        return Round((), tuple(aside))
     take: list[Item] = []
     innocent = sorted(
         (one.item for one in ready if not one.suspect), key=lambda i: (i.name not in wanted, i.at, i.name)
@@ -177,13 +160,10 @@ def due(book: Book, now: float, wanted: frozenset[str] = frozenset(), batch: Bat
         room = most - sum(one.item.kind is kind for one in young)
         take += [item for item in innocent if item.kind is kind][: max(0, room)]
     if take or young or aside:
-        return Round(tuple(take), tuple(aside), batch)
+        return Round(tuple(take), tuple(aside))
     suspects = sorted((one.item for one in ready), key=lambda i: (-i.suspicion, i.name not in wanted, i.at, i.name))
-    if not suspects:
-        return Round(batch=batch)
-    batch = batch.next(suspects[0].suspicion)
-    together = [item for item in suspects if item.suspicion == batch.suspicion][: batch.size]
-    return Round(tuple(together), (), batch)
+    together = [item for item in suspects if item.suspicion == suspects[0].suspicion]
+    return Round(tuple(together[: -(-len(together) // 2)]))
 
 
 def again(known: Known, now: float) -> Known:

@@ -125,6 +125,7 @@ async def test_who_comes_when_everything_is_full_is_told_so_once_and_the_message
     async with running(platform, **more):
         platform.say(one, ada, "hold on")
         await asyncio.wait_for(platform.model.holding.wait(), 10)
+        await asyncio.sleep(0.5)  # how many wait is not counted at every moment
         platform.say(two, ben, "say later")
         await answer(platform, two, "Many people")
         platform.say(three, cleo, "say never")

@@ -12,9 +12,7 @@ from gateway.keeping import (
     AGAIN_MOST_SECONDS,
     BATCH_SECONDS,
     LATE_SECONDS,
-    NO_BATCH,
     WINDOW,
-    Batch,
     Item,
     Kind,
     Known,
@@ -55,7 +53,6 @@ class Process:
     book: dict[tuple[Kind, str], Known] = field(default_factory=dict[tuple[Kind, str], Known])
     now: float = 100.0
     taken: dict[tuple[Kind, str], float] = field(default_factory=dict[tuple[Kind, str], float])
-    batch: Batch = NO_BATCH
     killed_at: float = LONG
     """Somebody kills it from outside after so many seconds."""
 
@@ -94,8 +91,7 @@ class Process:
                 del self.book[key]
 
     def act(self) -> None:
-        due_now = due(self.book, self.now, batch=self.batch)
-        self.batch = due_now.batch
+        due_now = due(self.book, self.now)
         for item in due_now.aside:
             self.things[item.key].aside = True
             del self.book[item.key]
