@@ -5,6 +5,11 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
+
+pytestmark = pytest.mark.timeout(240)
+"""Beyond the limit of the process below, which ends with what it started."""
+
 
 def test_killed_gateways_lose_nothing_and_do_nothing_twice() -> None:
     done = subprocess.run(
