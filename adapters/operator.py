@@ -87,7 +87,9 @@ def tables(value: Json) -> list[Table]:
 def status_lines(body: Table) -> list[str]:
     """The status in lines for a person."""
     problems = body.get("problems")
-    lines = [f"Not ready: {words}" for words in problems] if isinstance(problems, list) else []
+    lines = [f"Not ready: {words}" for words in _words(problems)]
+    known = {*_words(problems), *(str(alert.get("words")) for alert in tables(body.get("alerts")))}
+    lines += [f"Not well: {words}" for words in _words(body.get("unwell")) if words not in known]
     lines += [f"Storage: {body.get('storage')}"] if body.get("storage") else []
     lines += [f"⚠️ {alert.get('words')}" for alert in tables(body.get("alerts"))]
     lines += [
@@ -107,6 +109,10 @@ def status_lines(body: Table) -> list[str]:
     ]
     lines += [f"Refused for good: {f.get('part')}: {f.get('cause')}" for f in tables(body.get("failed_parts"))]
     return lines
+
+
+def _words(value: Json | None) -> list[str]:
+    return [str(one) for one in value] if isinstance(value, list) else []
 
 
 def _spend(one: Table) -> str:

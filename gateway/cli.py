@@ -19,7 +19,7 @@ import click
 
 from gateway.cli_examples import with_examples
 from gateway.cli_first import doctor, setup
-from gateway.cli_look import bundle, explain
+from gateway.cli_look import bundle, explain, health
 from gateway.cli_start import completion, forgive_encodings, say_next, typed
 from gateway.version import program_version
 
@@ -248,6 +248,7 @@ cli.add_command(setup)
 cli.add_command(doctor)
 cli.add_command(explain)
 cli.add_command(bundle)
+cli.add_command(health)
 cli.add_command(completion)
 with_examples(cli)
 

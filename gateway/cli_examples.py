@@ -38,6 +38,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "doctor": ("outspoken doctor", "outspoken doctor --json"),
     "explain": ("outspoken explain t-0198c0de", "outspoken explain --chat telegram/12345678 --at 14:05"),
     "bundle": ("outspoken bundle t-0198c0de", "outspoken bundle t-0198c0de --output case.tar.gz"),
+    "health": ("outspoken health", "outspoken health ready", "outspoken health well --timeout 2"),
     "completion": (
         "outspoken completion bash > ~/.local/share/bash-completion/completions/outspoken",
         "outspoken completion zsh > ~/.zfunc/_outspoken",

@@ -1,4 +1,4 @@
-"""The commands that look at what has happened: ``outspoken explain`` and ``outspoken bundle``. They read, and change nothing."""
+"""The commands that look: ``outspoken explain``, ``outspoken bundle``, ``outspoken health``. They read, and change nothing."""
 
 from __future__ import annotations
 
@@ -72,6 +72,40 @@ def bundle(config_file: Path | None, turn: str, output: Path | None) -> None:
     from gateway.cli import guarded
 
     guarded(lambda: _bundle(config_file, turn, output))
+
+
+@click.command()
+@click.argument("question", type=click.Choice(["alive", "ready", "well"]), default="alive")
+@click.option("--timeout", default=4.0, show_default=True, help="Seconds to wait for the answer.")
+@click.pass_obj
+def health(config_file: Path | None, question: str, timeout: float) -> None:
+    """Ask the gateway of this configuration how it is, for supervisors: exit status 0 is yes, 1 is no.
+
+    \b
+    alive  its event loop turns: whoever would start it again asks this
+    ready  it can take messages and keep them: whoever would send people elsewhere asks this
+    well   besides, all platforms are connected, and there is nothing to tell operators: for people
+    """
+    from gateway.cli import guarded
+
+    guarded(lambda: _health(config_file, question, timeout))
+
+
+async def _health(config_file: Path | None, question: str, seconds: float) -> int:
+    from adapters.probe import Question
+    from adapters.probe import health as ask
+    from gateway.setup import configured_url, load_all
+
+    loaded, _ = load_all(config_file)
+    url, key = configured_url(loaded.config), loaded.config.server.operator_key
+    if not url:
+        click.echo("[server] port is 0, so nobody knows where the gateway listens. Set a port.", err=True)
+        return 1
+    asked = Question(question)
+    secret = key.get_secret_value() if key and asked is Question.WELL else None
+    said = await ask(url, asked, secret, seconds)
+    click.echo(f"{question}: yes" if said.yes else "\n".join((f"{question}: no", *said.why)), err=not said.yes)
+    return 0 if said.yes else 1
 
 
 async def _metrics(config: Config) -> str:

@@ -12,6 +12,7 @@ from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 
 import structlog
 
@@ -27,12 +28,13 @@ from agent_core.tools.base import Tool
 from agent_core.tools.builtin import builtin_tools
 from agent_core.tools.registry import ToolRegistry
 from agent_core.workers.pool import Workers
+from gateway.admin import guarded
 from gateway.admission import Bounds
 from gateway.alerting import Alerter
 from gateway.budgets import Budgets
 from gateway.configmodel import Config
 from gateway.doors import open_doors
-from gateway.health import Health
+from gateway.health import Facts, Health, ModelWatch, Phase
 from gateway.hub import Hub
 from gateway.keeper import Keeper
 from gateway.look import Look
@@ -139,14 +141,15 @@ async def serving(
         hub.keeper = keeper
         left_open = await keeper.count_open()
         stack.push_async_callback(chats.outbox.drained, DELIVERY_SECONDS, hurry)
-        health = Health(watch, chats.sights, store.ownership.lease_ok, lambda: hub.laws_broken, keeper.late_words)
         alerter = _alerter(config, paths, store, watch, clock, chats, keeper)
         alerter.oldest_wait = hub.places.oldest_seconds
+        health = _health(signals, watch, store, chats, hub, keeper, alerter)
         metrics.read_from(
             reader(hub, keeper, chats.outbox, chats.supervisors, store, health, alerter, program_version())
         )
         look = Look(hub, store, chats, health, alerter, clock, program_version())
-        routes = [*health.routes(), *metrics.routes(operator_key_of(config))]
+        operators = operator_key_of(config)
+        routes = [*health.routes(partial(guarded, operators)), *metrics.routes(operators)]
         url = await open_doors(config, paths, hub, store, clock, ids, chats, look, routes, stack)
         stack.push_async_callback(hub.drain, config.server.drain_seconds, hurry)
         hub.keep()  # what an earlier process left is taken up behind the open port, beside what is new
@@ -240,6 +243,33 @@ def _alerter(
         chats.operators.tell if chats.operators is not None else None,
         keeper.late_words,
     )
+
+
+def _health(
+    signals: Signals,
+    watch: StoreWatch,
+    store: Store,
+    chats: Platforms,
+    hub: Hub,
+    keeper: Keeper,
+    alerter: Alerter,
+) -> Health:
+    model_watch = ModelWatch()
+    signals.listen(model_watch.on)
+
+    def facts(phase: Phase) -> Facts:
+        return Facts(
+            phase,
+            store_works=not watch.words,
+            owns=store.ownership.lease_ok(),
+            adapters=chats.sights(),
+            model_answers=model_watch.answers,
+            unclaimed=keeper.late_words(),
+            alerts=alerter.open,
+            incidents=len(hub.learning.open_incidents),
+        )
+
+    return Health(watch, facts, lambda: hub.laws_broken)
 
 
 async def run_daemon(config: Config, paths: Paths, announce: Callable[[Serving], None]) -> None:

@@ -1,19 +1,35 @@
-"""What supervisors and load balancers ask: ``/healthz`` (the process lives) and ``/readyz`` (it can take messages and answer them).
+"""Three questions about the gateway, which are easily taken for one, and their answers.
 
-Both need no key, so they tell no more than that: which part is in trouble, not why. ``/status`` tells the rest, to whoever has the key.
+- **Alive** (``/healthz``): the event loop of this process turns. Whoever would start the process again asks this, and nothing else:
+  a new process is no help against a database or a platform that is away.
+- **Ready** (``/readyz``): this process can take messages and keep them. Whoever would send people elsewhere asks this. Platforms do
+  not count: each has its own way in, and one that is away takes nothing from the web page, the API or the others.
+- **Well** (``/wellz``): ready, every platform connected, the model answers, and there is nothing that operators would be told.
+  Whoever tells a person asks this; nothing is stopped or started for it.
+
+Who is well is ready, and who answers at all is alive. `judge` decides ready and well in one place, so that they cannot contradict
+each other, and everybody else (``/status``, the metrics, ``outspoken health``) asks there.
+
+The first two need no key, so they tell which part is in trouble and not why. ``/wellz`` is asked with the operators' key, as ``/status``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from enum import StrEnum
 
 from aiohttp import web
 
 from adapters.chat import AdapterSight
+from adapters.probe import Question
+from agent_core.signals import CANCELLED, ModelCalled, Signal
+from gateway.alerts import AlertKind, Condition
 from gateway.storewatch import StoreWatch
 from gateway.supervisor import State
+
+Served = Callable[[web.Request], Awaitable[web.Response]]
 
 
 class Phase(StrEnum):
@@ -31,16 +47,75 @@ PHASE_WORDS = {
 }
 STORE_WORDS = "The database takes no writes, so no message can be taken. The log says why."
 LOST_WORDS = "This process has lost its lock in the database and is about to end."
+MODEL_WORDS = "The model has not answered for several turns in a row: outspoken triage says why."
+SILENT_TURNS = 2
+"""So many turns in a row get nothing from any model before it is the model's, and not the turns', doing."""
 
 
-def problems(phase: Phase, adapters: Sequence[AdapterSight], *, store_works: bool, owns: bool) -> list[str]:
-    """Why the gateway is not ready, in plain words; empty if it is. Pure."""
-    found = [PHASE_WORDS[phase]] if phase in PHASE_WORDS else []
-    if not store_works:
-        found.append(STORE_WORDS)
-    if not owns:
-        found.append(LOST_WORDS)
-    return found + [words for sight in adapters if (words := _adapter_words(sight))]
+@dataclass(frozen=True, slots=True)
+class Facts:
+    """All that the answers depend on."""
+
+    phase: Phase
+    store_works: bool
+    owns: bool
+    adapters: Sequence[AdapterSight] = ()
+    model_answers: bool = True
+    unclaimed: str = ""
+    """What an earlier process left and nobody could take up yet, in words; empty if there is nothing."""
+    alerts: Sequence[Condition] = ()
+    incidents: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Why the answers are no, in plain words."""
+
+    not_ready: tuple[str, ...] = ()
+    not_well: tuple[str, ...] = ()
+    """Besides. It names parts only, so that anybody may read it."""
+    told: tuple[str, ...] = ()
+    """What operators would be told besides; with causes, and so not for everybody."""
+
+    @property
+    def ready(self) -> bool:
+        return not self.not_ready
+
+    @property
+    def well(self) -> bool:
+        return not (self.not_ready or self.not_well or self.told)
+
+    @property
+    def unwell(self) -> tuple[str, ...]:
+        """All of it."""
+        return (*self.not_ready, *self.not_well, *self.told)
+
+
+def judge(facts: Facts) -> Verdict:
+    """Is it ready, is it well, and why not. Pure."""
+    not_ready = [PHASE_WORDS[facts.phase]] if facts.phase in PHASE_WORDS else []
+    if not facts.store_works:
+        not_ready.append(STORE_WORDS)
+    if not facts.owns:
+        not_ready.append(LOST_WORDS)
+    not_well = [words for sight in facts.adapters if (words := _adapter_words(sight))]
+    not_well += [MODEL_WORDS] if not facts.model_answers else []
+    not_well += [facts.unclaimed] if facts.unclaimed else []
+    told = [alert.words for alert in facts.alerts if not _said(alert, facts)]
+    if facts.incidents:
+        told.append(f"{facts.incidents} incident{'s are' if facts.incidents > 1 else ' is'} open: outspoken status.")
+    return Verdict(tuple(not_ready), tuple(not_well), tuple(told))
+
+
+def _said(alert: Condition, facts: Facts) -> bool:
+    """An alert says what was found here already, or has just ended: it is kept open for a while."""
+    match alert.kind:
+        case AlertKind.STORAGE | AlertKind.UNCLAIMED | AlertKind.INCIDENT:
+            return True
+        case AlertKind.ADAPTER:
+            return alert.key in {f"adapter:{sight.name}" for sight in facts.adapters}
+        case AlertKind.INTAKE | AlertKind.DISK | AlertKind.DELIVERY | AlertKind.QUEUE | AlertKind.SPEND:
+            return False
 
 
 def _adapter_words(sight: AdapterSight) -> str:
@@ -60,27 +135,41 @@ def _adapter_words(sight: AdapterSight) -> str:
             return f"{platform} was stopped."
 
 
-class Health:
-    """Serves them. Whoever starts and stops the gateway sets `phase`."""
+class ModelWatch:
+    """Whether the models answer, by what the last turns met. A single turn may break off by its own doing."""
 
-    def __init__(
-        self,
-        store: StoreWatch,
-        adapters: Callable[[], Sequence[AdapterSight]],
-        owns: Callable[[], bool],
-        laws_broken: Callable[[], int],
-        unclaimed: Callable[[], str] = str,
-    ) -> None:
-        """`unclaimed` says what an earlier process left and nobody could take up yet; empty if there is nothing."""
+    def __init__(self) -> None:
+        self._silent: set[str] = set()
+
+    def on(self, signal: Signal) -> None:
+        """Note how a call went."""
+        if isinstance(signal, ModelCalled) and signal.error != CANCELLED:
+            if not signal.error or signal.content_at:
+                self._silent.clear()
+            elif len(self._silent) < SILENT_TURNS:
+                self._silent.add(signal.turn)
+
+    @property
+    def answers(self) -> bool:
+        return len(self._silent) < SILENT_TURNS
+
+
+class Health:
+    """Serves them. `look` gives the facts as they are; whoever starts and stops the gateway sets `phase`."""
+
+    def __init__(self, store: StoreWatch, look: Callable[[Phase], Facts], laws_broken: Callable[[], int]) -> None:
         self.phase = Phase.STARTING
         self._store = store
-        self._adapters = adapters
-        self._owns = owns
+        self._look = look
         self._laws_broken = laws_broken
-        self._unclaimed = unclaimed
 
-    def routes(self) -> list[web.RouteDef]:
-        return [web.get("/healthz", self._healthz), web.get("/readyz", self._readyz)]
+    def routes(self, operators: Callable[[Served], Served]) -> list[web.RouteDef]:
+        """`operators` makes a handler one that only whoever runs the gateway reaches."""
+        return [
+            web.get(Question.ALIVE.path, self._healthz),
+            web.get(Question.READY.path, self._readyz),
+            web.get(Question.WELL.path, operators(self._wellz)),
+        ]
 
     @contextmanager
     def serving(self) -> Generator[None]:
@@ -96,22 +185,33 @@ class Health:
         await self._store.works()
         return self._store.words
 
-    def problems(self) -> list[str]:
-        """Why it is not ready, by what is known of the store."""
-        return problems(self.phase, self._adapters(), store_works=not self._store.words, owns=self._owns())
+    def verdict(self) -> Verdict:
+        """By what is known of the store."""
+        return judge(self._look(self.phase))
 
     async def _healthz(self, _: web.Request) -> web.Response:
         return web.json_response({"program": "outspoken", "status": "ok"})
 
     async def _readyz(self, _: web.Request) -> web.Response:
         await self._store.works()
-        found, unclaimed = self.problems(), self._unclaimed()
+        found = self.verdict()
         body = {
-            "status": "not ready" if found else "ready",
+            "status": "ready" if found.ready else "not ready",
             "phase": self.phase.value,
-            "problems": found,
+            "problems": found.not_ready,
             "laws_broken": self._laws_broken(),
         }
-        if unclaimed:  # new messages are taken and answered all the same
-            body["warnings"] = [unclaimed]
-        return web.json_response(body, status=503 if found else 200)
+        if found.not_well:  # messages are taken all the same
+            body["warnings"] = found.not_well
+        return web.json_response(body, status=200 if found.ready else 503)
+
+    async def _wellz(self, _: web.Request) -> web.Response:
+        await self._store.works()
+        found = self.verdict()
+        body = {
+            "status": "well" if found.well else "not well",
+            "ready": found.ready,
+            "phase": self.phase.value,
+            "problems": found.unwell,
+        }
+        return web.json_response(body, status=200 if found.well else 503)

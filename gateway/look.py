@@ -37,13 +37,15 @@ class Look:
         """Everything. While the storage is away, what is stored is missing, and the rest is there."""
         store_words = await self._health.store_words()
         await self._alerter.read_pots()  # the alerter looks once a minute, which is too old for somebody who asks why
-        outbox, found = self._chats.outbox, self._health.problems()
+        outbox, found = self._chats.outbox, self._health.verdict()
         body: dict[str, Json] = {
             "version": self._version,
             "uptime_seconds": round(self._clock.monotonic() - self._began),
             "phase": self._health.phase.value,
-            "ready": not found,
-            "problems": [*found],
+            "ready": found.ready,
+            "problems": [*found.not_ready],
+            "well": found.well,
+            "unwell": [*found.unwell],
             "adapters": [_rounded(asdict(sight)) for sight in self._chats.sights()],
             "running_turns": len(self._hub.running()),
             "waiting_messages": self._hub.places.messages,

@@ -33,7 +33,9 @@ def reader(
 
     def read() -> Iterator[Reading]:
         yield Reading(m.INFO, 1, (version,))
-        yield Reading(m.READY, not health.problems())
+        verdict = health.verdict()
+        yield Reading(m.READY, verdict.ready)
+        yield Reading(m.WELL, verdict.well)
         yield Reading(m.RUNNING, len(hub.running()))
         yield Reading(m.WAITING, hub.places.messages)
         yield Reading(m.IN_LINE, hub.places.in_line)

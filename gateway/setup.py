@@ -44,11 +44,20 @@ def configure_logs(config: Config, *, quiet: bool = False) -> None:
     configure(level, config.log.format, redactor_of(config), show_text=config.log.show_text)
 
 
+EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - a server that listens everywhere is called at loopback
+"""Of the same family: a server at ``::`` listens to IPv6 only."""
+
+
+def configured_url(config: Config) -> str:
+    """Where the daemon with this configuration is called from this machine; empty if its port is a free one that nobody knows."""
+    server = config.server
+    host = EVERYWHERE.get(server.host, server.host)
+    return f"http://{f'[{host}]' if ':' in host else host}:{server.port}" if server.port else ""
+
+
 async def running_url(config: Config) -> str:
     """The address of the daemon that runs with this configuration, or an empty text."""
     from adapters.probe import answers  # aiohttp costs a third of the start of a command that needs no network
 
-    server = config.server
-    host = "127.0.0.1" if server.host in ("0.0.0.0", "::") else server.host  # noqa: S104 - a client calls it at loopback
-    url = f"http://{f'[{host}]' if ':' in host else host}:{server.port}"
-    return url if server.port and await answers(url) else ""
+    url = configured_url(config)
+    return url if url and await answers(url) else ""

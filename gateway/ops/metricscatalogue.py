@@ -247,7 +247,11 @@ STORE_REOPENED = _c(
 DISK_FREE = _g("outspoken_disk_free_bytes", "Room where the state is; as of the last look, at most a minute ago.")
 LOOP_LAG = _h("outspoken_event_loop_lag_seconds", "How late the event loop was, looked at twice a second.", LOOP)
 LOOP_HELD = _g("outspoken_event_loop_held_max_seconds", "The longest that the event loop was held, since the start.")
-READY = _g("outspoken_ready", "1 if the gateway is ready, as `/readyz` says.")
+READY = _g("outspoken_ready", "1 if the gateway can take messages and keep them, as `/readyz` says.")
+WELL = _g(
+    "outspoken_well",
+    "1 if besides all platforms are connected and there is nothing to tell operators, as `/wellz` says.",
+)
 ALERTS = _g("outspoken_alerts_open", "What the operators would be told just now, by what it is about.", "kind")
 INFO = _g("outspoken_info", "Always 1; the version is in its label.", "version")
 
@@ -287,7 +291,7 @@ Names and labels are part of the interface; the changelog tells when one changes
 there be more than a hundred models, endpoints or tools, further ones are counted as `other`. Counters begin at zero with the process.
 
 `deploy/grafana-dashboard.json` is a dashboard for Grafana (import it, choose the data source), `deploy/alert-rules.yaml` are rules for Prometheus.
-For what the gateway itself tells the operators in a chat, and for `/healthz`, `/readyz` and `/status`, see [health.md](health.md). Traces are
+For what the gateway itself tells the operators in a chat, and for `/healthz`, `/readyz`, `/wellz` and `/status`, see [health.md](health.md). Traces are
 there too.
 """
 

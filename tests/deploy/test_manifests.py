@@ -11,6 +11,7 @@ import jsonschema
 import pytest
 import yaml
 
+from adapters.probe import Question
 from gateway.config import OTHER_VARIABLES, describe, load
 from gateway.configserver import DRAIN_SECONDS
 from gateway.daemon import DELIVERY_SECONDS
@@ -44,9 +45,8 @@ def variables() -> set[str]:
 
 
 def served() -> set[str]:
-    """The paths that the gateway itself serves."""
-    source = "".join(path.read_text("utf-8") for path in (DEPLOY.parent / "gateway").rglob("*.py"))
-    return set(re.findall(r'web\.get\("(/[a-z]+)"', source))
+    """The paths at which the gateway says how it is."""
+    return {question.path for question in Question}
 
 
 def test_every_document_has_the_form_of_its_kind():
@@ -87,8 +87,11 @@ def test_probes_ask_what_the_program_serves_and_a_hanging_loop_is_what_restarts_
     names = {port["name"] for port in container["ports"]}
     paths = {name: container[name]["httpGet"]["path"] for name in ("startupProbe", "livenessProbe", "readinessProbe")}
     assert set(paths.values()) <= served()
-    assert paths["livenessProbe"] == "/healthz", "a database that is away is no reason to kill the gateway"
-    assert paths["readinessProbe"] == "/readyz"
+    restarts = {paths["livenessProbe"], paths["startupProbe"]}
+    assert restarts == {Question.ALIVE.path}, (
+        "neither a platform nor a database that is away is a reason to kill the gateway"
+    )
+    assert paths["readinessProbe"] == Question.READY.path
     assert {container[name]["httpGet"]["port"] for name in paths} <= names
     assert of_kind("Service")["spec"]["ports"][0]["targetPort"] in names
 

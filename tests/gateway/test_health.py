@@ -3,40 +3,101 @@
 from __future__ import annotations
 
 import asyncio
+import http.server
+import socket
+import threading
+from dataclasses import replace
 from pathlib import Path
 
 import aiohttp
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
 from adapters.chat import AdapterSight
+from adapters.probe import Question
 from agent_core.ports import SystemClock
-from agent_core.signals import Committed
+from agent_core.signals import CANCELLED, Committed, ModelCalled
 from agent_core.store.store import StorageUnavailable
-from gateway.health import Phase, problems
+from gateway.alerts import AlertKind, Condition
+from gateway.health import Facts, ModelWatch, Phase, judge
 from gateway.storewatch import StoreWatch
 from gateway.supervisor import State
-from tests.chats.harness import answer, running
+from tests.chats.harness import answer, running, starting
 from tests.chats.telegram_harness import telegram_harness
+from tests.gateway.test_process import daemon, environment, outspoken
+from tests.ports import free_port
+from tests.serving import served
 
 SECRET = "12345:token"  # what an adapter's words might quote
 
 
-@given(
-    st.sampled_from(Phase), st.lists(st.sampled_from(State), max_size=3), st.booleans(), st.booleans()
+ALERTS = st.builds(
+    Condition, key=st.sampled_from(["disk", "queue"]), kind=st.sampled_from([AlertKind.DISK, AlertKind.QUEUE]), words=st.just("It is tight.")
 )  # fmt: skip
-def test_ready_is_only_who_serves_stores_owns_and_is_connected_everywhere(
-    phase: Phase, states: list[State], works: bool, owns: bool
-) -> None:
-    sights = [AdapterSight(f"p{n}/{SECRET}", state.value, f"because of {SECRET}") for n, state in enumerate(states)]
-    found = problems(phase, sights, store_works=works, owns=owns)
-    ready = phase is Phase.SERVING and works and owns and all(state is State.UP for state in states)
-    assert (found == []) is ready
-    assert len(found) == (phase is not Phase.SERVING) + (not works) + (not owns) + sum(
-        s is not State.UP for s in states
+SIGHTS = st.lists(st.sampled_from(State), max_size=3).map(
+    lambda states: tuple(
+        AdapterSight(f"p{n}/{SECRET}", state.value, f"because of {SECRET}") for n, state in enumerate(states)
     )
-    assert not [words for words in found if SECRET in words or not words.endswith((".", "what."))]
+)
+FACTS = st.builds(
+    Facts,
+    phase=st.sampled_from(Phase),
+    store_works=st.booleans(),
+    owns=st.booleans(),
+    adapters=SIGHTS,
+    model_answers=st.booleans(),
+    unclaimed=st.sampled_from(["", "Something is left."]),
+    alerts=st.lists(ALERTS, max_size=2),
+    incidents=st.integers(0, 2),
+)
+
+
+@given(FACTS)
+def test_ready_is_who_serves_stores_and_owns_and_well_is_whoever_misses_nothing_besides(facts: Facts) -> None:
+    found = judge(facts)
+    assert found.ready is (facts.phase is Phase.SERVING and facts.store_works and facts.owns)
+    connected = all(sight.state == State.UP.value for sight in facts.adapters)
+    rest = connected and facts.model_answers and not (facts.unclaimed or facts.alerts or facts.incidents)
+    assert found.well is (found.ready and rest)
+    assert found.well is (found.unwell == ())
+    for_anybody = [*found.not_ready, *found.not_well]
+    assert not [words for words in for_anybody if SECRET in words or not words.endswith((".", "what.", "why."))]
+
+
+@given(FACTS, SIGHTS, st.booleans())
+def test_no_platform_and_no_model_makes_a_gateway_unready(
+    facts: Facts, others: tuple[AdapterSight, ...], answers: bool
+) -> None:
+    assert judge(facts).not_ready == judge(replace(facts, adapters=others, model_answers=answers)).not_ready
+
+
+def test_a_platform_that_is_away_is_said_once_also_when_its_alert_is_open() -> None:
+    down = AdapterSight("telegram/bot", State.DOWN.value, "no network")
+    alert = Condition("adapter:telegram/bot", AlertKind.ADAPTER, "telegram is not connected: no network")
+    note = Condition("adapter:telegram/bot:note", AlertKind.ADAPTER, "telegram: its privacy is on")
+    found = judge(Facts(Phase.SERVING, store_works=True, owns=True, adapters=(down,), alerts=(alert, note)))
+    assert found.unwell == ("telegram is not connected; it is tried again. The log says why.", note.words)
+
+
+def call(turn: str, error: str, content_at: int = 0) -> ModelCalled:
+    return ModelCalled(
+        turn=turn, session="s", name="1", endpoint="e", model="m", began_at=1, ended_at=9, content_at=content_at, error=error
+    )  # fmt: skip
+
+
+def test_a_model_that_gives_several_turns_nothing_does_not_answer_until_it_does() -> None:
+    watch = ModelWatch()
+    for _ in range(5):
+        watch.on(call("t1", "refused"))
+    assert watch.answers, "one turn may break off by its own doing"
+    watch.on(call("t2", CANCELLED))
+    assert watch.answers
+    watch.on(call("t2", "refused"))
+    assert not watch.answers
+    watch.on(call("t3", "stalled", content_at=5))
+    assert watch.answers
 
 
 class Flaky:
@@ -91,23 +152,21 @@ async def test_why_a_commit_failed_is_found_out_by_whoever_asks_next_and_the_log
 
 
 async def ask(url: str) -> tuple[int, dict[str, object]]:
-    async with aiohttp.ClientSession() as http, http.get(url) as response:
+    async with aiohttp.ClientSession() as client, client.get(url) as response:
         return response.status, await response.json()
 
 
-async def until(url: str, words: str) -> int:
-    """Ask until one of the problems has these words; the status of that answer."""
+async def until(url: str, words: str) -> tuple[int, dict[str, object]]:
+    """Ask until the answer has these words."""
     async with asyncio.timeout(20):
         while True:
-            status, body = await ask(f"{url}/readyz")
-            if words in str(body["problems"]):
-                return status
+            status, body = await ask(url)
+            if words in str(body):
+                return status, body
             await asyncio.sleep(0.05)
 
 
-async def test_a_gateway_is_ready_while_it_serves_and_not_while_it_drains_nor_without_its_platform(
-    tmp_path: Path,
-) -> None:
+async def test_a_gateway_that_drains_is_alive_and_not_ready(tmp_path: Path) -> None:
     async with telegram_harness(tmp_path) as telegram:
         chat = telegram.private(eve := telegram.person("Eve"))
         stop, there = asyncio.Event(), asyncio.get_running_loop().create_future()
@@ -123,18 +182,79 @@ async def test_a_gateway_is_ready_while_it_serves_and_not_while_it_drains_nor_wi
         await answer(telegram, chat, "hello")
         ready: dict[str, object] = {"status": "ready", "phase": "serving", "problems": [], "laws_broken": 0}
         assert await ask(f"{url}/readyz") == (200, ready)
+        well: dict[str, object] = {"status": "well", "ready": True, "phase": "serving", "problems": []}
+        assert await ask(f"{url}/wellz") == (200, well)
         telegram.say(chat, eve, "hold on")
         await telegram.model.holding.wait()
         status, body = await ask(f"{url}/status")
         assert {
-            "version", "uptime_seconds", "ready", "problems", "adapters", "running_turns", "waiting_messages", "unsent_parts",
-            "oldest_unsent_seconds", "incidents", "alerts", "spend", "free_disk_bytes", "open_turns", "failed_parts", "storage",
+            "version", "uptime_seconds", "ready", "problems", "well", "unwell", "adapters", "running_turns", "waiting_messages",
+            "unsent_parts", "oldest_unsent_seconds", "incidents", "alerts", "spend", "free_disk_bytes", "open_turns", "failed_parts",
+            "storage",
         } <= body.keys()  # fmt: skip
-        assert (status, body["ready"], body["running_turns"]) == (200, True, 1)
+        assert (status, body["ready"], body["well"], body["running_turns"]) == (200, True, True, 1)
         stop.set()
-        assert await until(url, "shutting down") == 503
+        assert (await until(f"{url}/readyz", "shutting down"))[0] == 503
+        assert (await ask(f"{url}/healthz"))[0] == 200
+        assert (await ask(f"{url}/wellz"))[0] == 503
         telegram.model.release()
         await life
-        async with running(telegram, **telegram.wrong_token()) as up:
-            assert await until(up.url, "telegram needs somebody to do something") == 503
-            assert (await ask(f"{up.url}/healthz"))[0] == 200
+
+
+async def test_a_gateway_whose_platform_is_away_is_ready_and_not_well(tmp_path: Path) -> None:
+    async with telegram_harness(tmp_path) as telegram, starting(telegram, **telegram.wrong_token()) as up:
+        words = "telegram needs somebody to do something"
+        status, body = await until(f"{up.url}/readyz", words)
+        assert (status, body["status"], body["problems"]) == (200, "ready", [])
+        status, body = await ask(f"{up.url}/wellz")
+        assert (status, body["ready"]) == (503, True)
+        assert words in str(body["problems"])
+        assert (await ask(f"{up.url}/healthz"))[0] == 200
+        async with aiohttp.ClientSession() as client, client.get(f"{up.url}/metrics") as response:
+            text = await response.text()
+        assert ("\noutspoken_ready 1.0\n" in text, "\noutspoken_well 0.0\n" in text) == (True, True)
+
+
+async def test_whether_it_is_well_is_told_to_operators_only(tmp_path: Path) -> None:
+    keys = {"OUTSPOKEN_SERVER__API_KEY": "k" * 20, "OUTSPOKEN_SERVER__OPERATOR_KEY": "o" * 20}
+    async with served(tmp_path, keys) as up, aiohttp.ClientSession() as client:
+        for key, expected in (("", 401), ("k" * 20, 401), ("o" * 20, 200)):
+            headers = {"Authorization": f"Bearer {key}"} if key else {}
+            async with client.get(f"{up.url}/wellz", headers=headers) as response:
+                assert response.status == expected, key
+        for path in ("/healthz", "/readyz"):
+            assert (await ask(up.url + path))[0] == 200
+
+
+# ---------------------------------------------------------------------- outspoken health
+
+
+@pytest.mark.parametrize(("host", "asked"), [("0.0.0.0", "127.0.0.1"), ("::", "::1"), ("127.0.0.1", "127.0.0.1")])
+def test_the_command_asks_where_the_configuration_says_that_it_listens(tmp_path: Path, host: str, asked: str) -> None:
+    """The file, the host and the port of a container, and no key: the first two questions need none."""
+    port = free_port()
+    (tmp_path / "outspoken.toml").write_text(f'[server]\nhost = "{host}"\nport = {port}\n', "utf-8")
+    env = environment(tmp_path, port, OUTSPOKEN_SERVER__API_KEY="k" * 20)
+    del env["OUTSPOKEN_SERVER__PORT"]
+    before = outspoken(env, "health")
+    assert (before.returncode, before.stdout) == (1, "")
+    assert "No gateway answers at" in before.stderr
+    with daemon({**env, "OUTSPOKEN_SERVER__PORT": str(port)}, tmp_path / "log", asked):
+        for question in Question:
+            found = outspoken(env, "health", question.value)
+            assert (found.returncode, found.stdout) == (0, f"{question.value}: yes\n"), found.stderr
+        assert outspoken(env, "health").stdout == "alive: yes\n"
+
+
+def test_the_command_says_no_in_time_where_nobody_answers_and_where_somebody_else_does(tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as deaf:
+        env = environment(tmp_path, deaf.getsockname()[1])
+        found = outspoken(env, "health", "--timeout", "0.3")
+        assert (found.returncode, "does not answer within 0.3 s" in found.stderr) == (1, True)
+    server = http.server.HTTPServer(("127.0.0.1", 0), http.server.SimpleHTTPRequestHandler)
+    with server:
+        thread = threading.Thread(target=server.serve_forever, daemon=True)
+        thread.start()
+        found = outspoken(environment(tmp_path, server.server_port), "health")
+        server.shutdown()
+    assert (found.returncode, "is no gateway" in found.stderr or "No gateway answers" in found.stderr) == (1, True)

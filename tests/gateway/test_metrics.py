@@ -293,6 +293,7 @@ def test_what_is_dangerous_has_a_rule_and_every_metric_of_ours_that_people_wait_
     shown = {SERIES[name].name for _, e in expressions_of_dashboard() for name in used(e) if name}
     assert {
         "outspoken_ready",
+        "outspoken_well",
         "outspoken_adapter_up",
         "outspoken_oldest_undelivered_seconds",
         "outspoken_disk_free_bytes",

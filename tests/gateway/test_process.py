@@ -33,11 +33,11 @@ def outspoken(env: Mapping[str, str], *words: str, stdin: str = "") -> subproces
 
 
 @contextmanager
-def daemon(env: Mapping[str, str], log: Path) -> Generator[Forked]:
+def daemon(env: Mapping[str, str], log: Path, host: str = "127.0.0.1") -> Generator[Forked]:
     """A running daemon; killed at the end if it is still there."""
     process = start(["run"], env, out=log, err=log)
     try:
-        url = f"http://127.0.0.1:{env['OUTSPOKEN_SERVER__PORT']}/readyz"
+        url = f"http://{f'[{host}]' if ':' in host else host}:{env['OUTSPOKEN_SERVER__PORT']}/readyz"
         deadline = time.monotonic() + 20
         while True:
             try:
