@@ -5,7 +5,10 @@ Text goes to standard output as it comes; statuses and the footer go to standard
 
 from __future__ import annotations
 
+import getpass
+import hashlib
 import os
+import platform
 import sys
 from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
@@ -123,7 +126,9 @@ async def stream(
         headers["X-Outspoken-Disconnect"] = "cancel"
     if session:
         headers["X-Outspoken-Session"] = session
-    body = orjson.dumps({"model": "outspoken", "stream": True, "messages": [{"role": "user", "content": words}]})
+    body = orjson.dumps(
+        {"model": "outspoken", "stream": True, "messages": [{"role": "user", "content": words}], "user": _me()}
+    )
     headers["Content-Type"] = "application/json"
     timeout = aiohttp.ClientTimeout(total=None, sock_connect=5, sock_read=SILENCE_SECONDS)
     try:
@@ -143,6 +148,17 @@ async def stream(
         raise GatewayLost(f"No gateway answers at {url}. Start it with: outspoken run") from error
     except (aiohttp.ClientError, TimeoutError, ConnectionError) as error:
         raise GatewayLost(f"The connection to the gateway at {url} was lost ({type(error).__name__}).") from error
+
+
+def _me() -> str:
+    """Whose memory it is: who is logged in on which machine. Said as a digest, as it may be passed on to a model's provider."""
+    try:
+        name = getpass.getuser()
+    except (OSError, KeyError, ImportError):
+        name = str(os.getuid())
+    return (
+        "terminal-" + hashlib.blake2b(f"{name}@{platform.node()}".encode("utf-8", "replace"), digest_size=8).hexdigest()
+    )
 
 
 def _refusal(status: int, body: bytes) -> str:

@@ -44,6 +44,11 @@ class SessionKey:
         return SessionKey(*(part.replace("%2F", "/").replace("%25", "%") for part in text.split("/")))
 
 
+def once(name: str) -> SessionKey:
+    """The session of a request that brings its whole conversation and is in none; nobody else can name it."""
+    return SessionKey("api", "once", name)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Inbound:
     """One message as a platform brought it."""
@@ -57,7 +62,7 @@ class Inbound:
     surface: str
     """Where it is seen, for logs: ``api``, ``web``, ``terminal``."""
     memory_scope: str
-    """Whose memory and workspace the tools use."""
+    """In whose name it is asked: who pays, and, if that is a person, whose memory the tools use (`gateway.whose`)."""
     own_history: tuple[Message, ...] | None = None
     """A stateless request brings its whole conversation; None: the session's own history counts."""
     request: Mapping[str, Json] = field(default_factory=dict[str, Json])
@@ -69,6 +74,8 @@ class Inbound:
     client_output_limit: bool = False
     chat: ChatOrigin | None = None
     """Where it came from, if that is a chat; what follows is shown there."""
+    browser: str = ""
+    """Which browser's page it came from."""
     digest: str = ""
     """Of the request's content: the same platform key with another digest is a client's mistake, not a redelivery."""
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import hashlib
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 
@@ -33,6 +34,7 @@ from adapters.base import (
     Showing,
     Sight,
     Ticket,
+    once,
 )
 from adapters.http_common import Problem, cors_headers, problem_response, stranger
 from adapters.openai_request import ChatRequest, parse
@@ -348,15 +350,15 @@ class OpenAiApi:
         return next((one[:255] for one in given if one), "") or self._ids.new("req")
 
     def _platform_key(self, request: web.Request, chat: ChatRequest, request_id: str) -> str:
-        """The key of the message. A retry under the same id is the same message.
+        """The key of the message. A retry under the same id, of the same conversation and person, is the same message.
 
-        ``Idempotency-Key`` stands for the request; a tracing id does so only together with the content.
+        ``Idempotency-Key`` stands for the request, whose content is compared; a tracing id does so only together with the content.
         """
-        key = request.headers.get("Idempotency-Key")
+        whose, key = _whose(chat), request.headers.get("Idempotency-Key")
         if key:
-            return f"key:{key}"
+            return f"keyed:{key}:{whose}" if whose else f"key:{key}"
         traced = any(request.headers.get(name) for name in TRACING)
-        return f"rid:{request_id}:{chat.digest}" if traced else request_id
+        return f"rid:{request_id}:{whose}{chat.digest}" if traced else request_id
 
     def _inbound(self, chat: ChatRequest, key: str) -> Inbound:
         before, latest = chat.split()
@@ -368,7 +370,7 @@ class OpenAiApi:
             )
             session, history, latest = SessionKey("api", "key", chat.session), None, (*system, *latest)
         else:
-            session, history = SessionKey("api", "key", f"once-{self._ids.new('x')}"), before
+            session, history = once(self._ids.new("x")), before
         return Inbound(
             account="api",
             platform_key=key,
@@ -548,6 +550,13 @@ class OpenAiApi:
             message["tool_calls"] = calls
         finish, facts = finish_reason(ended.exit.code), facts_of(ended, job.chat.session)
         return self._whole_object(job, message, finish, usage_of(ended), facts)
+
+
+def _whose(chat: ChatRequest) -> str:
+    """A mark of the conversation and the person that a request names, empty if it names neither: ids of requests are theirs."""
+    if not chat.session and not chat.user:
+        return ""
+    return hashlib.blake2b(orjson.dumps([chat.session, chat.user]), digest_size=12).hexdigest()
 
 
 def _without_notice(view: View) -> View:

@@ -135,9 +135,11 @@ class WebChat:
             return _bad_session()
         if isinstance(body, Problem):
             return problem_response(body)
-        message, text = body.get("id"), body.get("text")
+        message, text, browser = body.get("id"), body.get("text"), body.get("browser", "")
         if not isinstance(message, str) or not _SESSION.fullmatch(message):
             return problem_response(Problem(400, "id must be 8 to 64 letters, digits, - or _.", param="id"))
+        if not isinstance(browser, str) or (browser and not _SESSION.fullmatch(browser)):
+            return problem_response(Problem(400, "browser must be 8 to 64 letters, digits, - or _.", param="browser"))
         if not isinstance(text, str) or not text.strip():
             return problem_response(Problem(400, "text must be text that is not empty.", param="text"))
         if len(text) > MAX_TEXT_CHARS:
@@ -151,6 +153,7 @@ class WebChat:
                 surface="web",
                 memory_scope="web",
                 can_approve=True,
+                browser=browser,
                 digest=text,
             )
         )

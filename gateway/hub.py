@@ -36,14 +36,13 @@ from agent_core.events import (
 )
 from agent_core.model.client import ModelClient
 from agent_core.model.endpoints import Endpoint
-from agent_core.modelcalls import ModelCaller, Offer, own_tools
+from agent_core.modelcalls import ModelCaller, own_tools
 from agent_core.ports import Clock, Ids
 from agent_core.signals import LawBroken, Tell, nobody
 from agent_core.store.rows import InboxState, NewMessage
 from agent_core.store.store import Conflict, StorageUnavailable, Store
 from agent_core.tools.base import ToolContext
 from agent_core.tools.registry import ToolRegistry
-from agent_core.tools.sendfile import SEND_FILE
 from agent_core.turn import Turn
 from agent_core.view import view
 from gateway import inbox
@@ -56,7 +55,7 @@ from gateway.keeping import Keeping
 from gateway.lanes import RECENT_TURNS, Lane, Running, Waiting, sight_of, summary_of
 from gateway.learning import Learning
 from gateway.loglines import log_accepted, log_started
-from gateway.opening import HubSettings, offer_of, opened_event, system_prompt_of, workspace_of
+from gateway.opening import HubSettings, opened_event, system_prompt_of
 from gateway.ops.explain import why
 from gateway.owners import Restoring
 from gateway.places import Places
@@ -65,6 +64,7 @@ from gateway.recall import Recall, closed_turn
 from gateway.stopping import stop_turn
 from gateway.turnoutlet import TurnOutlet
 from gateway.watchdog import Watchdog
+from gateway.whose import Offers, Rooms, memory_of, workspace_of
 
 log = structlog.get_logger("gateway")
 
@@ -116,10 +116,8 @@ class Hub:
         self.learning = Learning(settings.incidents, settings.turn.ladder.same_stall_rounds, store, clock, ids)
         self._closing = False
         self.places = Places(settings.bounds, self._lanes.values, self._begin, clock, tell)
-        self._own_offer = own_tools(tools.names, tools.openai_tools())
-        plain = [(name, t) for name, t in zip(tools.names, tools.openai_tools(), strict=True) if name != SEND_FILE]
-        self._plain_offer = own_tools([name for name, _ in plain], [tool for _, tool in plain])
-        """Where no file can be sent: on the API and the web page."""
+        self._offers = Offers(own_tools(tools.names, tools.openai_tools()))
+        self._rooms = Rooms(settings.workspaces, store)
         self.laws_broken = 0
         """How often a turn was found to break a law of the machine: a bug, each time."""
         self.outlets: Outlets | None = None
@@ -155,6 +153,7 @@ class Hub:
     async def _upkeep(self) -> None:
         """Forget, now and then, what is only kept to know redeliveries again."""
         while True:
+            await self._rooms.sweep()
             await asyncio.sleep(UPKEEP_SECONDS)
             try:
                 pruned = await self._store.prune(self._clock.now_ms())
@@ -448,6 +447,7 @@ class Hub:
     async def _run_lane(self, lane: Lane) -> None:
         try:
             await lane.run()
+            await self._rooms.left(lane.key)
         except Exception:
             log.exception("lane.failed", session=lane.session)
         finally:
@@ -526,7 +526,7 @@ class Hub:
             clock=self._clock,
             system_prompt=system_prompt_of(self._settings, date),
             memory=lane.memory,
-            offer=self._offer(first),
+            offer=self._offers.to(first),
             connect_seconds=self._settings.connect_seconds,
             spending=self.budgets.spending(first, identity) if self.budgets is not None else None,
             turn=turn,
@@ -540,7 +540,7 @@ class Hub:
                 call=call,
                 key=f"{turn}:{call}",
                 workspace=workspace,
-                memory_scope=first.memory_scope,
+                memory_scope=memory_of(first),
                 clock=self._clock,
                 heartbeat=heartbeat,
             )
@@ -549,9 +549,6 @@ class Hub:
         if self.outlets is not None and first.chat is not None:
             outlet = self.outlets(first.chat, turn, session, epoch)
         return TurnDriver(self._world, identity, caller, context, outlet)
-
-    def _offer(self, inbound: Inbound) -> Offer:
-        return offer_of(inbound, self._own_offer if inbound.chat is not None else self._plain_offer)
 
     async def load_memory(self, lane: Lane) -> None:
         """The session's earlier turns, once a lane."""

@@ -1,9 +1,8 @@
-"""From an accepted message to the turn's first event, and where its tools work. Pure."""
+"""From an accepted message to the turn's first event. Pure."""
 
 from __future__ import annotations
 
 import hashlib
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -13,11 +12,11 @@ from agent_core import slim
 from agent_core.events import TurnOpened
 from agent_core.incidents import IncidentRules
 from agent_core.known import Known
-from agent_core.modelcalls import Offer, client_tools
+from agent_core.modelcalls import client_tools
 from agent_core.settings import Route, TurnSettings
-from agent_core.tools.sendfile import SEND_FILE
 from gateway.admission import Bounds
 from gateway.configtypes import SessionPolicy
+from gateway.whose import nameless, withheld_from
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,21 +45,17 @@ class HubSettings:
     incidents: IncidentRules = field(default_factory=IncidentRules)
 
 
-def offer_of(inbound: Inbound, own: Offer) -> Offer:
-    """Which tools a turn offers: a client's own, if it brought any; else the gateway's."""
-    return client_tools(inbound.client_tools) if inbound.client_tools else own
-
-
 def opened_event(
     inbounds: Sequence[Inbound], settings: HubSettings, routes: tuple[Route, ...], known: Known, *, at: int, seed: int
 ) -> TurnOpened:
     """The first event of the turn that answers `inbounds` (one, or several that were merged)."""
     first = inbounds[0]
     offered = client_tools(first.client_tools) if first.client_tools else None
+    withheld = withheld_from(first)
     turn = replace(
         settings.turn,
         routes=routes,
-        tools=() if offered else tuple(t for t in settings.turn.tools if first.chat is not None or t.name != SEND_FILE),
+        tools=() if offered else tuple(t for t in settings.turn.tools if t.name not in withheld),
         client_tools=offered.names if offered else (),
         can_approve=first.can_approve,
         client_output_limit=first.client_output_limit,
@@ -81,31 +76,21 @@ def opened_event(
 def conversation_of(inbound: Inbound) -> str:
     """Under which name failures of a message's conversation are remembered; empty: its session's.
 
-    A stateless client brings the whole conversation each time, under no name; what it begins with tells it again.
+    A stateless client brings the whole conversation each time, under no name; what it begins with tells it again. Of those who are nobody many
+    begin alike, so that the first reply has to be the same as well.
     """
     if inbound.own_history is None:
         return ""
     said = [m.get("content") for m in inbound.own_history if m.get("role") == "user"]
     said += [message.content for message in inbound.input if message.role == "user"]
-    first = hashlib.blake2b(slim.dumps(said[:1]), digest_size=12).hexdigest()
+    opening = said[:1]
+    if nameless(inbound):
+        replies = [m.get("content") for m in inbound.own_history if m.get("role") == "assistant"]
+        if not replies:
+            return ""
+        opening += replies[:1]
+    first = hashlib.blake2b(slim.dumps(opening), digest_size=12).hexdigest()
     return f"{inbound.memory_scope}#{first}"
-
-
-def folder_name(text: str) -> str:
-    """A folder's name for any text: readable where it can be, and different for different texts."""
-    plain = re.sub(r"[^A-Za-z0-9_-]+", "-", text).strip("-")[:40] or "session"
-    digest = hashlib.blake2b(text.encode("utf-8", "replace"), digest_size=6).hexdigest()
-    return f"{plain}-{digest}"
-
-
-def workspace_of(inbound: Inbound, root: Path) -> Path:
-    """The folder that a turn's file tools work in.
-
-    A session has its own. Stateless requests share one for each memory scope, so that a client which keeps the
-    conversation itself finds its files again.
-    """
-    owner = inbound.session.text() if inbound.own_history is None else inbound.memory_scope
-    return root / folder_name(owner)
 
 
 def system_prompt_of(settings: HubSettings, date: str) -> str:

@@ -17,6 +17,8 @@ const TRIES = [
 
 let session = store.get("outspoken.session", null) ?? fresh();
 store.set("outspoken.session", session);
+const browser = store.get("outspoken.browser", null) ?? fresh(); // whose memory it is; nobody else knows it
+store.set("outspoken.browser", browser);
 let unsent = store.get("outspoken.unsent", []).filter((m) => m.session === session);
 let turns = new Map();
 let nodes = new Map();
@@ -119,7 +121,7 @@ async function deliver() {
     for (;;) {
       const message = unsent.find((m) => !m.accepted);
       if (!message) return;
-      const body = JSON.stringify({ id: message.id, text: message.text });
+      const body = JSON.stringify({ id: message.id, text: message.text, browser });
       const response = await call(`/api/sessions/${message.session}/messages`, { method: "POST", body });
       if (response.ok) {
         message.accepted = true;

@@ -237,6 +237,9 @@ def _list_of(context: ToolContext) -> str:
     return f"{context.memory_scope}/{context.workspace.name}"
 
 
+OF_MEMORY = frozenset({_REMEMBER.name, _RECALL.name, _FORGET.name, _TODO.name})
+"""The tools that use what outlives a turn."""
+
 _MARKS = {"pending": "[ ]", "doing": "[>]", "done": "[x]"}
 
 

@@ -235,6 +235,7 @@ class Explainer:
         keys = (request, f"key:{request}")
         taken = await self._reads.inbox_by_keys("api", keys, prefix=f"rid:{request}:")
         refused = await self._reads.inbox_by_keys("api", (), prefix=f"{REFUSED_REQUEST}{request}:")
+        taken = taken or await self._reads.inbox_by_keys("api", (), prefix=f"keyed:{request}:")
         rows = taken or refused[-1:]
         if not rows:
             return None

@@ -76,6 +76,7 @@ FIELDS: Mapping[str, str] = {
     "endpoint": "host and port of the model's address",
     "epoch": "number of the ownership under which it goes on",
     "error": "the error in words",
+    "folder": "the name of a folder in the directory of the workspaces",
     "event_kind": "the platform's name of what it told",
     "exit": "how the turn ended, one word of a closed list",
     "exit_status": "of the process, as the system says it; a negative one is the signal that ended it",
@@ -216,6 +217,8 @@ CATALOGUE: tuple[LogEvent, ...] = (
        "See that the unit has `Type=notify`, and that the socket can be reached; else the manager will stop the gateway."),
     _e("upkeep.done", "info", "Every six hours: what is only kept to know redeliveries again was forgotten.", "messages nodes"),
     _e("upkeep.not_done", "warning", "The same, when the storage was away.", "error", DISK),
+    _e("workspace.not_removed", "warning", "The workspace of a request of nobody could not be removed when its turn was over.",
+       "folder error", "See that the service owns the directory of the workspaces and all below it; the next upkeep tries again."),
     # ------------------------------------------------------------------ messages and turns
     _e("message.accepted", "info", "A message is stored for the first time; from here on it is answered or told why not.",
        "account platform_key inbox session lane"),

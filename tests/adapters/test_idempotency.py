@@ -1,0 +1,85 @@
+"""Whose a request's id is: an `Idempotency-Key` or a tracing id gives nobody the answer of somebody else."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from gateway.daemon import Serving
+from tests.serving import served
+
+
+@pytest.fixture
+async def up(tmp_path: Path) -> AsyncGenerator[Serving]:
+    async with served(tmp_path) as serving:
+        yield serving
+
+
+async def ask(url: str, words: str, headers: dict[str, str], **more: Any) -> tuple[int, dict[str, Any]]:
+    body = {"model": "outspoken", "messages": [{"role": "user", "content": words}], **more}
+    async with (
+        aiohttp.ClientSession() as http,
+        http.post(f"{url}/v1/chat/completions", json=body, headers=headers) as got,
+    ):
+        return got.status, await got.json()
+
+
+WHO: list[tuple[dict[str, str], dict[str, Any]]] = [
+    ({}, {}),
+    ({"X-Outspoken-Session": "a"}, {}),
+    ({"X-Outspoken-Session": "b"}, {}),
+    ({}, {"outspoken": {"session": "c"}}),
+    ({}, {"user": "ada"}),
+    ({}, {"user": "bob"}),
+    ({"X-Outspoken-Session": "a"}, {"user": "ada"}),
+    ({"X-Outspoken-Session": "ada"}, {}),
+]
+
+
+@pytest.mark.parametrize("name", ["Idempotency-Key", "X-Request-Id", "X-Client-Request-Id"])
+async def test_a_key_is_its_conversations_and_persons_own(up: Serving, name: str):
+    ids = set[str]()
+    for headers, more in WHO:
+        first = [await ask(up.url, "hello", {name: "K", **headers}, **more) for _ in range(2)]
+        assert [status for status, _ in first] == [200, 200]
+        assert first[0][1]["id"] == first[1][1]["id"], "a retry is the same message"
+        assert first[0][1]["outspoken"]["session"] == (
+            headers.get("X-Outspoken-Session") or more.get("outspoken", {}).get("session")
+        )
+        ids.add(first[0][1]["id"])
+    assert len(ids) == len(WHO)
+
+
+@pytest.mark.parametrize(("headers", "more"), WHO)
+async def test_the_same_key_with_another_body_is_refused_in_words(
+    up: Serving, headers: dict[str, str], more: dict[str, Any]
+):
+    assert (await ask(up.url, "hello", {"Idempotency-Key": "K", **headers}, **more))[0] == 200
+    status, body = await ask(up.url, "something else", {"Idempotency-Key": "K", **headers}, **more)
+    assert (status, body["error"]["code"]) == (422, "idempotency_key_reused")
+    assert "was used before with other content" in body["error"]["message"]
+
+
+async def test_no_key_can_be_made_up_that_names_somebody_elses_request(up: Serving, tmp_path: Path):
+    import sqlite3
+
+    _, mine = await ask(up.url, "hello", {"Idempotency-Key": "K", "X-Outspoken-Session": "a"})
+    database = sqlite3.connect(tmp_path / "outspoken.db") if (tmp_path / "outspoken.db").exists() else None
+    assert database is not None
+    (stored,) = [row[0] for row in database.execute("select platform_key from inbox")]
+    database.close()
+    guesses = [
+        stored,
+        stored.removeprefix("keyed:"),
+        stored.replace("keyed:", "key:"),
+        f"K:{stored.rpartition(':')[2]}",
+    ]
+    for guess in guesses:
+        for header in ("Idempotency-Key", "X-Request-Id"):
+            status, got = await ask(up.url, "hello", {header: guess})
+            assert status == 200
+            assert got["id"] != mine["id"]
