@@ -64,7 +64,7 @@ from gateway.recall import Recall, closed_turn
 from gateway.stopping import stop_turn
 from gateway.turnoutlet import TurnOutlet
 from gateway.watchdog import Watchdog
-from gateway.whose import Offers, Rooms, memory_of, workspace_of
+from gateway.whose import Offers, Rooms, author_of, memory_of, workspace_of
 
 log = structlog.get_logger("gateway")
 
@@ -260,6 +260,7 @@ class Hub:
             cursor=cursor,
             new_session_id=self._ids.new("s"),
             refused=refused,
+            person=author_of(inbound),
         )
 
     async def _try_to_take_in(

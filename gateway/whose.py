@@ -47,6 +47,14 @@ def memory_of(inbound: Inbound) -> str:
     return f"{inbound.memory_scope}/{inbound.browser}" if inbound.browser else _own(inbound)
 
 
+def author_of(inbound: Inbound) -> str:
+    """Who wrote a message, within its account; empty if nobody can say. By this people are found who are to be forgotten."""
+    if inbound.chat is not None:
+        return inbound.chat.person.id
+    scope, slash, user = inbound.memory_scope.partition("/")
+    return user if slash and scope in UNNAMED else inbound.browser
+
+
 def folder_name(text: str) -> str:
     """A folder's name for any text: readable where it can be, and different for different texts."""
     plain = re.sub(r"[^A-Za-z0-9_-]+", "-", text).strip("-")[:40] or "session"

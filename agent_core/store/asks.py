@@ -10,6 +10,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncEngine
 
+from agent_core.store import pieces
 from agent_core.store.errors import StorageUnavailable
 from agent_core.store.trouble import in_words
 
@@ -28,3 +29,7 @@ class Asks:
                 return (await conn.execute(query)).all()
         except (SQLAlchemyError, PoolTimeout, OSError, TimeoutError) as error:
             raise StorageUnavailable(f"The database {self._shown} cannot be read: {in_words(error)}.") from error
+
+    async def _whole(self, bodies: Sequence[bytes]) -> list[bytes]:
+        """Stored bodies as they were before what is large was cut out."""
+        return await pieces.whole(self._all, bodies)

@@ -14,6 +14,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TypeAlias, assert_never
 
+import orjson
+
 from agent_core.budgets import Granted, Level, Pot, Reached, Refused, Settled, refusal, warning
 from agent_core.store.errors import Conflict, Fenced, OwnedElsewhere
 from agent_core.store.facts import (
@@ -181,6 +183,7 @@ def _accept(facts: Facts, op: Accept, previous: Result) -> Accepted:
         lane=message.lane,
         body=message.body,
         received_at=message.received_at,
+        person=message.person,
         new=True,
     )
     facts.messages[name] = row
@@ -248,11 +251,19 @@ def _start(facts: Facts, op: Start) -> None:
         closed_at=None,
         deadline=op.deadline,
         last_seq=-1,
+        people=askers("", messages),
         new=True,
     )
     facts.turns[op.turn] = turn
     facts.inputs[op.turn] = frozenset(op.inbox_ids)
     _add_rows(facts, turn, op.epoch, [op.row])
+
+
+def askers(known: str, messages: Sequence[InboxFact]) -> str:
+    """Who asked a turn, as it is stored, with those who wrote `messages`."""
+    people = [tuple(one) for one in orjson.loads(known or "[]")]
+    people += [(message.account, message.person) for message in messages if message.person]
+    return orjson.dumps(list(dict.fromkeys(people))).decode() if people else ""
 
 
 def _startable(facts: Facts, inbox_id: int, op: Start) -> InboxFact:
@@ -333,6 +344,7 @@ def _close(facts: Facts, op: Close) -> None:
         heard = facts.inbox.get(inbox_id)
         if heard is not None and heard.state is InboxState.NEW:
             heard.state, heard.dirty = InboxState.DONE, True
+            turn.people = askers(turn.people, [heard])
     turn.input_tokens, turn.output_tokens = op.input_tokens, op.output_tokens
     for row in op.troubles:
         named = replace(row, conversation=row.conversation or op.session)

@@ -38,6 +38,7 @@ from agent_core.store.ops import (
     Touch,
     Unlink,
 )
+from agent_core.store.packing import Piece
 from agent_core.store.rows import (
     AuditRow,
     CallState,
@@ -86,6 +87,7 @@ class TurnFact:
     undone: bool = False
     input_tokens: int = 0
     output_tokens: int = 0
+    people: str = ""
     new: bool = False
     dirty: bool = False
 
@@ -103,6 +105,7 @@ class InboxFact:
     lane: str = ""
     body: bytes = b""
     received_at: int = 0
+    person: str = ""
     reworded: bool = False
     new: bool = False
     dirty: bool = False
@@ -222,6 +225,8 @@ class Facts:
     )
     memory_gone: set[tuple[str, str, str]] = field(default_factory=set[tuple[str, str, str]])
     touched: bool = False
+    offered: dict[bytes, Piece] = field(default_factory=dict[bytes, Piece])
+    """What was cut out of the bodies of the batch, by digest."""
     added_troubles: list[AddedTrouble] = field(default_factory=list["AddedTrouble"])
     open_incidents: dict[str, str] = field(default_factory=dict[str, str])
     """Fingerprint → the incident that is open about it."""
@@ -260,7 +265,7 @@ def needs(ops: Iterable[Op]) -> Needs:
 
 def _add_needs(found: Needs, op: Op) -> None:
     match op:
-        case Accept(message):
+        case Accept(message=message):
             found.session_keys.add(message.session_key)
             found.messages.add((message.account, message.platform_key))
             if message.claim is not None:

@@ -32,6 +32,8 @@ class Histories(Asks):
         for first in range(0, len(turns), TURNS_A_QUERY):
             mine = j.turn.in_(turns[first : first + TURNS_A_QUERY])
             query = select(j.turn, j.kind, j.body).where(mine).order_by(j.turn, j.seq)
-            for turn, kind, body in await self._all(query):
-                found.setdefault(turn, []).append((kind, bytes(body)))
+            rows = await self._all(query)
+            bodies = await self._whole([bytes(row[2]) for row in rows])
+            for (turn, kind, _), body in zip(rows, bodies, strict=True):
+                found.setdefault(turn, []).append((kind, body))
         return found

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from agent_core.budgets import Amount, Pot
+from agent_core.store.packing import Piece
 from agent_core.store.rows import (
     AuditRow,
     DeliveryRow,
@@ -26,12 +27,16 @@ from agent_core.store.rows import (
     TroubleRow,
 )
 
+Pieces: TypeAlias = tuple[Piece, ...]
+"""What was cut out of the bodies of an operation."""
+
 
 @dataclass(frozen=True, slots=True)
 class Accept:
     message: NewMessage
     claims: bool = True
     """A session that is made for the message is this node's at once: one commit less until its turn can begin."""
+    pieces: Pieces = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +66,7 @@ class Start:
     row: JournalRow
     opened_at: int
     deadline: int
+    pieces: Pieces = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +79,7 @@ class Append:
     rows: tuple[JournalRow, ...]
     intended: tuple[IntendedCall, ...] = ()
     finished: tuple[FinishedCall, ...] = ()
+    pieces: Pieces = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +96,7 @@ class Close:
     heard: tuple[int, ...] = ()
     """Messages that were put into the running turn, beside those that it began with."""
     troubles: tuple[TroubleRow, ...] = ()
+    pieces: Pieces = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,6 +130,7 @@ class Reword:
     account: str
     platform_key: str
     body: bytes
+    pieces: Pieces = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -250,18 +259,19 @@ Op: TypeAlias = (
 def size_bytes(op: Op) -> int:
     """About how much the operation writes; what bounds a batch."""
     match op:
-        case Accept(message):
-            return len(message.body)
-        case Start(row=row):
-            return len(row.body)
-        case Append(rows=rows):
-            return sum(len(row.body) for row in rows)
-        case Close(rows=rows, deliveries=deliveries):
-            return sum(len(row.body) for row in rows) + sum(len(wanted.want) for wanted in deliveries)
+        case Accept(message=message, pieces=pieces):
+            return len(message.body) + _weight(pieces)
+        case Start(row=row, pieces=pieces):
+            return len(row.body) + _weight(pieces)
+        case Append(rows=rows, pieces=pieces):
+            return sum(len(row.body) for row in rows) + _weight(pieces)
+        case Close(rows=rows, deliveries=deliveries, pieces=pieces):
+            bodies = sum(len(row.body) for row in rows) + sum(len(wanted.want) for wanted in deliveries)
+            return bodies + _weight(pieces)
         case Respond(deliveries=deliveries) | PutDeliveries(deliveries=deliveries) | Act(deliveries=deliveries):
             return sum(len(wanted.want) for wanted in deliveries)
-        case Reword(body=body):
-            return len(body)
+        case Reword(body=body, pieces=pieces):
+            return len(body) + _weight(pieces)
         case PutMemory(value=value):
             return len(value)
         case PutSchedule(schedule):
@@ -281,3 +291,16 @@ def size_bytes(op: Op) -> int:
             return 0
         case Reserve() | Settle():
             return 0
+
+
+def _weight(pieces: Pieces) -> int:
+    return sum(len(piece.content) for piece in pieces)
+
+
+def pieces_of(op: Op) -> Pieces:
+    """What was cut out of the operation's bodies."""
+    match op:
+        case Accept() | Start() | Append() | Close() | Reword():
+            return op.pieces
+        case _:
+            return ()

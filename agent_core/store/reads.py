@@ -121,6 +121,7 @@ _TURN = select(
     t.turns.c.closed_at,
     t.turns.c.deadline,
     t.turns.c.undone,
+    t.turns.c.removed,
 )
 _JOURNAL = select(t.journal.c.seq, t.journal.c.kind, t.journal.c.body, t.journal.c.at)
 _CALLS = select(
@@ -181,7 +182,9 @@ class Reads(Unread):
     async def journal(self, turn: str, after: int = -1) -> list[JournalRow]:
         """The rows of `turn` with a number above `after`, in order."""
         query = _JOURNAL.where(t.journal.c.turn == turn, t.journal.c.seq > after).order_by(t.journal.c.seq)
-        return [JournalRow(r[0], r[1], bytes(r[2]), r[3]) for r in await self._all(query)]
+        rows = await self._all(query)
+        bodies = await self._whole([bytes(row[2]) for row in rows])
+        return [JournalRow(r[0], r[1], body, r[3]) for r, body in zip(rows, bodies, strict=True)]
 
     async def turn(self, turn: str) -> TurnRow | None:
         """One turn."""
@@ -199,7 +202,7 @@ class Reads(Unread):
     async def inputs(self, *turns: str) -> list[InboxRow]:
         """The messages that `turns` answer, in order of arrival. Messages that were pruned are missing."""
         query = _INBOX.where(t.turn_inputs.c.turn.in_(turns)).order_by(t.inbox.c.arrival)
-        return [_inbox(row) for row in await self._all(query)]
+        return await self._messages(query)
 
     async def calls(self, turn: str) -> list[ToolCallRow]:
         """The tool calls of `turn`."""
@@ -209,7 +212,7 @@ class Reads(Unread):
     async def pending(self, session: str) -> list[InboxRow]:
         """The messages of `session` that no turn has taken yet, in order of arrival."""
         query = _INBOX.where(t.inbox.c.session == session, t.inbox.c.state == _NEW).order_by(t.inbox.c.arrival)
-        return [_inbox(row) for row in await self._all(query)]
+        return await self._messages(query)
 
     async def sessions_with_pending(self) -> list[str]:
         """Sessions that have messages which no turn has taken yet; the one that waits longest comes first."""
@@ -229,13 +232,17 @@ class Reads(Unread):
 
     async def inbox_row(self, inbox_id: int) -> InboxRow | None:
         """One message, by its id."""
-        found = await self._all(_INBOX.where(t.inbox.c.id == inbox_id))
-        return _inbox(found[0]) if found else None
+        return next(iter(await self._messages(_INBOX.where(t.inbox.c.id == inbox_id))), None)
 
     async def inbox_by_key(self, account: str, platform_key: str) -> InboxRow | None:
         """One message, by the platform's own id."""
-        found = await self._all(_INBOX.where(t.inbox.c.account == account, t.inbox.c.platform_key == platform_key))
-        return _inbox(found[0]) if found else None
+        named = _INBOX.where(t.inbox.c.account == account, t.inbox.c.platform_key == platform_key)
+        return next(iter(await self._messages(named)), None)
+
+    async def _messages(self, query: Select[*tuple[Any, ...]]) -> list[InboxRow]:
+        rows = await self._all(query)
+        bodies = await self._whole([bytes(row[6]) for row in rows])
+        return [_inbox(row, body) for row, body in zip(rows, bodies, strict=True)]
 
     async def cursor(self, account: str, channel: str) -> str | None:
         """How far an adapter has read `channel`; None if it never has."""
@@ -332,7 +339,9 @@ class Reads(Unread):
             .order_by(known.c.at.desc(), known.c.key)
             .limit(limit)
         )
-        return [ConversationRow(r[0], r[1], r[2], r[3], bytes(r[4])) for r in await self._all(query)]
+        rows = await self._all(query)
+        bodies = await self._whole([bytes(row[4]) for row in rows])
+        return [ConversationRow(r[0], r[1], r[2], r[3], body) for r, body in zip(rows, bodies, strict=True)]
 
     async def schedule(self, schedule: str) -> ScheduleRow | None:
         """One schedule."""
@@ -584,13 +593,13 @@ class Reads(Unread):
             query = query.where(t.inbox.c.session.in_(sessions))
         if ends:
             query = query.where(t.inbox.c.platform_key.endswith(ends, autoescape=True))
-        return [_inbox(row) for row in await self._all(query.order_by(t.inbox.c.id))]
+        return await self._messages(query.order_by(t.inbox.c.id))
 
     async def inbox_by_keys(self, account: str, keys: Sequence[str], prefix: str = "") -> list[InboxRow]:
         """Messages of an account by their keys, or by what the key begins with."""
         named = t.inbox.c.platform_key.in_(keys)
         which = or_(named, self._begins(t.inbox.c.platform_key, prefix)) if prefix else named
-        return [_inbox(row) for row in await self._all(_INBOX.where(t.inbox.c.account == account, which).limit(20))]
+        return await self._messages(_INBOX.where(t.inbox.c.account == account, which).limit(20))
 
     async def deliveries_by(self, *, receipt: str = "", number: int = 0) -> list[Delivery]:
         """Parts by the platform's id of their message, or by their number, the newest first."""
@@ -632,7 +641,7 @@ class Reads(Unread):
 
 
 def _turn(row: Row[*tuple[Any, ...]]) -> TurnRow:
-    return TurnRow(row[0], row[1], row[2], TurnState(row[3]), row[4], row[5], row[6], row[7], bool(row[8]))
+    return TurnRow(row[0], row[1], row[2], TurnState(row[3]), row[4], row[5], row[6], row[7], bool(row[8]), row[9])
 
 
 def _trouble(row: Row[*tuple[Any, ...]]) -> tuple[str, TroubleRow]:
@@ -680,17 +689,5 @@ def _delivery(row: Row[*tuple[Any, ...]]) -> Delivery:
     )
 
 
-def _inbox(row: Row[*tuple[Any, ...]]) -> InboxRow:
-    return InboxRow(
-        id=row[0],
-        account=row[1],
-        platform_key=row[2],
-        session=row[3],
-        arrival=row[4],
-        lane=row[5],
-        body=bytes(row[6]),
-        state=InboxState(row[7]),
-        reason=row[8],
-        received_at=row[9],
-        turn=row[10],
-    )
+def _inbox(r: Row[*tuple[Any, ...]], body: bytes) -> InboxRow:
+    return InboxRow(r[0], r[1], r[2], r[3], r[4], r[5], body, InboxState(r[7]), r[8], r[9], r[10])

@@ -151,6 +151,8 @@ class NewMessage:
     """Why it will never be run; it is recorded all the same."""
     claim: Claimed | None = None
     """The occurrence that it stands for, claimed in the same commit."""
+    person: str = ""
+    """Who wrote it, within the account; empty if nobody can say."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -220,6 +222,8 @@ class TurnRow:
     deadline: int
     undone: bool = False
     """A person took it back: it is not put before the model any more."""
+    removed: str = ""
+    """Why its journal is not there any more, in words; empty if it is."""
 
 
 @dataclass(frozen=True, slots=True)

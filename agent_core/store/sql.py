@@ -33,7 +33,7 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects import postgresql, sqlite
 
-from agent_core.store import sqlbudgets
+from agent_core.store import pieces, sqlbudgets
 from agent_core.store import tables as t
 from agent_core.store.facts import AddedTrouble, CallFact, Facts, InboxFact, Needs, SessionFact, TurnFact
 from agent_core.store.keys import padded
@@ -97,6 +97,7 @@ TURN = select(
     t.turns.c.undone,
     t.turns.c.input_tokens,
     t.turns.c.output_tokens,
+    t.turns.c.people,
 )
 INBOX = select(
     t.inbox.c.id,
@@ -107,6 +108,7 @@ INBOX = select(
     t.inbox.c.state,
     t.inbox.c.reason,
     t.turn_inputs.c.turn,
+    t.inbox.c.person,
 ).select_from(t.inbox.outerjoin(t.turn_inputs, t.turn_inputs.c.inbox == t.inbox.c.id))
 
 _SESSIONS_BY_ID = (
@@ -176,7 +178,7 @@ def load(conn: Connection, wanted: Needs, who: Who) -> Facts:
     for keys in padded(wanted.turns):
         for row in conn.execute(_TURNS_BY_ID, {"keys": keys}):
             turn = TurnFact(
-                row[0], row[1], row[2], TurnState(row[3]), row[4], row[5], row[6], row[7], row[8], bool(row[9]), row[10], row[11]
+                row[0], row[1], row[2], TurnState(row[3]), row[4], row[5], row[6], row[7], row[8], bool(row[9]), row[10], row[11], row[12]
             )  # fmt: skip
             facts.turns[turn.turn] = turn
     _load_inbox(conn, wanted, facts)
@@ -222,7 +224,7 @@ def _load_inbox(conn: Connection, wanted: Needs, facts: Facts) -> None:
     for statement, keys in (*by_id, *by_key):
         for row in conn.execute(statement, {"keys": keys}):
             fact = facts.inbox.get(row[0]) or InboxFact(
-                row[0], row[1], row[2], row[3], row[4], InboxState(row[5]), row[6], row[7]
+                row[0], row[1], row[2], row[3], row[4], InboxState(row[5]), row[6], row[7], person=row[8]
             )
             facts.inbox[fact.inbox_id] = fact
             facts.messages[fact.account, fact.platform_key] = fact
@@ -284,6 +286,7 @@ _TURN_CHANGED = (
         undone=bindparam("new_undone"),
         input_tokens=bindparam("new_input_tokens"),
         output_tokens=bindparam("new_output_tokens"),
+        people=bindparam("new_people"),
     )
 )
 _NEW_INBOX = insert(t.inbox)
@@ -403,6 +406,7 @@ _NEW_AUDIT = {
 def store(conn: Connection, facts: Facts) -> None:
     """Write what is new or dirty. The order satisfies foreign keys, and lets a turn close before the next one opens."""
     upsert_cursor, upsert_memory, *_ = _UPSERTS[conn.dialect.name]
+    _store_pieces(conn, facts)
     _store_sessions_and_turns(conn, facts)
     _store_inbox(conn, facts)
     _many(
@@ -443,6 +447,19 @@ def store(conn: Connection, facts: Facts) -> None:
         conn.execute(_TOUCH, {"which": facts.node})
 
 
+def _store_pieces(conn: Connection, facts: Facts) -> None:
+    """What the bodies need that this batch adds; what is worded anew gives up what it needed before."""
+    again = [m.inbox_id for m in facts.inbox.values() if m.reworded and not m.new]
+    for keys in padded(again):
+        bodies = conn.execute(select(t.inbox.c.body).where(t.inbox.c.id.in_(keys))).scalars().all()
+        pieces.release(conn, [bytes(body) for body in bodies])
+    if facts.offered:
+        told = [m for m in facts.inbox.values() if m.new or m.reworded]
+        bodies = [*(added.row.body for added in facts.added_rows), *(m.body for m in told)]
+        at = max([*(added.row.at for added in facts.added_rows), *(m.received_at for m in told)], default=0)
+        pieces.add(conn, facts.offered, bodies, at)
+
+
 def _store_sessions_and_turns(conn: Connection, facts: Facts) -> None:
     _many(conn, _NEW_SESSION, [_session_values(s) for s in facts.sessions.values() if s.new])
     changed = [s for s in facts.sessions.values() if s.dirty and not s.new]
@@ -474,6 +491,7 @@ def _store_sessions_and_turns(conn: Connection, facts: Facts) -> None:
                 "new_undone": int(u.undone),
                 "new_input_tokens": u.input_tokens,
                 "new_output_tokens": u.output_tokens,
+                "new_people": u.people,
             }
             for u in closed
         ],
@@ -566,6 +584,7 @@ def _turn_values(u: TurnFact) -> dict[str, object]:
         "opened_at": u.opened_at,
         "closed_at": u.closed_at,
         "deadline": u.deadline,
+        "people": u.people,
     }
 
 
@@ -581,6 +600,7 @@ def _inbox_values(m: InboxFact) -> dict[str, object]:
         "state": m.state.value,
         "reason": m.reason,
         "received_at": m.received_at,
+        "person": m.person,
     }
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import assert_never
 
@@ -61,6 +62,7 @@ from agent_core.store.ops import (
     Unlink,
 )
 from agent_core.store.ownership import FileLock, FileOwnership, Ownership, pulse
+from agent_core.store.packing import LOOKED_AT_BYTES, Packed, Piece, pack
 from agent_core.store.place import PostgresPlace, SqlitePlace, parse_place
 from agent_core.store.reads import Reads
 from agent_core.store.rows import (
@@ -154,7 +156,10 @@ class Store(Reads):
         With a claim: the occurrence is claimed in the same commit; Conflict, and nothing is stored, if it was before. The session is made if its key is new, and is then this node's without a `claim` of its own. If the same (account, platform_key) is stored already, nothing changes, and the
         stored one is told with its turn.
         """
-        accepted = await self._writer.submit(Accept(message, claims=self.ownership.lease_ok()))
+        packed = await _packed(message.body)
+        message = replace(message, body=packed.body)
+        op = Accept(message, claims=self.ownership.lease_ok(), pieces=packed.pieces)
+        accepted = await self._writer.submit(op)
         assert isinstance(accepted, Accepted)
         return accepted
 
@@ -198,20 +203,23 @@ class Store(Reads):
 
         Raises Conflict if the session has an open turn, or a message is not new, or not of this session.
         """
-        await self._writer.submit(Start(session, epoch, turn, tuple(inbox_ids), row, opened_at, deadline))
+        [row], pieces = await _packed_rows([row])
+        await self._writer.submit(Start(session, epoch, turn, tuple(inbox_ids), row, opened_at, deadline, pieces))
 
     async def append(self, session: str, epoch: int, turn: str, rows: Sequence[JournalRow]) -> None:
         """Promises: `rows` are in the journal; only now may they be shown or acted on.
 
         Raises Conflict if they would leave a hole or the turn is closed, Fenced if a stored row differs.
         """
-        await self._writer.submit(Append(session, epoch, turn, tuple(rows)))
+        rows, pieces = await _packed_rows(rows)
+        await self._writer.submit(Append(session, epoch, turn, tuple(rows), pieces=pieces))
 
     async def intend(
         self, session: str, epoch: int, turn: str, rows: Sequence[JournalRow], calls: Sequence[IntendedCall]
     ) -> None:
         """Promises: as `append`, and that `calls` are recorded as intended: from here on they may have run."""
-        await self._writer.submit(Append(session, epoch, turn, tuple(rows), intended=tuple(calls)))
+        rows, pieces = await _packed_rows(rows)
+        await self._writer.submit(Append(session, epoch, turn, tuple(rows), intended=tuple(calls), pieces=pieces))
 
     async def finish_call(
         self, session: str, epoch: int, turn: str, rows: Sequence[JournalRow], calls: Sequence[FinishedCall]
@@ -220,7 +228,8 @@ class Store(Reads):
 
         Raises Conflict if a call was never intended, Fenced if it has another outcome already.
         """
-        await self._writer.submit(Append(session, epoch, turn, tuple(rows), finished=tuple(calls)))
+        rows, pieces = await _packed_rows(rows)
+        await self._writer.submit(Append(session, epoch, turn, tuple(rows), finished=tuple(calls), pieces=pieces))
 
     async def close(
         self,
@@ -240,6 +249,7 @@ class Store(Reads):
         `used` are the tokens of the turn, in and out; `heard` are messages that came into the running turn; `troubles` is what
         went wrong in it. Raises Fenced if the turn has ended already in another way.
         """
+        rows, pieces = await _packed_rows(rows)
         await self._writer.submit(
             Close(
                 session,
@@ -252,6 +262,7 @@ class Store(Reads):
                 *used,
                 tuple(heard),
                 tuple(troubles),
+                pieces,
             )
         )
 
@@ -276,7 +287,8 @@ class Store(Reads):
 
     async def reword(self, account: str, platform_key: str, body: bytes) -> bool:
         """Promises: a message that no turn has taken yet now reads like this. False if it is too late, or unknown."""
-        return await self._writer.submit(Reword(account, platform_key, body)) is True
+        packed = await _packed(body)
+        return await self._writer.submit(Reword(account, platform_key, packed.body, packed.pieces)) is True
 
     async def put_deliveries(self, session: str, epoch: int, deliveries: Sequence[DeliveryRow]) -> None:
         """Promises: these parts are stored as they are given. Before a part is sent, and after, see `gateway.outbox`."""
@@ -416,6 +428,17 @@ class Store(Reads):
     def _must_live(self) -> None:
         if not self.ownership.lease_ok():
             raise LeaseLost(f"Node {self.node} has lost its lock in {self.shown}; open the store again as a new node.")
+
+
+async def _packed(body: bytes) -> Packed:
+    """A body as it is stored; a large one is looked at beside the loop."""
+    return Packed(body) if len(body) < LOOKED_AT_BYTES else await asyncio.to_thread(pack, body)
+
+
+async def _packed_rows(rows: Sequence[JournalRow]) -> tuple[list[JournalRow], tuple[Piece, ...]]:
+    packed = [await _packed(row.body) for row in rows]
+    made = [replace(row, body=one.body) for row, one in zip(rows, packed, strict=True)]
+    return made, tuple(piece for one in packed for piece in one.pieces)
 
 
 class Memory:

@@ -112,6 +112,7 @@ inbox = Table(
     Column("reason", Text),
     Column("received_at", Int, nullable=False),
     Column("suspicion", Int, nullable=False, server_default="0"),
+    Column("person", Text, nullable=False, server_default=""),
     UniqueConstraint("account", "platform_key"),
 )
 Index(
@@ -138,9 +139,12 @@ turns = Table(
     Column("input_tokens", Int, nullable=False, server_default="0"),
     Column("output_tokens", Int, nullable=False, server_default="0"),
     Column("suspicion", Int, nullable=False, server_default="0"),
+    Column("people", Text, nullable=False, server_default=""),
+    Column("removed", Text, nullable=False, server_default=""),
     UniqueConstraint("session", "number"),
     sqlite_with_rowid=False,
 )
+"""`people`: who asked, as JSON. `removed`: why its journal is not there any more; empty if it is."""
 Index(
     "one_open",
     turns.c.session,
@@ -172,6 +176,26 @@ journal = Table(
     Column("kind", Text, nullable=False),
     Column("body", LargeBinary, nullable=False),
     Column("at", Int, nullable=False),
+)
+
+pieces = Table(
+    "pieces",
+    metadata,
+    Column("piece", Int, primary_key=True),
+    Column("digest", LargeBinary, nullable=False, unique=True),
+    Column("form", Text, nullable=False),
+    Column("stored", LargeBinary, nullable=False),
+    Column("how", Text, nullable=False),
+    Column("size", Int, nullable=False),
+    Column("refs", Int, nullable=False),
+    Column("at", Int, nullable=False),
+)
+"""What is large in the bodies of messages and journals, once; see `packing`. `refs` counts the gaps that it fills."""
+Index(
+    "old_files",
+    pieces.c.at,
+    sqlite_where=text("form = 'bytes' and how <> 'gone'"),
+    postgresql_where=text("form = 'bytes' and how <> 'gone'"),
 )
 
 tool_calls = Table(

@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 
 from sqlalchemy import Connection, Text, and_, bindparam, delete, exists, func, insert, literal, or_, select, update
 
-from agent_core.store import sqlbudgets, unread
+from agent_core.store import pieces, sqlbudgets, unread
 from agent_core.store import tables as t
 from agent_core.store.keys import padded
 from agent_core.store.rows import (
@@ -195,6 +195,8 @@ def prune(before_ms: int, most: int, who: Who) -> Callable[[Connection], Pruned]
         ids = list(conn.execute(_OLD_MESSAGES, {"before": before_ms, "most": most}).scalars())
         for some in padded(ids):
             conn.execute(delete(t.turn_inputs).where(t.turn_inputs.c.inbox.in_(some)))
+            bodies = conn.execute(select(t.inbox.c.body).where(t.inbox.c.id.in_(some))).scalars().all()
+            pieces.release(conn, [bytes(body) for body in bodies])
             conn.execute(delete(t.inbox).where(t.inbox.c.id.in_(some)))
         conn.execute(_OLD_TROUBLES, {"before": before_ms - KEEP_TROUBLES_MS})
         conn.execute(_OLD_STATES, {"before": before_ms})

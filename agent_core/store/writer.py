@@ -26,7 +26,7 @@ from agent_core.store.decide import Result, decide
 from agent_core.store.errors import Rejected, StorageUnavailable, StoreError
 from agent_core.store.facts import needs
 from agent_core.store.lines import Line
-from agent_core.store.ops import Op, size_bytes
+from agent_core.store.ops import Op, pieces_of, size_bytes
 from agent_core.store.trouble import Blame, blame, in_words
 
 T = TypeVar("T")
@@ -80,6 +80,7 @@ class Figures:
 def carry_out(conn: Connection, ops: Sequence[tuple[Op, Result]], who: sql.Who) -> list[Outcome]:
     """Read the facts, decide each operation in order, write what they changed. One transaction is open on `conn`."""
     facts = sql.load(conn, needs(op for op, _ in ops), who)
+    facts.offered = {piece.digest: piece for op, _ in ops for piece in pieces_of(op)}
     outcomes: list[Outcome] = []
     for op, previous in ops:
         try:

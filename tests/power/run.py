@@ -25,6 +25,7 @@ from agent_core.store.rows import JournalRow, NewMessage
 from agent_core.store.store import Store, open_store
 from tests.power.cuts import cut
 from tests.power.recorder import Kind, NotRecordable, Op, Recorder
+from tests.sim.bodies import whole
 
 DATABASE = "power.db"
 TURNS_A_RECORDING = 60
@@ -104,9 +105,12 @@ def _losses(path: Path, promises: list[object]) -> list[str]:
         sound = database.execute("PRAGMA integrity_check").fetchone()[0]
         if sound != "ok":
             return [f"the database is damaged: {sound}"]
-        messages = dict(database.execute("SELECT platform_key, body FROM inbox"))
+        messages = {
+            key: whole(database, body) for key, body in database.execute("SELECT platform_key, body FROM inbox")
+        }
         journal: dict[tuple[str, int], tuple[str, bytes]] = {
-            (row[0], row[1]): (row[2], row[3]) for row in database.execute("SELECT turn, seq, kind, body FROM journal")
+            (row[0], row[1]): (row[2], whole(database, row[3]))
+            for row in database.execute("SELECT turn, seq, kind, body FROM journal")
         }
         exits = dict(database.execute("SELECT turn, exit FROM turns"))
     except sqlite3.DatabaseError as error:

@@ -20,6 +20,7 @@ from agent_core.turn import Turn
 from agent_core.turnstate import ToolItem
 from agent_core.view import BubbleKind, View, view
 from gateway.keeping import SET_ASIDE
+from tests.sim.bodies import whole
 from tests.sim.people import TEXT, Said
 from tests.sim.scenario import TURN, Result
 from tests.sim.tools import EFFECTS, PUT
@@ -103,6 +104,7 @@ def _of_a_turn(database: sqlite3.Connection, turn: str, turns: dict[str, Turn], 
         return
     if [row[0] for row in rows] != list(range(len(rows))):
         yield f"turn {turn} has holes in its journal"
+    rows = [(seq, kind, whole(database, body)) for seq, kind, body in rows]
     events = [decode(row[1], row[2]) for row in rows]
     ends = [event for event in events if isinstance(event, TurnEnded)]
     if len(ends) != 1 or events[-1] is not ends[0]:
