@@ -68,6 +68,7 @@ compiled: $(VENV)/.test-ready
 .PHONY: tests
 tests: $(VENV)/.test-ready
 	@bash tests/browser-check.sh
+	@bash tests/prometheus-check.sh
 	@$(BIN)/pytest -n $(WORKERS) --dist worksteal
 
 # Before the tests, everything is compiled once, so that not every worker does it; the types are looked at while tests wait.

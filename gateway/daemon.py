@@ -34,11 +34,12 @@ from gateway.alerting import Alerter
 from gateway.budgets import Budgets
 from gateway.configmodel import Config
 from gateway.doors import open_doors
+from gateway.firstseries import first_series
 from gateway.health import Facts, Health, ModelWatch, Phase
 from gateway.hub import Hub
 from gateway.keeper import Keeper
 from gateway.look import Look
-from gateway.metrics import Metrics
+from gateway.metrics import STALLED, Metrics
 from gateway.models import endpoints_of, rehearsal_endpoint
 from gateway.notify import managed
 from gateway.opening import HubSettings
@@ -144,6 +145,7 @@ async def serving(
         alerter = _alerter(config, paths, store, watch, clock, chats, keeper)
         alerter.oldest_wait = hub.places.oldest_seconds
         health = _health(signals, watch, store, chats, hub, keeper, alerter)
+        metrics.begin(first_series(chats.names(), endpoints, STALLED))
         metrics.read_from(
             reader(hub, keeper, chats.outbox, chats.supervisors, store, health, alerter, program_version())
         )

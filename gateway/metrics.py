@@ -90,6 +90,12 @@ class Metrics:
         """From now on what is read comes from `read`."""
         self.registry.register(_Readings(lambda: (*read(), Reading(m.LOOP_HELD, self._loop.longest))))
 
+    def begin(self, series: Iterable[tuple[Metric, tuple[str, ...]]]) -> None:
+        """Have these series from now on, at 0; see `gateway.firstseries`."""
+        for metric, values in series:
+            made = self._counters.get(metric.name) or self._histograms[metric.name]
+            made.labels(*self._labels(metric, values))
+
     def _label(self, name: str, value: str) -> str:
         if name not in FROM_OUTSIDE:
             return value

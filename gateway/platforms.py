@@ -77,6 +77,10 @@ class Platforms:
         sights = (supervisor.sight() for supervisor in self.supervisors)
         return tuple(replace(sight, unread=counts.get(sight.name, 0)) for sight in sights)
 
+    def names(self) -> tuple[str, ...]:
+        """Which platforms there are, each once."""
+        return tuple(dict.fromkeys(one.adapter.name.partition("/")[0] for one in self.supervisors))
+
     def routes(self) -> list[web.RouteDef]:
         """What platforms call at our server."""
         return [route for supervisor in self.supervisors for route in supervisor.adapter.routes()]

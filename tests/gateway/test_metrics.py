@@ -18,17 +18,25 @@ from hypothesis import strategies as st
 from prometheus_client import Metric as Family
 from prometheus_client.parser import text_string_to_metric_families
 
+from adapters.chat import Cause
+from agent_core.exits import ExitCode
 from agent_core.signals import LawBroken, ModelCalled, Signal, Signals, ToolRan
-from gateway.metrics import FROM_OUTSIDE, MOST_VALUES, OTHER, Metrics, Reading
+from gateway.firstseries import first_series
+from gateway.metrics import FROM_OUTSIDE, MOST_VALUES, OTHER, STALLED, Metrics, Reading
+from gateway.models import rehearsal_endpoint
+from gateway.ops import metricscatalogue as m
 from gateway.ops.metricscatalogue import BY_NAME, CATALOGUE, LABELS, LAWS_BROKEN, OURS, READY, SERIES, Kind, markdown
+from gateway.patience import Cut
 from tests.chats.harness import answer, quiet, running
 from tests.chats.telegram_harness import telegram_harness
 
 ROOT = Path(__file__).parents[2]
 RULES = ROOT / "deploy" / "alert-rules.yaml"
 DASHBOARD = ROOT / "deploy" / "grafana-dashboard.json"
-OF_PROMETHEUS = {"instance", "job", "le"}
+OF_PROMETHEUS = {"instance", "job", "namespace", "le"}
 """Labels that Prometheus itself adds."""
+UP = "up"
+"""And a series."""
 
 
 # ---------------------------------------------------------------------- the list
@@ -253,11 +261,16 @@ def used(expression: str) -> dict[str, set[str]]:
 def complaints(expression: str) -> list[str]:
     """What an expression asks for that there is not."""
     found = used(expression)
+    found.pop(UP, None)
     groups = found.pop("")
     unknown = [name for name in found if name not in SERIES]
     known = {name: set(SERIES[name].labels) | OF_PROMETHEUS for name in found if name in SERIES}
     wrong = [f"{name}{{{label}}}" for name, labels in known.items() for label in found[name] - labels]
-    ungrouped = [f"by {label}" for label in groups if not any(label in labels for labels in known.values())]
+    ungrouped = [
+        f"by {label}"
+        for label in groups
+        if not any(label in labels for labels in known.values()) and label not in OF_PROMETHEUS
+    ]
     return unknown + wrong + ungrouped
 
 
@@ -289,7 +302,7 @@ def test_a_planted_mistake_in_a_query_is_found(expression: str, complaint: list[
 
 
 def test_what_is_dangerous_has_a_rule_and_every_metric_of_ours_that_people_wait_for_a_panel() -> None:
-    ruled = {SERIES[name].name for _, e in expressions_of_rules() for name in used(e) if name}
+    ruled = {SERIES[name].name for _, e in expressions_of_rules() for name in used(e) if name and name != UP}
     shown = {SERIES[name].name for _, e in expressions_of_dashboard() for name in used(e) if name}
     assert {
         "outspoken_ready",
@@ -303,6 +316,26 @@ def test_what_is_dangerous_has_a_rule_and_every_metric_of_ours_that_people_wait_
         "outspoken_messages_total", "outspoken_requests_refused_total", "outspoken_spent_tokens_total", "outspoken_adapter_restarts_total", "outspoken_store_reopened_total",
         "outspoken_unclaimed", "outspoken_taken_up_total",
     }  # fmt: skip
+
+
+# ---------------------------------------------------------------------- the first series
+
+
+def test_every_counter_of_an_alert_rule_begins_at_nothing_with_all_that_can_be_counted() -> None:
+    metrics = Metrics("EUR")
+    metrics.begin(first_series(("telegram", "slack"), [rehearsal_endpoint("http://here", "k")], STALLED))
+    begun = {key: value for key, value in samples(metrics).items() if not key[0].startswith("process_")}
+    assert set(begun.values()) == {0.0}
+    asked = {name for _, e in expressions_of_rules() for name in used(e) if name in SERIES}
+    counted = {name for name in asked if SERIES[name].kind is Kind.COUNTER and not SERIES[name].read}
+    assert len(counted) > 6
+    assert counted <= {name for name, _ in begun}
+    for cut in Cut:
+        assert (m.CONNECTIONS_CUT.name, (cut.value,)) in begun
+    for code in ExitCode:
+        assert (m.TURNS.name, (code.value, "slack")) in begun
+    for cause in Cause:
+        assert (m.DELIVERY_FAILED.name, ("telegram", cause.value)) in begun
 
 
 def test_labels_from_outside_are_labels() -> None:
