@@ -12,6 +12,12 @@ from gateway.configtypes import Disconnect, FromOutside, Secret, Section, Texts,
 from gateway.patience import DoorLimits
 
 DRAIN_SECONDS = 20.0
+BEYOND_DRAIN_SECONDS = 30
+"""What an orderly stop takes at most besides: leaving what runs, the last deliveries, the server, traces, the database.
+
+Whoever stops the gateway has to wait for both before it kills; tests/deploy/test_stop_times.py compares every file of deploy/ and every
+command of the documentation with that.
+"""
 
 
 class Server(Section):
@@ -59,8 +65,8 @@ class Server(Section):
         ge=0,
         le=3600,
         description="Seconds that running turns may go on when the gateway is told to stop; what still runs then goes on after the next "
-        "start. A service manager must wait for 30 s more before it kills (TimeoutStopSec, terminationGracePeriodSeconds, "
-        "stop_grace_period).",
+        f"start. A service manager must wait for {BEYOND_DRAIN_SECONDS} s more before it kills (TimeoutStopSec, "
+        "terminationGracePeriodSeconds, stop_grace_period, --stop-timeout).",
     )
     disconnect: Disconnect = Field(
         default=Disconnect.DETACH,

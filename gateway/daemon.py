@@ -33,6 +33,7 @@ from gateway.admission import Bounds
 from gateway.alerting import Alerter
 from gateway.budgets import Budgets
 from gateway.configmodel import Config
+from gateway.configserver import BEYOND_DRAIN_SECONDS
 from gateway.doors import open_doors
 from gateway.firstseries import first_series
 from gateway.health import Facts, Health, ModelWatch, Phase
@@ -294,7 +295,8 @@ async def run_daemon(config: Config, paths: Paths, announce: Callable[[Serving],
             "gateway.ready", url=up.url, version=program_version(), rehearsal=up.rehearsal, recovered_turns=up.recovered
         )
         await _either(stopping.asked, up.lost)
-        notifier.tell(STOPPING="1", STATUS="Open turns may end")
+        most = config.server.drain_seconds + BEYOND_DRAIN_SECONDS
+        notifier.tell(STOPPING="1", STATUS="Open turns may end", EXTEND_TIMEOUT_USEC=f"{most * 1_000_000:.0f}")
         log.info("gateway.stopping")
         lost = up.lost.is_set()
     log.info("gateway.stopped")

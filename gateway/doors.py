@@ -32,6 +32,8 @@ from gateway.sending import Sending
 from gateway.setup import CannotServe, redactor_of
 from gateway.version import program_version
 
+SHUTDOWN_SECONDS = 3.0
+"""How long the server waits at its end for those who still read."""
 BACKLOG = 2_048
 """Connections that may wait to be taken: a thousand people may come at once."""
 
@@ -87,7 +89,7 @@ async def _listening(config: Config, app: web.Application, ids: SystemIds, tell:
     runner = web.AppRunner(
         app,
         access_log=None,
-        shutdown_timeout=3,
+        shutdown_timeout=SHUTDOWN_SECONDS,
         handler_cancellation=True,
         keepalive_timeout=limits.idle_seconds * 2,
         logger=ServersLog(),

@@ -23,6 +23,8 @@ log = structlog.get_logger("adapter")
 LOOK_SECONDS = 5.0
 """How often it is looked whether a connection still lives."""
 FATAL_PAUSE_SECONDS = 300.0
+CLOSE_SECONDS = 5.0
+"""How long an adapter may take to close its connections."""
 FIRST_PAUSE_MS = 500
 MOST_PAUSE_MS = 30_000
 SOUND_SECONDS = 60.0
@@ -135,7 +137,7 @@ class Supervisor:
         finally:
             if not running.done():
                 running.cancel()
-                await asyncio.wait({running}, timeout=5.0)
+                await asyncio.wait({running}, timeout=CLOSE_SECONDS)
 
     def is_up(self) -> bool:
         """Whether the adapter works just now."""

@@ -137,6 +137,26 @@ KUBERNETES: Mapping[str, Schema] = {
             ports=many(obj("port targetPort", name=NAME, port=PORT, targetPort=PORT)),
         ),
     ),
+    "ServiceMonitor": kind(
+        "monitoring.coreos.com/v1",
+        "ServiceMonitor",
+        "spec",
+        spec=obj(
+            "selector endpoints",
+            selector=SELECTOR,
+            endpoints=many(
+                obj(
+                    "port path authorization",
+                    port=NAME,
+                    path=TEXT,
+                    interval=TEXT,
+                    authorization=obj(
+                        "credentials", type=one("Bearer"), credentials=obj("name key", name=NAME, key=TEXT)
+                    ),
+                )
+            ),
+        ),
+    ),
     "PodDisruptionBudget": kind(
         "policy/v1",
         "PodDisruptionBudget",
@@ -175,6 +195,6 @@ _SERVICE = obj(
     volumes=many({"type": "string", "pattern": "^[a-z]+:/"}),
     environment=table({"type": "string"}),
     depends_on=table(obj("condition", condition=one("service_healthy"))),
-    healthcheck=obj("test", test=many(TEXT), interval=TEXT, timeout=TEXT, retries=NUMBER),
+    healthcheck=obj("test", test=many(TEXT), interval=TEXT, timeout=TEXT, start_period=TEXT, retries=NUMBER),
 )
 COMPOSE = obj("services volumes", name=NAME, services=table(_SERVICE), volumes=table({"const": {}}))

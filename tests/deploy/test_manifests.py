@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import copy
+import json
 import re
+import subprocess
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -13,12 +16,9 @@ import yaml
 
 from adapters.probe import Question
 from gateway.config import OTHER_VARIABLES, describe, load
-from gateway.configserver import DRAIN_SECONDS
-from gateway.daemon import DELIVERY_SECONDS
 from tests.deploy.schemas import COMPOSE, KUBERNETES
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
-STOP_SECONDS = DRAIN_SECONDS + DELIVERY_SECONDS + 10
 
 
 def kubernetes() -> list[dict[str, Any]]:
@@ -96,11 +96,6 @@ def test_probes_ask_what_the_program_serves_and_a_hanging_loop_is_what_restarts_
     assert of_kind("Service")["spec"]["ports"][0]["targetPort"] in names
 
 
-def test_a_stop_has_the_time_that_the_program_takes():
-    assert pod()["terminationGracePeriodSeconds"] >= STOP_SECONDS
-    assert int(compose("compose.yaml")["services"]["gateway"]["stop_grace_period"].rstrip("s")) >= STOP_SECONDS
-
-
 def test_the_configuration_that_is_shipped_is_valid(tmp_path: Path):
     file = tmp_path / "outspoken.toml"
     file.write_text(of_kind("ConfigMap")["data"]["outspoken.toml"], "utf-8")
@@ -117,6 +112,43 @@ def test_every_variable_is_one_that_the_program_knows():
         for name in compose(file)["services"]["gateway"]["environment"]
     }
     assert (offered | named) <= variables()
+
+
+def test_each_way_to_deploy_it_has_a_key_for_operators() -> None:
+    name = "OUTSPOKEN_SERVER__OPERATOR_KEY"
+    assert name in of_kind("Secret")["stringData"]
+    assert name in compose("compose.yaml")["services"]["gateway"]["environment"]
+    [endpoint] = of_kind("ServiceMonitor")["spec"]["endpoints"]
+    assert endpoint["authorization"]["credentials"] == {"name": of_kind("Secret")["metadata"]["name"], "key": name}
+    assert endpoint["port"] == of_kind("Service")["spec"]["ports"][0]["name"]
+    assert of_kind("ServiceMonitor")["spec"]["selector"]["matchLabels"] == of_kind("Service")["metadata"]["labels"]
+    assert name in (DEPLOY / "systemd" / "outspoken.service").read_text("utf-8")
+    assert name in (DEPLOY.parent / "docs" / "operating.md").read_text("utf-8")
+
+
+def test_a_container_is_asked_whether_it_is_alive_wherever_it_is_described() -> None:
+    asked = ["outspoken", "health", Question.ALIVE.value]
+    assert f"CMD {json.dumps(asked)}" in (DEPLOY / "Containerfile").read_text("utf-8")
+    assert compose("compose.yaml")["services"]["gateway"]["healthcheck"]["test"] == ["CMD", *asked]
+
+
+def test_git_and_the_image_leave_alone_what_the_documentation_has_people_put_keys_into() -> None:
+    root = DEPLOY.parent
+    for name in ("deploy/.env", ".env", "deploy/kubernetes/secret.yaml", "secret.yaml", "operator.key"):
+        found = subprocess.run(["git", "check-ignore", "--quiet", "--no-index", name], cwd=root, check=False)
+        if found.returncode == 128:
+            pytest.skip("this is no working tree of git")
+        assert found.returncode == 0, name
+    ignored = (root / ".dockerignore").read_text("utf-8").split()
+    assert ignored.index("*") < ignored.index("!gateway") < ignored.index("**/.env")
+
+
+def test_the_image_has_every_extra_that_the_configuration_accepts() -> None:
+    project = tomllib.loads((DEPLOY.parent / "pyproject.toml").read_text("utf-8"))["project"]
+    locked = set(re.findall(r"^([a-z0-9-]+)==", (DEPLOY.parent / "requirements.lock").read_text("utf-8"), re.MULTILINE))
+    wanted = {re.split(r"[\[>=<]", one)[0] for extra in project["optional-dependencies"].values() for one in extra}
+    assert len(wanted) > 2
+    assert wanted <= locked
 
 
 def test_what_compose_gives_the_gateway_is_a_valid_configuration():

@@ -10,8 +10,6 @@ from pathlib import Path
 import pytest
 
 from gateway.cli import CONFIGURATION
-from gateway.configserver import DRAIN_SECONDS
-from gateway.daemon import DELIVERY_SECONDS
 
 UNIT = Path(__file__).parents[2] / "deploy" / "systemd" / "outspoken.service"
 MOST_EXPOSURE = 12
@@ -77,10 +75,6 @@ def test_the_user_that_the_unit_names_is_made(tmp_path: Path):
     users = (tmp_path / "etc" / "passwd").read_text("utf-8")
     assert users.startswith(f"{setting('User')}:x:")
     assert users.rstrip().endswith("/nologin")
-
-
-def test_the_unit_gives_a_stop_the_time_that_the_program_takes():
-    assert float(setting("TimeoutStopSec")) >= DRAIN_SECONDS + DELIVERY_SECONDS + 10
 
 
 def test_a_wrong_configuration_is_not_tried_again():
