@@ -17,7 +17,9 @@ from typing import TextIO
 import aiohttp
 import orjson
 
+from adapters.screen import draw
 from agent_core.exits import ExitCode, process_status
+from agent_core.shown import plain
 from agent_core.tools.base import Json
 
 SILENCE_SECONDS = 60.0
@@ -219,12 +221,14 @@ class StatusLine:
 
     def show(self, words: str) -> None:
         if self._enabled and words and words != "keep-alive" and not words.startswith("turn "):
-            self._err.write(f"\r\x1b[2K\x1b[2m{words[:100]}\x1b[0m")
+            draw(self._err, "\r\x1b[2K\x1b[2m")
+            self._err.write(plain(words[:100]))
+            draw(self._err, "\x1b[0m")
             self._err.flush()
             self._shown = True
 
     def clear(self) -> None:
         if self._shown:
-            self._err.write("\r\x1b[2K")
+            draw(self._err, "\r\x1b[2K")
             self._err.flush()
             self._shown = False

@@ -15,7 +15,7 @@ from typing import assert_never
 
 from adapters.chat import ACTION_LABELS, Button, Content, ContentKind, Piece, Task, TaskState, Traits
 from adapters.text.files import CodeFile
-from adapters.text.styled import Styled
+from adapters.text.styled import Span, Style, Styled
 from agent_core.view import Bubble, BubbleKind, View
 
 SHOW_TOOL_AFTER_SECONDS = 3
@@ -171,8 +171,11 @@ def _notice(bubble: Bubble, turn: str, parts: Parts) -> list[Wanted]:
 def _approval(bubble: Bubble, turn: str) -> Wanted:
     mark = call_mark(bubble.call)
     buttons = (Button("Allow", f"allow:{turn}:{mark}"), Button("Deny", f"deny:{turn}:{mark}"))
-    words = bubble.text.partition(" (")[0] if bubble.text.endswith("left to decide)") else bubble.text
-    content = Content(ContentKind.APPROVAL, Styled(f"🔐 {words}", ()), buttons)
+    words, _, _ = bubble.text.rpartition("\n")  # the time that is left would go on changing
+    text = f"🔐 {words}"
+    asked = text.find("\n") + 1
+    spans = (Span(asked, len(text), Style.CODE),) if asked else ()  # in which nobody is mentioned and nothing is a link
+    content = Content(ContentKind.APPROVAL, Styled(text, spans), buttons)
     return Wanted(bubble.key, 0, content, final=True)
 
 

@@ -18,6 +18,7 @@ import orjson
 
 from adapters.ask import Answer, GatewayLost, GatewayRefused, StatusLine, capable, footer, stream, take
 from adapters.base import REHEARSAL_WORDS
+from adapters.screen import draw
 from agent_core.tools.base import Json
 
 HELP = """\
@@ -102,7 +103,9 @@ class _Chat:
 
 def _aside(words: str) -> None:
     dim, plain = ("\x1b[2m", "\x1b[0m") if capable(sys.stderr) and not os.environ.get("NO_COLOR") else ("", "")
-    sys.stderr.write(f"{dim}{words}{plain}\n")
+    draw(sys.stderr, dim)
+    sys.stderr.write(words)
+    draw(sys.stderr, f"{plain}\n")
     sys.stderr.flush()
 
 

@@ -193,6 +193,7 @@ def wire(sight: TurnSight) -> dict[str, Json]:
             "state": b.state,
             "seconds": b.seconds,
             "call": b.call,
+            "whole": b.whole,
             "actions": [action.value for action in b.actions],
         }
         for b in sight.view.bubbles

@@ -14,8 +14,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import assert_never
 
+from agent_core.asked import question, whole
 from agent_core.exits import Action, BreakCause, Exit, Facts
 from agent_core.notices import cause_words, duration, notice_for, unsure_words
+from agent_core.shown import plain
 from agent_core.turn import Turn
 from agent_core.turnstate import Activity, ActivityState, Phase, Segment, SegmentKind
 
@@ -56,6 +58,8 @@ class Bubble:
     call: str = ""
     """For activities and approvals: the call's id."""
     actions: tuple[Action, ...] = ()
+    whole: str = ""
+    """For approvals: the question with all of the arguments, if they are too long for the text."""
     path: str = ""
     """For files: where the one that was sent lies."""
 
@@ -125,15 +129,15 @@ def _activity(activity: Activity, now: int) -> Bubble:
     seconds = max(0, (now - activity.since) // 1000) if running else round(activity.seconds)
     if activity.state is ActivityState.APPROVAL:
         left = max(0, (activity.approval_deadline - max(now, activity.since)) // 1000)
-        text = f"May {activity.name} run with {_short(activity.arguments)}? ({duration(left)} left to decide)"
+        text = f"{question(activity.name, activity.arguments)}\n({duration(left)} left to decide)"
         return Bubble(
             activity.key, BubbleKind.APPROVAL, text, final=False, tool=activity.name, state=activity.state.value,
-            seconds=seconds, call=activity.call,
+            seconds=seconds, call=activity.call, whole=whole(activity.name, activity.arguments),
         )  # fmt: skip
     return Bubble(
         activity.key,
         BubbleKind.ACTIVITY,
-        f"{activity.name} {_short(activity.arguments)}".rstrip(),
+        f"{plain(activity.name)} {_short(activity.arguments)}".rstrip(),
         final=activity.returned,
         tool=activity.name,
         state=activity.state.value,
@@ -143,11 +147,11 @@ def _activity(activity: Activity, now: int) -> Bubble:
 
 
 def _short(arguments: str) -> str:
-    """Arguments on one line, at most 120 characters."""
+    """Arguments on one line, at most 120 characters; what asks a person shows them all (`asked`)."""
     line = " ".join(arguments.split())
     if line in ("", "{}"):
         return ""
-    return line if len(line) <= 120 else f"{line[:100]} … ({len(arguments)} characters)"
+    return plain(line) if len(line) <= 120 else f"{plain(line[:100])} … ({len(arguments)} characters)"
 
 
 def status_words(turn: Turn, now: int) -> str:

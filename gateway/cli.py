@@ -17,10 +17,11 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 import click
 
+from adapters.screen import put_up
 from gateway.cli_examples import with_examples
 from gateway.cli_first import doctor, setup
 from gateway.cli_look import bundle, explain, health
-from gateway.cli_start import completion, forgive_encodings, say_next, typed
+from gateway.cli_start import completion, say_next, typed
 from gateway.version import program_version
 
 if TYPE_CHECKING:
@@ -255,7 +256,7 @@ with_examples(cli)
 
 def main() -> None:
     """Entry point of the ``outspoken`` command."""
-    forgive_encodings()
+    put_up()
     cli(prog_name="outspoken")
 
 

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from io import TextIOWrapper
 from pathlib import Path
 
 import click
@@ -106,10 +104,3 @@ def completion(context: click.Context, shell: str) -> None:
 def typed(words: str) -> str:
     """What somebody typed, as text that can be sent. Bytes that the terminal's encoding did not know are read as UTF-8."""
     return words.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
-
-
-def forgive_encodings() -> None:
-    """A terminal that cannot show a character shows a question mark, instead of ending the program."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(errors="replace")

@@ -33,7 +33,7 @@ from adapters.chat import (
 from adapters.discord.errors import failure
 from adapters.discord.pieces import LIMIT_UNITS, pieces, shorter
 from adapters.pacing import Rate
-from adapters.text.markup import DISCORD
+from adapters.text.markup import DISCORD, escaped_within
 from adapters.text.styled import Styled
 
 if TYPE_CHECKING:
@@ -172,7 +172,7 @@ class DiscordPort(NoStreams):
 def _text(content: Content) -> str:
     """Words of the gateway's own are no markup; those that come from `parts` are rendered already."""
     raw = content.kind in (ContentKind.STATUS, ContentKind.ASIDE, ContentKind.APPROVAL)
-    return DISCORD.escape(content.body.text)[:LIMIT_UNITS] if raw else content.body.text
+    return escaped_within(content.body.text, DISCORD, LIMIT_UNITS) if raw else content.body.text
 
 
 def _view(buttons: tuple[Button, ...]) -> discord.ui.View:

@@ -10,7 +10,7 @@ from typing import Any
 
 from adapters.chat import Button, Content, ContentKind, Flow, Task, TaskState
 from adapters.slack.pieces import LIMIT_UNITS
-from adapters.text.markup import SLACK, SLACK_MARKDOWN, render
+from adapters.text.markup import SLACK, SLACK_MARKDOWN, escaped_within, render
 
 Blocks = list[dict[str, Any]]
 
@@ -31,7 +31,7 @@ _STATES = {
 def text_of(content: Content) -> str:
     """The content as mrkdwn."""
     if content.kind in _RAW:
-        return SLACK.escape(content.body.text)[:LIMIT_UNITS]
+        return escaped_within(content.body.text, SLACK, SECTION_CHARS if content.buttons else LIMIT_UNITS)
     return render(content.body, SLACK)
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from adapters.text.split import split
 from adapters.text.styled import Span, Style, Styled, units
+from agent_core.shown import middle
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +53,14 @@ def _render(text: str, start: int, end: int, spans: Sequence[Span], marks: Marks
         at, index = outer.end, inner_end
     out.append(_escaped(text, at, end, marks))
     return "".join(out)
+
+
+def escaped_within(text: str, marks: Marks, limit: int) -> str:
+    """A text without markup, escaped; if that is longer than `limit`, its middle is left out, and that is said."""
+    keep = len(text)
+    while len(found := marks.escape(middle(text, keep))) > limit:
+        keep = keep * 3 // 4
+    return found
 
 
 def _escaped(text: str, start: int, end: int, marks: Marks) -> str:

@@ -269,7 +269,8 @@ function noticeNode(bubble, turn) {
 
 function approvalNode(bubble, turn) {
   const answer = (approve) => call(`/api/sessions/${session}/approvals`, { method: "POST", body: JSON.stringify({ turn: turn.turn, call: bubble.call, approve }) });
-  return node("div", "approval", node("p", "", bubble.text), node("div", "buttons", button("Approve", () => answer(true)), button("Deny", () => answer(false))));
+  const all = bubble.whole ? node("details", "", node("summary", "", "Show all of it"), node("pre", "", bubble.whole)) : null;
+  return node("div", "approval", node("p", "asked", bubble.text), all, node("div", "buttons", button("Approve", () => answer(true)), button("Deny", () => answer(false))));
 }
 
 // ---------------------------------------------------------------- the person

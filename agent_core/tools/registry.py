@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import asyncio
 import difflib
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-import orjson
 import structlog
 
+from agent_core.tools.arguments import COMPLAINT_CHARS, parsed
 from agent_core.tools.base import (
     EffectClass,
     Json,
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger("tool")
 
-COMPLAINT_CHARS = 500
 LONGEST_NAME = 100
 """To a longer one no tool's name is near."""
 PREPARE_SECONDS = 10.0
@@ -102,12 +100,12 @@ class ToolRegistry:
             near = difflib.get_close_matches(name, names, 1, 0.5) if len(name) <= LONGEST_NAME else []
             return UnknownTool(name, next(iter(near), None))
         spec = self._tools[name].spec
-        parsed = _parsed(arguments)
-        if isinstance(parsed, str):
-            return UnreadableArguments(name, parsed)
-        error = next(iter(self._validator(spec).iter_errors(parsed)), None)  # pyright: ignore[reportUnknownMemberType] - jsonschema leaves it untyped
+        found = parsed(arguments)
+        if isinstance(found, str):
+            return UnreadableArguments(name, found)
+        error = next(iter(self._validator(spec).iter_errors(found)), None)  # pyright: ignore[reportUnknownMemberType] - jsonschema leaves it untyped
         if error is None:
-            return Runnable(spec, parsed)
+            return Runnable(spec, found)
         where = "/".join(str(part) for part in error.absolute_path) or "the arguments"
         return UnreadableArguments(name, f"{where}: {error.message}"[:COMPLAINT_CHARS])
 
@@ -167,22 +165,3 @@ def cut(outcome: ToolOutcome, limit: int) -> ToolOutcome:
     left_out = len(text) - limit
     shown = f"{text[:head]}\n[… {left_out} characters left out …]\n{text[len(text) - tail :]}"
     return ToolOutcome(outcome.status, shown, left_out, outcome.facts)
-
-
-def _parsed(text: str) -> dict[str, Json] | str:
-    """The arguments as an object, or a complaint."""
-    value: Json
-    if not text.strip():
-        return {}
-    try:
-        value = orjson.loads(text)
-    except orjson.JSONDecodeError:
-        try:
-            value = json.loads(text, strict=False)
-        except (ValueError, RecursionError) as error:
-            return f"they are no valid JSON: {error}"[:COMPLAINT_CHARS]
-    if isinstance(value, str):
-        return _parsed(value) if value.strip().startswith("{") else "they must be a JSON object"
-    if value is None:
-        return {}
-    return value if isinstance(value, dict) else "they must be a JSON object"

@@ -1,0 +1,30 @@
+"""The arguments of a call as the model wrote them, read: by whoever runs the call, and by whoever shows it. Pure."""
+
+from __future__ import annotations
+
+import json
+
+import orjson
+
+from agent_core.tools.base import Json
+
+COMPLAINT_CHARS = 500
+
+
+def parsed(text: str) -> dict[str, Json] | str:
+    """The arguments as an object, or a complaint."""
+    value: Json
+    if not text.strip():
+        return {}
+    try:
+        value = orjson.loads(text)
+    except orjson.JSONDecodeError:
+        try:
+            value = json.loads(text, strict=False)
+        except (ValueError, RecursionError) as error:
+            return f"they are no valid JSON: {error}"[:COMPLAINT_CHARS]
+    if isinstance(value, str):
+        return parsed(value) if value.strip().startswith("{") else "they must be a JSON object"
+    if value is None:
+        return {}
+    return value if isinstance(value, dict) else "they must be a JSON object"
