@@ -557,7 +557,8 @@ class Surface:
             if not (error.fate is Fate.REFUSED and error.cause in (Cause.NO_MESSAGE, Cause.UNEDITABLE)):
                 await self._failed(part, error, creating=False)
                 return
-        await self._keep(removed(part, self._clock.now_ms()))
+        current = self.parts.get(part.name, part)  # what is wanted may be another thing since the call began
+        await self._keep(removed(current, self._clock.now_ms()))
 
     async def _call(self, call: Awaitable[str | None], seconds: float = CALL_SECONDS) -> str:
         """A call that counts against the limits; raises `CallFailed` and nothing else."""

@@ -53,6 +53,11 @@ class ScriptedModel:
     released: asyncio.Event = field(default_factory=asyncio.Event)
     holding: asyncio.Event = field(default_factory=asyncio.Event)
     failing: bool = False
+    begins: asyncio.Event = field(default_factory=asyncio.Event)
+    """No answer begins before it is set."""
+
+    def __post_init__(self) -> None:
+        self.begins.set()
 
     def release(self) -> None:
         """Let everything that holds go on."""
@@ -63,6 +68,7 @@ class ScriptedModel:
         messages: Messages = body["messages"]
         self.requests.append(messages)
         self.models.append(body["model"])
+        await self.begins.wait()
         if self.failing:
             return web.json_response({"error": {"message": "out of order"}}, status=503)
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from adapters.slack.inbound import read_message, unescaped
+from tests.chats.audited import lies
 from tests.chats.harness import answer, answers, process, quiet, running, status, texts
 from tests.chats.slack_harness import WRITES, SlackHarness, Where, slack_harness
 from tests.fakes.common import LoseAnswer, Pause
@@ -247,6 +248,27 @@ async def test_a_stream_that_a_dead_process_left_is_finished_and_edited(slack: S
         assert called(slack, "chat.startStream") <= 2
         assert all(m.stream is None or m.stream.state is not StreamState.OPEN for m in chat.channel.messages.values())
         assert len([t for t in texts(slack, chat) if "so far" in t]) == 1
+
+
+async def test_what_is_wanted_while_a_message_is_taken_away_is_not_taken_away_with_it(slack: SlackHarness) -> None:
+    ada = slack.person("Ada")
+    chat = slack.private(ada)
+    async with process(slack) as one:
+        slack.say(chat, ada, "hold so far")
+        await slack.until(lambda: "so far" in "".join(texts(slack, chat)), 20)
+        await one.kill()
+    slack.model.begins.clear()  # so that the turn has no text for a while, and what the dead process showed goes
+    slack.model.release()
+    taken = Pause(after=True)
+    slack.fake.faults.always("chat.delete", taken)
+    async with running(slack, OUTSPOKEN_MODEL__STALL_SECONDS="30") as up:
+        async with asyncio.timeout(20):
+            await taken.reached.wait()
+        slack.model.begins.set()
+        await slack.until(lambda: not up.hub.running(), 20)
+        taken.release()
+        await answer(slack, chat, "so far end", 20)
+        assert await lies(slack.folder) == []
 
 
 # ---------------------------------------------------------------------- what the agent does

@@ -58,8 +58,21 @@ async def test_of_a_turn_that_runs_nothing_is_untrue_and_when_it_is_over_what_wa
     assert await store.auditing.lying(1_000) == []
     await store.close(session, epoch, turn, [row(1)], "answered", 300)
     assert await store.auditing.lying(1_000) == lies(rows)
-    assert {one.lie for one in await store.auditing.lying(1_000)} == set(Lie)
+    assert {one.lie for one in await store.auditing.lying(1_000)} == set(Lie) - {Lie.UNTOLD}
     assert await store.auditing.lying(3) == lies(rows)[:3]
+
+
+async def test_a_turn_that_took_everything_back_and_left_nothing_is_found(store: Store) -> None:
+    session, epoch, turn = await turn_of(store)
+    text = DeliveryRow("telegram/1/7", turn, "text0", 0, 1, b"text", "h", f"{turn}/0")
+    taken = replace(text, state=DeliveryState.SKIPPED, gone=True, at=5)
+    await store.put_deliveries(session, epoch, [taken])
+    await store.close(session, epoch, turn, [row(1)], "answered", 300)
+    assert [one.lie for one in await store.auditing.lying()] == [Lie.UNTOLD]
+    assert await store.auditing.lying(since_ms=10**15) == [], "of what is older nobody can know"
+    told = replace(text, part=1, state=DeliveryState.SENT, platform_id="55", final=True)
+    await store.put_deliveries(session, epoch, [told])
+    assert await store.auditing.lying() == []
 
 
 async def test_what_belongs_to_no_turn_is_over_when_it_was_said(store: Store) -> None:
