@@ -395,6 +395,18 @@ class CallFailed(Exception):
         self.moved_to = moved_to
 
 
+def id_of(value: object) -> str:
+    """The id that a platform gave to what it made.
+
+    Raises `CallFailed` if it is none: the message may be there, and by what is no id nobody can find, change or delete it.
+    """
+    known = isinstance(value, str | int) and not isinstance(value, bool) and str(value).strip() not in ("", "0", "None")
+    if not known:
+        words = "the platform answered without the id of what it made"
+        raise CallFailed(Fate.UNKNOWN, words, cause=Cause.UNREADABLE)
+    return str(value)
+
+
 Piece: TypeAlias = Styled | CodeFile
 
 

@@ -429,12 +429,12 @@ def begun(part: Part, now: int, *, repeated: bool) -> Part:
 def sent_by(step: Create, ability: Ability, traits: Traits) -> Content | None:
     """What the message of a `Create` shows; None if it may have been made before, when something else was wanted.
 
-    What no edit can change is as it was made, and was never wanted otherwise.
+    What no edit can change is as it was made, and was never wanted otherwise. Of several tries nobody knows which one made it.
     """
     content = step.part.content
     if not step.repeated or ability is Ability.NONE or content.kind in traits.fixed:
         return content
-    return step.part.tried
+    return step.part.tried if step.part.row.attempt <= 1 else None
 
 
 def settled(

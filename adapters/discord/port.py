@@ -28,6 +28,7 @@ from adapters.chat import (
     Fate,
     NoStreams,
     Traits,
+    id_of,
     not_by_edit,
 )
 from adapters.discord.errors import failure
@@ -104,7 +105,7 @@ class DiscordPort(NoStreams):
             silent=content.silent,
             **more,
         )
-        return str((await self.asked(sent)).id)
+        return id_of((await self.asked(sent)).id)
 
     async def edit(self, address: ChatAddress, platform_id: str, content: Content) -> None:
         from adapters.discord.library import discord

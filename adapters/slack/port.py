@@ -29,6 +29,7 @@ from adapters.chat import (
     Fate,
     Flow,
     Traits,
+    id_of,
     not_by_edit,
 )
 from adapters.pacing import Rate
@@ -108,7 +109,7 @@ class SlackPort:
             link_names=False,
             client_msg_id=str(uuid.uuid5(uuid.NAMESPACE_URL, key)),
         )
-        return str((await self.asked(posted))["ts"])
+        return id_of((await self.asked(posted)).get("ts"))
 
     async def _send_file(self, address: ChatAddress, content: Content) -> str:
         data = await bytes_of(content, UPLOAD_BYTES, "Slack")
@@ -157,7 +158,7 @@ class SlackPort:
             channel=address.chat, thread_ts=thread, chunks=chunks_of(first), **(more if self.team and person else {})
         )
         try:
-            return GROWS + str((await self.asked(started))["ts"])
+            return GROWS + id_of((await self.asked(started)).get("ts"))
         except CallFailed as error:
             if self._streams and error.fate is Fate.REFUSED and error.words in UNABLE:
                 self._streams = False
@@ -218,7 +219,7 @@ class SlackPort:
 
     async def private(self, person: str) -> str:
         answer = await self.asked(self._client.conversations_open(users=person))
-        return str(answer.data["channel"]["id"])
+        return id_of(answer.data["channel"].get("id"))
 
     async def fetch(self, ref: str, limit_bytes: int) -> bytes:
         return await self._files.fetched(ref, limit_bytes)
@@ -249,7 +250,7 @@ def _key_of(message: dict[str, Any]) -> str:
 
 
 def _found(messages: list[dict[str, Any]], key: str) -> str | None:
-    return next((str(message["ts"]) for message in messages if _key_of(message) == key), None)
+    return next((id_of(message.get("ts")) for message in messages if _key_of(message) == key), None)
 
 
 def _streamed(messages: list[dict[str, Any]], content: Content) -> str | None:
@@ -259,5 +260,5 @@ def _streamed(messages: list[dict[str, Any]], content: Content) -> str | None:
         begun = str(message.get("text") or "")
         ours = bool(message.get("bot_id")) and message.get("streaming_state") == "in_progress" and not _key_of(message)
         if ours and (whole.text.startswith(begun) if begun else not whole.text):
-            return GROWS + str(message["ts"])
+            return GROWS + id_of(message.get("ts"))
     return None

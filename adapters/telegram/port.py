@@ -17,6 +17,7 @@ from adapters.chat import (
     Fate,
     NoStreams,
     Traits,
+    id_of,
     not_by_edit,
 )
 from adapters.pacing import Rate
@@ -86,7 +87,7 @@ class TelegramPort(NoStreams):
                 link_preview_options=_no_preview(),
             )
         )
-        return str(message.message_id)
+        return id_of(message.message_id)
 
     async def _send_file(self, address: ChatAddress, content: Content) -> str:
         data = await bytes_of(content, UPLOAD_BYTES, "Telegram")
@@ -97,14 +98,14 @@ class TelegramPort(NoStreams):
                 chat, data, caption, filename=name, caption_entities=marks, message_thread_id=thread
             )
             try:
-                return str((await self.asked(photo)).message_id)
+                return id_of((await self.asked(photo)).message_id)
             except CallFailed as error:
                 if error.fate is not Fate.REFUSED or error.cause not in (Cause.FORM, Cause.OTHER):
                     raise  # what is refused as a picture may still go as a file
         document = self._bot.send_document(
             chat, data, caption, filename=name, caption_entities=marks, message_thread_id=thread
         )
-        return str((await self.asked(document)).message_id)
+        return id_of((await self.asked(document)).message_id)
 
     async def edit(self, address: ChatAddress, platform_id: str, content: Content) -> None:
         if content.kind is ContentKind.FILE:

@@ -70,7 +70,10 @@ class Auditing(Asks):
         )
         untold = (c.gone == 1) & told & ~stays
         lie = case(
-            (undone_yet, Lie.OPEN.value), (undone, Lie.UNDONE.value), (unended, Lie.UNENDED.value), else_=Lie.UNTOLD.value
+            (undone_yet, Lie.OPEN.value),
+            (undone, Lie.UNDONE.value),
+            (unended, Lie.UNENDED.value),
+            else_=Lie.UNTOLD.value,
         )
         wrong = select(lie, c.surface, c.origin, c.bubble, c.part, c.state, c.at).where(
             ~runs, or_(undone_yet, undone, unended, untold)

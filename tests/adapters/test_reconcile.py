@@ -303,6 +303,17 @@ def test_what_grows_ends_in_the_final_text(
     assert not any(part.grows for part in rig.parts.values() if not part.row.gone)
 
 
+def test_of_several_tries_nobody_knows_which_one_is_shown() -> None:
+    rig = Rig(Platform(Ability.LOOK_UP, random.Random(0), faults=0))
+    rig.want(wanted_of(["a"], final=True))
+    (first,) = rig.parts.values()
+    once = begun(first, 0, repeated=False)
+    sent = Create(once, repeated=True, look_up=True)
+    assert sent_by(sent, Ability.LOOK_UP, rig.traits) == first.content
+    twice = begun(once, 0, repeated=True)
+    assert sent_by(replace(sent, part=twice), Ability.LOOK_UP, rig.traits) is None
+
+
 def test_what_grows_is_never_edited_if_nothing_goes_wrong() -> None:
     rig = Rig(Platform(Ability.LOOK_UP, random.Random(0), faults=0), streams=True)
     for text, final in (("a", False), ("ab", False), ("abc", True)):

@@ -1,0 +1,22 @@
+"""What a platform says that it made is known by its id, or is not known."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from adapters.chat import CallFailed, Cause, Fate, id_of
+
+
+@given(st.one_of(st.integers(min_value=1), st.from_regex(r"[0-9]{1,20}(\.[0-9]{6})?", fullmatch=True)))
+def test_an_id_is_kept_as_it_is(value: int | str) -> None:
+    if value != "0":
+        assert id_of(value) == str(value)
+
+
+@pytest.mark.parametrize("value", [None, "", " ", 0, "0", "None", True, False, 1.5, {}, [], {"ts": "1"}, b"1"])
+def test_what_is_no_id_leaves_it_unknown_whether_it_was_made(value: object) -> None:
+    with pytest.raises(CallFailed) as failed:
+        id_of(value)
+    assert (failed.value.fate, failed.value.cause) == (Fate.UNKNOWN, Cause.UNREADABLE)
