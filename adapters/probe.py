@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import Enum, StrEnum, auto
 
 import aiohttp
 import orjson
@@ -60,12 +60,27 @@ async def health(url: str, question: Question, key: str | None, seconds: float) 
     return Said(yes=True)
 
 
-async def answers(url: str) -> bool:
-    """True if ``/healthz`` at `url` is one of ours; asked once, within a second."""
-    timeout = aiohttp.ClientTimeout(total=1.0)
+class Reply(Enum):
+    """What came from the address where the gateway should be."""
+
+    GATEWAY = auto()
+    SILENT = auto()
+    """Somebody took the connection, and said nothing."""
+    NOBODY = auto()
+    """Nobody listens there, or somebody who is no gateway."""
+
+
+async def reply_of(url: str, seconds: float = 3.0) -> Reply:
+    """What ``/healthz`` at `url` says; asked once, and known after so many seconds."""
+    timeout = aiohttp.ClientTimeout(total=seconds)
     try:
-        async with aiohttp.ClientSession(timeout=timeout) as http, http.get(url + Question.ALIVE.path) as response:
-            body: Json = orjson.loads(await response.read())
-    except (aiohttp.ClientError, TimeoutError, OSError, orjson.JSONDecodeError):
-        return False
-    return isinstance(body, dict) and body.get("program") == "outspoken"
+        async with (
+            aiohttp.ClientSession(timeout=timeout) as http,
+            http.get(url + Question.ALIVE.path) as response,
+        ):
+            body: Json = orjson.loads(await response.content.read(MOST_BYTES))
+    except TimeoutError:
+        return Reply.SILENT
+    except (aiohttp.ClientError, OSError, orjson.JSONDecodeError):
+        return Reply.NOBODY
+    return Reply.GATEWAY if isinstance(body, dict) and body.get("program") == "outspoken" else Reply.NOBODY

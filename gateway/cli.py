@@ -26,6 +26,7 @@ from gateway.version import program_version
 
 if TYPE_CHECKING:
     from gateway.configmodel import Config
+    from gateway.lifesign import Found
     from gateway.ops.replay import Wish
     from gateway.ops.triage_io import Wish as TriageWish
     from gateway.paths import Paths
@@ -306,15 +307,16 @@ async def _chat(config_file: Path | None, session: str, *, new: bool) -> int:
 @asynccontextmanager
 async def _gateway(config_file: Path | None) -> AsyncGenerator[tuple[str, str | None, bool]]:
     """(address, key, false) of the daemon that runs; if none does, (…, true) of one in this process that ends with the block."""
-    from gateway.setup import configure_logs, load_all, running_url
+    from gateway.setup import configure_logs, find_gateway, load_all
 
     loaded, paths = load_all(config_file)
     secret = loaded.config.server.api_key
     key = secret.get_secret_value() if secret else None
-    url = await running_url(loaded.config)
-    if url:
-        yield url, key, False
+    found = await find_gateway(loaded.config, paths)
+    if found.url:
+        yield found.url, key, False
         return
+    _unless_it_hangs(found, loaded.config)
     from gateway.daemon import serving
 
     configure_logs(loaded.config, quiet=True)
@@ -323,18 +325,26 @@ async def _gateway(config_file: Path | None) -> AsyncGenerator[tuple[str, str | 
         yield up.url, key, True
 
 
+def _unless_it_hangs(found: Found, config: Config) -> None:
+    """A gateway that runs and does not answer has the database: nothing can be done without it."""
+    from adapters.ask import GatewayLost
+    from gateway.setup import none_answers
+
+    if found.pid:
+        raise GatewayLost(none_answers(found, config))
+
+
 async def _status(config_file: Path | None, *, as_json: bool) -> int:
     from adapters.operator import Remote, status_lines
-    from gateway.setup import load_all, running_url
+    from gateway.setup import find_gateway, load_all, none_answers
 
-    loaded, _ = load_all(config_file)
-    url = await running_url(loaded.config)
-    if not url:
-        server = loaded.config.server
-        click.echo(f"No gateway runs at {server.host}:{server.port}. Start it with: outspoken run", err=True)
+    loaded, paths = load_all(config_file)
+    found = await find_gateway(loaded.config, paths)
+    if not found.url:
+        click.echo(none_answers(found, loaded.config), err=True)
         return TRY_AGAIN
     secret = loaded.config.server.operator_key
-    body = await Remote(url, secret.get_secret_value() if secret else None).status()
+    body = await Remote(found.url, secret.get_secret_value() if secret else None).status()
     if as_json:
         import json
 
@@ -348,17 +358,15 @@ async def _send(
     config_file: Path | None, to: str, text: str, files: tuple[Path, ...], key: str, *, wait_seconds: float
 ) -> int:
     from adapters.operator import Remote, delivery_line, delivery_settled
-    from gateway.setup import load_all, running_url
+    from gateway.setup import find_gateway, load_all, none_answers
 
-    loaded, _ = load_all(config_file)
-    url = await running_url(loaded.config)
-    if not url:
-        server = loaded.config.server
-        words = f"No gateway runs at {server.host}:{server.port}, so nothing was sent. Start it with: outspoken run"
-        click.echo(words, err=True)
+    loaded, paths = load_all(config_file)
+    gateway = await find_gateway(loaded.config, paths)
+    if not gateway.url:
+        click.echo(none_answers(gateway, loaded.config, so="nothing was sent"), err=True)
         return TRY_AGAIN
     secret = loaded.config.server.operator_key
-    remote = Remote(url, secret.get_secret_value() if secret else None)
+    remote = Remote(gateway.url, secret.get_secret_value() if secret else None)
     carried = [(path.name, path.read_bytes()) for path in files]
     found = await remote.send(to, text, carried, key)
     number = str(found.get("id"))
@@ -379,13 +387,14 @@ async def _send(
 async def _access(config_file: Path | None, verb: str, who: str) -> int:
     """Through the daemon if one runs; else in its database, which nobody else holds then."""
     from adapters.operator import Remote, people_lines
-    from gateway.setup import load_all, running_url
+    from gateway.setup import find_gateway, load_all
 
     loaded, paths = load_all(config_file)
-    url = await running_url(loaded.config)
-    if url:
+    found = await find_gateway(loaded.config, paths)
+    _unless_it_hangs(found, loaded.config)
+    if found.url:
         secret = loaded.config.server.operator_key
-        remote = Remote(url, secret.get_secret_value() if secret else None)
+        remote = Remote(found.url, secret.get_secret_value() if secret else None)
         people = await remote.people() if verb == "list" else await remote.decide(verb, who)
     else:
         from gateway.offline import people_of

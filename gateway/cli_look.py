@@ -9,6 +9,7 @@ import click
 
 if TYPE_CHECKING:
     from gateway.configmodel import Config
+    from gateway.paths import Paths
 
 
 @click.command()
@@ -108,17 +109,17 @@ async def _health(config_file: Path | None, question: str, seconds: float) -> in
     return 0 if said.yes else 1
 
 
-async def _metrics(config: Config) -> str:
+async def _metrics(config: Config, paths: Paths) -> str:
     """What the gateway on this machine has counted; empty if none runs, or it does not answer."""
     from adapters.operator import GatewayLost, GatewayRefused, Remote
-    from gateway.setup import running_url
+    from gateway.setup import find_gateway
 
-    url = await running_url(config)
-    if not url:
-        return ""
+    found = await find_gateway(config, paths)
+    if not found.url:
+        return f"# {found.trouble}\n" if found.trouble else ""
     key = config.server.operator_key
     try:
-        return await Remote(url, key.get_secret_value() if key else None).metrics()
+        return await Remote(found.url, key.get_secret_value() if key else None).metrics()
     except (GatewayLost, GatewayRefused) as error:
         return f"# {error}\n"
 
@@ -132,7 +133,7 @@ async def _bundle(config_file: Path | None, turn: str, output: Path | None) -> i
     loaded, paths = load_all(config_file)
     to = output or Path(f"outspoken-{turn}.tar.gz")
     try:
-        click.echo(await write(turn, to, loaded.config, paths, os.environ, await _metrics(loaded.config)))
+        click.echo(await write(turn, to, loaded.config, paths, os.environ, await _metrics(loaded.config, paths)))
     except CannotBundle as error:
         click.echo(str(error), err=True)
         return 1

@@ -19,6 +19,8 @@ class Standing:
 
     problem: str = ""
     """Why the configuration cannot be used; empty if it can."""
+    trouble: str = ""
+    """Why the gateway that runs cannot be asked; empty if none runs, or it answers."""
     url: str = ""
     """Where a gateway answers; empty if none does."""
     wanted_url: str = ""
@@ -38,6 +40,8 @@ def next_steps(standing: Standing) -> Sequence[str]:
             "  outspoken config check   after you have changed it",
             "  outspoken doctor         everything that is wrong, with what to do",
         )
+    if standing.trouble:
+        return (standing.trouble, "", "  outspoken doctor         everything that is wrong, with what to do")
     steps = ["  outspoken --help         everything else, with examples"]
     if standing.rehearsal or not standing.platforms:
         missing = "a model, Telegram, Discord, Slack" if standing.rehearsal else "Telegram, Discord, Slack"
@@ -66,16 +70,19 @@ async def standing(config_file: Path | None) -> Standing:
     """Look how things stand; raises nothing that a configuration can cause."""
     from gateway.config import ConfigError
     from gateway.paths import PathsError
-    from gateway.setup import load_all, running_url
+    from gateway.setup import find_gateway, load_all, none_answers
 
     try:
-        loaded, _ = load_all(config_file)
+        loaded, paths = load_all(config_file)
     except (ConfigError, PathsError) as error:
         return Standing(problem=str(error))
     config = loaded.config
+    found = await find_gateway(config, paths)
+    if found.pid:
+        return Standing(trouble=none_answers(found, config))
     tokens = {"telegram": config.telegram.token, "discord": config.discord.token, "slack": config.slack.bot_token}
     return Standing(
-        url=await running_url(config),
+        url=found.url,
         wanted_url=f"http://{config.server.host}:{config.server.port}",
         rehearsal=config.model.rehearsal,
         platforms=tuple(name for name, token in tokens.items() if token is not None),

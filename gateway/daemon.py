@@ -39,6 +39,7 @@ from gateway.firstseries import first_series
 from gateway.health import Facts, Health, ModelWatch, Phase
 from gateway.hub import Hub
 from gateway.keeper import Keeper
+from gateway.lifesign import signs_of_life
 from gateway.look import Look
 from gateway.metrics import STALLED, Metrics
 from gateway.models import endpoints_of, rehearsal_endpoint
@@ -288,7 +289,7 @@ async def run_daemon(config: Config, paths: Paths, announce: Callable[[Serving],
 
     for number in signals:
         loop.add_signal_handler(number, asked)
-    async with managed(os.environ) as notifier, serving(config, paths, stopping) as up:
+    async with managed(os.environ) as notifier, serving(config, paths, stopping) as up, signs_of_life(paths.state_dir):
         announce(up)
         notifier.tell(READY="1", STATUS=f"Serving at {up.url}")
         log.info(

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
+import time
 from dataclasses import replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from agent_core.redaction import Redactor
 from gateway.config import Loaded, load, secret_values
@@ -12,6 +15,9 @@ from gateway.configmodel import Config
 from gateway.configtypes import LogLevel
 from gateway.operatorkey import with_operator_key
 from gateway.paths import Paths, find_paths, prepare
+
+if TYPE_CHECKING:
+    from gateway.lifesign import Found
 
 
 class CannotServe(Exception):
@@ -55,9 +61,36 @@ def configured_url(config: Config) -> str:
     return f"http://{f'[{host}]' if ':' in host else host}:{server.port}" if server.port else ""
 
 
-async def running_url(config: Config) -> str:
-    """The address of the daemon that runs with this configuration, or an empty text."""
-    from adapters.probe import answers  # aiohttp costs a third of the start of a command that needs no network
+async def find_gateway(config: Config, paths: Paths) -> Found:
+    """The daemon that runs with this configuration: whether it answers, and if not, whether there is one; known after some seconds."""
+    # aiohttp costs a third of the start of a command that needs no network.
+    from adapters.probe import Reply, reply_of
+    from gateway.lifesign import judge, sign_of
 
     url = configured_url(config)
-    return url if url and await answers(url) else ""
+    reply = await reply_of(url) if url else Reply.NOBODY
+    if reply is Reply.GATEWAY:
+        return judge(reply, url, None, None, 0)
+    holder = await asyncio.to_thread(holder_of_database, config, paths)
+    return judge(reply, url, sign_of(paths.state_dir), holder, time.time())
+
+
+def holder_of_database(config: Config, paths: Paths) -> int | None:
+    """The process that has our SQLite database open; 0 if nobody has, None if that cannot be known (PostgreSQL)."""
+    from agent_core.store.errors import CannotOpen
+    from agent_core.store.look import holder_of
+    from agent_core.store.place import SqlitePlace, parse_place
+
+    try:
+        place = parse_place(config.storage.url or paths.database)
+    except CannotOpen:
+        return None
+    return holder_of(place.path) if isinstance(place, SqlitePlace) else None
+
+
+def none_answers(found: Found, config: Config, so: str = "") -> str:
+    """That no gateway can be asked, why, what follows from it, and what to do."""
+    if found.trouble:
+        return " ".join(words for words in (found.trouble, f"So {so}." if so else "", found.fix) if words)
+    server = config.server
+    return f"No gateway runs at {server.host}:{server.port}{f', so {so}' if so else ''}. Start it with: outspoken run"

@@ -14,7 +14,6 @@ from pathlib import Path
 from adapters.findings import Finding, Level, Seen, note, ok, problem, warning
 from agent_core.model.endpoints import Endpoint
 from agent_core.model.knownbad import applied
-from agent_core.store.place import SqlitePlace, parse_place
 from agent_core.tools.base import Json
 from gateway.config import Problem, Survey, survey
 from gateway.configchats import ChatSection
@@ -25,7 +24,7 @@ from gateway.ops.checkup import Check, examine
 from gateway.paths import Paths, PathsError, find_paths
 from gateway.platforms import discord_settings, slack_settings, telegram_settings
 from gateway.routing import Respond
-from gateway.setup import redactor_of, running_url
+from gateway.setup import find_gateway, holder_of_database, redactor_of
 
 LOCAL_SECONDS = 10.0
 REMOTE_SECONDS = 30.0
@@ -44,8 +43,9 @@ async def diagnose(config_file: Path | None, env: Mapping[str, str]) -> list[Fin
     file = config_file or paths.config_file
     seen = survey(file, env, required=config_file is not None or paths.config_named)
     config = seen.config
-    url = await running_url(config)
-    holder = await asyncio.to_thread(_holder, config, paths)
+    gateway = await find_gateway(config, paths)
+    url = gateway.url
+    holder = await asyncio.to_thread(holder_of_database, config, paths)
     runs = bool(holder) or (bool(url) and holder is None)
     checks = [
         *_machine(config, paths, env, url, holder),
@@ -55,6 +55,9 @@ async def diagnose(config_file: Path | None, env: Mapping[str, str]) -> list[Fin
     ]
     redactor = redactor_of(config)
     found = [*judged_survey(seen, file), *await examine(checks)]
+    if gateway.pid:
+        found = [one for one in found if one.check != "port"]  # it would say that a stranger listens there
+        found.append(problem("gateway", gateway.trouble, gateway.fix))
     return [
         Finding(one.check, one.level, redactor.redact(one.what), redactor.redact(one.fix), one.link) for one in found
     ]
@@ -95,18 +98,6 @@ def _machine(config: Config, paths: Paths, env: Mapping[str, str], url: str, hol
         Check("port", LOCAL_SECONDS, lambda: doctor_machine.port(config, url, holder)),
         Check("tls", LOCAL_SECONDS, lambda: doctor_machine.certificates(env)),
     ]
-
-
-def _holder(config: Config, paths: Paths) -> int | None:
-    """The process that has our SQLite database open; 0 if nobody has, None if that cannot be known (PostgreSQL)."""
-    from agent_core.store.errors import CannotOpen
-    from agent_core.store.look import holder_of
-
-    try:
-        place = parse_place(config.storage.url or paths.database)
-    except CannotOpen:
-        return None
-    return holder_of(place.path) if isinstance(place, SqlitePlace) else None
 
 
 # --- the gateway that runs ---

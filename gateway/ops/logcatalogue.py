@@ -211,6 +211,7 @@ CATALOGUE: tuple[LogEvent, ...] = (
     _e("keeper.not_taken", "warning", "Something that an earlier process left could not be taken up; it is tried again.", "kind name error", _LATER),
     _e("keeper.storage_unavailable", "warning", "What earlier processes left could not be looked for.", "error", DISK),
     _e("keeper.failed", "error", "A mistake of the program in taking up what earlier processes left.", "", _BUG),
+    _e("gateway.no_sign", "warning", "Signs of life cannot be left in the state directory; whoever asks a gateway that hangs is not told since when.", "error", DISK),
     _e("gateway.stopping", "info", "A stop signal came, or its lock was lost."),
     _e("gateway.stopped", "info", "The last line of a clean end."),
     _e("gateway.manager_not_told", "warning", "The service manager that `NOTIFY_SOCKET` names could not be told how the gateway is doing.", "error",
