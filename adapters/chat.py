@@ -77,6 +77,8 @@ class Attachment:
     mime: str = ""
     size: int = 0
     """Bytes; 0 if it is not known."""
+    refused: str = ""
+    """Why it is not taken, in words for the person."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ import aiohttp
 import orjson
 
 from adapters.ask import GatewayLost, GatewayRefused
+from agent_core.quotas import size_words
 from agent_core.tools.base import Json
 
 Table = Mapping[str, Json]
@@ -99,6 +100,7 @@ def status_lines(body: Table) -> list[str]:
     lines += [_adapter(one) for one in tables(body.get("adapters"))] or ["No chat platform is configured."]
     lines.append(f"Open turns: {body.get('open_turns')}; chats with waiting messages: {body.get('waiting_sessions')}")
     lines += [_spend(one) for one in tables(body.get("spend"))]
+    lines += _kept(body.get("quota"))
     unsent = body.get("unsent_parts")
     if unsent:
         lines.append(
@@ -125,6 +127,34 @@ def _spend(one: Table) -> str:
             full |= used >= limit
     over = "; it is used up, and no model is asked until it opens again" if full else ""
     return f"Budget of this {one.get('budget')}: {', '.join(parts)}{over}"
+
+
+def _kept(quota: Json) -> list[str]:
+    """How much is kept, and who has most of it."""
+    if not isinstance(quota, dict):
+        return []
+    used, limit, kinds = quota.get("used_bytes"), quota.get("limit_bytes"), quota.get("kinds")
+    if not isinstance(used, int) or not isinstance(limit, int) or not isinstance(kinds, dict):
+        return []
+    share = f" of {size_words(limit)} ({used * 100 // limit} %)" if limit else ""
+    of = ", ".join(
+        f"{size_words(size)} {kind}"
+        for kind, size in kinds.items()
+        if isinstance(size, int) and kind != "files" and size
+    )
+    lines = [
+        f"Kept: {size_words(used)}{share}{f'; of it {of}' if of else ''}"
+        if quota.get("counted")
+        else "Kept: being counted"
+    ]
+    most = [
+        f"{one.get('holder')} {size_words(sum(v for k in ('workspace', 'spool', 'memory') if isinstance(v := one.get(k), int)))}"
+        for one in tables(quota.get("most"))[:3]
+    ]
+    lines += [f"Most of it: {'; '.join(most)}"] if most else []
+    refused = quota.get("refused")
+    told = [f"{kind} {count}" for kind, count in refused.items() if count] if isinstance(refused, dict) else []
+    return [*lines, f"Refused for want of room since the start: {', '.join(told)}"] if told else lines
 
 
 def _adapter(one: Table) -> str:

@@ -17,8 +17,9 @@ from agent_core.effects import AskApproval, Effect, RunTool
 from agent_core.events import ApprovalAnswered, Refusal, ToolReturned, ToolStarted, Verdict
 from agent_core.exits import Exit, ExitCode, Facts
 from agent_core.guardrails import Loops
+from agent_core.quotas import read_full
 from agent_core.settings import TurnSettings
-from agent_core.tools.base import EffectClass, ToolStatus
+from agent_core.tools.base import FULL, EffectClass, ToolStatus
 from agent_core.turnstate import Activity, ActivityState, DraftCall, Item, ToolItem
 
 
@@ -235,6 +236,7 @@ class ToolRound:
         activity.status, activity.since, activity.seconds = event.status, event.at, event.seconds
         sent = event.facts.get("sent_file")
         activity.file = sent if isinstance(sent, str) else ""
+        activity.full = read_full(event.facts.get(FULL))
         if event.refusal is not Refusal.NONE:
             activity.state = ActivityState.NOT_RUN
             self._items.append(ToolItem(activity.call, activity.name, event.text))

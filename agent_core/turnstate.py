@@ -9,6 +9,7 @@ from typing import TypeAlias
 from agent_core.events import ReasoningArrived, TextArrived, ToolArgumentsArrived, ToolCallCut, ToolCallNamed
 from agent_core.messages import InputMessage
 from agent_core.overlap import OverlapRemover
+from agent_core.quotas import Full
 from agent_core.recovery import Advice, Failure
 from agent_core.tools.base import Json, ToolStatus
 
@@ -97,6 +98,8 @@ class Activity:
     approval_deadline: int = 0
     file: str = ""
     """The file that the call handed over to be sent."""
+    full: Full | None = None
+    """There was no room for what it would have kept."""
 
     @property
     def returned(self) -> bool:

@@ -17,6 +17,7 @@ from typing import assert_never
 from agent_core.asked import question, whole
 from agent_core.exits import Action, BreakCause, Exit, Facts
 from agent_core.notices import cause_words, duration, notice_for, unsure_words
+from agent_core.quotas import Kind, for_person
 from agent_core.shown import plain
 from agent_core.turn import Turn
 from agent_core.turnstate import Activity, ActivityState, Phase, Segment, SegmentKind
@@ -82,6 +83,7 @@ class View:
 def view(turn: Turn, now: int) -> View:
     """The bubbles of `turn` at `now` (ms). Pure; the same turn and time give the same view."""
     bubbles: list[Bubble] = []
+    told: set[Kind] = set()
     for entry in turn.timeline:
         match entry:
             case Segment():
@@ -93,6 +95,10 @@ def view(turn: Turn, now: int) -> View:
                 if entry.status is not None and entry.state is ActivityState.UNSURE:
                     words = unsure_words(entry.name, entry.status)
                     bubbles.append(Bubble(f"{entry.key}.unsure", BubbleKind.NOTE, words, final=True))
+                if entry.full is not None and entry.full.kind not in told:  # once, however often it is tried
+                    told.add(entry.full.kind)
+                    words = for_person(entry.full)
+                    bubbles.append(Bubble(f"{entry.key}.full", BubbleKind.NOTE, words, final=True))
                 if entry.file:
                     name = entry.file.rpartition("/")[2]
                     bubbles.append(Bubble(f"{entry.key}.file", BubbleKind.FILE, name, final=True, path=entry.file))

@@ -67,6 +67,8 @@ class Sights:
     """How long somebody has waited for the gateway to have room for their turn, seconds."""
     unclaimed: str = ""
     """What an earlier process left and nobody could take up yet, in words."""
+    quota: str = ""
+    """That what may be kept in all is nearly used up, in words."""
 
 
 def conditions(sights: Sights, limits: Limits, rules: BudgetRules | None, now: int) -> list[Condition]:
@@ -88,6 +90,9 @@ def conditions(sights: Sights, limits: Limits, rules: BudgetRules | None, now: i
     if sights.free_bytes is not None and sights.free_bytes < limits.free_mib * MIB:
         words = f"Only {sights.free_bytes // MIB} MiB are free on the disk that holds the state. Make room there."
         found.append(Condition("disk", AlertKind.DISK, words, "There is room on the disk again."))
+    if sights.quota:
+        over = "There is room again in what may be kept in all."
+        found.append(Condition("quota", AlertKind.DISK, sights.quota, over))
     if sights.unclaimed:
         over = "Everything that an earlier process left is taken up."
         found.append(Condition("unclaimed", AlertKind.UNCLAIMED, sights.unclaimed, over))
@@ -168,6 +173,8 @@ class Alerter:
         self._memory = Memory()
         self.oldest_wait: Callable[[], float] = lambda: 0.0
         """How long somebody has waited for room, seconds."""
+        self.quota_words: Callable[[], str] = str
+        """That what may be kept is nearly used up."""
         self._bell: Bell | None = None
         self._quiet_until = 0.0
         self._slow_at: float | None = None
@@ -220,6 +227,7 @@ class Alerter:
             self.pots,
             self.oldest_wait(),
             self._unclaimed(),
+            self.quota_words(),
         )
         found = conditions(sights, self._limits, self._budgets, now)
         self._memory = looked(self._memory, found, now, self._rules)

@@ -14,7 +14,9 @@ import structlog
 from adapters.base import Inbound
 from adapters.chat import Attachment, AttachmentKind, CallFailed, ChatPort, Fate
 from agent_core.messages import InputMessage, text_of
-from agent_core.tools.base import Json
+from agent_core.quotas import Kind, blocks, for_person
+from agent_core.tools.base import UNLIMITED, Json, NoRoom, Space
+from gateway.quotas import Quotas
 
 log = structlog.get_logger("chat")
 
@@ -43,19 +45,22 @@ class Taken:
 class Attachments:
     """Fetches them when their turn is about to begin. `tell` says to the person what was not taken."""
 
-    def __init__(self, ports: Mapping[str, ChatPort], tell: Tell, *, sees_pictures: bool) -> None:
+    def __init__(
+        self, ports: Mapping[str, ChatPort], tell: Tell, quotas: Quotas | None = None, *, sees_pictures: bool
+    ) -> None:
         self._ports = ports
         self._tell = tell
+        self._quotas = quotas
         self._sees = sees_pictures
 
     async def __call__(self, inbound: Inbound, workspace: Path) -> Inbound:
         """The message with its attachments, as the turn takes it."""
         assert inbound.chat is not None
         port = self._ports.get(inbound.account)
-        taken = [await self._take(port, one, workspace) for one in inbound.chat.attachments]
-        for one in taken:
-            if one.complaint:
-                await self._tell(inbound, one.complaint)
+        space = UNLIMITED if self._quotas is None else self._quotas.space(inbound.memory_scope, workspace)
+        taken = [await self._take(port, one, workspace, space) for one in inbound.chat.attachments]
+        for complaint in dict.fromkeys(one.complaint for one in taken if one.complaint):
+            await self._tell(inbound, complaint)
         words = "\n".join(
             [*(text_of(m.content) for m in inbound.input if text_of(m.content)), *(one.note for one in taken)]
         )
@@ -67,9 +72,11 @@ class Attachments:
             content = [{"type": "text", "text": words}, *pictures]
         return replace(inbound, input=(InputMessage(content),))
 
-    async def _take(self, port: ChatPort | None, one: Attachment, workspace: Path) -> Taken:
+    async def _take(self, port: ChatPort | None, one: Attachment, workspace: Path, space: Space) -> Taken:
         if one.kind is AttachmentKind.OTHER:
             return Taken(f"[The person also sent a {one.name}, which you cannot get.]")
+        if one.refused:
+            return _no_room(one, one.refused)
         if port is None or one.size > FILE_BYTES:
             return _not_taken(one, "it is larger than 20 MB")
         try:
@@ -79,7 +86,11 @@ class Attachments:
             return _not_taken(one, error.words)
         if one.kind is AttachmentKind.FILE and not is_text(data):
             return _not_taken(one, "it is neither text nor a picture")
-        path = await asyncio.to_thread(_save, workspace, one.name, data)
+        try:
+            async with space.hold({Kind.WORKSPACE: blocks(len(data)), Kind.FILES: 1}):
+                path = await asyncio.to_thread(_save, workspace, one.name, data)
+        except NoRoom as error:
+            return _no_room(one, for_person(error.full))
         seen = one.kind is AttachmentKind.IMAGE and self._sees and one.mime in PICTURES and len(data) <= PICTURE_BYTES
         picture = f"data:{one.mime};base64,{base64.b64encode(data).decode()}" if seen else ""
         return Taken(
@@ -102,6 +113,14 @@ def _not_taken(one: Attachment, why: str) -> Taken:
     return Taken(
         f"[The person attached {one.name}, which could not be taken: {why}.]",
         complaint=f"I could not take {one.name}: {why}.",
+    )
+
+
+def _no_room(one: Attachment, words: str) -> Taken:
+    """The person reads the reason once, however many files they sent."""
+    return Taken(
+        f"[The person attached {one.name}, which was not taken, because there is no room for it: {words}]",
+        complaint=words,
     )
 
 

@@ -431,7 +431,9 @@ class ChatCommands:
         today = await self._store.usage(request.owner.session, midnight)
         budgets = self._hub.budgets
         lines = await budgets.usage(request.inbound) if budgets is not None else ()
-        return Reply("\n".join((usage_words(session, today), *lines)))
+        quotas = self._hub.quotas
+        kept = await quotas.lines(request.inbound.memory_scope) if quotas is not None else ()
+        return Reply("\n".join((usage_words(session, today), *lines, *kept)))
 
     async def _help(self, request: Request) -> Reply:
         rehearsal = REHEARSAL_WORDS if self._hub.about().rehearsal else ""

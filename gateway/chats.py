@@ -50,6 +50,7 @@ from gateway.outbox import Outbox
 from gateway.owners import Owner
 from gateway.peoplebook import PeopleBook
 from gateway.peoplecommands import PeopleCommands
+from gateway.quotas import carried_bytes, without_files
 from gateway.routing import Command, GroupRules, Ignore, Talk, meaning, session_of, spoken
 from gateway.standing import queue_origin
 from gateway.storable import storable
@@ -318,6 +319,9 @@ class Desk:
         except NotAccepted as refused:
             if refused.code.passes or refused.code is NotAcceptedCode.OTHER_CONTENT:
                 raise
+            if refused.code is NotAcceptedCode.QUOTA and carried_bytes(inbound):
+                await self._talk(without_files(inbound, str(refused)), cursor)
+                return
             await self._refuse(inbound, cursor, refused.code.value, str(refused), None)
             return
         if ticket.duplicate and cursor is not None:

@@ -42,6 +42,7 @@ COMMANDS: tuple[CommandSpec, ...] = (
     CommandSpec("link", "join your accounts by a code, or show which are joined", people=True),
     CommandSpec("unlink", "take an account out again", people=True),
     CommandSpec("usage", "what this conversation has used, and what the budgets are", changes=False),
+    CommandSpec("files", "the files kept here (“/files delete NAME” removes one, “/files delete all” all)"),
     CommandSpec("help", "what can be done here", changes=False),
     CommandSpec("access", "list, approve CODE, revoke ID", admin=True, hidden=True),
     CommandSpec("start", "say hello", hidden=True, changes=False),

@@ -31,6 +31,7 @@ from agent_core.settings import GuardCounts, LadderCounts
 from gateway.alerts import AlertRules, Limits
 from gateway.configbudgets import Budgets
 from gateway.configchats import Discord, People, Slack, Telegram
+from gateway.configquota import Quota
 from gateway.configschedule import Schedule
 from gateway.configserver import Server
 from gateway.configtypes import (
@@ -552,6 +553,7 @@ class Config(BaseSettings):
     session: Sessions = Field(default_factory=Sessions)
     tools: Tools = Field(default_factory=Tools)
     budgets: Budgets = Field(default_factory=Budgets)
+    quota: Quota = Field(default_factory=Quota)
     storage: Storage = Field(default_factory=Storage)
     log: Log = Field(default_factory=Log)
     telegram: Telegram = Field(default_factory=Telegram)

@@ -48,6 +48,7 @@ from gateway.opening import HubSettings
 from gateway.operatorkey import operator_key_of, with_operator_key
 from gateway.paths import Paths
 from gateway.platforms import Platforms, platforms, started
+from gateway.quotas import Quotas
 from gateway.readings import reader
 from gateway.setup import CannotServe, prepare_places, redactor_of
 from gateway.storewatch import StoreWatch
@@ -133,6 +134,7 @@ async def serving(
         workers = await stack.enter_async_context(Workers())
         tools = _tools(config, store, paths, workers)
         hub = Hub(_hub_settings(config, paths, tools), store, client, endpoints, tools, clock, ids, signals.tell)
+        quotas = hub.quotas = _quotas(config, paths, store, clock)
         rules = config.budgets.rules()
         if rules.active:  # outside of the hub: turns that are ended with it are still settled
             spender = await stack.enter_async_context(Spender(store, rules, clock, signals.tell))
@@ -146,18 +148,20 @@ async def serving(
         stack.push_async_callback(chats.outbox.drained, DELIVERY_SECONDS, hurry)
         alerter = _alerter(config, paths, store, watch, clock, chats, keeper)
         alerter.oldest_wait = hub.places.oldest_seconds
+        alerter.quota_words = quotas.words
         health = _health(signals, watch, store, chats, hub, keeper, alerter)
         metrics.begin(first_series(chats.names(), endpoints, STALLED))
         metrics.read_from(
-            reader(hub, keeper, chats.outbox, chats.supervisors, store, health, alerter, program_version())
+            reader(hub, keeper, chats.outbox, chats.supervisors, store, health, alerter, quotas, program_version())
         )
-        look = Look(hub, store, chats, health, alerter, clock, program_version())
+        look = Look(hub, store, chats, health, alerter, quotas, clock, program_version())
         operators = operator_key_of(config)
         routes = [*health.routes(partial(guarded, operators)), *metrics.routes(operators)]
         url = await open_doors(config, paths, hub, store, clock, ids, chats, look, routes, stack)
         stack.push_async_callback(hub.drain, config.server.drain_seconds, hurry)
         hub.keep()  # what an earlier process left is taken up behind the open port, beside what is new
         await stack.enter_async_context(started(chats))
+        await stack.enter_async_context(quotas.running())
         await stack.enter_async_context(alerter.running())
         if chats.operators is not None:
             await hub.learning.connect(alerter.announce)
@@ -228,6 +232,12 @@ def _hub_settings(config: Config, paths: Paths, tools: ToolRegistry) -> HubSetti
         bounds=Bounds.of(config.session.open_turns, config.session.waiting_limit),
         incidents=config.incidents.rules(),
     )
+
+
+def _quotas(config: Config, paths: Paths, store: Store, clock: Clock) -> Quotas:
+    workspaces = config.tools.workspace or paths.workspaces
+    spool = paths.state_dir / "outbox"
+    return Quotas(config.quota.limits(), paths.state_dir, workspaces, spool, store.overview.memories, clock)
 
 
 def _alerter(

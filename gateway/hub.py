@@ -40,8 +40,8 @@ from agent_core.modelcalls import ModelCaller, own_tools
 from agent_core.ports import Clock, Ids
 from agent_core.signals import LawBroken, Tell, nobody
 from agent_core.store.rows import InboxState, NewMessage
-from agent_core.store.store import Conflict, StorageUnavailable, Store
-from agent_core.tools.base import ToolContext
+from agent_core.store.store import Conflict, NoRoomToday, StorageUnavailable, Store
+from agent_core.tools.base import UNLIMITED, ToolContext
 from agent_core.tools.registry import ToolRegistry
 from agent_core.turn import Turn
 from agent_core.view import view
@@ -60,6 +60,7 @@ from gateway.ops.explain import why
 from gateway.owners import Restoring
 from gateway.places import Places
 from gateway.prefs import Prefs
+from gateway.quotas import Quotas
 from gateway.recall import Recall, closed_turn
 from gateway.stopping import stop_turn
 from gateway.turnoutlet import TurnOutlet
@@ -139,6 +140,8 @@ class Hub:
         self.attachments: Attacher | None = None
         self.budgets: Budgets | None = None
         """What pays for model calls; None if nobody counts."""
+        self.quotas: Quotas | None = None
+        """What counts all that is kept; None if nobody does."""
         self._world = World(store, tools, clock, ids, self.chain.set_aside, self._broken, self.learning.troubled, tell)
 
     # ------------------------------------------------------------------ beginning and ending
@@ -261,6 +264,7 @@ class Hub:
             new_session_id=self._ids.new("s"),
             refused=refused,
             person=author_of(inbound),
+            charges=self.quotas.admit(inbound, now) if self.quotas is not None and lane == NORMAL_LANE else (),
         )
 
     async def _try_to_take_in(
@@ -282,6 +286,11 @@ class Hub:
                 accepted = await self._store.accept(message)
             except StorageUnavailable as error:
                 raise NotAccepted(STORAGE_AWAY, NotAcceptedCode.STORAGE_AWAY) from error
+            except NoRoomToday as error:
+                assert self.quotas is not None
+                raise self.quotas.refusal(inbound, error, message.received_at) from error
+            if self.quotas is not None:
+                self.quotas.taken(inbound)
             log_accepted(message, accepted, self.tell)
             ticket = Ticket(accepted.inbox_id, accepted.session, accepted.duplicate)
             if accepted.duplicate:
@@ -544,6 +553,7 @@ class Hub:
                 memory_scope=memory_of(first),
                 clock=self._clock,
                 heartbeat=heartbeat,
+                space=UNLIMITED if self.quotas is None else self.quotas.space(first.memory_scope, workspace),
             )
 
         outlet = None

@@ -14,6 +14,7 @@ from gateway.alerting import Alerter
 from gateway.health import Health
 from gateway.hub import Hub
 from gateway.platforms import Platforms
+from gateway.quotas import Quotas
 
 FAILED_SHOWN = 20
 
@@ -22,13 +23,22 @@ class Look:
     """Asked by `gateway.admin`."""
 
     def __init__(
-        self, hub: Hub, store: Store, chats: Platforms, health: Health, alerter: Alerter, clock: Clock, version: str
+        self,
+        hub: Hub,
+        store: Store,
+        chats: Platforms,
+        health: Health,
+        alerter: Alerter,
+        quotas: Quotas,
+        clock: Clock,
+        version: str,
     ) -> None:
         self._hub = hub
         self._store = store
         self._chats = chats
         self._health = health
         self._alerter = alerter
+        self._quotas = quotas
         self._clock = clock
         self._version = version
         self._began = clock.monotonic()
@@ -64,6 +74,7 @@ class Look:
             "alerts": [{"kind": one.kind.value, "words": one.words} for one in self._alerter.open],
             "laws_broken": self._hub.laws_broken,
             "free_disk_bytes": self._alerter.free_bytes,
+            "quota": self._quotas.status(),
             "spend": [_spend(pot, level, self._currency()) for pot, level in self._alerter.pots],
         }
         try:

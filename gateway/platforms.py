@@ -28,6 +28,7 @@ from gateway.budgets import BudgetWarning
 from gateway.chats import AccountRules, Desk
 from gateway.configchats import ChatSection, Discord, Slack, Telegram
 from gateway.configmodel import Config
+from gateway.filescommand import files_command
 from gateway.forming import WORKERS, Forming
 from gateway.hub import Hub
 from gateway.operators import OperatorsChat
@@ -231,14 +232,20 @@ async def platforms(config: Config, hub: Hub, store: Store, clock: Clock, ids: I
             supervisors.append(supervisor)
             desk.unread.again[one.adapter.name] = (supervisor.is_up, one.adapter.again)
         _connect(
-            hub, store, desk, outbox, Attachments(ports, _teller(hub, outbox), sees_pictures=config.model.pictures)
+            hub,
+            store,
+            desk,
+            outbox,
+            Attachments(ports, _teller(hub, outbox), hub.quotas, sees_pictures=config.model.pictures),
         )
         await stack.enter_async_context(desk.commands_of)
         _check_entries(config, desk)
         where = Where(desk, outbox)
         zone = zone_in_force(config.schedule)
         scheduler = Scheduler(config.schedule, zone, store, hub, desk, clock, where.find)
-        desk.commands_of.add(TimedCommands(hub, store, outbox, desk, clock, zone).handlers())
+        timed = TimedCommands(hub, store, outbox, desk, clock, zone, config.quota.reminders)
+        desk.commands_of.add(timed.handlers())
+        desk.commands_of.add({"files": files_command(hub)})
         desk.commands_of.on_scheduled = scheduler.wake
         operators = OperatorsChat(config.operators.chat, where, desk) if config.operators.chat else None
         yield Platforms(desk, outbox, tuple(supervisors), where, scheduler, operators, states)

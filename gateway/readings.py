@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 
 from agent_core.exits import Measure
+from agent_core.quotas import Kind as Kept
 from agent_core.store.store import Store
 from gateway.alerting import Alerter
 from gateway.alerts import AlertKind
@@ -16,6 +17,7 @@ from gateway.keeping import Kind
 from gateway.metrics import Reading
 from gateway.ops import metricscatalogue as m
 from gateway.outbox import Outbox
+from gateway.quotas import Quotas
 from gateway.supervisor import State, Supervisor
 
 
@@ -27,6 +29,7 @@ def reader(
     store: Store,
     health: Health,
     alerter: Alerter,
+    quotas: Quotas,
     version: str,
 ) -> Callable[[], Iterator[Reading]]:
     """What gives the readings."""
@@ -61,6 +64,7 @@ def reader(
             yield Reading(m.ALERTS, count, (kind.value,))
         if alerter.free_bytes is not None:
             yield Reading(m.DISK_FREE, alerter.free_bytes)
+        yield from _kept(quotas)
         for pot, level in alerter.pots:
             for measure in Measure:
                 if limit := pot.limit.of(measure):
@@ -68,6 +72,17 @@ def reader(
                     yield Reading(m.BUDGET_USED, used, (pot.budget.value, measure.value))
 
     return read
+
+
+def _kept(quotas: Quotas) -> Iterator[Reading]:
+    totals = quotas.ledger.totals()
+    for kind in (Kept.WORKSPACE, Kept.MEMORY, Kept.SPOOL):
+        yield Reading(m.QUOTA_USED, totals[kind], (kind.value,))
+    yield Reading(m.QUOTA_USED, quotas.ledger.whole(), (Kept.WHOLE.value,))
+    yield Reading(m.QUOTA_FILES, totals[Kept.FILES])
+    yield Reading(m.QUOTA_WHOLE, quotas.limits.whole)
+    for kind in Kept:
+        yield Reading(m.QUOTA_REFUSED, quotas.refused[kind], (kind.value,))
 
 
 def _adapter(supervisor: Supervisor) -> Iterator[Reading]:

@@ -90,13 +90,17 @@ class Submits(Protocol):
 class TimedCommands:
     """Their handlers. `zone` is the zone whose clocks people mean."""
 
-    def __init__(self, hub: Hub, store: Store, outbox: Outbox, desk: Submits, clock: Clock, zone: str) -> None:
+    def __init__(
+        self, hub: Hub, store: Store, outbox: Outbox, desk: Submits, clock: Clock, zone: str, most: int = MOST_REMINDERS
+    ) -> None:
+        """`most` reminders may be set in one conversation."""
         self._hub = hub
         self._store = store
         self._outbox = outbox
         self._desk = desk
         self._clock = clock
         self._zone = zone
+        self._most = most
 
     def handlers(self) -> Mapping[str, Handler]:
         """By the command's name."""
@@ -120,8 +124,11 @@ class TimedCommands:
                 assert_never(wanted)
 
     def _set(self, request: Request, rows: list[ScheduleRow], rule: Rule, words: str) -> Reply:
-        if len(rows) >= MOST_REMINDERS:
-            return Reply(f"There are {len(rows)} reminders here already, and no more are possible. /remind shows them.")
+        if len(rows) >= self._most:
+            return Reply(
+                f"There are {len(rows)} reminders here already, and no more are possible. /remind shows them, /remind cancel "
+                "NUMBER takes one back."
+            )
         number = max((row.number for row in rows), default=0) + 1
         plan = Plan(words, request.origin, self._zone)
         now = self._clock.now_ms()

@@ -16,8 +16,8 @@ from typing import TypeAlias, assert_never
 
 import orjson
 
-from agent_core.budgets import Granted, Level, Pot, Reached, Refused, Settled, refusal, warning
-from agent_core.store.errors import Conflict, Fenced, OwnedElsewhere
+from agent_core.budgets import Amount, Granted, Level, Pot, Reached, Refused, Settled, refusal, warning
+from agent_core.store.errors import Conflict, Fenced, NoRoomToday, OwnedElsewhere
 from agent_core.store.facts import (
     AddedDelivery,
     AddedRow,
@@ -58,6 +58,7 @@ from agent_core.store.ops import (
 from agent_core.store.rows import (
     Accepted,
     CallState,
+    Charge,
     Claimed,
     DeliveryRow,
     InboxState,
@@ -82,7 +83,7 @@ def decide(facts: Facts, op: Op, previous: Result = None) -> Result:
     """Change the records as `op` asks, and return its answer.
 
     `previous` is what an earlier attempt of the very same operation had answered when its commit's outcome was lost.
-    Raises Fenced, Conflict, OwnedElsewhere.
+    Raises Fenced, Conflict, OwnedElsewhere, NoRoomToday.
     """
     match op:
         case Accept():
@@ -164,6 +165,7 @@ def _accept(facts: Facts, op: Accept, previous: Result) -> Accepted:
     if message.claim is not None:
         _check_claim(facts, message.claim)
     session = facts.sessions_by_key.get(message.session_key)
+    _charge(facts, message, new_session=session is None)
     if session is None:
         at = message.received_at
         owner, epoch = (facts.node, 1) if op.claims else (None, 0)
@@ -501,16 +503,29 @@ def _settle(facts: Facts, op: Settle, previous: Result) -> Settled:
     return Settled(tuple(warnings))
 
 
+def _charge(facts: Facts, message: NewMessage, *, new_session: bool) -> None:
+    """Count a message for its day. Raises `NoRoomToday`, and has counted nothing then."""
+    charges = [charge for charge in message.charges if new_session or not charge.new_session]
+    for charge in charges:
+        used = charge.already + _level(facts, charge).spent.tokens
+        if charge.limit and used + charge.amount > charge.limit:
+            raise NoRoomToday(charge.scope, used, charge.limit, charge.amount)
+    for charge in charges:
+        level = _level(facts, charge)
+        level = replace(level, spent=level.spent + Amount(charge.amount), calls=level.calls + 1)
+        _put_level(facts, charge, level, message.received_at)
+
+
 def _keys(pots: Sequence[Pot]) -> tuple[tuple[str, int], ...]:
     return tuple(pot.key for pot in pots)
 
 
-def _level(facts: Facts, pot: Pot) -> Level:
+def _level(facts: Facts, pot: Pot | Charge) -> Level:
     known = facts.levels.get(pot.key)
     return known.level if known is not None else Level()
 
 
-def _put_level(facts: Facts, pot: Pot, level: Level, at: int) -> None:
+def _put_level(facts: Facts, pot: Pot | Charge, level: Level, at: int) -> None:
     known = facts.levels.get(pot.key)
     if known is None:
         facts.levels[pot.key] = LevelFact(pot.scope, pot.window, pot.until, level, at, new=True)

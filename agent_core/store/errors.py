@@ -30,6 +30,17 @@ class OwnedElsewhere(StoreError):
         self.node = node
 
 
+class NoRoomToday(StoreError):
+    """A day's count has no room for this message; nothing was stored."""
+
+    def __init__(self, scope: str, used: int, limit: int, adding: int) -> None:
+        super().__init__(f"{used} of {limit} are used of {scope}, and {adding} more have no room.")
+        self.scope = scope
+        self.used = used
+        self.limit = limit
+        self.adding = adding
+
+
 class LeaseLost(StoreError):
     """This node's liveness lock is lost: it may claim nothing and send nothing any more; open the store anew."""
 

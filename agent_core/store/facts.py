@@ -268,6 +268,7 @@ def _add_needs(found: Needs, op: Op) -> None:
         case Accept(message=message):
             found.session_keys.add(message.session_key)
             found.messages.add((message.account, message.platform_key))
+            found.pots.update(charge.key for charge in message.charges)
             if message.claim is not None:
                 found.schedules.add(message.claim.schedule.schedule)
         case Claim(session):

@@ -15,7 +15,7 @@ from agent_core.budgets import Level
 from agent_core.store import sqlbudgets
 from agent_core.store import tables as t
 from agent_core.store.asks import Asks
-from agent_core.store.rows import AuditRow
+from agent_core.store.rows import DAILY, AuditRow
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,9 +143,16 @@ class Overview(Asks):
     async def pots(self, now: int, limit: int) -> list[PotLevel]:
         """The budgets whose window runs now and that something was put into, the fullest first."""
         c = t.budgets.c
-        query = select(*sqlbudgets.LEVEL_COLUMNS).where(c.until > now)
+        query = select(*sqlbudgets.LEVEL_COLUMNS).where(c.until > now, c.scope.not_like(f"{DAILY}%"))
         found = await self._all(query.order_by(c.spent_tokens.desc(), c.scope).limit(limit))
         return [PotLevel(str(row[0]), int(row[2]), sqlbudgets.level_of(row)) for row in found]
+
+    async def memories(self) -> list[tuple[str, str, int, int]]:
+        """How much is remembered, by (scope, kind): bytes of names and texts, and how many entries."""
+        c = t.memory.c
+        size = func.sum(func.length(c.value)) + func.sum(func.length(c.name))
+        query = select(c.scope, c.kind, size, func.count()).group_by(c.scope, c.kind)
+        return [(str(row[0]), str(row[1]), int(row[2]), int(row[3])) for row in await self._all(query)]
 
     async def audit(self, limit: int) -> list[AuditRow]:
         """What was done by hand, the latest first."""

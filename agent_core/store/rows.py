@@ -153,6 +153,34 @@ class NewMessage:
     """The occurrence that it stands for, claimed in the same commit."""
     person: str = ""
     """Who wrote it, within the account; empty if nobody can say."""
+    charges: tuple[Charge, ...] = ()
+    """What it counts for by the day, counted in the same commit; where there is no room for it, it is not stored."""
+
+
+DAILY = "daily:"
+"""How the scope of a `Charge` begins: it is no budget of model calls."""
+
+
+@dataclass(frozen=True, slots=True)
+class Charge:
+    """So much more in a day's count."""
+
+    scope: str
+    """Whose count of what: different ones never have the same."""
+    window: int
+    """When the day began, ms."""
+    until: int
+    amount: int
+    limit: int
+    """0: no limit."""
+    new_session: bool = False
+    """It counts only if the message begins a conversation."""
+    already: int = 0
+    """What is there beside the day's count."""
+
+    @property
+    def key(self) -> tuple[str, int]:
+        return (self.scope, self.window)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,8 @@ happen after a crash. The result of a tool is always a value; a tool that raises
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field
 from enum import StrEnum
 from pathlib import Path
@@ -15,6 +16,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 from typing_extensions import TypeAliasType
 
 from agent_core.ports import Clock
+from agent_core.quotas import Amounts, Full, for_model, written
 
 if TYPE_CHECKING:
     Json: TypeAlias = bool | int | float | str | list["Json"] | dict[str, "Json"] | None
@@ -81,6 +83,45 @@ class ToolOutcome:
 class NotPossible(Exception):
     """A call cannot be carried out, and nothing was done; the words are for the model."""
 
+    facts: Mapping[str, Json] = {}
+    """Of the outcome."""
+
+
+FULL = "full"
+"""Among an outcome's facts: the `Kind` of which there was no room, and the figures."""
+
+
+class NoRoom(NotPossible):
+    """There is no room for what a call would write."""
+
+    def __init__(self, full: Full) -> None:
+        super().__init__(for_model(full))
+        self.full = full
+        self.facts = {FULL: [*written(full)]}
+
+
+class Space(Protocol):
+    """The room of whoever a call works for. Everything that a tool keeps is held here first."""
+
+    def hold(self, adding: Amounts, place: Path | None = None) -> AbstractAsyncContextManager[None]:
+        """Room for what is written in the block; raises `NoRoom` before it. Left by an exception, nothing counts as written.
+
+        `place` is the folder that it is written into, if that is not the workspace.
+        """
+        ...
+
+
+class Unlimited:
+    """Where nobody counts."""
+
+    @asynccontextmanager
+    async def hold(self, adding: Amounts, place: Path | None = None) -> AsyncGenerator[None]:  # noqa: ARG002 - a `Space` is asked so
+        """There is always room."""
+        yield
+
+
+UNLIMITED: Space = Unlimited()
+
 
 async def _kept_by_nobody(_: Json) -> None:
     """Where there is no journal, an intention is not kept."""
@@ -107,6 +148,8 @@ class ToolContext:
     """The call was begun before by a process that is dead: it may have been done."""
     intend: Callable[[Json], Awaitable[None]] = _kept_by_nobody
     """Puts down another intention in place of the first. It counts, whatever happens, from the return on."""
+    space: Space = UNLIMITED
+    """Where room is held for what the call keeps."""
 
 
 class Tool(Protocol):

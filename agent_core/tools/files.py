@@ -57,4 +57,14 @@ FILE_TOOLS: tuple[WritingTool, ...] = (
         writing.plan_edit,
         writing.says_edit,
     ),
+    WritingTool(
+        ToolSpec(
+            "delete_file",
+            "Remove a file of the workspace. It cannot be brought back.",
+            _schema(("path",), path=_PATH),
+            EffectClass.KEYED,
+        ),
+        writing.plan_delete,
+        writing.says_delete,
+    ),
 )

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import orjson
 
+from agent_core.quotas import Kind
 from agent_core.tools.base import EffectClass, Json, MemoryStore, ToolContext, ToolOutcome, ToolSpec, ToolStatus
 from agent_core.tools.changes import Change, Found, Verdict, decide, found_of, read_change, written
 
@@ -19,6 +20,8 @@ MEMORY = "memory"
 LISTS = "todo"
 MAX_CHARS = 4_000
 MAX_SHOWN = 30
+ENTRY_BYTES = 64
+"""What an entry takes beside its name and its text."""
 
 
 async def _kept(memory: MemoryStore, scope: str, kind: str, name: str) -> Found | None:
@@ -38,6 +41,22 @@ async def _begun(memory: MemoryStore, scope: str, kind: str, name: str, context:
     if not context.again or change is None:
         return Verdict.DO
     return decide(change, await _kept(memory, scope, kind, name))
+
+
+def _adding(name: str, text: str | None, context: ToolContext) -> int:
+    """What a change of an entry adds to the memory, bytes; None: the entry goes."""
+    change = read_change(context.intention)
+    before = (
+        ENTRY_BYTES + len(name.encode("utf-8", "replace")) + change.before.size
+        if change is not None and change.before is not None
+        else 0
+    )
+    after = (
+        ENTRY_BYTES + len(name.encode("utf-8", "replace")) + len(text.encode("utf-8", "replace"))
+        if text is not None
+        else 0
+    )
+    return after - before
 
 
 def _unknown(what: str) -> ToolOutcome:
@@ -91,7 +110,8 @@ class Remember:
         if verdict is Verdict.CONFLICT:
             return _unknown(f"what is remembered as {name!r}")
         if verdict is Verdict.DO:
-            await self.memory.put(context.memory_scope, MEMORY, name, text, at_ms=context.clock.now_ms())
+            async with context.space.hold({Kind.MEMORY: _adding(name, text, context)}):
+                await self.memory.put(context.memory_scope, MEMORY, name, text, at_ms=context.clock.now_ms())
         return _ok(f"Remembered as {name!r}.")
 
 
@@ -173,7 +193,10 @@ class Forget:
         change = read_change(context.intention)
         was_there = change is not None and change.before is not None
         gone = verdict is Verdict.DONE and was_there
-        if gone or (verdict is Verdict.DO and await self.memory.delete(context.memory_scope, MEMORY, name)):
+        if verdict is Verdict.DO:
+            async with context.space.hold({Kind.MEMORY: _adding(name, None, context)}):
+                gone = await self.memory.delete(context.memory_scope, MEMORY, name)
+        if gone:
             return _ok(f"Forgot {name!r}.")
         return _failed(f"Nothing is remembered under {name!r}.")
 
@@ -225,7 +248,9 @@ class Todo:
             if verdict is Verdict.CONFLICT:
                 return _unknown("the list")
             if verdict is Verdict.DO:
-                await self.memory.put(scope, LISTS, "list", orjson.dumps(items).decode(), at_ms=context.clock.now_ms())
+                text = orjson.dumps(items).decode()
+                async with context.space.hold({Kind.MEMORY: _adding("list", text, context)}):
+                    await self.memory.put(scope, LISTS, "list", text, at_ms=context.clock.now_ms())
         else:
             stored = await self.memory.entries(scope, LISTS)
             kept: Json = orjson.loads(stored[-1][1]) if stored else []

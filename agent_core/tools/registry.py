@@ -147,7 +147,7 @@ class ToolRegistry:
             words = f"{spec.name} did not finish within {spec.deadline_seconds:g} s and was cancelled.{doubt}"
             return ToolOutcome(ToolStatus.TIMED_OUT, words)
         except NotPossible as refusal:
-            return ToolOutcome(ToolStatus.FAILED, str(refusal))
+            return ToolOutcome(ToolStatus.FAILED, str(refusal), facts=refusal.facts)
         except Exception:
             log.exception("tool.crashed", tool=spec.name, turn=context.turn, call=context.call)
             words = f"{spec.name} failed because of an internal error in the tool.{doubt}"

@@ -12,6 +12,7 @@ import os
 from collections.abc import Mapping
 from pathlib import Path
 
+from agent_core.quotas import BLOCK, Kind, blocks
 from agent_core.tools.base import EffectClass, Json, ToolContext, ToolOutcome, ToolSpec, ToolStatus
 from agent_core.tools.workspace import Refused, folder, open_file, split_file
 
@@ -42,25 +43,27 @@ class SendFile:
     async def run(self, arguments: Mapping[str, Json], context: ToolContext) -> ToolOutcome:
         path = str(arguments["path"])
         try:
-            sent, size = await asyncio.to_thread(self._copy, path, context)
+            sent, size = await self._kept(path, context)
         except Refused as refused:
             return ToolOutcome(ToolStatus.FAILED, str(refused))
         text = f"{path} ({size} bytes) is on its way to the person. If it cannot be delivered, they are told so."
         return ToolOutcome(ToolStatus.OK, text, facts={"path": path, "bytes": size, "sent_file": str(sent)})
 
-    def _copy(self, path: str, context: ToolContext) -> tuple[Path, int]:
-        """Where the copy is, and its size. Raises `Refused`."""
-        folders, name = split_file(path)
+    async def _kept(self, path: str, context: ToolContext) -> tuple[Path, int]:
+        """Where the copy is, and its size. Raises `NotPossible`."""
+        _, name = split_file(path)
         place = self._spool / hashlib.blake2b(context.key.encode(), digest_size=12).hexdigest()
         target = place / name
         if context.again and target.is_file():
             return target, target.stat().st_size
-        with folder(context.workspace, folders) as directory, os.fdopen(open_file(directory, name, path), "rb") as file:
-            data = file.read(MOST_BYTES + 1)
-        if len(data) > MOST_BYTES:
-            raise Refused(f"{path} is larger than 50 MB, the most that can be sent.")
-        if not data:
-            raise Refused(f"{path} is empty; an empty file cannot be sent.")
+        data = await asyncio.to_thread(_read, path, context.workspace)
+        async with context.space.hold({Kind.SPOOL: blocks(len(data)) + BLOCK}, place):
+            await asyncio.to_thread(self._copy, data, place, name)
+        return target, len(data)
+
+    @staticmethod
+    def _copy(data: bytes, place: Path, name: str) -> None:
+        target = place / name
         place.mkdir(parents=True, exist_ok=True)
         beside = place / f".{name}.part"
         with beside.open("wb") as copy:
@@ -68,4 +71,15 @@ class SendFile:
             copy.flush()
             os.fsync(copy.fileno())
         beside.replace(target)
-        return target, len(data)
+
+
+def _read(path: str, workspace: Path) -> bytes:
+    """What is to be sent. Raises `Refused`."""
+    folders, name = split_file(path)
+    with folder(workspace, folders) as directory, os.fdopen(open_file(directory, name, path), "rb") as file:
+        data = file.read(MOST_BYTES + 1)
+    if len(data) > MOST_BYTES:
+        raise Refused(f"{path} is larger than 50 MB, the most that can be sent.")
+    if not data:
+        raise Refused(f"{path} is empty; an empty file cannot be sent.")
+    return data

@@ -93,6 +93,16 @@ def open_file(directory: int, name: str, shown: str) -> int:
     return file
 
 
+def missing_folders(workspace: Path, names: list[str]) -> int:
+    """How many of these folders, one below the other, are not there yet."""
+    here = workspace
+    for position, name in enumerate(names):
+        here = here / name
+        if not os.path.lexists(here):
+            return len(names) - position
+    return 0
+
+
 def split_file(path: str) -> tuple[list[str], str]:
     """(folders, file name). Raises `Refused` if there is no name."""
     names = names_of(path)

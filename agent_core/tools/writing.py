@@ -1,4 +1,4 @@
-"""The file tools that write: write, append and edit, inside the session's workspace. All are *keyed*.
+"""The file tools that write: write, append, edit and delete, inside the session's workspace. All are *keyed*.
 
 Theory. Before a call begins, what it found and what it makes of it are committed (`changes`). A file is replaced as a whole or not at
 all, appending included, so what is found later is one or the other. A call replaces only what it has put down: whoever finds the
@@ -6,6 +6,8 @@ file otherwise puts down anew what is there, and waits until that is committed, 
 
 Calls for one file take turns in this process (`_turnstile`), so that each comes through however many there are; the lock on the folder
 keeps other processes, and threads whose call was cancelled, from writing between the look and the replacement.
+
+Room is held for a change before it is made, and only for what it adds (`context.space`).
 
 The work is done in threads, never on the event loop, and is bounded by the sizes below.
 """
@@ -25,6 +27,7 @@ from pathlib import Path
 from typing import Literal, assert_never
 from weakref import WeakValueDictionary
 
+from agent_core.quotas import BLOCK, Amounts, Kind, blocks
 from agent_core.tools.base import Json, NotPossible, ToolContext, ToolOutcome, ToolSpec, ToolStatus
 from agent_core.tools.changes import (
     Change,
@@ -36,7 +39,7 @@ from agent_core.tools.changes import (
     state_of,
     written,
 )
-from agent_core.tools.workspace import Missing, Refused, folder, names_of, open_file, split_file
+from agent_core.tools.workspace import Missing, Refused, folder, missing_folders, names_of, open_file, split_file
 
 WRITE_CHARS = 5_000_000
 EDIT_BYTES = 2_000_000
@@ -51,7 +54,8 @@ TRIES = 5
 class Planned:
     """What a call makes of a file."""
 
-    content: bytes
+    content: bytes | None
+    """None: it is removed."""
     grows: bool = False
     places: int = 0
     """How many pieces of it are replaced."""
@@ -86,7 +90,7 @@ class WritingTool:
                 change = await asyncio.to_thread(self._look, arguments, context.workspace)
                 await context.intend(written(change))
             for _ in range(TRIES):
-                made = await asyncio.to_thread(self._make, change, arguments, context, again)
+                made = await self._try(change, arguments, context, again=again)
                 match made:
                     case Verdict.DONE:
                         return self.says(arguments, change)
@@ -99,6 +103,35 @@ class WritingTool:
                         assert_never(made)
         raise Refused(f"{path} is being changed by somebody else all the time. Nothing was done; try again later.")
 
+    async def _try(
+        self, change: Change, arguments: Mapping[str, Json], context: ToolContext, *, again: bool
+    ) -> Literal[Verdict.DONE, Verdict.CONFLICT] | Change:
+        """One try, with room for it. What was begun before may be done already: then no room is asked for."""
+        if again:
+            judged = await asyncio.to_thread(self._judge, change, arguments, context.workspace)
+            if judged is not Verdict.DO:
+                return judged
+        adding = await asyncio.to_thread(_adding, change, _text(arguments, "path"), context.workspace)
+        try:
+            async with context.space.hold(adding):
+                made = await asyncio.to_thread(self._make, change, arguments, context, again)
+                if made is not Verdict.DONE:
+                    raise _NotMade(made)  # noqa: TRY301 - so that the room is let go
+        except _NotMade as found:
+            return found.why
+        return made
+
+    def _judge(self, change: Change, arguments: Mapping[str, Json], workspace: Path) -> Verdict:
+        """What has become of a change that was begun before."""
+        path = _text(arguments, "path")
+        folders, name = split_file(path)
+        with _told():
+            try:
+                with folder(workspace, folders) as directory, _alone(directory, path):
+                    return decide(change, _found(directory, name, path))
+            except Missing:
+                return decide(change, None)
+
     def _look(self, arguments: Mapping[str, Json], workspace: Path) -> Change:
         path = _text(arguments, "path")
         folders, name = split_file(path)
@@ -110,11 +143,12 @@ class WritingTool:
                 found = None
             return self._planned(arguments, found)[0]
 
-    def _planned(self, arguments: Mapping[str, Json], found: Found | None) -> tuple[Change, bytes]:
+    def _planned(self, arguments: Mapping[str, Json], found: Found | None) -> tuple[Change, bytes | None]:
         planned = self.plan(arguments, found)
         facts: dict[str, Json] = {"places": planned.places} if planned.places else {}
         before = found.state if found is not None else None
-        return Change(before, state_of(planned.content), planned.grows, facts), planned.content
+        after = state_of(planned.content) if planned.content is not None else None
+        return Change(before, after, planned.grows, facts), planned.content
 
     def _make(
         self, change: Change, arguments: Mapping[str, Json], context: ToolContext, again: bool
@@ -130,9 +164,32 @@ class WritingTool:
             now, content = self._planned(arguments, found)
             if now != change:
                 return now
+            if content is None:
+                os.unlink(name, dir_fd=directory)
+                os.fsync(directory)
+                return Verdict.DONE
             beside = f".{hashlib.blake2b(context.key.encode(), digest_size=8).hexdigest()}.part"
             _replace(directory, name, beside, content, found.mode if found is not None else 0o600)
             return Verdict.DONE
+
+
+class _NotMade(Exception):
+    """Nothing was written, and this is why."""
+
+    def __init__(self, why: Literal[Verdict.CONFLICT] | Change) -> None:
+        super().__init__()
+        self.why: Literal[Verdict.CONFLICT] | Change = why
+
+
+def _adding(change: Change, path: str, workspace: Path) -> Amounts:
+    """What a change adds to the workspace; less than nothing if it removes."""
+    before, after = change.before, change.after
+    size = (blocks(after.size) if after is not None else 0) - (blocks(before.size) if before is not None else 0)
+    files = int(after is not None) - int(before is not None)
+    if before is None and after is not None:
+        folders = missing_folders(workspace, split_file(path)[0])
+        return {Kind.WORKSPACE: size + folders * BLOCK, Kind.FILES: files + folders}
+    return {Kind.WORKSPACE: size, Kind.FILES: files}
 
 
 def _unknown(tool: str, path: str) -> ToolOutcome:
@@ -288,6 +345,19 @@ def says_edit(arguments: Mapping[str, Json], change: Change) -> ToolOutcome:
     return ToolOutcome(
         ToolStatus.OK, f"Edited {path}: {places} place{'' if places == 1 else 's'} replaced.", facts={"path": path}
     )
+
+
+def plan_delete(arguments: Mapping[str, Json], found: Found | None) -> Planned:
+    """Nothing."""
+    if found is None:
+        raise Refused(f"There is no file {_text(arguments, 'path')}.")
+    return Planned(None)
+
+
+def says_delete(arguments: Mapping[str, Json], change: Change) -> ToolOutcome:
+    """What is said of a file that was removed."""
+    path, size = _text(arguments, "path"), change.before.size if change.before is not None else 0
+    return ToolOutcome(ToolStatus.OK, f"Deleted {path} ({size} bytes).", facts={"path": path})
 
 
 def _text(arguments: Mapping[str, Json], name: str) -> str:

@@ -78,6 +78,9 @@ FIELDS: Mapping[str, str] = {
     "error": "the error in words",
     "folder": "the name of a folder in the directory of the workspaces",
     "event_kind": "the platform's name of what it told",
+    "adding": "how much more was wanted: bytes, or how many",
+    "holder": "whose room it is: the chat (``platform/account/chat``), the user of the API, or the web page",
+    "holders": "how many keep something",
     "exit": "how the turn ended, one word of a closed list",
     "exit_status": "of the process, as the system says it; a negative one is the signal that ended it",
     "fate": "what is known of the call: not sent, unknown, too fast, refused",
@@ -297,6 +300,12 @@ CATALOGUE: tuple[LogEvent, ...] = (
        "See whether the server was restarted; the service manager starts the gateway again."),
     _e("storage.failing", "error", "The database takes no writes: no message can be taken, `/readyz` says 503.", "error", DISK),
     _e("storage.works_again", "warning", "It takes writes again.", "seconds", "See why it did not."),
+    # ------------------------------------------------------------------ quotas
+    _e("quota.reached", "warning", "There was no room for something; whoever wanted it reads why.", "what holder used limit adding times",
+       "See outspoken status who has how much; docs/quotas.md."),
+    _e("quota.removed", "info", "A person has deleted files of theirs by /files.", "session"),
+    _e("quota.counted", "info", "Everything that is kept was counted.", "used holders seconds"),
+    _e("quota.not_counted", "warning error", "It could not be counted; the figures are those of before.", "error", DISK),
     # ------------------------------------------------------------------ alerts, traces
     _e("alert.told", "info warning", "Something is wrong (warning) or over (info); said in the operators' chat, if there is one.",
        "alerts words in_chat", "See the words.", by="alerts"),

@@ -84,6 +84,7 @@ LABELS: Mapping[str, str] = {
     "surface": "where a turn was asked: `api`, `web`, `telegram`, …",
     "tool": "the tool's name",
     "version": "the program's version",
+    "what": "what is counted: `workspace`, `memory`, `spool`, `whole`; of refusals also `files`, `incoming`, `sessions`",
 }  # fmt: skip
 
 _GENAI = ("gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model")
@@ -245,6 +246,14 @@ STORE_REOPENED = _c(
     "outspoken_store_reopened_total", "How often the database's connection was made anew after an error.", read=True
 )
 DISK_FREE = _g("outspoken_disk_free_bytes", "Room where the state is; as of the last look, at most a minute ago.")
+QUOTA_USED = _g(
+    "outspoken_quota_used_bytes",
+    "What is kept, as of the last count and what was written since; `whole` is the whole state directory.",
+    "what",
+)
+QUOTA_FILES = _g("outspoken_quota_files", "Files and folders in all workspaces.")
+QUOTA_WHOLE = _g("outspoken_quota_whole_limit_bytes", "`[quota] whole_mib`; 0 is no limit.")
+QUOTA_REFUSED = _c("outspoken_quota_refused_total", "How often there was no room for something.", "what", read=True)
 LOOP_LAG = _h("outspoken_event_loop_lag_seconds", "How late the event loop was, looked at twice a second.", LOOP)
 LOOP_HELD = _g("outspoken_event_loop_held_max_seconds", "The longest that the event loop was held, since the start.")
 READY = _g("outspoken_ready", "1 if the gateway can take messages and keep them, as `/readyz` says.")

@@ -92,6 +92,7 @@ class Disk:
     def planned(self, call: Call) -> tuple[Change, bytes]:
         found = found_of(self.content)
         planned = call.plan(call.arguments, found)
+        assert planned.content is not None
         return Change(found.state if found else None, state_of(planned.content), planned.grows), planned.content
 
     def live(self, call: Call, steps: int) -> None:

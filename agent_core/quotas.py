@@ -1,0 +1,311 @@
+"""How much may be kept: whether there is room for more, and who has what. Pure.
+
+Theory. Whatever is to be kept is held first: `Ledger.hold` looks at what is there, at what is being written just now, and at the limits,
+and either takes the room or gives back why there is none. Only then is it written. Who has written `settle`s, who could not
+`drop`s. So two that write at the same moment cannot both have the last place. What is there is counted by whoever asks
+(`recounted`), from what really lies there; the ledger only carries it on from one count to the next.
+
+Laws (tests/agent_core/test_quotas.py): what is held and counted never goes over a limit by anything that was let in; nothing is ever
+below zero; what is dropped leaves no trace; what takes nothing more is always let in, so that who is over a limit can remove
+things; what was removed gives room.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TypeAlias, assert_never
+
+BLOCK = 4096
+"""Files are counted in whole blocks of this size, as a disk keeps them: many small ones are not for nothing."""
+
+
+class Kind(StrEnum):
+    """What is counted."""
+
+    WORKSPACE = "workspace"
+    """Files that tools and people have put down, bytes."""
+    FILES = "files"
+    """How many they are, folders among them."""
+    MEMORY = "memory"
+    """What is remembered, and to-do lists, bytes."""
+    SPOOL = "spool"
+    """Files on their way to people, bytes."""
+    INCOMING = "incoming"
+    """What came in a day beside plain text: files and pictures, bytes."""
+    SESSIONS = "sessions"
+    """Conversations that a client of the API has begun in a day."""
+    WHOLE = "whole"
+    """Everything in the state directory, bytes."""
+
+
+KEPT = (Kind.WORKSPACE, Kind.FILES, Kind.MEMORY, Kind.SPOOL)
+"""What the ledger holds and counts; what is counted by the day is decided in the database."""
+ON_DISK = (Kind.WORKSPACE, Kind.SPOOL, Kind.MEMORY)
+"""What takes from the room of everybody."""
+
+Amounts: TypeAlias = Mapping[Kind, int]
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """How much there may be; 0 is no limit."""
+
+    each: Amounts = field(default_factory=dict[Kind, int])
+    """Of one holder: a person, a group, a user of the API."""
+    whole: int = 0
+    """Of everybody together, bytes."""
+
+
+@dataclass(frozen=True, slots=True)
+class Full:
+    """There is no room."""
+
+    kind: Kind
+    used: int
+    limit: int
+    adding: int
+
+
+def written(full: Full) -> list[str | int]:
+    """As it stands in a journal."""
+    return [full.kind.value, full.used, full.limit, full.adding]
+
+
+def read_full(value: object) -> Full | None:
+    """What `written` wrote; None for anything else."""
+    match value:
+        case [str(kind), int(used), int(limit), int(adding)] if kind in set(Kind):
+            return Full(Kind(kind), used, limit, adding)
+        case _:
+            return None
+
+
+def room(used: Amounts, adding: Amounts, limits: Amounts) -> Full | None:
+    """Why there is no room for `adding` beside what is there; None if there is."""
+    for kind, more in adding.items():
+        limit, there = limits.get(kind, 0), used.get(kind, 0)
+        if more > 0 and limit and there + more > limit:
+            return Full(kind, there, limit, more)
+    return None
+
+
+def blocks(size: int) -> int:
+    """What a file of this size counts as, bytes."""
+    return -(-max(0, size) // BLOCK) * BLOCK
+
+
+@dataclass(slots=True)
+class _Held:
+    holder: str
+    adding: Amounts
+
+
+class Ledger:
+    """Who has what. One for each gateway; nothing in it waits, so what it decides is decided at once."""
+
+    def __init__(self, limits: Limits) -> None:
+        self.limits = limits
+        self._counted: dict[str, dict[Kind, int]] = {}
+        self._held: dict[int, _Held] = {}
+        self._number = 0
+        self._whole = 0
+        self._since = 0
+        """What was settled since a count of the whole began."""
+        self._touched: set[str] = set()
+        """Whose figures have changed since then."""
+
+    # ------------------------------------------------------------------ looking
+
+    def used(self, holder: str) -> dict[Kind, int]:
+        """What a holder has, with what is being written just now."""
+        found = dict(self._counted.get(holder, {}))
+        for held in self._held.values():
+            if held.holder == holder:
+                _add(found, _growing(held.adding))
+        return found
+
+    def whole(self) -> int:
+        """What everybody has together, bytes."""
+        return self._whole + sum(_on_disk(_growing(held.adding)) for held in self._held.values())
+
+    def totals(self) -> dict[Kind, int]:
+        """What all holders that are known have."""
+        found: dict[Kind, int] = dict.fromkeys(KEPT, 0)
+        for holder in self._counted:
+            _add(found, self.used(holder))
+        return found
+
+    def most(self, number: int) -> list[tuple[str, dict[Kind, int]]]:
+        """Those who take most of the disk, the first one most of all."""
+        by_size = sorted(self._counted, key=lambda holder: (-_on_disk(self._counted[holder]), holder))
+        return [(holder, self.used(holder)) for holder in by_size[:number]]
+
+    def whole_room(self, more: int) -> Full | None:
+        """Why `more` bytes have no room in the whole."""
+        return room({Kind.WHOLE: self.whole()}, {Kind.WHOLE: more}, {Kind.WHOLE: self.limits.whole})
+
+    # ------------------------------------------------------------------ writing
+
+    def hold(self, holder: str, adding: Amounts) -> int | Full:
+        """Take room; the number names what is held, until it is settled or dropped."""
+        full = room(self.used(holder), adding, self.limits.each) or self.whole_room(_on_disk(adding))
+        if full is not None:
+            return full
+        self._number += 1
+        self._held[self._number] = _Held(holder, dict(adding))
+        self._touched.add(holder)
+        return self._number
+
+    def settle(self, number: int) -> None:
+        """It is written: what was held is there."""
+        held = self._held.pop(number)
+        counted = self._counted.setdefault(held.holder, {})
+        _add(counted, held.adding)
+        more = _on_disk(held.adding)
+        self._whole = max(0, self._whole + more)
+        self._since += more
+        self._touched.add(held.holder)
+
+    def drop(self, number: int) -> None:
+        """It is not written: the room is free again."""
+        self._touched.add(self._held.pop(number).holder)
+
+    # ------------------------------------------------------------------ counting
+
+    def known(self, holder: str, kinds: Iterable[Kind]) -> bool:
+        """Whether it was counted what a holder has of these."""
+        counted = self._counted.get(holder, {})
+        return all(kind in counted for kind in kinds)
+
+    def recounted(self, holder: str, found: Amounts) -> None:
+        """What a holder really has of these kinds."""
+        counted = self._counted.setdefault(holder, {})
+        # What was not known of a holder is in the whole already, or will be when that is counted.
+        more = _on_disk({kind: amount - counted[kind] for kind, amount in found.items() if kind in counted})
+        counted.update({kind: max(0, amount) for kind, amount in found.items()})
+        self._whole = max(0, self._whole + more)
+
+    def begin_count(self) -> None:
+        """A count of everything begins."""
+        self._since, self._touched = 0, set()
+
+    def end_count(self, whole: int, found: Mapping[str, Amounts]) -> None:
+        """What a count of everything found. Who has written meanwhile keeps the figures that they have."""
+        for holder in {*self._counted, *found} - self._touched:
+            counted = self._counted.setdefault(holder, {})
+            counted.update({kind: found.get(holder, {}).get(kind, 0) for kind in KEPT})
+            if not any(counted.values()):
+                del self._counted[holder]
+        self._whole = max(0, whole + self._since)
+
+
+def _add(to: dict[Kind, int], more: Amounts) -> None:
+    for kind, amount in more.items():
+        to[kind] = max(0, to.get(kind, 0) + amount)
+
+
+def _growing(adding: Amounts) -> Amounts:
+    """Of what is held only what grows counts: what is to be removed is still there."""
+    return {kind: more for kind, more in adding.items() if more > 0}
+
+
+def _on_disk(amounts: Amounts) -> int:
+    return sum(amounts.get(kind, 0) for kind in ON_DISK)
+
+
+# ---------------------------------------------------------------------- words
+
+
+def size_words(size: int) -> str:
+    """Bytes for people."""
+    value = float(size)
+    for unit in ("bytes", "KB", "MB"):
+        if value < 1024 or (unit == "bytes" and value < 10 * 1024 and size % 1024):
+            return f"{size:,} bytes" if unit == "bytes" else f"{value:.3g} {unit}"
+        value /= 1024
+    return f"{value:,.1f} GB"
+
+
+def amount_words(kind: Kind, amount: int) -> str:
+    """So much of a kind."""
+    match kind:
+        case Kind.FILES:
+            return f"{amount:,} {'file' if amount == 1 else 'files'}"
+        case Kind.SESSIONS:
+            return f"{amount:,} {'conversation' if amount == 1 else 'conversations'}"
+        case Kind.WORKSPACE | Kind.MEMORY | Kind.SPOOL | Kind.INCOMING | Kind.WHOLE:
+            return size_words(amount)
+        case _:
+            assert_never(kind)
+
+
+def for_model(full: Full) -> str:
+    """What the model reads in place of a result: what is full, how much there is, what can be removed."""
+    of = f"{amount_words(full.kind, full.used)} of {amount_words(full.kind, full.limit)}"
+    more = amount_words(full.kind, full.adding)
+    match full.kind:
+        case Kind.WORKSPACE:
+            return (
+                f"The workspace is full: {of} are used, and this needs {more} more. Nothing was written. Look with list_files what "
+                "is there, and remove with delete_file what is not needed any more, or write less."
+            )
+        case Kind.FILES:
+            return (
+                f"The workspace holds too many files: {of} are there (folders count), and this adds {more}. Nothing was written. "
+                "Put several texts into one file, or remove some with delete_file."
+            )
+        case Kind.MEMORY:
+            return (
+                f"The memory is full: {of} are used, and this needs {more} more. Nothing was kept. See with recall what is kept, and "
+                "remove with forget what is not needed any more, or keep fewer words."
+            )
+        case Kind.SPOOL:
+            return (
+                f"Too much is on its way to people already: {of}, and this file adds {more}. It was not sent. It can be sent later, "
+                "when the others are delivered, or as a shorter file."
+            )
+        case Kind.INCOMING | Kind.SESSIONS:
+            return for_person(full)
+        case Kind.WHOLE:
+            return (
+                "The gateway keeps as much as whoever runs it allows, for everybody together. Nothing was written. Go on without "
+                "files and without keeping anything, and tell the person."
+            )
+        case _:
+            assert_never(full.kind)
+
+
+def for_person(full: Full) -> str:
+    """What a person reads: what was not done, and what to do."""
+    of = f"{amount_words(full.kind, full.used)} of {amount_words(full.kind, full.limit)}"
+    match full.kind:
+        case Kind.WORKSPACE | Kind.FILES:
+            return (
+                f"There is no more room for your files ({of} are used), so not everything was written. /files shows them and deletes "
+                "what you do not need; on the API, ask for it in words."
+            )
+        case Kind.MEMORY:
+            return (
+                f"What I remember for you has reached its limit ({of}), so something was not kept. Tell me what I may forget, or to "
+                "shorten the to-do list."
+            )
+        case Kind.SPOOL:
+            return (
+                f"Too many files are on their way to you already ({of}), so one was not sent. Ask for it again later."
+            )
+        case Kind.INCOMING:
+            return (
+                f"You have sent as many files and pictures today as you may ({of}). Text is welcome; send the rest tomorrow (UTC), "
+                "or ask whoever runs the gateway for more."
+            )
+        case Kind.SESSIONS:
+            return f"You have begun as many conversations today as you may ({of}). Go on in one of them, or begin a new one tomorrow (UTC)."
+        case Kind.WHOLE:
+            return (
+                "The gateway has no more room for files, for anybody. Text works as always; files, and what I should remember, are not "
+                "kept until whoever runs it makes room."
+            )
+        case _:
+            assert_never(full.kind)

@@ -1,0 +1,403 @@
+"""Quotas in the gateway: who a holder is, what is really there, and room held for whatever is written.
+
+Theory. `agent_core.quotas.Ledger` decides; this counts. Nobody is refused on figures that may be old: before a refusal, what its holder has
+is counted anew. Whose figures may be wrong (a write was cancelled in its middle) is counted before anything else is held for them.
+Everything is counted at the start, in the background, and now and then after that, so what others do on the disk is seen.
+
+What a day's count is about (what comes in, conversations of the API) is decided in the database, in the commit that stores the message,
+so it holds for all nodes and across restarts.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from weakref import WeakValueDictionary
+
+import structlog
+
+from adapters.base import Inbound, NotAccepted, NotAcceptedCode
+from adapters.chat import AttachmentKind
+from adapters.pacing import worth_saying
+from agent_core.ports import Clock
+from agent_core.quotas import ON_DISK, Amounts, Full, Kind, Ledger, Limits, amount_words, for_person, size_words
+from agent_core.store.errors import NoRoomToday, StorageUnavailable
+from agent_core.store.rows import DAILY, Charge
+from agent_core.tools.base import Json, NoRoom
+from agent_core.tools.notes import ENTRY_BYTES, LISTS
+from gateway.diskuse import CountStopped, Owners, Stop, count_all, count_folder
+from gateway.opening import workspace_of
+
+log = structlog.get_logger("quota")
+
+COUNT_SECONDS = 600.0
+"""Between two counts of everything."""
+REST = 50
+"""And so many times as long as a count takes: it never keeps the disk busy."""
+ANEW_SECONDS = 5.0
+"""A holder who is refused again and again is not counted more often than this."""
+SHOWN = 10
+NEARLY = 0.9
+"""From this share of the whole on the operators are told."""
+OPERATORS = "operators"
+"""Whose files are those that operators send."""
+OF_FOLDERS = {Kind.WORKSPACE, Kind.FILES, Kind.SPOOL}
+"""What lies in folders that are somebody's."""
+DAY_MS = 24 * 3600 * 1000
+BEGUN = 50_000
+"""So many conversations are known to have begun, without asking."""
+UNKNOWN_BYTES = 1024 * 1024
+"""What an attachment counts for whose size its platform does not tell."""
+
+Memories = Callable[[], Awaitable[list[tuple[str, str, int, int]]]]
+"""(scope, kind, bytes, entries), as the store knows them."""
+
+
+def holder_of(scope: str) -> str:
+    """Whose share something counts in, told from a memory scope. Pure.
+
+    A chat's topics and threads are one holder's, and in a group where each has a conversation of their own, each is one. Everywhere
+    else it is the scope: a user of the API, the web page.
+    """
+    parts = scope.split("/")
+    if len(parts) != PARTS or parts[0] == "api":
+        return scope
+    platform, account, chat, _, person = parts
+    return "/".join([platform, account, chat, *([person] if person else [])])
+
+
+PARTS = 5
+"""Of a conversation's key."""
+
+
+def carried_bytes(inbound: Inbound) -> int:
+    """What comes with a message beside plain text: files and pictures, bytes. Pure."""
+    if inbound.chat is not None:
+        files = (one for one in inbound.chat.attachments if one.kind is not AttachmentKind.OTHER and not one.refused)
+        return sum(one.size or UNKNOWN_BYTES for one in files)
+    contents = [message.content for message in inbound.input]
+    contents += [message.get("content") for message in inbound.own_history or ()]
+    return sum(_carried(content) for content in contents)
+
+
+def _carried(content: Json) -> int:
+    size = 0
+    for part in content if isinstance(content, list) else ():
+        match part:
+            case {"type": "image_url", "image_url": {"url": str(url)}} if url.startswith("data:"):
+                size += len(url)
+            case {"type": "input_audio", "input_audio": {"data": str(data)}} | {
+                "type": "file",
+                "file": {"file_data": str(data)},
+            }:
+                size += len(data)
+            case _:
+                pass
+    return size
+
+
+def without_files(inbound: Inbound, words: str) -> Inbound:
+    """A chat's message whose files are not taken, for the reason that `words` say. Pure."""
+    assert inbound.chat is not None
+    kept = tuple(
+        one if one.kind is AttachmentKind.OTHER else replace(one, refused=words) for one in inbound.chat.attachments
+    )
+    return replace(inbound, chat=replace(inbound.chat, attachments=kept))
+
+
+@dataclass(frozen=True, slots=True)
+class ScopedSpace:
+    """Implements `agent_core.tools.base.Space` for one conversation."""
+
+    quotas: Quotas
+    holder: str
+    workspace: Path
+
+    @asynccontextmanager
+    async def hold(self, adding: Amounts, place: Path | None = None) -> AsyncGenerator[None]:
+        """See `Space`."""
+        async with self.quotas.hold(self.holder, adding, place or self.workspace):
+            yield
+
+
+class Quotas:
+    """Use `running` for its life; `hold` works without it, too."""
+
+    def __init__(
+        self, limits: Limits, state_dir: Path, workspaces: Path, spool: Path, memories: Memories, clock: Clock
+    ) -> None:
+        self.limits = limits
+        self.ledger = Ledger(limits)
+        self.refused: Counter[Kind] = Counter()
+        """How often there was no room."""
+        self._state = state_dir
+        self._workspaces = workspaces
+        self._spool = spool
+        self._memories = memories
+        self._clock = clock
+        self._owners = Owners(state_dir)
+        self._loaded = False
+        self._loading = asyncio.Lock()
+        self._dirty: set[str] = set()
+        self._counted_at: dict[str, float] = {}
+        """When holders who were refused were counted."""
+        self._one: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
+        self._said: Counter[tuple[str, Kind]] = Counter()
+        self._begun: dict[str, None] = {}
+        """Conversations that are stored, so that their messages need not ask."""
+        self.counted = False
+        """Everything was counted once."""
+
+    def space(self, scope: str, workspace: Path) -> ScopedSpace:
+        """The room of whoever a turn works for."""
+        return ScopedSpace(self, holder_of(scope), workspace)
+
+    def workspace(self, inbound: Inbound) -> Path:
+        """Where the files of a message's conversation are."""
+        return workspace_of(inbound, self._workspaces)
+
+    # ------------------------------------------------------------------ holding
+
+    @asynccontextmanager
+    async def hold(self, holder: str, adding: Amounts, place: Path) -> AsyncGenerator[None]:
+        """Room for what the block writes into `place`. Raises `NoRoom` before it."""
+        await self._load()
+        if adding.keys() & OF_FOLDERS:
+            await self._own(place, holder)
+        await self._count_if_unknown(holder, adding)
+        held = self.ledger.hold(holder, adding)
+        if isinstance(held, Full) and await self._counted_anew(holder, adding):
+            held = self.ledger.hold(holder, adding)
+        if isinstance(held, Full):
+            self.note(holder, held)
+            raise NoRoom(held)
+        try:
+            yield
+        except BaseException:
+            self.ledger.drop(held)
+            self._dirty.add(holder)  # a thread may still be at it, and some of it may be there
+            raise
+        self.ledger.settle(held)
+
+    def note(self, holder: str, full: Full) -> None:
+        """Somebody was refused: counted, and said now and then."""
+        self.refused[full.kind] += 1
+        key = ("" if full.kind is Kind.WHOLE else holder, full.kind)
+        if len(self._said) > MOST_SAID:
+            self._said.clear()
+        self._said[key] += 1
+        if worth_saying(self._said[key]):
+            log.warning(
+                "quota.reached", what=full.kind.value, holder=holder, used=full.used, limit=full.limit, adding=full.adding,
+                times=self._said[key],
+            )  # fmt: skip
+
+    async def _load(self) -> None:
+        """Learn whose the folders are."""
+        async with self._loading:
+            if not self._loaded:
+                await asyncio.to_thread(self._owners.load)
+                self._loaded = True
+
+    async def _own(self, place: Path, holder: str) -> None:
+        if not self._owners.knows(place, holder):
+            await asyncio.to_thread(self._owners.claim, place, holder)
+            if await asyncio.to_thread(place.is_dir):
+                self._dirty.add(holder)  # what it holds already has not been counted as theirs
+
+    # ------------------------------------------------------------------ what comes in
+
+    def admit(self, inbound: Inbound, now: int) -> tuple[Charge, ...]:
+        """What a message counts for by the day. Whether there is room is decided where it is stored: one that is there has its answer."""
+        charges, carried = list[Charge](), carried_bytes(inbound)
+        if carried:
+            full = self.ledger.whole_room(carried)
+            if full is not None:
+                there = replace(self._charge(inbound, Kind.WHOLE, carried, now), limit=full.limit, already=full.used)
+                charges.append(there)
+            charges.append(self._charge(inbound, Kind.INCOMING, carried, now))
+        if inbound.surface == "api" and inbound.own_history is None and inbound.session.text() not in self._begun:
+            charges.append(replace(self._charge(inbound, Kind.SESSIONS, 1, now), new_session=True))
+        return tuple(charges)
+
+    def _charge(self, inbound: Inbound, kind: Kind, amount: int, now: int) -> Charge:
+        day = now - now % DAY_MS
+        scope = f"{DAILY}{kind.value}:{holder_of(inbound.memory_scope)}"
+        return Charge(scope, day, day + DAY_MS, amount, self.limits.each.get(kind, 0))
+
+    def taken(self, inbound: Inbound) -> None:
+        """The message is stored, so its conversation has begun."""
+        self._begun[inbound.session.text()] = None
+        if len(self._begun) > BEGUN:
+            del self._begun[next(iter(self._begun))]
+
+    def refusal(self, inbound: Inbound, error: NoRoomToday, now: int) -> NotAccepted:
+        """What is said of a message that the day has no room for."""
+        kind = Kind(error.scope.removeprefix(DAILY).partition(":")[0])
+        full = Full(kind, error.used, error.limit, error.adding)
+        self.note(holder_of(inbound.memory_scope), full)
+        seconds = 600 if full.kind is Kind.WHOLE else (DAY_MS - now % DAY_MS) // 1000
+        return NotAccepted(for_person(full), NotAcceptedCode.QUOTA, max(1, seconds))
+
+    # ------------------------------------------------------------------ counting
+
+    async def _count_if_unknown(self, holder: str, adding: Amounts) -> None:
+        if holder not in self._dirty and self.ledger.known(holder, adding):
+            return
+        lock = self._one.setdefault(holder, asyncio.Lock())
+        async with lock:
+            if holder in self._dirty or not self.ledger.known(holder, adding):
+                self._dirty.discard(holder)
+                await self._count(holder, adding)
+
+    async def _counted_anew(self, holder: str, adding: Amounts) -> bool:
+        """Count a holder before they are refused. False if that was done just now."""
+        now = self._clock.monotonic()
+        if now - self._counted_at.get(holder, -ANEW_SECONDS) < ANEW_SECONDS:
+            return False
+        if len(self._counted_at) > MOST_SAID:
+            self._counted_at.clear()
+        self._counted_at[holder] = now
+        await self._count(holder, adding)
+        return True
+
+    async def _count(self, holder: str, kinds: Iterable[Kind]) -> None:
+        """What a holder really has, as far as these kinds ask for it. While the storage is away, what is remembered stays as it was."""
+        kinds, found = set(kinds), dict[Kind, int]()
+        if kinds - {Kind.MEMORY}:
+            found |= await asyncio.to_thread(self._on_disk, self._owners.folders(holder))
+        if Kind.MEMORY in kinds:
+            try:
+                found[Kind.MEMORY] = (await self._remembered()).get(holder, 0)
+            except StorageUnavailable:
+                self._dirty.add(holder)
+        self.ledger.recounted(holder, found)
+
+    def _on_disk(self, folders: list[Path]) -> dict[Kind, int]:
+        found = {Kind.WORKSPACE: 0, Kind.FILES: 0, Kind.SPOOL: 0}
+        for folder in folders:
+            use = count_folder(folder)
+            if folder.parent == self._spool:
+                found[Kind.SPOOL] += use.size + BLOCK_OF_FOLDER
+            else:
+                found[Kind.WORKSPACE] += use.size
+                found[Kind.FILES] += use.files
+        return found
+
+    async def _remembered(self) -> dict[str, int]:
+        """Bytes by holder. Raises `StorageUnavailable`."""
+        found: Counter[str] = Counter()
+        for scope, kind, size, entries in await self._memories():
+            owner = scope.rpartition("/")[0] if kind == LISTS else scope
+            found[holder_of(owner)] += size + entries * ENTRY_BYTES
+        return dict(found)
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[None]:
+        """Everything is counted in the background, for the block."""
+        stop = Stop()
+        task = asyncio.create_task(self._run(stop), name="quota")
+        try:
+            yield
+        finally:
+            stop.stop()
+            task.cancel()
+            await asyncio.wait({task})
+
+    async def _run(self, stop: Stop) -> None:
+        while True:
+            began = self._clock.monotonic()
+            try:
+                await self.count_everything(stop)
+            except (OSError, StorageUnavailable, CountStopped) as error:
+                log.warning("quota.not_counted", error=str(error) or type(error).__name__)
+            except Exception:
+                log.exception("quota.not_counted")
+            await asyncio.sleep(max(COUNT_SECONDS, REST * (self._clock.monotonic() - began)))
+
+    async def count_everything(self, stop: Stop | None = None) -> None:
+        """Count what is really there, of everybody."""
+        began = self._clock.monotonic()
+        await self._load()
+        self.ledger.begin_count()
+        counted = await asyncio.to_thread(count_all, self._state, (self._workspaces, self._spool), stop or Stop())
+        found: dict[str, dict[Kind, int]] = {}
+        for folder, use in counted.folders.items():
+            holder = self._owners.holder(folder)
+            if holder:
+                its = found.setdefault(holder, {})
+                if folder.parent == self._spool:
+                    its[Kind.SPOOL] = its.get(Kind.SPOOL, 0) + use.size + BLOCK_OF_FOLDER
+                else:
+                    its[Kind.WORKSPACE] = its.get(Kind.WORKSPACE, 0) + use.size
+                    its[Kind.FILES] = its.get(Kind.FILES, 0) + use.files
+        for holder, size in (await self._remembered()).items():
+            found.setdefault(holder, {})[Kind.MEMORY] = size
+        self.ledger.end_count(counted.whole, found)
+        self.counted = True
+        log.info(
+            "quota.counted", used=self.ledger.whole(), holders=len(found), seconds=round(self._clock.monotonic() - began, 2)
+        )  # fmt: skip
+
+    # ------------------------------------------------------------------ telling
+
+    def nearly_full(self) -> bool:
+        """Whether the whole is nearly used up, or is."""
+        return bool(self.limits.whole) and self.ledger.whole() >= self.limits.whole * NEARLY
+
+    def words(self) -> str:
+        """That the whole is nearly used up, for operators; empty if it is not."""
+        if not self.nearly_full():
+            return ""
+        used, limit = self.ledger.whole(), self.limits.whole
+        refused = " Files, and what is to be remembered, are refused." if used >= limit else ""
+        return (
+            f"{size_words(used)} of {size_words(limit)} are kept in the state directory ({used * 100 // limit} %).{refused} outspoken "
+            "status shows who has most; remove something, or raise [quota] whole_mib."
+        )
+
+    def status(self) -> dict[str, Json]:
+        """For ``outspoken status``."""
+        most = self.ledger.most(SHOWN)
+        return {
+            "counted": self.counted,
+            "used_bytes": self.ledger.whole(),
+            "limit_bytes": self.limits.whole,
+            "kinds": {kind.value: amount for kind, amount in self.ledger.totals().items()},
+            "refused": {kind.value: self.refused[kind] for kind in Kind},
+            "most": [
+                {"holder": holder, **{kind.value: used.get(kind, 0) for kind in (*ON_DISK, Kind.FILES)}}
+                for holder, used in most
+                if any(used.values())
+            ],
+        }
+
+    async def lines(
+        self, scope: str, kinds: tuple[Kind, ...] = (Kind.WORKSPACE, Kind.FILES, Kind.MEMORY)
+    ) -> tuple[str, ...]:
+        """How much of theirs is kept, for the person."""
+        holder = holder_of(scope)
+        await self._load()
+        await self._count_if_unknown(holder, dict.fromkeys(kinds, 0))
+        used = self.ledger.used(holder)
+        amounts = [self._of(kind, used.get(kind, 0)) for kind in kinds if kind is not Kind.MEMORY]
+        lines = [f"Kept for you: {', '.join(amounts)}."]
+        if Kind.MEMORY in kinds:
+            lines.append(f"Remembered for you: {self._of(Kind.MEMORY, used.get(Kind.MEMORY, 0))}.")
+        return tuple(lines)
+
+    def changed(self, holder: str) -> None:
+        """Somebody else has changed what a holder has: it is counted before it is asked for next."""
+        self._dirty.add(holder)
+
+    def _of(self, kind: Kind, used: int) -> str:
+        limit = self.limits.each.get(kind, 0)
+        return f"{amount_words(kind, used)} of {amount_words(kind, limit)}" if limit else amount_words(kind, used)
+
+
+MOST_SAID = 10_000
+BLOCK_OF_FOLDER = 4096
