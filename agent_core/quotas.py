@@ -220,12 +220,13 @@ def _on_disk(amounts: Amounts) -> int:
 
 def size_words(size: int) -> str:
     """Bytes for people."""
-    value = float(size)
-    for unit in ("bytes", "KB", "MB"):
-        if value < 1024 or (unit == "bytes" and value < 10 * 1024 and size % 1024):
-            return f"{size:,} bytes" if unit == "bytes" else f"{value:.3g} {unit}"
+    if size < 1024:
+        return f"{size} bytes"
+    value, units = size / 1024, ["KB", "MB", "GB", "TB"]
+    while value >= 1000 and len(units) > 1:
         value /= 1024
-    return f"{value:,.1f} GB"
+        units.pop(0)
+    return f"{value:,.0f} {units[0]}" if value >= 100 else f"{value:.3g} {units[0]}"
 
 
 def amount_words(kind: Kind, amount: int) -> str:

@@ -118,10 +118,8 @@ def _not_taken(one: Attachment, why: str) -> Taken:
 
 def _no_room(one: Attachment, words: str) -> Taken:
     """The person reads the reason once, however many files they sent."""
-    return Taken(
-        f"[The person attached {one.name}, which was not taken, because there is no room for it: {words}]",
-        complaint=words,
-    )
+    note = f"[The person attached {one.name}; there was no room for it, so it was not taken. They are told why.]"
+    return Taken(note, complaint=words)
 
 
 def is_text(data: bytes) -> bool:

@@ -145,13 +145,13 @@ class Owners:
     def _load(self) -> None:
         lines: list[str] = []
         with suppress(OSError):
-            lines = self._file.read_text("utf-8", "replace").split("\n")[:-1]
+            lines = self._file.read_text("utf-8", "replace").split("\n")
         kept: dict[str, str] = {}
         for line in lines:
             found = _read(line)
             if found is not None and os.path.isdir(found[0]):  # noqa: PTH112 - many of them
                 kept[found[0]] = found[1]
-        if len(kept) < len(lines):
+        if len(kept) < sum(map(bool, lines)):
             part = self._file.with_suffix(".part")
             part.write_text("".join(_line(folder, holder) for folder, holder in kept.items()), "utf-8")
             part.replace(self._file)
@@ -162,12 +162,11 @@ class Owners:
         return self._known.get(str(folder)) == holder
 
     def claim(self, folder: Path, holder: str) -> None:
-        """From now on the folder is the holder's; it need not be there yet."""
+        """From now on the folder is the holder's; it need not be there yet. Where that cannot be kept, it is known as long as the process lives."""
         with self._writing:
-            self._file.parent.mkdir(parents=True, exist_ok=True)
-            with self._file.open("a", encoding="utf-8") as file:
-                file.write(_line(str(folder), holder))
             self._note(str(folder), holder)
+            with suppress(OSError), self._file.open("a", encoding="utf-8") as file:
+                file.write(_line(str(folder), holder))
 
     def _note(self, folder: str, holder: str) -> None:
         before = self._known.get(folder)
@@ -186,7 +185,7 @@ class Owners:
 
 
 def _line(folder: str, holder: str) -> str:
-    return orjson.dumps([folder, holder]).decode() + "\n"
+    return "\n" + orjson.dumps([folder, holder]).decode()  # a new line each, also behind one that was cut
 
 
 def _read(line: str) -> tuple[str, str] | None:

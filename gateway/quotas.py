@@ -313,10 +313,12 @@ class Quotas:
             began = self._clock.monotonic()
             try:
                 await self.count_everything(stop)
-            except (OSError, StorageUnavailable, CountStopped) as error:
-                log.warning("quota.not_counted", error=str(error) or type(error).__name__)
-            except Exception:
-                log.exception("quota.not_counted")
+            except CountStopped:
+                return
+            except (OSError, StorageUnavailable) as error:
+                log.warning("quota.not_counted", error=str(error))
+            except Exception as error:
+                log.exception("quota.not_counted", error=type(error).__name__)
             await asyncio.sleep(max(COUNT_SECONDS, REST * (self._clock.monotonic() - began)))
 
     async def count_everything(self, stop: Stop | None = None) -> None:

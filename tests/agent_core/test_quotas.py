@@ -179,6 +179,7 @@ def test_the_words_say_how_much_there_is_and_what_to_do(kind: Kind, used: int, l
 
 
 def test_sizes_are_told_as_people_read_them() -> None:
-    assert [size_words(n) for n in (0, 1000, 1536, 1024**2, 200 * 1024**2, 3 * 1024**3)] == [
-        "0 bytes", "1,000 bytes", "1,536 bytes", "1 MB", "200 MB", "3.0 GB",
+    sizes = (0, 1000, 1536, 7934, 1023 * 1024, 1024**2, 200 * 1024**2, 3 * 1024**3, 2**50)
+    assert [size_words(size) for size in sizes] == [
+        "0 bytes", "1000 bytes", "1.5 KB", "7.75 KB", "0.999 MB", "1 MB", "200 MB", "3 GB", "1,024 TB",
     ]  # fmt: skip

@@ -44,7 +44,7 @@ class ScriptedModel:
     """Listens on a free port. Lines it knows:
 
     ``say X``; ``slow X`` (a word each 0.15 s); ``hold X`` (after X it waits for `release`); ``long N``; ``code N``; ``slowcode N`` (a line each
-    0.06 s); ``write NAME: X`` and ``send NAME`` (tools); ``empty``; ``stall``; ``down``; ``recall`` (what it was told before).
+    0.06 s); ``write NAME: X``, ``fill NAME KIB``, ``keep NAME CHARS``, ``delete NAME`` and ``send NAME`` (tools); ``empty``; ``stall``; ``down``; ``recall`` (what it was told before).
     """
 
     requests: list[Messages] = field(default_factory=list[Messages])
@@ -93,7 +93,8 @@ class ScriptedModel:
         words = self.last(messages)
         line = next((li for li in reversed(words.splitlines()) if li.strip()), "")
         found = re.search(
-            r"\b(say|slow|hold|long|code|slowcode|write|send|empty|stall|down|recall|markdown|table)\b ?(.*)", line
+            r"\b(say|slow|hold|long|code|slowcode|write|fill|keep|delete|send|empty|stall|down|recall|markdown|table)\b ?(.*)",
+            line,
         )
         kind, rest = (found.group(1), found.group(2)) if found else ("", line)
         match kind:
@@ -138,6 +139,14 @@ class ScriptedModel:
                 name, _, content = rest.partition(": ")
                 await response.write(chunk({"content": "I write it down."}))
                 await self._call(response, "write_file", {"path": name, "content": content})
+            case "fill":
+                name, _, kib = rest.partition(" ")
+                await self._call(response, "write_file", {"path": name, "content": "x" * (int(kib) * 1024)})
+            case "keep":
+                name, _, chars = rest.partition(" ")
+                await self._call(response, "remember", {"name": name, "text": "x" * int(chars)})
+            case "delete":
+                await self._call(response, "delete_file", {"path": rest})
             case "send":
                 await self._call(response, "send_file", {"path": rest})
             case "empty":

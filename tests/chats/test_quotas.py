@@ -1,0 +1,163 @@
+"""Each limit of what may be kept, as people meet it in a chat: the words, what makes room again, and what operators see."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from adapters.operator import status_lines
+from tests.chats.harness import Harness, answer, process, quiet, running, status, texts
+from tests.chats.telegram_harness import telegram_harness
+
+pytestmark = pytest.mark.filterwarnings("ignore:Sending a large body")  # of aiohttp: what the model wrote is long here
+
+FULL = "There is no more room for your files"
+
+
+async def metrics(url: str) -> dict[str, float]:
+    async with aiohttp.ClientSession() as http, http.get(f"{url}/metrics") as response:
+        text = await response.text()
+    lines = [line.rsplit(" ", 1) for line in text.splitlines() if line.startswith("outspoken_quota")]
+    return {name: float(value) for name, value in lines}
+
+
+async def counted(url: str) -> dict[str, Any]:
+    """What ``/status`` says of quotas, when everything was counted."""
+    async with asyncio.timeout(30):
+        while not (found := (await status(url))["quota"])["counted"]:
+            await asyncio.sleep(0.05)
+    return found
+
+
+async def test_a_full_workspace_is_told_and_what_is_deleted_makes_room(platform: Harness) -> None:
+    ada = platform.person("Ada")
+    chat = platform.private(ada)
+    async with running(platform, OUTSPOKEN_QUOTA__WORKSPACE_MIB="1") as up:
+        await counted(up.url)
+        platform.say(chat, ada, "fill a.txt 700")
+        await answer(platform, chat, "Done: Wrote a.txt")
+        platform.say(chat, ada, "fill b.txt 700")
+        await answer(platform, chat, "Done: The workspace is full: 700 KB of 1 MB are used")
+        told = await answer(platform, chat, FULL)
+        assert "/files shows them" in told.text
+        platform.command(chat, ada, "files")
+        listed = await answer(platform, chat, "a.txt – 700 KB")
+        assert "Kept for you: 700 KB of 1 MB, 1 file of 10,000 files." in listed.text
+        assert "b.txt" not in listed.text
+        found = (await status(up.url))["quota"]
+        assert found["refused"]["workspace"] == 1
+        assert found["most"][0]["workspace"] == 700 * 1024
+        lines = "\n".join(status_lines(await status(up.url)))
+        assert "Most of it: " in lines
+        assert "Refused for want of room since the start: workspace 1" in lines
+        seen = await metrics(up.url)
+        assert seen['outspoken_quota_refused_total{what="workspace"}'] == 1
+        assert seen['outspoken_quota_refused_total{what="memory"}'] == 0
+        assert seen['outspoken_quota_used_bytes{what="workspace"}'] == 700 * 1024
+        platform.command(chat, ada, "files", "delete a.txt")
+        await answer(platform, chat, "a.txt is deleted.")
+        platform.say(chat, ada, "fill b.txt 701")
+        await answer(platform, chat, "Done: Wrote b.txt")
+        platform.say(chat, ada, "delete b.txt")
+        await answer(platform, chat, "Done: Deleted b.txt")
+        platform.say(chat, ada, "fill c.txt 1000")
+        await answer(platform, chat, "Done: Wrote c.txt")
+        await quiet(platform, chat)
+        assert sum(FULL in text for text in texts(platform, chat)) == 1
+
+
+async def test_many_small_files_are_too_many(platform: Harness) -> None:
+    ada = platform.person("Ada")
+    chat = platform.private(ada)
+    async with running(platform, OUTSPOKEN_QUOTA__WORKSPACE_FILES="3"):
+        platform.say(chat, ada, "write a/b/c/d.txt: deep")
+        await answer(platform, chat, "Done: The workspace holds too many files")
+        platform.say(chat, ada, "write a/b/c.txt: less deep")
+        await answer(platform, chat, "Done: Wrote a/b/c.txt")
+        platform.say(chat, ada, "write a/b/d.txt: one more")
+        await answer(platform, chat, "(3 files of 3 files are used)")
+
+
+async def test_a_full_memory_is_told(platform: Harness) -> None:
+    ada = platform.person("Ada")
+    chat = platform.private(ada)
+    async with running(platform, OUTSPOKEN_QUOTA__MEMORY_KIB="8"):
+        for name in ("one", "two"):
+            platform.say(chat, ada, f"keep {name} 3900")
+            await answer(platform, chat, f"Done: Remembered as '{name}'.")
+        platform.say(chat, ada, "keep three 3900")
+        await answer(platform, chat, "Done: The memory is full")
+        await answer(platform, chat, "What I remember for you has reached its limit (7.75 KB of 8 KB)")
+        platform.say(chat, ada, "keep two 3000")
+        await answer(platform, chat, "Done: Remembered as 'two'.")
+        await quiet(platform, chat)
+        platform.command(chat, ada, "usage")
+        await answer(platform, chat, "Remembered for you: 6.87 KB of 8 KB.")
+
+
+async def test_files_beyond_the_day_are_refused_and_the_words_are_answered(platform: Harness) -> None:
+    ada = platform.person("Ada")
+    chat = platform.private(ada)
+    async with running(platform, OUTSPOKEN_QUOTA__INCOMING_MIB="1") as up:
+        platform.attach(chat, ada, "one.txt", b"x" * 700_000, "text/plain", "say first")
+        await answer(platform, chat, "first")
+        platform.attach(chat, ada, "two.txt", b"y" * 700_000, "text/plain", "say second")
+        told = await answer(platform, chat, "You have sent as many files and pictures today as you may")
+        assert "Text is welcome" in told.text
+        await answer(platform, chat, "second")
+        platform.attach(chat, ada, "three.txt", b"z" * 100_000, "text/plain", "say third")
+        await answer(platform, chat, "third")
+        assert (await status(up.url))["quota"]["refused"]["incoming"] == 1
+        kept = [path.name for path in (platform.folder / "workspaces").rglob("*.txt")]
+        assert sorted(kept) == ["one.txt", "three.txt"]
+
+
+async def test_files_on_their_way_to_a_person_are_limited(platform: Harness) -> None:
+    ada = platform.person("Ada")
+    chat = platform.private(ada)
+    async with running(platform, OUTSPOKEN_QUOTA__SPOOL_MIB="1"):
+        platform.say(chat, ada, "fill a.txt 700")
+        await answer(platform, chat, "Done: Wrote a.txt")
+        platform.say(chat, ada, "send a.txt")
+        await answer(platform, chat, "is on its way to the person")
+        platform.say(chat, ada, "send a.txt")
+        await answer(platform, chat, "Too many files are on their way to you already")
+
+
+async def test_when_the_whole_is_full_text_is_answered_and_files_are_refused(platform: Harness) -> None:
+    ada = platform.person("Ada")
+    chat = platform.private(ada)
+    async with running(platform, OUTSPOKEN_QUOTA__WHOLE_MIB="2") as up:
+        await counted(up.url)
+        platform.say(chat, ada, "fill a.txt 3000")
+        await answer(platform, chat, "The gateway has no more room for files, for anybody.")
+        platform.attach(chat, ada, "one.txt", b"x" * 2_500_000, "text/plain", "say words")
+        await answer(platform, chat, "words")
+        platform.say(chat, ada, "say still here")
+        await answer(platform, chat, "still here")
+        await quiet(platform, chat)
+        assert not list((platform.folder / "workspaces").rglob("*.txt"))
+        assert (await status(up.url))["quota"]["refused"]["whole"] == 2
+
+
+async def test_what_a_killed_process_wrote_still_counts(tmp_path: Path) -> None:
+    async with telegram_harness(tmp_path) as platform:
+        ada = platform.person("Ada")
+        chat = platform.private(ada)
+        limits = {"OUTSPOKEN_QUOTA__WORKSPACE_MIB": "1", "OUTSPOKEN_QUOTA__INCOMING_MIB": "1"}
+        async with process(platform, **limits) as first:
+            platform.say(chat, ada, "fill a.txt 600")
+            await answer(platform, chat, "Done: Wrote a.txt")
+            platform.attach(chat, ada, "one.txt", b"x" * 400_000, "text/plain", "say first")
+            await answer(platform, chat, "first")
+            await first.kill()
+        async with process(platform, **limits) as second:
+            platform.say(chat, ada, "fill b.txt 200")
+            await answer(platform, chat, "Done: The workspace is full", 30)
+            platform.attach(chat, ada, "two.txt", b"x" * 700_000, "text/plain", "say second")
+            await answer(platform, chat, "You have sent as many files and pictures today as you may (391 KB of 1 MB)")
+            assert (await counted(second.url))["most"][0]["workspace"] == (600 + 392) * 1024

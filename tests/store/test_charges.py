@@ -1,0 +1,89 @@
+"""What a message counts for by the day: in the commit that stores it, on both engines, however many come at once."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+
+from agent_core.store.rows import DAILY, Accepted, Charge, NewMessage
+from agent_core.store.store import NoRoomToday, Store
+from tests.store.support import opened
+
+DAY = Charge(f"{DAILY}incoming:ada", 1_000, 2_000, 10, 100)
+
+
+def message(key: str, *charges: Charge, session: str = "s") -> NewMessage:
+    return NewMessage("a", key, session, "normal", b"{}", 1_500, None, f"s_{key}", charges=charges)
+
+
+async def spent(store: Store, charge: Charge = DAY) -> int:
+    level = (await store.levels([charge.key])).get(charge.key)
+    return level.spent.tokens if level is not None else 0
+
+
+async def test_the_day_is_never_overrun_by_those_who_come_at_once(where: str) -> None:
+    async with opened(where) as store:
+        answers = await asyncio.gather(
+            *(store.accept(message(f"k{n}", DAY, session=f"s{n}")) for n in range(25)), return_exceptions=True
+        )
+        assert sum(isinstance(answer, Accepted) for answer in answers) == 10
+        refused = [answer for answer in answers if isinstance(answer, NoRoomToday)]
+        assert len(refused) == 15
+        assert {(error.scope, error.used, error.limit, error.adding) for error in refused} == {
+            (DAY.scope, 100, 100, 10)
+        }
+        assert await spent(store) == 100
+        kept = [await store.inbox_by_key("a", f"k{n}") for n in range(25)]
+        assert sum(row is not None for row in kept) == 10
+
+
+async def test_two_nodes_share_one_day(postgres: str) -> None:
+    async with opened(postgres) as one, opened(postgres) as other:
+        offers = [
+            store.accept(message(f"{name}{n}", DAY, session=f"{name}{n}"))
+            for n in range(15)
+            for name, store in (("x", one), ("y", other))
+        ]
+        answers = await asyncio.gather(*offers, return_exceptions=True)
+        assert sum(isinstance(answer, Accepted) for answer in answers) == 10
+        assert sum(isinstance(answer, NoRoomToday) for answer in answers) == 20
+        assert await spent(other) == 100
+
+
+async def test_a_redelivery_counts_once_and_is_answered_when_the_day_is_full(where: str) -> None:
+    async with opened(where) as store:
+        first = await store.accept(message("k", replace(DAY, amount=100)))
+        again = await store.accept(message("k", replace(DAY, amount=100)))
+        assert again.duplicate
+        assert again.inbox_id == first.inbox_id
+        assert await spent(store) == 100
+
+
+async def test_what_begins_no_conversation_counts_for_none(where: str) -> None:
+    begins = Charge(f"{DAILY}sessions:ada", 1_000, 2_000, 1, 1, new_session=True)
+    async with opened(where) as store:
+        await store.accept(message("k1", begins, session="one"))
+        await store.accept(message("k2", begins, session="one"))
+        assert await spent(store, begins) == 1
+        with pytest.raises(NoRoomToday):
+            await store.accept(message("k3", begins, session="two"))
+        assert await store.session_by_key("two") is None
+
+
+async def test_no_room_for_one_count_counts_for_none(where: str) -> None:
+    other = Charge(f"{DAILY}whole:ada", 1_000, 2_000, 10, 50, already=45)
+    async with opened(where) as store:
+        with pytest.raises(NoRoomToday):
+            await store.accept(message("k", DAY, other))
+        assert await spent(store) == 0
+
+
+async def test_what_is_remembered_is_counted_by_scope(where: str) -> None:
+    async with opened(where) as store:
+        await store.memory.put("ada", "memory", "ä", "zwölf", at_ms=1)
+        await store.memory.put("ada", "memory", "b", "two", at_ms=1)
+        await store.memory.put("ada/folder", "todo", "list", "[]", at_ms=1)
+        found = await store.overview.memories()
+        assert sorted(found) == [("ada", "memory", 11, 2), ("ada/folder", "todo", 6, 1)]
