@@ -115,6 +115,7 @@ class Ledger:
         """What was settled since a count of the whole began."""
         self._touched: set[str] = set()
         """Whose figures have changed since then."""
+        self._moves: dict[str, int] = {}
 
     # ------------------------------------------------------------------ looking
 
@@ -155,7 +156,7 @@ class Ledger:
             return full
         self._number += 1
         self._held[self._number] = _Held(holder, dict(adding))
-        self._touched.add(holder)
+        self._move(holder)
         return self._number
 
     def settle(self, number: int) -> None:
@@ -166,11 +167,15 @@ class Ledger:
         more = _on_disk(held.adding)
         self._whole = max(0, self._whole + more)
         self._since += more
-        self._touched.add(held.holder)
+        self._move(held.holder)
 
     def drop(self, number: int) -> None:
         """It is not written: the room is free again."""
-        self._touched.add(self._held.pop(number).holder)
+        self._move(self._held.pop(number).holder)
+
+    def _move(self, holder: str) -> None:
+        self._touched.add(holder)
+        self._moves[holder] = self._moves.get(holder, 0) + 1
 
     # ------------------------------------------------------------------ counting
 
@@ -178,6 +183,12 @@ class Ledger:
         """Whether it was counted what a holder has of these."""
         counted = self._counted.get(holder, {})
         return all(kind in counted for kind in kinds)
+
+    def quiet(self, holder: str) -> int | None:
+        """None while something is being written for a holder; else a number that is the same again as long as nothing is."""
+        if any(held.holder == holder for held in self._held.values()):
+            return None
+        return self._moves.get(holder, 0)
 
     def recounted(self, holder: str, found: Amounts) -> None:
         """What a holder really has of these kinds."""

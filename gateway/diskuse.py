@@ -161,12 +161,15 @@ class Owners:
     def knows(self, folder: Path, holder: str) -> bool:
         return self._known.get(str(folder)) == holder
 
-    def claim(self, folder: Path, holder: str) -> None:
-        """From now on the folder is the holder's; it need not be there yet. Where that cannot be kept, it is known as long as the process lives."""
+    def claim(self, folder: Path, holder: str) -> bool:
+        """Whether there was something in the folder that nobody knew to be the holder's. From now on the folder is the holder's; it need not be there yet. Where that cannot be kept, it is known as long as the process lives."""
         with self._writing:
+            if self.knows(folder, holder):
+                return False
             self._note(str(folder), holder)
             with suppress(OSError), self._file.open("a", encoding="utf-8") as file:
                 file.write(_line(str(folder), holder))
+            return folder.is_dir()
 
     def _note(self, folder: str, holder: str) -> None:
         before = self._known.get(folder)

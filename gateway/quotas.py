@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from weakref import WeakValueDictionary
@@ -40,6 +40,9 @@ REST = 50
 """And so many times as long as a count takes: it never keeps the disk busy."""
 ANEW_SECONDS = 5.0
 """A holder who is refused again and again is not counted more often than this."""
+TRIES = 3
+QUIET_SECONDS = 1.0
+"""So long a count waits for a moment in which nothing is being written for its holder."""
 SHOWN = 10
 NEARLY = 0.9
 """From this share of the whole on the operators are told."""
@@ -205,8 +208,7 @@ class Quotas:
 
     async def _own(self, place: Path, holder: str) -> None:
         if not self._owners.knows(place, holder):
-            await asyncio.to_thread(self._owners.claim, place, holder)
-            if await asyncio.to_thread(place.is_dir):
+            if await asyncio.to_thread(self._owners.claim, place, holder):
                 self._dirty.add(holder)  # what it holds already has not been counted as theirs
 
     # ------------------------------------------------------------------ what comes in
@@ -248,10 +250,8 @@ class Quotas:
     async def _count_if_unknown(self, holder: str, adding: Amounts) -> None:
         if holder not in self._dirty and self.ledger.known(holder, adding):
             return
-        lock = self._one.setdefault(holder, asyncio.Lock())
-        async with lock:
+        async with self._one.setdefault(holder, asyncio.Lock()):
             if holder in self._dirty or not self.ledger.known(holder, adding):
-                self._dirty.discard(holder)
                 await self._count(holder, adding)
 
     async def _counted_anew(self, holder: str, adding: Amounts) -> bool:
@@ -262,20 +262,42 @@ class Quotas:
         if len(self._counted_at) > MOST_SAID:
             self._counted_at.clear()
         self._counted_at[holder] = now
-        await self._count(holder, adding)
+        async with self._one.setdefault(holder, asyncio.Lock()):
+            await self._count(holder, adding)
         return True
 
     async def _count(self, holder: str, kinds: Iterable[Kind]) -> None:
-        """What a holder really has, as far as these kinds ask for it. While the storage is away, what is remembered stays as it was."""
-        kinds, found = set(kinds), dict[Kind, int]()
+        """What a holder really has, as far as these kinds ask for it.
+
+        It counts only if nothing was written for them meanwhile, which might have been seen or not. Else it is tried again, and left at
+        last: then the figures are as they were.
+        """
+        for _ in range(TRIES):
+            before = await self._quiet(holder)
+            found = await self._found(holder, set(kinds))
+            if before is not None and before == self.ledger.quiet(holder):
+                self._dirty.discard(holder)
+                if Kind.MEMORY in set(kinds) - found.keys():
+                    self._dirty.add(holder)
+                self.ledger.recounted(holder, found)
+                return
+
+    async def _quiet(self, holder: str) -> int | None:
+        """Wait, for a while, until nothing is being written for a holder."""
+        until = self._clock.monotonic() + QUIET_SECONDS
+        while (found := self.ledger.quiet(holder)) is None and self._clock.monotonic() < until:
+            await asyncio.sleep(0.01)
+        return found
+
+    async def _found(self, holder: str, kinds: set[Kind]) -> dict[Kind, int]:
+        """What a holder has. While the storage is away, what is remembered is missing."""
+        found: dict[Kind, int] = {}
         if kinds - {Kind.MEMORY}:
             found |= await asyncio.to_thread(self._on_disk, self._owners.folders(holder))
         if Kind.MEMORY in kinds:
-            try:
+            with suppress(StorageUnavailable):
                 found[Kind.MEMORY] = (await self._remembered()).get(holder, 0)
-            except StorageUnavailable:
-                self._dirty.add(holder)
-        self.ledger.recounted(holder, found)
+        return found
 
     def _on_disk(self, folders: list[Path]) -> dict[Kind, int]:
         found = {Kind.WORKSPACE: 0, Kind.FILES: 0, Kind.SPOOL: 0}
