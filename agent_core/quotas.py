@@ -209,6 +209,7 @@ class Ledger:
             counted.update({kind: found.get(holder, {}).get(kind, 0) for kind in KEPT})
             if not any(counted.values()):
                 del self._counted[holder]
+        self._moves = {holder: number for holder, number in self._moves.items() if holder in self._counted}
         self._whole = max(0, whole + self._since)
 
 

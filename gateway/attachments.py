@@ -57,7 +57,7 @@ class Attachments:
         """The message with its attachments, as the turn takes it."""
         assert inbound.chat is not None
         port = self._ports.get(inbound.account)
-        space = UNLIMITED if self._quotas is None else self._quotas.space(inbound.memory_scope, workspace)
+        space = UNLIMITED if self._quotas is None else self._quotas.space(inbound, workspace)
         taken = [await self._take(port, one, workspace, space) for one in inbound.chat.attachments]
         for complaint in dict.fromkeys(one.complaint for one in taken if one.complaint):
             await self._tell(inbound, complaint)

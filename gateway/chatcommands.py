@@ -432,7 +432,7 @@ class ChatCommands:
         budgets = self._hub.budgets
         lines = await budgets.usage(request.inbound) if budgets is not None else ()
         quotas = self._hub.quotas
-        kept = await quotas.lines(request.inbound.memory_scope) if quotas is not None else ()
+        kept = await quotas.lines(request.inbound) if quotas is not None else ()
         return Reply("\n".join((usage_words(session, today), *lines, *kept)))
 
     async def _help(self, request: Request) -> Reply:

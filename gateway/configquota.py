@@ -33,7 +33,7 @@ class Quota(Section):
     )
     spool_mib: int = _mib(512, "Files on their way to one person.")
     incoming_mib: int = _mib(256, "Files and pictures that one person may send in a day (UTC).")
-    sessions: int = _count(1_000, "Named conversations that one user of the API may begin in a day (UTC).")
+    sessions: int = _count(5_000, "Named conversations that one user of the API may begin in a day (UTC).")
     reminders: int = Field(default=50, ge=1, le=1_000, description="Reminders that may be set in one conversation.")
     whole_mib: int = _mib(
         16 * 1024,

@@ -103,7 +103,7 @@ def count_all(state: Path, roots: tuple[Path, ...], stop: Stop) -> Counted:
     """Everything in the state directory and in `roots`, wherever these are; what lies in their folders one by one."""
     found, seen = Counted(), set[tuple[int, int]]()
     for root in roots:
-        for entry in _folders(root):
+        for entry in _folders(root, roots):
             use = _count(entry, stop, seen)
             found.folders[entry] = use
             found.whole += use.size
@@ -117,14 +117,18 @@ def count_all(state: Path, roots: tuple[Path, ...], stop: Stop) -> Counted:
                     about = entry.stat(follow_symlinks=False)
                     if not entry.is_dir(follow_symlinks=False):
                         found.whole += blocks(max(about.st_size, getattr(about, "st_blocks", 0) * 512))
-                    elif here not in roots:  # what lies right below a root was counted
+                    elif (
+                        here not in roots or Path(entry.path) in roots
+                    ):  # what else lies right below a root was counted
                         waiting.append(Path(entry.path))
     return found
 
 
-def _folders(root: Path) -> list[Path]:
+def _folders(root: Path, roots: tuple[Path, ...]) -> list[Path]:
+    """Those right below a root that are no roots themselves."""
     with suppress(OSError), os.scandir(root) as entries:
-        return [Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False)]
+        found = [Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False)]
+        return [folder for folder in found if folder not in roots]
     return []
 
 
@@ -135,6 +139,10 @@ class Owners:
         self._file = state / OWNERS_FILE
         self._known: dict[str, str] = {}
         self._of: dict[str, set[str]] = {}
+        self._missing: set[str] = set()
+        """Folders that were not there when it was looked last: what is claimed need not be made yet."""
+        self._passing: set[str] = set()
+        """Folders that are gone after a turn, so that they need not be written down."""
         self._writing = threading.Lock()
 
     def load(self) -> None:
@@ -152,21 +160,43 @@ class Owners:
             if found is not None and os.path.isdir(found[0]):  # noqa: PTH112 - many of them
                 kept[found[0]] = found[1]
         if len(kept) < sum(map(bool, lines)):
+            self._rewrite(kept)
+        for folder, holder in kept.items():
+            self._note(folder, holder)
+
+    def _rewrite(self, kept: dict[str, str]) -> None:
+        with suppress(OSError):
             part = self._file.with_suffix(".part")
             part.write_text("".join(_line(folder, holder) for folder, holder in kept.items()), "utf-8")
             part.replace(self._file)
-        for folder, holder in kept.items():
-            self._note(folder, holder)
+
+    def tidy(self) -> None:
+        """Forget the folders that are gone, if they were so the last time as well."""
+        missing = {folder for folder in list(self._known) if not os.path.isdir(folder)}  # noqa: PTH112 - many of them
+        with self._writing:
+            gone = missing & self._missing
+            self._missing = missing - gone
+            for folder in gone:
+                self._of[self._known.pop(folder)].discard(folder)
+            self._of = {holder: folders for holder, folders in self._of.items() if folders}
+            lasting = gone - self._passing
+            self._passing -= gone
+            if lasting:
+                self._rewrite({f: holder for f, holder in self._known.items() if f not in self._passing})
 
     def knows(self, folder: Path, holder: str) -> bool:
         return self._known.get(str(folder)) == holder
 
-    def claim(self, folder: Path, holder: str) -> bool:
+    def claim(self, folder: Path, holder: str, *, lasting: bool = True) -> bool:
         """Whether there was something in the folder that nobody knew to be the holder's. From now on the folder is the holder's; it need not be there yet. Where that cannot be kept, it is known as long as the process lives."""
         with self._writing:
             if self.knows(folder, holder):
                 return False
             self._note(str(folder), holder)
+            self._missing.discard(str(folder))
+            if not lasting:
+                self._passing.add(str(folder))
+                return False
             with suppress(OSError), self._file.open("a", encoding="utf-8") as file:
                 file.write(_line(str(folder), holder))
             return folder.is_dir()

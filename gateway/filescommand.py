@@ -14,7 +14,7 @@ from agent_core.tools.workspace import Refused, folder, split_file
 from gateway.chatcommands import Handler, Reply, Request
 from gateway.diskuse import count_folder
 from gateway.hub import Hub
-from gateway.quotas import Quotas, holder_of
+from gateway.quotas import Quotas, whose_share
 
 log = structlog.get_logger("quota")
 
@@ -41,7 +41,7 @@ def files_command(hub: Hub) -> Handler:
         if verb.lower() != "delete" or not name:
             return Reply(f"/files shows what is kept here. {HOW}")
         words = await asyncio.to_thread(_removed, workspace, name)
-        quotas.changed(holder_of(request.inbound.memory_scope))
+        quotas.changed(whose_share(request.inbound))
         log.info("quota.removed", session=request.owner.session)
         return Reply("\n".join((words, *await _room(quotas, request))))
 
@@ -49,7 +49,7 @@ def files_command(hub: Hub) -> Handler:
 
 
 async def _room(quotas: Quotas, request: Request) -> tuple[str, ...]:
-    return await quotas.lines(request.inbound.memory_scope, (Kind.WORKSPACE, Kind.FILES))
+    return await quotas.lines(request.inbound, (Kind.WORKSPACE, Kind.FILES))
 
 
 def _listed(workspace: Path) -> str:

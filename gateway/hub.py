@@ -553,7 +553,7 @@ class Hub:
                 memory_scope=memory_of(first),
                 clock=self._clock,
                 heartbeat=heartbeat,
-                space=UNLIMITED if self.quotas is None else self.quotas.space(first.memory_scope, workspace),
+                space=UNLIMITED if self.quotas is None else self.quotas.space(first, workspace),
             )
 
         outlet = None

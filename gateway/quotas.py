@@ -30,7 +30,7 @@ from agent_core.store.rows import DAILY, Charge
 from agent_core.tools.base import Json, NoRoom
 from agent_core.tools.notes import ENTRY_BYTES, LISTS
 from gateway.diskuse import CountStopped, Owners, Stop, count_all, count_folder
-from gateway.opening import workspace_of
+from gateway.whose import ROOMS, UNNAMED, memory_of, workspace_of
 
 log = structlog.get_logger("quota")
 
@@ -38,8 +38,8 @@ COUNT_SECONDS = 600.0
 """Between two counts of everything."""
 REST = 50
 """And so many times as long as a count takes: it never keeps the disk busy."""
-ANEW_SECONDS = 5.0
-"""A holder who is refused again and again is not counted more often than this."""
+ANEW = 20
+"""A holder who is refused again and again is not counted for more than one part in so many of the time."""
 TRIES = 3
 QUIET_SECONDS = 1.0
 """So long a count waits for a moment in which nothing is being written for its holder."""
@@ -64,10 +64,12 @@ def holder_of(scope: str) -> str:
     """Whose share something counts in, told from a memory scope. Pure.
 
     A chat's topics and threads are one holder's, and in a group where each has a conversation of their own, each is one. Everywhere
-    else it is the scope: a user of the API, the web page.
+    else it is the scope: a user of the API, a browser. Conversations of nobody are counted together, by the door that they came in.
     """
     parts = scope.split("/")
-    if len(parts) != PARTS or parts[0] == "api":
+    if parts[0] == "session" and len(parts) > PARTS:
+        return parts[1]
+    if len(parts) != PARTS or parts[0] in UNNAMED:
         return scope
     platform, account, chat, _, person = parts
     return "/".join([platform, account, chat, *([person] if person else [])])
@@ -75,6 +77,11 @@ def holder_of(scope: str) -> str:
 
 PARTS = 5
 """Of a conversation's key."""
+
+
+def whose_share(inbound: Inbound) -> str:
+    """In whose share a message and what comes of it count. Pure."""
+    return holder_of(memory_of(inbound))
 
 
 def carried_bytes(inbound: Inbound) -> int:
@@ -146,8 +153,8 @@ class Quotas:
         self._loaded = False
         self._loading = asyncio.Lock()
         self._dirty: set[str] = set()
-        self._counted_at: dict[str, float] = {}
-        """When holders who were refused were counted."""
+        self._not_before: dict[str, float] = {}
+        """When holders who were refused are counted again at the earliest, by the monotonic clock."""
         self._one: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
         self._said: Counter[tuple[str, Kind]] = Counter()
         self._begun: dict[str, None] = {}
@@ -155,9 +162,9 @@ class Quotas:
         self.counted = False
         """Everything was counted once."""
 
-    def space(self, scope: str, workspace: Path) -> ScopedSpace:
-        """The room of whoever a turn works for."""
-        return ScopedSpace(self, holder_of(scope), workspace)
+    def space(self, inbound: Inbound, workspace: Path) -> ScopedSpace:
+        """The room of whoever wrote a message."""
+        return ScopedSpace(self, whose_share(inbound), workspace)
 
     def workspace(self, inbound: Inbound) -> Path:
         """Where the files of a message's conversation are."""
@@ -208,7 +215,8 @@ class Quotas:
 
     async def _own(self, place: Path, holder: str) -> None:
         if not self._owners.knows(place, holder):
-            if await asyncio.to_thread(self._owners.claim, place, holder):
+            lasting = place.parent != self._workspaces / ROOMS
+            if await asyncio.to_thread(self._owners.claim, place, holder, lasting=lasting):
                 self._dirty.add(holder)  # what it holds already has not been counted as theirs
 
     # ------------------------------------------------------------------ what comes in
@@ -228,7 +236,7 @@ class Quotas:
 
     def _charge(self, inbound: Inbound, kind: Kind, amount: int, now: int) -> Charge:
         day = now - now % DAY_MS
-        scope = f"{DAILY}{kind.value}:{holder_of(inbound.memory_scope)}"
+        scope = f"{DAILY}{kind.value}:{whose_share(inbound)}"
         return Charge(scope, day, day + DAY_MS, amount, self.limits.each.get(kind, 0))
 
     def taken(self, inbound: Inbound) -> None:
@@ -241,7 +249,7 @@ class Quotas:
         """What is said of a message that the day has no room for."""
         kind = Kind(error.scope.removeprefix(DAILY).partition(":")[0])
         full = Full(kind, error.used, error.limit, error.adding)
-        self.note(holder_of(inbound.memory_scope), full)
+        self.note(whose_share(inbound), full)
         seconds = 600 if full.kind is Kind.WHOLE else (DAY_MS - now % DAY_MS) // 1000
         return NotAccepted(for_person(full), NotAcceptedCode.QUOTA, max(1, seconds))
 
@@ -256,14 +264,15 @@ class Quotas:
 
     async def _counted_anew(self, holder: str, adding: Amounts) -> bool:
         """Count a holder before they are refused. False if that was done just now."""
-        now = self._clock.monotonic()
-        if now - self._counted_at.get(holder, -ANEW_SECONDS) < ANEW_SECONDS:
+        began = self._clock.monotonic()
+        if began < self._not_before.get(holder, began):
             return False
-        if len(self._counted_at) > MOST_SAID:
-            self._counted_at.clear()
-        self._counted_at[holder] = now
         async with self._one.setdefault(holder, asyncio.Lock()):
             await self._count(holder, adding)
+        now = self._clock.monotonic()
+        if len(self._not_before) > MOST_SAID:
+            self._not_before.clear()
+        self._not_before[holder] = now + ANEW * (now - began)
         return True
 
     async def _count(self, holder: str, kinds: Iterable[Kind]) -> None:
@@ -285,7 +294,7 @@ class Quotas:
     async def _quiet(self, holder: str) -> int | None:
         """Wait, for a while, until nothing is being written for a holder."""
         until = self._clock.monotonic() + QUIET_SECONDS
-        while (found := self.ledger.quiet(holder)) is None and self._clock.monotonic() < until:
+        while (found := self.ledger.quiet(holder)) is None and self._clock.monotonic() < until:  # noqa: ASYNC110 - it tells nobody
             await asyncio.sleep(0.01)
         return found
 
@@ -348,7 +357,9 @@ class Quotas:
         began = self._clock.monotonic()
         await self._load()
         self.ledger.begin_count()
-        counted = await asyncio.to_thread(count_all, self._state, (self._workspaces, self._spool), stop or Stop())
+        roots = (self._workspaces, self._workspaces / ROOMS, self._spool)
+        counted = await asyncio.to_thread(count_all, self._state, roots, stop or Stop())
+        await asyncio.to_thread(self._owners.tidy)
         found: dict[str, dict[Kind, int]] = {}
         for folder, use in counted.folders.items():
             holder = self._owners.holder(folder)
@@ -401,10 +412,10 @@ class Quotas:
         }
 
     async def lines(
-        self, scope: str, kinds: tuple[Kind, ...] = (Kind.WORKSPACE, Kind.FILES, Kind.MEMORY)
+        self, inbound: Inbound, kinds: tuple[Kind, ...] = (Kind.WORKSPACE, Kind.FILES, Kind.MEMORY)
     ) -> tuple[str, ...]:
         """How much of theirs is kept, for the person."""
-        holder = holder_of(scope)
+        holder = whose_share(inbound)
         await self._load()
         await self._count_if_unknown(holder, dict.fromkeys(kinds, 0))
         used = self.ledger.used(holder)

@@ -101,6 +101,10 @@ REACHED: Mapping[str, tuple[Callable[[Series], Series], int]] = {
     "OutspokenIncident": (lambda s: with_value(s, "outspoken_open_incidents", 1), 6),
     "OutspokenBudgetNearlyUsed": (lambda s: with_value(s, "outspoken_budget_used_ratio", 0.8, budget="day"), 1),
     "OutspokenDiskNearlyFull": (lambda s: with_value(s, "outspoken_disk_free_bytes", 2**29 - 1), 3),
+    "OutspokenQuotaNearlyUsed": (
+        lambda s: with_value(s, "outspoken_quota_used_bytes", 0.9 * 16 * 2**30, what="whole"),
+        3,
+    ),
     "OutspokenUnclaimed": (lambda s: with_value(s, "outspoken_unclaimed_late", 1, left=Kind.SESSION.value), 1),
 }
 """Gauges at which a rule begins to fire, on series that a gateway serves; and after how many minutes."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import os
+import shutil
 from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -27,7 +28,8 @@ from agent_core.tools.registry import Runnable, ToolRegistry
 from gateway.alerting import Sights, conditions
 from gateway.alerts import Limits as AlertLimits
 from gateway.diskuse import CountStopped, Owners, Stop, count_all, count_folder
-from gateway.quotas import Quotas, carried_bytes, holder_of
+from gateway.quotas import Quotas, ScopedSpace, carried_bytes, holder_of
+from gateway.whose import ROOMS
 from tests.chats.model import scripted_model
 from tests.serving import served
 
@@ -49,8 +51,8 @@ class Writer:
     """Calls of the file tools in one conversation."""
 
     def __init__(self, kept: Quotas, name: str = "one", scope: str = "telegram/1/ada//") -> None:
-        self.workspace = kept._workspaces / name  # pyright: ignore[reportPrivateUsage]
-        self.space = kept.space(scope, self.workspace)
+        self.workspace = kept._workspaces / name
+        self.space = ScopedSpace(kept, holder_of(scope), self.workspace)
         self.number = 0
 
     async def call(self, tool: str, *, again: bool = False, **arguments: Json) -> ToolOutcome:
@@ -118,7 +120,7 @@ async def test_a_call_that_was_done_before_a_kill_needs_no_room_again(tmp_path: 
 
 async def test_what_a_write_that_failed_or_was_cancelled_held_is_free_again(tmp_path: Path) -> None:
     kept = quotas(tmp_path, workspace=100 * KIB)
-    space = kept.space("ada", tmp_path / "workspaces" / "a")
+    space = ScopedSpace(kept, "ada", tmp_path / "workspaces" / "a")
     with pytest.raises(ZeroDivisionError):
         async with space.hold({Kind.WORKSPACE: 100 * KIB}):
             raise ZeroDivisionError
@@ -173,7 +175,39 @@ async def test_a_count_of_everything_finds_what_each_has_and_what_belongs_to_nob
     assert "184 KB of 200 KB are kept in the state directory (92 %)" in found[0].words
 
 
+async def test_what_belongs_to_nobody_is_counted_by_its_door_until_its_turn_is_over(tmp_path: Path) -> None:
+    kept = quotas(tmp_path, workspace=100 * KIB)
+    nobody = Writer(kept, f"{ROOMS}/once-1", "session/api/key/once-1//")
+    assert await nobody.write("a.txt", 60) is ToolStatus.OK
+    other = Writer(kept, f"{ROOMS}/once-2", "session/api/key/once-2//")
+    assert await other.write("a.txt", 60) is ToolStatus.FAILED
+    await kept.count_everything()
+    assert kept.ledger.used("api")[Kind.WORKSPACE] == 60 * KIB
+    assert not (tmp_path / "holders.jsonl").exists()
+    shutil.rmtree(nobody.workspace)
+    await asyncio.sleep(0.5)  # who was refused just now is not counted at once again
+    assert await Writer(kept, f"{ROOMS}/once-3", "session/api/key/once-3//").write("a.txt", 60) is ToolStatus.OK
+    for _ in range(2):
+        await kept.count_everything()
+    assert kept.ledger.used("api")[Kind.WORKSPACE] == 60 * KIB
+
+
 # ---------------------------------------------------------------------- counting
+
+
+def test_folders_that_are_gone_for_long_are_forgotten_and_new_ones_are_not(tmp_path: Path) -> None:
+    owners = Owners(tmp_path)
+    owners.load()
+    owners.claim(tmp_path / "gone", "ada")
+    owners.tidy()
+    owners.claim(tmp_path / "coming", "bob")
+    owners.tidy()
+    assert [owners.holder(tmp_path / name) for name in ("gone", "coming")] == ["", "bob"]
+    (tmp_path / "coming").mkdir()
+    owners.tidy()
+    again = Owners(tmp_path)
+    again.load()
+    assert [again.holder(tmp_path / name) for name in ("gone", "coming")] == ["", "bob"]
 
 
 def test_neither_holes_nor_links_nor_empty_files_are_for_nothing(tmp_path: Path) -> None:
@@ -243,6 +277,10 @@ def test_whose_a_folder_is_outlives_the_process_however_the_file_was_cut(
         ("api/ada", "api/ada"),
         ("api/a/b/c/d", "api/a/b/c/d"),
         ("web", "web"),
+        ("web/browser", "web/browser"),
+        ("session/api/key/one//", "api"),
+        ("session/api/key/a%2Fb//", "api"),
+        ("session/web/page/one//", "web"),
     ],
 )
 def test_a_holder_is_a_chat_without_its_threads_or_a_user(scope: str, holder: str) -> None:
