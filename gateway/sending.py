@@ -21,6 +21,7 @@ from aiohttp import web
 from adapters.chat import CallFailed, ChatAddress
 from adapters.entrance import NotJson, json_of
 from adapters.http_common import Problem, problem_response
+from agent_core.quotas import BLOCK, blocks, for_person
 from agent_core.store.rows import Delivery, DeliveryState
 from agent_core.store.store import OwnedElsewhere, StorageUnavailable, Store
 from agent_core.tools.base import Json
@@ -29,6 +30,7 @@ from gateway.admin import guarded, json_response
 from gateway.chats import Desk
 from gateway.hub import STORAGE_AWAY, Hub
 from gateway.outbox import Outbox
+from gateway.quotas import OPERATORS
 from gateway.routing import Command
 from gateway.timedcommands import Post, encode_post, post_inbound
 from gateway.where import NoSuchChat, Where
@@ -109,6 +111,9 @@ class Sending:
         key = inbound.session
         known = await self._store.inbox_by_key(inbound.account, inbound.platform_key)
         if known is None:
+            no_room = self._no_room(wanted)
+            if no_room is not None:
+                return problem_response(no_room)
             owned = await self._store.session_by_key(key.text())
             if owned is not None:
                 self._hub.release(await self._hub.owned_lane(key.text(), owned.session))
@@ -128,6 +133,15 @@ class Sending:
             words = "The message is accepted, and its parts could not be stored yet; the next start of the gateway does that."
             return problem_response(Problem(503, words))
         return json_response(body)
+
+    def _no_room(self, wanted: Wanted) -> Problem | None:
+        """Why the files cannot be kept until they are sent."""
+        quotas, size = self._hub.quotas, sum(blocks(len(data)) + BLOCK for _, data in wanted.files)
+        full = quotas.ledger.whole_room(size) if quotas is not None else None
+        if quotas is None or full is None:
+            return None
+        quotas.note(OPERATORS, full)
+        return Problem(507, f"Nothing was sent. {quotas.words() or for_person(full)}", param="files")
 
     def _put(self, digest: str, files: Sequence[tuple[str, bytes]]) -> tuple[tuple[Path, str], ...]:
         """Keep the files until they are sent; the same ones are put to the same place."""

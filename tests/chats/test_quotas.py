@@ -9,7 +9,8 @@ from typing import Any
 import aiohttp
 import pytest
 
-from adapters.operator import status_lines
+from adapters.ask import GatewayRefused
+from adapters.operator import Remote, status_lines
 from tests.chats.harness import Harness, answer, process, quiet, running, status, texts
 from tests.chats.telegram_harness import telegram_harness
 
@@ -139,9 +140,14 @@ async def test_when_the_whole_is_full_text_is_answered_and_files_are_refused(pla
         await answer(platform, chat, "words")
         platform.say(chat, ada, "say still here")
         await answer(platform, chat, "still here")
+        remote, to = Remote(up.url, None), f"{platform.name}/{platform.chat_of(chat)}"
+        with pytest.raises(GatewayRefused, match=r"Nothing was sent\."):
+            await remote.send(to, "words", [("a.bin", b"x" * 3_000_000)], "one")
+        await remote.send(to, "words alone", [], "two")
+        await answer(platform, chat, "words alone")
         await quiet(platform, chat)
         assert not list((platform.folder / "workspaces").rglob("*.txt"))
-        assert (await status(up.url))["quota"]["refused"]["whole"] == 2
+        assert (await status(up.url))["quota"]["refused"]["whole"] == 3
 
 
 async def test_what_a_killed_process_wrote_still_counts(tmp_path: Path) -> None:
