@@ -1,6 +1,6 @@
 // The web chat. The server sends whole messages as they are now; this page makes the screen equal to the latest.
 
-import { markdown } from "./markdown.js";
+import { markdown, plain, words } from "./markdown.js";
 
 const $ = (id) => document.getElementById(id);
 const store = {
@@ -94,11 +94,16 @@ function receive(block) {
   const event = /^event: (.*)$/m.exec(block)?.[1];
   const data = /^data: (.*)$/m.exec(block)?.[1];
   if (!data) return;
+  const before = turns;
   if (event === "snapshot") turns = new Map();
-  for (const turn of JSON.parse(data)) turns.set(turn.key.split(":").pop(), turn);
+  for (const turn of JSON.parse(data)) {
+    const id = turn.key.split(":").pop();
+    const same = before.has(id) && JSON.stringify(before.get(id)) === JSON.stringify(turn);
+    turns.set(id, same ? before.get(id) : turn);
+  }
   unsent = unsent.filter((m) => !turns.has(m.id));
   keepUnsent();
-  render();
+  renderSoon();
 }
 
 function keepUnsent() {
@@ -157,6 +162,8 @@ const node = (name, className, ...children) => {
   return made;
 };
 
+const text = (said) => (said.length > 4000 ? [plain(said)] : words(said));
+
 function button(label, action) {
   const made = node("button", "", label);
   made.type = "button";
@@ -180,18 +187,35 @@ function toEnd() {
   $("jump").hidden = true;
 }
 
+// What is made anew in one frame ends with its time; the rest comes with the next ones, in order.
+const FRAME_MS = 30;
+const REST = 3; // so many times as long as it took it is left alone
+let waiting = false;
+let notBefore = 0;
+let following = false;
+
+function renderSoon() {
+  if (waiting) return;
+  waiting = true;
+  setTimeout(() => requestAnimationFrame(() => { waiting = false; render(); }), Math.max(0, notBefore - performance.now()));
+}
+
 function render() {
-  const follows = atEnd();
+  const began = performance.now();
+  const follows = following || atEnd();
   const ordered = [...turns.entries()].sort(([, a], [, b]) => a.order - b.order);
-  const wanted = new Set();
-  for (const [id, turn] of ordered) { wanted.add(id); place(id, JSON.stringify(turn), () => turnNode(turn)); }
-  for (const message of unsent) { wanted.add(message.id); place(message.id, JSON.stringify(message), () => unsentNode(message)); }
+  const all = [...ordered.map(([id, turn]) => [id, turn, () => turnNode(turn)]), ...unsent.map((m) => [m.id, JSON.stringify(m), () => unsentNode(m)])];
+  const wanted = new Set(all.map(([id]) => id));
   for (const [id, entry] of nodes) if (!wanted.has(id)) { entry.node.remove(); nodes.delete(id); }
+  const rest = all.findIndex(([id, state, make]) => performance.now() - began > FRAME_MS || (place(id, state, make), false));
+  following = follows && rest >= 0;
+  if (rest >= 0) renderSoon();
   const running = ordered.some(([, turn]) => turn.state !== "closed");
   $("welcome").hidden = wanted.size > 0;
   $("stop").hidden = !running;
   $("send").hidden = running && !$("text").value.trim();
   if (follows) toEnd(); else $("jump").hidden = false;
+  notBefore = performance.now() + REST * (performance.now() - began);
 }
 
 function place(id, state, make) {
@@ -206,11 +230,22 @@ function unsentNode(message) {
   const words = message.refused ?? (message.accepted ? "Accepted" : "Sending …");
   const hint = node("div", "hint", words);
   if (message.refused) hint.append(" ", button("Remove", () => { unsent = unsent.filter((m) => m !== message); keepUnsent(); render(); }));
-  return node("li", "turn unsent", node("div", "person", message.text), hint);
+  return node("li", "turn unsent", node("div", "person", ...text(message.text)), hint);
+}
+
+// A bubble that is as it was need not be made again while others of its turn grow.
+const made = new Map();
+function shownText(bubble, turn) {
+  const name = [turn.key, bubble.key, bubble.kind, bubble.text].join("\n");
+  const shown = made.get(name) ?? node("div", `bubble ${bubble.kind}`, markdown(bubble.text));
+  made.delete(name);
+  if (bubble.final) made.set(name, shown);
+  if (made.size > 100) made.delete(made.keys().next().value);
+  return shown;
 }
 
 function turnNode(turn) {
-  const item = node("li", "turn", node("div", "person", turn.person));
+  const item = node("li", "turn", node("div", "person", ...text(turn.person)));
   if (turn.state === "queued") item.append(node("div", "hint", `Waiting, place ${turn.position} in the queue`));
   let steps = [];
   const flush = () => {
@@ -224,7 +259,7 @@ function turnNode(turn) {
     if (bubble.kind === "status") item.append(node("div", "status", bubble.text));
     else if (bubble.kind === "notice" || bubble.kind === "note") item.append(noticeNode(bubble, turn));
     else if (bubble.kind === "approval") item.append(approvalNode(bubble, turn));
-    else item.append(node("div", `bubble ${bubble.kind}`, markdown(bubble.text)));
+    else item.append(shownText(bubble, turn));
   }
   flush();
   if (turn.state === "open" && !turn.bubbles.some((b) => ["status", "approval"].includes(b.kind))) item.append(node("div", "status", "Working …"));
@@ -251,7 +286,7 @@ function stepsNode(bubbles, closed) {
 }
 
 function noticeNode(bubble, turn) {
-  const box = node("div", "notice", node("div", "who", "outspoken"), node("p", "", bubble.text));
+  const box = node("div", "notice", node("div", "who", "outspoken"), node("p", "", ...text(bubble.text)));
   const buttons = node("div", "buttons");
   if (bubble.actions.includes("continue")) buttons.append(button("Continue", () => say("continue")));
   if (bubble.actions.includes("retry")) buttons.append(button("Retry", () => say(turn.person)));
@@ -269,7 +304,7 @@ function noticeNode(bubble, turn) {
 
 function approvalNode(bubble, turn) {
   const answer = (approve) => call(`/api/sessions/${session}/approvals`, { method: "POST", body: JSON.stringify({ turn: turn.turn, call: bubble.call, approve }) });
-  const all = bubble.whole ? node("details", "", node("summary", "", "Show all of it"), node("pre", "", bubble.whole)) : null;
+  const all = bubble.whole ? node("details", "", node("summary", "", "Show all of it"), node("pre", "", plain(bubble.whole))) : null;
   return node("div", "approval", node("p", "asked", bubble.text), all, node("div", "buttons", button("Approve", () => answer(true)), button("Deny", () => answer(false))));
 }
 
