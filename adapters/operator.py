@@ -101,6 +101,7 @@ def status_lines(body: Table) -> list[str]:
     lines.append(f"Open turns: {body.get('open_turns')}; chats with waiting messages: {body.get('waiting_sessions')}")
     lines += [_spend(one) for one in tables(body.get("spend"))]
     lines += _kept(body.get("quota"))
+    lines += _removed(body.get("retention"))
     unsent = body.get("unsent_parts")
     if unsent:
         lines.append(
@@ -110,6 +111,23 @@ def status_lines(body: Table) -> list[str]:
         f"Trouble in {t.get('chat')}: {t.get('words')} ({t.get('cause')})" for t in tables(body.get("troubled_chats"))
     ]
     lines += [f"Refused for good: {f.get('part')}: {f.get('cause')}" for f in tables(body.get("failed_parts"))]
+    return lines
+
+
+def _removed(value: Json | None) -> list[str]:
+    """What the last upkeep removed."""
+    found = value if isinstance(value, dict) else {}
+    if not found.get("at"):
+        return []
+    kinds = ("messages", "parts", "journals", "files", "records", "workspaces", "spooled", "failures")
+    gone = [f"{found.get(kind)} {kind}" for kind in kinds if found.get(kind)]
+    size = found.get("database_bytes")
+    told = f" The database is {size_words(size)}." if isinstance(size, int) else ""
+    lines = [f"The last upkeep removed {', '.join(gone) or 'nothing'}.{told}"]
+    if found.get("doubted"):
+        lines.append(
+            "The clock is far ahead of what was stored last. Nothing is removed by it before it has stood by that for a day: look at it."
+        )
     return lines
 
 

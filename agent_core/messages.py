@@ -12,6 +12,8 @@ Message: TypeAlias = dict[str, Json]
 
 GATEWAY_PREFIX = "[outspoken]"
 """How a message begins that the gateway, not the person, puts before the model."""
+NO_LONGER_KEPT = "[no longer kept]"
+"""What is read where something was that was removed, because it was old or a person wanted it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,3 +51,20 @@ def text_of(content: Json) -> str:
             text = part.get("text")
             pieces.append(text if isinstance(text, str) else f"[{part.get('type', 'part')}]")
     return "\n".join(pieces)
+
+
+def shown_still(message: Message) -> Message:
+    """The message with a word in place of each picture or file that is no longer kept: no model takes an address without anything."""
+    content = message.get("content")
+    if not isinstance(content, list):
+        return message
+    parts: list[Json] = [_still(part) for part in content]
+    return {**message, "content": parts}
+
+
+def _still(part: Json) -> Json:
+    if not isinstance(part, dict):
+        return part
+    held = [part, *(inner for inner in part.values() if isinstance(inner, dict))]
+    gone = any(inner.get(key) == NO_LONGER_KEPT for inner in held for key in ("url", "data", "file_data"))
+    return {"type": "text", "text": f"[{part.get('type', 'part')}: no longer kept]"} if gone else part

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from agent_core.effects import CallModel
-from agent_core.messages import GATEWAY_PREFIX, Message
+from agent_core.messages import GATEWAY_PREFIX, Message, shown_still
 from agent_core.notices import notice_for
 from agent_core.recovery import Advice
 from agent_core.turn import Turn
@@ -112,7 +112,7 @@ def closed_turn_messages(turn: Turn) -> list[Message]:
     """A closed turn as later turns tell it: the person's words, what was said and done, and how it ended."""
     if turn.opened is None or turn.exit is None:
         return []
-    messages = [message.to_message() for message in turn.opened.input]
+    messages = [shown_still(message.to_message()) for message in turn.opened.input]
     messages += _item_messages(turn.items, with_advice=False)
     cut = [e.text for e in turn.timeline if isinstance(e, Segment) and e.visible and not _told(e, turn.items)]
     notice = notice_for(turn.exit)

@@ -32,6 +32,7 @@ from gateway.alerts import AlertRules, Limits
 from gateway.configbudgets import Budgets
 from gateway.configchats import Discord, People, Slack, Telegram
 from gateway.configquota import Quota
+from gateway.configretention import Retention
 from gateway.configschedule import Schedule
 from gateway.configserver import Server
 from gateway.configtypes import (
@@ -555,6 +556,7 @@ class Config(BaseSettings):
     budgets: Budgets = Field(default_factory=Budgets)
     quota: Quota = Field(default_factory=Quota)
     storage: Storage = Field(default_factory=Storage)
+    retention: Retention = Field(default_factory=Retention)
     log: Log = Field(default_factory=Log)
     telegram: Telegram = Field(default_factory=Telegram)
     discord: Discord = Field(default_factory=Discord)

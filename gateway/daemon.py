@@ -231,6 +231,8 @@ def _hub_settings(config: Config, paths: Paths, tools: ToolRegistry) -> HubSetti
         version=program_version(),
         bounds=Bounds.of(config.session.open_turns, config.session.waiting_limit),
         incidents=config.incidents.rules(),
+        keep=config.retention.keep(),
+        spool=paths.state_dir / "outbox",
     )
 
 

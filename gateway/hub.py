@@ -45,14 +45,14 @@ from agent_core.tools.base import UNLIMITED, ToolContext
 from agent_core.tools.registry import ToolRegistry
 from agent_core.turn import Turn
 from agent_core.view import view
-from gateway import inbox
+from gateway import inbox, upkeep
 from gateway.budgets import Budgets
 from gateway.chain import ModelChain
 from gateway.configtypes import SessionPolicy
 from gateway.draining import Draining
 from gateway.followers import MessageFollower, WholeSessionFollower, not_started
 from gateway.keeping import Keeping
-from gateway.lanes import RECENT_TURNS, Lane, Running, Waiting, sight_of, summary_of
+from gateway.lanes import RECENT_TURNS, Lane, Running, Waiting, removed_sights, sight_of, summary_of
 from gateway.learning import Learning
 from gateway.loglines import log_accepted, log_started
 from gateway.opening import HubSettings, opened_event, system_prompt_of
@@ -78,7 +78,6 @@ Attacher = Callable[[Inbound, Path], Awaitable[Inbound]]
 """Fetches what came with a message into a workspace, and puts it into the message."""
 
 STORAGE_AWAY = "The gateway cannot store anything just now, so your message was not taken. Send it again in a minute."
-UPKEEP_SECONDS = 6 * 3600.0
 KEEPERS = ("upkeep", "watchdog", "keeper")
 """Tasks of the hub that run as long as it does."""
 
@@ -119,6 +118,10 @@ class Hub:
         self.places = Places(settings.bounds, self._lanes.values, self._begin, clock, tell)
         self._offers = Offers(own_tools(tools.names, tools.openai_tools()))
         self._rooms = Rooms(settings.workspaces, store)
+        places = upkeep.Places(settings.workspaces, settings.spool)
+        self.upkeep = upkeep.Upkeep(
+            store, clock, settings.keep, places, settings.history_turns, self._folders, self._rooms.sweep
+        )
         self.laws_broken = 0
         """How often a turn was found to break a law of the machine: a bug, each time."""
         self.outlets: Outlets | None = None
@@ -149,21 +152,9 @@ class Hub:
     async def __aenter__(self) -> Hub:
         await self._group.__aenter__()
         await self.learning.__aenter__()
-        self._tasks["upkeep"] = self._group.create_task(self._upkeep(), name="upkeep")
+        self._tasks["upkeep"] = self._group.create_task(self.upkeep.run(), name="upkeep")
         self._tasks["watchdog"] = self._group.create_task(self._watchdog.run(), name="watchdog")
         return self
-
-    async def _upkeep(self) -> None:
-        """Forget, now and then, what is only kept to know redeliveries again."""
-        while True:
-            await self._rooms.sweep()
-            await asyncio.sleep(UPKEEP_SECONDS)
-            try:
-                pruned = await self._store.prune(self._clock.now_ms())
-            except StorageUnavailable as error:
-                log.warning("upkeep.not_done", error=str(error))
-            else:
-                log.info("upkeep.done", messages=pruned.messages, nodes=pruned.nodes)
 
     async def __aexit__(self, *exc: object) -> None:
         self._closing = True
@@ -211,6 +202,12 @@ class Hub:
     def running(self) -> list[Running]:
         """The turns that run in this process; those that were taken up and wait for a place do not yet."""
         return [lane.running for lane in self._lanes.values() if lane.running is not None and lane.key in self._tasks]
+
+    def _folders(self) -> list[Path]:
+        """The workspaces of running turns."""
+        return [
+            workspace_of(one.messages[0].inbound, self._settings.workspaces) for one in self.running() if one.messages
+        ]
 
     # ------------------------------------------------------------------ models
 
@@ -529,6 +526,7 @@ class Hub:
     def driver(self, turn: str, session: str, epoch: int, messages: tuple[Waiting, ...], lane: Lane) -> TurnDriver:
         first = messages[0].inbound
         workspace = workspace_of(first, self._settings.workspaces)
+        upkeep.used(workspace)
         date = datetime.fromtimestamp(self._clock.now_ms() / 1000, UTC).date().isoformat()
         identity = TurnIdentity(turn, session, epoch, first.surface, tuple(m.inbox_id for m in messages))
         caller = ModelCaller(
@@ -631,6 +629,7 @@ class Hub:
             if turn is not None:
                 sights += [sight_of(name, turn, message, turn.phase_since) for message in messages.get(name, ())]
             await asyncio.sleep(0)  # each takes half a millisecond
+        sights += removed_sights(rows)
         known = {sight.turn for sight in lane.recent}  # also of turns that ended meanwhile
         sights = [*lane.recent, *(sight for sight in sights if sight.turn not in known)]
         lane.recent = sorted(sights, key=lambda sight: sight.order)[-RECENT_TURNS:]

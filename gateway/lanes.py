@@ -7,7 +7,7 @@ the driver to its end, and goes on. What it knows beside the database is only a 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 
 import structlog
@@ -21,16 +21,18 @@ from agent_core.exits import ExitClass, ExitCode, exit_class
 from agent_core.messages import text_of
 from agent_core.signals import Tell, TurnClosed, nobody
 from agent_core.stalls import fingerprint, rows_of
-from agent_core.store.rows import TroubleRow
+from agent_core.store.rows import TroubleRow, TurnRow
 from agent_core.store.store import StorageUnavailable
 from agent_core.turn import Turn
 from agent_core.turnstate import Activity, PersonItem
-from agent_core.view import view
+from agent_core.view import Bubble, BubbleKind, View, view
 from gateway.merging import Merged, Piece, merged
 from gateway.prefs import Prefs
 
 log = structlog.get_logger("turn")
 
+MOST_NUMBER = 1 << 40
+"""More turns than a session has: what is put before all messages has an order below 0."""
 RECENT_TURNS = 50
 """How many closed turns somebody who watches a session is shown."""
 
@@ -311,3 +313,15 @@ def sight_of(turn_id: str, turn: Turn, waiting: Waiting, now: int) -> TurnSight:
         at=waiting.received_at,
         summary=summary_of(turn) if closed else None,
     )
+
+
+def removed_sights(rows: Sequence[TurnRow]) -> list[TurnSight]:
+    """What stands for turns whose journal was removed: one word for all of them, before the others."""
+    gone = [row for row in rows if row.removed]
+    if not gone:
+        return []
+    last = gone[-1]
+    words = f"What was said here before is {last.removed}."
+    bubble = Bubble("removed", BubbleKind.NOTICE, words, final=True)
+    order, at = last.number - MOST_NUMBER, last.closed_at or last.opened_at
+    return [TurnSight(last.turn, order, TurnState.CLOSED, "", last.turn, view=View((bubble,), open=False), at=at)]

@@ -75,6 +75,7 @@ class Look:
             "laws_broken": self._hub.laws_broken,
             "free_disk_bytes": self._alerter.free_bytes,
             "quota": self._quotas.status(),
+            "retention": asdict(self._hub.upkeep.last) | {"kept": asdict(self._hub.upkeep.keep)},
             "spend": [_spend(pot, level, self._currency()) for pot, level in self._alerter.pots],
         }
         try:

@@ -13,6 +13,7 @@ from agent_core.events import TurnOpened
 from agent_core.incidents import IncidentRules
 from agent_core.known import Known
 from agent_core.modelcalls import client_tools
+from agent_core.retention import Keep
 from agent_core.settings import Route, TurnSettings
 from gateway.admission import Bounds
 from gateway.configtypes import SessionPolicy
@@ -43,6 +44,10 @@ class HubSettings:
     bounds: Bounds = field(default_factory=Bounds)
     """How many turns may be open, and how many messages wait."""
     incidents: IncidentRules = field(default_factory=IncidentRules)
+    keep: Keep = field(default_factory=Keep)
+    """How long what is kept."""
+    spool: Path | None = None
+    """Copies of files on their way to chats."""
 
 
 def opened_event(

@@ -5,5 +5,20 @@ A revision is written by hand for SQLite and PostgreSQL, and never changed once 
 
 from __future__ import annotations
 
-REVISIONS = ("0001", "0002", "0003", "0004", "0005", "0006", "0007", "0008", "0009", "0010", "0011", "0012", "0013")
+REVISIONS = (
+    "0001",
+    "0002",
+    "0003",
+    "0004",
+    "0005",
+    "0006",
+    "0007",
+    "0008",
+    "0009",
+    "0010",
+    "0011",
+    "0012",
+    "0013",
+    "0014",
+)
 """All revisions, oldest first. Read at every start, so that alembic need not be imported to know whether one is missing."""

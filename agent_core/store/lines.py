@@ -43,6 +43,8 @@ IDLE_IN_TRANSACTION_MS = 4_000
 
 WRITER_PRAGMAS = (
     f"PRAGMA page_size = {PAGE_BYTES}",  # only a file that is still empty takes it
+    "PRAGMA auto_vacuum = INCREMENTAL",  # the same: what is removed gives its room back to the disk
+    "PRAGMA secure_delete = ON",  # what is removed is overwritten
     "PRAGMA journal_mode = WAL",
     "PRAGMA synchronous = FULL",
     "PRAGMA fullfsync = ON",

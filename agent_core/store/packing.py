@@ -23,6 +23,8 @@ from typing import Any, TypeAlias, cast
 
 import orjson
 
+from agent_core.messages import NO_LONGER_KEPT
+
 LOOKED_AT_BYTES = 4 * 1024
 """A smaller body is stored as it is: what a person types, and what a turn writes about it."""
 PIECE_BYTES = 1024
@@ -36,8 +38,6 @@ QUICKLY_FROM_BYTES = 256 * 1024
 """From here on compressing is to be quick rather than thorough: the writer waits for it."""
 MARK = b"P"
 """How a body with gaps begins; any other is JSON, and begins otherwise."""
-GONE = "[no longer kept]"
-"""What is read in a gap whose piece was removed."""
 _DATA_URL = re.compile(r"data:[\w.+/-]{1,100};base64,")
 
 Path: TypeAlias = "list[str | int]"
@@ -124,11 +124,6 @@ def missing(bodies: Iterable[bytes], pieces: Mapping[bytes, Piece]) -> set[bytes
         else:
             open_ends += piece.below
     return wanted
-
-
-def is_gone(text: str) -> bool:
-    """Whether a text stands for something that was removed."""
-    return text == GONE
 
 
 def squeezed(piece: Piece) -> tuple[bytes, bool]:
@@ -249,5 +244,5 @@ def _value(form: str, found: Sequence[Piece | None], pieces: Mapping[bytes, Piec
         return [_filled(one.content, pieces) for one in elements if one is not None]
     piece = found[0]
     if piece is None:
-        return GONE
+        return NO_LONGER_KEPT
     return piece.content.decode() if form == "text" else form + base64.b64encode(piece.content).decode()

@@ -83,7 +83,7 @@ def release(conn: Connection, bodies: Iterable[bytes]) -> int:
         unused: list[Piece] = []
         for keys in padded(sorted(given_up)):
             found = conn.execute(_UNUSED, {"keys": keys}).all()
-            unused += [_read(row) for row in found]
+            unused += [read(row) for row in found]
         for keys in padded([piece.digest for piece in unused]):
             conn.execute(_REMOVED, {"keys": keys})
         gone += len(unused)
@@ -101,14 +101,15 @@ async def whole(ask: Ask, bodies: Sequence[bytes]) -> list[bytes]:
         for first in range(0, len(wanted), ASKED_AT_ONCE):
             some = wanted[first : first + ASKED_AT_ONCE]
             query = select(_p.digest, _p.form, _p.stored, _p.how).where(_p.digest.in_(some), _p.how != GONE)
-            found.update((piece.digest, piece) for piece in map(_read, await ask(query)))
+            found.update((piece.digest, piece) for piece in map(read, await ask(query)))
         gone.update(digest for digest in wanted if digest not in found)
     if sum(len(piece.content) for piece in found.values()) < IN_THREAD_BYTES:
         return [unpacked(body, found) for body in bodies]
     return await asyncio.to_thread(lambda: [unpacked(body, found) for body in bodies])
 
 
-def _read(row: Row[*tuple[Any, ...]]) -> Piece:
+def read(row: Row[*tuple[Any, ...]]) -> Piece:
+    """A row of (digest, form, stored, how)."""
     return piece_of(bytes(row[0]), row[1], bytes(row[2]), compressed=row[3] == COMPRESSED)
 
 

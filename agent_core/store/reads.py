@@ -17,6 +17,7 @@ from agent_core.store import tables as t
 from agent_core.store.auditing import Auditing
 from agent_core.store.histories import Histories
 from agent_core.store.overview import Overview
+from agent_core.store.retaining import Retaining
 from agent_core.store.rows import (
     AdapterStateRow,
     CallState,
@@ -176,6 +177,8 @@ class Reads(Unread):
         """Sessions' pasts."""
         self.auditing = Auditing(engine, shown)
         """Whether what is stored is true."""
+        self.retaining = Retaining(engine, shown)
+        """What may be removed."""
         self.left = LeftBehind(engine, shown)
         """What is open, whoever has it."""
 

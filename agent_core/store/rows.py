@@ -621,6 +621,12 @@ class Pruned:
 
     messages: int
     nodes: int
+    parts: int = 0
+    failures: int = 0
+    more: bool = False
+    """There is more of it to remove."""
+    seconds: float = 0
+    """On the writer; of the longest transaction, if it were several."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,13 +15,15 @@ from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import assert_never
+from typing import TypeVar, assert_never
 
+from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from agent_core.budgets import Amount, Granted, Pot, Refused, Settled
 from agent_core.ports import Clock, Ids
+from agent_core.retention import Keep, cutoff, next_size
 from agent_core.store import people, takeups, unread, upkeep
 from agent_core.store.errors import (
     AlreadyRunning,
@@ -67,7 +69,6 @@ from agent_core.store.packing import LOOKED_AT_BYTES, Packed, Piece, pack
 from agent_core.store.place import PostgresPlace, SqlitePlace, parse_place
 from agent_core.store.reads import Reads
 from agent_core.store.rows import (
-    KEEP_MESSAGES_MS,
     Accepted,
     AdapterStateRow,
     AuditRow,
@@ -112,8 +113,13 @@ __all__ = [
     "open_store",
 ]
 
-PRUNE_AT_ONCE = 2_000
-"""Most messages that one pruning transaction deletes, so that it holds up the others for some milliseconds only."""
+PRUNE_AT_ONCE = 200
+"""How much the first pruning transaction deletes; then it is as much as takes some milliseconds."""
+PRUNE_MOST = 2_000
+PAUSE = 3
+"""Between two transactions that remove something the writer is the others' for so many times as long."""
+KEEP = Keep()
+T = TypeVar("T")
 
 
 class Store(Reads):
@@ -405,19 +411,35 @@ class Store(Reads):
         """Promises: this node has ended in order; what it leaves open, it leaves on purpose."""
         await self._writer.alone(takeups.depart(self.node, self._clock.now_ms()))
 
-    async def prune(self, before_ms: int) -> Pruned:
-        """Promises: gone are the ended messages received before `before_ms`, yet none younger than 7 days or of an open turn.
+    async def prune(self, now_ms: int, keep: Keep = KEEP) -> Pruned:
+        """Promises: gone is what is old at `now_ms` of ended messages, settled parts, failures and entries of what was done by hand;
+        nothing of an open turn, and no message that a platform may bring again.
 
-        Goes in small transactions, so that others are hardly held up.
+        Goes in small transactions with pauses in between, so that others are hardly held up.
         """
-        limit = min(before_ms, self._clock.now_ms() - KEEP_MESSAGES_MS)
-        messages = nodes = 0
+        now = min(now_ms, self._clock.now_ms())
+        messages, failures, audit = (
+            cutoff(now, days) for days in (keep.bodies_days, keep.failures_days, keep.audit_days)
+        )
+        old = upkeep.Old(messages, failures, audit)
+        total, most = Pruned(0, 0), PRUNE_AT_ONCE
         while True:
-            pruned = await self._writer.alone(upkeep.prune(limit, PRUNE_AT_ONCE, self._who))
-            messages += pruned.messages
-            nodes += pruned.nodes
-            if pruned.messages < PRUNE_AT_ONCE:
-                return Pruned(messages, nodes)
+            one = await self._writer.alone(upkeep.prune(old, most, self._who))
+            total = Pruned(
+                total.messages + one.messages,
+                total.nodes + one.nodes,
+                total.parts + one.parts,
+                total.failures + one.failures,
+                seconds=max(total.seconds, one.seconds),
+            )
+            if not one.more:
+                return total
+            most = next_size(most, one.seconds, PRUNE_MOST)
+            await asyncio.sleep(one.seconds * PAUSE)
+
+    async def remove(self, body: Callable[[Connection], T]) -> T:
+        """Promises: one of the transactions of `retaining` or `forgetting` is committed."""
+        return await self._writer.alone(body)
 
     async def check(self, timeout_seconds: float = 5.0) -> None:
         """Promises: a write got through just now, in the same commits as everybody's. Raises StorageUnavailable."""

@@ -154,6 +154,13 @@ Index(
 )
 
 Index(
+    "kept_journals",
+    turns.c.closed_at,
+    sqlite_where=text("state = 'closed' and removed = ''"),
+    postgresql_where=text("state = 'closed' and removed = ''"),
+)
+
+Index(
     "turns_of_bugs",
     turns.c.closed_at,
     sqlite_where=text("exit = 'internal_error'"),
@@ -486,3 +493,17 @@ occurrences = Table(
     Column("inbox", Int, nullable=False),
     sqlite_with_rowid=False,
 )
+
+forgets = Table(
+    "forgets",
+    metadata,
+    Column("forget", Text, primary_key=True),
+    Column("who", Text, nullable=False),
+    Column("stage", Text, nullable=False),
+    Column("after", Text, nullable=False),
+    Column("told", Text, nullable=False),
+    Column("at", Int, nullable=False),
+    Column("done_at", Int),
+    sqlite_with_rowid=False,
+)
+"""People who are to be forgotten, and how far that is. `after`: behind what the stage goes on; `told`: what was counted, as JSON."""

@@ -6,12 +6,27 @@ own work and gives the same answer.
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from sqlalchemy import Connection, Text, and_, bindparam, delete, exists, func, insert, literal, or_, select, update
+from sqlalchemy import (
+    Connection,
+    Text,
+    and_,
+    bindparam,
+    delete,
+    exists,
+    func,
+    insert,
+    literal,
+    or_,
+    select,
+    tuple_,
+    update,
+)
 
 from agent_core.store import pieces, sqlbudgets, unread
 from agent_core.store import tables as t
@@ -138,8 +153,6 @@ def _row_values(turn: str, epoch: int, row: JournalRow, seq: int) -> dict[str, o
     return {"turn": turn, "seq": seq, "epoch": epoch, "kind": row.kind, "body": row.body, "at": row.at}
 
 
-KEEP_TROUBLES_MS = 23 * 24 * 3600 * 1000
-"""By so much longer than messages are failures kept: a month in all, for those who look for causes."""
 _ENDED = [InboxState.DONE.value, InboxState.DROPPED.value]
 _of_closed_turn = (
     select(t.turn_inputs.c.inbox)
@@ -155,22 +168,31 @@ _OLD_MESSAGES = (
         # On SQLite the next id is the highest plus one: the highest must stay, or ids would come again.
         t.inbox.c.id < select(func.max(t.inbox.c.id)).scalar_subquery(),
     )
+    .order_by(t.inbox.c.id)
     .limit(bindparam("most"))
 )
-_OLD_PARTS = delete(t.deliveries).where(
-    t.deliveries.c.at < bindparam("before"),
-    t.deliveries.c.state.in_([s.value for s in (DeliveryState.SENT, DeliveryState.SKIPPED, DeliveryState.FAILED)]),
-    ~exists().where(t.turns.c.turn == t.deliveries.c.origin, t.turns.c.state == TurnState.OPEN.value),
+_OLD_PARTS = (
+    select(t.deliveries.c.id)
+    .where(
+        t.deliveries.c.at < bindparam("before"),
+        t.deliveries.c.state.in_([s.value for s in (DeliveryState.SENT, DeliveryState.SKIPPED, DeliveryState.FAILED)]),
+        ~exists().where(t.turns.c.turn == t.deliveries.c.origin, t.turns.c.state == TurnState.OPEN.value),
+    )
+    .order_by(t.deliveries.c.id)
+    .limit(bindparam("most"))
 )
-_OLD_TROUBLES = delete(t.troubles).where(t.troubles.c.at < bindparam("before"))
+_OLD_TROUBLES = (
+    select(t.troubles.c.turn, t.troubles.c.number)
+    .where(t.troubles.c.at < bindparam("before"))
+    .order_by(t.troubles.c.turn)
+    .limit(bindparam("most"))
+)
 _OLD_OCCURRENCES = delete(t.occurrences).where(t.occurrences.c.at < bindparam("before"))
 _OLD_SCHEDULES = delete(t.schedules).where(
     t.schedules.c.at < bindparam("before"),
     t.schedules.c.state != ScheduleState.ACTIVE.value,
     ~exists().where(t.occurrences.c.schedule == t.schedules.c.schedule),
 )
-KEEP_AUDIT_MS = 393 * 24 * 3600 * 1000
-"""By so much longer than messages are entries of what was done by hand kept: 400 days in all."""
 _OLD_AUDIT = delete(t.audit).where(t.audit.c.at < bindparam("before"))
 _later = t.adapter_states.alias("later")
 _OLD_STATES = delete(t.adapter_states).where(
@@ -188,31 +210,59 @@ _OLD_NODES = select(t.nodes.c.node).where(
 )
 
 
-def prune(before_ms: int, most: int, who: Who) -> Callable[[Connection], Pruned]:
-    """Delete at most `most` ended messages received before `before_ms`, settled parts as old, and dead nodes that own nothing."""
+@dataclass(frozen=True, slots=True)
+class Old:
+    """Until when each kind is old, ms; None if it is kept for ever."""
+
+    messages: int | None
+    failures: int | None
+    audit: int | None
+
+
+NEVER_MS = -(1 << 62)
+
+
+def prune(old: Old, most: int, who: Who) -> Callable[[Connection], Pruned]:
+    """Delete at most `most` ended messages, settled parts and failures that are old, and dead nodes that own nothing."""
 
     def body(conn: Connection) -> Pruned:
-        ids = list(conn.execute(_OLD_MESSAGES, {"before": before_ms, "most": most}).scalars())
+        began = time.perf_counter()
+        before = {"before": old.messages if old.messages is not None else NEVER_MS, "most": most}
+        failed = {"before": old.failures if old.failures is not None else NEVER_MS, "most": most}
+        ids = list(conn.execute(_OLD_MESSAGES, before).scalars())
         for some in padded(ids):
             conn.execute(delete(t.turn_inputs).where(t.turn_inputs.c.inbox.in_(some)))
             bodies = conn.execute(select(t.inbox.c.body).where(t.inbox.c.id.in_(some))).scalars().all()
             pieces.release(conn, [bytes(body) for body in bodies])
             conn.execute(delete(t.inbox).where(t.inbox.c.id.in_(some)))
-        conn.execute(_OLD_TROUBLES, {"before": before_ms - KEEP_TROUBLES_MS})
-        conn.execute(_OLD_STATES, {"before": before_ms})
-        conn.execute(_OLD_AUDIT, {"before": before_ms - KEEP_AUDIT_MS})
-        conn.execute(delete(t.link_codes).where(t.link_codes.c.until < before_ms))
-        sqlbudgets.prune(conn, before_ms)
-        unread.prune(conn, before_ms - KEEP_TROUBLES_MS)
-        for old in (_OLD_PARTS, _OLD_OCCURRENCES, _OLD_SCHEDULES):
-            conn.execute(old, {"before": before_ms})
-        nodes = set(conn.execute(_OLD_NODES, {"before": before_ms, "me": who.node}).scalars())
-        gone = who.dead(conn, nodes) if nodes else frozenset[int]()
-        for some in padded(gone):
-            conn.execute(delete(t.nodes).where(t.nodes.c.node.in_(some)))
-        return Pruned(len(ids), len(gone))
+        parts = list(conn.execute(_OLD_PARTS, before).scalars())
+        for some in padded(parts):
+            conn.execute(delete(t.deliveries).where(t.deliveries.c.id.in_(some)))
+        troubles = [(str(row[0]), int(row[1])) for row in conn.execute(_OLD_TROUBLES, failed)]
+        for keys in padded(troubles):
+            conn.execute(delete(t.troubles).where(tuple_(t.troubles.c.turn, t.troubles.c.number).in_(keys)))
+        nodes = _prune_the_rest(conn, before["before"], failed["before"], who)
+        if old.audit is not None:
+            conn.execute(_OLD_AUDIT, {"before": old.audit})
+        more = most in (len(ids), len(parts), len(troubles))
+        return Pruned(len(ids), nodes, len(parts), len(troubles), more, time.perf_counter() - began)
 
     return body
+
+
+def _prune_the_rest(conn: Connection, before: int, failed_before: int, who: Who) -> int:
+    """What there is little of. Returns how many nodes are gone."""
+    conn.execute(_OLD_STATES, {"before": before})
+    conn.execute(delete(t.link_codes).where(t.link_codes.c.until < before))
+    sqlbudgets.prune(conn, before)
+    unread.prune(conn, failed_before)
+    for old in (_OLD_OCCURRENCES, _OLD_SCHEDULES):
+        conn.execute(old, {"before": before})
+    nodes = set(conn.execute(_OLD_NODES, {"before": before, "me": who.node}).scalars())
+    gone = who.dead(conn, nodes) if nodes else frozenset[int]()
+    for some in padded(gone):
+        conn.execute(delete(t.nodes).where(t.nodes.c.node.in_(some)))
+    return len(gone)
 
 
 def note_adapter(row: AdapterStateRow) -> Callable[[Connection], None]:

@@ -14,6 +14,7 @@ from gateway.configmodel import Config
 UNITS = {
     "seconds": "seconds",
     "minutes": "minutes",
+    "days": "days",
     "bytes": "bytes",
     "chars": "characters",
     "tokens": "tokens",

@@ -328,9 +328,13 @@ class Explainer:
         return await self._reads.adapter_states(now, now, "/".join(waiting.surface.split("/")[:2]))
 
     def _told(self, wanted: Wanted, case: Case, head: str) -> Told:
-        turn = case.turn
+        turn, lines = case.turn, story_of(case)
+        if turn is not None and turn.removed:
+            lines.insert(
+                0, Line(turn.closed_at or turn.opened_at, f"what happened in it is {turn.removed}", frame=True)
+            )
         return Told(
-            wanted.kind, wanted.id, ending_of(case).value, head, story_of(case),
+            wanted.kind, wanted.id, ending_of(case).value, head, lines,
             turn=turn.turn if turn is not None else "", session=turn.session if turn is not None else "",
             exit=(turn.exit or "") if turn is not None else "",
         )  # fmt: skip

@@ -124,7 +124,7 @@ async def _from_database(config: Config, paths: Paths, turn: str) -> Source:
     except StorageUnavailable as error:
         raise CannotReplay(str(error)) from error
     if not journal:
-        raise CannotReplay(f"The journal of the turn {turn} is not kept any more.")
+        raise CannotReplay(f"The journal of the turn {turn} is {row.removed or 'not kept any more'}.")
     # A turn that goes on while it is read: what was delivered is of a moment later than the journal.
     stored = deliveries if row.exit else ()
     return Source(f"Turn {turn}", journal, row.exit or "", stored, row.undone)

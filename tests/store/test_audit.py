@@ -10,7 +10,6 @@ import pytest_asyncio
 
 from agent_core.store.rows import AuditRow, DeliveryRow, DeliveryState
 from agent_core.store.store import Fenced, Store
-from agent_core.store.upkeep import KEEP_AUDIT_MS
 from tests.store.support import FakeClock, message, opened, row, turn_of
 
 ENTRY = AuditRow("a_1", 50, "with the key", "drop", "telegram/1/7//t_1/answer/0", "It was dropped.", "{}", "{}")
@@ -64,7 +63,7 @@ async def test_entries_are_kept_for_four_hundred_days(where: str) -> None:
         clock.now += 399 * DAY_MS
         await store.prune(clock.now)
         assert len(await store.overview.audit(10)) == 1
-        clock.now += KEEP_AUDIT_MS
+        clock.now += 2 * DAY_MS
         await store.prune(clock.now)
         assert await store.overview.audit(10) == []
 

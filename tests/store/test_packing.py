@@ -10,7 +10,8 @@ import orjson
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_core.store.packing import GONE, LOOKED_AT_BYTES, MARK, Piece, missing, needed, pack, unpacked
+from agent_core.messages import NO_LONGER_KEPT
+from agent_core.store.packing import LOOKED_AT_BYTES, MARK, Piece, missing, needed, pack, unpacked
 
 SMALL = st.one_of(
     st.none(), st.booleans(), st.integers(-(2**53), 2**53), st.floats(allow_nan=False, allow_infinity=False), st.text()
@@ -64,7 +65,7 @@ def test_every_piece_is_needed_and_what_is_removed_is_said_to_be(tree: Any) -> N
     assert reached == by_digest(packed.pieces).keys()
     read = unpacked(packed.body, {})
     orjson.loads(read)  # still JSON, whatever was removed
-    assert not packed.body.startswith(MARK) or b"[]" in read or GONE.encode() in read
+    assert not packed.body.startswith(MARK) or b"[]" in read or NO_LONGER_KEPT.encode() in read
 
 
 @given(st.binary(max_size=60), st.integers(1, 300))

@@ -1,0 +1,241 @@
+"""What retention asks of the store, and its transactions: each removes a little, says how long it took, and can be repeated."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+
+from sqlalchemy import Connection, and_, bindparam, delete, exists, func, literal_column, or_, select, tuple_, update
+from sqlalchemy import text as sql_text
+
+from agent_core.retention import Conversation
+from agent_core.store import pieces
+from agent_core.store import tables as t
+from agent_core.store.asks import Asks
+from agent_core.store.keys import padded
+from agent_core.store.packing import MARK, Form, Piece, missing, needed
+from agent_core.store.rows import DeliveryState, InboxState, TurnState
+
+FREED_AT_ONCE = 256
+"""Pages of a SQLite file that one transaction gives back."""
+_u, _s, _j, _p, _d, _i = t.turns.c, t.sessions.c, t.journal.c, t.pieces.c, t.deliveries.c, t.inbox.c
+_packed_journal = func.substr(_j.body, 1, 1) == MARK
+_packed_inbox = func.substr(_i.body, 1, 1) == MARK
+_UNSETTLED = [s.value for s in (DeliveryState.WANTED, DeliveryState.SENDING, DeliveryState.UNKNOWN)]
+_to_be_shown = exists().where(_d.origin == _u.turn, _d.state.in_(_UNSETTLED))
+
+
+@dataclass(frozen=True, slots=True)
+class OldTurn:
+    """A closed turn whose journal is old."""
+
+    turn: str
+    session: str
+    number: int
+    closed_at: int
+    undone: bool
+
+
+@dataclass(frozen=True, slots=True)
+class OldFile:
+    """A picture or another file of a message that nobody has sent for long."""
+
+    digest: bytes
+    size: int
+    at: int
+
+
+@dataclass(frozen=True, slots=True)
+class OldSession:
+    """A conversation that nobody has spoken in for long."""
+
+    session: str
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class Removed:
+    """What one transaction did."""
+
+    count: int
+    seconds: float
+    """On the writer; what waited before it is not in it."""
+
+
+class Retaining(Asks):
+    """Every method raises `StorageUnavailable` if the database cannot be read."""
+
+    async def known_until(self, node: int) -> int:
+        """The latest time that is stored from before this process, ms; 0 if there is none."""
+        n = t.nodes.c
+        started = select(func.max(func.coalesce(n.ended_at, n.started_at))).where(n.node != node)
+        heard = select(_i.received_at).order_by(_i.id.desc()).limit(1)
+        found = [row[0] for query in (started, heard) for row in await self._all(query)]
+        return max((int(one) for one in found if one is not None), default=0)
+
+    async def old_turns(self, before: int, after: tuple[int, str], limit: int) -> list[OldTurn]:
+        """Closed turns that still have a journal and were closed before a time, the oldest first, behind the last one seen."""
+        closed = (_u.state == TurnState.CLOSED.value, _u.removed == "", _u.closed_at < before)
+        query = select(_u.turn, _u.session, _u.number, _u.closed_at, _u.undone).where(
+            *closed, tuple_(_u.closed_at, _u.turn) > tuple_(*after), ~_to_be_shown
+        )
+        rows = await self._all(query.order_by(_u.closed_at, _u.turn).limit(limit))
+        return [OldTurn(r[0], r[1], r[2], r[3], bool(r[4])) for r in rows]
+
+    async def conversations_of(self, sessions: Collection[str], told: int) -> dict[str, Conversation]:
+        """What these sessions need of their past, if `told` turns of it are put before the model."""
+        found: dict[str, Conversation] = {}
+        for session in sessions:
+            row = (await self._all(select(_s.last_at, _s.since).where(_s.session == session)))[0]
+            mine = (_u.session == session, _u.number > row[1], _u.undone == 0, _u.state == TurnState.CLOSED.value)
+            last = await self._all(select(_u.number).where(*mine).order_by(_u.number.desc()).offset(told - 1).limit(1))
+            found[session] = Conversation(int(row[0]), int(row[1]), int(last[0][0]) if last else 0)
+        return found
+
+    async def old_files(self, before: int, limit: int, after: tuple[int, bytes]) -> list[OldFile]:
+        """Files that nobody has sent since a time, the oldest first, behind the last one seen."""
+        query = select(_p.digest, _p.size, _p.at).where(
+            _p.form == Form.BYTES.value,
+            _p.how != pieces.GONE,
+            _p.at < before,
+            tuple_(_p.at, _p.digest) > tuple_(*after),
+        )
+        rows = await self._all(query.order_by(_p.at, _p.digest).limit(limit))
+        return [OldFile(bytes(r[0]), int(r[1]), int(r[2])) for r in rows]
+
+    async def files_in_use(self, before: int, told: int) -> set[bytes]:
+        """The digests of what open turns, waiting messages, and conversations that go on (somebody spoke since `before`) need."""
+        open_turns = select(_j.body).join(t.turns, _u.turn == _j.turn).where(_u.state == TurnState.OPEN.value)
+        waiting = select(_i.body).where(_i.state == InboxState.NEW.value, _packed_inbox)
+        bodies = [bytes(r[0]) for q in (open_turns.where(_packed_journal), waiting) for r in await self._all(q)]
+        living = await self._all(select(_s.session).where(_s.last_at >= before))
+        for (session,) in living:
+            packed = (
+                select(_u.number, _u.undone, _j.body)
+                .join(t.journal, _j.turn == _u.turn)
+                .where(_u.session == session, _u.removed == "", _packed_journal)
+            )
+            rows = await self._all(packed)
+            if rows:
+                one = (await self.conversations_of([session], told))[session]
+                bodies += [bytes(r[2]) for r in rows if r[0] > one.since and r[0] >= one.first_told and not r[1]]
+        return await self._reached(bodies)
+
+    async def _reached(self, bodies: Sequence[bytes]) -> set[bytes]:
+        """All digests that these bodies need, directly or not."""
+        found: dict[bytes, Piece] = {}
+        reached: set[bytes] = set()
+        while wanted := missing(bodies, found) - reached:
+            reached |= wanted
+            for keys in padded(sorted(wanted)):
+                inner = (Form.BODY.value, Form.RUN.value)
+                query = select(_p.digest, _p.form, _p.stored, _p.how).where(_p.digest.in_(keys), _p.form.in_(inner))
+                found.update((bytes(r[0]), pieces.read(r)) for r in await self._all(query))
+        return reached | {digest for body in bodies for digest in needed(body)} | found.keys()
+
+    async def old_sessions(self, before: int, limit: int, after: str) -> list[OldSession]:
+        """Sessions that nobody has spoken in since a time, of which only numbers are left, behind the last one seen."""
+        kept = exists().where(_u.session == _s.session, or_(_u.removed == "", _u.state == TurnState.OPEN.value))
+        waiting = exists().where(_i.session == _s.session)
+        shown = exists().where(_d.session == _s.session)
+        planned = exists().where(t.schedules.c.session_key == _s.key)
+        pointed = exists().where(or_(t.places.c.continues == _s.key, t.places.c.place == _s.key))
+        query = select(_s.session, _s.key).where(
+            _s.session > after, _s.last_at < before, _s.policy.is_(None), _s.quarantined.is_(None),
+            ~kept, ~waiting, ~shown, ~planned, ~pointed,
+        )  # fmt: skip
+        rows = await self._all(query.order_by(_s.session).limit(limit))
+        return [OldSession(*row) for row in rows]
+
+    async def database_bytes(self) -> int:
+        """How large the database is; of SQLite without its log."""
+        if self._engine.dialect.name == "sqlite":
+            count, size = [
+                int(
+                    (await self._all(select(literal_column(name, t.Int)).select_from(sql_text(f"pragma_{name}"))))[0][0]
+                )
+                for name in ("page_count", "page_size")
+            ]
+            return count * size
+        return int((await self._all(select(func.pg_database_size(func.current_database()))))[0][0])
+
+
+_REMOVABLE = select(_u.turn).where(
+    _u.turn.in_(bindparam("keys", expanding=True)), _u.state == TurnState.CLOSED.value, _u.removed == "", ~_to_be_shown
+)
+_PACKED_ROWS = select(_j.body).where(_j.turn.in_(bindparam("keys", expanding=True)), _packed_journal)
+
+
+def remove_journals(turns: Collection[str], why: str) -> Callable[[Connection], Removed]:
+    """The journals of those of `turns` that are closed and shown are gone; that they were there stays known, and why they went."""
+
+    def body(conn: Connection) -> Removed:
+        began = time.perf_counter()
+        found: list[str] = []
+        for keys in padded(turns):
+            found += conn.execute(_REMOVABLE, {"keys": keys}).scalars()
+        drop_journals(conn, found)
+        for keys in padded(found):
+            conn.execute(update(t.turns).where(_u.turn.in_(keys)).values(removed=why))
+        return Removed(len(found), time.perf_counter() - began)
+
+    return body
+
+
+def drop_journals(conn: Connection, turns: Collection[str]) -> None:
+    """Whatever is stored about what happened in these turns."""
+    for keys in padded(turns):
+        pieces.release(conn, [bytes(one) for one in conn.execute(_PACKED_ROWS, {"keys": keys}).scalars()])
+        conn.execute(delete(t.journal).where(_j.turn.in_(keys)))
+        conn.execute(delete(t.tool_calls).where(t.tool_calls.c.turn.in_(keys)))
+
+
+def remove_files(files: Collection[bytes], before: int) -> Callable[[Connection], Removed]:
+    """The contents of these files are gone, unless somebody has sent them again since `before`."""
+
+    def body(conn: Connection) -> Removed:
+        began, count = time.perf_counter(), 0
+        for keys in padded(files):
+            stale = and_(_p.digest.in_(keys), _p.at < before, _p.how != pieces.GONE)
+            count += conn.execute(update(t.pieces).where(stale).values(stored=b"", how=pieces.GONE)).rowcount
+        return Removed(count, time.perf_counter() - began)
+
+    return body
+
+
+def remove_sessions(sessions: Collection[str], before: int) -> Callable[[Connection], Removed]:
+    """The numbers of these sessions' turns are gone, and they themselves, if nobody has spoken in them meanwhile."""
+
+    def body(conn: Connection) -> Removed:
+        began = time.perf_counter()
+        found: list[str] = []
+        for keys in padded(sessions):
+            quiet = select(_s.session).where(_s.session.in_(keys), _s.last_at < before)
+            busy = select(_i.session).where(_i.session.in_(keys))
+            waiting = set(conn.execute(busy).scalars())
+            found += [one for one in conn.execute(quiet).scalars() if one not in waiting]
+        for keys in padded(found):
+            mine = select(_u.turn).where(_u.session.in_(keys))
+            for table in (t.troubles, t.tool_calls, t.turn_inputs):
+                conn.execute(delete(table).where(table.c.turn.in_(mine)))
+            conn.execute(delete(t.reservations).where(t.reservations.c.session.in_(keys)))
+            conn.execute(delete(t.turns).where(_u.session.in_(keys)))
+            conn.execute(delete(t.sessions).where(_s.session.in_(keys)))
+        return Removed(len(found), time.perf_counter() - began)
+
+    return body
+
+
+def give_back(conn: Connection) -> Removed:
+    """Pages of a SQLite file that hold nothing any more go back to the disk: some of them, until `count` is 0."""
+    began = time.perf_counter()
+    if conn.dialect.name != "sqlite" or not conn.exec_driver_sql("PRAGMA auto_vacuum").scalar_one():
+        return Removed(0, 0)
+    free = int(conn.exec_driver_sql("PRAGMA freelist_count").scalar_one())
+    if free:
+        cursor = conn.connection.cursor()
+        cursor.execute(f"PRAGMA incremental_vacuum({FREED_AT_ONCE})")
+        cursor.fetchall()  # it goes on only as long as it is asked for more
+        cursor.close()
+    return Removed(min(free, FREED_AT_ONCE), time.perf_counter() - began)

@@ -1,0 +1,206 @@
+"""What is old goes, and is said to be gone; what is still needed stays."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import os
+import random
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from aiohttp import web
+
+from agent_core.messages import InputMessage
+from agent_core.ports import SystemClock
+from agent_core.retention import DAY_MS, Keep
+from agent_core.store import tables as t
+from agent_core.store.rows import SessionChange
+from gateway.ops.explain import why
+from gateway.upkeep import Places, Upkeep
+from tests.gateway.rig import Rig, chunk, gateway
+
+CANARY = "tangerine-lighthouse"
+DAY = DAY_MS / 1000
+
+
+async def echo(messages: list[dict[str, Any]], response: web.StreamResponse, request: web.Request) -> None:
+    await response.write(chunk({"content": f"There are {len(messages)} messages."}))
+    await response.write(chunk({}, "stop"))
+
+
+class Ahead(SystemClock):
+    """The machine's clock, some days ahead, as if so much time had passed."""
+
+    def __init__(self, days: float) -> None:
+        super().__init__()
+        self.days = days
+
+    def now_ms(self) -> int:
+        return super().now_ms() + round(self.days * DAY_MS)
+
+
+def upkeep(rig: Rig, folder: Path, days: float, keep: Keep | None = None, told: int = 50) -> Upkeep:
+    """An upkeep to which so many days have passed, by a clock that nobody doubts."""
+    made = Upkeep(rig.store, Ahead(days), keep or Keep(), Places(folder / "workspaces", folder / "outbox"), told)
+    made._known = Ahead(days).now_ms()
+    return made
+
+
+def stored(folder: Path) -> bytes:
+    return b"".join(path.read_bytes() for path in folder.glob("db*"))
+
+
+async def turns_of(rig: Rig, session: str) -> list[Any]:
+    found = await rig.store.session_by_key(rig.inbound("", session=session).session.text())
+    assert found is not None
+    return await rig.store.turns(found.session, 100)
+
+
+async def ended(rig: Rig, folder: Path, days: float, **more: Any) -> Any:
+    clock = Ahead(days)
+    rig.store._clock = clock
+    return await upkeep(rig, folder, days, **more).look()
+
+
+async def test_old_journals_go_with_their_words_and_are_said_to_be_gone(tmp_path: Path) -> None:
+    async with gateway(tmp_path, echo) as rig:
+        for number in range(3):
+            await rig.say(f"{number} {CANARY}", session="old")
+        young = await turns_of(rig, "old")
+        tally = await ended(rig, tmp_path, 89)
+        assert (tally.messages, tally.journals) == (2, 0)
+        tally = await ended(rig, tmp_path, 91)
+        assert tally.journals == 3
+        assert tally.database_bytes > 0
+        assert all(
+            row.removed == "no longer kept: [retention] journals_days = 90" for row in await turns_of(rig, "old")
+        )
+        assert await rig.store.journal(young[0].turn) == []
+        story = "\n".join(await why(rig.store, young[0].turn, Ahead(91).now_ms))
+        assert "no longer kept: [retention] journals_days = 90" in story
+        follower = rig.hub.follow_session(rig.inbound("", session="old").session)
+        async with follower as page:
+            shown = await page.next(5)
+        assert shown is not None
+        assert "no longer kept: [retention] journals_days = 90" in shown[0].view.text
+        assert (await rig.say("again", session="old")).view.text == "There are 2 messages."
+        assert (await ended(rig, tmp_path, 89)).journals == 0
+
+
+async def test_what_the_model_is_still_told_stays_in_a_conversation_that_goes_on(tmp_path: Path) -> None:
+    async with gateway(tmp_path, echo, history_turns=3) as rig:
+        for number in range(6):
+            await rig.say(f"{number}", session="living")
+            await rig.say(f"{number}", session="idle")
+        rows = await turns_of(rig, "living")
+        await rig.store.change(*(await _owner(rig, "living")), SessionChange(undo=rows[5].turn))
+
+        def age(conn: Any) -> None:
+            conn.execute(t.turns.update().values(closed_at=t.turns.c.closed_at - 100 * DAY_MS))
+            idle = t.sessions.c.key.like("%idle%")
+            conn.execute(t.sessions.update().where(idle).values(last_at=t.sessions.c.last_at - 100 * DAY_MS))
+
+        await rig.store.remove(age)
+        tally = await ended(rig, tmp_path, 0, told=3)
+        assert [bool(row.removed) for row in await turns_of(rig, "living")] == [True, True, False, False, False, True]
+        assert all(row.removed for row in await turns_of(rig, "idle"))
+        assert tally.journals == 9
+        assert (await rig.say("go on", session="living")).view.text == "There are 8 messages."
+
+
+async def _owner(rig: Rig, session: str) -> tuple[str, int]:
+    found = await rig.store.session_by_key(rig.inbound("", session=session).session.text())
+    assert found is not None
+    return found.session, found.epoch
+
+
+async def test_a_picture_goes_before_the_words_around_it_unless_it_is_still_shown(tmp_path: Path) -> None:
+    picture = "data:image/png;base64," + base64.b64encode(random.Random(1).randbytes(60_000)).decode()
+    look: Any = [{"type": "text", "text": CANARY}, {"type": "image_url", "image_url": {"url": picture}}]
+    async with gateway(tmp_path, echo) as rig:
+        await rig.say("", session="chat", input=(InputMessage(look),))
+
+        def age(conn: Any) -> None:
+            conn.execute(t.pieces.update().values(at=t.pieces.c.at - 31 * DAY_MS))
+
+        await rig.store.remove(age)
+        assert (await ended(rig, tmp_path, 29)).files == 0, "somebody spoke here 29 days ago"
+        assert (await ended(rig, tmp_path, 31)).files == 1
+        [row] = await turns_of(rig, "chat")
+        body = (await rig.store.journal(row.turn))[0].body
+        assert CANARY.encode() in body
+        assert b"[no longer kept]" in body
+        rig.hub.forget_memory(rig.inbound("", session="chat").session.text())
+        await rig.say("and now?", session="chat")
+        told = rig.model.requests[-1]["messages"][1]["content"]
+        assert told == [look[0], {"type": "text", "text": "[image_url: no longer kept]"}]
+        again = await rig.say("", session="other", input=(InputMessage(look),))
+        assert again.view.text
+        assert (await rig.store.journal(row.turn))[0].body.count(picture.encode()) == 1
+
+
+async def test_folders_that_nobody_uses_go_and_those_in_use_stay(tmp_path: Path) -> None:
+    async with gateway(tmp_path, echo) as rig:
+        root = tmp_path / "workspaces"
+        for name in ("old", "touched", "deep", ".nameless"):
+            (root / name / "inner").mkdir(parents=True)
+            (root / name / "inner" / "file").write_text(CANARY)
+        past = rig.hub.now_ms() / 1000 - 200 * DAY
+        for path in [*root.rglob("*")]:
+            os.utime(path, (past, past))
+        (root / "deep" / "inner" / "file").write_text("new")
+        os.utime(root / "touched")
+        tally = await ended(rig, tmp_path, 0)
+        assert tally.workspaces == 1
+        assert sorted(path.name for path in root.iterdir()) == [".nameless", "deep", "touched"]
+        assert tally.workspaces_bytes == 2 * len(CANARY) + 3
+
+
+async def test_a_clock_far_ahead_of_what_is_known_removes_nothing(tmp_path: Path) -> None:
+    async with gateway(tmp_path, echo) as rig:
+        await rig.say("hello", session="s")
+    async with gateway(tmp_path, echo) as rig:
+        clock = Ahead(4000)
+        rig.store._clock = clock
+        made = Upkeep(rig.store, clock, Keep(), Places(tmp_path / "workspaces"), 50)
+        tally = await made.look()
+        assert tally.doubted
+        assert (tally.journals, tally.messages) == (0, 0)
+
+
+async def test_records_of_conversations_that_are_over_go_last(tmp_path: Path) -> None:
+    async with gateway(tmp_path, echo) as rig:
+        for number in range(4):
+            await rig.say(f"{number}", session=f"s{number}")
+        await rig.say("stay", session="stays")
+        await rig.store.change(*(await _owner(rig, "stays")), SessionChange(policy="{}"))
+        await ended(rig, tmp_path, 100)
+        assert (await ended(rig, tmp_path, 399)).records == 0
+        tally = await ended(rig, tmp_path, 500)
+        assert tally.records >= 3  # the last message stays, and with it its conversation
+        assert len(await turns_of(rig, "stays")) == 1
+        assert (await rig.say("hello again", session="s0")).view.text == "There are 2 messages."
+
+
+async def test_the_room_of_what_was_removed_goes_back_to_the_disk(tmp_path: Path) -> None:
+    async with gateway(tmp_path, echo) as rig:
+        words = [random.Random(n).randbytes(100_000).hex() for n in range(10)]
+        for number, one in enumerate(words):
+            await rig.say(one, session=f"s{number}")
+        before = await rig.store.retaining.database_bytes()
+        tally = await ended(rig, tmp_path, 100)
+        assert tally.journals == 10
+        assert tally.database_bytes < before / 3
+    assert (tmp_path / "db").stat().st_size < before / 3
+
+
+async def test_turns_go_on_while_much_is_removed(tmp_path: Path) -> None:
+    async with gateway(tmp_path, echo) as rig:
+        for number in range(30):
+            await rig.say(f"{number}", session=f"s{number}")
+        removing = asyncio.create_task(ended(rig, tmp_path, 100, keep=replace(Keep(), journals_days=30)))
+        said = [await rig.say("meanwhile", session="now") for _ in range(3)]
+        assert [one.view.text for one in said] == [f"There are {n} messages." for n in (2, 4, 6)]
+        assert (await removing).journals >= 30
