@@ -124,6 +124,8 @@ class NotAcceptedCode(StrEnum):
     OTHER_CONTENT = "other_content"
     """The same platform key came with other content."""
     STORAGE_AWAY = "storage_away"
+    STORAGE_FULL = "storage_full"
+    """There is no room to keep it."""
     QUOTA = "quota"
     """A budget is used up."""
     SHUTTING_DOWN = "shutting_down"
@@ -134,7 +136,7 @@ class NotAcceptedCode(StrEnum):
 
         Everything else is the message's answer: it is told, and the message does not come again.
         """
-        return self in (NotAcceptedCode.STORAGE_AWAY, NotAcceptedCode.SHUTTING_DOWN)
+        return self in (NotAcceptedCode.STORAGE_AWAY, NotAcceptedCode.STORAGE_FULL, NotAcceptedCode.SHUTTING_DOWN)
 
 
 @dataclass(frozen=True, slots=True)

@@ -604,5 +604,7 @@ def _refusal(refused: NotAccepted) -> Problem:
             return Problem(422, words, code="idempotency_key_reused")
         case NotAcceptedCode.STORAGE_AWAY:
             return Problem(503, words, "server_error", code="storage_unavailable", retry_after=10)
+        case NotAcceptedCode.STORAGE_FULL:
+            return Problem(507, words, "server_error", code="storage_full", retry_after=refused.retry_after_seconds)
         case NotAcceptedCode.SHUTTING_DOWN:
             return Problem(503, words, "server_error", code="shutting_down", retry_after=30)

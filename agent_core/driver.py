@@ -45,7 +45,7 @@ from agent_core.ports import Clock, Ids
 from agent_core.signals import Tell, ToolRan, nobody
 from agent_core.stalls import rows_of
 from agent_core.store.rows import DeliveryRow, IntendedCall, JournalRow, TroubleRow
-from agent_core.store.store import Fenced, StorageUnavailable, Store
+from agent_core.store.store import Damaged, Fenced, StorageUnavailable, Store
 from agent_core.tools.base import Json, ToolContext, ToolStatus
 from agent_core.tools.registry import Runnable, ToolRegistry, UnknownTool, UnreadableArguments
 from agent_core.turn import Turn
@@ -59,7 +59,6 @@ TICK_SECONDS = 5.0
 """How often watchers look again although nothing happened, because statuses grow with time."""
 FLUSH_SECONDS = 1.0
 FLUSH_CHARS = 8_192
-STORAGE_PATIENCE_SECONDS = 30.0
 LEAVE_PATIENCE_SECONDS = 2.0
 STORAGE_AWAY = "The gateway cannot store anything just now; what comes next is kept back until it can"
 CANCEL_SECONDS = 5.0
@@ -112,7 +111,7 @@ class TurnDriver:
 
     # fmt: off
     __slots__ = (
-        "_backlog", "_begun", "_begun_at", "_caller", "_context", "_effects", "_events", "_flush_timer", "_held", "_holding", "_intending",
+        "_begun", "_begun_at", "_caller", "_context", "_damaged", "_effects", "_events", "_flush_timer", "_held", "_holding", "_intending",
         "_leaving", "_overtaken", "_seq", "_storage_away",
         "_tasks", "_timers", "_unwritten", "_unwritten_chars", "_waiter", "_watchers", "_world",
         "active_at", "first_content_at", "identity", "left_open", "outlet", "over", "progress", "turn",
@@ -148,7 +147,7 @@ class TurnDriver:
         self._intending: dict[str, asyncio.Future[None]] = {}
         """Calls that wait until what they have put down anew is committed."""
         self._unwritten_chars = 0
-        self._backlog: list[JournalRow] = []
+        self._damaged: Damaged | None = None
         self._overtaken = False
         self._storage_away = False
         self._holding = self._leaving = False
@@ -292,7 +291,7 @@ class TurnDriver:
     # ------------------------------------------------------------------ the loop
 
     async def run(self) -> Exit:
-        """Run the turn to its end; everything it started is over when this returns. Raises `Overtaken`, `LeftOpen`."""
+        """Run the turn to its end; everything it started is over when this returns. Raises `Overtaken`, `LeftOpen`, `Damaged`."""
         loop = asyncio.get_running_loop()
         clock = self._world.clock
         left = seconds_left(self.turn, self._begun_at, clock.monotonic(), clock.now_ms())
@@ -314,6 +313,8 @@ class TurnDriver:
             for timer in (*self._timers, *([self._flush_timer] if self._flush_timer else [])):
                 timer.cancel()
             self._wake()
+        if self._damaged is not None:
+            raise self._damaged
         if self._overtaken:
             raise Overtaken(self.identity.turn)
         if self.left_open:
@@ -390,8 +391,8 @@ class TurnDriver:
         if ending is not None:
             await self._close(ending)
             doing = []
-        elif (self._unwritten or intended) and not await self._commit(intended):
-            return []  # not stored, so neither shown nor done; the turn is about to end for that reason
+        elif self._unwritten or intended:
+            await self._commit(intended)
         self._held = None
         self._wake()
         for event in events:
@@ -443,8 +444,8 @@ class TurnDriver:
 
     # ------------------------------------------------------------------ the journal
 
-    async def _commit(self, intended: Sequence[IntendedCall]) -> bool:
-        """Append what is not written yet. False if the storage is away for too long: the turn ends for that reason."""
+    async def _commit(self, intended: Sequence[IntendedCall]) -> None:
+        """Append what is not written yet. While the storage is away the turn pauses: its end could not be stored either."""
         rows = self._rows()
         identity = self.identity
 
@@ -454,11 +455,7 @@ class TurnDriver:
             elif rows:
                 await self._world.store.append(identity.session, identity.epoch, identity.turn, rows)
 
-        if await self._persist(write, STORAGE_PATIENCE_SECONDS):
-            return True
-        self._backlog = rows
-        self._put(lambda at: DriverFailed(at=at, reference=f"{identity.turn}/storage"))
-        return False
+        await self._persist(write, math.inf)
 
     async def _close(self, ending: EndTurn) -> None:
         """Cancel what runs, then close the turn in one commit, then let it be seen."""
@@ -522,6 +519,9 @@ class TurnDriver:
             while True:
                 try:
                     await write()
+                except Damaged as error:  # waiting does not help, and no end can be stored either
+                    self._damaged = error
+                    raise Fenced(str(error)) from error
                 except StorageUnavailable as error:
                     away = self._world.clock.monotonic() - began
                     log.warning(
@@ -548,8 +548,7 @@ class TurnDriver:
         self._unwritten_chars = 0
         rows = [self._row(event, self._seq + offset) for offset, event in enumerate(events)]
         self._seq += len(rows)
-        backlog, self._backlog = self._backlog, []
-        return backlog + rows
+        return rows
 
     def _content(self, events: Sequence[Event]) -> None:
         """Content from the model: into the turn at once, into the journal soon, to the watchers by the frame."""

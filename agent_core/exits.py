@@ -110,6 +110,8 @@ class NotStarted(StrEnum):
     TOO_OLD = "too_old"
     QUOTA = "quota"
     QUARANTINED = "quarantined"
+    DAMAGED = "damaged"
+    """What the conversation held cannot be read: it is set aside, and its chat goes on with a new one."""
     SHUTTING_DOWN = "shutting_down"
 
 

@@ -507,6 +507,14 @@ _OurCode: TypeAlias = Literal[
 ]
 
 
+DAMAGED = "what this conversation held cannot be read any more, because the storage is damaged"
+"""Also the reason that is stored with its messages."""
+AFTER_DAMAGE = (
+    "It is kept, but set aside. A new conversation begins here with what you write next; send again what still matters. Whoever runs "
+    "the gateway is told."
+)
+
+
 def _ours(code: _OurCode, facts: Facts) -> Notice:
     """Endings that a person or the gateway itself decided."""
     work = _work(facts)
@@ -536,6 +544,12 @@ def _ours(code: _OurCode, facts: Facts) -> Notice:
                 _CONTINUE,
             )
             return Notice(text, _AGAIN)
+        case ExitCode.INTERNAL_ERROR if facts.reason is NotStarted.DAMAGED:
+            text = _say(
+                f"Ended: {DAMAGED} (reference {facts.reference}). The task is not finished, and whether everything that is shown "
+                f"above was done is not known. {AFTER_DAMAGE}",
+            )
+            return Notice(text, _AGAIN)
         case ExitCode.INTERNAL_ERROR if facts.detail:
             text = _say(
                 f"This was set aside: {facts.detail} (reference {facts.reference}). The task is not finished.",
@@ -554,6 +568,11 @@ def _ours(code: _OurCode, facts: Facts) -> Notice:
             return Notice(_not_started(facts), _RETRY)
 
 
+def not_started_words(reason: NotStarted) -> str:
+    """What is said of a message that was accepted and not run, where nothing more is known than why."""
+    return _not_started(Facts(reason=reason))
+
+
 def _not_started(facts: Facts) -> str:
     match facts.reason:
         case NotStarted.QUEUE_FULL:
@@ -567,6 +586,8 @@ def _not_started(facts: Facts) -> str:
             )
         case NotStarted.QUOTA:
             return "Your message was not taken up: the quota is used up. It is not kept; send it again later."
+        case NotStarted.DAMAGED:
+            return f"Your message was not answered, and nothing was done for it: {DAMAGED}. {AFTER_DAMAGE}"
         case NotStarted.QUARANTINED if facts.detail:
             return (
                 f"Your message was set aside: {facts.detail}. Say it in another way, and tell whoever runs the gateway."

@@ -40,15 +40,14 @@ from agent_core.events import (
 )
 from agent_core.ports import Clock
 from agent_core.signals import SpendStopped, Spent, Tell, nobody
-from agent_core.store.store import Conflict, Fenced, StorageUnavailable, Store, StoreError
+from agent_core.store.store import Conflict, Damaged, Fenced, StorageUnavailable, Store, StoreError
 
 log = structlog.get_logger("budget")
 
-RESERVE_PATIENCE_SECONDS = 30.0
-"""How long a call waits for a storage that is away."""
 SETTLE_PATIENCE_SECONDS = 2.0
 """How long a turn waits for its call to be settled; then it goes on, and the settling with it."""
-AGAIN_SECONDS = 1.0
+AGAIN_SECONDS, AGAIN_MOST_SECONDS = 1.0, 10.0
+"""When it is tried again while the storage is away: the pause doubles."""
 
 Sink = Callable[[Sequence[Event]], None]
 Ending = ReplyFinished | CallBroke
@@ -131,7 +130,7 @@ class Spender:
     async def reserve(
         self, account: Account, name: str, model: str, prompt_tokens: int, output_limit: int
     ) -> Bill | Refused:
-        """Hold what a call may use. Raises StorageUnavailable, Fenced."""
+        """Hold what a call may use; waits as long as nothing can be stored. Raises Damaged, Fenced."""
         rules = self.rules
         now = self._clock.now_ms()
         bill = Bill(
@@ -150,15 +149,17 @@ class Spender:
 
     async def _reserve(self, bill: Bill, amount: Amount, now: int, outcome: asyncio.Future[Granted | Refused]) -> None:
         account = bill.account
-        began = self._clock.monotonic()
+        pause = AGAIN_SECONDS
         while not outcome.done():
             try:
                 answer = await self._store.reserve(account.session, account.epoch, bill.call, amount, bill.pots, now)
+            except Damaged as error:  # waiting does not help
+                _fail(outcome, error)
+                return
             except StorageUnavailable as error:
-                if self._clock.monotonic() - began < RESERVE_PATIENCE_SECONDS:
-                    await asyncio.sleep(AGAIN_SECONDS)
-                else:
-                    _fail(outcome, error)
+                log.warning("budget.not_reserved", call=bill.call, error=str(error))
+                await asyncio.sleep(pause)
+                pause = min(AGAIN_MOST_SECONDS, pause * 2)
             except StoreError as error:
                 _fail(outcome, error)
                 return
@@ -185,7 +186,7 @@ class Spender:
         await asyncio.wait([task], timeout=SETTLE_PATIENCE_SECONDS)
 
     async def _settle(self, bill: Bill, what: Used) -> None:
-        account = bill.account
+        account, pause = bill.account, AGAIN_SECONDS
         while True:
             try:
                 settled = await self._store.settle(
@@ -194,7 +195,10 @@ class Spender:
                 )  # fmt: skip
             except StorageUnavailable as error:
                 log.warning("budget.not_settled", call=bill.call, error=str(error))
-                await asyncio.sleep(AGAIN_SECONDS)
+                if isinstance(error, Damaged):
+                    return  # it counts as held, until a start that can write it
+                await asyncio.sleep(pause)
+                pause = min(AGAIN_MOST_SECONDS, pause * 2)
             except (Fenced, Conflict) as error:  # taken over, and so settled by others; or it was never held
                 log.info("budget.not_held", call=bill.call, error=str(error))
                 return

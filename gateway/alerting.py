@@ -253,6 +253,7 @@ class Alerter:
 
     async def _look_slowly(self) -> None:
         now = self._clock.monotonic()
+        await self._watch.look()
         if self._watch.words:
             await self._watch.works(LOOK_SECONDS / 2)  # it does not come back by itself while nobody writes
         if self._slow_at is not None and now - self._slow_at < SLOW_LOOK_SECONDS:

@@ -44,8 +44,9 @@ from gateway.access import AccessRules, Recent, Standing, refuse, standing
 from gateway.chatcommands import ChatCommands, Request
 from gateway.commands import BY_NAME, TYPED, CommandSpec, help_words, line_words, menu, queued_words
 from gateway.configtypes import SessionPolicy
-from gateway.hub import COMMAND_LANE, STORAGE_AWAY, Hub
+from gateway.hub import COMMAND_LANE, Hub
 from gateway.loglines import log_accepted
+from gateway.outage import Outage
 from gateway.outbox import Outbox
 from gateway.owners import Owner
 from gateway.peoplebook import PeopleBook
@@ -54,6 +55,7 @@ from gateway.quotas import carried_bytes, without_files
 from gateway.routing import Command, GroupRules, Ignore, Talk, meaning, session_of, spoken
 from gateway.standing import queue_origin
 from gateway.storable import storable
+from gateway.storewatch import not_stored
 from gateway.unread import Unread
 
 log = structlog.get_logger("chat")
@@ -91,6 +93,7 @@ class Desk:
         self._rules: dict[str, AccountRules] = {}
         self._people: dict[tuple[str, str], PersonRow] = {}
         self._recent: dict[tuple[str, str], Recent] = {}
+        self._outage = Outage(outbox, clock)
         self.unread = Unread(store, clock)
         self._book = PeopleBook(store, clock, ids, self._counts, allowed=link)
         self._people_commands = PeopleCommands(self._book, hub, store, outbox, clock, self)
@@ -213,6 +216,7 @@ class Desk:
         """See `adapters.chat.ChatDesk`."""
         with _stored():
             await self._receive(storable(message), cursor)
+        self._outage.over()
 
     async def _receive(self, message: ChatMessage, cursor: tuple[str, str] | None) -> None:
         origin = message.origin
@@ -226,6 +230,20 @@ class Desk:
             if cursor is not None:
                 await self.skip(account, cursor)
             return
+        try:
+            await self._take(message, cursor, said, own)
+        except (NotAccepted, StorageUnavailable) as error:
+            if self.standing_of(origin) is not Standing.STRANGER:
+                self._outage.tell(origin, error)
+            raise
+
+    async def _take(
+        self, message: ChatMessage, cursor: tuple[str, str] | None, said: Command | Talk, own: SessionKey
+    ) -> None:
+        """Store what concerns us."""
+        origin = message.origin
+        account = account_of(origin.address)
+        rules = self._rules[account].of(origin.address.chat)
         text = said.words if isinstance(said, Command) else said.text
         await self._book.settle(own)
         known = await self._store.inbox_by_key(account, message.key)
@@ -292,7 +310,7 @@ class Desk:
     ) -> None:
         """Record a message that is not taken, and say so where that was not said before."""
         message = self._hub.new_message(inbound, "refused", self._clock.now_ms(), cursor, refused=reason)
-        accepted = await self._store.accept(message)
+        accepted = await self._hub.store_message(message)
         log_accepted(message, accepted, self._hub.tell)
         if cursor is not None and accepted.duplicate:
             await self.skip(inbound.account, cursor)
@@ -372,7 +390,7 @@ class Desk:
         stored = replace(inbound, input=(InputMessage(f"/{command.name} {command.words}".strip()),))
         now = self._clock.now_ms()
         message = replace(self._hub.new_message(stored, COMMAND_LANE, now, cursor), claim=claim)
-        accepted = await self._store.accept(message)
+        accepted = await self._hub.store_message(message)
         log_accepted(message, accepted, self._hub.tell)
         if accepted.duplicate:
             return accepted, None
@@ -434,7 +452,7 @@ def _stored() -> Generator[None]:
     try:
         yield
     except StorageUnavailable as error:
-        raise NotAccepted(STORAGE_AWAY, NotAcceptedCode.STORAGE_AWAY) from error
+        raise not_stored(error) from error
 
 
 def _unusable(origin: ChatOrigin, text: str) -> tuple[str, str, None] | None:

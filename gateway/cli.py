@@ -18,6 +18,7 @@ from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 import click
 
 from adapters.screen import put_up
+from gateway.cli_db import db
 from gateway.cli_examples import with_examples
 from gateway.cli_first import doctor, setup
 from gateway.cli_look import bundle, explain, health
@@ -248,6 +249,7 @@ def config_template() -> None:
 
 cli.add_command(setup)
 cli.add_command(doctor)
+cli.add_command(db)
 cli.add_command(explain)
 cli.add_command(bundle)
 cli.add_command(health)

@@ -369,6 +369,14 @@ class Storage(Section):
     url_file: Path | None = Field(
         default=None, description="File that holds the database's address.", examples=["database.url"]
     )
+    min_free_mib: int = Field(
+        default=64,
+        ge=0,
+        le=1_000_000,
+        description="MiB that have to be free on the disk of the state: below it no new message is taken, so that open turns can end. Taken again "
+        "when there is a quarter more. 0: until it is full.",
+        examples=["64"],
+    )
 
 
 class Log(Section):

@@ -13,6 +13,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
+from pathlib import Path
 
 import structlog
 
@@ -23,6 +24,7 @@ from agent_core.ports import Clock, SystemClock, SystemIds
 from agent_core.settings import RULES, ToolFacts, TurnSettings
 from agent_core.signals import Committed, Signals
 from agent_core.spending import Spender
+from agent_core.store.place import SqlitePlace, parse_place
 from agent_core.store.store import Store, open_store
 from agent_core.tools.base import Tool
 from agent_core.tools.builtin import builtin_tools
@@ -47,11 +49,11 @@ from gateway.notify import managed
 from gateway.opening import HubSettings
 from gateway.operatorkey import operator_key_of, with_operator_key
 from gateway.paths import Paths
-from gateway.platforms import Platforms, platforms, started
+from gateway.platforms import Platforms, platforms, started, unread_teller
 from gateway.quotas import Quotas
 from gateway.readings import reader
 from gateway.setup import CannotServe, prepare_places, redactor_of
-from gateway.storewatch import StoreWatch
+from gateway.storewatch import MIB, StoreWatch, free_bytes
 from gateway.traces import traced
 from gateway.version import program_version
 
@@ -121,9 +123,7 @@ async def serving(
         endpoints = await _endpoints(config, stack)
         where = config.storage.url or paths.database
         store = await stack.enter_async_context(open_store(where, clock=clock, ids=ids, version=program_version()))
-        watch = StoreWatch(store, clock)
-        store.on_commit(lambda operations, seconds, stored: signals.tell(Committed(operations, seconds, stored)))
-        signals.listen(watch.on)
+        watch = _watch(config, paths, store, clock, signals)
         metrics = Metrics(config.budgets.currency)
         signals.listen(metrics.on)
         await stack.enter_async_context(metrics.watching_loop(paths.state_dir / "loop-held.txt"))
@@ -139,14 +139,16 @@ async def serving(
         if rules.active:  # outside of the hub: turns that are ended with it are still settled
             spender = await stack.enter_async_context(Spender(store, rules, clock, signals.tell))
             hub.budgets = Budgets(spender, store, clock)
+        hub.no_room = watch.refusal
         await stack.enter_async_context(hub)
         chats = await stack.enter_async_context(platforms(config, hub, store, clock, ids))
         keeper = Keeper(hub, store, clock, ids)
         keeper.parts, keeper.commands, keeper.on_set_aside = chats.outbox, chats.desk, hub.learning.set_aside
-        hub.keeper = keeper
+        await keeper.attach()
         left_open = await keeper.count_open()
         stack.push_async_callback(chats.outbox.drained, DELIVERY_SECONDS, hurry)
         alerter = _alerter(config, paths, store, watch, clock, chats, keeper)
+        keeper.aside.tell_chat, keeper.aside.announce = unread_teller(chats.outbox), alerter.announce
         alerter.oldest_wait = hub.places.oldest_seconds
         alerter.quota_words = quotas.words
         health = _health(signals, watch, store, chats, hub, keeper, alerter)
@@ -154,7 +156,7 @@ async def serving(
         metrics.read_from(
             reader(hub, keeper, chats.outbox, chats.supervisors, store, health, alerter, quotas, program_version())
         )
-        look = Look(hub, store, chats, health, alerter, quotas, clock, program_version())
+        look = Look(hub, store, chats, health, alerter, quotas, clock, program_version(), keeper.aside)
         operators = operator_key_of(config)
         routes = [*health.routes(partial(guarded, operators)), *metrics.routes(operators)]
         url = await open_doors(config, paths, hub, store, clock, ids, chats, look, routes, stack)
@@ -176,6 +178,20 @@ async def _endpoints(config: Config, stack: AsyncExitStack) -> tuple[Endpoint, .
 
     rehearsal = await stack.enter_async_context(rehearsal_server())
     return (rehearsal_endpoint(rehearsal.base_url, rehearsal.api_key),)
+
+
+def _watch(config: Config, paths: Paths, store: Store, clock: Clock, signals: Signals) -> StoreWatch:
+    room = partial(free_bytes, *state_folders(config, paths))
+    watch = StoreWatch(store, clock, room, config.storage.min_free_mib * MIB)
+    store.on_commit(lambda operations, seconds, stored: signals.tell(Committed(operations, seconds, stored)))
+    signals.listen(watch.on)
+    return watch
+
+
+def state_folders(config: Config, paths: Paths) -> tuple[Path, ...]:
+    """Where room is needed: the state, and the database, if it is a file somewhere else."""
+    place = parse_place(config.storage.url or paths.database)
+    return (paths.state_dir, *((place.path.parent,) if isinstance(place, SqlitePlace) else ()))
 
 
 def tell_of_old_rows(endpoints: Sequence[Endpoint], clock: Clock) -> None:

@@ -20,6 +20,7 @@ from adapters.http_common import Problem, problem_response
 from adapters.pacing import worth_saying
 from agent_core.ports import Ids
 from agent_core.signals import RequestRefused, Tell
+from agent_core.store.errors import Damaged, StorageUnavailable
 from gateway.connections import Door, Doorkeeper, SlowBody
 
 log = structlog.get_logger("http")
@@ -79,6 +80,10 @@ def expecting(routes: Iterable[web.RouteDef]) -> list[web.RouteDef]:
         web.RouteDef(route.method, route.path, route.handler, {**route.kwargs, "expect_handler": expects})
         for route in routes
     ]
+
+
+NO_STORAGE = "The gateway can neither read nor keep anything just now. Ask again in a moment."
+DAMAGED_ROWS = "This cannot be read: the storage of the gateway is damaged there. Please tell whoever runs it."
 
 
 class Entry:
@@ -153,6 +158,12 @@ class Entry:
             return self._refusal(TOO_DEEP)
         except web.RequestPayloadError:
             return self._refusal(NO_BODY)
+        except StorageUnavailable as error:
+            log.warning("http.storage_unavailable", path=request.path[:200], error=str(error))
+            if ANSWERING in request:
+                raise ConnectionResetError from error
+            words = DAMAGED_ROWS if isinstance(error, Damaged) else NO_STORAGE
+            return problem_response(Problem(503, words, "server_error", code="storage_unavailable", retry_after=10))
         except Exception as error:
             reference = self._ids.new("err")
             log.exception("http.failed", reference=reference, path=request.path[:200])

@@ -12,6 +12,7 @@ from adapters.base import Ended, LeftOpen, Queued, Showing, Sight, Summary, Tick
 from agent_core.bell import Bell
 from agent_core.driver import TurnDriver
 from agent_core.exits import Exit, ExitCode, Facts, NotStarted
+from agent_core.notices import DAMAGED
 from agent_core.view import View, exit_view
 from agent_core.watcher import Watcher
 from gateway.keeping import SET_ASIDE
@@ -71,7 +72,8 @@ def ended_of(driver: TurnDriver) -> Ended:
 
 def not_started(why: str) -> Ended:
     """The last sight of a message that was accepted and could not be run."""
-    reason = NotStarted.QUARANTINED if why == SET_ASIDE else NotStarted.SHUTTING_DOWN
+    reasons = {SET_ASIDE: NotStarted.QUARANTINED, DAMAGED: NotStarted.DAMAGED}
+    reason = reasons.get(why, NotStarted.SHUTTING_DOWN)
     ending = Exit(ExitCode.NOT_STARTED, Facts(reason=reason, detail=why))
     return Ended("", exit_view(ending), ending, (), Summary(0, 0, 0, 0, 0, 0, ""))
 

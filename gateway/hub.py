@@ -23,7 +23,6 @@ from adapters.base import (
     SessionKey,
     StopOutcome,
     Ticket,
-    TurnSight,
 )
 from adapters.chat import ChatOrigin
 from agent_core.bell import Bell
@@ -39,20 +38,18 @@ from agent_core.model.endpoints import Endpoint
 from agent_core.modelcalls import ModelCaller, own_tools
 from agent_core.ports import Clock, Ids
 from agent_core.signals import LawBroken, Tell, nobody
-from agent_core.store.rows import InboxState, NewMessage
-from agent_core.store.store import Conflict, NoRoomToday, StorageUnavailable, Store
+from agent_core.store.rows import Accepted, InboxState, NewMessage
+from agent_core.store.store import Conflict, Damaged, NoRoomToday, StorageUnavailable, Store
 from agent_core.tools.base import UNLIMITED, ToolContext
 from agent_core.tools.registry import ToolRegistry
-from agent_core.turn import Turn
-from agent_core.view import view
 from gateway import inbox, upkeep
 from gateway.budgets import Budgets
 from gateway.chain import ModelChain
 from gateway.configtypes import SessionPolicy
 from gateway.draining import Draining
-from gateway.followers import MessageFollower, WholeSessionFollower, not_started
-from gateway.keeping import Keeping
-from gateway.lanes import RECENT_TURNS, Lane, Running, Waiting, removed_sights, sight_of, summary_of
+from gateway.followers import MessageFollower, WholeSessionFollower
+from gateway.keeping import Keeping, SettingAside
+from gateway.lanes import Lane, Running, Waiting
 from gateway.learning import Learning
 from gateway.loglines import log_accepted, log_started
 from gateway.opening import HubSettings, opened_event, system_prompt_of
@@ -61,8 +58,10 @@ from gateway.owners import Restoring
 from gateway.places import Places
 from gateway.prefs import Prefs
 from gateway.quotas import Quotas
-from gateway.recall import Recall, closed_turn
+from gateway.recall import Recall
+from gateway.recents import load_recent, stored_end
 from gateway.stopping import stop_turn
+from gateway.storewatch import not_stored
 from gateway.turnoutlet import TurnOutlet
 from gateway.watchdog import Watchdog
 from gateway.whose import Offers, Rooms, author_of, memory_of, workspace_of
@@ -77,7 +76,6 @@ Outlets = Callable[[ChatOrigin, str, str, int], TurnOutlet | None]
 Attacher = Callable[[Inbound, Path], Awaitable[Inbound]]
 """Fetches what came with a message into a workspace, and puts it into the message."""
 
-STORAGE_AWAY = "The gateway cannot store anything just now, so your message was not taken. Send it again in a minute."
 KEEPERS = ("upkeep", "watchdog", "keeper")
 """Tasks of the hub that run as long as it does."""
 
@@ -140,6 +138,11 @@ class Hub:
         """Told of each message that will not be run: (message, its number, session, epoch)."""
         self.on_set_aside: Callable[[Inbound, int, str, int], Awaitable[None]] | None = None
         """The same, of each that is set aside because it has ended the whole process."""
+        self.no_room: Callable[[], NotAccepted | None] | None = None
+        """Why nothing new is taken although it might be stored."""
+        self.aside: SettingAside | None = None
+        """Sets aside conversations that cannot be read."""
+        self.store_message: Callable[[NewMessage], Awaitable[Accepted]] = store.accept
         self.attachments: Attacher | None = None
         self.budgets: Budgets | None = None
         """What pays for model calls; None if nobody counts."""
@@ -230,6 +233,8 @@ class Hub:
         """See `adapters.base.Gateway.accept`. `cursor` is stored with it; `busy` says what it does to a running turn."""
         if self._closing:
             raise NotAccepted("The gateway is shutting down. Send it again in a minute.", NotAcceptedCode.SHUTTING_DOWN)
+        if self.no_room is not None and (refusal := self.no_room()) is not None:
+            raise refusal
         if inbound.model and inbound.model not in self.about().models:
             known = ", ".join(self.about().models)
             words = f"There is no model called {inbound.model!r} here. There is: {known}."
@@ -280,9 +285,9 @@ class Hub:
         lane = self._lane_of(message.session_key)
         async with lane.accepting:
             try:
-                accepted = await self._store.accept(message)
+                accepted = await self.store_message(message)
             except StorageUnavailable as error:
-                raise NotAccepted(STORAGE_AWAY, NotAcceptedCode.STORAGE_AWAY) from error
+                raise not_stored(error) from error
             except NoRoomToday as error:
                 assert self.quotas is not None
                 raise self.quotas.refusal(inbound, error, message.received_at) from error
@@ -395,7 +400,9 @@ class Hub:
     def _lane_of(self, key: str) -> Lane:
         """The lane of a session key; the session itself may not exist yet."""
         if key not in self._lanes:
-            self._lanes[key] = Lane(key, self._open_turn, self._clock.monotonic, self.places.begun, tell=self.tell)
+            lane = Lane(key, self._open_turn, self._clock.monotonic, self.places.begun, tell=self.tell)
+            lane.on_damage = self._damaged
+            self._lanes[key] = lane
         return self._lanes[key]
 
     async def _own(self, key: str, session: str, epoch: int = 0, before: int = 0) -> Lane:
@@ -417,6 +424,17 @@ class Hub:
             for bell in [bell for bell, expected in self._expecting.items() if expected == session]:
                 bell.ring()
         return lane
+
+    async def _damaged(self, lane: Lane, error: Damaged) -> None:
+        if self.aside is not None:
+            await self.aside.put(lane.session, error)
+
+    def point(self, lane: Lane, session: str, epoch: int) -> None:
+        """From now on the lane is another session's."""
+        self._by_session.pop(lane.session, None)
+        lane.begin_anew(session, epoch)
+        self._by_session[session] = lane
+        self.release(lane)
 
     def _queue(self, lane: Lane, message: Waiting) -> None:
         lane.waiting.append(message)
@@ -482,7 +500,9 @@ class Hub:
         """A driver whose turn is open in the store. None if that is not possible, and the message has been given up."""
         try:
             return await self._try_to_open(lane, messages)
-        except StorageUnavailable:
+        except StorageUnavailable as error:
+            if isinstance(error, Damaged) and self.aside is not None and await self.aside.put(lane.session, error):
+                return None
             raise
         except Exception as error:
             if isinstance(error, Conflict) and await self._store.left.turns(lane.session):
@@ -565,9 +585,6 @@ class Hub:
             lane.memory = await self._recall.memory(lane.session)
             lane.memory_loaded = True
 
-    async def _closed_turn(self, turn: str) -> Turn | None:
-        return closed_turn(turn, [(row.kind, row.body) for row in await self._store.journal(turn)])
-
     # ------------------------------------------------------------------ watching
 
     def lane(self, session: str) -> Lane | None:
@@ -600,15 +617,7 @@ class Hub:
 
     async def stored_end(self, inbox_id: int) -> Ended | None:
         """How a message ended, from the journal; None if it has not."""
-        row = await self._store.inbox_row(inbox_id)
-        if row is None:
-            return None
-        if row.state is InboxState.DROPPED:
-            return not_started(row.reason or "")
-        turn = await self._closed_turn(row.turn) if row.turn is not None else None
-        if turn is None or turn.exit is None or row.turn is None:
-            return None
-        return Ended(row.turn, view(turn, turn.phase_since), turn.exit, turn.handed_calls, summary_of(turn))
+        return await stored_end(self._store, inbox_id)
 
     async def recent(self, lane: Lane) -> None:
         """Load the session's latest closed turns into the lane, once."""
@@ -620,19 +629,7 @@ class Hub:
             if known is None:
                 return
             lane.session = known.session
-        rows = await self._store.turns(lane.session, RECENT_TURNS)
-        journals = await self._store.histories.journals([row.turn for row in rows])
-        messages = await self._messages_of(*journals)
-        sights: list[TurnSight] = []
-        for name, journal in journals.items():
-            turn = closed_turn(name, journal)
-            if turn is not None:
-                sights += [sight_of(name, turn, message, turn.phase_since) for message in messages.get(name, ())]
-            await asyncio.sleep(0)  # each takes half a millisecond
-        sights += removed_sights(rows)
-        known = {sight.turn for sight in lane.recent}  # also of turns that ended meanwhile
-        sights = [*lane.recent, *(sight for sight in sights if sight.turn not in known)]
-        lane.recent = sorted(sights, key=lambda sight: sight.order)[-RECENT_TURNS:]
+        await load_recent(self._store, lane, self._messages_of)
 
     # ------------------------------------------------------------------ what people want
 

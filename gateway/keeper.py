@@ -19,12 +19,13 @@ from agent_core.bell import Bell
 from agent_core.driver import TurnDriver
 from agent_core.ports import Clock, Ids
 from agent_core.store.rows import Delivery, InboxRow, OpenTurn
-from agent_core.store.store import Conflict, Fenced, LeaseLost, StorageUnavailable, Store
+from agent_core.store.store import Conflict, Damaged, Fenced, LeaseLost, StorageUnavailable, Store
 from agent_core.store.takeups import Charges, LeftMessage, LeftPart, LeftTurn, Taken
 from gateway import inbox, keeping
 from gateway.hub import COMMAND_LANE, NORMAL_LANE, Hub
 from gateway.keeping import SET_ASIDE, Item, Kind, Known
 from gateway.owners import Owner
+from gateway.putaside import PutAside
 from gateway.resuming import Resuming
 
 log = structlog.get_logger("keeper")
@@ -85,6 +86,8 @@ class Keeper:
         self._store = store
         self._clock = clock
         self._resuming = Resuming(hub, store, clock, ids)
+        self.aside = PutAside(hub, store, clock, ids)
+        """Sets aside what cannot be read."""
         self._book: dict[tuple[Kind, str], Known] = {}
         self._left: dict[tuple[Kind, str], Left] = {}
         self._wanted: set[str] = set()
@@ -106,6 +109,11 @@ class Keeper:
         self.parts: Parts | None = None
         self.commands: Commands | None = None
         self.on_set_aside: Announce | None = None
+
+    async def attach(self) -> None:
+        """It is the hub's from now on."""
+        self._hub.keeper, self._hub.aside, self._hub.store_message = self, self.aside, self.aside.accept
+        await self.aside.load()
 
     # ------------------------------------------------------------------ for others
 
@@ -237,6 +245,8 @@ class Keeper:
         left = self._store.left
         turns, messages = await left.turns(), await left.messages()
         parts = await left.parts() if self.parts is not None else []
+        for session in left.lost_sessions - self.aside.known.keys():
+            await self.aside.put(session, Damaged("What is open in it cannot be read."))
         owners = {one.owner for one in (*turns, *messages, *parts) if one.owner is not None} - {self._store.node}
         dead = await self._store.dead_among(owners) if owners else frozenset[int]()
         ended = await left.ended(dead) if dead else frozenset[int]()
@@ -396,6 +406,14 @@ class Keeper:
         turns = [by_session[item.name] for item in items if item.name in by_session]
         try:
             await self._resuming.turns(turns, keys)
+        except Damaged as error:
+            if len(items) > 1:  # found by halves, so that it holds up nobody else
+                half = len(items) // 2
+                await self._take_sessions(items[:half], taken)
+                await self._take_sessions(items[half:], taken)
+            else:
+                await self._unreadable(items[0], error)
+            return
         except Exception as error:
             for item in items:
                 self._not_taken(item, error)
@@ -437,10 +455,22 @@ class Keeper:
         """One that cannot be taken up is tried again, and holds up no other."""
         try:
             await work
+        except (Damaged, inbox.UnreadableMessage) as error:
+            if item.kind is Kind.SESSION:
+                await self._unreadable(item, error)
+            else:
+                self._not_taken(item, error)
         except (StorageUnavailable, LeaseLost, Fenced, Conflict) as error:
             self._not_taken(item, error)
         except Exception as error:
             log.exception("keeper.failed")
+            self._not_taken(item, error)
+
+    async def _unreadable(self, item: Item, error: Exception) -> None:
+        """What cannot be read is set aside, or, if that cannot be stored, tried again later and later."""
+        if await self.aside.put(item.name, error):
+            self._book.pop(item.key, None)
+        else:
             self._not_taken(item, error)
 
     def _not_taken(self, item: Item, error: Exception) -> None:
@@ -488,7 +518,7 @@ class Keeper:
 async def recovered(hub: Hub, store: Store, clock: Clock, ids: Ids) -> int:
     """Give the hub its keeper, and take up at once what can be; how many turns were open. For hubs without a port."""
     keeper = Keeper(hub, store, clock, ids)
-    hub.keeper = keeper
+    await keeper.attach()
     turns = await keeper.first()
     hub.keep()
     return turns

@@ -20,6 +20,8 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Protocol
 
+from agent_core.store.asides import Fresh
+
 DEATH = 2
 """By so much suspicion grows when a suspect is taken up."""
 LIVED = 1
@@ -214,3 +216,19 @@ class Keeping(Protocol):
         ...
 
     async def run(self) -> None: ...
+
+
+class SettingAside(Protocol):
+    """What the hub needs of whoever sets conversations aside that cannot be read."""
+
+    async def put(self, session: str, error: Exception) -> bool:
+        """Set it aside, and tell whoever it concerns. False if that cannot be stored just now, or it is not this process's to do."""
+        ...
+
+    async def lose(self, number: int, whose: Fresh) -> None:
+        """Drop one message that cannot be read, of a conversation that can."""
+        ...
+
+    async def put_key(self, key: str, error: Exception) -> bool:
+        """The same, of the conversation that has this key."""
+        ...

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 import structlog
@@ -22,7 +23,7 @@ from agent_core.messages import text_of
 from agent_core.signals import Tell, TurnClosed, nobody
 from agent_core.stalls import fingerprint, rows_of
 from agent_core.store.rows import TroubleRow, TurnRow
-from agent_core.store.store import StorageUnavailable
+from agent_core.store.store import Damaged, StorageUnavailable
 from agent_core.turn import Turn
 from agent_core.turnstate import Activity, PersonItem
 from agent_core.view import Bubble, BubbleKind, View, view
@@ -33,6 +34,9 @@ log = structlog.get_logger("turn")
 
 MOST_NUMBER = 1 << 40
 """More turns than a session has: what is put before all messages has an order below 0."""
+AGAIN_MOST_SECONDS = 30.0
+"""While no turn can be opened for want of the storage it is tried again: at once when somebody writes, else after pauses that double
+up to this."""
 RECENT_TURNS = 50
 """How many closed turns somebody who watches a session is shown."""
 
@@ -171,13 +175,25 @@ class Lane:
     tell: Tell = nobody
     blocked: bool = False
     """An earlier process left something here that comes first and is still to be taken up: no turn begins before."""
+    failures: int = 0
+    """How often in a row no turn could be opened because the storage is away."""
+    woken: asyncio.Event = field(default_factory=asyncio.Event)
+    on_damage: Callable[[Lane, Damaged], Awaitable[None]] | None = None
+    """Told that nothing of the running turn can be stored any more."""
     held: bool = False
     """Set at shutdown: no further turn begins; what waits stays in the inbox."""
 
     def wake(self) -> None:
         """Tell watchers that the queue or the running turn is another."""
+        self.woken.set()
         for watcher in self.watchers:
             watcher.ring()
+
+    def begin_anew(self, session: str, epoch: int) -> None:
+        """It is another session's, and what was known of the old one is forgotten."""
+        self.session, self.epoch, self.waiting, self.steers, self.blocked = session, epoch, [], [], False
+        self.memory, self.memory_loaded, self.recent_loaded, self.failures = SessionMemory(), False, True, 0
+        self.wake()
 
     @property
     def idle(self) -> bool:
@@ -244,11 +260,18 @@ class Lane:
     async def _opened(self, messages: tuple[Waiting, ...]) -> TurnDriver | None:
         """A driver for the messages. None: they will not run (and have left the queue), or the storage is away just now."""
         try:
-            return await self.open_turn(self, messages)
+            driver = await self.open_turn(self, messages)
         except StorageUnavailable as error:
             log.warning("turn.not_opened", session=self.session, inbox=messages[0].inbox_id, error=str(error))
-            await asyncio.sleep(1.0)
+            self.begun_opening(self)  # others have their turn meanwhile
+            self.woken.clear()
+            with suppress(TimeoutError):
+                async with asyncio.timeout(min(AGAIN_MOST_SECONDS, 2.0**self.failures)):
+                    await self.woken.wait()
+            self.failures = min(self.failures + 1, 10)
             return None
+        self.failures = 0
+        return driver
 
     async def _run_one(self, running: Running) -> None:
         self.running = running
@@ -258,6 +281,9 @@ class Lane:
             await self._drive(running)
         except Overtaken:
             log.warning("turn.overtaken", turn=running.driver.identity.turn, session=self.session)
+        except Damaged as error:
+            if self.on_damage is not None:
+                await self.on_damage(self, error)
         except LeftOpen:
             pass  # it goes on in the next process, which tells its end
         else:

@@ -17,7 +17,7 @@ from agent_core.known import Known
 from agent_core.ports import Clock, Ids
 from agent_core.stalls import REMEMBER_MS, stalls_of
 from agent_core.store.rows import IncidentRow, IncidentState, TroubleRow
-from agent_core.store.store import StorageUnavailable, Store
+from agent_core.store.store import Damaged, StorageUnavailable, Store
 from gateway.keeping import Kind
 from gateway.opening import conversation_of
 
@@ -87,10 +87,14 @@ class Learning:
     async def known(self, inbound: Inbound, session: str) -> Known:
         """What the turn that answers a message is told."""
         now = self._clock.now_ms()
-        if self._touched or not self._looked:
-            await self._look(only_touched=self._looked)
         conversation = conversation_of(inbound)
-        rows = await self._store.troubles_of(conversation or session, now - REMEMBER_MS)
+        try:
+            if self._touched or not self._looked:
+                await self._look(only_touched=self._looked)
+            rows = await self._store.troubles_of(conversation or session, now - REMEMBER_MS)
+        except Damaged as error:  # of no use to the turn, and none of its conversation's doing
+            log.warning("incident.not_looked", error=str(error))
+            rows = []
         stalls = stalls_of(rows, now, rounds=self._rounds)
         return Known(stalls, known_incidents(self._incidents), conversation)
 

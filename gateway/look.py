@@ -14,6 +14,7 @@ from gateway.alerting import Alerter
 from gateway.health import Health
 from gateway.hub import Hub
 from gateway.platforms import Platforms
+from gateway.putaside import PutAside
 from gateway.quotas import Quotas
 
 FAILED_SHOWN = 20
@@ -32,6 +33,7 @@ class Look:
         quotas: Quotas,
         clock: Clock,
         version: str,
+        asides: PutAside,
     ) -> None:
         self._hub = hub
         self._store = store
@@ -41,6 +43,7 @@ class Look:
         self._quotas = quotas
         self._clock = clock
         self._version = version
+        self._asides = asides
         self._began = clock.monotonic()
 
     async def status(self) -> dict[str, Json]:
@@ -73,6 +76,11 @@ class Look:
             "incidents": [_incident(one) for one in self._hub.learning.open_incidents],
             "alerts": [{"kind": one.kind.value, "words": one.words} for one in self._alerter.open],
             "laws_broken": self._hub.laws_broken,
+            "set_aside": [
+                {"session": one.session, "chat": one.key, "words": one.words, "at": one.at}
+                for one in self._asides.known.values()
+            ],
+            "cannot_be_set_aside": {**self._asides.stuck},
             "free_disk_bytes": self._alerter.free_bytes,
             "quota": self._quotas.status(),
             "retention": asdict(self._hub.upkeep.last) | {"kept": asdict(self._hub.upkeep.keep)},

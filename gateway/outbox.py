@@ -1,6 +1,7 @@
 """The outbox: all surfaces of all chat platforms, their gates, and what is stored of them.
 
-Law: whatever is to be seen is a stored part before it is sent; what an earlier process left open is taken up at the start.
+Law: whatever is to be seen is a stored part before it is sent, but for the one word that nothing can be stored; what an earlier process
+left open is taken up at the start.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from gateway.turnoutlet import TurnOutlet
 
 log = structlog.get_logger("delivery")
 
-HURRIED_SECONDS = 1.0
+HURRIED_SECONDS, UNSTORED_SECONDS = 1.0, 20.0
 LONGEST_GATE_MS = 24 * 3_600_000
 """For what a platform's pause is taken at most, if it is not stored how long it was meant to be."""
 TROUBLED = 50
@@ -79,6 +80,7 @@ class Outbox:
         self._surfaces: dict[str, Surface] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._group = asyncio.TaskGroup()
+        self._open = False
         self._gates: dict[tuple[str, str], Gate] = {}
         self._closed_gates: dict[tuple[str, str], int] = {}
         """Until when a gate is closed that an earlier process has stored, until it is made from that; as `_steady` counts."""
@@ -97,6 +99,7 @@ class Outbox:
 
     async def __aenter__(self) -> Outbox:
         await self._group.__aenter__()
+        self._open = True
         self._next_place = await self._store.last_place() + 1
         for gate in await self._store.gates():
             meant = gate.not_before - gate.at if gate.at else LONGEST_GATE_MS
@@ -109,6 +112,7 @@ class Outbox:
         return round(self._clock.monotonic() * 1000)
 
     async def __aexit__(self, *exc: object) -> None:
+        self._open = False
         for task in self._tasks:
             task.cancel()
         await self._group.__aexit__(None, None, None)
@@ -250,6 +254,23 @@ class Outbox:
             stored = True
         finally:
             self.release(address, origin, stored=stored)
+
+    def say_unstored(self, address: ChatAddress, content: Content) -> None:
+        """Say once, as far as it goes, what cannot be stored because nothing can. See `gateway.outage`."""
+        name = address.text()
+        if not self._open or not self.has_line(address) or self.waits(name)[Urgency.FINAL]:
+            return
+        self.passed(name)
+        task = self._group.create_task(self._say_unstored(address, content), name=f"outage {name}")
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+    async def _say_unstored(self, address: ChatAddress, content: Content) -> None:
+        try:
+            async with asyncio.timeout(UNSTORED_SECONDS):
+                await self.port_of(address).create(address, content, f"{address.text()}/outage/{self._clock.now_ms()}")
+        except Exception as error:  # noqa: BLE001 - whatever it is, it must not end what others do here
+            log.warning("delivery.outage_not_told", chat=address.text(), error=f"{type(error).__name__}: {error}")
 
     # ------------------------------------------------------------------ what operators do
 

@@ -12,12 +12,13 @@ from typing import TYPE_CHECKING, TypeAlias
 import structlog
 from aiohttp import web
 
-from adapters.base import Inbound
+from adapters.base import Inbound, SessionKey
 from adapters.chat import AdapterSight, CallFailed, ChatAddress, ChatKind, ChatOrigin, ChatPort, Content, ContentKind
 from adapters.reconcile import Part
 from adapters.supervision import Supervised
 from adapters.text.styled import Styled
 from agent_core.ports import Clock, Ids
+from agent_core.store.asides import Fresh
 from agent_core.store.rows import AdapterStateRow
 from agent_core.store.store import Store
 from agent_core.workers.pool import Workers
@@ -34,6 +35,7 @@ from gateway.hub import Hub
 from gateway.operators import OperatorsChat
 from gateway.outbox import Elsewhere, Line, Outbox
 from gateway.owners import Owner
+from gateway.putaside import TellChat
 from gateway.routing import Command, GroupRules
 from gateway.scheduler import Scheduler, zone_in_force
 from gateway.setup import CannotServe
@@ -330,6 +332,22 @@ def _connect(hub: Hub, store: Store, desk: Desk, outbox: Outbox, attachments: At
     desk.unread.tell = tell_person
     outbox.on_moved = moved
     outbox.elsewhere = _elsewhere(store, outbox)
+
+
+def unread_teller(outbox: Outbox) -> TellChat:
+    """Tells a chat about a message of it that cannot be answered because of what cannot be read."""
+
+    async def tell(inbound: Inbound | None, inbox_id: int, fresh: Fresh, words: str) -> None:
+        chat = inbound.chat if inbound is not None else None
+        at = SessionKey.of(fresh.key)
+        address = chat.address if chat is not None else ChatAddress(at.platform, at.account, at.chat, at.thread)
+        if not outbox.has_line(address):
+            return  # who asked there sees it where they asked
+        outbox.take_back(address, queue_origin(inbox_id))
+        content = Content(ContentKind.ASIDE, Styled(words), reply_to=chat.reply_to if chat is not None else "")
+        await outbox.say(address, Owner(fresh.session, fresh.epoch), f"inbox:{inbox_id}", content)
+
+    return tell
 
 
 def _teller(hub: Hub, outbox: Outbox) -> Callable[[Inbound, str], Awaitable[None]]:

@@ -15,6 +15,7 @@ from agent_core.events import DriverFailed, TakenOver, TurnEnded
 from agent_core.exits import Exit, ExitCode, Facts
 from agent_core.journal import UnreadableJournal, decode, encode, fold
 from agent_core.ports import Clock, Ids
+from agent_core.store.asides import Fresh
 from agent_core.store.rows import InboxRow, JournalRow, OpenTurn
 from agent_core.store.store import Conflict, Store
 from agent_core.view import exit_view
@@ -106,7 +107,13 @@ class Resuming:
         for row in rows:
             if row.lane == COMMAND_LANE or lane.knows(row.id):
                 continue
-            message = waiting_of(row)
+            try:
+                message = waiting_of(row)
+            except inbox.UnreadableMessage:
+                if self._hub.aside is None:
+                    raise
+                await self._hub.aside.lose(row.id, Fresh(session, key, epoch))
+                continue
             if lane.running is not None and row.id in steered_into(lane.running.driver.turn):
                 lane.steers.append(message)
             else:
@@ -142,22 +149,25 @@ class Resuming:
         now = self._clock.now_ms()
         written = [encode(event) for event in (*events, TurnEnded(at=now, exit=ending))]
         rows = [JournalRow(seq + offset, one.kind, one.body, one.at) for offset, one in enumerate(written)]
-        outlet = self._outlet_of(found, asked)
+        outlet = outlet_of(self._hub, found, asked)
         parts = outlet.closing(exit_view(ending)) if outlet is not None else ()
         await self._store.close(found.session, found.epoch, found.turn, rows, ending.code.value, now, parts)
         if outlet is not None:
             outlet.closed()
         log_unreadable(found.turn, found.session, ending.code.value, ending.facts.reference, now, self._hub.tell)
 
-    def _outlet_of(self, found: OpenTurn, asked: Sequence[InboxRow]) -> TurnOutlet | None:
-        """Where a turn that is not looked into is shown, if its messages can be read."""
-        try:
-            chat = inbox.decode(asked[0].body).chat if asked else None
-        except inbox.UnreadableMessage:
-            return None
-        if chat is None or self._hub.outlets is None:
-            return None
-        return self._hub.outlets(chat, found.turn, found.session, found.epoch)
+
+def outlet_of(hub: Hub, found: OpenTurn, asked: Sequence[InboxRow]) -> TurnOutlet | None:
+    """Where a turn that is not looked into is shown, if its messages can be read."""
+    try:
+        chat = inbox.decode(asked[0].body).chat if asked else None
+    except inbox.UnreadableMessage:
+        return None
+    return (
+        hub.outlets(chat, found.turn, found.session, found.epoch)
+        if chat is not None and hub.outlets is not None
+        else None
+    )
 
 
 def waiting_of(row: InboxRow) -> Waiting:

@@ -28,10 +28,11 @@ from agent_core.tools.base import Json
 from gateway import inbox
 from gateway.admin import guarded, json_response
 from gateway.chats import Desk
-from gateway.hub import STORAGE_AWAY, Hub
+from gateway.hub import Hub
 from gateway.outbox import Outbox
 from gateway.quotas import OPERATORS
 from gateway.routing import Command
+from gateway.storewatch import AWAY_WORDS
 from gateway.timedcommands import Post, encode_post, post_inbound
 from gateway.where import NoSuchChat, Where
 
@@ -102,7 +103,7 @@ class Sending:
         try:
             return await self._accept(wanted, address)
         except StorageUnavailable:
-            return problem_response(Problem(503, STORAGE_AWAY, retry_after=5))
+            return problem_response(Problem(503, AWAY_WORDS, retry_after=5))
         except OwnedElsewhere as error:
             return problem_response(Problem(503, f"Another node writes into this chat: {error}"))
 

@@ -74,7 +74,10 @@ class Watchdog:
             log.warning("turn.ended_meanwhile", turn=driver.identity.turn, error=str(error))
         except StorageUnavailable as error:
             log.warning("turn.driver_stuck_and_no_storage", turn=driver.identity.turn, error=str(error))
-            return  # the next look tries again
+            driver.active_at = (
+                self._clock.monotonic()
+            )  # it waits for the storage like everybody, and has its time again then
+            return
         running.given_up.set()
 
     async def _close(self, running: Running, reference: str) -> None:

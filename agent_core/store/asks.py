@@ -1,9 +1,15 @@
-"""How readers ask the database: a connection of their own for each question, and errors in words."""
+"""How readers ask the database: a connection of their own for each question, and errors in words.
+
+Law: what cannot be read twice on fresh connections is `Damaged`, and that is told of those rows alone: who asks for many
+asks again for fewer (`around`), so that one damaged row hides no other.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import zlib
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
 
 from sqlalchemy import Row, Select
 from sqlalchemy.exc import SQLAlchemyError
@@ -11,8 +17,12 @@ from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from agent_core.store import pieces
-from agent_core.store.errors import StorageUnavailable
-from agent_core.store.trouble import in_words
+from agent_core.store.errors import Damaged, StorageUnavailable
+from agent_core.store.trouble import Blame, blame, in_words
+
+K = TypeVar("K")
+R = TypeVar("R")
+Rows = Sequence[Row[*tuple[Any, ...]]]
 
 
 class Asks:
@@ -22,14 +32,69 @@ class Asks:
         self._engine = engine
         self._shown = shown
 
-    async def _all(self, query: Select[*tuple[Any, ...]]) -> Sequence[Row[*tuple[Any, ...]]]:
-        """All rows of an answer. Raises `StorageUnavailable`."""
+    async def _all(self, query: Select[*tuple[Any, ...]]) -> Rows:
+        """All rows of an answer. Raises `StorageUnavailable`; `Damaged` if what is asked for cannot be read, and other rows may."""
         try:
-            async with self._engine.connect() as conn:
+            return await self._once(query)
+        except _TROUBLE as error:
+            if blame(error) is not Blame.ROWS:
+                raise self._unreadable(error) from error
+        try:
+            return await self._once(query)
+        except _TROUBLE as error:
+            raise self._unreadable(error) from error
+
+    async def _once(self, query: Select[*tuple[Any, ...]]) -> Rows:
+        async with self._engine.connect() as conn:
+            try:
                 return (await conn.execute(query)).all()
-        except (SQLAlchemyError, PoolTimeout, OSError, TimeoutError) as error:
-            raise StorageUnavailable(f"The database {self._shown} cannot be read: {in_words(error)}.") from error
+            except SQLAlchemyError as error:
+                if blame(error) is Blame.ROWS:
+                    await conn.invalidate()  # what it has in its cache is not asked again
+                raise
 
     async def _whole(self, bodies: Sequence[bytes]) -> list[bytes]:
         """Stored bodies as they were before what is large was cut out."""
-        return await pieces.whole(self._all, bodies)
+        with self._sense():
+            return await pieces.whole(self._all, bodies)
+
+    async def _made(self, query: Select[*tuple[Any, ...]], make: Callable[[Row[*tuple[Any, ...]]], R]) -> list[R]:
+        """All rows of an answer, as what they stand for. Raises `Damaged` as well if a row stands for nothing."""
+        rows = await self._all(query)
+        with self._sense():
+            return [make(row) for row in rows]
+
+    @contextmanager
+    def _sense(self) -> Generator[None]:
+        """What is read in the block stands for something: no state that does not exist, no number where bytes should be."""
+        try:
+            yield
+        except (ValueError, TypeError, LookupError, zlib.error) as error:
+            raise Damaged(f"Rows in the database {self._shown} make no sense: {type(error).__name__}.") from error
+
+    async def _first(self, query: Select[*tuple[Any, ...]], make: Callable[[Row[*tuple[Any, ...]]], R]) -> R | None:
+        """The first of them, if there is any."""
+        return next(iter(await self._made(query, make)), None)
+
+    def _unreadable(self, error: Exception) -> StorageUnavailable:
+        if blame(error) is Blame.ROWS:
+            return Damaged(f"Rows in the database {self._shown} cannot be read: {in_words(error)}.")
+        return StorageUnavailable(f"The database {self._shown} cannot be read: {in_words(error)}.")
+
+
+_TROUBLE = (SQLAlchemyError, PoolTimeout, OSError, TimeoutError)
+
+
+async def around(keys: Sequence[K], ask: Callable[[Sequence[K]], Awaitable[Sequence[R]]]) -> tuple[list[R], list[K]]:
+    """What can be read of `keys`, in their order, and those keys of which it cannot: they are found by halves."""
+    if not keys:
+        return [], []
+    try:
+        return [*await ask(keys)], []
+    except Damaged:
+        if len(keys) == 1:
+            return [], [keys[0]]
+    half = len(keys) // 2
+    first, lost = await around(keys[:half], ask)
+    second, more = await around(keys[half:], ask)
+    return [*first, *second], [*lost, *more]

@@ -56,6 +56,14 @@ class StorageUnavailable(StoreError):
     """
 
 
+class StorageFull(StorageUnavailable):
+    """There is no room for it."""
+
+
+class Damaged(StorageUnavailable):
+    """The database answers, but these very rows can be neither read nor written, however often that is tried. Others can."""
+
+
 class CannotOpen(StoreError):
     """The store cannot be opened as things are; a person has to change something."""
 

@@ -14,6 +14,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from agent_core.budgets import Level
 from agent_core.store import sqlbudgets
 from agent_core.store import tables as t
+from agent_core.store.asides import Asides
 from agent_core.store.auditing import Auditing
 from agent_core.store.histories import Histories
 from agent_core.store.overview import Overview
@@ -181,6 +182,8 @@ class Reads(Unread):
         """What may be removed."""
         self.left = LeftBehind(engine, shown)
         """What is open, whoever has it."""
+        self.asides = Asides(engine, shown)
+        """Conversations that were set aside, because they cannot be read."""
 
     async def journal(self, turn: str, after: int = -1) -> list[JournalRow]:
         """The rows of `turn` with a number above `after`, in order."""
@@ -191,8 +194,7 @@ class Reads(Unread):
 
     async def turn(self, turn: str) -> TurnRow | None:
         """One turn."""
-        found = await self._all(_TURN.where(t.turns.c.turn == turn))
-        return _turn(found[0]) if found else None
+        return await self._first(_TURN.where(t.turns.c.turn == turn), _turn)
 
     async def turns(self, session: str, limit: int, before: str | None = None) -> list[TurnRow]:
         """The last `limit` turns of `session` (before the turn `before`, if given), the newest last."""
@@ -200,7 +202,7 @@ class Reads(Unread):
         if before is not None:
             number = select(t.turns.c.number).where(t.turns.c.turn == before).scalar_subquery()
             query = query.where(t.turns.c.number < number)
-        return [_turn(row) for row in reversed(await self._all(query))]
+        return (await self._made(query, _turn))[::-1]
 
     async def inputs(self, *turns: str) -> list[InboxRow]:
         """The messages that `turns` answer, in order of arrival. Messages that were pruned are missing."""
@@ -244,8 +246,9 @@ class Reads(Unread):
 
     async def _messages(self, query: Select[*tuple[Any, ...]]) -> list[InboxRow]:
         rows = await self._all(query)
-        bodies = await self._whole([bytes(row[6]) for row in rows])
-        return [_inbox(row, body) for row, body in zip(rows, bodies, strict=True)]
+        with self._sense():
+            bodies = await self._whole([bytes(row[6]) for row in rows])
+            return [_inbox(row, body) for row, body in zip(rows, bodies, strict=True)]
 
     async def cursor(self, account: str, channel: str) -> str | None:
         """How far an adapter has read `channel`; None if it never has."""
@@ -294,7 +297,7 @@ class Reads(Unread):
         return int(found[0][0])
 
     async def _deliveries(self, query: Select[*tuple[Any, ...]]) -> list[Delivery]:
-        return [_delivery(row) for row in await self._all(query)]
+        return await self._made(query, _delivery)
 
     async def gates(self) -> list[GateRow]:
         """What platforms said about when to send again."""

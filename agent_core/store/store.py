@@ -11,6 +11,7 @@ somebody else's by now: then whatever the caller holds of that session is void.
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
@@ -24,11 +25,13 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from agent_core.budgets import Amount, Granted, Pot, Refused, Settled
 from agent_core.ports import Clock, Ids
 from agent_core.retention import Keep, cutoff, next_size
-from agent_core.store import people, takeups, unread, upkeep
+from agent_core.store import asides, people, takeups, unread, upkeep
+from agent_core.store.asides import Fresh
 from agent_core.store.errors import (
     AlreadyRunning,
     CannotOpen,
     Conflict,
+    Damaged,
     DatabaseTooNew,
     Fenced,
     LeaseLost,
@@ -36,6 +39,7 @@ from agent_core.store.errors import (
     NotOurDatabase,
     OwnedElsewhere,
     Rejected,
+    StorageFull,
     StorageUnavailable,
     StoreError,
 )
@@ -100,6 +104,7 @@ __all__ = [
     "AlreadyRunning",
     "CannotOpen",
     "Conflict",
+    "Damaged",
     "DatabaseTooNew",
     "Fenced",
     "LeaseLost",
@@ -107,12 +112,14 @@ __all__ = [
     "NotOurDatabase",
     "OwnedElsewhere",
     "Rejected",
+    "StorageFull",
     "StorageUnavailable",
     "Store",
     "StoreError",
     "open_store",
 ]
 
+PROBE = "probe"
 PRUNE_AT_ONCE = 200
 """How much the first pruning transaction deletes; then it is as much as takes some milliseconds."""
 PRUNE_MOST = 2_000
@@ -392,6 +399,19 @@ class Store(Reads):
         self._must_live()
         return await self._writer.alone(takeups.take_up(make_row, self._who, sessions, charges))
 
+    async def set_aside(self, session: str, words: str, fresh: str) -> Fresh | None:
+        """Promises: `session` has no key any more, and the new session `fresh` has it. None if it is a living node's, or not there."""
+        self._must_live()
+        return await self._writer.alone(asides.set_aside(session, words, fresh, self._clock.now_ms(), self._who))
+
+    async def drop_unread(self, inbox_id: int, words: str) -> None:
+        """Promises: the message of a session that was set aside will not be part of a turn, and `words` say why."""
+        await self._writer.alone(asides.drop(inbox_id, words))
+
+    async def end_unread(self, turn: str, ending: str) -> None:
+        """Promises: the turn, whose journal cannot be read, is over."""
+        await self._writer.alone(asides.end_turn(turn, ending, self._clock.now_ms()))
+
     async def charge(self, charges: takeups.Charges) -> None:
         """Promises: these suspicions are stored."""
         await self._writer.alone(lambda conn: takeups.charge(conn, charges))
@@ -441,10 +461,13 @@ class Store(Reads):
         """Promises: one of the transactions of `retaining` or `forgetting` is committed."""
         return await self._writer.alone(body)
 
-    async def check(self, timeout_seconds: float = 5.0) -> None:
-        """Promises: a write got through just now, in the same commits as everybody's. Raises StorageUnavailable."""
+    async def check(self, timeout_seconds: float = 5.0, room_bytes: int = 0) -> None:
+        """Promises: a write got through just now, in the same commits as everybody's; one that needed so much room. Raises StorageUnavailable."""
         try:
             async with asyncio.timeout(timeout_seconds):
+                if room_bytes:  # what cannot be made smaller, and is gone again at once
+                    await self._writer.submit(PutMemory("", PROBE, "", os.urandom(room_bytes), self._clock.now_ms()))
+                    await self._writer.submit(DeleteMemory("", PROBE, ""))
                 await self._writer.submit(Touch())
         except TimeoutError:
             raise StorageUnavailable(f"The database {self.shown} took no write within {timeout_seconds:g} s.") from None

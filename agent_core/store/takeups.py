@@ -8,12 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Any
 
-from sqlalchemy import Connection, and_, bindparam, case, func, insert, select, update
+from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, case, func, insert, select, text, update
+from sqlalchemy.ext.asyncio import AsyncEngine
 
 from agent_core.store import sqlbudgets
 from agent_core.store import tables as t
-from agent_core.store.asks import Asks
+from agent_core.store.asks import Asks, Rows, around
+from agent_core.store.errors import Damaged
 from agent_core.store.keys import padded
 from agent_core.store.rows import DeliveryState, InboxState, OpenTurn, TurnState
 from agent_core.store.sql import Who
@@ -111,12 +114,12 @@ _session = (t.sessions.c.session, t.sessions.c.key, t.sessions.c.owner)
 _TURNS = (
     select(t.turns.c.turn, *_session, t.turns.c.opened_at, _suspicion)
     .join(t.sessions, t.sessions.c.session == t.turns.c.session)
-    .where(t.turns.c.state == TurnState.OPEN.value)
+    .where(t.turns.c.state == TurnState.OPEN.value, t.sessions.c.quarantined.is_(None))
 )
 _MESSAGES = (
     select(t.inbox.c.id, *_session, t.inbox.c.lane, t.inbox.c.received_at, t.inbox.c.suspicion)
     .join(t.sessions, t.sessions.c.session == t.inbox.c.session)
-    .where(t.inbox.c.state == InboxState.NEW.value)
+    .where(t.inbox.c.state == InboxState.NEW.value, t.sessions.c.quarantined.is_(None))
 )
 _d = t.deliveries.c
 _PARTS = (
@@ -124,27 +127,66 @@ _PARTS = (
     .join(t.sessions, t.sessions.c.session == _d.session)
     .where(_d.state.in_([s.value for s in (DeliveryState.WANTED, DeliveryState.SENDING, DeliveryState.UNKNOWN)]))
     .order_by(_d.surface, _d.place)
-    .limit(MOST)
 )
+# What an index knows by itself, of what may not be readable. The conditions in so many words: the indexes are partial.
+_TURN_KEYS = select(t.turns.c.turn, t.turns.c.session).where(text("turns.state = 'open'")).limit(MOST)
+_MESSAGE_KEYS = select(t.inbox.c.id, t.inbox.c.session).where(text("inbox.state = 'new'")).limit(MOST)
+_PART_KEYS = select(_d.id, _d.surface).where(text("deliveries.state in ('wanted', 'sending', 'unknown')")).limit(MOST)
 
 
 class LeftBehind(Asks):
-    """Every method raises `StorageUnavailable` if the database cannot be read."""
+    """Every method raises `StorageUnavailable` if the database cannot be read.
+
+    What cannot be read hides nothing else: it is left out, and named in `lost_sessions` and `lost_chats` as of the last look.
+    """
+
+    def __init__(self, engine: AsyncEngine, shown: str) -> None:
+        super().__init__(engine, shown)
+        self._lost: dict[str, frozenset[str]] = {}
+
+    @property
+    def lost_sessions(self) -> frozenset[str]:
+        """Sessions with an open turn or a message that cannot be read."""
+        return self._lost.get("turns", frozenset()) | self._lost.get("messages", frozenset())
+
+    @property
+    def lost_chats(self) -> frozenset[str]:
+        """Chats with a part that is not as it should be and cannot be read."""
+        return self._lost.get("parts", frozenset())
 
     async def turns(self, session: str = "") -> list[LeftTurn]:
         """All open turns (of one session), the oldest first, whoever runs them."""
-        query = _TURNS.where(t.turns.c.session == session) if session else _TURNS
-        found = await self._all(query.order_by(t.turns.c.opened_at).limit(MOST))
-        return [LeftTurn(*row) for row in found]
+        if session:
+            query = _TURNS.where(t.turns.c.session == session).order_by(t.turns.c.opened_at)
+            return [LeftTurn(*row) for row in await self._all(query)]
+        found = await self._each("turns", _TURNS.order_by(t.turns.c.opened_at), _TURN_KEYS, t.turns.c.turn)
+        return sorted((LeftTurn(*row) for row in found), key=lambda one: one.at)
 
     async def messages(self, session: str = "") -> list[LeftMessage]:
         """All messages and commands that nobody has done (of one session), in the order of arrival, whoever has them."""
-        query = _MESSAGES.where(t.inbox.c.session == session) if session else _MESSAGES
-        return [LeftMessage(*row) for row in await self._all(query.order_by(t.inbox.c.arrival).limit(MOST))]
+        if session:
+            query = _MESSAGES.where(t.inbox.c.session == session).order_by(t.inbox.c.arrival)
+            return [LeftMessage(*row) for row in await self._all(query)]
+        found = await self._each("messages", _MESSAGES.order_by(t.inbox.c.arrival), _MESSAGE_KEYS, t.inbox.c.id)
+        return sorted((LeftMessage(*row) for row in found), key=lambda one: one.inbox_id)
 
     async def parts(self) -> list[LeftPart]:
         """All parts that are not as they should be, chat by chat in their order."""
-        return [LeftPart(*row) for row in await self._all(_PARTS)]
+        return [LeftPart(*row) for row in await self._each("parts", _PARTS, _PART_KEYS, _d.id)]
+
+    async def _each(
+        self, what: str, query: Select[*tuple[Any, ...]], keys: Select[*tuple[Any, ...]], by: ColumnElement[Any]
+    ) -> Rows:
+        """All rows of `query`; if some cannot be read, those that can. `keys` gives the key of each, and whose it is."""
+        try:
+            found = await self._all(query.limit(MOST))
+        except Damaged:
+            named = {row[0]: str(row[1]) for row in await self._all(keys)}
+            found, lost = await around([*named], lambda some: self._all(query.where(by.in_(some))))
+            self._lost[what] = frozenset(named[key] for key in lost)
+        else:
+            self._lost.pop(what, None)
+        return found
 
     async def ended(self, nodes: Collection[int]) -> frozenset[int]:
         """Which of these nodes ended in order, or are not known any more."""

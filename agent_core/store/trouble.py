@@ -23,7 +23,6 @@ _SQLITE_STORAGE = {
     sqlite3.SQLITE_READONLY,
     sqlite3.SQLITE_INTERRUPT,
     sqlite3.SQLITE_IOERR,
-    sqlite3.SQLITE_CORRUPT,
     sqlite3.SQLITE_FULL,
     sqlite3.SQLITE_CANTOPEN,
     sqlite3.SQLITE_PROTOCOL,
@@ -31,6 +30,17 @@ _SQLITE_STORAGE = {
     sqlite3.SQLITE_PERM,
     sqlite3.SQLITE_AUTH,
 }
+_SQLITE_ROWS = {
+    sqlite3.SQLITE_CORRUPT,
+    sqlite3.SQLITE_IOERR_READ,
+    sqlite3.SQLITE_IOERR_DATA,
+    sqlite3.SQLITE_IOERR_CORRUPTFS,
+}
+"""A page that cannot be read, or makes no sense. Primary or extended codes."""
+_NO_TEXT = "Could not decode to UTF-8"
+"""What Python's module says of a text that is none; it has no code."""
+_POSTGRES_ROWS = ("XX001", "XX002")
+"""Data or an index is damaged."""
 _POSTGRES_STORAGE = ("08", "25006", "28", "3D", "53", "57", "58", "XX")
 """Classes: connection, read-only standby, login, no such database, no resources (disk full), operator (shutdown,
 timeouts), system (I/O) and internal errors."""
@@ -43,6 +53,8 @@ class Blame(Enum):
 
     STORAGE = auto()
     """The database is away, full or broken: reopen, then repeat."""
+    ROWS = auto()
+    """What this operation touches is damaged; others may touch sound pages. Reopen, repeat once, then it is this operation's."""
     MOMENT = auto()
     """Another node was quicker: read the facts again and repeat."""
     OPERATION = auto()
@@ -68,17 +80,29 @@ def blame(error: Exception) -> Blame:
 def _of_driver(orig: BaseException | None) -> Blame:
     if isinstance(orig, sqlite3.Error):
         code = getattr(orig, "sqlite_errorcode", None)
+        if _NO_TEXT in str(orig) or (code is not None and (code in _SQLITE_ROWS or code & 0xFF in _SQLITE_ROWS)):
+            return Blame.ROWS
         # Without a code the module itself complains: of a closed handle, for example.
         storage = code is not None and (code & 0xFF) in _SQLITE_STORAGE
         return Blame.STORAGE if storage else Blame.OPERATION
     state = getattr(orig, "sqlstate", None)
     if isinstance(state, str):
+        if state in _POSTGRES_ROWS:
+            return Blame.ROWS
         if state.startswith(_POSTGRES_STORAGE):
             return Blame.STORAGE
         return Blame.MOMENT if state.startswith(_POSTGRES_MOMENT) else Blame.OPERATION
     # asyncpg reports a lost connection as an InterfaceError or ConnectionError without a state.
     cause = orig.__cause__ if orig is not None else None
     return Blame.STORAGE if isinstance(cause, OSError) or "Interface" in type(orig).__name__ else Blame.OPERATION
+
+
+def for_want_of_room(error: Exception) -> bool:
+    """The disk is full, or what may be used of it."""
+    if isinstance(error, OSError):
+        return error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+    state = getattr(getattr(error, "orig", None), "sqlstate", None)
+    return _sqlite_code(error) == sqlite3.SQLITE_FULL or state == "53100"
 
 
 def in_words(error: Exception) -> str:

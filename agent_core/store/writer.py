@@ -5,9 +5,10 @@ Laws.
 2. Operations are carried out in the order in which they were queued.
 3. One operation's fault never becomes another's: what is refused by decision (`Fenced`, `Conflict`) leaves the rest of its batch
    alone; if the database refuses the batch, it is rolled back and each operation is run alone.
-4. A storage error is never followed by another try on the same handle: the line is reopened, then the batch is repeated by its
+4. What touches damaged pages fails alone (`Damaged`), after one more try on a fresh handle; the others are written.
+5. A storage error is never followed by another try on the same handle: the line is reopened, then the batch is repeated by its
    keys, a bounded number of times; then the callers get `StorageUnavailable`.
-5. The queue is bounded. At the bound `submit` waits: back-pressure, nothing is dropped.
+6. The queue is bounded. At the bound `submit` waits: back-pressure, nothing is dropped.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ from sqlalchemy import Connection
 
 from agent_core.store import sql
 from agent_core.store.decide import Result, decide
-from agent_core.store.errors import Rejected, StorageUnavailable, StoreError
+from agent_core.store.errors import Damaged, Rejected, StorageFull, StorageUnavailable, StoreError
 from agent_core.store.facts import needs
 from agent_core.store.lines import Line
 from agent_core.store.ops import Op, pieces_of, size_bytes
-from agent_core.store.trouble import Blame, blame, in_words
+from agent_core.store.trouble import Blame, blame, for_want_of_room, in_words
 
 T = TypeVar("T")
 log = structlog.get_logger("storage")
@@ -38,6 +39,7 @@ BATCH_BYTES = 4 * 1024 * 1024
 """What one commit holds at most, so that no caller waits long for the others. One operation may be larger."""
 REOPEN_WAITS_SECONDS = (0.0, 0.1, 0.4, 1.0)
 """How long the writer waits before each reopening; then it gives up on the batch."""
+MAKE_ROOM = "Nothing can be acknowledged until there is room again; then it goes on by itself."
 MOMENT_TRIES = 5
 """How often a batch is decided anew because another node was quicker."""
 
@@ -220,13 +222,19 @@ class Writer:
         began = time.monotonic()
         try:
             outcomes = await self._through(lambda: self._attempt(batch))
-        except StorageUnavailable as error:
-            self._tell(len(batch), began, stored=False)
-            for item in batch:
-                _fail(item, StorageUnavailable(str(error)), error)
         except Exception as error:  # noqa: BLE001 - the border to the callers: what a value provokes goes to who brought it
+            if isinstance(error, StorageUnavailable) and not isinstance(error, Damaged):
+                self._tell(len(batch), began, stored=False)
+                for item in batch:
+                    _fail(item, type(error)(str(error)), error)
+                return
             if len(batch) == 1:
-                _fail(batch[0], _rejected(type(batch[0].op).__name__, error), error)
+                damaged = isinstance(error, Damaged)
+                _fail(
+                    batch[0],
+                    error if damaged else _rejected(type(batch[0].op).__name__, error),
+                    None if damaged else error,
+                )
                 return
             for item in batch:
                 if not item.answer.cancelled():
@@ -267,7 +275,7 @@ class Writer:
         try:
             await self._line.transact(body)
         except Exception as error:
-            if blame(error) is Blame.STORAGE:
+            if blame(error) in (Blame.STORAGE, Blame.ROWS):
                 # The commit may have happened. Then a repetition finds its own rows, and must answer as this attempt would have.
                 for item, (result, _) in zip(batch, outcomes, strict=False):
                     item.previous = result
@@ -277,7 +285,7 @@ class Writer:
     async def _through(self, attempt: Callable[[], Awaitable[T]]) -> T:
         """Repeat `attempt` where that can help (laws 3 and 4). Raises StorageUnavailable, or the operation's own error."""
         waits = [] if self._away else list(REOPEN_WAITS_SECONDS)
-        moments = 0
+        moments = damages = 0
         while True:
             try:
                 if self._handle_bad:
@@ -293,6 +301,12 @@ class Writer:
                         moments += 1
                         if moments >= MOMENT_TRIES:
                             raise
+                    case Blame.ROWS:
+                        self._handle_bad = True
+                        damages += 1
+                        log.warning("storage.damaged", database=self._line.shown, error=in_words(error))
+                        if damages > 1:
+                            raise self._damaged(error) from error
                     case Blame.STORAGE:
                         self._handle_bad = True
                         if not waits:
@@ -304,7 +318,14 @@ class Writer:
                 self._away = False
                 return done
 
+    def _damaged(self, error: Exception) -> Damaged:
+        return Damaged(f"Rows in the database {self._line.shown} can neither be read nor written: {in_words(error)}.")
+
     def _unavailable(self, error: Exception) -> StorageUnavailable:
+        if for_want_of_room(error):
+            return StorageFull(
+                f"There is no room to write into the database {self._line.shown}: {in_words(error)}. {MAKE_ROOM}"
+            )
         return StorageUnavailable(
             f"The database {self._line.shown} cannot be written: {in_words(error)}. Nothing can be acknowledged until "
             "that is mended (is the disk full, the server up, the file locked by another program?)."

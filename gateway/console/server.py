@@ -24,8 +24,8 @@ from gateway.console.access import Access
 from gateway.console.acting import Acting, CannotAct, PartName
 from gateway.console.looking import FRESH_SECONDS, SHARE, Board
 from gateway.console.turns import Turns, TurnSight
-from gateway.hub import STORAGE_AWAY
 from gateway.ops.named import CannotExplain
+from gateway.storewatch import AWAY_WORDS
 
 MOST_WATCHERS = 24
 """Streams at once; each page has one or two."""
@@ -70,7 +70,7 @@ class Console:
             except CannotAct as refused:
                 return problem_response(Problem(refused.status, str(refused)))
             except StorageUnavailable:
-                return problem_response(Problem(503, f"{STORAGE_AWAY} Look again before you repeat it.", retry_after=5))
+                return problem_response(Problem(503, f"{AWAY_WORDS} Look again before you repeat it.", retry_after=5))
 
         return handle
 

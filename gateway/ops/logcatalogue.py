@@ -164,6 +164,8 @@ FIELDS: Mapping[str, str] = {
     "not_helped, not_known, or ended: the turn)",
     "turn": "id of the turn",
     "turn_goes_on": "always true: a client that leaves ends nothing",
+    "tries": "how often it was tried",
+    "unanswered": "how many messages get no answer for that",
     "turns": "how many turns",
     "url": "where it serves",
     "version": "the program's version",
@@ -198,6 +200,7 @@ FIELDS: Mapping[str, str] = {
 }
 
 DISK = "Look at the disk (full? slow?), the database server and its log; `outspoken doctor` tries both."
+DAMAGE = "Look at the disk, then `outspoken db check`; restore a backup if it says so."
 _BUG = "A mistake in the program: report it with the traceback and `outspoken replay TURN --export FILE`."
 _KEPT = "Update to the newest version, which tries it again; report it with the traceback. `outspoken status` counts what is kept."
 _LATER = "Nothing at once: it is tried again. If it goes on, look at the network and the platform's status page."
@@ -305,6 +308,15 @@ CATALOGUE: tuple[LogEvent, ...] = (
     _e("incident.watch_failed", "error", "The same, by a mistake.", "", _BUG),
     # ------------------------------------------------------------------ storage
     _e("storage.unavailable", "warning", "A turn waits for the storage; what it would show is kept back.", "turn away_seconds error", DISK),
+    _e("storage.damaged", "warning", "Rows could not be read or written; the connection is made anew and it is tried once more.",
+       "database error", DAMAGE),
+    _e("conversation.set_aside", "error", "What a conversation held cannot be read: its chat goes on with a new one, and is told.",
+       "session chat unanswered error", DAMAGE),
+    _e("conversation.not_set_aside", "warning", "Nor could that be stored; tried again after pauses that double.", "session error tries", DAMAGE),
+    _e("message.unreadable", "error", "One stored message cannot be read: it is dropped, and its chat is told.", "inbox session chat", DAMAGE),
+    _e("history.unreadable", "warning", "What was said before cannot be shown: its rows are damaged.", "session error", DAMAGE),
+    _e("http.storage_unavailable", "warning", "A request was refused because the storage did not answer.", "path error", DISK),
+    _e("budget.not_reserved", "warning", "A model call waits until what it may use can be stored.", "call error", DISK),
     _e("storage.reopening", "warning", "The database gave an error; the connection is made anew and the write repeated.", "database error", DISK),
     _e("storage.pulse_late", "warning", "PostgreSQL: the lock may be lost, so this process stops.", "node",
        "See why server or machine stood still for seconds."),
@@ -340,6 +352,7 @@ CATALOGUE: tuple[LogEvent, ...] = (
     _e("delivery.too_fast", "warning", "The platform wants a pause.", "chat seconds whole_bot",
        "Nothing: it is kept. If it comes all day, the bot is in too busy a chat."),
     _e("delivery.gate_not_stored", "warning", "That pause could not be stored; it is kept in memory.", "chat error", DISK),
+    _e("delivery.outage_not_told", "warning", "A chat could not be told that nothing can be stored.", "chat error", DISK),
     _e("delivery.left", "warning", "At the end: so many parts are left to the next process.", "parts", "Start it again: they are sent then."),
     _e("surface.no_drafts", "info", "The chat takes no drafts; text on its way is shown by edits.", "chat words"),
     _e("surface.overtaken", "warning", "Another process shows this chat now.", "chat", "See whether two gateways run on one database."),

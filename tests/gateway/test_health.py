@@ -107,7 +107,7 @@ class Flaky:
         self.broken = False
         self.tried = 0
 
-    async def check(self, timeout_seconds: float = 5.0) -> None:
+    async def check(self, timeout_seconds: float = 5.0, room_bytes: int = 0) -> None:
         self.tried += 1
         await asyncio.sleep(0.01)
         if self.broken:

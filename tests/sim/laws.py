@@ -9,7 +9,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import astuple
 from itertools import pairwise
 
-from agent_core.driver import STORAGE_PATIENCE_SECONDS
 from agent_core.events import Event, TakenOver, ToolReturned, ToolStarted, TurnEnded
 from agent_core.exits import ExitCode
 from agent_core.journal import decode, fold
@@ -35,6 +34,8 @@ SEEN_WITHIN = 25.0
 
 CALLS_A_STEP = 1 + sum(astuple(LadderCounts()))
 """Each class of failure climbs a ladder of its own: a step in which every one of them fails uses up all of them."""
+
+LONG_AWAY_SECONDS = 30.0
 
 
 def broken(result: Result) -> list[str]:
@@ -129,7 +130,7 @@ def _of_a_turn(database: sqlite3.Connection, turn: str, turns: dict[str, Turn], 
     yield from (f"turn {turn} leaves an invalid history: {p}" for p in problems(repaired(closed_turn_messages(folded))))
     yield from _of_its_ending(turn, folded)
     longest = max((end - begin for begin, end, _ in result.plan.storage), default=0.0)
-    if longest < STORAGE_PATIENCE_SECONDS:
+    if longest < LONG_AWAY_SECONDS:  # a turn pauses for as long as nothing can be stored
         yield from _of_what_takes_too_long(turn, folded)
     restarts = sum(isinstance(event, TakenOver) for event in events)
     if folded.calls_made > CALLS_A_STEP * (folded.steps_done + 1) + 2 * restarts:

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import asyncio
 import errno
-import sqlite3
 from collections.abc import Callable
 from pathlib import Path
 from typing import TypeVar
 
 import pytest
 from sqlalchemy import Connection
-from sqlalchemy.exc import DatabaseError, OperationalError
+from sqlalchemy.exc import OperationalError
 
 from agent_core.store import tables as t
-from agent_core.store.lines import Line, SqliteLine
-from agent_core.store.place import SqlitePlace
-from agent_core.store.store import Conflict, Fenced, Rejected, StorageUnavailable, Store
+from agent_core.store.checking import check
+from agent_core.store.lines import PAGE_BYTES, Line
+from agent_core.store.rows import Accepted
+from agent_core.store.store import Conflict, Damaged, Fenced, Rejected, StorageUnavailable, Store
 from agent_core.store.writer import BATCH_OPS, QUEUE_OPS
+from tests.storage.harm import leaves
 from tests.store.support import IDS, child, message, opened, row, session_of, turn_of
 
 T = TypeVar("T")
@@ -251,20 +252,26 @@ async def test_readers_cannot_write_and_do_not_checkpoint(sqlite: str) -> None:
             await conn.execute(t.cursors.delete())
 
 
-async def test_a_damaged_file_is_found_when_it_is_reopened(sqlite: str) -> None:
+async def test_damaged_pages_are_found_by_a_look_and_hold_up_nobody_who_needs_others(sqlite: str) -> None:
     async with opened(sqlite) as store:
         session, epoch, turn = await turn_of(store)
         await store.append(session, epoch, turn, [row(seq, b"x" * 900) for seq in range(1, 60)])
-    line = SqliteLine(SqlitePlace(Path(sqlite)))
-    await line.open()
-    try:
-        with Path(sqlite).open("r+b") as file:
-            file.seek(30 * 1024)
-            file.write(b"\xff" * 20 * 1024)
-        with pytest.raises((StorageUnavailable, DatabaseError, sqlite3.DatabaseError), match=r"damaged|malformed"):
-            await line.reopen()
-    finally:
-        await line.close()
+    assert (await check(sqlite)).complaints == ()
+    pages = leaves(Path(sqlite), "journal")
+    with Path(sqlite).open("r+b") as file:
+        for page in pages:
+            file.seek((page - 1) * PAGE_BYTES)
+            file.write(b"\xff" * PAGE_BYTES)
+    found = await check(sqlite)
+    assert found.broken == ("journal",)
+    async with opened(sqlite) as store:
+        with pytest.raises(Damaged):
+            await store.journal(turn)
+        answers = await asyncio.gather(
+            store.append(session, epoch, turn, [row(60)]), store.accept(message("new")), return_exceptions=True
+        )
+        assert isinstance(answers[0], Damaged | Fenced)
+        assert isinstance(answers[1], Accepted)
 
 
 async def test_a_plain_turn_writes_at_most_32_kib_of_log(sqlite: str) -> None:

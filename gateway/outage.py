@@ -1,0 +1,61 @@
+"""Tells a chat that its messages cannot be stored just now: the only words that are sent without being stored.
+
+Once for each chat and outage, as far as this process knows; what is sent so is never repeated, edited or counted as an answer.
+The message itself is not confirmed, so that its platform brings it again.
+"""
+
+from __future__ import annotations
+
+from adapters.base import NotAccepted, NotAcceptedCode
+from adapters.chat import ChatOrigin, Content, ContentKind
+from adapters.text.styled import Styled
+from agent_core.ports import Clock
+from agent_core.store.store import StorageFull, StorageUnavailable
+from gateway.outbox import Outbox
+
+WHY_FULL = "the disk of the gateway is full"
+WHY_AWAY = "its storage does not answer"
+AGAIN_SECONDS = 600.0
+"""A chat is not told twice within this time, whatever comes and goes."""
+KNOWN_MOST = 10_000
+
+
+def words_of(error: NotAccepted | StorageUnavailable) -> str:
+    """What a chat is told; empty if it is not about the storage. Pure."""
+    if isinstance(error, StorageFull) or (
+        isinstance(error, NotAccepted) and error.code is NotAcceptedCode.STORAGE_FULL
+    ):
+        why = WHY_FULL
+    elif isinstance(error, StorageUnavailable) or error.code is NotAcceptedCode.STORAGE_AWAY:
+        why = WHY_AWAY
+    else:
+        return ""
+    return f"⚠️ I cannot keep your message just now: {why}. It is not taken yet; I look for it again as soon as that is mended, and answer then."
+
+
+class Outage:
+    """Of one desk."""
+
+    def __init__(self, outbox: Outbox, clock: Clock) -> None:
+        self._outbox = outbox
+        self._clock = clock
+        self._told: dict[str, float] = {}
+        """By chat: when, by the monotonic clock; what is over is marked by not being in `_now`."""
+        self._now: set[str] = set()
+
+    def tell(self, origin: ChatOrigin, error: NotAccepted | StorageUnavailable) -> None:
+        """Say so in the chat of a message, unless it was said."""
+        words, chat = words_of(error), origin.address.text()
+        now = self._clock.monotonic()
+        if not words or chat in self._now or now - self._told.get(chat, -AGAIN_SECONDS) < AGAIN_SECONDS:
+            return
+        while len(self._told) >= KNOWN_MOST:
+            self._now.discard(gone := next(iter(self._told)))
+            del self._told[gone]
+        self._told[chat] = now
+        self._now.add(chat)
+        self._outbox.say_unstored(origin.address, Content(ContentKind.ASIDE, Styled(words), reply_to=origin.reply_to))
+
+    def over(self) -> None:
+        """Something was stored."""
+        self._now.clear()

@@ -1,0 +1,255 @@
+"""Sets aside conversations that cannot be read any more, so that their chats go on and nobody else notices.
+
+Theory. What hits damaged rows is told so by the store (`Damaged`: it was tried twice). Whoever meets that in a conversation has it set aside
+here: its open turn is ended with words that are true, its session loses its key to a new one (`agent_core.store.asides`), each message that
+waited is told that it was not answered, and the operators are told once. What of this cannot be written is left out; if not even the
+key can be moved, nothing is changed, `status` and an alert say so, and it is tried again after pauses that double.
+
+Law: whatever cannot be read, everybody else goes on; no message of the conversation ends without a word where its chat is known.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+import structlog
+
+from adapters.base import Inbound
+from agent_core.events import DriverFailed, TurnEnded
+from agent_core.exits import Exit, ExitCode, Facts, NotStarted
+from agent_core.journal import encode
+from agent_core.notices import DAMAGED, not_started_words
+from agent_core.ports import Clock, Ids
+from agent_core.store.asides import Aside, Fresh
+from agent_core.store.rows import Accepted, InboxRow, JournalRow, NewMessage, OpenTurn
+from agent_core.store.store import Damaged, StorageUnavailable, Store, StoreError
+from agent_core.view import exit_view
+from gateway import inbox
+from gateway.hub import Hub
+from gateway.loglines import log_unreadable
+from gateway.resuming import outlet_of
+
+log = structlog.get_logger("gateway")
+
+AGAIN_SECONDS, AGAIN_MOST_SECONDS = 1.0, 60.0
+KNOWN_MOST = 1_000
+
+TellChat = Callable[[Inbound | None, int, Fresh, str], Awaitable[None]]
+"""(a message if it can be read, its number, whose chat it is now, words)"""
+NO_MESSAGE = (
+    "⚠️ A message that you sent here was not answered, and nothing was done for it: what was stored of it cannot be read any more, because "
+    "the storage is damaged. Send it again. Whoever runs the gateway is told."
+)
+NOT_ANSWERED = f"⚠️ {not_started_words(NotStarted.DAMAGED)}"
+NO_MESSAGE_WHY = "what was stored of it cannot be read any more, because the storage is damaged"
+
+
+@dataclass(slots=True)
+class _Stuck:
+    """A conversation that could not be set aside."""
+
+    words: str
+    tries: int
+    not_before: float
+
+
+class PutAside:
+    """Implements `gateway.keeping.SettingAside`."""
+
+    def __init__(self, hub: Hub, store: Store, clock: Clock, ids: Ids) -> None:
+        self._hub = hub
+        self._store = store
+        self._clock = clock
+        self._ids = ids
+        self._one = asyncio.Lock()
+        self._stuck: dict[str, _Stuck] = {}
+        self.known: dict[str, Aside] = {}
+        """What was set aside, by session, the latest last."""
+        self.tell_chat: TellChat | None = None
+        self.announce: Callable[[str, str], Awaitable[None]] | None = None
+
+    @property
+    def stuck(self) -> dict[str, str]:
+        """Conversations that cannot be read and could not be set aside either, with the reason."""
+        return {session: one.words for session, one in self._stuck.items()}
+
+    async def load(self) -> None:
+        """Know what earlier processes have set aside."""
+        with suppress(StorageUnavailable):  # a list for whoever looks; it must not be in the way of a start
+            self.known = {one.session: one for one in reversed(await self._store.asides.all())}
+
+    async def accept(self, message: NewMessage) -> Accepted:
+        """Store a message; if its conversation cannot be read, in the one that begins in its place. Raises `StorageUnavailable`."""
+        try:
+            return await self._store.accept(message)
+        except Damaged as error:
+            if not await self.put_key(message.session_key, error):
+                raise
+            return await self._store.accept(message)
+
+    async def lose(self, number: int, whose: Fresh) -> None:
+        """One message of a conversation that is sound cannot be read: it is dropped, and its chat is told."""
+        await self._store.drop_unread(number, NO_MESSAGE_WHY)
+        log.error("message.unreadable", inbox=number, session=whose.session, chat=whose.key)
+        with suppress(StoreError):
+            if self.tell_chat is not None:
+                await self.tell_chat(None, number, whose, NO_MESSAGE)
+        if self.announce is not None:
+            words = f"⚠️ A message in {whose.key} cannot be read, and stays unanswered: the storage is damaged. Run outspoken db check."
+            await self.announce(f"aside:message:{number}", words)
+
+    async def put_key(self, key: str, error: Exception) -> bool:
+        """See `gateway.keeping.SettingAside`."""
+        try:
+            found = await self._store.asides.session_of(key)
+        except StorageUnavailable:
+            return False
+        return found is not None and await self.put(found[0], error)
+
+    async def put(self, session: str, error: Exception) -> bool:
+        """See `gateway.keeping.SettingAside`."""
+        async with self._one:
+            if session in self.known:
+                return True
+            stuck = self._stuck.get(session)
+            if stuck is not None and self._clock.monotonic() < stuck.not_before:
+                return False
+            try:
+                done = await self._put(session, error)
+            except StoreError as failure:
+                tries = stuck.tries + 1 if stuck is not None else 1
+                pause = min(AGAIN_MOST_SECONDS, AGAIN_SECONDS * 2.0 ** min(tries, 10))
+                self._stuck[session] = _Stuck(str(failure), tries, self._clock.monotonic() + pause)
+                log.warning("conversation.not_set_aside", session=session, error=str(failure), tries=tries)
+                return False
+            self._stuck.pop(session, None)
+            return done
+
+    async def _put(self, session: str, error: Exception) -> bool:
+        lane = self._hub.lane(session)
+        with suppress(StoreError):  # it may be among what cannot be written; then it is tried in another way below
+            await self._end_turn(session, lane.epoch if lane is not None else await self._store.claim(session))
+        fresh = await self._store.set_aside(session, DAMAGED, self._ids.new("s"))
+        if fresh is None:
+            return False
+        self.known[session] = Aside(session, fresh.key, DAMAGED, self._clock.now_ms())
+        while len(self.known) > KNOWN_MOST:
+            del self.known[next(iter(self.known))]
+        with suppress(StoreError):
+            await self._force_end(session, fresh)
+        unanswered = await self._drop_waiting(session, fresh)
+        log.error(
+            "conversation.set_aside",
+            session=session,
+            chat=fresh.key,
+            unanswered=unanswered,
+            error=f"{type(error).__name__}: {error}",
+        )
+        if lane is not None:
+            self._hub.point(lane, fresh.session, fresh.epoch)
+        await self._announce(session, fresh, unanswered)
+        return True
+
+    async def _announce(self, session: str, fresh: Fresh, unanswered: int) -> None:
+        if self.announce is None:
+            return
+        count = (
+            f"; {unanswered} message{'s' if unanswered != 1 else ''} of it stay{'s' if unanswered == 1 else ''} unanswered"
+            if unanswered
+            else ""
+        )
+        words = (
+            f"⚠️ Rows of the conversation {fresh.key} cannot be read: the storage is damaged. It is set aside ({session}){count}; its chat goes "
+            "on with a new one. Look at the disk, run outspoken db check, and restore a backup if it says so."
+        )
+        await self.announce(f"aside:{session}", words)
+
+    # ------------------------------------------------------------------ the open turn
+
+    def _ending(self) -> tuple[str, Exit]:
+        reference = self._ids.new("err")
+        return reference, Exit(
+            ExitCode.INTERNAL_ERROR, Facts(reference=reference, detail=DAMAGED, reason=NotStarted.DAMAGED)
+        )
+
+    async def _asked(self, turn: str) -> Sequence[InboxRow]:
+        try:
+            return await self._store.inputs(turn)
+        except Damaged:
+            return ()
+
+    async def _end_turn(self, session: str, epoch: int) -> None:
+        """End its open turn as turns end: with the last rows of its journal, and the words in its chat."""
+        found = await self._store.asides.open_turn(session)
+        if found is None:
+            return
+        turn, rows = found
+        reference, ending = self._ending()
+        now = self._clock.now_ms()
+        failed = DriverFailed(at=now, reference=reference, why=DAMAGED)
+        written = [encode(event) for event in (failed, TurnEnded(at=now, exit=ending))]
+        outlet = outlet_of(self._hub, OpenTurn(turn, session, epoch), await self._asked(turn))
+        parts = outlet.closing(exit_view(ending)) if outlet is not None else ()
+        last = [JournalRow(rows + offset, one.kind, one.body, one.at) for offset, one in enumerate(written)]
+        await self._store.close(session, epoch, turn, last, ending.code.value, now, parts)
+        if outlet is not None:
+            outlet.closed()
+        self._over(session, turn, ending)
+
+    async def _force_end(self, session: str, fresh: Fresh) -> None:
+        """The same without its journal, if that cannot be written; what is said in its chat is the new session's."""
+        found = await self._store.asides.open_turn(session)
+        if found is None:
+            return
+        turn, _ = found
+        _, ending = self._ending()
+        outlet = outlet_of(self._hub, OpenTurn(turn, fresh.session, fresh.epoch), await self._asked(turn))
+        parts = outlet.closing(exit_view(ending)) if outlet is not None else ()
+        self._over(session, turn, ending)
+        with suppress(StoreError):
+            await self._store.end_unread(turn, ending.code.value)
+        if parts:
+            await self._store.put_deliveries(fresh.session, fresh.epoch, parts)
+        if outlet is not None:
+            outlet.closed()
+
+    def _over(self, session: str, turn: str, ending: Exit) -> None:
+        """Whoever follows the turn here sees its end."""
+        now = self._clock.now_ms()
+        lane = self._hub.lane(session)
+        if lane is not None and lane.running is not None and lane.running.driver.identity.turn == turn:
+            driver = lane.running.driver
+            if driver.turn.exit is None:
+                driver.turn.feed(TurnEnded(at=now, exit=ending))
+            driver.give_up(driver.turn)
+            lane.running.given_up.set()
+        log_unreadable(turn, session, ending.code.value, ending.facts.reference, now, self._hub.tell)
+
+    # ------------------------------------------------------------------ the messages that waited
+
+    async def _drop_waiting(self, session: str, fresh: Fresh) -> int:
+        """Each is told that it was not answered; how many there are."""
+        lane = self._hub.lane(session)
+        held = {one.inbox_id: one.inbound for one in (*lane.waiting, *lane.steers)} if lane is not None else {}
+        try:
+            waiting = await self._store.asides.waiting(session)
+        except Damaged:
+            waiting = [*held]
+        for number in waiting:
+            with suppress(StoreError):
+                await self._store.drop_unread(number, DAMAGED)
+            inbound = held.get(number) or await self._read(number)
+            with suppress(StoreError):
+                if self.tell_chat is not None:
+                    await self.tell_chat(inbound, number, fresh, NOT_ANSWERED)
+        return len(waiting)
+
+    async def _read(self, number: int) -> Inbound | None:
+        try:
+            row = await self._store.inbox_row(number)
+            return inbox.decode(row.body) if row is not None else None
+        except (StorageUnavailable, inbox.UnreadableMessage):
+            return None

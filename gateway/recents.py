@@ -1,0 +1,67 @@
+"""What is stored of turns that are over, for whoever watches: a session's latest, a message's end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+
+import structlog
+
+from adapters.base import Ended, TurnSight
+from agent_core.notices import DAMAGED
+from agent_core.store.rows import InboxState
+from agent_core.store.store import Damaged, Store
+from agent_core.turn import Turn
+from agent_core.view import view
+from gateway.followers import not_started
+from gateway.lanes import RECENT_TURNS, Lane, Waiting, removed_sights, sight_of, summary_of
+from gateway.recall import closed_turn
+
+log = structlog.get_logger("gateway")
+
+MessagesOf = Callable[..., Awaitable[dict[str, list[Waiting]]]]
+
+
+async def load_recent(store: Store, lane: Lane, messages_of: MessagesOf) -> None:
+    """Load them into the lane. What cannot be read is not shown; what is new is."""
+    try:
+        sights = await _sights(store, lane.session, messages_of)
+    except Damaged as error:
+        log.warning("history.unreadable", session=lane.session, error=str(error))
+        return
+    known = {sight.turn for sight in lane.recent}  # also of turns that ended meanwhile
+    sights = [*lane.recent, *(sight for sight in sights if sight.turn not in known)]
+    lane.recent = sorted(sights, key=lambda sight: sight.order)[-RECENT_TURNS:]
+
+
+async def _sights(store: Store, session: str, messages_of: MessagesOf) -> Sequence[TurnSight]:
+    rows = await store.turns(session, RECENT_TURNS)
+    journals = await store.histories.journals([row.turn for row in rows])
+    messages = await messages_of(*journals)
+    sights: list[TurnSight] = []
+    for name, journal in journals.items():
+        turn = closed_turn(name, journal)
+        if turn is not None:
+            sights += [sight_of(name, turn, message, turn.phase_since) for message in messages.get(name, ())]
+        await asyncio.sleep(0)  # each takes half a millisecond
+    return [*sights, *removed_sights(rows)]
+
+
+async def stored_end(store: Store, inbox_id: int) -> Ended | None:
+    """How a message ended, from the journal; None if it has not."""
+    row = await store.inbox_row(inbox_id)
+    if row is None:
+        return None
+    if row.state is InboxState.DROPPED:
+        return not_started(row.reason or "")
+    try:
+        turn = await _closed(store, row.turn) if row.turn is not None else None
+    except Damaged:
+        return not_started(DAMAGED)
+    if turn is None or turn.exit is None or row.turn is None:
+        return None
+    return Ended(row.turn, view(turn, turn.phase_since), turn.exit, turn.handed_calls, summary_of(turn))
+
+
+async def _closed(store: Store, turn: str) -> Turn | None:
+    return closed_turn(turn, [(row.kind, row.body) for row in await store.journal(turn)])

@@ -1,0 +1,83 @@
+"""Rows that cannot be read: their conversation is set aside with words, and everybody else goes on."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.chats.harness import answer, running, status, texts
+from tests.chats.telegram_harness import TelegramHarness, telegram_harness
+from tests.storage.harm import asked, changed, damage, database_of
+
+SET_ASIDE = "cannot be read any more, because the storage is damaged"
+
+
+async def asides_of(url: str) -> list[dict[str, Any]]:
+    return (await status(url))["set_aside"]
+
+
+async def talked(telegram: TelegramHarness, place: Any, person: Any, words: str) -> None:
+    telegram.say(place, person, f"say {words}")
+    await answer(telegram, place, words)
+
+
+@pytest.mark.parametrize("what", ["journal", "sqlite_autoindex_journal_1"])
+async def test_a_conversation_that_cannot_be_read_is_set_aside_and_the_others_go_on(tmp_path: Path, what: str) -> None:
+    async with telegram_harness(tmp_path) as telegram:
+        anna, ben = telegram.person("Anna"), telegram.person("Ben")
+        hers, his = telegram.private(anna), telegram.private(ben)
+        async with running(telegram):
+            for person, place in ((anna, hers), (ben, his)):  # enough for pages of their own
+                for number in range(3):
+                    await talked(telegram, place, person, f"apricots{number}")
+        database = database_of(tmp_path)
+        (session,) = (
+            row[0] for row in asked(database, f"select session from sessions where key like '%/{hers.chat.id}/%'")
+        )
+        turns = [
+            str(row[0])
+            for row in asked(database, f"select turn from turns where session = '{session}' order by number")
+        ]
+        between = f"{turns[-1]}~"  # so many rows that no page holds something of both
+        changed(
+            database, "insert into turns (turn, session, number, state, opened_at, deadline, undone) values (?, ?, 99, 'closed', 1, 1, 1)",
+            between, session,
+        )  # fmt: skip
+        for seq in range(120):
+            changed(database, "insert into journal values (?, ?, 1, 'x', x'00', 1)", between, seq)
+        assert damage(database, what, turns[1])
+        async with running(telegram) as up:
+            telegram.say(hers, anna, "say cherries")
+            await answer(telegram, hers, SET_ASIDE)
+            await talked(telegram, his, ben, "dates")
+            await talked(telegram, hers, anna, "elderberries")
+            (aside,) = await asides_of(up.url)
+            assert aside["session"] == session
+        async with running(telegram) as up:  # it is known, and nobody is told anew
+            await talked(telegram, hers, anna, "figs")
+            assert [one["session"] for one in await asides_of(up.url)] == [session]
+        assert sum(SET_ASIDE in words for words in texts(telegram, hers)) == 1
+        assert "cherries" not in " ".join(texts(telegram, hers))
+
+
+async def test_a_message_whose_body_cannot_be_read_is_told_so_and_holds_up_nobody(tmp_path: Path) -> None:
+    async with telegram_harness(tmp_path) as telegram:
+        anna, ben = telegram.person("Anna"), telegram.person("Ben")
+        hers, his = telegram.private(anna), telegram.private(ben)
+        patient = {"OUTSPOKEN_MODEL__STALL_SECONDS": "60", "OUTSPOKEN_SERVER__DRAIN_SECONDS": "1"}
+        async with running(telegram, **patient):
+            await talked(telegram, hers, anna, "apricots")
+            telegram.say(hers, anna, "hold on")
+            await asyncio.wait_for(telegram.model.holding.wait(), 10)
+            telegram.say(hers, anna, "say waiting")
+            await telegram.until(lambda: asked(database_of(tmp_path), "select 1 from inbox where state = 'new'") != [])
+        telegram.model.release()
+        assert changed(database_of(tmp_path), "update inbox set body = x'00ff00' where state = 'new'") == 1
+        async with running(telegram) as up:
+            await talked(telegram, his, ben, "dates")
+            await answer(telegram, hers, "what was stored of it cannot be read")
+            await talked(telegram, hers, anna, "elderberries")
+            assert await asides_of(up.url) == []  # the conversation itself is sound
