@@ -24,7 +24,7 @@ class FileHosts:
 
     def allows(self, url: URL) -> bool:
         """Whether a file may be fetched from there."""
-        if not url.absolute or url.user is not None or url.password is not None or not url.raw_host:
+        if not url.absolute or not url.scheme or url.user is not None or url.password is not None or not url.raw_host:
             return False
         if self.instead and url.origin() == URL(self.instead).origin():
             return True

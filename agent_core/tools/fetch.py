@@ -64,8 +64,11 @@ _NO_TEXT = ("image/", "audio/", "video/", "font/")
 _LESS = "Read another page, or a smaller part of this one if its site has one."
 
 
-class NotAllowed(Exception):
-    """The address may not be called; the words are for the model."""
+class NotAllowed(OSError):
+    """The address may not be called; the words are for the model.
+
+    For the connector it is an address like any other that cannot be dialled: it goes on to the next of the name's.
+    """
 
 
 _FETCH_URL = ToolSpec(
@@ -174,8 +177,7 @@ class FetchUrl:
             raise NotAllowed("An address with a user name or a password in it is not read.")
         if not parts.hostname:
             raise NotAllowed("The address names no host.")
-        if parts.port in _NOT_HTTP_PORTS:
-            raise NotAllowed(f"Port {parts.port} is not used for web pages.")
+        _judge_port(parts.port)
         literal = parsed(parts.hostname)
         if literal is not None:
             self._judge(literal)
@@ -196,9 +198,15 @@ class FetchUrl:
         if address is None:
             raise NotAllowed("The address could not be judged.")
         self._judge(address)
+        _judge_port(int(target[1]))
         made = socket.socket(family, kind, protocol)
         made.setblocking(False)
         return made
+
+
+def _judge_port(port: int | None) -> None:
+    if port in _NOT_HTTP_PORTS:
+        raise NotAllowed(f"Port {port} is not used for web pages.")
 
 
 def _words(error: Exception) -> str:

@@ -12,7 +12,8 @@ import pytest
 from playwright.async_api import Browser, Page, Route, async_playwright, expect
 
 from gateway.daemon import Serving
-from tests.browser.test_page import CHROMIUM, FLAGS, opened, pytestmark  # noqa: F401 - the marks of all browser tests
+from tests.browser.test_page import CHROMIUM, FLAGS, opened
+from tests.browser.test_page import pytestmark as pytestmark
 from tests.serving import served
 
 MOST_MS = 200
@@ -120,7 +121,7 @@ async def test_no_answer_holds_the_readers_browser(browser: Browser, up: Serving
 
 def turn(number: int, text: str, *, final: bool) -> dict[str, Any]:
     kind = "answer" if final else "partial"
-    bubble = {
+    bubble: dict[str, Any] = {
         "key": "b",
         "kind": kind,
         "text": text,
