@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import binascii
 import hashlib
 import re
 import secrets
@@ -237,7 +236,7 @@ def _files(listed: Json) -> tuple[tuple[str, bytes], ...] | Problem:
             return Problem(400, "a file's name must be a plain name", param="files")
         try:
             content = base64.b64decode(data, validate=True)
-        except binascii.Error:
+        except ValueError:  # also for letters that are no ASCII
             return Problem(400, f"the data of {name} is not base64", param="files")
         if not content:
             return Problem(400, f"{name} is empty; an empty file cannot be sent.", param="files")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import binascii
 import hashlib
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
@@ -71,7 +70,7 @@ def account_of(token: str) -> str:
     first = token.partition(".")[0]
     try:
         number = base64.b64decode(first + "=" * (-len(first) % 4)).decode()
-    except (binascii.Error, UnicodeDecodeError):
+    except ValueError:  # also for letters that are no ASCII
         return ""
     return number if number.isdigit() else ""
 
