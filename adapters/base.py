@@ -78,6 +78,8 @@ class Inbound:
     """Which browser's page it came from."""
     digest: str = ""
     """Of the request's content: the same platform key with another digest is a client's mistake, not a redelivery."""
+    trace: str = ""
+    """The caller's ``traceparent``, if there is a valid one: the turn's trace goes on with theirs."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,6 +38,7 @@ from adapters.base import (
 )
 from adapters.http_common import Problem, cors_headers, problem_response, stranger
 from adapters.openai_request import ChatRequest, parse
+from adapters.tracecontext import traceparent_of
 from agent_core.exits import ExitClass, ExitCode, exit_class, finish_reason
 from agent_core.messages import InputMessage
 from agent_core.ports import Clock, Ids
@@ -328,7 +329,9 @@ class OpenAiApi:
         if len(key) > 400:
             return Problem(400, "The request id is longer than 255 characters.")
         try:
-            return chat, await self._gateway.accept(self._inbound(chat, key))
+            return chat, await self._gateway.accept(
+                self._inbound(chat, key, traceparent_of(request.headers.getall("traceparent", ())))
+            )
         except NotAccepted as refused:
             return _refusal(refused)
 
@@ -360,7 +363,7 @@ class OpenAiApi:
         traced = any(request.headers.get(name) for name in TRACING)
         return f"rid:{request_id}:{whose}{chat.digest}" if traced else request_id
 
-    def _inbound(self, chat: ChatRequest, key: str) -> Inbound:
+    def _inbound(self, chat: ChatRequest, key: str, trace: str) -> Inbound:
         before, latest = chat.split()
         if chat.session:
             system = tuple(
@@ -384,6 +387,7 @@ class OpenAiApi:
             model=chat.model,
             client_output_limit=chat.client_output_limit,
             digest=chat.digest,
+            trace=trace,
         )
 
     # ------------------------------------------------------------------ streaming

@@ -127,7 +127,7 @@ async def serving(
         metrics = Metrics(config.budgets.currency)
         signals.listen(metrics.on)
         await stack.enter_async_context(metrics.watching_loop(paths.state_dir / "loop-held.txt"))
-        await stack.enter_async_context(traced(config.telemetry.otlp_endpoint, signals))
+        continues = await stack.enter_async_context(traced(config.telemetry.otlp_endpoint, signals))
         tell_of_old_rows(endpoints, clock)
         client = ModelClient(endpoints, clock, redactor)
         stack.push_async_callback(client.aclose)
@@ -135,6 +135,7 @@ async def serving(
         tools = _tools(config, store, paths, workers)
         hub = Hub(_hub_settings(config, paths, tools), store, client, endpoints, tools, clock, ids, signals.tell)
         quotas = hub.quotas = _quotas(config, paths, store, clock)
+        hub.continues = continues
         rules = config.budgets.rules()
         if rules.active:  # outside of the hub: turns that are ended with it are still settled
             spender = await stack.enter_async_context(Spender(store, rules, clock, signals.tell))

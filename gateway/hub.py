@@ -134,6 +134,8 @@ class Hub:
         """Who waits for a session that this process does not have (yet)."""
         self.on_begun: Callable[[Inbound, int], None] | None = None
         """Told of each message whose turn has begun."""
+        self.continues: Callable[[str, str], None] | None = None
+        """Told a turn and its caller's trace, in every process that works on it."""
         self.on_given_up: Callable[[Inbound, int, str, int], Awaitable[None]] | None = None
         """Told of each message that will not be run: (message, its number, session, epoch)."""
         self.on_set_aside: Callable[[Inbound, int, str, int], Awaitable[None]] | None = None
@@ -548,6 +550,8 @@ class Hub:
         workspace = workspace_of(first, self._settings.workspaces)
         upkeep.used(workspace)
         date = datetime.fromtimestamp(self._clock.now_ms() / 1000, UTC).date().isoformat()
+        if first.trace and self.continues is not None:
+            self.continues(turn, first.trace)
         identity = TurnIdentity(turn, session, epoch, first.surface, tuple(m.inbox_id for m in messages))
         caller = ModelCaller(
             client=self._client,

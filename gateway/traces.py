@@ -13,13 +13,15 @@ import asyncio
 import hashlib
 import logging
 import threading
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections import OrderedDict
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING
 
 import structlog
 
 from adapters.pacing import worth_saying
+from adapters.tracecontext import TraceParent, parsed
 from agent_core.signals import ModelCalled, PartSent, Signal, Signals, ToolRan, TurnClosed
 from agent_core.tools.base import ToolStatus
 from gateway.setup import CannotServe
@@ -33,18 +35,26 @@ if TYPE_CHECKING:
 log = structlog.get_logger("traces")
 
 Value = str | int | float | tuple[str, ...]
+Continues = Callable[[str, str], None]
+"""Told a turn and the ``traceparent`` of who asked for it."""
 
 SEND_SECONDS = 5.0
 """How long a collector may take, and how long the end of the program waits for the last spans."""
 BATCH_MS = 2_000
 LIBRARY = "opentelemetry"
+MOST_PARENTS = 10_000
+"""So many turns that go on with their callers' traces are remembered."""
+
+
+def _nobody(turn: str, traceparent: str) -> None:
+    """Where nothing is traced."""
 
 
 @asynccontextmanager
-async def traced(endpoint: str, signals: Signals) -> AsyncGenerator[None]:
-    """What happens is traced for the block. Raises `CannotServe` if the extra is not installed; without an endpoint, nothing is done."""
+async def traced(endpoint: str, signals: Signals) -> AsyncGenerator[Continues]:
+    """What happens is traced for the block; gives who is told of a caller's trace. Raises `CannotServe` if the extra is not installed; without an endpoint, nothing is done."""
     if not endpoint:
-        yield
+        yield _nobody
         return
     try:
         provider = _provider(endpoint)
@@ -58,9 +68,10 @@ async def traced(endpoint: str, signals: Signals) -> AsyncGenerator[None]:
     library = logging.getLogger(f"{LIBRARY}.exporter")
     level = library.level
     library.setLevel(logging.CRITICAL)  # it is told below, and not with every batch
-    signals.listen(Traces(provider).on)
+    traces = Traces(provider)
+    signals.listen(traces.on)
     try:
-        yield
+        yield traces.continues
     finally:
         await _ended(provider)
         library.setLevel(level)
@@ -141,6 +152,15 @@ class Traces:
 
         self._ids = provider.id_generator = Given()
         self._tracer = provider.get_tracer("outspoken", program_version())
+        self._parents: OrderedDict[str, TraceParent] = OrderedDict()
+
+    def continues(self, turn: str, traceparent: str) -> None:
+        """The turn's span goes below that of its caller, in the caller's trace."""
+        parent = parsed(traceparent)
+        if parent is not None:
+            self._parents[turn] = parent
+            if len(self._parents) > MOST_PARENTS:
+                self._parents.popitem(last=False)
 
     def on(self, signal: Signal) -> None:
         """Make a span of what is over."""
@@ -157,7 +177,8 @@ class Traces:
                 pass
 
     def _turn(self, turn: TurnClosed) -> None:
-        self._ids.trace, self._ids.span = ids_of(turn.turn)
+        trace, self._ids.span = ids_of(turn.turn)
+        self._ids.trace = 0 if turn.turn in self._parents else trace
         facts: dict[str, Value] = {
             "gen_ai.operation.name": "invoke_agent",
             "gen_ai.agent.name": "outspoken",
@@ -171,7 +192,17 @@ class Traces:
             "outspoken.exit": turn.exit,
             "outspoken.steps": turn.steps,
         }
-        self._span("invoke_agent outspoken", None, turn.began_at, turn.ended_at, facts, "" if turn.clean else turn.exit)
+        parent = self._parents.get(turn.turn)
+        above = _in(parent.trace, parent.span) if parent is not None else None
+        self._span(
+            "invoke_agent outspoken",
+            None,
+            turn.began_at,
+            turn.ended_at,
+            facts,
+            "" if turn.clean else turn.exit,
+            above=above,
+        )
 
     def _model(self, call: ModelCalled) -> None:
         facts: dict[str, Value] = {
@@ -223,12 +254,13 @@ class Traces:
         error: str,
         *,
         out: bool = False,
+        above: Context | None = None,
     ) -> None:
-        """One span, below that of `turn`; None: it is a turn's own. `out`: it asked somebody outside."""
+        """One span, below that of `turn`; None: it is a turn's own, below its caller's if there is one (`above`). `out`: it asked somebody outside."""
         from opentelemetry.context import Context
         from opentelemetry.trace import SpanKind, Status, StatusCode
 
-        where = _below(turn) if turn is not None else Context()
+        where = self._below(turn) if turn is not None else (above or Context())
         kind = SpanKind.CLIENT if out else SpanKind.INTERNAL
         told = {key: value for key, value in facts.items() if value not in ("", ())}
         if error:
@@ -238,6 +270,11 @@ class Traces:
             span.set_status(Status(StatusCode.ERROR, error))
         span.end(max(began_at, ended_at) * 1_000_000)
 
+    def _below(self, turn: str) -> Context:
+        trace, span = ids_of(turn)
+        parent = self._parents.get(turn)
+        return _in(parent.trace if parent is not None else trace, span)
+
 
 def ids_of(turn: str) -> tuple[int, int]:
     """The ids of a turn's trace and of its own span. Pure."""
@@ -245,8 +282,8 @@ def ids_of(turn: str) -> tuple[int, int]:
     return int.from_bytes(digest[:16]) or 1, int.from_bytes(digest[16:]) or 1
 
 
-def _below(turn: str) -> Context:
+def _in(trace: int, span: int) -> Context:
+    """Below a span that is known by its ids."""
     from opentelemetry.trace import NonRecordingSpan, SpanContext, TraceFlags, set_span_in_context
 
-    trace, span = ids_of(turn)
     return set_span_in_context(NonRecordingSpan(SpanContext(trace, span, is_remote=True, trace_flags=TraceFlags(1))))

@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import aiohttp
 import pytest
 from aiohttp import web
 from hypothesis import given
@@ -18,11 +19,13 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 from structlog.testing import capture_logs
 
+from adapters.tracecontext import TraceParent, parsed, traceparent_of
 from agent_core.signals import LawBroken, ModelCalled, Signals, TurnClosed
 from gateway.setup import CannotServe
 from gateway.traces import ids_of, traced
 from tests.chats.harness import answer, running
 from tests.chats.telegram_harness import telegram_harness
+from tests.serving import served
 
 Value = str | int | float | list[str]
 
@@ -150,6 +153,47 @@ async def test_two_processes_of_one_turn_make_one_trace() -> None:
     call, turn = spans.spans
     assert (call.trace_id, call.parent_span_id) == (turn.trace_id, turn.span_id)
     assert call.span_id != turn.span_id
+
+
+PARENT = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+
+
+@given(st.integers(1, 2**128 - 1), st.integers(1, 2**64 - 1), st.sampled_from(["00", "01"]))
+def test_a_callers_header_is_read(trace: int, span: int, flags: str) -> None:
+    value = f"00-{trace:032x}-{span:016x}-{flags}"
+    assert parsed(traceparent_of([value])) == TraceParent(trace, span)
+    assert traceparent_of([value, value]) == "", "two of them are none"
+    assert traceparent_of([f"{value}-more"]) == "", "this version has no more"
+    assert parsed(traceparent_of([f"cc{value[2:]}-more"])) == TraceParent(trace, span), "a later one may"
+
+
+@given(st.text(max_size=70) | st.sampled_from([PARENT.upper(), PARENT[:-1], f"ff{PARENT[2:]}", f"00-{0:032x}-00f067aa0ba902b7-01", f"00-{1:032x}-{0:016x}-01", ""]))  # fmt: skip
+def test_a_header_that_is_not_as_it_has_to_be_is_none(value: str) -> None:
+    assert parsed(value) is None or parsed(value) == parsed(traceparent_of([value]))
+    if value == "" or value.startswith(("ff", "00-0000")) or value != value.lower() or len(value) == 54:
+        assert traceparent_of([value]) == ""
+
+
+async def test_a_turn_goes_on_with_its_callers_trace_and_else_has_one_of_its_own(tmp_path: Path) -> None:
+    async with collector() as there:
+        async with (
+            served(tmp_path, {"OUTSPOKEN_TELEMETRY__OTLP_ENDPOINT": there.url}) as up,
+            aiohttp.ClientSession() as client,
+        ):
+            for value in (PARENT, "00-nonsense-00f067aa0ba902b7-01", ""):
+                headers = {"traceparent": value, "tracestate": "a=b,,="} if value else {}
+                body = {"messages": [{"role": "user", "content": "list files"}]}
+                async with client.post(f"{up.url}/v1/chat/completions", json=body, headers=headers) as response:
+                    assert response.status == 200
+        turns = there.named("invoke_agent")
+    assert len(turns) == 3
+    trace, span = bytes.fromhex(PARENT[3:35]), bytes.fromhex(PARENT[36:52])
+    theirs = [turn for turn in turns if turn.trace_id == trace]
+    assert [turn.parent_span_id for turn in theirs] == [span]
+    assert [turn.parent_span_id for turn in turns if turn.trace_id != trace] == [b"", b""]
+    below = [one for one in there.spans if one.trace_id == trace and one.name != theirs[0].name]
+    assert {one.parent_span_id for one in below} == {theirs[0].span_id}
+    assert {one.name.split()[0] for one in below} == {"chat", "execute_tool"}
 
 
 async def test_a_collector_that_is_away_costs_its_spans_only_and_does_not_hold_up_the_end() -> None:
