@@ -16,6 +16,7 @@ from functools import partial
 from pathlib import Path
 
 import structlog
+from aiohttp import web
 
 from agent_core.model.client import ModelClient
 from agent_core.model.endpoints import Endpoint
@@ -158,8 +159,7 @@ async def serving(
             reader(hub, keeper, chats.outbox, chats.supervisors, store, health, alerter, quotas, program_version())
         )
         look = Look(hub, store, chats, health, alerter, quotas, clock, program_version(), keeper.aside)
-        operators = operator_key_of(config)
-        routes = [*health.routes(partial(guarded, operators)), *metrics.routes(operators)]
+        routes = _asked_routes(health, metrics, operator_key_of(config))
         url = await open_doors(config, paths, hub, store, clock, ids, chats, look, routes, stack)
         stack.push_async_callback(hub.drain, config.server.drain_seconds, hurry)
         hub.keep()  # what an earlier process left is taken up behind the open port, beside what is new
@@ -276,6 +276,10 @@ def _alerter(
         chats.operators.tell if chats.operators is not None else None,
         keeper.late_words,
     )
+
+
+def _asked_routes(health: Health, metrics: Metrics, operators: str | None) -> list[web.RouteDef]:
+    return [*health.routes(partial(guarded, operators)), *metrics.routes(operators)]
 
 
 def _health(
