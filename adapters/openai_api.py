@@ -27,7 +27,6 @@ from adapters.base import (
     Inbound,
     LeftOpen,
     NotAccepted,
-    NotAcceptedCode,
     Queued,
     RefusedRequest,
     SessionKey,
@@ -38,6 +37,7 @@ from adapters.base import (
 )
 from adapters.http_common import Problem, cors_headers, problem_response, stranger
 from adapters.openai_request import ChatRequest, parse
+from adapters.refusals import no_budget, refusal
 from adapters.tracecontext import traceparent_of
 from agent_core.exits import ExitClass, ExitCode, exit_class, finish_reason
 from agent_core.messages import InputMessage
@@ -333,7 +333,7 @@ class OpenAiApi:
                 self._inbound(chat, key, traceparent_of(request.headers.getall("traceparent", ())))
             )
         except NotAccepted as refused:
-            return _refusal(refused)
+            return refusal(refused)
 
     async def _body(self, request: web.Request) -> bytes | Problem:
         limit = self._settings.max_body_bytes
@@ -578,11 +578,7 @@ def _not_begun(ended: Ended) -> Problem | None:
     spend = ended.exit.facts.spend
     if spend is None or ended.summary.attempts > 1:
         return None
-    return _no_budget(ended.view.text, spend.opens_in_seconds if spend.used >= spend.limit else 60)
-
-
-def _no_budget(words: str, retry_after: int) -> Problem:
-    return Problem(429, words, "insufficient_quota", code="insufficient_quota", retry_after=retry_after)
+    return no_budget(ended.view.text, spend.opens_in_seconds if spend.used >= spend.limit else 60)
 
 
 def _reason(problem: Problem) -> str:
@@ -590,25 +586,3 @@ def _reason(problem: Problem) -> str:
     return (
         f"{problem.code or 'invalid_request'}{f' at {problem.param}' if problem.param else ''} (HTTP {problem.status})"
     )
-
-
-def _refusal(refused: NotAccepted) -> Problem:
-    """Why the gateway did not take the message, as an HTTP error."""
-    words = str(refused)
-    match refused.code:
-        case NotAcceptedCode.QUEUE_FULL:
-            return Problem(429, words, "rate_limit_error", code="queue_full", retry_after=10)
-        case NotAcceptedCode.GATEWAY_FULL:
-            return Problem(503, words, "server_error", code="overloaded", retry_after=refused.retry_after_seconds)
-        case NotAcceptedCode.QUOTA:
-            return _no_budget(words, refused.retry_after_seconds)
-        case NotAcceptedCode.UNKNOWN_MODEL:
-            return Problem(404, words, param="model", code="model_not_found")
-        case NotAcceptedCode.OTHER_CONTENT:
-            return Problem(422, words, code="idempotency_key_reused")
-        case NotAcceptedCode.STORAGE_AWAY:
-            return Problem(503, words, "server_error", code="storage_unavailable", retry_after=10)
-        case NotAcceptedCode.STORAGE_FULL:
-            return Problem(507, words, "server_error", code="storage_full", retry_after=refused.retry_after_seconds)
-        case NotAcceptedCode.SHUTTING_DOWN:
-            return Problem(503, words, "server_error", code="shutting_down", retry_after=30)

@@ -21,6 +21,7 @@ from agent_core.tools.base import Json
 _ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
 _PARTS = frozenset({"text", "image_url", "input_audio", "file", "refusal"})
 MAX_MESSAGES = 10_000
+USER_CHARS = 200
 
 
 class _Bad(Exception):
@@ -90,6 +91,9 @@ def _request(value: dict[str, Json], session_header: str) -> ChatRequest:
     session = session_header or _text(own or {}, "session", "outspoken.session")
     if len(session) > 200 or not session.isprintable():
         raise _Bad("A session's name has at most 200 printable characters.", "outspoken.session")
+    user = _text(value, "user", "user")
+    if len(user) > USER_CHARS:
+        raise _Bad(f"user has at most {USER_CHARS} characters: what was cut off would tell two people apart.", "user")
     options = value.get("stream_options")
     if options is not None and not isinstance(options, dict):
         raise _Bad("stream_options must be an object", "stream_options")
@@ -112,7 +116,7 @@ def _request(value: dict[str, Json], session_header: str) -> ChatRequest:
         parameters=parameters,
         client_output_limit="max_tokens" in parameters or "max_completion_tokens" in parameters,
         session=session,
-        user=_text(value, "user", "user")[:200],
+        user=user,
         digest=hashlib.sha256(orjson.dumps(value, option=orjson.OPT_SORT_KEYS)).hexdigest(),
     )
 

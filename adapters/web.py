@@ -14,10 +14,11 @@ from dataclasses import dataclass, field
 import orjson
 from aiohttp import web
 
-from adapters.base import REHEARSAL_WORDS, Gateway, Inbound, NotAccepted, NotAcceptedCode, SessionKey, TurnSight
+from adapters.base import REHEARSAL_WORDS, Gateway, Inbound, NotAccepted, SessionKey, TurnSight
 from adapters.entrance import NotJson, json_of
 from adapters.http_common import Problem, problem_response, stranger
 from adapters.pagefiles import PageFiles
+from adapters.refusals import refusal
 from agent_core.events import Verdict
 from agent_core.messages import InputMessage
 from agent_core.ports import Clock, Ids
@@ -69,10 +70,7 @@ class WebChat:
             try:
                 return await handler(request)
             except NotAccepted as refused:
-                busy = refused.code is NotAcceptedCode.QUEUE_FULL
-                return problem_response(
-                    Problem(429 if busy else 503, str(refused), code=refused.code.value, retry_after=5)
-                )
+                return problem_response(refusal(refused))
 
         return handle
 

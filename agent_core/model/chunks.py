@@ -21,6 +21,7 @@ from agent_core.events import Event, ReasoningArrived, TextArrived, ToolArgument
 from agent_core.model.text_calls import Piece, TextCall, TextCallBroken, TextCallOpened, TextCallParser, VisibleText
 from agent_core.model.thoughts import ThoughtSplitter
 from agent_core.tools.base import Json
+from agent_core.wellformed import well_formed
 
 MAX_CALLS = 1_024
 """A reply that asks for more than this is cut, like one that is too long: what is kept of a stream must have an end."""
@@ -109,7 +110,7 @@ class ChunkReader:
             if payload.strip() == b"[DONE]":
                 self.done = True
                 break
-            chunk = _decoded(payload)
+            chunk = decoded(payload)
             if not isinstance(chunk, dict):
                 self.bad_chunk = True
                 break
@@ -175,7 +176,7 @@ class ChunkReader:
             self._add_text(str(choice["text"]), events)
         reason = choice.get("finish_reason")
         if isinstance(reason, str) and reason:
-            self.finish_reason = reason
+            self.finish_reason = well_formed(reason)
         if choice.get("error"):
             self.error = choice["error"]
 
@@ -235,19 +236,13 @@ class ChunkReader:
         """`text` without lone surrogates: one that was cut between two chunks is joined, any other is replaced."""
         if self._high_surrogate:
             text, self._high_surrogate = self._high_surrogate + text, ""
-        if text.isascii():
-            return text
         if text and "\ud800" <= text[-1] <= "\udbff":
             text, self._high_surrogate = text[:-1], text[-1]
-        try:
-            text.encode()
-        except UnicodeEncodeError:
-            return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-        return text
+        return well_formed(text)
 
     def _flush(self, events: list[Event]) -> None:
         if self._reasoning:
-            events.append(ReasoningArrived(at=self._at, text="".join(self._reasoning)))
+            events.append(ReasoningArrived(at=self._at, text=well_formed("".join(self._reasoning))))
             self._reasoning.clear()
         if self._text:
             events.append(TextArrived(at=self._at, text="".join(self._text)))
@@ -267,12 +262,12 @@ class ChunkReader:
                     if piece.index not in self._text_call_ids:
                         continue
                     index = TEXT_CALL_INDEX + piece.index
-                    events.append(ToolArgumentsArrived(at=self._at, index=index, text=piece.arguments))
+                    events.append(ToolArgumentsArrived(at=self._at, index=index, text=well_formed(piece.arguments)))
                     self._open_text_calls.discard(piece.index)
                 case TextCallBroken():
                     self._flush(events)
                     index = TEXT_CALL_INDEX + piece.index if piece.index in self._open_text_calls else -1
-                    events.append(ToolCallCut(at=self._at, name=piece.name or "", index=index))
+                    events.append(ToolCallCut(at=self._at, name=well_formed(piece.name or ""), index=index))
 
     def _open_text_call(self, index: int, name: str, events: list[Event]) -> None:
         if index in self._text_call_ids or not self._room():
@@ -281,7 +276,7 @@ class ChunkReader:
         call = self._own_id(TEXT_CALL_INDEX + index)
         self._text_call_ids[index] = call
         self._open_text_calls.add(index)
-        events.append(ToolCallNamed(at=self._at, index=TEXT_CALL_INDEX + index, call=call, name=name))
+        events.append(ToolCallNamed(at=self._at, index=TEXT_CALL_INDEX + index, call=call, name=well_formed(name)))
 
     def _room(self) -> bool:
         """Whether one more call is taken."""
@@ -294,9 +289,9 @@ class ChunkReader:
         function = entry.get("function")
         function = function if isinstance(function, dict) else entry
         name = function.get("name")
-        name = name if isinstance(name, str) else ""
+        name = well_formed(name) if isinstance(name, str) else ""
         provider_id = entry.get("id")
-        provider_id = provider_id if isinstance(provider_id, str) else ""
+        provider_id = well_formed(provider_id) if isinstance(provider_id, str) else ""
         index = entry.get("index")
         slot = self._slot(index if isinstance(index, int) else None, provider_id, name)
         if slot is None:
@@ -313,23 +308,15 @@ class ChunkReader:
                 slot.early.clear()
         arguments = function.get("arguments")
         if isinstance(arguments, dict | list):
-            arguments = orjson.dumps(arguments).decode()
+            arguments = json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))
         if isinstance(arguments, str) and arguments:
-            arguments = self._arguments_text(arguments)
+            arguments = well_formed(arguments)
             self.chars += len(arguments)
             slot.arguments_seen = True
             if slot.name:
                 self._arguments(slot, arguments, events)
             else:
                 slot.early.append(arguments)
-
-    @staticmethod
-    def _arguments_text(text: str) -> str:
-        try:
-            text.encode()
-        except UnicodeEncodeError:
-            return text.encode("utf-8", "replace").decode()
-        return text
 
     def _arguments(self, slot: _Slot, text: str, events: list[Event]) -> None:
         last = events[-1] if events else None
@@ -388,7 +375,7 @@ def _count(value: Json, before: int) -> int:
     return value if isinstance(value, int) and value >= 0 else before
 
 
-def _decoded(payload: bytes) -> Json:
+def decoded(payload: bytes) -> Json:
     """A payload as JSON; None if it is none. Half surrogate pairs, which orjson refuses, are let through."""
     try:
         return orjson.loads(payload)

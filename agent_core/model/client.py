@@ -26,7 +26,7 @@ from agent_core.bell import Frames
 from agent_core.events import CallBroke, Event, ReplyFinished
 from agent_core.exits import BreakCause
 from agent_core.messages import Message
-from agent_core.model.chunks import ChunkReader
+from agent_core.model.chunks import ChunkReader, decoded
 from agent_core.model.endpoints import Endpoint
 from agent_core.model.failures import DETAIL_CHARS, rejection, retry_after_seconds
 from agent_core.model.knownbad import avoiding
@@ -404,9 +404,8 @@ class _Call:
     async def _whole(self, response: httpx2.Response) -> Ending:
         """Some servers answer with one JSON object in spite of ``stream``; some put their error into a 200."""
         data = await response.aread()
-        try:
-            body: Json = orjson.loads(data)
-        except orjson.JSONDecodeError:
+        body = decoded(data)
+        if body is None:
             return self.broke(BreakCause.GARBAGE, status=response.status_code, detail="the answer is no readable JSON")
         events = self._reader.whole(body, self._clock.now_ms())
         if events:
@@ -459,9 +458,8 @@ class _Call:
         return self.broke(found.cause, status=found.status, detail=found.detail)
 
     def _stray(self, status: int, stray: bytes) -> CallBroke:
-        try:
-            body: Json = orjson.loads(stray)
-        except orjson.JSONDecodeError:
+        body = decoded(stray)
+        if body is None:
             return self.broke(BreakCause.GARBAGE, status=status, detail="the answer is no event stream")
         if isinstance(body, dict) and body.get("error"):
             found = rejection(0, body)

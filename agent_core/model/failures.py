@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from agent_core.exits import BreakCause
 from agent_core.tools.base import Json
+from agent_core.wellformed import well_formed
 
 DETAIL_CHARS = 300
 
@@ -87,7 +88,7 @@ def _words(error: Json) -> tuple[str, frozenset[str], int]:
 def rejection(status: int, body: Json) -> Rejection:
     """What an HTTP answer with `status` (0: an error object inside a stream) and `body` means."""
     message, codes, inner_status = _words(body)
-    detail = " ".join(message.split())[:DETAIL_CHARS]
+    detail = well_formed(" ".join(message.split())[:DETAIL_CHARS])
     status = status or inner_status
     return Rejection(_cause(status, message.lower(), codes), status, detail)
 

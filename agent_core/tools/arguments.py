@@ -7,6 +7,7 @@ import json
 import orjson
 
 from agent_core.tools.base import Json
+from agent_core.wellformed import well_formed
 
 COMPLAINT_CHARS = 500
 
@@ -20,7 +21,10 @@ def parsed(text: str) -> dict[str, Json] | str:
         value = orjson.loads(text)
     except orjson.JSONDecodeError:
         try:
-            value = json.loads(text, strict=False)
+            value = json.loads(
+                text, strict=False
+            )  # it lets halves of surrogate pairs through, which nothing after it takes
+            value = json.loads(well_formed(json.dumps(value, ensure_ascii=False)))
         except (ValueError, RecursionError) as error:
             return f"they are no valid JSON: {error}"[:COMPLAINT_CHARS]
     if isinstance(value, str):

@@ -202,6 +202,7 @@ BAD_BODIES: list[tuple[bytes, int, str]] = [
     (b'{"messages": [{"role": "user", "content": "\\ud800"}]}', 400, "not valid JSON"),
     (b'{"messages": [{"role": "user", "content": "x"}], "temperature": "hot"}', 400, "temperature must be a number"),
     (b'{"messages": [{"role": "user", "content": "x"}], "n": 3}', 400, "n must be 1"),
+    (b'{"messages": [{"role": "user", "content": "x"}], "user": "' + b"u" * 201 + b'"}', 400, "user has at most 200"),
     (b'{"messages": [{"role": "user", "content": "x"}], "stream": "yes"}', 400, "stream must be true or false"),
     (b'{"messages": [{"role": "user", "content": "x"}], "tools": [{}]}', 400, "tools[0]"),
     (b'{"messages": [{"role": "assistant", "content": "x"}]}', 400, "last message"),
@@ -238,6 +239,16 @@ async def test_the_key_is_asked_for_and_strangers_are_sent_away(tmp_path: Path):
             evil = {"Origin": "https://evil.example", "Authorization": "Bearer sesame-sesame"}
             async with http.get(f"{up.url}/v1/models", headers=evil) as response:
                 assert response.status == 403
+
+
+async def test_the_page_is_told_of_a_used_id_as_the_api_is(up: Serving):
+    async with aiohttp.ClientSession() as http:
+        door = f"{up.url}/api/sessions/page-of-a-test/messages"
+        for text, status in (("one", 202), ("one", 202), ("another", 422)):
+            async with http.post(door, json={"id": "message-0001", "text": text}) as response:
+                assert response.status == status
+                error = (await response.json()).get("error")
+        assert error["code"] == "idempotency_key_reused"
 
 
 async def test_a_name_that_was_made_to_point_here_is_not_answered(up: Serving):
