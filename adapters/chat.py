@@ -14,6 +14,7 @@ from typing import Protocol, TypeAlias
 
 from adapters.text.files import CodeFile
 from adapters.text.styled import Styled
+from adapters.unsaid import unsaid
 from agent_core.exits import Action
 
 # ---------------------------------------------------------------------- in
@@ -388,9 +389,9 @@ class CallFailed(Exception):
     def __init__(
         self, fate: Fate, words: str, *, cause: Cause = Cause.NONE, retry_after: float = 0.0, moved_to: str = ""
     ) -> None:
-        super().__init__(words)
+        super().__init__(unsaid(words))
         self.fate = fate
-        self.words = words
+        self.words = unsaid(words)
         self.cause = cause
         self.retry_after = retry_after
         """Seconds."""

@@ -9,13 +9,14 @@ from typing import Protocol
 from aiohttp import web
 
 from adapters.chat import AdapterSight, ChatPort
+from adapters.unsaid import unsaid
 
 
 class AdapterDown(Exception):
     """The adapter cannot go on; the words say why and what to do. A `fatal` one needs a person."""
 
     def __init__(self, words: str, *, fatal: bool = False, wait_seconds: float = 0.0) -> None:
-        super().__init__(words)
+        super().__init__(unsaid(words))
         self.fatal = fatal
         self.wait_seconds = wait_seconds
 

@@ -18,6 +18,7 @@ from pathlib import Path
 import structlog
 from aiohttp import web
 
+from adapters.unsaid import keep_to_ourselves
 from agent_core.model.client import ModelClient
 from agent_core.model.endpoints import Endpoint
 from agent_core.model.knownbad import overdue
@@ -118,6 +119,7 @@ async def serving(
     clock = clock or SystemClock()
     ids = SystemIds(clock)
     redactor = redactor_of(config)
+    keep_to_ourselves(redactor)
     signals = Signals()
     hurry = stopping.hurry if stopping is not None else asyncio.Event()
     async with AsyncExitStack() as stack:

@@ -47,7 +47,7 @@ def parse_place(where: str | Path) -> Place:
         return _sqlite(str(where))
     try:
         url = make_url(where)
-    except ArgumentError:
+    except (ArgumentError, ValueError):  # the second: its port is no number
         raise CannotOpen(
             "The database URL cannot be read. It should look like postgresql://user@host/name or be a path."
         ) from None
