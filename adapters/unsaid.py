@@ -14,9 +14,10 @@ class _Known:
     """Until somebody says more, what can be told by its form."""
 
 
-def keep_to_ourselves(redactor: Redactor) -> None:
-    """From now on none of its secrets is in any words of a failure."""
+def keep_to_ourselves(redactor: Redactor) -> Redactor:
+    """From now on none of its secrets is in any words of a failure; the same redactor."""
     _Known.redactor = redactor
+    return redactor
 
 
 def unsaid(words: str) -> str:

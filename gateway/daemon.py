@@ -118,8 +118,7 @@ async def serving(
         ) from error
     clock = clock or SystemClock()
     ids = SystemIds(clock)
-    redactor = redactor_of(config)
-    keep_to_ourselves(redactor)
+    redactor = keep_to_ourselves(redactor_of(config))
     signals = Signals()
     hurry = stopping.hurry if stopping is not None else asyncio.Event()
     async with AsyncExitStack() as stack:
