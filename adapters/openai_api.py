@@ -42,6 +42,7 @@ from adapters.tracecontext import traceparent_of
 from agent_core.exits import ExitClass, ExitCode, exit_class, finish_reason
 from agent_core.messages import InputMessage
 from agent_core.ports import Clock, Ids
+from agent_core.store.errors import StorageUnavailable
 from agent_core.tools.base import Json
 from agent_core.view import LEFT_WORDS, BubbleKind, View
 
@@ -243,7 +244,7 @@ class OpenAiApi:
             if problem is None:
                 try:
                     response = await handler(request)
-                except (ConnectionError, web.HTTPException):
+                except (ConnectionError, web.HTTPException, StorageUnavailable):
                     raise
                 except Exception:
                     reference = self._ids.new("err")

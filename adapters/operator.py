@@ -94,6 +94,10 @@ def status_lines(body: Table) -> list[str]:
     lines += [f"Storage: {body.get('storage')}"] if body.get("storage") else []
     lines += [f"⚠️ {alert.get('words')}" for alert in tables(body.get("alerts"))]
     lines += [
+        f"Set aside, because it cannot be read: {one.get('chat')} ({one.get('session')})"
+        for one in tables(body.get("set_aside"))[:20]
+    ]
+    lines += [
         f"🚨 Incident {one.get('incident')}: {one.get('fingerprint')}, {one.get('conversations')} conversations"
         for one in tables(body.get("incidents"))
     ]

@@ -65,6 +65,8 @@ class Sights:
     pots: Sequence[tuple[Pot, Level]]
     oldest_wait: float = 0.0
     """How long somebody has waited for the gateway to have room for their turn, seconds."""
+    damage: str = ""
+    """What of the database is damaged, in words."""
     unclaimed: str = ""
     """What an earlier process left and nobody could take up yet, in words."""
     quota: str = ""
@@ -93,6 +95,9 @@ def conditions(sights: Sights, limits: Limits, rules: BudgetRules | None, now: i
     if sights.quota:
         over = "There is room again in what may be kept in all."
         found.append(Condition("quota", AlertKind.DISK, sights.quota, over))
+    if sights.damage:
+        over = "The last look through the database found nothing damaged."
+        found.append(Condition("damage", AlertKind.DAMAGE, sights.damage, over))
     if sights.unclaimed:
         over = "Everything that an earlier process left is taken up."
         found.append(Condition("unclaimed", AlertKind.UNCLAIMED, sights.unclaimed, over))
@@ -173,6 +178,7 @@ class Alerter:
         self._memory = Memory()
         self.oldest_wait: Callable[[], float] = lambda: 0.0
         """How long somebody has waited for room, seconds."""
+        self.damage_words: Callable[[], str] = str
         self.quota_words: Callable[[], str] = str
         """That what may be kept is nearly used up."""
         self._bell: Bell | None = None
@@ -226,6 +232,7 @@ class Alerter:
             self.free_bytes,
             self.pots,
             self.oldest_wait(),
+            self.damage_words(),
             self._unclaimed(),
             self.quota_words(),
         )

@@ -35,6 +35,8 @@ class AlertKind(StrEnum):
     SPEND = "spend"
     INCIDENT = "incident"
     UNCLAIMED = "unclaimed"
+    DAMAGE = "damage"
+    """Something that is stored cannot be read."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,6 +55,7 @@ from gateway.platforms import Platforms, platforms, started, unread_teller
 from gateway.quotas import Quotas
 from gateway.readings import reader
 from gateway.setup import CannotServe, prepare_places, redactor_of
+from gateway.soundness import SoundnessWatch
 from gateway.storewatch import MIB, StoreWatch, free_bytes
 from gateway.traces import traced
 from gateway.version import program_version
@@ -154,12 +155,14 @@ async def serving(
         keeper.aside.tell_chat, keeper.aside.announce = unread_teller(chats.outbox), alerter.announce
         alerter.oldest_wait = hub.places.oldest_seconds
         alerter.quota_words = quotas.words
+        soundness = SoundnessWatch(where, store, clock, lambda: keeper.aside.met)
+        alerter.damage_words = soundness.words
         health = _health(signals, watch, store, chats, hub, keeper, alerter)
         metrics.begin(first_series(chats.names(), endpoints, STALLED))
         metrics.read_from(
-            reader(hub, keeper, chats.outbox, chats.supervisors, store, health, alerter, quotas, program_version())
-        )
-        look = Look(hub, store, chats, health, alerter, quotas, clock, program_version(), keeper.aside)
+            reader(hub, keeper, chats.outbox, chats.supervisors, store, health, alerter, soundness, quotas, program_version())
+        )  # fmt: skip
+        look = Look(hub, store, chats, health, alerter, quotas, clock, program_version(), keeper.aside, soundness)
         routes = _asked_routes(health, metrics, operator_key_of(config))
         url = await open_doors(config, paths, hub, store, clock, ids, chats, look, routes, stack)
         stack.push_async_callback(hub.drain, config.server.drain_seconds, hurry)
@@ -167,6 +170,7 @@ async def serving(
         await stack.enter_async_context(started(chats))
         await stack.enter_async_context(quotas.running())
         await stack.enter_async_context(alerter.running())
+        await stack.enter_async_context(soundness.running())
         if chats.operators is not None:
             await hub.learning.connect(alerter.announce)
         stack.enter_context(health.serving())
@@ -303,6 +307,7 @@ def _health(
             adapters=chats.sights(),
             model_answers=model_watch.answers,
             unclaimed=keeper.late_words(),
+            damage=alerter.damage_words(),
             alerts=alerter.open,
             incidents=len(hub.learning.open_incidents),
         )

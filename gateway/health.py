@@ -63,6 +63,8 @@ class Facts:
     model_answers: bool = True
     unclaimed: str = ""
     """What an earlier process left and nobody could take up yet, in words; empty if there is nothing."""
+    damage: str = ""
+    """What of the database is damaged, in words."""
     alerts: Sequence[Condition] = ()
     incidents: int = 0
 
@@ -101,6 +103,7 @@ def judge(facts: Facts) -> Verdict:
     not_well = [words for sight in facts.adapters if (words := _adapter_words(sight))]
     not_well += [MODEL_WORDS] if not facts.model_answers else []
     not_well += [facts.unclaimed] if facts.unclaimed else []
+    not_well += [facts.damage] if facts.damage else []
     told = [alert.words for alert in facts.alerts if not _said(alert, facts)]
     if facts.incidents:
         told.append(f"{facts.incidents} incident{'s are' if facts.incidents > 1 else ' is'} open: outspoken status.")
@@ -110,7 +113,7 @@ def judge(facts: Facts) -> Verdict:
 def _said(alert: Condition, facts: Facts) -> bool:
     """An alert says what was found here already, or has just ended: it is kept open for a while."""
     match alert.kind:
-        case AlertKind.STORAGE | AlertKind.UNCLAIMED | AlertKind.INCIDENT:
+        case AlertKind.STORAGE | AlertKind.UNCLAIMED | AlertKind.INCIDENT | AlertKind.DAMAGE:
             return True
         case AlertKind.ADAPTER:
             return alert.key in {f"adapter:{sight.name}" for sight in facts.adapters}

@@ -16,6 +16,7 @@ from gateway.hub import Hub
 from gateway.platforms import Platforms
 from gateway.putaside import PutAside
 from gateway.quotas import Quotas
+from gateway.soundness import SoundnessWatch
 
 FAILED_SHOWN = 20
 
@@ -34,6 +35,7 @@ class Look:
         clock: Clock,
         version: str,
         asides: PutAside,
+        soundness: SoundnessWatch,
     ) -> None:
         self._hub = hub
         self._store = store
@@ -44,6 +46,7 @@ class Look:
         self._clock = clock
         self._version = version
         self._asides = asides
+        self._soundness = soundness
         self._began = clock.monotonic()
 
     async def status(self) -> dict[str, Json]:
@@ -80,6 +83,7 @@ class Look:
                 {"session": one.session, "chat": one.key, "words": one.words, "at": one.at}
                 for one in self._asides.known.values()
             ],
+            "soundness": self._soundness.status(),
             "cannot_be_set_aside": {**self._asides.stuck},
             "free_disk_bytes": self._alerter.free_bytes,
             "quota": self._quotas.status(),

@@ -36,6 +36,7 @@ log = structlog.get_logger("gateway")
 
 AGAIN_SECONDS, AGAIN_MOST_SECONDS = 1.0, 60.0
 KNOWN_MOST = 1_000
+RECENT_MS = 24 * 3_600_000
 
 TellChat = Callable[[Inbound | None, int, Fresh, str], Awaitable[None]]
 """(a message if it can be read, its number, whose chat it is now, words)"""
@@ -66,6 +67,7 @@ class PutAside:
         self._ids = ids
         self._one = asyncio.Lock()
         self._stuck: dict[str, _Stuck] = {}
+        self._met = 0
         self.known: dict[str, Aside] = {}
         """What was set aside, by session, the latest last."""
         self.tell_chat: TellChat | None = None
@@ -75,6 +77,16 @@ class PutAside:
     def stuck(self) -> dict[str, str]:
         """Conversations that cannot be read and could not be set aside either, with the reason."""
         return {session: one.words for session, one in self._stuck.items()}
+
+    @property
+    def met(self) -> int:
+        """How often damage was met since the start: a reason to look through all."""
+        return self._met
+
+    def recent(self) -> int:
+        """How many conversations were set aside within a day, or should be and cannot."""
+        since = self._clock.now_ms() - RECENT_MS
+        return len(self._stuck) + sum(one.at >= since for one in self.known.values())
 
     async def load(self) -> None:
         """Know what earlier processes have set aside."""
@@ -117,6 +129,7 @@ class PutAside:
             stuck = self._stuck.get(session)
             if stuck is not None and self._clock.monotonic() < stuck.not_before:
                 return False
+            self._met += 1
             try:
                 done = await self._put(session, error)
             except StoreError as failure:

@@ -18,6 +18,7 @@ from gateway.metrics import Reading
 from gateway.ops import metricscatalogue as m
 from gateway.outbox import Outbox
 from gateway.quotas import Quotas
+from gateway.soundness import SoundnessWatch
 from gateway.supervisor import State, Supervisor
 
 
@@ -29,6 +30,7 @@ def reader(
     store: Store,
     health: Health,
     alerter: Alerter,
+    soundness: SoundnessWatch,
     quotas: Quotas,
     version: str,
 ) -> Callable[[], Iterator[Reading]]:
@@ -50,6 +52,7 @@ def reader(
             yield Reading(m.TAKEN_UP, keeper.taken[kind], (kind.value,))
             yield Reading(m.SET_ASIDE, keeper.set_aside[kind], (kind.value,))
         yield Reading(m.INCIDENTS, len(hub.learning.open_incidents))
+        yield Reading(m.DAMAGED, soundness.places() + keeper.aside.recent())
         yield Reading(m.STORE_WAITING, store.waiting)
         yield Reading(m.STORE_REOPENED, store.figures.reopened)
         for platform, parts in outbox.unsent_by_platform().items():

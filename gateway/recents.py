@@ -49,15 +49,19 @@ async def _sights(store: Store, session: str, messages_of: MessagesOf) -> Sequen
 
 async def stored_end(store: Store, inbox_id: int) -> Ended | None:
     """How a message ended, from the journal; None if it has not."""
+    try:
+        return await _stored_end(store, inbox_id)
+    except Damaged:
+        return not_started(DAMAGED)
+
+
+async def _stored_end(store: Store, inbox_id: int) -> Ended | None:
     row = await store.inbox_row(inbox_id)
     if row is None:
         return None
     if row.state is InboxState.DROPPED:
         return not_started(row.reason or "")
-    try:
-        turn = await _closed(store, row.turn) if row.turn is not None else None
-    except Damaged:
-        return not_started(DAMAGED)
+    turn = await _closed(store, row.turn) if row.turn is not None else None
     if turn is None or turn.exit is None or row.turn is None:
         return None
     return Ended(row.turn, view(turn, turn.phase_since), turn.exit, turn.handed_calls, summary_of(turn))

@@ -129,10 +129,12 @@ class StoreWatch:
         return self.standing.words
 
     def refusal(self) -> NotAccepted | None:
-        """Why nothing new is taken although it might be stored; None if it is."""
-        if not self.standing.low:
-            return None
-        return NotAccepted(FULL_WORDS, NotAcceptedCode.STORAGE_FULL, FULL_SECONDS)
+        """Why nothing new is taken, without trying: it would wait for the storage for long; None if it may be tried."""
+        if self.standing.full:
+            return NotAccepted(FULL_WORDS, NotAcceptedCode.STORAGE_FULL, FULL_SECONDS)
+        if self.words and self.words != NOT_KNOWN_YET:
+            return NotAccepted(AWAY_WORDS, NotAcceptedCode.STORAGE_AWAY)
+        return None
 
     def on(self, signal: Signal) -> None:
         """Note how a commit went."""
@@ -152,11 +154,12 @@ class StoreWatch:
         """See how much room is left. A disk that does not answer is asked by one thread only."""
         if self._free is None:
             return
-        if self._looking is None or self._looking.done():
-            self._looking = asyncio.ensure_future(asyncio.to_thread(self._free))
-        done, _ = await asyncio.wait({self._looking}, timeout=PATIENCE_SECONDS)
-        if done and self._looking.exception() is None:
-            after = self.standing.looked(self._looking.result(), self._least)
+        looking = self._looking
+        if looking is None or looking.done():
+            self._looking = looking = asyncio.ensure_future(asyncio.to_thread(self._free))
+        done, _ = await asyncio.wait({looking}, timeout=PATIENCE_SECONDS)
+        if done and not looking.cancelled() and looking.exception() is None:
+            after = self.standing.looked(looking.result(), self._least)
             if after != self.standing:
                 self._noted(after)
 

@@ -188,6 +188,12 @@ class LeftBehind(Asks):
             self._lost.pop(what, None)
         return found
 
+    async def crashed_before(self, node: int) -> bool:
+        """Whether the node before this one has not ended in order. On SQLite that is the process before this."""
+        c = t.nodes.c
+        found = await self._all(select(c.ended_at).where(c.node < node).order_by(c.node.desc()).limit(1))
+        return bool(found) and found[0][0] is None
+
     async def ended(self, nodes: Collection[int]) -> frozenset[int]:
         """Which of these nodes ended in order, or are not known any more."""
         c = t.nodes.c

@@ -16,13 +16,14 @@ from datetime import UTC, datetime
 from pathlib import Path
 from urllib.parse import quote
 
-from adapters.findings import Finding, note, ok, problem, warning
+from adapters.findings import Finding, Seen, note, ok, problem, warning
 from agent_core.events import TurnEnded
 from agent_core.exits import Exit, ExitCode
 from agent_core.journal import encode
+from agent_core.store.asides import Aside
 from agent_core.store.backup import CannotCopy, back_up, put_back
 from agent_core.store.checking import Soundness, check
-from agent_core.store.errors import CannotOpen
+from agent_core.store.errors import CannotOpen, StorageUnavailable
 from agent_core.store.lines import prepare_file
 from agent_core.store.look import holder_of, look
 from agent_core.store.ownership import FileLock
@@ -88,15 +89,7 @@ async def checked(config: Config, paths: Paths, *, thorough: bool) -> list[Findi
         async with open_reads(where) as reads:
             aside = await reads.asides.all()
             lying = 0 if runs else len(await reads.auditing.lying())
-        if aside:
-            named = ", ".join(f"{one.key} ({one.session})" for one in aside[:5])
-            findings.append(
-                warning(
-                    "database.aside",
-                    f"{len(aside)} conversation(s) were set aside as not readable: {named}.",
-                    DAMAGED_FIX,
-                )
-            )
+        findings += judged_asides(aside)
         if runs:
             findings.append(
                 note("database.deliveries", "What is being delivered was not looked at: a gateway may be running.")
@@ -107,6 +100,30 @@ async def checked(config: Config, paths: Paths, *, thorough: bool) -> list[Findi
         else:
             findings.append(ok("database.deliveries", "Every part of every answer is as it should be."))
     return findings
+
+
+async def pages(config: Config, paths: Paths) -> Seen:
+    """For `doctor`: whether what is stored can be read, and what was set aside because it could not."""
+    where = _where(config, paths)
+    try:
+        seen = await look(where)
+        if seen.revision != seen.newest:
+            return Seen(())  # whether there is one, and of which schema, is said by others
+        findings = judged_soundness(seen.shown, await check(where), thorough=False)
+        async with open_reads(where) as reads:
+            findings += judged_asides(await reads.asides.all())
+    except (CannotOpen, StorageUnavailable) as error:
+        return Seen((problem("database.damage", f"The database could not be looked through: {error}", DAMAGED_FIX),))
+    return Seen(tuple(findings))
+
+
+def judged_asides(found: Sequence[Aside]) -> list[Finding]:
+    """What was set aside."""
+    if not found:
+        return []
+    named = ", ".join(f"{one.key} ({one.session})" for one in found[:5])
+    what = f"{len(found)} conversation(s) were set aside, because they cannot be read: {named}. Their chats go on with new ones."
+    return [warning("database.aside", what, DAMAGED_FIX)]
 
 
 DAMAGED_FIX = (

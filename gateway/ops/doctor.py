@@ -21,6 +21,7 @@ from gateway.configmodel import Config
 from gateway.models import endpoints_of
 from gateway.ops import doctor_machine, doctor_model
 from gateway.ops.checkup import Check, examine
+from gateway.ops.database import pages
 from gateway.paths import Paths, PathsError, find_paths
 from gateway.platforms import discord_settings, slack_settings, telegram_settings
 from gateway.routing import Respond
@@ -28,6 +29,7 @@ from gateway.setup import find_gateway, holder_of_database, redactor_of
 
 LOCAL_SECONDS = 10.0
 REMOTE_SECONDS = 30.0
+DATABASE_SECONDS = 300.0
 MODEL_SECONDS = 90.0
 OLD_SECONDS = 60.0
 """A part that waits longer for its delivery is told."""
@@ -95,6 +97,7 @@ def _machine(config: Config, paths: Paths, env: Mapping[str, str], url: str, hol
         Check("directory", LOCAL_SECONDS, lambda: doctor_machine.directories(paths, config.tools.workspace)),
         Check("disk", LOCAL_SECONDS, lambda: doctor_machine.disk(paths)),
         Check("database", LOCAL_SECONDS, lambda: doctor_machine.database(config, paths)),
+        Check("database.damage", DATABASE_SECONDS, lambda: pages(config, paths)),
         Check("port", LOCAL_SECONDS, lambda: doctor_machine.port(config, url, holder)),
         Check("tls", LOCAL_SECONDS, lambda: doctor_machine.certificates(env)),
     ]

@@ -72,7 +72,7 @@ LABELS: Mapping[str, str] = {
     "gen_ai_request_model": "the model's name, as it was asked for",
     "gen_ai_token_type": "`input` or `output`",
     "http_status": "of the answer; 401 and 403 are those of callers who may not",
-    "kind": "what an alert is about: adapter, storage, disk, delivery, queue, spend, incident, unclaimed",
+    "kind": "what an alert is about: adapter, storage, disk, delivery, queue, spend, incident, unclaimed, damage",
     "lane": "`normal`, `command` or `refused`",
     "left": "what was left: `conversation` (an open turn, or messages that wait), `command`, `delivery`",
     "measure": "`tokens` or `money`",
@@ -227,6 +227,10 @@ IN_LINE_OLDEST = _g(
 )
 PLACES = _g("outspoken_places", "Turns that may be open at once.")
 WAITING = _g("outspoken_waiting_messages", "Messages that wait for their turn.")
+DAMAGED = _g(
+    "outspoken_storage_damaged",
+    "What is damaged of the database: complaints of the last look through it, and conversations that were set aside within a day as not readable.",
+)
 UNCLAIMED = _g("outspoken_unclaimed", "What an earlier process left and nobody has taken up yet.", "left")
 UNCLAIMED_LATE = _g("outspoken_unclaimed_late", "The same, for longer than 30 s.", "left")
 TAKEN_UP = _c("outspoken_taken_up_total", "What was taken up of what earlier processes left.", "left", read=True)

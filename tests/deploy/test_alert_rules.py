@@ -105,6 +105,7 @@ REACHED: Mapping[str, tuple[Callable[[Series], Series], int]] = {
         lambda s: with_value(s, "outspoken_quota_used_bytes", 0.9 * 16 * 2**30, what="whole"),
         3,
     ),
+    "OutspokenStorageDamaged": (lambda s: with_value(s, "outspoken_storage_damaged", 1), 1),
     "OutspokenUnclaimed": (lambda s: with_value(s, "outspoken_unclaimed_late", 1, left=Kind.SESSION.value), 1),
 }
 """Gauges at which a rule begins to fire, on series that a gateway serves; and after how many minutes."""

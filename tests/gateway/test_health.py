@@ -19,10 +19,10 @@ from adapters.chat import AdapterSight
 from adapters.probe import Question
 from agent_core.ports import SystemClock
 from agent_core.signals import CANCELLED, Committed, ModelCalled
-from agent_core.store.store import StorageUnavailable
+from agent_core.store.store import StorageFull, StorageUnavailable
 from gateway.alerts import AlertKind, Condition
 from gateway.health import Facts, ModelWatch, Phase, judge
-from gateway.storewatch import StoreWatch
+from gateway.storewatch import MIB, Standing, StoreWatch
 from gateway.supervisor import State
 from tests.chats.harness import answer, running, starting
 from tests.chats.telegram_harness import telegram_harness
@@ -258,3 +258,28 @@ def test_the_command_says_no_in_time_where_nobody_answers_and_where_somebody_els
         found = outspoken(environment(tmp_path, server.server_port), "health")
         server.shutdown()
     assert (found.returncode, "is no gateway" in found.stderr or "No gateway answers" in found.stderr) == (1, True)
+
+
+@given(st.lists(st.sampled_from(["stored", "failed", "tried", "full", "much", "enough", "little"]), max_size=30))
+def test_what_fails_for_want_of_room_is_over_only_by_a_write_that_needs_room_and_with_a_margin(
+    events: list[str],
+) -> None:
+    least, standing = 64 * MIB, Standing()
+    room = {"much": 200 * MIB, "enough": 70 * MIB, "little": 10 * MIB}
+    for event in events:
+        before = standing
+        match event:
+            case "stored" | "failed":
+                standing = standing.committed(stored=event == "stored")
+            case "tried" | "full":
+                standing = standing.tried(StorageFull("There is no room.") if event == "full" else None)
+            case _:
+                standing = standing.looked(room[event], least)
+        if before.full and not standing.words:
+            assert event == "tried"
+        if before.low and not standing.low:
+            assert event == "much"
+        if event in ("failed", "full", "little"):
+            assert standing.words
+        if event == "enough":
+            assert standing == before  # within the margin nothing changes

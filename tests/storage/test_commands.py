@@ -1,0 +1,116 @@
+"""``outspoken db``, as somebody types it, beside a gateway that runs and after it has stopped."""
+
+from __future__ import annotations
+
+import signal
+import stat
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gateway.ops.database import RESTORED, moved_on
+from tests.gateway.test_process import daemon, outspoken
+from tests.storage.harm import asked, changed, damage, database_of
+from tests.storage.test_twenty_ways import say, setting
+
+
+@pytest.mark.timeout(240)
+def test_a_backup_is_made_while_the_gateway_runs_and_put_back_when_it_does_not(tmp_path: Path) -> None:
+    env = setting(tmp_path)
+    copy = tmp_path / "monday.db"
+    with daemon(env, tmp_path / "log") as process:
+        assert say(env, "hello", "first")[0] == 200
+        made = outspoken(env, "db", "backup", str(copy))
+        assert made.returncode == 0, made.stderr
+        assert "Not in it" in made.stdout
+        assert stat.S_IMODE(copy.stat().st_mode) == 0o600
+        assert sorted(one.name for one in tmp_path.glob("*monday*")) == ["monday.db"]
+        again = outspoken(env, "db", "backup", str(copy))
+        assert (again.returncode, "not overwritten" in again.stderr) == (1, True)
+        assert say(env, "hello", "second")[0] == 200
+        refused = outspoken(env, "db", "restore", str(copy))
+        assert (refused.returncode, "open already" in refused.stderr) == (75, True)
+        assert outspoken(env, "db", "check").returncode == 0
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0
+    done = outspoken(env, "db", "restore", str(copy))
+    assert done.returncode == 0, done.stderr
+    keys = [str(row[0]) for row in asked(database_of(tmp_path / "home"), "select platform_key from inbox")]
+    assert any("first" in key for key in keys)
+    assert not any("second" in key for key in keys)
+    assert list((tmp_path / "home").glob("outspoken.db.before-restore-*"))
+    with daemon(env, tmp_path / "log"):
+        assert say(env, "hello", "third")[0] == 200
+        assert outspoken(env, "db", "check").returncode == 0
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("resume", [False, True])
+def test_what_was_open_in_a_backup_is_not_done_again_unless_that_is_asked_for(tmp_path: Path, resume: bool) -> None:
+    env = setting(tmp_path)
+    copy = tmp_path / "copy.db"
+    with daemon(env, tmp_path / "log") as process:
+        assert say(env, "hello", "first")[0] == 200
+        assert outspoken(env, "db", "backup", str(copy)).returncode == 0
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0
+    (before,) = asked(copy, "select max(id) from inbox")[0]
+    assert isinstance(before, int)
+    assert changed(copy, "update inbox set state = 'new' where id = ?", before) == 1
+    changed(copy, "insert into cursors values ('slack/T', 'C', '1000.000100'), ('telegram/1', 'updates', '7')")
+    done = outspoken(env, "db", "restore", str(copy), *(["--resume"] if resume else []))
+    assert done.returncode == 0, done.stderr
+    database = database_of(tmp_path / "home")
+    state = asked(database, f"select state, reason from inbox where id = {before}")
+    assert state == [("new", None)] if resume else [("dropped", RESTORED)]
+    assert ("1 waiting message(s)" in done.stdout) is not resume
+    marks = {str(row[0]): str(row[1]) for row in asked(database, "select account, last_seen from cursors")}
+    assert marks["telegram/1"] == "7"
+    assert float(marks["slack/T"]) > 1e9
+    assert asked(database, "select max(id) from inbox")[0][0] == before + 1_000_000
+
+
+@pytest.mark.timeout(240)
+def test_a_backup_that_is_damaged_foreign_or_newer_is_refused_and_nothing_is_changed(tmp_path: Path) -> None:
+    env = setting(tmp_path)
+    with daemon(env, tmp_path / "log") as process:
+        for number in range(3):
+            assert say(env, "hello", f"first{number}")[0] == 200
+        for name in ("damaged", "newer"):
+            assert outspoken(env, "db", "backup", str(tmp_path / name)).returncode == 0
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0
+    assert damage(tmp_path / "damaged", "journal")
+    changed(tmp_path / "newer", "update alembic_version set version_num = '9999'")
+    (tmp_path / "letter").write_text("Dear Sir or Madam, this is no database. " * 100)
+    before = database_of(tmp_path / "home").read_bytes()
+    for name, status, words in (
+        ("damaged", 1, "damaged itself"),
+        ("newer", 78, "newer version"),
+        ("letter", 78, "not a database"),
+        ("none", 1, "no backup"),
+    ):
+        done = outspoken(env, "db", "restore", str(tmp_path / name))
+        assert (done.returncode, words in done.stderr, "Traceback" in done.stderr) == (status, True, False), done.stderr
+    assert database_of(tmp_path / "home").read_bytes() == before
+    assert not list((tmp_path / "home").glob("*restor*"))
+
+
+def test_a_backup_that_finds_no_room_leaves_nothing(tmp_path: Path) -> None:
+    env = setting(tmp_path)
+    with daemon(env, tmp_path / "log"):
+        assert say(env, "hello", "first")[0] == 200
+        done = outspoken(env, "db", "backup", "/dev/full/copy.db")
+        assert (done.returncode, "Traceback" in done.stderr) == (1, False)
+        (tmp_path / "nobody").mkdir()
+        (tmp_path / "nobody" / "link.db").symlink_to(tmp_path / "elsewhere")
+        done = outspoken(env, "db", "backup", str(tmp_path / "nobody" / "link.db"))
+        assert (done.returncode, "Traceback" in done.stderr) in ((0, False), (1, False))
+
+
+@given(st.integers(0, 10**13), st.sampled_from(["discord/1", "slack/T", "telegram/1", "toy/1"]), st.integers(0, 10**20))
+def test_a_mark_never_goes_back(at_ms: int, account: str, seen: int) -> None:
+    after = moved_on(account, str(seen), at_ms)
+    assert float(after) >= float(seen) * (1 - 1e-12)

@@ -1,0 +1,270 @@
+"""Ways for storage to fail, on real processes and real files: what the chat, `/readyz`, `status`, `doctor` and the metrics say of each.
+
+Beside these: starts on a foreign file, a newer schema, a folder, a server that is away (tests/gateway/test_bad_starts.py); conversations on a
+chat platform whose rows cannot be read (test_damaged.py); what is written into a file that is gone (tests/store/test_writer.py).
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import sqlite3
+import subprocess
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Generator, Mapping
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+from tests.gateway.test_process import daemon, environment, outspoken, post, text
+from tests.ports import free_port
+from tests.storage.harm import asked, changed, damage, database_of
+
+PATIENCE = 60.0
+
+
+@dataclass(frozen=True)
+class Told:
+    """What is said of a gateway whose storage has trouble."""
+
+    chat: str
+    status: int
+    ready: bool
+    readyz: str
+    words: str
+    """Of ``outspoken status``."""
+    doctor: str
+    metrics: str
+
+
+def get(env: Mapping[str, str], path: str) -> tuple[int, str]:
+    request = urllib.request.Request(
+        f"http://127.0.0.1:{env['OUTSPOKEN_SERVER__PORT']}{path}",
+        headers={"Authorization": f"Bearer {env['OUTSPOKEN_SERVER__OPERATOR_KEY']}"},
+    )
+    try:
+        with urllib.request.urlopen(request, timeout=30) as response:
+            return response.status, response.read().decode()
+    except urllib.error.HTTPError as error:
+        return error.code, error.read().decode()
+
+
+def say(env: Mapping[str, str], words: str, key: str) -> tuple[int, str]:
+    """Ask; the status and the answer or the words of the refusal."""
+    try:
+        return 200, text(post(env, words, key))
+    except urllib.error.HTTPError as error:
+        return error.code, str(json.loads(error.read())["error"]["message"])
+
+
+def until(what: Callable[[], bool], seconds: float = PATIENCE) -> None:
+    deadline = time.monotonic() + seconds
+    while not what():
+        assert time.monotonic() < deadline, "it did not come to that"
+        time.sleep(0.1)
+
+
+def told(env: Mapping[str, str], key: str) -> Told:
+    status, chat = say(env, "hello", key)
+    ready, body = get(env, "/readyz")
+    return Told(
+        chat,
+        status,
+        ready == 200,
+        body,
+        outspoken(env, "status").stdout,
+        outspoken(env, "doctor").stdout,
+        get(env, "/metrics")[1],
+    )
+
+
+def ready(env: Mapping[str, str]) -> bool:
+    return get(env, "/readyz")[0] == 200
+
+
+def setting(tmp_path: Path, **more: str) -> dict[str, str]:
+    return environment(
+        tmp_path / "home", free_port(), OUTSPOKEN_SERVER__OPERATOR_KEY="operators-key-of-this-test", **more
+    )
+
+
+def acknowledged(env: Mapping[str, str], tmp_path: Path, keys: list[str]) -> None:
+    """Whatever was answered with 200 is stored."""
+    found = asked(database_of(tmp_path / "home"), "select platform_key from inbox where state <> 'dropped'")
+    stored = " ".join(str(row[0]) for row in found)
+    assert all(key in stored for key in keys), (keys, stored)
+
+
+@contextmanager
+def own_disk(at: Path, mebibytes: int) -> Generator[None]:
+    at.mkdir(exist_ok=True)
+    mounted = subprocess.run(
+        ["mount", "-t", "tmpfs", "-o", f"size={mebibytes}m,mode=755", "none", str(at)], capture_output=True, check=False
+    )
+    if mounted.returncode:
+        pytest.skip("only root can make a disk")
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "-l", str(at)], check=True)
+
+
+@pytest.mark.skipif(os.name != "posix", reason="needs mount")
+@pytest.mark.timeout(180)
+def test_a_full_disk_is_told_does_not_flap_and_is_over_by_itself(tmp_path: Path) -> None:
+    env = setting(tmp_path, OUTSPOKEN_STORAGE__MIN_FREE_MIB="4")
+    home, ballast = tmp_path / "home", tmp_path / "home" / "ballast"
+    with own_disk(home, 48), daemon(env, tmp_path / "log"):
+        assert say(env, "hello", "before")[0] == 200
+        free = os.statvfs(home).f_bavail * os.statvfs(home).f_frsize
+        ballast.write_bytes(b"\1" * (free - 2 * 1024**2))
+        until(lambda: not ready(env))
+        seen = told(env, "full")
+        assert (seen.status, "the disk of the gateway is full" in seen.chat, seen.ready) == (507, True, False)
+        assert "Only 1 MiB are free" in seen.words or "Only 2 MiB are free" in seen.words
+        assert "disk:" in seen.doctor
+        assert "outspoken_ready 0" in seen.metrics
+        assert [ready(env) for _ in range(20) if time.sleep(0.1) is None] == [False] * 20
+        ballast.write_bytes(b"\1" * (free - int(4.5 * 1024**2)))  # a little more than the least: not yet
+        time.sleep(3)
+        assert not ready(env)
+        ballast.unlink()
+        until(lambda: ready(env))
+        assert say(env, "hello", "after")[0] == 200
+        acknowledged(env, tmp_path, ["before", "after"])
+
+
+@pytest.mark.timeout(180)
+def test_a_database_that_another_program_holds_is_told_and_is_over_by_itself(tmp_path: Path) -> None:
+    env = setting(tmp_path)
+    with daemon(env, tmp_path / "log"):
+        assert say(env, "hello", "before")[0] == 200
+        with closing(sqlite3.connect(database_of(tmp_path / "home"), isolation_level=None)) as other:
+            other.execute("BEGIN EXCLUSIVE")
+            until(lambda: not ready(env))
+            seen = told(env, "locked")
+            assert (seen.status, seen.ready) == (503, False)
+            assert "cannot store anything just now" in seen.chat
+            assert "locked" in seen.words or "took no write" in seen.words
+            assert "outspoken_ready 0" in seen.metrics
+            other.execute("ROLLBACK")
+        until(lambda: ready(env))
+        assert say(env, "hello", "after")[0] == 200
+        acknowledged(env, tmp_path, ["before", "after"])
+
+
+def foreign(tmp_path: Path) -> bytes:
+    """Somebody else's database."""
+    with closing(sqlite3.connect(tmp_path / "foreign.db")) as conn:
+        conn.execute("CREATE TABLE sessions (a)")
+    return (tmp_path / "foreign.db").read_bytes()
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("replaced", [False, True], ids=["removed", "replaced"])
+def test_a_database_that_is_taken_away_is_told_and_is_used_again_when_it_is_back(
+    tmp_path: Path, replaced: bool
+) -> None:
+    env = setting(tmp_path)
+    with daemon(env, tmp_path / "log"):
+        assert say(env, "hello", "before")[0] == 200
+        database = database_of(tmp_path / "home")
+        away = database.with_name("away")
+        database.rename(away)
+        if replaced:
+            database.write_bytes(foreign(tmp_path))
+        until(lambda: not ready(env))
+        seen = told(env, "away")
+        assert (seen.status, seen.ready) == (503, False)
+        assert "cannot store anything just now" in seen.chat
+        assert ("another file" if replaced else "removed") in seen.words
+        assert "database" in seen.doctor
+        away.rename(database)
+        until(lambda: ready(env))
+        assert say(env, "hello", "after")[0] == 200
+        acknowledged(env, tmp_path, ["before", "after"])
+
+
+@contextmanager
+def stopped(env: Mapping[str, str], tmp_path: Path, *, killed: bool = False) -> Generator[Path]:
+    """The database of a gateway that has answered some, and is not there any more."""
+    with daemon(env, tmp_path / "first.log") as process:
+        for number in range(4):
+            assert say(env, f"hello {number}", f"before{number}")[0] == 200
+        if not killed:
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(30) == 0
+    yield database_of(tmp_path / "home")
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("what", ["journal", "sqlite_autoindex_journal_1", "troubles", "turn_inputs"])
+def test_damaged_pages_are_found_and_named_everywhere(tmp_path: Path, what: str) -> None:
+    env = setting(tmp_path)
+    with stopped(env, tmp_path) as database:
+        assert damage(database, what) or what == "troubles"
+    with daemon(env, tmp_path / "log"):
+        checked = outspoken(env, "db", "check")
+        seen = told(env, "after")
+        if what != "troubles":
+            assert checked.returncode == 1
+            assert "damaged in" in checked.stdout
+            assert "damaged in" in seen.doctor
+            assert "outspoken db restore" in seen.doctor
+        assert "Traceback" not in (tmp_path / "log").read_text()
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize(
+    "ends", [("-wal", "-shm"), ("-shm",), ("cut",)], ids=["log removed", "index of the log removed", "log cut"]
+)
+def test_a_log_that_was_cut_or_removed_after_a_kill_starts_and_is_sound(tmp_path: Path, ends: tuple[str, ...]) -> None:
+    """What was in the log alone is gone with it, and nothing can tell: keep all three files together."""
+    env = setting(tmp_path)
+    with stopped(env, tmp_path, killed=True) as database:
+        for end in ends:
+            if end == "cut":
+                log = Path(f"{database}-wal")
+                os.truncate(log, log.stat().st_size // 2)
+            else:
+                Path(f"{database}{end}").unlink()
+    if "-wal" in ends and not asked(database, "select 1 from sqlite_master limit 1"):
+        done = outspoken(env, "db", "check")  # nothing was in the file yet
+        assert done.returncode in (0, 1, 78)
+        return
+    with daemon(env, tmp_path / "log"):
+        assert say(env, "hello", "after")[0] == 200
+        assert outspoken(env, "db", "check").returncode == 0
+        if ends == ("-shm",):
+            acknowledged(env, tmp_path, [f"before{n}" for n in range(4)])
+
+
+@pytest.mark.timeout(180)
+def test_rows_of_an_older_or_newer_program_and_an_empty_file_are_told_at_the_start(tmp_path: Path) -> None:
+    env = setting(tmp_path)
+    with stopped(env, tmp_path) as database:
+        changed(database, "update alembic_version set version_num = '9999'")
+    for words in (("run",), ("db", "check")):
+        done = outspoken(env, *words)
+        assert (done.returncode, "newer version" in done.stderr, "Traceback" in done.stderr) == (78, True, False)
+    assert "newer version" in outspoken(env, "doctor").stdout
+    database.write_bytes(b"")
+    with daemon(env, tmp_path / "log"):
+        assert say(env, "hello", "after")[0] == 200
+
+
+@pytest.mark.timeout(180)
+def test_a_process_that_died_has_its_database_looked_through_by_the_next(tmp_path: Path) -> None:
+    env = setting(tmp_path)
+    with stopped(env, tmp_path, killed=True):
+        pass
+    with daemon(env, tmp_path / "log"):
+        until(lambda: json.loads(get(env, "/status")[1])["soundness"]["looked_at"] is not None)
+        found = json.loads(get(env, "/status")[1])["soundness"]
+        assert found["complaints"] == []
+        assert "outspoken_storage_damaged 0" in get(env, "/metrics")[1]
