@@ -152,11 +152,8 @@ async def serving(
         left_open = await keeper.count_open()
         stack.push_async_callback(chats.outbox.drained, DELIVERY_SECONDS, hurry)
         alerter = _alerter(config, paths, store, watch, clock, chats, keeper)
-        keeper.aside.tell_chat, keeper.aside.announce = unread_teller(chats.outbox), alerter.announce
-        alerter.oldest_wait = hub.places.oldest_seconds
-        alerter.quota_words = quotas.words
         soundness = SoundnessWatch(where, store, clock, lambda: keeper.aside.met)
-        alerter.damage_words = soundness.words
+        _told(alerter, hub, keeper, chats, quotas, soundness)
         health = _health(signals, watch, store, chats, hub, keeper, alerter)
         metrics.begin(first_series(chats.names(), endpoints, STALLED))
         metrics.read_from(
@@ -184,6 +181,16 @@ async def _endpoints(config: Config, stack: AsyncExitStack) -> tuple[Endpoint, .
 
     rehearsal = await stack.enter_async_context(rehearsal_server())
     return (rehearsal_endpoint(rehearsal.base_url, rehearsal.api_key),)
+
+
+def _told(
+    alerter: Alerter, hub: Hub, keeper: Keeper, chats: Platforms, quotas: Quotas, soundness: SoundnessWatch
+) -> None:
+    """Who tells operators and chats of what."""
+    keeper.aside.tell_chat, keeper.aside.announce = unread_teller(chats.outbox), alerter.announce
+    alerter.oldest_wait = hub.places.oldest_seconds
+    alerter.quota_words = quotas.words
+    alerter.damage_words = soundness.words
 
 
 def _watch(config: Config, paths: Paths, store: Store, clock: Clock, signals: Signals) -> StoreWatch:

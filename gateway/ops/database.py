@@ -112,7 +112,9 @@ async def pages(config: Config, paths: Paths) -> Seen:
         findings = judged_soundness(seen.shown, await check(where), thorough=False)
         async with open_reads(where) as reads:
             findings += judged_asides(await reads.asides.all())
-    except (CannotOpen, StorageUnavailable) as error:
+    except CannotOpen:
+        return Seen(())  # why it cannot be opened is said by others
+    except StorageUnavailable as error:
         return Seen((problem("database.damage", f"The database could not be looked through: {error}", DAMAGED_FIX),))
     return Seen(tuple(findings))
 
