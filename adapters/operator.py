@@ -106,6 +106,8 @@ def status_lines(body: Table) -> list[str]:
     lines += [_spend(one) for one in tables(body.get("spend"))]
     lines += _kept(body.get("quota"))
     lines += _removed(body.get("retention"))
+    lines += [f"Forgetting a person ({one.get('forget')})." for one in tables(body.get("forgetting"))]
+    lines += _words(body.get("forgotten"))
     unsent = body.get("unsent_parts")
     if unsent:
         lines.append(

@@ -68,8 +68,14 @@ class Admin:
                 row = await self._chats.desk.approve(who, BY)
             case "revoke":
                 row = await self._chats.desk.revoke(who, BY)
+            case "forget":
+                account, _, person = who.rpartition("/")
+                if not account or not person:
+                    return problem_response(Problem(400, "who must be ACCOUNT/PERSON", param="who"))
+                job = await self._look.forgetting.begin((account, person), BY)
+                return json_response({"person": {"account": account, "person": person, "forget": job.forget}})
             case _:
-                return problem_response(Problem(400, "verb must be approve or revoke", param="verb"))
+                return problem_response(Problem(400, "verb must be approve, revoke or forget", param="verb"))
         if row is None:
             return problem_response(Problem(404, "There is no such code or person. Codes are valid for an hour."))
         return json_response({"person": _person(row)})

@@ -209,6 +209,17 @@ def access_revoke(config_file: Path | None, person: str) -> None:
     guarded(lambda: _access(config_file, "revoke", person))
 
 
+@access.command("forget")
+@click.argument("who")
+@click.option("--yes", is_flag=True, help="Do not ask first.")
+@click.pass_obj
+def access_forget(config_file: Path | None, who: str, yes: bool) -> None:
+    """Forget WHO (ACCOUNT/PERSON): remove everything that they said and were answered, for good."""
+    if not yes:
+        click.confirm(f"Remove everything that {who} said and was answered? This cannot be undone.", abort=True)
+    guarded(lambda: _forget(config_file, who))
+
+
 @cli.group()
 def config() -> None:
     """Look at the configuration."""
@@ -403,6 +414,34 @@ async def _access(config_file: Path | None, verb: str, who: str) -> int:
 
         people = await people_of(loaded.config, paths, verb, who)
     click.echo("\n".join(people_lines(people)))
+    return 0
+
+
+async def _forget(config_file: Path | None, who: str) -> int:
+    """Through the daemon if one runs, which does it beside its turns; else in its database, now."""
+    from adapters.operator import Remote
+    from gateway.setup import find_gateway, load_all
+
+    account, _, person = who.rpartition("/")
+    if not account or not person:
+        click.echo(
+            "Name them as ACCOUNT/PERSON, as access list shows them: telegram/4711/12345678, or api/USER.", err=True
+        )
+        return PROBLEM
+    loaded, paths = load_all(config_file)
+    found = await find_gateway(loaded.config, paths)
+    _unless_it_hangs(found, loaded.config)
+    if found.url:
+        secret = loaded.config.server.operator_key
+        remote = Remote(found.url, secret.get_secret_value() if secret else None)
+        await remote.decide("forget", who)
+        click.echo(
+            "It is begun, and goes on also after a restart. outspoken status says when it is done, and what is kept."
+        )
+        return 0
+    from gateway.offline import forget
+
+    click.echo("\n".join(await forget(loaded.config, paths, account, person)))
     return 0
 
 

@@ -29,6 +29,7 @@ EXAMPLES: Mapping[str, tuple[str, ...]] = {
     "access": ("outspoken access list", "outspoken access approve K7RT-2MXD"),
     "access list": ("outspoken access list",),
     "access approve": ("outspoken access approve K7RT-2MXD", "outspoken access approve 12345678"),
+    "access forget": ("outspoken access forget telegram/4711/12345678",),
     "access revoke": ("outspoken access revoke 12345678",),
     "config": ("outspoken config template > outspoken.toml", "outspoken config check"),
     "config show": ("outspoken config show",),

@@ -48,6 +48,7 @@ from gateway.chain import ModelChain
 from gateway.configtypes import SessionPolicy
 from gateway.draining import Draining
 from gateway.followers import MessageFollower, WholeSessionFollower
+from gateway.forgetting import Forgetting, Quiet
 from gateway.keeping import Keeping, SettingAside
 from gateway.lanes import Lane, Running, Waiting
 from gateway.learning import Learning
@@ -76,7 +77,7 @@ Outlets = Callable[[ChatOrigin, str, str, int], TurnOutlet | None]
 Attacher = Callable[[Inbound, Path], Awaitable[Inbound]]
 """Fetches what came with a message into a workspace, and puts it into the message."""
 
-KEEPERS = ("upkeep", "watchdog", "keeper")
+KEEPERS = ("upkeep", "forgetting", "watchdog", "keeper")
 """Tasks of the hub that run as long as it does."""
 
 
@@ -112,6 +113,8 @@ class Hub:
             self.running, store, clock, ids, settings.watch_look_seconds, settings.watch_grace_seconds
         )
         self.learning = Learning(settings.incidents, settings.turn.ladder.same_stall_rounds, store, clock, ids)
+        quiet = Quiet(self._lanes.values, self.stop_message, self._recall.forget)
+        self.forgetting = Forgetting(store, clock, ids, settings.workspaces, settings.spool, quiet)
         self._closing = False
         self.places = Places(settings.bounds, self._lanes.values, self._begin, clock, tell)
         self._offers = Offers(own_tools(tools.names, tools.openai_tools()))
@@ -158,6 +161,7 @@ class Hub:
         await self._group.__aenter__()
         await self.learning.__aenter__()
         self._tasks["upkeep"] = self._group.create_task(self.upkeep.run(), name="upkeep")
+        self._tasks["forgetting"] = self._group.create_task(self.forgetting.run(), name="forgetting")
         self._tasks["watchdog"] = self._group.create_task(self._watchdog.run(), name="watchdog")
         return self
 

@@ -11,6 +11,7 @@ from agent_core.store.rows import IncidentRow
 from agent_core.store.store import StorageUnavailable, Store
 from agent_core.tools.base import Json
 from gateway.alerting import Alerter
+from gateway.forgetting import Forgetting
 from gateway.health import Health
 from gateway.hub import Hub
 from gateway.platforms import Platforms
@@ -48,6 +49,11 @@ class Look:
         self._asides = asides
         self._soundness = soundness
         self._began = clock.monotonic()
+
+    @property
+    def forgetting(self) -> Forgetting:
+        """Where people are forgotten."""
+        return self._hub.forgetting
 
     async def status(self) -> dict[str, Json]:
         """Everything. While the storage is away, what is stored is missing, and the rest is there."""
@@ -97,7 +103,11 @@ class Look:
 
     async def _stored(self) -> dict[str, Json]:
         failed = await self._store.failed_deliveries(FAILED_SHOWN)
+        jobs = [one for one in await self._store.forgotten.jobs() if one.done_at is None]
+        last = self._hub.forgetting.last
         return {
+            "forgetting": [{"forget": one.forget, "since": one.at} for one in jobs],
+            "forgotten": [*last.lines(())] if last is not None else [],
             "open_turns": await self._store.count_open(),
             "waiting_sessions": len(await self._store.sessions_with_pending()),
             "failed_parts": [

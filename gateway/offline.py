@@ -11,6 +11,7 @@ from agent_core.store.store import open_store
 from agent_core.tools.base import Json
 from gateway import access
 from gateway.configmodel import Config
+from gateway.forgetting import Forgetting, copies_beside
 from gateway.paths import Paths
 from gateway.setup import prepare_places
 from gateway.version import program_version
@@ -35,6 +36,23 @@ async def people_of(config: Config, paths: Paths, verb: str, who: str) -> Sequen
         )
         await store.put_person(changed)
         return [_table(changed)]
+
+
+async def forget(config: Config, paths: Paths, account: str, person: str) -> list[str]:
+    """Forget a person now, while no gateway runs; what came of it, in words."""
+    prepare_places(paths)
+    clock = SystemClock()
+    ids = SystemIds(clock)
+    where = config.storage.url or paths.database
+    async with open_store(where, clock=clock, ids=ids, version=program_version()) as store:
+        places = (config.tools.workspace or paths.workspaces, paths.state_dir / "outbox")
+        forgetting = Forgetting(store, clock, ids, *places, alone=True)
+        await forgetting.begin((account, person), "operator")
+        told: list[str] = []
+        for job in await store.forgotten.jobs():
+            if job.done_at is None:
+                told = (await forgetting.finish(job)).lines(copies_beside(paths.database))
+        return told
 
 
 def _table(row: PersonRow) -> Mapping[str, Json]:

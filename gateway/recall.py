@@ -46,6 +46,11 @@ class Recall:
         self._kept: OrderedDict[str, _Kept] = OrderedDict()
         self._size = 0
 
+    def forget(self) -> None:
+        """Let go of what is kept: something of it was removed."""
+        self._kept.clear()
+        self._size = 0
+
     async def memory(self, session: str) -> SessionMemory:
         """The session's conversation as the model is told it. Raises `StorageUnavailable`."""
         turns = await self._store.histories.told(session, self._turns)

@@ -17,7 +17,7 @@ import sqlite3
 from collections.abc import Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.engine.interfaces import DBAPIConnection
@@ -116,6 +116,14 @@ class SqliteLine:
         """Copy the whole database to `to`, which appears only once it is complete. Raises sqlite3.Error, OSError."""
         await self._run(lambda: _copy(self._place.path, to))
 
+    async def emptied_log(self) -> bool:
+        """Copy the log into the file and cut it to nothing. False if somebody still reads from it."""
+        return await self._run(self._emptied_log)
+
+    async def rewrite(self) -> None:
+        """Write the whole file anew, so that nothing of what was removed is left between its rows. Nobody else writes meanwhile."""
+        await self._run(self._rewrite)
+
     async def close(self) -> None:
         await self._run(self._close)
         self._executor.shutdown(wait=True)  # its last call is over, so nothing is waited for
@@ -148,6 +156,25 @@ class SqliteLine:
         assert self._conn is not None
         with self._conn.begin():
             return body(self._conn)
+
+    def _emptied_log(self) -> bool:
+        return int(self._outside("PRAGMA wal_checkpoint(TRUNCATE)")[0][0]) == 0
+
+    def _rewrite(self) -> None:
+        self._outside("VACUUM")
+        self._emptied_log()
+
+    def _outside(self, statement: str) -> list[tuple[Any, ...]]:
+        """What cannot be done inside a transaction."""
+        if self._conn is None:
+            self._open()
+        assert self._conn is not None
+        cursor = self._conn.connection.cursor()
+        try:
+            cursor.execute(statement)
+            return list(cursor.fetchall())
+        finally:
+            cursor.close()
 
     def _close(self) -> None:
         conn, self._conn = self._conn, None

@@ -16,6 +16,7 @@ from agent_core.store import sqlbudgets
 from agent_core.store import tables as t
 from agent_core.store.asides import Asides
 from agent_core.store.auditing import Auditing
+from agent_core.store.forgetting import Forgotten
 from agent_core.store.histories import Histories
 from agent_core.store.overview import Overview
 from agent_core.store.retaining import Retaining
@@ -180,6 +181,8 @@ class Reads(Unread):
         """Whether what is stored is true."""
         self.retaining = Retaining(engine, shown)
         """What may be removed."""
+        self.forgotten = Forgotten(engine, shown)
+        """What is whose, for who is to be forgotten."""
         self.left = LeftBehind(engine, shown)
         """What is open, whoever has it."""
         self.asides = Asides(engine, shown)

@@ -123,6 +123,7 @@ PROBE = "probe"
 PRUNE_AT_ONCE = 200
 """How much the first pruning transaction deletes; then it is as much as takes some milliseconds."""
 PRUNE_MOST = 2_000
+LOG_TRIES = 50
 PAUSE = 3
 """Between two transactions that remove something the writer is the others' for so many times as long."""
 KEEP = Keep()
@@ -460,6 +461,25 @@ class Store(Reads):
     async def remove(self, body: Callable[[Connection], T]) -> T:
         """Promises: one of the transactions of `retaining` or `forgetting` is committed."""
         return await self._writer.alone(body)
+
+    async def scrub(self, most_bytes: int | None) -> bool:
+        """Promises: of a SQLite database, nothing that was removed is in its log any more; and, if the answer is True, nothing is left
+        between the rows of its file either, because it was written anew. Files larger than `most_bytes` are not.
+
+        On PostgreSQL that is the server's work, and the answer is True.
+        """
+        line = self._writer.line
+        if not isinstance(line, SqliteLine):
+            return True
+        with opening(self.shown):
+            for _ in range(LOG_TRIES):
+                if await line.emptied_log():
+                    break
+                await asyncio.sleep(0.1)
+            if most_bytes is not None and await self.retaining.database_bytes() > most_bytes:
+                return False
+            await line.rewrite()
+        return True
 
     async def check(self, timeout_seconds: float = 5.0, room_bytes: int = 0) -> None:
         """Promises: a write got through just now, in the same commits as everybody's; one that needed so much room. Raises StorageUnavailable."""

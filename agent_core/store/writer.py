@@ -252,6 +252,11 @@ class Writer:
             self.on_commit(operations, time.monotonic() - began, stored)
 
     @property
+    def line(self) -> Line:
+        """The line to the database: what it is asked beside the batches comes between two of them."""
+        return self._line
+
+    @property
     def waiting(self) -> int:
         """Operations that wait for their commit."""
         return self._in_flight

@@ -1,0 +1,221 @@
+"""A person is forgotten: no byte of what they said or were answered is left, and what others said is as it was."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import orjson
+import pytest
+from aiohttp import web
+from sqlalchemy import Connection, inspect, text
+
+from adapters.base import SessionKey
+from adapters.chat import ChatAddress, ChatKind, ChatOrigin, ChatPerson
+from agent_core.ports import SystemClock, SystemIds
+from agent_core.store.rows import (
+    DeliveryRow,
+    DeliveryState,
+    PersonRow,
+    PersonState,
+    PlaceRow,
+    ScheduleRow,
+    SessionChange,
+)
+from agent_core.store.store import Store, open_store
+from agent_core.store.unread import UnreadRow
+from gateway.forgetting import Forgetting, copies_beside
+from gateway.ops.explain import why
+from gateway.whose import folder_name
+from tests.gateway.rig import Rig, chunk, gateway
+from tests.store import conftest as databases
+
+postgres, postgres_server = databases.postgres, databases.postgres_server
+ACCOUNT = "telegram/99"
+CANARY, OTHER = "xq-canary-7731", "zv-other-5520"
+
+
+async def echo(messages: list[dict[str, Any]], response: web.StreamResponse, request: web.Request) -> None:
+    words = str(messages[-1]["content"])
+    await response.write(chunk({"content": f"You said: {words}"}))
+    await response.write(chunk({}, "stop"))
+
+
+def origin(person: str, chat: str, kind: ChatKind) -> ChatOrigin:
+    return ChatOrigin(ChatAddress("telegram", "99", chat), kind, ChatPerson(person, name=f"Name-{person}"), message="1")
+
+
+def from_chat(rig: Rig, words: str, person: str, chat: str, kind: ChatKind = ChatKind.PRIVATE) -> Any:
+    key = SessionKey("telegram", "99", chat)
+    return replace(
+        rig.inbound(words), account=ACCOUNT, session=key, memory_scope=key.text(), chat=origin(person, chat, kind)
+    )
+
+
+async def said(rig: Rig, inbound: Any) -> None:
+    await rig.end(await rig.hub.accept(inbound))
+
+
+def found_in(folder: Path, words: str) -> list[str]:
+    encoded = words.encode()
+    forms = [encoded, encoded.hex().encode(), *(base64.b64encode(b" " * n + encoded)[4:-4] for n in range(3))]
+    files = [path for path in folder.rglob("*") if path.is_file()]
+    return [path.name for path in files if any(form in path.read_bytes() for form in forms)]
+
+
+async def everything_of(rig: Rig, person: str, chat: str, word: str, folder: Path) -> None:
+    """A person says and leaves something everywhere."""
+    for number in range(4):
+        await said(rig, from_chat(rig, f"{word} {number}", person, chat))
+    await said(rig, from_chat(rig, f"{word} in the group", person, "-500", ChatKind.GROUP))
+    await said(rig, from_chat(rig, f"{word} " * 3000, person, chat))
+    key = SessionKey("telegram", "99", chat).text()
+    session = await rig.store.session_by_key(key)
+    assert session is not None
+    await rig.store.memory.put(key, "memory", "pin", word, at_ms=1)
+    await rig.store.change(session.session, session.epoch, SessionChange(policy=orjson.dumps({"x": word}).decode()))
+    await rig.store.put_schedule(ScheduleRow(f"sch-{chat}", "reminder", key, key, 1, "once", word.encode(), 2**50))
+    part = DeliveryRow(
+        key, f"inbox:{chat}", "answer", 0, int(chat), word.encode(), "h", f"k-{chat}", DeliveryState.SENT
+    )
+    await rig.store.put_deliveries(session.session, session.epoch, [part])
+    await rig.store.put_person(PersonRow(ACCOUNT, person, PersonState.APPROVED, name=word))
+    await rig.store.put_place(PlaceRow(key, ACCOUNT, person))
+    raw = orjson.dumps({"from": {"id": int(person)}, "text": word})
+    await rig.store.keep_unread(UnreadRow(ACCOUNT, f"raw-{person}", raw, "no", "1", 1, chat, tried_at=1), None)
+    workspace = folder / "workspaces" / folder_name(key)
+    workspace.mkdir(parents=True)
+    (workspace / "notes.txt").write_text(word)
+
+
+async def forget(rig: Rig, person: str) -> Any:
+    job = await rig.hub.forgetting.begin((ACCOUNT, person), "a test")
+    async with asyncio.timeout(30):
+        while rig.hub.forgetting.last is None:
+            await asyncio.sleep(0.05)
+    assert [one.who for one in await rig.store.forgotten.jobs() if one.forget == job.forget] == [()]
+    return rig.hub.forgetting.last
+
+
+async def test_no_byte_of_a_person_is_left_and_others_are_as_they_were(tmp_path: Path) -> None:
+    async with gateway(tmp_path, echo) as rig:
+        await everything_of(rig, "4711", "4711", CANARY, tmp_path)
+        await everything_of(rig, "8080", "8080", OTHER, tmp_path)
+        assert found_in(tmp_path, CANARY)
+        mine = await rig.store.session_by_key("telegram/99/4711//")
+        assert mine is not None
+        [*_, last] = await rig.store.turns(mine.session, 10)
+        told = await forget(rig, "4711")
+        assert found_in(tmp_path, CANARY) == []
+        assert told.turns == 6
+        assert (told.conversations, told.shared, told.rewritten) == (1, 1, True)
+        story = "\n".join(await why(rig.store, last.turn, rig.hub.now_ms))
+        assert "wanted to be forgotten" in story
+        theirs = await rig.store.session_by_key("telegram/99/8080//")
+        assert theirs is not None
+        for row in await rig.store.turns(theirs.session, 10):
+            assert OTHER.encode() in b"".join(one.body for one in await rig.store.journal(row.turn))
+        assert found_in(tmp_path / "workspaces", OTHER) == ["notes.txt"]
+        assert len(await rig.store.memory.entries("telegram/99/8080//", "memory")) == 1
+        group = await rig.store.session_by_key("telegram/99/-500//")
+        assert group is not None
+        left = [row for row in await rig.store.turns(group.session, 10) if not row.removed]
+        assert len(left) == 1
+        people = {row.person: (row.state, row.name) for row in await rig.store.people()}
+        assert people == {"4711": (PersonState.APPROVED, ""), "8080": (PersonState.APPROVED, OTHER)}
+        again = await rig.hub.accept(from_chat(rig, "hello", "4711", "4711"))
+        assert (await rig.end(again)).view.text == "You said: hello"
+        assert CANARY not in str(rig.model.requests[-1])
+    assert found_in(tmp_path, CANARY) == []
+
+
+async def test_a_turn_that_runs_is_stopped_and_forgotten_too(tmp_path: Path) -> None:
+    async def slow(messages: list[dict[str, Any]], response: web.StreamResponse, request: web.Request) -> None:
+        await response.write(chunk({"content": f"{CANARY} begins"}))
+        await asyncio.sleep(30)
+
+    async with gateway(tmp_path, slow) as rig:
+        ticket = await rig.hub.accept(from_chat(rig, CANARY, "4711", "4711"))
+        await rig.hub.accept(from_chat(rig, f"{CANARY} waits", "4711", "4711"))
+        await rig.until_text(ticket, "begins")
+        told = await forget(rig, "4711")
+        assert told.turns == 1
+        assert found_in(tmp_path, CANARY) == []
+
+
+async def test_whoever_comes_after_a_kill_ends_it(tmp_path: Path) -> None:
+    async with gateway(tmp_path, echo) as rig:
+        await everything_of(rig, "4711", "4711", CANARY, tmp_path)
+
+        class Killed(Exception):
+            pass
+
+        for at in range(1, 30):
+            steps = 0
+            remove = Store.remove
+
+            async def counted(self: Store, body: Any, at: int = at, remove: Any = remove) -> Any:
+                nonlocal steps
+                steps += 1
+                if steps > at:
+                    raise Killed
+                return await remove(self, body)
+
+            made = Forgetting(rig.store, SystemClock(), SystemIds(SystemClock()), tmp_path / "workspaces", None)
+            if at == 1:
+                await made.begin((ACCOUNT, "4711"), "a test")
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setattr(Store, "remove", counted)
+                try:
+                    for one in await rig.store.forgotten.jobs():
+                        if one.done_at is None:
+                            await made.finish(one)
+                except Killed:
+                    continue
+            break
+        assert all(one.done_at for one in await rig.store.forgotten.jobs())
+    assert found_in(tmp_path, CANARY) == []
+
+
+async def test_copies_from_before_upgrades_are_named(tmp_path: Path) -> None:
+    (tmp_path / "db.before-upgrade-from-0012").write_text("x")
+    assert copies_beside(tmp_path / "db") == ["db.before-upgrade-from-0012"]
+
+
+def _all_rows(conn: Connection) -> dict[str, str]:
+    """Everything in every table, as text; bytes as they are."""
+    found: dict[str, str] = {}
+    for name in inspect(conn).get_table_names():
+        rows = conn.execute(text(f"SELECT x::text, encode(convert_to(x::text, 'UTF8'), 'escape') FROM {name} x")).all()
+        found[name] = "\n".join(str(row[0]) for row in rows)
+        columns = [c["name"] for c in inspect(conn).get_columns(name) if str(c["type"]) == "BYTEA"]
+        for column in columns:
+            bodies = conn.execute(text(f"SELECT encode({column}, 'escape') FROM {name}")).scalars()
+            found[name] += "\n".join(str(one) for one in bodies)
+    return found
+
+
+async def test_no_table_of_postgresql_holds_a_word_of_them(postgres: str, tmp_path: Path) -> None:
+    from tests.store.support import IDS, FakeClock, message, row
+
+    clock = FakeClock()
+    async with open_store(postgres, clock=clock, ids=IDS, version="test") as store:
+        for person, word in (("4711", CANARY), ("8080", OTHER)):
+            key = SessionKey("telegram", "99", person).text()
+            for number in range(3):
+                body = orjson.dumps({"input": word * (1 if number else 2000)})
+                new = replace(message(f"{person}-{number}", key, body=body), account=ACCOUNT, person=person)
+                accepted = await store.accept(new)
+                epoch = accepted.epoch or await store.claim(accepted.session)
+                turn = IDS.new("t")
+                await store.start(accepted.session, epoch, turn, [accepted.inbox_id], row(0, body), 1, 2)
+                await store.close(accepted.session, epoch, turn, [row(1, body)], "answered", 3)
+            await store.memory.put(key, "memory", "pin", word, at_ms=1)
+        made = Forgetting(store, clock, IDS, tmp_path, None)
+        await made.finish(await made.begin((ACCOUNT, "4711"), "a test"))
+        rows = await store.remove(_all_rows)
+        assert [name for name, told in rows.items() if CANARY in told] == []
+        assert {name for name, told in rows.items() if OTHER in told} >= {"inbox", "journal", "memory"}
