@@ -179,10 +179,8 @@ class Reads(Unread):
         """Sessions' pasts."""
         self.auditing = Auditing(engine, shown)
         """Whether what is stored is true."""
-        self.retaining = Retaining(engine, shown)
-        """What may be removed."""
-        self.forgotten = Forgotten(engine, shown)
-        """What is whose, for who is to be forgotten."""
+        self.retaining = Retaining(engine, shown)  # what may be removed
+        self.forgotten = Forgotten(engine, shown)  # what is whose, for who is to be forgotten
         self.left = LeftBehind(engine, shown)
         """What is open, whoever has it."""
         self.asides = Asides(engine, shown)
