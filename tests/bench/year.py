@@ -1,0 +1,390 @@
+"""A year of a busy workspace: how large it is, how quickly a gateway starts on it, what a turn takes, and how a person is forgotten.
+
+    python -m tests.bench.year --turns 1000000 --folder /some/folder
+
+Rows are made by the real encoders (events, messages, pieces) and put in by bulk. Of the turns that retention has passed long ago, only what it
+leaves is made: their numbers. The last ninety days and the ten before them are whole; those ten are removed by the real upkeep, which is measured.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import base64
+import random
+import sqlite3
+import statistics
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import orjson
+from aiohttp import web
+
+from adapters.base import Inbound, SessionKey, once
+from adapters.chat import ChatAddress, ChatKind, ChatOrigin, ChatPerson
+from agent_core.events import (
+    Event,
+    ReplyFinished,
+    TextArrived,
+    ToolArgumentsArrived,
+    ToolCallNamed,
+    ToolReturned,
+    ToolStarted,
+    TurnEnded,
+    TurnOpened,
+)
+from agent_core.exits import Exit, ExitCode
+from agent_core.journal import encode
+from agent_core.messages import InputMessage
+from agent_core.ports import SystemClock, SystemIds
+from agent_core.retention import DAY_MS, Keep
+from agent_core.settings import RULES, Route, ToolFacts, TurnSettings
+from agent_core.store.packing import Piece, needed, pack, squeezed
+from agent_core.store.store import open_store
+from agent_core.tools.base import EffectClass, ToolStatus
+from gateway import inbox
+from gateway.forgetting import Forgetting
+from gateway.upkeep import Places, Upkeep
+from tests.gateway.rig import Rig, chunk, gateway
+from tests.serving import served
+
+YEAR_DAYS, WHOLE_DAYS, LATE_DAYS = 365, 100, 10
+PEOPLE, GROUPS = 300, 40
+CANARY = "xq-canary-of-one-person-7731"
+TOOLS = ("read_file", "write_file", "edit_file", "list_files", "search_files", "fetch", "remember", "recall", "todo")
+SETTINGS = TurnSettings(
+    routes=(Route("some-model", "api.example.com", "c1"),),
+    tools=tuple(ToolFacts(name, EffectClass.PURE) for name in TOOLS),
+    rules=RULES,
+)
+WORDS = [
+    f"{a}{b}"
+    for a in ("re", "con", "in", "over", "sub", "pre", "un")
+    for b in ("port", "figure", "table", "date", "plan", "mail")
+]
+
+
+@dataclass
+class Made:
+    """What is put into the file, table by table."""
+
+    rows: dict[str, list[tuple[Any, ...]]] = field(default_factory=dict)
+    pieces: dict[bytes, list[Any]] = field(default_factory=dict)
+    """(piece, how many gaps it fills, when)"""
+
+    def put(self, table: str, *values: Any) -> None:
+        self.rows.setdefault(table, []).append(values)
+
+    def packed(self, body: bytes, at: int) -> bytes:
+        made = pack(body)
+        offered = {piece.digest: piece for piece in made.pieces}
+        pending = list(needed(made.body))
+        while pending:
+            digest = pending.pop()
+            known = self.pieces.get(digest)
+            if known is None:
+                piece = offered[digest]
+                self.pieces[digest] = [piece, 1, at]
+                pending += piece.below
+            else:
+                known[1], known[2] = known[1] + 1, max(known[2], at)
+        return made.body
+
+
+class Year:
+    """Makes turns in the order of time."""
+
+    def __init__(self, turns: int, now: int) -> None:
+        self.dice = random.Random(11)
+        self.turns = turns
+        self.now = now
+        self.made = Made()
+        self.numbers: dict[str, int] = {}
+        self.pictures: list[str] = []
+        self.talks: dict[int, list[Any]] = {}
+        self.inbox = 0
+
+    def text(self, low: int, high: int) -> str:
+        return " ".join(self.dice.choices(WORDS, k=self.dice.randint(low, high)))
+
+    def picture(self) -> str:
+        if self.pictures and self.dice.random() < 0.25:
+            return self.dice.choice(self.pictures)
+        data = self.dice.randbytes(self.dice.randint(50_000, 350_000))
+        self.pictures = [*self.pictures[-50:], "data:image/jpeg;base64," + base64.b64encode(data).decode()]
+        return self.pictures[-1]
+
+    def one(self, number: int) -> None:
+        """One turn."""
+        dice, made = self.dice, self.made
+        at = self.now - round((self.turns - number) / self.turns * YEAR_DAYS * DAY_MS) - 60_000
+        age = (self.now - at) / DAY_MS
+        person = dice.randrange(PEOPLE)
+        kind = dice.random()
+        account, who = ("api", f"user{person}") if kind < 0.1 else ("telegram/99", str(10_000 + person))
+        chat = str(-dice.randrange(GROUPS) - 1) if kind < 0.4 else who
+        key = once(f"once-{number}") if account == "api" else SessionKey("telegram", "99", chat)
+        text, turn = key.text(), f"t_{number:012d}"
+        session = f"s_{text}"
+        if text not in self.numbers:
+            made.put("sessions", session, text, None, 1, None, None, None, at, self.now if account != "api" else at, 0)
+        self.numbers[text] = seq = self.numbers.get(text, 0) + 1
+        whole = age <= WHOLE_DAYS
+        people = orjson.dumps([[account, who]]).decode()
+        removed = "" if whole else Keep().words("journals_days")
+        made.put(
+            "turns",
+            turn,
+            session,
+            seq,
+            "closed",
+            "answered",
+            at,
+            at + 9000,
+            at + 10**6,
+            0,
+            4200,
+            300,
+            0,
+            people,
+            removed,
+        )
+        if not whole:
+            return
+        inbound = self.inbound(account, who, chat, key, number)
+        for row, event in enumerate(self.events(inbound, at)):
+            written = encode(event)
+            made.put("journal", turn, row, 1, written.kind, made.packed(written.body, at), at + row)
+        if age <= 8:
+            self.inbox += 1
+            body = made.packed(inbox.encode(inbound), at)
+            made.put(
+                "inbox",
+                self.inbox,
+                account,
+                inbound.platform_key,
+                session,
+                self.inbox,
+                "normal",
+                body,
+                "done",
+                None,
+                at,
+                0,
+                who,
+            )
+            made.put("turn_inputs", self.inbox, turn)
+            if account != "api":
+                want = orjson.dumps({"kind": "text", "body": {"text": self.text(60, 200)}, "entities": []})
+                made.put("deliveries", self.inbox, session, turn, text, "answer", 0, number, 1, "h" * 32, want, 1, 0, "sent", f"k{number}",
+                         str(number), 1, at, None, 1, 0, 0, "", at, 0, "", 0)  # fmt: skip
+
+    def inbound(self, account: str, who: str, chat: str, key: SessionKey, number: int) -> Inbound:
+        dice = self.dice
+        words: Any = self.text(5, 60) + (f" {CANARY}" if who in ("10007", "user7") else "")
+        if dice.random() < 0.01:
+            words = words + "\n" + self.text(800, 3000)  # somebody pastes a file
+        if dice.random() < 0.05:
+            words = [{"type": "text", "text": words}, {"type": "image_url", "image_url": {"url": self.picture()}}]
+        history: Any = None
+        origin = None
+        if account == "api":
+            person = int(who[4:])
+            talk = self.talks.setdefault(person, [])
+            history = tuple(talk)
+            talk += [{"role": "user", "content": words}, {"role": "assistant", "content": self.text(60, 200)}]
+            self.talks[person] = [] if len(talk) > 40 else talk
+        else:
+            kind = ChatKind.GROUP if chat.startswith("-") else ChatKind.PRIVATE
+            origin = ChatOrigin(
+                ChatAddress("telegram", "99", chat), kind, ChatPerson(who, name=f"Person {who}"), message=str(number)
+            )
+        scope = f"api/{who}" if account == "api" else key.text()
+        return Inbound(
+            account=account, platform_key=f"m{number}", session=key, input=(InputMessage(words),), surface=account.partition("/")[0],
+            memory_scope=scope, own_history=history, chat=origin,
+        )  # fmt: skip
+
+    def events(self, inbound: Inbound, at: int) -> Iterator[Event]:
+        dice = self.dice
+        yield TurnOpened(
+            at=at, input=inbound.input, settings=SETTINGS, seed=dice.getrandbits(62), own_history=inbound.own_history,
+            surface=inbound.surface,
+        )  # fmt: skip
+        if dice.random() < 0.3:
+            yield ToolCallNamed(at=at, index=0, call="call_1", name="read_file")
+            yield ToolArgumentsArrived(at=at, index=0, text='{"path":"notes/today.md"}')
+            yield ReplyFinished(at=at, reason="tool_calls", input_tokens=3000, output_tokens=30)
+            yield ToolStarted(at=at, call="call_1")
+            size = (2000, 5000) if dice.random() < 0.05 else (20, 400)
+            yield ToolReturned(at=at, call="call_1", status=ToolStatus.OK, text=self.text(*size), seconds=0.01)
+        yield TextArrived(at=at, text=self.text(40, 250))
+        yield ReplyFinished(at=at, reason="stop", input_tokens=4200, output_tokens=300)
+        yield TurnEnded(at=at, exit=Exit(ExitCode.ANSWERED))
+
+
+COLUMNS = {
+    "sessions": "session, key, owner, epoch, policy, runnable_at, quarantined, created_at, last_at, since",
+    "turns": "turn, session, number, state, exit, opened_at, closed_at, deadline, undone, input_tokens, output_tokens, suspicion, people, removed",
+    "journal": "turn, seq, epoch, kind, body, at",
+    "inbox": "id, account, platform_key, session, arrival, lane, body, state, reason, received_at, suspicion, person",
+    "turn_inputs": "inbox, turn",
+    "deliveries": "id, session, origin, surface, bubble, part, place, rev, want_hash, want, final, gone, state, key, platform_id, attempt, "
+    "sending_at, retry_at, epoch, labelled, plain, cause, at, failures, trouble, suspicion",
+}
+
+
+def write(database: sqlite3.Connection, made: Made, new: set[bytes]) -> None:
+    """What was made since the last time goes into the file."""
+    for table, rows in made.rows.items():
+        marks = ", ".join("?" * len(rows[0]))
+        database.executemany(f"INSERT INTO {table} ({COLUMNS[table]}) VALUES ({marks})", rows)
+    made.rows = {}
+    fresh: list[tuple[Any, ...]] = []
+    for digest in [one for one in made.pieces if one not in new]:
+        piece, _, at = made.pieces[digest]
+        stored, compressed = squeezed(piece)
+        fresh.append((digest, piece.form.value, stored, "zlib" if compressed else "plain", len(piece.content), 0, at))
+        made.pieces[digest][0] = Piece(digest, piece.form, b"")
+        new.add(digest)
+    database.executemany(
+        "INSERT INTO pieces (digest, form, stored, how, size, refs, at) VALUES (?, ?, ?, ?, ?, ?, ?)", fresh
+    )
+    database.commit()
+
+
+async def make(folder: Path, turns: int) -> float:
+    """The year's database; how many seconds it took."""
+    clock = SystemClock()
+    async with open_store(folder / "outspoken.db", clock=clock, ids=SystemIds(clock), version="bench"):
+        pass
+    began = time.monotonic()
+    year = Year(turns, clock.now_ms())
+    database = sqlite3.connect(folder / "outspoken.db")
+    database.execute("PRAGMA synchronous = OFF")
+    database.execute("PRAGMA cache_size = -200000")
+    new: set[bytes] = set()
+    for number in range(turns):
+        year.one(number)
+        if number % 5000 == 4999 or number == turns - 1:
+            write(database, year.made, new)
+    refs = [(count, at, digest) for digest, (_, count, at) in year.made.pieces.items()]
+    database.executemany("UPDATE pieces SET refs = ?, at = ? WHERE digest = ?", refs)
+    database.commit()
+    database.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+    database.close()
+    return time.monotonic() - began
+
+
+def size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def rank(values: list[float], share: float) -> float:
+    return sorted(values)[min(len(values) - 1, int(len(values) * share))] * 1000
+
+
+async def turns_take(folder: Path, name: str, count: int) -> None:
+    """Start a gateway, as the daemon does; then let a quick model answer people who have a past here."""
+    began = time.monotonic()
+    async with served(folder) as up:
+        opened = time.monotonic() - began
+        look: list[float] = []
+        for _ in range(5):
+            start = time.monotonic()
+            await up.hub.forgetting.store.overview.turns(50)
+            await up.hub.forgetting.store.count_open()
+            look.append(time.monotonic() - start)
+    (folder / "outspoken.db").rename(folder / "db")
+    took: list[float] = []
+    async with gateway(folder, echo) as rig:
+        for number in range(count):
+            key = SessionKey("telegram", "99", str(10_000 + number % 20))
+            start = time.monotonic()
+            await said(rig, key)
+            took.append(time.monotonic() - start)
+    (folder / "db").rename(folder / "outspoken.db")
+    warm = took[40:]
+    print(
+        f"{name}: port open after {opened:.2f} s; first turns (the past is read) p50 {statistics.median(took[:20]) * 1000:.1f} ms; "
+        f"a turn p50 {statistics.median(warm) * 1000:.1f} ms, p99 {rank(warm, 0.99):.1f} ms; overview {statistics.median(look) * 1000:.1f} ms",
+        flush=True,
+    )
+
+
+async def said(rig: Rig, key: SessionKey) -> None:
+    message = replace(rig.inbound("hello there"), session=key, memory_scope=key.text())
+    await rig.end(await rig.hub.accept(message))
+
+
+async def echo(messages: list[dict[str, Any]], response: web.StreamResponse, request: web.Request) -> None:
+    await response.write(chunk({"content": f"There are {len(messages)} messages."}))
+    await response.write(chunk({}, "stop"))
+
+
+async def keep_up(folder: Path) -> None:
+    """What the real upkeep does about the ten days that are too old."""
+    clock = SystemClock()
+    async with open_store(folder / "outspoken.db", clock=clock, ids=SystemIds(clock), version="bench") as store:
+        began = time.monotonic()
+        tally = await Upkeep(store, clock, Keep(), Places(folder / "workspaces"), 200).look()
+        print(f"upkeep: {time.monotonic() - began:.1f} s, {tally}", flush=True)
+
+
+def holding(folder: Path, words: bytes) -> int:
+    """How often words stand in the bytes of any file."""
+    count = 0
+    for path in folder.rglob("*"):
+        if path.is_file():
+            with path.open("rb") as file:
+                tail = b""
+                while block := file.read(1 << 24):
+                    count += (tail + block).count(words)
+                    tail = block[-len(words) + 1 :]
+    return count
+
+
+async def forget(folder: Path) -> None:
+    """One of the people, with all accounts, while no gateway runs."""
+    clock = SystemClock()
+    print(
+        f"the person's words stand {holding(folder, CANARY.encode())} times in the files (and in compressed pieces)",
+        flush=True,
+    )
+    async with open_store(folder / "outspoken.db", clock=clock, ids=SystemIds(clock), version="bench") as store:
+        for who in (("telegram/99", "10007"), ("api", "user7")):
+            began = time.monotonic()
+            beside = Forgetting(store, clock, SystemIds(clock), folder / "workspaces", None)
+            told = await beside.finish(await beside.begin(who, "bench"))
+            print(f"forgotten {who}: {time.monotonic() - began:.1f} s, {told}", flush=True)
+    print(f"left after the rows went: {holding(folder, CANARY.encode())}", flush=True)
+    async with open_store(folder / "outspoken.db", clock=clock, ids=SystemIds(clock), version="bench") as store:
+        began = time.monotonic()
+        await store.scrub(None)
+        print(f"the file written anew: {time.monotonic() - began:.1f} s", flush=True)
+    print(f"left after that: {holding(folder, CANARY.encode())}; size {size(folder) / 2**30:.2f} GiB", flush=True)
+
+
+async def main() -> None:
+    """All of it, in a folder of its own."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--turns", type=int, default=1_000_000)
+    parser.add_argument("--folder", type=Path, required=True)
+    wanted = parser.parse_args()
+    full, empty = wanted.folder / "full", wanted.folder / "empty"
+    for folder in (full, empty):
+        folder.mkdir(parents=True)
+    seconds = await make(full, wanted.turns)
+    print(f"{wanted.turns} turns made in {seconds:.0f} s; size {size(full) / 2**30:.2f} GiB", flush=True)
+    await keep_up(full)
+    print(f"size after the upkeep {size(full) / 2**30:.2f} GiB", flush=True)
+    await turns_take(empty, "empty database", 300)
+    await turns_take(full, "year's database", 300)
+    await forget(full)
+
+
+if __name__ == "__main__":
+    asyncio.run(main())
