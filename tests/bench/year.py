@@ -45,8 +45,8 @@ from agent_core.settings import RULES, Route, ToolFacts, TurnSettings
 from agent_core.store.packing import Piece, needed, pack, squeezed
 from agent_core.store.store import open_store
 from agent_core.tools.base import EffectClass, ToolStatus
-from gateway import inbox
 from gateway.forgetting import Forgetting
+from gateway.inbox import encode as message_body
 from gateway.upkeep import Places, Upkeep
 from tests.gateway.rig import Rig, chunk, gateway
 from tests.serving import served
@@ -71,8 +71,8 @@ WORDS = [
 class Made:
     """What is put into the file, table by table."""
 
-    rows: dict[str, list[tuple[Any, ...]]] = field(default_factory=dict)
-    pieces: dict[bytes, list[Any]] = field(default_factory=dict)
+    rows: dict[str, list[tuple[Any, ...]]] = field(default_factory=dict[str, list[tuple[Any, ...]]])
+    pieces: dict[bytes, list[Any]] = field(default_factory=dict[bytes, list[Any]])
     """(piece, how many gaps it fills, when)"""
 
     def put(self, table: str, *values: Any) -> None:
@@ -160,7 +160,7 @@ class Year:
             made.put("journal", turn, row, 1, written.kind, made.packed(written.body, at), at + row)
         if age <= 8:
             self.inbox += 1
-            body = made.packed(inbox.encode(inbound), at)
+            body = made.packed(message_body(inbound), at)
             made.put(
                 "inbox",
                 self.inbox,
