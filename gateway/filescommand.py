@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 import shutil
+from contextlib import suppress
 from pathlib import Path
 
 import structlog
 
 from agent_core.quotas import Kind, size_words
-from agent_core.tools.workspace import Refused, folder, split_file
+from agent_core.tools.workspace import Refused, folder, remove, remove_empty, split_file
 from gateway.chatcommands import Handler, Reply, Request
 from gateway.diskuse import count_folder
 from gateway.hub import Hub
@@ -54,11 +55,13 @@ async def _room(quotas: Quotas, request: Request) -> tuple[str, ...]:
 
 def _listed(workspace: Path) -> str:
     found: list[tuple[int, str]] = []
-    for here, _, names in os.walk(workspace):
-        for name in names:
-            path = Path(here, name)
+    for here, folders, names in os.walk(workspace):
+        empty = not folders and not names and Path(here) != workspace
+        links = [name for name in folders if Path(here, name).is_symlink()]
+        for path in [Path(here, name) for name in (*names, *links)] + ([Path(here)] if empty else []):
             try:
-                found.append((path.lstat().st_size, str(path.relative_to(workspace))))
+                size = 0 if empty else path.lstat().st_size
+                found.append((size, f"{path.relative_to(workspace)}{'/' if empty else ''}"))
             except OSError:
                 continue  # it is gone meanwhile
         if len(found) > MOST_LOOKED_AT:
@@ -82,17 +85,20 @@ def _removed(workspace: Path, name: str) -> str:
     if name.lower() == ALL:
         if not workspace.is_dir():
             return NOTHING
-        for entry in list(workspace.iterdir()):
-            if entry.is_dir() and not entry.is_symlink():
-                shutil.rmtree(entry, ignore_errors=True)
-            else:
-                entry.unlink(missing_ok=True)
+        with suppress(OSError):
+            for entry in list(workspace.iterdir()):
+                if entry.is_dir() and not entry.is_symlink():
+                    shutil.rmtree(entry, ignore_errors=True)
+                else:
+                    with suppress(OSError):
+                        entry.unlink()
         left = count_folder(workspace).files
         return "All files here are deleted." if not left else f"{left} files could not be deleted."
     try:
-        folders, last = split_file(name)
+        folders, last = split_file(name, folders=True)
         with folder(workspace, folders) as directory:
-            os.unlink(last, dir_fd=directory)
+            remove(directory, last, _shown(name))
+        remove_empty(workspace, folders)
     except Refused as refused:
         return str(refused)
     except FileNotFoundError:

@@ -60,11 +60,12 @@ FILE_TOOLS: tuple[WritingTool, ...] = (
     WritingTool(
         ToolSpec(
             "delete_file",
-            "Remove a file of the workspace. It cannot be brought back.",
+            "Remove a file or an empty folder of the workspace. It cannot be brought back. Folders that become empty go with their last file.",
             _schema(("path",), path=_PATH),
             EffectClass.KEYED,
         ),
         writing.plan_delete,
         writing.says_delete,
+        removes=True,
     ),
 )

@@ -2,15 +2,19 @@
 
 Theory. A path is split into plain names first; what is no plain name is refused. Then it is walked from the workspace, one
 folder at a time, with a directory descriptor and ``O_NOFOLLOW``: a link anywhere on the way is refused by the kernel at the very
-moment of opening, so nothing can be swapped between a check and a use. Only regular files are read or replaced.
+moment of opening, so nothing can be swapped between a check and a use. Only regular files are read or replaced. Whatever counts can be
+removed (`remove`), and folders that this leaves empty go with it (`remove_empty`); whoever makes a folder may find it gone, and makes it
+again.
 """
 
 from __future__ import annotations
 
+import errno
 import os
 import stat
 from collections.abc import Generator
 from contextlib import contextmanager, suppress
+from itertools import islice
 from pathlib import Path
 
 from agent_core.tools.base import NotPossible
@@ -93,6 +97,46 @@ def open_file(directory: int, name: str, shown: str) -> int:
     return file
 
 
+def remove(directory: int, name: str, shown: str) -> None:
+    """Remove what lies under a name, whatever it is; of folders only an empty one. Raises `Refused`, `FileNotFoundError`, `OSError`."""
+    try:
+        os.unlink(name, dir_fd=directory)
+    except (IsADirectoryError, PermissionError):  # both are said of folders
+        if not stat.S_ISDIR(os.stat(name, dir_fd=directory, follow_symlinks=False).st_mode):
+            raise
+        try:
+            os.rmdir(name, dir_fd=directory)
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise
+            raise Refused(
+                f"{shown} is a folder that is not empty: delete what is in it, and it goes with the last of that."
+            ) from None
+
+
+def remove_empty(workspace: Path, names: list[str]) -> None:
+    """Remove these folders, one below the other, as far as they are empty: they count, and are of no use to anybody."""
+    for depth in range(len(names), 0, -1):
+        try:
+            with folder(workspace, names[: depth - 1]) as above:
+                os.rmdir(names[depth - 1], dir_fd=above)
+                os.fsync(above)
+        except (OSError, Refused):
+            return
+
+
+def emptied_folders(workspace: Path, names: list[str]) -> int:
+    """How many of these folders, one below the other, are empty once the one thing is gone that lies in the last of them."""
+    for count in range(len(names)):
+        try:
+            with folder(workspace, names[: len(names) - count]) as here, os.scandir(here) as entries:
+                if len(list(islice(entries, 2))) > 1:
+                    return count
+        except (OSError, Refused):
+            return count
+    return len(names)
+
+
 def missing_folders(workspace: Path, names: list[str]) -> int:
     """How many of these folders, one below the other, are not there yet."""
     here = workspace
@@ -103,9 +147,9 @@ def missing_folders(workspace: Path, names: list[str]) -> int:
     return 0
 
 
-def split_file(path: str) -> tuple[list[str], str]:
-    """(folders, file name). Raises `Refused` if there is no name."""
+def split_file(path: str, *, folders: bool = False) -> tuple[list[str], str]:
+    """(folders, file name). Raises `Refused` if there is no name; with `folders`, the name may be that of a folder."""
     names = names_of(path)
-    if not names or path.endswith("/"):
+    if not names or (path.endswith("/") and not folders):
         raise Refused("The path must name a file.")
     return names[:-1], names[-1]

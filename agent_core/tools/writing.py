@@ -39,13 +39,26 @@ from agent_core.tools.changes import (
     state_of,
     written,
 )
-from agent_core.tools.workspace import Missing, Refused, folder, missing_folders, names_of, open_file, split_file
+from agent_core.tools.workspace import (
+    Missing,
+    Refused,
+    emptied_folders,
+    folder,
+    missing_folders,
+    names_of,
+    open_file,
+    remove,
+    remove_empty,
+    split_file,
+)
 
 WRITE_CHARS = 5_000_000
 EDIT_BYTES = 2_000_000
 APPEND_BYTES = 32 * 1024 * 1024
 """A file may be that large with what is appended. It is copied each time."""
 LOCK_SECONDS = 10.0
+FOLDER_TRIES = 50
+"""So often a folder is made again that others delete at the same moment."""
 TRIES = 5
 """So often a call looks anew if somebody outside of this process changes the file at the same moment."""
 
@@ -74,6 +87,8 @@ class WritingTool:
     spec: ToolSpec
     plan: Plan
     says: Says
+    removes: bool = False
+    """It takes whatever lies under the name, not only files; folders that it leaves empty go as well."""
 
     async def prepare(self, arguments: Mapping[str, Json], context: ToolContext) -> Json:
         """What is there, and what is to be there. Only looks. Raises `NotPossible`."""
@@ -93,6 +108,8 @@ class WritingTool:
                 made = await self._try(change, arguments, context, again=again)
                 match made:
                     case Verdict.DONE:
+                        if self.removes:
+                            await asyncio.to_thread(remove_empty, context.workspace, self._split(path)[0])
                         return self.says(arguments, change)
                     case Verdict.CONFLICT:
                         return _unknown(self.spec.name, path)
@@ -124,21 +141,21 @@ class WritingTool:
     def _judge(self, change: Change, arguments: Mapping[str, Json], workspace: Path) -> Verdict:
         """What has become of a change that was begun before."""
         path = _text(arguments, "path")
-        folders, name = split_file(path)
+        folders, name = self._split(path)
         with _told():
             try:
                 with folder(workspace, folders) as directory, _alone(directory, path):
-                    return decide(change, _found(directory, name, path))
+                    return decide(change, self._found(directory, name, path))
             except Missing:
                 return decide(change, None)
 
     def _look(self, arguments: Mapping[str, Json], workspace: Path) -> Change:
         path = _text(arguments, "path")
-        folders, name = split_file(path)
+        folders, name = self._split(path)
         with _told():
             try:
                 with folder(workspace, folders) as directory:
-                    found = _found(directory, name, path)
+                    found = self._found(directory, name, path)
             except Missing:
                 found = None
             return self._planned(arguments, found)[0]
@@ -155,22 +172,58 @@ class WritingTool:
     ) -> Literal[Verdict.DONE, Verdict.CONFLICT] | Change:
         """One try: it is done, nobody can tell, or this is the change that has to be put down first."""
         path = _text(arguments, "path")
-        folders, name = split_file(path)
-        with _told(), folder(context.workspace, folders, create=True) as directory, _alone(directory, path):
-            found = _found(directory, name, path)
-            verdict = decide(change, found) if again else Verdict.DO
-            if verdict is not Verdict.DO:
-                return verdict
-            now, content = self._planned(arguments, found)
-            if now != change:
-                return now
-            if content is None:
-                os.unlink(name, dir_fd=directory)
-                os.fsync(directory)
+        folders, name = self._split(path)
+        with _told():
+            for _ in range(FOLDER_TRIES):
+                try:
+                    with (
+                        folder(context.workspace, folders, create=not self.removes) as directory,
+                        _alone(directory, path),
+                    ):
+                        return self._make_in(directory, name, change, arguments, context, again)
+                except (FileNotFoundError, Missing):
+                    if self.removes:
+                        break
+                    # somebody has deleted the last file of the folder meanwhile, and the folder with it
+                except OSError:
+                    remove_empty(context.workspace, folders)  # those that were made for a file that cannot be written
+                    raise
+            if not self.removes:
+                raise Refused(f"The folder of {path} is being removed all the time. Nothing was done; try again later.")
+            if again and decide(change, None) is Verdict.DONE:
                 return Verdict.DONE
-            beside = f".{hashlib.blake2b(context.key.encode(), digest_size=8).hexdigest()}.part"
-            _replace(directory, name, beside, content, found.mode if found is not None else 0o600)
+            return self._planned(arguments, None)[0]
+
+    def _make_in(
+        self,
+        directory: int,
+        name: str,
+        change: Change,
+        arguments: Mapping[str, Json],
+        context: ToolContext,
+        again: bool,
+    ) -> Literal[Verdict.DONE, Verdict.CONFLICT] | Change:
+        path = _text(arguments, "path")
+        found = self._found(directory, name, path)
+        verdict = decide(change, found) if again else Verdict.DO
+        if verdict is not Verdict.DO:
+            return verdict
+        now, content = self._planned(arguments, found)
+        if now != change:
+            return now
+        if content is None:
+            remove(directory, name, path)
+            os.fsync(directory)
             return Verdict.DONE
+        beside = f".{hashlib.blake2b(context.key.encode(), digest_size=8).hexdigest()}.part"
+        _replace(directory, name, beside, content, found.mode if found is not None else 0o600)
+        return Verdict.DONE
+
+    def _split(self, path: str) -> tuple[list[str], str]:
+        return split_file(path, folders=self.removes)
+
+    def _found(self, directory: int, name: str, shown: str) -> Found | None:
+        return _found_anything(directory, name, shown) if self.removes else _found(directory, name, shown)
 
 
 class _NotMade(Exception):
@@ -189,6 +242,9 @@ def _adding(change: Change, path: str, workspace: Path) -> Amounts:
     if before is None and after is not None:
         folders = missing_folders(workspace, split_file(path)[0])
         return {Kind.WORKSPACE: size + folders * BLOCK, Kind.FILES: files + folders}
+    if after is None:
+        folders = emptied_folders(workspace, split_file(path, folders=True)[0])
+        return {Kind.WORKSPACE: size - folders * BLOCK, Kind.FILES: files - folders}
     return {Kind.WORKSPACE: size, Kind.FILES: files}
 
 
@@ -262,6 +318,19 @@ def _found(directory: int, name: str, shown: str) -> Found | None:
     if len(head) > APPEND_BYTES:  # too much to read each time: its place and time stand for its content
         return Found(State(about.st_size, f"{about.st_ino}.{about.st_mtime_ns}"), head[:APPEND_BYTES], mode)
     return Found(state_of(head), head, mode)
+
+
+def _found_anything(directory: int, name: str, shown: str) -> Found | None:
+    """As `_found`, of whatever can be removed. What is no file that can be read stands there by its kind and its place."""
+    try:
+        about = os.stat(name, dir_fd=directory, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+    if stat.S_ISREG(about.st_mode):
+        with suppress(Refused):
+            return _found(directory, name, shown)
+    size = BLOCK if stat.S_ISDIR(about.st_mode) else about.st_size
+    return Found(State(size, f"{stat.filemode(about.st_mode)[0]}.{about.st_ino}"), b"")
 
 
 def _replace(directory: int, name: str, beside: str, content: bytes, mode: int) -> None:
@@ -356,8 +425,12 @@ def plan_delete(arguments: Mapping[str, Json], found: Found | None) -> Planned:
 
 def says_delete(arguments: Mapping[str, Json], change: Change) -> ToolOutcome:
     """What is said of a file that was removed."""
-    path, size = _text(arguments, "path"), change.before.size if change.before is not None else 0
-    return ToolOutcome(ToolStatus.OK, f"Deleted {path} ({size} bytes).", facts={"path": path})
+    path, before = _text(arguments, "path"), change.before
+    plain = before is None or before.digest[1:2] != "."
+    size = before.size if before is not None else 0
+    return ToolOutcome(
+        ToolStatus.OK, f"Deleted {path} ({size} bytes)." if plain else f"Deleted {path}.", facts={"path": path}
+    )
 
 
 def _text(arguments: Mapping[str, Json], name: str) -> str:

@@ -83,6 +83,39 @@ async def test_many_small_files_are_too_many(platform: Harness) -> None:
         await answer(platform, chat, "(3 files of 3 files are used)")
 
 
+async def test_folders_count_and_so_they_can_be_seen_and_deleted(platform: Harness) -> None:
+    ada = platform.person("Ada")
+    chat = platform.private(ada)
+    async with running(platform, OUTSPOKEN_QUOTA__WORKSPACE_FILES="4"):
+        for number in range(3):
+            platform.say(chat, ada, f"fill d{number}/x/a.txt 1")
+            if number == 0:
+                await answer(platform, chat, "Done: Wrote d0/x/a.txt")
+                platform.say(chat, ada, "delete d0/x/a.txt")
+                await answer(platform, chat, "Done: Deleted d0/x/a.txt")
+            elif number == 1:
+                await answer(platform, chat, "Done: Wrote d1/x/a.txt")
+                platform.command(chat, ada, "files", "delete d1/x/a.txt")
+                gone = await answer(platform, chat, "d1/x/a.txt is deleted.")
+                assert "0 files of 4 files" in gone.text
+        await answer(platform, chat, "Done: Wrote d2/x/a.txt")
+        workspace = next((platform.folder / "workspaces").rglob("d2")).parent
+        (workspace / "empty").mkdir()
+        (workspace / "elsewhere").symlink_to(platform.folder)
+        platform.command(chat, ada, "files")
+        listed = await answer(platform, chat, "d2/x/a.txt – 1 KB")
+        assert "empty/ – 0 bytes" in listed.text
+        assert "elsewhere – " in listed.text
+        platform.command(chat, ada, "files", "delete d2")
+        await answer(platform, chat, "d2 is a folder that is not empty")
+        platform.command(chat, ada, "files", "delete empty/")
+        await answer(platform, chat, "empty/ is deleted.")
+        platform.command(chat, ada, "files", "delete elsewhere")
+        await answer(platform, chat, "elsewhere is deleted.")
+        assert platform.folder.is_dir()
+        assert sorted(path.name for path in workspace.rglob("*")) == ["a.txt", "d2", "x"]
+
+
 async def test_a_full_memory_is_told(platform: Harness) -> None:
     ada = platform.person("Ada")
     chat = platform.private(ada)

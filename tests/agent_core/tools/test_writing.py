@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import socket
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
 from pathlib import Path
@@ -218,3 +219,90 @@ async def test_a_call_of_an_older_version_that_put_nothing_down_is_not_begun_aga
     call.put_down = [None]
     assert (await call.run(again=True)).status is ToolStatus.UNKNOWN
     assert not (tmp_path / "a.txt").exists()
+
+
+# ---------------------------------------------------------------------- whatever counts can be removed
+
+
+def _folder(place: Path) -> None:
+    place.mkdir()
+
+
+def _link(place: Path) -> None:
+    place.symlink_to(place.parent.parent)
+
+
+def _dangling(place: Path) -> None:
+    place.symlink_to("nowhere")
+
+
+def _socket(place: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as one:
+        here = Path.cwd()
+        os.chdir(place.parent)  # a path of a socket is short
+        try:
+            one.bind(place.name)
+        finally:
+            os.chdir(here)
+
+
+def _locked(place: Path) -> None:
+    place.write_text("x")
+    place.chmod(0)
+
+
+@pytest.mark.parametrize("path", ["thing", "thing/", "./thing"])
+@pytest.mark.parametrize("make", [_folder, _link, _dangling, os.mkfifo, _socket, _locked])
+async def test_whatever_lies_in_the_workspace_can_be_deleted(
+    make: Callable[[Path], None], path: str, tmp_path: Path
+) -> None:
+    outside = tmp_path / "kept.txt"
+    outside.write_text("x")
+    workspace = tmp_path / "workspace"
+    workspace.mkdir()
+    make(workspace / "thing")
+    call = Call(workspace, "delete_file", {"path": path})
+    await call.prepare()
+    outcome = await call.run()
+    assert outcome.status is ToolStatus.OK, outcome.text
+    assert not os.path.lexists(workspace / "thing")
+    assert outside.read_text() == "x"
+    assert await call.run(again=True) == outcome
+
+
+async def test_a_folder_that_holds_something_is_not_deleted(tmp_path: Path) -> None:
+    placed(tmp_path, "old\n")
+    for path in ("a", "a/", "."):
+        call = Call(tmp_path, "delete_file", {"path": path})
+        await call.prepare()
+        assert (await call.run()).status is ToolStatus.FAILED
+    assert (tmp_path / "a" / "f.txt").read_text() == "old\n"
+
+
+async def test_folders_that_a_deletion_leaves_empty_go_with_it(tmp_path: Path) -> None:
+    for path in ("a/b/c/f.txt", "a/g.txt"):
+        (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / path).write_text("x")
+    first, second = (Call(tmp_path, "delete_file", {"path": path}) for path in ("a/b/c/f.txt", "a/g.txt"))
+    await first.prepare()
+    assert (await first.run()).status is ToolStatus.OK
+    assert [path.name for path in tmp_path.rglob("*")] == ["a", "g.txt"]
+    await second.prepare()
+    (tmp_path / "a" / "g.txt").unlink()  # killed between the file and its folder
+    assert (await second.run(again=True)).status is ToolStatus.OK
+    assert tmp_path.is_dir()
+    assert not list(tmp_path.iterdir())
+
+
+async def test_who_writes_while_others_delete_the_folder_empty_comes_through(tmp_path: Path) -> None:
+    async def one(number: int) -> None:
+        for _ in range(15):
+            path = f"a/b/{number}.txt"
+            for name, arguments in (("write_file", {"path": path, "content": "x"}), ("delete_file", {"path": path})):
+                call = Call(tmp_path, name, dict(arguments), f"t:{number}")
+                await call.prepare()
+                outcome = await call.run()
+                assert outcome.status is ToolStatus.OK, outcome.text
+
+    await asyncio.gather(*(one(number) for number in range(6)))
+    assert not list(tmp_path.iterdir())
