@@ -1,11 +1,13 @@
 """What a person is asked to agree to: a call's arguments so that nothing decisive is hidden. Pure.
 
 Each argument has a line of its own, its value stands in quotes, and what cannot be seen is written out, so that no value can pass for another
-argument, for the question or for nothing. What says where something happens (a path, an address, a command) is whole; only when all of it is too
-long for one message of a chat are the longest others cut, in their middle, and the line says by how much. The host of an address is named as it is called.
+argument, for the question or for nothing. What says where something happens (a path, an address, a command) is whole; when all of it is too
+long for one message of a chat, the longest others are cut, in their middle, and the line says by how much. Where what decides would have to be cut
+itself, nobody is asked (`unasked`): two calls that look the same are not to be told apart by what is left out. The host of an address is named as
+it is called.
 
 Laws (tests/agent_core/test_asked.py): every argument is named, and none twice; each has one line; it all fits into `MOST`; a value that is not
-cut can be read back; a line that is cut says so before its value.
+cut can be read back; a line that is cut says so before its value; of what is asked, everything decisive can be read back.
 """
 
 from __future__ import annotations
@@ -43,6 +45,20 @@ def whole(tool: str, arguments: str) -> str:
     return found if found != question(tool, arguments) else ""
 
 
+def unasked(arguments: str) -> str:
+    """Which argument decides and is too long to be shown whole, in words for the model; empty if a person can be asked."""
+    found = parsed(arguments)
+    if isinstance(found, str):
+        return ""
+    shown = _shown(found)
+    caps = _caps(shown, MOST)
+    hidden = [name for name in found if name in DECISIVE and (name not in shown or shown[name] > caps[name])]
+    if not hidden:
+        return ""
+    names = " and ".join(hidden)
+    return f"its {names} cannot be shown whole to the person who has to agree. Use at most {DECISIVE_MOST - 2 * SHORTEST} characters"
+
+
 def _asked(tool: str, arguments: str, most: int | None) -> str:
     found = parsed(arguments)
     head = f"May {middle(plain(tool), 100)} run"
@@ -56,13 +72,17 @@ def _asked(tool: str, arguments: str, most: int | None) -> str:
 def _lines(found: Mapping[str, Json], most: int | None) -> list[str]:
     if most is None:
         return [_line(name, value, None) for name, value in found.items()]
-    shown = dict(list(found.items())[:MOST_LINES])
-    sizes = {name: len(_line(name, value, None)) for name, value in shown.items()}
+    sizes = _shown(found)
     caps = _caps(sizes, most)
-    lines = [_line(name, value, caps[name] if sizes[name] > caps[name] else None) for name, value in shown.items()]
-    if len(found) > len(shown):
-        lines.append(f"and {len(found) - len(shown)} more arguments, which are not shown here")
+    lines = [_line(name, found[name], caps[name] if size > caps[name] else None) for name, size in sizes.items()]
+    if len(found) > len(sizes):
+        lines.append(f"and {len(found) - len(sizes)} more arguments, which are not shown here")
     return lines
+
+
+def _shown(found: Mapping[str, Json]) -> dict[str, int]:
+    """How long the line of each argument would be that has one."""
+    return {name: len(_line(name, value, None)) for name, value in list(found.items())[:MOST_LINES]}
 
 
 def _caps(sizes: Mapping[str, int], most: int) -> dict[str, int]:

@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 
 from agent_core.tools.base import EffectClass
 
-RULES = 3
+RULES = 4
 """The rules of turns that begin now. Each later set says what it changes:
 
 1: a restart ends a turn in which a tool with effects was under way, and climbs the ladder of the model call that it broke off.
 2: such a tool's outcome is not known, and the turn goes on with that. A restart is no failure of the model.
 3: a reply's calls beyond `CALLS_A_REPLY` are not run.
+4: about a call of which something decisive cannot be shown whole nobody is asked; it is not run.
 """
 
 CALLS_A_REPLY = 64
@@ -113,6 +114,11 @@ class TurnSettings:
     def calls_a_reply(self) -> int | None:
         """How many calls of one reply are run; None: all."""
         return CALLS_A_REPLY if self.rules >= 3 else None
+
+    @property
+    def asks_only_what_is_shown(self) -> bool:
+        """No person is asked about a call of which something decisive would have to be left out."""
+        return self.rules >= 4
 
     def tool(self, name: str) -> ToolFacts | None:
         """The facts of an own tool, or None if there is none of that name."""

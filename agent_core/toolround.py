@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, assert_never
 
+from agent_core.asked import unasked
 from agent_core.effects import AskApproval, Effect, RunTool
 from agent_core.events import ApprovalAnswered, Refusal, ToolReturned, ToolStarted, Verdict
 from agent_core.exits import Exit, ExitCode, Facts
@@ -191,6 +192,9 @@ class ToolRound:
     def _ask_approval(self, activity: Activity, at: int) -> Outcome:
         if not self._settings.can_approve:
             return self._deny(activity, at, "Not run: it needs a person's approval, and nobody can give it here.")
+        if self._settings.asks_only_what_is_shown and (why := unasked(activity.arguments)):
+            self._give_up(activity, at, f"Not run: {why}.")
+            return self._advance(at)
         seconds = self._settings.approval_seconds
         activity.state, activity.since = ActivityState.APPROVAL, at
         activity.approval_deadline = at + seconds * 1000

@@ -16,7 +16,7 @@ from adapters.parts import picture
 from adapters.slack.blocks import SECTION_CHARS
 from adapters.text.markup import DISCORD, SLACK, escaped_within
 from adapters.text.styled import Styled, units
-from agent_core.asked import MOST, MOST_LINES, question, whole
+from agent_core.asked import DECISIVE, DECISIVE_MOST, MOST, MOST_LINES, question, unasked, whole
 from agent_core.view import Bubble, BubbleKind, View
 from tests.agent_core.test_shown import UNSEEN, odd
 
@@ -54,6 +54,26 @@ def test_it_fits_and_a_line_that_is_cut_says_so_before_its_value(arguments: dict
         if len(json.dumps(arguments[name])) > 1_000 and "characters are left out here" in line.partition(": ")[2]:
             assert re.search(r"\([\d,]+ characters, not all of them shown\): ", line)
             assert whole("write_file", json.dumps(arguments))
+
+
+long = st.builds(lambda text, times: text * times, odd, st.integers(0, 400))
+
+
+@given(st.dictionaries(st.sampled_from([*sorted(DECISIVE), *map(str, range(12)), "content"]), odd | long, max_size=16))
+def test_where_something_decisive_would_be_left_out_nobody_is_asked(arguments: dict[str, str]):
+    found = lines(arguments)[1:]
+    whole_ones = {one for name, value in arguments.items() for one in found if one.startswith(f"{name}: ")}
+    hidden = [
+        name for name in arguments if name in DECISIVE and not any(one.startswith(f"{name}: ") for one in whole_ones)
+    ]
+    why = unasked(json.dumps(arguments))
+    assert bool(why) == bool(hidden)
+    assert all(name in why for name in hidden)
+
+
+@given(odd.filter(lambda text: len(json.dumps(text)) <= DECISIVE_MOST // 2), st.text(max_size=3000))
+def test_about_a_path_of_the_usual_length_a_person_is_asked(path: str, content: str):
+    assert not unasked(json.dumps({"path": path, "content": content}))
 
 
 @pytest.mark.parametrize("big", ["content", "old", "aaa", "zzz"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -708,6 +709,18 @@ def test_an_approval_that_was_given_before_the_restart_stays_given():
     rig.feed(ApprovalAnswered(at=rig.tick(), call=ask.call, verdict=Verdict.GIVEN))
     rig.feed(TakenOver(at=rig.tick(), epoch=2))
     assert rig.wanted == [RunTool(ask.call, "danger", "{}")]
+
+
+def test_a_call_that_cannot_be_shown_whole_is_not_asked_about_and_the_model_hears_why():
+    long_path = json.dumps({"path": "a/" * 300 + "b"})
+    rig = Rig()
+    rig.calls_tool("danger", long_path)
+    assert not any(isinstance(one, AskApproval) for one in rig.wanted)
+    assert isinstance(rig.wanted[-1], CallModel)
+    assert "Not run: its path cannot be shown whole" in str(rig.turn.items)
+    rig = Rig(replace(SETTINGS, rules=3))
+    rig.calls_tool("danger", long_path)
+    assert isinstance(rig.wanted[-1], AskApproval), "a turn of an earlier version goes on as it was"
 
 
 def test_a_journal_of_an_older_version_is_decided_by_the_rules_of_its_time():
