@@ -3,7 +3,8 @@
 ``python -m tests.kills.people PORT LOG COUNT STOP`` writes a line of JSON for each first word and each end that it hears. Whoever loses
 the connection asks again, with the same key, until there is an end. When the file STOP is there, nobody asks for anything new.
 
-Half of them are sessions with a workspace each; the others are stateless and share one, and the file that they append to.
+Half of them are sessions with a workspace each; the others are stateless requests of one `user`, and share a workspace and the file that they
+append to.
 """
 
 from __future__ import annotations
@@ -52,7 +53,9 @@ class Conversation:
         headers = {"Idempotency-Key": name}
         if self.number % 2:
             headers["X-Outspoken-Session"] = f"s{self.number}"
-        body = {"stream": True, "messages": [{"role": "user", "content": f"task {name}"}]}
+        body: dict[str, Any] = {"stream": True, "messages": [{"role": "user", "content": f"task {name}"}]}
+        if not self.number % 2:
+            body["user"] = "everybody"
         code, said = "", ""
         async with client.post(self._url, json=body, headers=headers) as response:
             if response.status != 200:
