@@ -26,6 +26,7 @@ from gateway.lanes import Lane, Waiting, person_words
 from gateway.outbox import Outbox
 from gateway.owners import Owner
 from gateway.prefs import Prefs
+from gateway.recents import said_of
 from gateway.standing import queue_origin
 
 log = structlog.get_logger("chat")
@@ -323,8 +324,12 @@ class ChatCommands:
             return Reply("An answer is on its way. /stop it first, then /retry.")
         turn = await self._last_turn(request)
         messages = await self._hub.messages_of(turn.turn) if turn is not None else ()
-        if turn is None or not messages:
+        if turn is None:
             return Reply("There is nothing to try again.")
+        if not messages:
+            return Reply(
+                "That was so long ago that I do not have your message as it came any more. Send it again, please."
+            )
         self._hub.forget_memory(request.key)
         await self._store.change(request.owner.session, request.owner.epoch, SessionChange(undo=turn.turn))
         for number, message in enumerate(messages):
@@ -340,10 +345,13 @@ class ChatCommands:
         turn = await self._last_turn(request)
         if turn is None:
             return Reply("There is nothing to take back.")
+        if turn.removed:
+            return Reply(f"There is nothing to take back: what was said here last is {turn.removed}.")
         messages = await self._hub.messages_of(turn.turn)
         self._hub.forget_memory(request.key)
-        said = shortened(" ".join(person_words(m.inbound) for m in messages))
-        words = f"Forgotten: “{said}” and what came of it. What tools have done is not undone."
+        said = " ".join(person_words(m.inbound) for m in messages) or await said_of(self._store, turn.turn)
+        what = f"“{shortened(said)}”" if said.strip() else "your last message"
+        words = f"Forgotten: {what} and what came of it. What tools have done is not undone."
         return Reply(words, SessionChange(undo=turn.turn))
 
     async def _status(self, request: Request) -> Reply:

@@ -341,13 +341,35 @@ def sight_of(turn_id: str, turn: Turn, waiting: Waiting, now: int) -> TurnSight:
     )
 
 
+def said_in(turn: Turn) -> str:
+    """What a person said in a turn, as its journal has it: where it began, and while it ran."""
+    began = turn.opened.input if turn.opened is not None else ()
+    later = [item.input for item in turn.items if isinstance(item, PersonItem)]
+    return "\n\n".join(text_of(message.content) for message in (*began, *later) if message.role == "user")
+
+
+def told_sight(row: TurnRow, turn: Turn, before: int) -> TurnSight:
+    """A turn from its journal alone: the messages as they came are not kept as long. `before` is the order of what came before it."""
+    closed = turn.exit is not None
+    return TurnSight(
+        key=row.turn,
+        order=max(before, row.number - MOST_NUMBER),
+        state=TurnState.CLOSED if closed else TurnState.OPEN,
+        person=said_in(turn),
+        turn=row.turn,
+        view=view(turn, turn.phase_since),
+        at=row.opened_at,
+        summary=summary_of(turn) if closed else None,
+    )
+
+
 def removed_sights(rows: Sequence[TurnRow]) -> list[TurnSight]:
     """What stands for turns whose journal was removed: one word for all of them, before the others."""
     gone = [row for row in rows if row.removed]
     if not gone:
         return []
     last = gone[-1]
-    words = f"What was said here before is {last.removed}."
+    words = f"Older messages are {last.removed}."
     bubble = Bubble("removed", BubbleKind.NOTICE, words, final=True)
     order, at = last.number - MOST_NUMBER, last.closed_at or last.opened_at
     return [TurnSight(last.turn, order, TurnState.CLOSED, "", last.turn, view=View((bubble,), open=False), at=at)]

@@ -14,7 +14,17 @@ from agent_core.store.store import Damaged, Store
 from agent_core.turn import Turn
 from agent_core.view import view
 from gateway.followers import not_started
-from gateway.lanes import RECENT_TURNS, Lane, Waiting, removed_sights, sight_of, summary_of
+from gateway.lanes import (
+    MOST_NUMBER,
+    RECENT_TURNS,
+    Lane,
+    Waiting,
+    removed_sights,
+    said_in,
+    sight_of,
+    summary_of,
+    told_sight,
+)
 from gateway.recall import closed_turn
 
 log = structlog.get_logger("gateway")
@@ -39,12 +49,25 @@ async def _sights(store: Store, session: str, messages_of: MessagesOf) -> Sequen
     journals = await store.histories.journals([row.turn for row in rows])
     messages = await messages_of(*journals)
     sights: list[TurnSight] = []
-    for name, journal in journals.items():
-        turn = closed_turn(name, journal)
-        if turn is not None:
-            sights += [sight_of(name, turn, message, turn.phase_since) for message in messages.get(name, ())]
+    sights += removed_sights(rows)
+    for row in rows:
+        turn = closed_turn(row.turn, journals[row.turn]) if row.turn in journals else None
+        if turn is None:
+            continue
+        asked = [sight_of(row.turn, turn, message, turn.phase_since) for message in messages.get(row.turn, ())]
+        before = max((sight.order for sight in sights), default=-MOST_NUMBER)
+        sights += asked or [told_sight(row, turn, before)]
         await asyncio.sleep(0)  # each takes half a millisecond
-    return [*sights, *removed_sights(rows)]
+    return sights
+
+
+async def said_of(store: Store, turn: str) -> str:
+    """What a person said in a turn that is over, from its journal."""
+    try:
+        found = await _closed(store, turn)
+    except Damaged:
+        return ""
+    return said_in(found) if found is not None else ""
 
 
 async def stored_end(store: Store, inbox_id: int) -> Ended | None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import re
 import time
+from typing import Any
 
+from agent_core.store import tables as t
 from tests.chats.audited import lies
 from tests.chats.harness import Harness, answer, answers, process, quiet, running, texts
 
@@ -331,6 +333,30 @@ async def test_undo_forgets_the_last_exchange(platform: Harness) -> None:
         platform.say(chat, ada, "recall")
         seen = await answer(platform, chat, "I remember")
         assert seen.text == "I remember: say one"
+
+
+async def test_undo_and_retry_say_what_they_can_of_a_message_that_is_not_kept_as_it_came(platform: Harness) -> None:
+    ada = platform.person("Ada")
+    chat = platform.private(ada)
+
+    def gone(conn: Any) -> None:
+        conn.execute(t.turn_inputs.delete())
+
+    def older(conn: Any) -> None:
+        conn.execute(t.turns.update().values(removed="no longer kept: [retention] journals_days = 90"))
+
+    async with running(platform) as up:
+        for word in ("one", "two"):
+            platform.say(chat, ada, f"say {word}")
+            await answer(platform, chat, word)
+        await up.hub._store.remove(gone)
+        platform.command(chat, ada, "retry")
+        await answer(platform, chat, "Send it again, please.")
+        platform.command(chat, ada, "undo")
+        await answer(platform, chat, "Forgotten: “say two”")
+        await up.hub._store.remove(older)
+        platform.command(chat, ada, "undo")
+        await answer(platform, chat, "There is nothing to take back: what was said here last is no longer kept")
 
 
 async def test_retry_answers_the_last_message_again(platform: Harness) -> None:

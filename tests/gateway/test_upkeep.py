@@ -89,6 +89,44 @@ async def test_old_journals_go_with_their_words_and_are_said_to_be_gone(tmp_path
         assert (await ended(rig, tmp_path, 89)).journals == 0
 
 
+async def seen(rig: Rig, session: str) -> list[tuple[str, str]]:
+    """What somebody who opens the page of a session is shown: what was said, and what came of it."""
+    async with rig.hub.follow_session(rig.inbound("", session=session).session) as page:
+        shown = await page.next(5)
+    assert shown is not None
+    return [(one.person, one.view.text) for one in sorted(shown, key=lambda sight: sight.order)]
+
+
+async def test_the_page_shows_what_the_journal_has_when_messages_as_they_came_are_gone(tmp_path: Path) -> None:
+    async with gateway(tmp_path, echo) as rig:
+        for number in range(6):
+            await rig.say(f"{number}", session="page")
+        await rig.say("only", session="quiet")
+        await rig.say("another", session="other")
+        before = await seen(rig, "page"), await seen(rig, "quiet")
+        assert [said for said, _ in before[0]] == list("012345")
+        rows = await turns_of(rig, "page")
+
+        def age(conn: Any) -> None:
+            old = t.inbox.c.id <= 3
+            conn.execute(t.inbox.update().where(old).values(received_at=t.inbox.c.received_at - 12 * DAY_MS))
+            kept = t.turns.c.turn != rows[0].turn
+            conn.execute(t.turns.update().where(~kept).values(closed_at=t.turns.c.closed_at - 100 * DAY_MS, undone=1))
+
+        await rig.store.remove(age)
+        tally = await ended(rig, tmp_path, 0)
+        assert (tally.messages, tally.journals) == (3, 1)
+        page = await seen(rig, "page")
+        assert page == [("", "Older messages are no longer kept: [retention] journals_days = 90."), *before[0][1:]]
+        assert await seen(rig, "page") == page, "the same when it is opened again"
+        assert (await ended(rig, tmp_path, 12)).messages == 4
+        assert await seen(rig, "page") == page
+        assert await seen(rig, "quiet") == before[1]
+        await ended(rig, tmp_path, 120)
+        gone = [("", "Older messages are no longer kept: [retention] journals_days = 90.")]
+        assert await seen(rig, "quiet") == gone
+
+
 async def test_what_the_model_is_still_told_stays_in_a_conversation_that_goes_on(tmp_path: Path) -> None:
     async with gateway(tmp_path, echo, history_turns=3) as rig:
         for number in range(6):
