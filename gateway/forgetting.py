@@ -1,7 +1,7 @@
 """Forgetting a person: everything that they said and that was answered to them, wherever it lies. A job that outlives the process.
 
 It goes in steps that can each be repeated, and always begins at the first: who asked what stays written until the last one. So whatever kills
-the process, the next one ends it.
+the process, the next one ends it. It takes what there was when it was begun: who writes again afterwards begins anew, and is answered.
 
 What is kept, without a word of theirs: that there were turns, when, and what they used (budgets count on); what was done by hand; whether they
 may talk. In a conversation with others, what others said and were answered stays. Backups and logs are not ours to change.
@@ -82,7 +82,7 @@ class Told:
         return lines
 
 
-async def nobody_runs(_: Sequence[Account]) -> None:
+async def nobody_runs(_: Job) -> None:
     """No gateway runs, so there is nothing to stop."""
 
 
@@ -94,12 +94,13 @@ class Quiet:
     stop: Callable[[Ticket], Awaitable[object]]
     forget: Callable[[], None]
 
-    async def __call__(self, who: Sequence[Account]) -> None:
-        mine = set(who)
+    async def __call__(self, job: Job) -> None:
+        mine = set(job.who)
         for lane in list(self.lanes()):
             running = lane.running.messages if lane.running is not None else ()
             for message in [*lane.waiting, *running]:
-                if (message.inbound.account, author_of(message.inbound)) in mine:
+                theirs = (message.inbound.account, author_of(message.inbound)) in mine
+                if theirs and message.received_at <= job.at:
                     await self.stop(lane.ticket_of(message))
             lane.memory_loaded = lane.recent_loaded = lane.prefs_loaded = False
             lane.recent = []
@@ -115,7 +116,7 @@ class Forgetting:
     ids: Ids
     workspaces: Path
     spool: Path | None
-    quiet: Callable[[Sequence[Account]], Awaitable[None]] = nobody_runs
+    quiet: Callable[[Job], Awaitable[None]] = nobody_runs
     """Stops what runs for them, and lets go of what is remembered of conversations."""
     alone: bool = False
     """No gateway runs: the file may be written anew however long that takes."""
@@ -159,22 +160,22 @@ class Forgetting:
 
     async def _finish(self, job: Job) -> Told:
         await self._name_writers()
-        await self.quiet(job.who)
+        await self.quiet(job)
         turns, folders = 0, 0
         while True:
-            gone, files, busy = await self._turns(job.who)
+            gone, files, busy = await self._turns(job)
             turns, folders = turns + gone, folders + files
             if not busy:
                 break
             await asyncio.sleep(AGAIN_SECONDS)
-            await self.quiet(job.who)
-        messages = await self._in_steps(lambda size: steps.blank_messages(steps.written_by(job.who), _blank, size))
+            await self.quiet(job)
+        messages = await self._in_steps(lambda size: steps.blank_messages(steps.written_by(job), _blank, size))
         sessions = await self.store.forgotten.sessions(job.who, await self.store.forgotten.keys_of(job.who))
         own = [one for one in sessions if one.alone]
         for one in own:
-            of = steps.of_session(one.session)
+            of = steps.of_session(one.session, job.at)
             messages += await self._in_steps(lambda size, of=of: steps.blank_messages(of, _blank, size))
-            turns += await self._in_steps(lambda _, one=one: steps.remove_session(one))
+            turns += await self._in_steps(lambda _, one=one: steps.remove_session(one, job.at))
             folders += await self._folder(folder_name(one.key))
         for one in sessions:
             if not one.alone:
@@ -183,7 +184,7 @@ class Forgetting:
             if account in ("api", "web"):
                 folders += await self._folder(folder_name(f"{account}/{person}"))
         await self.store.remove(steps.remove_the_rest(job.who))
-        await self.quiet(job.who)
+        await self.quiet(job)
         rewritten = await self.store.scrub(QUICK_BYTES if not self.alone else None)
         await self.store.remove(steps.end(job, self.clock.now_ms()))
         await self.store.scrub(0)
@@ -203,11 +204,11 @@ class Forgetting:
             if found:
                 await self.store.remove(steps.name_writers(found))
 
-    async def _turns(self, who: Sequence[Account]) -> tuple[int, int, bool]:
+    async def _turns(self, job: Job) -> tuple[int, int, bool]:
         """How many were removed, how many files with them, and whether one is open still."""
         count, folders, busy, after, size = 0, 0, False, "", 8
         while True:
-            found, after_now = await self.store.forgotten.turns(who, LOOKED_AT_ONCE, after)
+            found, after_now = await self.store.forgotten.turns(job, LOOKED_AT_ONCE, after)
             if not after_now:
                 return count, folders, busy
             after = after_now

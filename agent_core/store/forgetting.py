@@ -90,12 +90,16 @@ class Forgotten(Asks):
         bodies = await self._whole([bytes(r[3]) for r in rows])
         return [(int(r[0]), str(r[1]), str(r[2]), body) for r, body in zip(rows, bodies, strict=True)]
 
-    async def turns(self, who: Sequence[Account], limit: int, after: str) -> tuple[list[TheirTurn], str]:
+    async def turns(self, job: Job, limit: int, after: str) -> tuple[list[TheirTurn], str]:
         """Their turns among the next `limit` turns, and the last of these; empty at the end."""
-        window = select(_u.turn, _u.session, _u.people, _u.state).where(_u.turn > after).order_by(_u.turn).limit(limit)
-        rows = await self._all(window)
-        mine = set(who)
-        found = [TheirTurn(r[0], r[1], r[3] == TurnState.OPEN.value) for r in rows if r[2] and people_of(r[2]) & mine]
+        window = select(_u.turn, _u.session, _u.people, _u.state, _u.opened_at).where(_u.turn > after)
+        rows = await self._all(window.order_by(_u.turn).limit(limit))
+        mine = set(job.who)
+        found = [
+            TheirTurn(r[0], r[1], r[3] == TurnState.OPEN.value)
+            for r in rows
+            if r[4] <= job.at and r[2] and people_of(r[2]) & mine
+        ]
         return found, str(rows[-1][0]) if rows else ""
 
     async def sessions(self, who: Sequence[Account], keys: Collection[str]) -> list[TheirSession]:
@@ -161,9 +165,10 @@ def end(job: Job, now: int) -> Callable[[Connection], None]:
 
     def body(conn: Connection) -> None:
         mine = or_(*(_u.people.contains(one, autoescape=True) for one in _asked(job.who)))
-        conn.execute(update(t.turns).where(mine).values(people=""))
+        conn.execute(update(t.turns).where(mine, _u.opened_at <= job.at).values(people=""))
         for account, person in job.who:
-            conn.execute(update(t.inbox).where(_i.account == account, _i.person == person).values(person=""))
+            theirs = and_(_i.account == account, _i.person == person, _i.received_at <= job.at)
+            conn.execute(update(t.inbox).where(theirs).values(person=""))
         values = {"done_at": now, "who": "[]"}
         conn.execute(update(t.forgets).where(t.forgets.c.forget == job.forget).values(**values))
 
@@ -224,29 +229,32 @@ def blank_messages(
     return body
 
 
-def written_by(who: Sequence[Account]) -> Callable[[], ColumnElement[bool]]:
-    """Messages of these people."""
-    return lambda: or_(*(and_(_i.account == account, _i.person == person) for account, person in who))
+def written_by(job: Job) -> Callable[[], ColumnElement[bool]]:
+    """What these people had written when it was begun."""
+    theirs = [and_(_i.account == account, _i.person == person) for account, person in job.who]
+    return lambda: and_(_i.received_at <= job.at, or_(*theirs))
 
 
-def of_session(session: str) -> Callable[[], ColumnElement[bool]]:
-    """Messages of a conversation."""
-    return lambda: _i.session == session
+def of_session(session: str, at: int) -> Callable[[], ColumnElement[bool]]:
+    """Messages of a conversation, up to that time."""
+    return lambda: and_(_i.session == session, _i.received_at <= at)
 
 
-def remove_session(one: TheirSession) -> Callable[[Connection], Removed]:
-    """What is left of a conversation of theirs alone, but numbers: settings, reminders, parts, memory."""
+def remove_session(one: TheirSession, at: int) -> Callable[[Connection], Removed]:
+    """What is left of a conversation of theirs alone from before that time, but numbers: settings, reminders, parts, memory."""
 
     def body(conn: Connection) -> Removed:
         began = time.perf_counter()
-        left = select(_u.turn).where(_u.session == one.session, _u.removed == "", _u.state == TurnState.CLOSED.value)
+        mine = and_(_u.session == one.session, _u.opened_at <= at)
+        left = select(_u.turn).where(mine, _u.removed == "", _u.state == TurnState.CLOSED.value)
         turns = [str(turn) for turn in conn.execute(left.limit(50)).scalars()]
         if turns:  # of an older version, which did not note who asked
             return remove_turns(turns)(conn)
         planned = select(t.schedules.c.schedule).where(t.schedules.c.session_key == one.key)
         conn.execute(delete(t.occurrences).where(t.occurrences.c.schedule.in_(planned)))
         conn.execute(delete(t.schedules).where(t.schedules.c.session_key == one.key))
-        conn.execute(delete(t.deliveries).where(_d.session == one.session))
+        later = select(_u.turn).where(_u.session == one.session, _u.opened_at > at)
+        conn.execute(delete(t.deliveries).where(_d.session == one.session, _d.origin.not_in(later)))
         conn.execute(delete(t.troubles).where(t.troubles.c.session == one.session))
         conn.execute(delete(t.memory).where(t.memory.c.scope.in_([one.key, f"session/{one.key}"])))
         shown = func.substr(t.audit.c.object, 1, len(one.key)) == literal(one.key)

@@ -146,6 +146,32 @@ async def test_a_turn_that_runs_is_stopped_and_forgotten_too(tmp_path: Path) -> 
         assert found_in(tmp_path, CANARY) == []
 
 
+async def test_who_writes_again_at_once_is_answered_and_that_is_kept(tmp_path: Path) -> None:
+    async def slow_first(messages: list[dict[str, Any]], response: web.StreamResponse, request: web.Request) -> None:
+        if CANARY in str(messages[-1]["content"]):
+            await response.write(chunk({"content": f"{CANARY} begins"}))
+            await asyncio.sleep(30)
+        await echo(messages, response, request)
+
+    async with gateway(tmp_path, slow_first) as rig:
+        ticket = await rig.hub.accept(from_chat(rig, CANARY, "4711", "4711"))
+        await rig.hub.accept(from_chat(rig, f"{CANARY} waits", "4711", "4711"))
+        await rig.until_text(ticket, "begins")
+        await rig.hub.forgetting.begin((ACCOUNT, "4711"), "a test")
+        await asyncio.sleep(0.005)  # it is later by the clock
+        again = await rig.hub.accept(from_chat(rig, "new words", "4711", "4711"))
+        assert (await rig.end(again)).view.text == "You said: new words"
+        async with asyncio.timeout(30):
+            while rig.hub.forgetting.last is None:
+                await asyncio.sleep(0.05)
+        assert rig.hub.forgetting.last.turns == 1
+        mine = await rig.store.session_by_key("telegram/99/4711//")
+        assert mine is not None
+        kept = [row for row in await rig.store.turns(mine.session, 10) if not row.removed]
+        assert ["new words" in str((await rig.store.journal(row.turn))[0].body) for row in kept] == [True]
+        assert found_in(tmp_path, CANARY) == []
+
+
 async def test_whoever_comes_after_a_kill_ends_it(tmp_path: Path) -> None:
     async with gateway(tmp_path, echo) as rig:
         await everything_of(rig, "4711", "4711", CANARY, tmp_path)
