@@ -61,6 +61,14 @@ class Tally:
     doubted: bool = False
     """The clock is far ahead of what is known, so things count as younger until it has stood by that for a day."""
 
+    @property
+    def removed(self) -> int:
+        """How much, of whatever kind."""
+        return (
+            self.messages + self.parts + self.failures + self.nodes + self.journals + self.files + self.records
+            + self.workspaces + self.spooled
+        )  # fmt: skip
+
 
 @dataclass(frozen=True, slots=True)
 class Places:
@@ -112,6 +120,8 @@ class Upkeep:
             log.warning("upkeep.not_done", error=str(error))
             return self.last
         one = self.last
+        if not one.removed and not one.doubted:
+            return one
         log.info(
             "upkeep.done", messages=one.messages, parts=one.parts, failures=one.failures, nodes=one.nodes,
             journals=one.journals, files=one.files, records=one.records, workspaces=one.workspaces, spooled=one.spooled,

@@ -224,7 +224,21 @@ async def test_a_full_queue_is_told(platform: Harness) -> None:
 
 async def test_the_menu_has_the_commands(platform: Harness) -> None:
     async with running(platform):
-        wanted = ["new", "stop", "retry", "undo", "status", "why", "model", "queue", "steer", "remind", "usage", "help"]
+        wanted = [
+            "new",
+            "stop",
+            "retry",
+            "undo",
+            "status",
+            "why",
+            "model",
+            "queue",
+            "steer",
+            "remind",
+            "usage",
+            "files",
+            "help",
+        ]
         await platform.until(lambda: platform.menu() == wanted)
 
 

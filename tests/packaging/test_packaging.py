@@ -7,7 +7,6 @@ import shlex
 import shutil
 import signal
 import subprocess
-import sys
 import tarfile
 import time
 import tomllib
@@ -263,9 +262,10 @@ def test_it_runs_with_the_containers_environment_on_a_root_file_system_that_is_r
         gateway = subprocess.Popen(["unshare", "--mount", "sh", "-c", script], env=env, stdout=log, stderr=log)
     try:
         [check] = [words for instruction, words in steps() if instruction == "HEALTHCHECK"]
-        probe = json.loads(check.partition("CMD ")[2])[2].replace("8787", str(port))
+        name, *words = json.loads(check.partition("CMD ")[2])
+        assert name == "outspoken"
         deadline = time.monotonic() + 50
-        while subprocess.run([sys.executable, "-c", probe], capture_output=True, check=False).returncode:
+        while subprocess.run([installed.program, *words], env=env, capture_output=True, check=False).returncode:
             assert gateway.poll() is None, (tmp_path / "log").read_text()
             assert time.monotonic() < deadline, (tmp_path / "log").read_text()
             time.sleep(0.3)
