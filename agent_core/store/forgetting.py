@@ -23,6 +23,8 @@ from agent_core.store.rows import InboxState, PersonState, TurnState
 
 Account = tuple[str, str]
 """(account, the person's id in it)"""
+LISTS = "todo"
+"""The kind of the to-do lists, whose scopes are a memory's scope and the name of a workspace."""
 SUMMARY = "Earlier turns were removed, because somebody wanted to be forgotten."
 FORGOTTEN = "no longer kept: somebody asked in it who wanted to be forgotten"
 DROPPED = "its person is forgotten"
@@ -256,7 +258,7 @@ def remove_session(one: TheirSession, at: int) -> Callable[[Connection], Removed
         later = select(_u.turn).where(_u.session == one.session, _u.opened_at > at)
         conn.execute(delete(t.deliveries).where(_d.session == one.session, _d.origin.not_in(later)))
         conn.execute(delete(t.troubles).where(t.troubles.c.session == one.session))
-        conn.execute(delete(t.memory).where(t.memory.c.scope.in_([one.key, f"session/{one.key}"])))
+        conn.execute(delete(t.memory).where(or_(_of_scope(one.key), _of_scope(f"session/{one.key}"))))
         shown = func.substr(t.audit.c.object, 1, len(one.key)) == literal(one.key)
         conn.execute(
             update(t.audit).where(shown).values(before="", after="", words="A part of somebody who is forgotten.")
@@ -265,6 +267,14 @@ def remove_session(one: TheirSession, at: int) -> Callable[[Connection], Removed
         return Removed(0, time.perf_counter() - began)
 
     return body
+
+
+def _of_scope(scope: str) -> ColumnElement[bool]:
+    """What is remembered under a scope, and the lists in each of its workspaces. (A name may hold a slash, a workspace's does not.)"""
+    m = t.memory.c
+    workspace = func.substr(m.scope, len(scope) + 2)
+    below = and_(m.scope.startswith(f"{scope}/", autoescape=True), ~workspace.contains("/"))
+    return or_(m.scope == scope, and_(m.kind == LISTS, below))
 
 
 def blank_summaries(session: str) -> Callable[[Connection], Removed]:
@@ -293,7 +303,7 @@ def remove_the_rest(who: Sequence[Account]) -> Callable[[Connection], None]:
         for account, person in who:
             door = account if account in ("api", "web") else ""
             if door:
-                conn.execute(delete(t.memory).where(t.memory.c.scope == f"{door}/{person}"))
+                conn.execute(delete(t.memory).where(_of_scope(f"{door}/{person}")))
             for table in (t.links, t.link_codes, t.places):
                 conn.execute(delete(table).where(table.c.account == account, table.c.person == person))
             mine = and_(t.people.c.account == account, t.people.c.person == person)

@@ -76,6 +76,7 @@ async def everything_of(rig: Rig, person: str, chat: str, word: str, folder: Pat
     session = await rig.store.session_by_key(key)
     assert session is not None
     await rig.store.memory.put(key, "memory", "pin", word, at_ms=1)
+    await rig.store.memory.put(f"{key}/{folder_name(key)}", "todo", "list", word, at_ms=1)
     await rig.store.change(session.session, session.epoch, SessionChange(policy=orjson.dumps({"x": word}).decode()))
     await rig.store.put_schedule(ScheduleRow(f"sch-{chat}", "reminder", key, key, 1, "once", word.encode(), 2**50))
     part = DeliveryRow(
@@ -120,6 +121,9 @@ async def test_no_byte_of_a_person_is_left_and_others_are_as_they_were(tmp_path:
             assert OTHER.encode() in b"".join(one.body for one in await rig.store.journal(row.turn))
         assert found_in(tmp_path / "workspaces", OTHER) == ["notes.txt"]
         assert len(await rig.store.memory.entries("telegram/99/8080//", "memory")) == 1
+        assert (
+            len(await rig.store.memory.entries(f"telegram/99/8080///{folder_name('telegram/99/8080//')}", "todo")) == 1
+        )
         group = await rig.store.session_by_key("telegram/99/-500//")
         assert group is not None
         left = [row for row in await rig.store.turns(group.session, 10) if not row.removed]
