@@ -132,7 +132,8 @@ def _removed(value: Json | None) -> list[str]:
     lines = [f"The last upkeep removed {', '.join(gone) or 'nothing'}.{told}"]
     if found.get("doubted"):
         lines.append(
-            "The clock is far ahead of what was stored last. Nothing is removed by it before it has stood by that for a day: look at it."
+            "The clock is ahead of the time that is known to have passed: it was put forward, or the gateway was off. "
+            "By the difference nothing counts as older before the gateway has run for a day."
         )
     return lines
 

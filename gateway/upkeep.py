@@ -19,7 +19,8 @@ import structlog
 from sqlalchemy import Connection
 
 from agent_core.ports import Clock
-from agent_core.retention import Keep, Steadiness, believed, cutoff, needed, next_size
+from agent_core.reckoning import Reckoning, decoded, encoded, looked
+from agent_core.retention import Keep, cutoff, needed, next_size
 from agent_core.store import retaining
 from agent_core.store.retaining import Removed
 from agent_core.store.store import PAUSE, StorageUnavailable, Store
@@ -30,6 +31,11 @@ K = TypeVar("K")
 FIRST_SECONDS = 300.0
 """The first look comes soon: a gateway that is restarted every day has to get there too."""
 EVERY_SECONDS = 6 * 3600.0
+CLOCKS_SECONDS = 60.0
+"""So often the clocks are compared."""
+STORED_SECONDS = 600.0
+"""So often it is stored what they showed."""
+RECKONING = "reckoning"
 LOOKED_AT_ONCE = 500
 TURNS_MOST = 400
 FILES_MOST = 64
@@ -59,7 +65,7 @@ class Tally:
     workspaces_bytes: int = 0
     spool_bytes: int = 0
     doubted: bool = False
-    """The clock is far ahead of what is known, so things count as younger until it has stood by that for a day."""
+    """The clock is ahead of the time that is known to have passed, so things count as younger until a gateway has run for a day."""
 
     @property
     def removed(self) -> int:
@@ -94,28 +100,32 @@ class Upkeep:
     also: Callable[[], Awaitable[object]] | None = None
     """What else is tidied up at each look."""
     last: Tally = field(default_factory=Tally)
-    _known: int | None = None
+    _reckoning: Reckoning | None = None
     _began: float = 0
-    _steadiness: Steadiness | None = None
+    _seen: float = 0
+    """When the clocks were compared last, by the one that does not jump."""
+    _stored: float = 0
 
     async def run(self) -> None:
         """Look again and again."""
-        self._start()
         if self.also is not None:
             await self.also()
-        await asyncio.sleep(FIRST_SECONDS)
+        due = self.clock.monotonic() + FIRST_SECONDS
         while True:
-            await self.look()
-            await asyncio.sleep(EVERY_SECONDS)
+            with suppress(StorageUnavailable):  # the next minute looks again
+                await self._reckoned()
+            if self.clock.monotonic() >= due:
+                await self.look()
+                due = self.clock.monotonic() + EVERY_SECONDS
+            await asyncio.sleep(CLOCKS_SECONDS)
 
     async def look(self) -> Tally:
         """Remove what is old now."""
-        self._start()
         if self.also is not None:
             await self.also()
         try:
-            now = await self._now()
-            self.last = await self._look(now, Tally(doubted=now < self.clock.now_ms()))
+            time = await self._reckoned()
+            self.last = await self._look(time, Tally(doubted=time.in_doubt))
         except StorageUnavailable as error:
             log.warning("upkeep.not_done", error=str(error))
             return self.last
@@ -130,22 +140,34 @@ class Upkeep:
         )  # fmt: skip
         return one
 
-    def _start(self) -> None:
-        if self._steadiness is None:
-            self._began = self.clock.monotonic()
-            self._steadiness = Steadiness(self.clock.now_ms(), round(self._began * 1000))
+    async def _reckoned(self) -> Reckoning:
+        """What time it is for things that are kept."""
+        before = self._reckoning
+        if before is None:
+            before = await self._known()
+            self._began = self._seen = self.clock.monotonic()
+            now = looked(before, self.clock.now_ms(), 0, None)
+        else:
+            mono = self.clock.monotonic()
+            passed, run = round((mono - self._seen) * 1000), round((self._seen - self._began) * 1000)
+            now, self._seen = looked(before, self.clock.now_ms(), passed, run), mono
+        first, self._reckoning = self._reckoning is None, now
+        leapt = (now.dips, now.leaps, now.in_doubt) != (before.dips, before.leaps, before.in_doubt)
+        if first or leapt or self._seen - self._stored >= STORED_SECONDS:
+            await self.store.memory.put("", RECKONING, "", encoded(now), at_ms=self.clock.now_ms())
+            self._stored = self._seen
+        return now
 
-    async def _now(self) -> int:
-        """The time by which things count as old."""
-        assert self._steadiness is not None
-        if self._known is None:
-            self._known = await self.store.retaining.known_until(self.store.node)
-        wall, mono = self.clock.now_ms(), self.clock.monotonic()
-        passed = round((mono - self._began) * 1000)
-        return believed(wall, self._known, passed, self._steadiness.look(wall, round(mono * 1000)))
+    async def _known(self) -> Reckoning:
+        """What was stored of it, or, by an earlier version, beside it."""
+        stored = await self.store.memory.entries("", RECKONING)
+        found = decoded(stored[0][1]) if stored else None
+        if found is not None:
+            return found
+        return Reckoning(await self.store.retaining.known_until(self.store.node) or self.clock.now_ms())
 
-    async def _look(self, now: int, tally: Tally) -> Tally:
-        pruned = await self.store.prune(now, self.keep)
+    async def _look(self, now: Reckoning, tally: Tally) -> Tally:
+        pruned = await self.store.prune(now.now, self.keep, now.leaps)
         longest = [pruned.seconds]
         journals = await self._journals(now, longest)
         files = await self._files(now, longest)
@@ -175,8 +197,8 @@ class Upkeep:
 
     # ------------------------------------------------------------------ rows
 
-    async def _journals(self, now: int, longest: list[float]) -> int:
-        before = cutoff(now, self.keep.journals_days)
+    async def _journals(self, now: Reckoning, longest: list[float]) -> int:
+        before = cutoff(now.now, self.keep.journals_days, now.leaps)
         if before is None:
             return 0
         count, after, why = 0, (0, ""), self.keep.words("journals_days")
@@ -189,8 +211,8 @@ class Upkeep:
             )
         return count
 
-    async def _files(self, now: int, longest: list[float]) -> int:
-        before = cutoff(now, self.keep.attachments_days)
+    async def _files(self, now: Reckoning, longest: list[float]) -> int:
+        before = cutoff(now.now, self.keep.attachments_days, now.leaps)
         if before is None or not await self.store.retaining.old_files(before, 1, (0, b"")):
             return 0
         in_use = await self.store.retaining.files_in_use(before, self.told)
@@ -203,8 +225,8 @@ class Upkeep:
             )
         return count
 
-    async def _records(self, now: int, longest: list[float]) -> int:
-        before = cutoff(now, self.keep.records_days)
+    async def _records(self, now: Reckoning, longest: list[float]) -> int:
+        before = cutoff(now.now, self.keep.records_days, now.leaps)
         if before is None:
             return 0
         count, after = 0, ""
@@ -234,15 +256,15 @@ class Upkeep:
 
     # ------------------------------------------------------------------ files
 
-    async def _workspaces(self, now: int) -> tuple[int, int]:
-        before = cutoff(now, self.keep.workspaces_days)
+    async def _workspaces(self, now: Reckoning) -> tuple[int, int]:
+        before = cutoff(now.now, self.keep.workspaces_days, now.leaps)
         busy = {path.name for path in self.busy()}
         return await asyncio.to_thread(_sweep, self.places.workspaces, before, busy, frozenset[str]())
 
-    async def _spooled(self, now: int) -> tuple[int, int]:
+    async def _spooled(self, now: Reckoning) -> tuple[int, int]:
         if self.places.spool is None:
             return 0, 0
-        before = cutoff(now, self.keep.attachments_days)
+        before = cutoff(now.now, self.keep.attachments_days, now.leaps)
         on_their_way = b"\n".join([one.row.want for one in await self.store.open_deliveries()])
         kept = await asyncio.to_thread(_named_in, self.places.spool, on_their_way)
         return await asyncio.to_thread(_sweep, self.places.spool, before, set[str](), kept)

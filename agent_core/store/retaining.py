@@ -67,10 +67,11 @@ class Retaining(Asks):
     """Every method raises `StorageUnavailable` if the database cannot be read."""
 
     async def known_until(self, node: int) -> int:
-        """The latest time that is stored from before this process, ms; 0 if there is none."""
+        """The latest time that is stored from before this process, ms; 0 if there is none. What came since was stamped by its own clock."""
         n = t.nodes.c
-        started = select(func.max(func.coalesce(n.ended_at, n.started_at))).where(n.node != node)
-        heard = select(_i.received_at).order_by(_i.id.desc()).limit(1)
+        mine = select(n.started_at).where(n.node == node).scalar_subquery()
+        started = select(func.max(func.coalesce(n.ended_at, n.started_at))).where(n.node < node)
+        heard = select(_i.received_at).where(_i.received_at < mine).order_by(_i.id.desc()).limit(1)
         found = [row[0] for query in (started, heard) for row in await self._all(query)]
         return max((int(one) for one in found if one is not None), default=0)
 

@@ -24,6 +24,7 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 
 from agent_core.budgets import Amount, Granted, Pot, Refused, Settled
 from agent_core.ports import Clock, Ids
+from agent_core.reckoning import Leap
 from agent_core.retention import Keep, cutoff, next_size
 from agent_core.store import asides, people, takeups, unread, upkeep
 from agent_core.store.asides import Fresh
@@ -432,7 +433,7 @@ class Store(Reads):
         """Promises: this node has ended in order; what it leaves open, it leaves on purpose."""
         await self._writer.alone(takeups.depart(self.node, self._clock.now_ms()))
 
-    async def prune(self, now_ms: int, keep: Keep = KEEP) -> Pruned:
+    async def prune(self, now_ms: int, keep: Keep = KEEP, leaps: tuple[Leap, ...] = ()) -> Pruned:
         """Promises: gone is what is old at `now_ms` of ended messages, settled parts, failures and entries of what was done by hand;
         nothing of an open turn, and no message that a platform may bring again.
 
@@ -440,7 +441,7 @@ class Store(Reads):
         """
         now = min(now_ms, self._clock.now_ms())
         messages, failures, audit = (
-            cutoff(now, days) for days in (keep.bodies_days, keep.failures_days, keep.audit_days)
+            cutoff(now, days, leaps) for days in (keep.bodies_days, keep.failures_days, keep.audit_days)
         )
         old = upkeep.Old(messages, failures, audit)
         total, most = Pruned(0, 0), PRUNE_AT_ONCE

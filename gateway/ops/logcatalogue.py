@@ -238,7 +238,7 @@ CATALOGUE: tuple[LogEvent, ...] = (
        "See that the unit has `Type=notify`, and that the socket can be reached; else the manager will stop the gateway."),
     _e("forget.done", "info", "A person was forgotten.", "forget turns messages"),
     _e("forget.not_done", "warning", "Somebody is to be forgotten, and the storage was away; it is tried again.", "error", DISK),
-    _e("upkeep.done", "info", "Every six hours, if there was anything: what is older than `[retention]` says was removed; how much of each kind, and how large things are then. `doubted`: the clock is far ahead of what is known, so nothing is taken by it yet.",
+    _e("upkeep.done", "info", "Every six hours, if there was anything: what is older than `[retention]` says was removed; how much of each kind, and how large things are then. `doubted`: the clock is ahead of the time that is known to have passed; by the difference nothing counts as older yet.",
        "messages parts failures nodes journals files records workspaces spooled longest_ms database_bytes workspaces_bytes spool_bytes doubted"),
     _e("upkeep.not_done", "warning", "The same, when the storage was away.", "error", DISK),
     _e("workspace.not_removed", "warning", "The workspace of a request of nobody could not be removed when its turn was over.",

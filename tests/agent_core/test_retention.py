@@ -7,12 +7,8 @@ from hypothesis import strategies as st
 
 from agent_core.retention import (
     DAY_MS,
-    JUMP_MS,
     MOST_SECONDS,
-    STEADY_MS,
     Conversation,
-    Steadiness,
-    believed,
     cutoff,
     needed,
     next_size,
@@ -20,7 +16,6 @@ from agent_core.retention import (
 
 NOW = 1_700_000_000_000
 DAYS = st.integers(1, 4000)
-TIMES = st.integers(0, 4 * NOW)
 
 
 @given(st.integers(0, 500), st.integers(0, 500), st.integers(1, 500), st.integers(0, 800), DAYS, st.booleans())
@@ -43,31 +38,6 @@ def test_who_comes_back_after_a_year_begins_anew(number: int, idle_days: int) ->
 
 def test_nothing_is_old_that_is_kept_for_ever() -> None:
     assert cutoff(NOW, 0) is None
-
-
-@given(TIMES, TIMES, st.integers(0, 10**12), st.integers(0, STEADY_MS - 1))
-def test_a_clock_that_jumps_ahead_is_not_believed_before_a_day(wall: int, known: int, passed: int, steady: int) -> None:
-    now = believed(wall, known, passed, steady)
-    assert now <= wall
-    if known:
-        assert now <= known + passed + JUMP_MS
-    assert believed(wall, known, passed, STEADY_MS) == wall
-
-
-@given(st.integers(1, 10**12), st.integers(0, JUMP_MS))
-def test_a_clock_that_goes_as_it_should_is_believed_at_once(passed: int, ahead: int) -> None:
-    assert believed(NOW + passed + ahead, NOW, passed, 0) == NOW + passed + ahead
-
-
-@given(st.lists(st.tuples(st.integers(0, 10**9), st.integers(-(10**11), 10**11)), max_size=20))
-def test_a_clock_is_steady_only_since_its_last_jump(moves: list[tuple[int, int]]) -> None:
-    mono, wall, jumped = 0, NOW, 0
-    steadiness = Steadiness(wall, mono)
-    for passed, jump in moves:
-        far = abs(jump) > 2 * 3600 * 1000
-        mono, wall = mono + passed, wall + passed + (jump if far else 0)
-        jumped = mono if far else jumped
-        assert steadiness.look(wall, mono) == mono - jumped
 
 
 @given(st.integers(1, 1000), st.floats(0, 10, allow_nan=False), st.integers(1, 1000))

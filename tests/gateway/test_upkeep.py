@@ -10,10 +10,12 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pytest
 from aiohttp import web
 
 from agent_core.messages import InputMessage
 from agent_core.ports import SystemClock
+from agent_core.reckoning import Reckoning
 from agent_core.retention import DAY_MS, Keep
 from agent_core.store import tables as t
 from agent_core.store.rows import SessionChange
@@ -44,7 +46,8 @@ class Ahead(SystemClock):
 def upkeep(rig: Rig, folder: Path, days: float, keep: Keep | None = None, told: int = 50) -> Upkeep:
     """An upkeep to which so many days have passed, by a clock that nobody doubts."""
     made = Upkeep(rig.store, Ahead(days), keep or Keep(), Places(folder / "workspaces", folder / "outbox"), told)
-    made._known = Ahead(days).now_ms()
+    made._reckoning = Reckoning(Ahead(days).now_ms())
+    made._began = made._seen = made.clock.monotonic()
     return made
 
 
@@ -196,16 +199,60 @@ async def test_folders_that_nobody_uses_go_and_those_in_use_stay(tmp_path: Path)
         assert tally.workspaces_bytes == 2 * len(CANARY) + 3
 
 
-async def test_a_clock_far_ahead_of_what_is_known_removes_nothing(tmp_path: Path) -> None:
+def jumped(rig: Rig, folder: Path, clock: Ahead, keep: Keep | None = None) -> Upkeep:
+    """The upkeep of a gateway that has just been started with this clock."""
+    rig.store._clock = clock
+    return Upkeep(rig.store, clock, keep or Keep(), Places(folder / "workspaces"), 50)
+
+
+@pytest.mark.parametrize("marked", [True, False], ids=["what time it was is stored", "stored by an earlier version"])
+async def test_a_clock_far_ahead_removes_nothing_though_somebody_writes(tmp_path: Path, marked: bool) -> None:
     async with gateway(tmp_path, echo) as rig:
-        await rig.say("hello", session="s")
+        for number in range(3):
+            await rig.say("hello", session=f"s{number}")
+        if marked:
+            await jumped(rig, tmp_path, Ahead(0)).look()
+        else:
+            await rig.store.remove(lambda conn: conn.execute(t.memory.delete()))
+    for _ in range(2):
+        async with gateway(tmp_path, echo) as rig:
+            clock = Ahead(4000)
+            rig.hub._clock = rig.store._clock = clock
+            if not marked:
+                await rig.store.remove(lambda conn: conn.execute(t.memory.delete()))
+                started = t.nodes.update().where(t.nodes.c.node == rig.store.node).values(started_at=clock.now_ms())
+                await rig.store.remove(lambda conn, do=started: conn.execute(do))
+            await rig.say("stored after the jump", session="new")
+            tally = await jumped(rig, tmp_path, clock).look()
+            assert tally.doubted
+            assert (tally.journals, tally.messages, tally.records) == (0, 0, 0)
+            marked = True
+
+
+async def test_a_leap_is_believed_when_gateways_have_run_for_a_day_since_not_before(tmp_path: Path) -> None:
+    class Running(Ahead):
+        ran = 0.0
+
+        def monotonic(self) -> float:
+            return self.ran
+
+        def now_ms(self) -> int:
+            return super().now_ms() + round(self.ran * 1000)
+
     async with gateway(tmp_path, echo) as rig:
-        clock = Ahead(4000)
-        rig.store._clock = clock
-        made = Upkeep(rig.store, clock, Keep(), Places(tmp_path / "workspaces"), 50)
-        tally = await made.look()
-        assert tally.doubted
-        assert (tally.journals, tally.messages) == (0, 0)
+        for number in range(3):
+            await rig.say("hello", session=f"s{number}")
+        await jumped(rig, tmp_path, Ahead(0)).look()
+    gone: list[tuple[int, bool]] = []
+    clock = Running(100)
+    for _ in range(5):
+        async with gateway(tmp_path, echo) as rig:
+            one = jumped(rig, tmp_path, clock)
+            await one.look()
+            clock.ran += 6.5 * 3600
+            tally = await one.look()
+            gone.append((tally.journals, tally.doubted))
+    assert gone == [(0, True), (0, True), (0, True), (3, False), (0, False)]
 
 
 async def test_records_of_conversations_that_are_over_go_last(tmp_path: Path) -> None:
