@@ -148,10 +148,10 @@ class Overview(Asks):
         return [PotLevel(str(row[0]), int(row[2]), sqlbudgets.level_of(row)) for row in found]
 
     async def memories(self) -> list[tuple[str, str, int, int]]:
-        """How much is remembered, by (scope, kind): bytes of names and texts, and how many entries."""
+        """How much is remembered of anybody, by (scope, kind): bytes of names and texts, and how many entries."""
         c = t.memory.c
         size = func.sum(func.length(c.value)) + func.sum(func.length(c.name))
-        query = select(c.scope, c.kind, size, func.count()).group_by(c.scope, c.kind)
+        query = select(c.scope, c.kind, size, func.count()).where(c.scope != "").group_by(c.scope, c.kind)
         return [(str(row[0]), str(row[1]), int(row[2]), int(row[3])) for row in await self._all(query)]
 
     async def audit(self, limit: int) -> list[AuditRow]:
