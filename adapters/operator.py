@@ -102,7 +102,9 @@ def status_lines(body: Table) -> list[str]:
         for one in tables(body.get("incidents"))
     ]
     lines += [_adapter(one) for one in tables(body.get("adapters"))] or ["No chat platform is configured."]
-    lines.append(f"Open turns: {body.get('open_turns')}; chats with waiting messages: {body.get('waiting_sessions')}")
+    lines.append(
+        f"Open turns: {_known(body.get('open_turns'))}; chats with waiting messages: {_known(body.get('waiting_sessions'))}"
+    )
     lines += [_spend(one) for one in tables(body.get("spend"))]
     lines += _kept(body.get("quota"))
     lines += _removed(body.get("retention"))
@@ -118,6 +120,11 @@ def status_lines(body: Table) -> list[str]:
     ]
     lines += [f"Refused for good: {f.get('part')}: {f.get('cause')}" for f in tables(body.get("failed_parts"))]
     return lines
+
+
+def _known(value: Json | None) -> str:
+    """What is stored is not known while the storage cannot be read."""
+    return "not known" if value is None else str(value)
 
 
 def _removed(value: Json | None) -> list[str]:

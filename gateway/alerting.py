@@ -8,11 +8,9 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import shutil
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
 
 import structlog
 
@@ -159,7 +157,6 @@ class Alerter:
         adapters: Callable[[], Sequence[AdapterSight]],
         oldest_undelivered: Callable[[], Mapping[str, float]],
         budgets: BudgetRules | None,
-        state_dir: Path,
         say: Say | None,
         unclaimed: Callable[[], str] = str,
     ) -> None:
@@ -172,7 +169,6 @@ class Alerter:
         self._adapters = adapters
         self._oldest = oldest_undelivered
         self._budgets = budgets
-        self._state_dir = state_dir
         self._say = say
         self._unclaimed = unclaimed
         self._memory = Memory()
@@ -184,15 +180,28 @@ class Alerter:
         self._bell: Bell | None = None
         self._quiet_until = 0.0
         self._slow_at: float | None = None
-        self.free_bytes: int | None = None
-        """As of the last slow look."""
         self.pots: Sequence[tuple[Pot, Level]] = ()
         """The budgets of everybody that have a limit, as of the last slow look."""
 
     @property
     def open(self) -> tuple[Condition, ...]:
-        """What is wrong just now."""
-        return open_now(self._memory)
+        """What is wrong just now, in the words of now: what is over is none of it, also before it is told as over."""
+        known = {one.key for one in open_now(self._memory)}
+        return tuple(one for one in self._wrong(self._clock.now_ms()) if one.key in known)
+
+    def _wrong(self, now: int) -> list[Condition]:
+        sights = Sights(
+            self._adapters(),
+            self._oldest(),
+            self._watch.words,
+            self._watch.free_bytes,
+            self.pots,
+            self.oldest_wait(),
+            self.damage_words(),
+            self._unclaimed(),
+            self.quota_words(),
+        )
+        return conditions(sights, self._limits, self._budgets, now)
 
     async def announce(self, key: str, words: str) -> None:
         """Tell this, once."""
@@ -225,19 +234,7 @@ class Alerter:
         """Look once, and tell what is to be told."""
         await self._look_slowly()
         now = self._clock.now_ms()
-        sights = Sights(
-            self._adapters(),
-            self._oldest(),
-            self._watch.words,
-            self.free_bytes,
-            self.pots,
-            self.oldest_wait(),
-            self.damage_words(),
-            self._unclaimed(),
-            self.quota_words(),
-        )
-        found = conditions(sights, self._limits, self._budgets, now)
-        self._memory = looked(self._memory, found, now, self._rules)
+        self._memory = looked(self._memory, self._wrong(now), now, self._rules)
         can_tell = not self._watch.words
         while self._clock.monotonic() >= self._quiet_until:
             self._memory, message = due(self._memory, now, self._rules, can_tell=can_tell)
@@ -267,10 +264,6 @@ class Alerter:
             return
         self._slow_at = now
         await self._watch.works(SLOW_LOOK_SECONDS)
-        try:
-            self.free_bytes = (await asyncio.to_thread(shutil.disk_usage, self._state_dir)).free
-        except OSError:
-            self.free_bytes = None
         await self.read_pots()
 
     async def read_pots(self) -> None:

@@ -13,7 +13,7 @@ import sys
 from collections.abc import AsyncGenerator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 import click
 
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 PROBLEM, TRY_AGAIN, CONFIGURATION = 1, 75, 78
 
 T = TypeVar("T")
+E = TypeVar("E", bound=Exception)
 
 HELP = """One LLM agent, many chats, never silent.
 
@@ -506,15 +507,27 @@ def _in_words(work: Callable[[], T]) -> T:
         sys.exit(_problem(error))
 
 
+def _only(error: Exception, kind: type[E]) -> E | None:
+    """The error, if it is of this kind; of what several tasks raised, the first, if all are."""
+    if not isinstance(error, ExceptionGroup):
+        return error if isinstance(error, kind) else None
+    found = [_only(one, kind) for one in cast("ExceptionGroup[Exception]", error).exceptions]
+    return found[0] if None not in found else None
+
+
 def _problem(error: Exception) -> int:
     """Say what is wrong; the exit status for it. What is no known problem is a bug, and raised again."""
     from adapters.ask import GatewayLost, GatewayRefused
-    from agent_core.store.errors import CannotOpen, CannotOpenNow
+    from agent_core.store.errors import CannotOpen, CannotOpenNow, StorageUnavailable
+    from agent_core.store.trouble import cannot_start
     from gateway.config import ConfigError
     from gateway.daemon import OwnershipLost
     from gateway.paths import PathsError
     from gateway.setup import CannotServe
 
+    away = _only(error, StorageUnavailable)
+    if away is not None:  # whatever was to be read or written, at a start or by a command
+        error = cannot_start(away)
     match error:
         case CannotOpenNow() | OwnershipLost():
             status = TRY_AGAIN

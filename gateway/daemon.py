@@ -151,7 +151,7 @@ async def serving(
         await keeper.attach()
         left_open = await keeper.count_open()
         stack.push_async_callback(chats.outbox.drained, DELIVERY_SECONDS, hurry)
-        alerter = _alerter(config, paths, store, watch, clock, chats, keeper)
+        alerter = _alerter(config, store, watch, clock, chats, keeper)
         soundness = SoundnessWatch(where, store, clock, lambda: keeper.aside.met)
         _told(alerter, hub, keeper, chats, quotas, soundness)
         health = _health(signals, watch, store, chats, hub, keeper, alerter)
@@ -272,7 +272,7 @@ def _quotas(config: Config, paths: Paths, store: Store, clock: Clock) -> Quotas:
 
 
 def _alerter(
-    config: Config, paths: Paths, store: Store, watch: StoreWatch, clock: Clock, chats: Platforms, keeper: Keeper
+    config: Config, store: Store, watch: StoreWatch, clock: Clock, chats: Platforms, keeper: Keeper
 ) -> Alerter:
     operators, rules = config.operators, config.budgets.rules()
     return Alerter(
@@ -284,7 +284,6 @@ def _alerter(
         chats.sights,
         chats.outbox.oldest_by_platform,
         rules if rules.active else None,
-        paths.state_dir,
         chats.operators.tell if chats.operators is not None else None,
         keeper.late_words,
     )

@@ -188,6 +188,11 @@ class Health:
         await self._store.works()
         return self._store.words
 
+    @property
+    def free_bytes(self) -> int | None:
+        """What room is left, by the same look as the words."""
+        return self._store.free_bytes
+
     def verdict(self) -> Verdict:
         """By what is known of the store."""
         return judge(self._look(self.phase))

@@ -91,7 +91,7 @@ class Look:
             ],
             "soundness": self._soundness.status(),
             "cannot_be_set_aside": {**self._asides.stuck},
-            "free_disk_bytes": self._alerter.free_bytes,
+            "free_disk_bytes": self._health.free_bytes,
             "quota": self._quotas.status(),
             "retention": asdict(self._hub.upkeep.last) | {"kept": asdict(self._hub.upkeep.keep)},
             "spend": [_spend(pot, level, self._currency()) for pot, level in self._alerter.pots],

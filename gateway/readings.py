@@ -65,8 +65,8 @@ def reader(
         for kind in AlertKind:
             count = len(hub.learning.open_incidents) if kind is AlertKind.INCIDENT else open_alerts[kind]
             yield Reading(m.ALERTS, count, (kind.value,))
-        if alerter.free_bytes is not None:
-            yield Reading(m.DISK_FREE, alerter.free_bytes)
+        if health.free_bytes is not None:
+            yield Reading(m.DISK_FREE, health.free_bytes)
         yield from _kept(quotas)
         for pot, level in alerter.pots:
             for measure in Measure:

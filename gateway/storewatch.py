@@ -92,13 +92,14 @@ class Standing:
         """So much room is left."""
         if free_bytes is None or not least_bytes:
             return self
-        if free_bytes < least_bytes:
+        needed = least_bytes + max(least_bytes // 4, MIB) if self.low else least_bytes
+        if free_bytes < needed:
             words = (
-                f"Only {free_bytes // MIB} MiB are free on the disk that holds the state, and {least_bytes // MIB} have to be: no new "
+                f"Only {free_bytes // MIB} MiB are free on the disk that holds the state, and {needed // MIB} have to be: no new "
                 "message is taken. Make room there."
             )
             return Standing(words, full=True, low=True)
-        if self.low and free_bytes >= least_bytes + max(least_bytes // 4, MIB):
+        if self.low:
             return replace(self, low=False, words=NOT_KNOWN_YET)  # until a write has got through
         return self
 
@@ -117,6 +118,8 @@ class StoreWatch:
         self._looking: asyncio.Future[int | None] | None = None
         self._known_at: float | None = None
         self._asking = asyncio.Lock()
+        self.free_bytes: int | None = None
+        """What room was left at the last look; whoever tells of it tells this figure. None: it could not be found out."""
         self.standing = Standing()
         self.failing_since = 0
         """ms; 0 if it works."""
@@ -159,7 +162,8 @@ class StoreWatch:
             self._looking = looking = asyncio.ensure_future(asyncio.to_thread(self._free))
         done, _ = await asyncio.wait({looking}, timeout=PATIENCE_SECONDS)
         if done and not looking.cancelled() and looking.exception() is None:
-            after = self.standing.looked(looking.result(), self._least)
+            self.free_bytes = looking.result()
+            after = self.standing.looked(self.free_bytes, self._least)
             if after != self.standing:
                 self._noted(after)
 

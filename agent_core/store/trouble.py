@@ -14,7 +14,7 @@ from enum import Enum, auto
 from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
-from agent_core.store.errors import CannotOpen, CannotOpenNow
+from agent_core.store.errors import CannotOpen, CannotOpenNow, Damaged, StorageUnavailable
 
 _SQLITE_STORAGE = {
     sqlite3.SQLITE_BUSY,
@@ -118,9 +118,7 @@ def in_words(error: Exception) -> str:
 # ---------------------------------------------------------------------- at the start
 
 _OFTEN_FULL = "Free some space, or move the state directory (OUTSPOKEN_HOME); it starts again when there is room."
-_DAMAGED = (
-    "Keep a copy of the file and of what lies beside it, then restore a backup, or run SQLite's '.recover' on the copy."
-)
+RESTORE = "Keep a copy of the file and of what lies beside it, then restore a backup: outspoken db restore."
 _RIGHTS = "Check that this user may read and write the file and its folder, and that the file system is not mounted read-only."
 
 
@@ -137,10 +135,19 @@ def opening(shown: str) -> Generator[None]:
         raise _cannot_open(error, shown) from error
 
 
+def cannot_start(error: StorageUnavailable) -> CannotOpen:
+    """What it means, for a start and for a command, that something which they need can be neither read nor written."""
+    if isinstance(error, Damaged):
+        return CannotOpen(f"The database is damaged. {error} outspoken db check says where. {RESTORE}")
+    return CannotOpenNow(str(error))
+
+
 def _cannot_open(error: Exception, shown: str) -> CannotOpen:
     said = f"The database {shown} cannot be opened: {in_words(error)}."
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
         return CannotOpenNow(f"{said} {_OFTEN_FULL}")
+    if blame(error) is Blame.ROWS and _sqlite_code(error) != sqlite3.SQLITE_IOERR:  # a disk may read it later
+        return CannotOpen(f"{said} The database is damaged. {RESTORE}")
     match _sqlite_code(error):
         case None if isinstance(error, OSError) and error.filename is not None:  # the file system's, not the network's
             return CannotOpen(f"The database {shown} cannot be opened: {error.strerror}. {_RIGHTS}")
@@ -154,8 +161,6 @@ def _cannot_open(error: Exception, shown: str) -> CannotOpen:
             return CannotOpenNow(f"{said} Another program has it open: stop that, or wait until it is done.")
         case sqlite3.SQLITE_IOERR:
             return CannotOpenNow(f"{said} The disk has trouble, or is full. {_OFTEN_FULL}")
-        case sqlite3.SQLITE_CORRUPT:
-            return CannotOpen(f"{said} The file is damaged. {_DAMAGED}")
         case sqlite3.SQLITE_NOTADB:
             return CannotOpen(f"{said} It is another kind of file. Give the gateway a database of its own.")
         case _:

@@ -124,13 +124,13 @@ def judged_asides(found: Sequence[Aside]) -> list[Finding]:
     if not found:
         return []
     named = ", ".join(f"{one.key} ({one.session})" for one in found[:5])
-    what = f"{len(found)} conversation(s) were set aside, because they cannot be read: {named}. Their chats go on with new ones."
+    what = f"{len(found)} conversation(s) were set aside, because they cannot be read: {named}. A new one was begun in the chat of each."
     return [warning("database.aside", what, DAMAGED_FIX)]
 
 
 DAMAGED_FIX = (
-    "Keep a copy of the file, look at the disk, and restore a backup (outspoken db restore), or run SQLite's '.recover' on the copy. What "
-    "is not damaged goes on working."
+    "Keep a copy of the file, look at the disk, and restore a backup (outspoken db restore), or run SQLite's '.recover' on the copy. "
+    "outspoken status says whether the gateway takes messages meanwhile."
 )
 
 

@@ -175,7 +175,7 @@ SPEND_STOPPED = _c(
 )
 BUDGET_USED = _g(
     "outspoken_budget_used_ratio",
-    "How full a budget of everybody is, 1 being its limit; as of the last look, at most a minute ago.",
+    "How full a budget of everybody is, 1 being its limit; as of the last look, a few seconds ago.",
     "budget",
     "measure",
 )
@@ -249,7 +249,7 @@ STORE_WAITING = _g("outspoken_store_waiting_writes", "Writes that wait for their
 STORE_REOPENED = _c(
     "outspoken_store_reopened_total", "How often the database's connection was made anew after an error.", read=True
 )
-DISK_FREE = _g("outspoken_disk_free_bytes", "Room where the state is; as of the last look, at most a minute ago.")
+DISK_FREE = _g("outspoken_disk_free_bytes", "Room where the state is; as of the last look, a few seconds ago.")
 QUOTA_USED = _g(
     "outspoken_quota_used_bytes",
     "What is kept, as of the last count and what was written since; `whole` is the whole state directory.",

@@ -290,7 +290,7 @@ async def test_a_store_that_failed_is_told_of_when_it_works_again_and_not_before
     async with open_store(path, clock=clock, ids=SystemIds(clock), version="test") as store:
         watch = StoreWatch(store, clock)
         alerter = Alerter(
-            Limits(free_mib=0), AlertRules(settle_ms=50), store, watch, clock, tuple, dict, None, tmp_path, say
+            Limits(free_mib=0), AlertRules(settle_ms=50), store, watch, clock, tuple, dict, None, say
         )  # fmt: skip
         await alerter.look()
         assert (said, alerter.open) == ([], ())
@@ -307,6 +307,25 @@ async def test_a_store_that_failed_is_told_of_when_it_works_again_and_not_before
         await alerter.look()
     (words,) = said
     assert re.match(r"⚠️ From \d\d:\d\d UTC to \d\d:\d\d UTC: Nothing could be stored.*It is over\.$", words)
+
+
+async def test_the_room_that_is_left_is_one_figure_and_what_is_over_is_open_no_more(tmp_path: Path) -> None:
+    clock, room = SystemClock(), [159 * MIB]
+    async with open_store(tmp_path / "db", clock=clock, ids=SystemIds(clock), version="test") as store:
+        watch = StoreWatch(store, clock, lambda: room[0], 64 * MIB)
+        alerter = Alerter(Limits(), AlertRules(), store, watch, clock, tuple, dict, None, None)
+        await alerter.look()
+        assert ["159 MiB" in one.words for one in alerter.open] == [True]
+        room[0] = 0
+        await watch.look()  # whoever asks for the status looks as well
+        await alerter.look()
+        assert {one.kind for one in alerter.open} == {AlertKind.STORAGE, AlertKind.DISK}
+        room[0] = 3 * MIB
+        await watch.look()
+        assert all("Only 3 MiB" in one.words for one in alerter.open)
+        room[0] = 10_000 * MIB
+        assert await watch.works(0)
+        assert alerter.open == ()  # it is told as over when it has stayed so for a while
 
 
 # ---------------------------------------------------------------------- in a chat

@@ -18,6 +18,7 @@ import pytest
 from tests.forked import run
 from tests.gateway.test_process import daemon, environment
 from tests.ports import free_port
+from tests.storage.harm import damage
 
 FOR_A_PERSON, LATER = 78, 75
 
@@ -71,6 +72,18 @@ def damaged(database: Path) -> None:
         file.write(b"\xff" * 900)
 
 
+def damaged_list_of_people(database: Path) -> None:
+    assert damage(database, "people")
+
+
+def damaged_deliveries(database: Path) -> None:
+    assert damage(database, "deliveries")
+
+
+def damaged_turns(database: Path) -> None:
+    assert damage(database, "turns")
+
+
 def a_folder(database: Path) -> None:
     database.unlink()
     database.mkdir()
@@ -83,6 +96,9 @@ def a_folder(database: Path) -> None:
         (somebody_elses, "sessions"),
         (a_letter, "not a database"),
         (damaged, "damaged"),
+        (damaged_list_of_people, "outspoken db restore"),
+        (damaged_deliveries, "outspoken db restore"),
+        (damaged_turns, "outspoken db restore"),
         (a_folder, "opened"),
     ],
 )
