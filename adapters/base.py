@@ -128,6 +128,8 @@ class NotAcceptedCode(StrEnum):
     STORAGE_AWAY = "storage_away"
     STORAGE_FULL = "storage_full"
     """There is no room to keep it."""
+    STORAGE_DAMAGED = "storage_damaged"
+    """What all need cannot be read or written, until somebody mends it."""
     QUOTA = "quota"
     """A budget is used up."""
     SHUTTING_DOWN = "shutting_down"
@@ -138,7 +140,8 @@ class NotAcceptedCode(StrEnum):
 
         Everything else is the message's answer: it is told, and the message does not come again.
         """
-        return self in (NotAcceptedCode.STORAGE_AWAY, NotAcceptedCode.STORAGE_FULL, NotAcceptedCode.SHUTTING_DOWN)
+        storage = (NotAcceptedCode.STORAGE_AWAY, NotAcceptedCode.STORAGE_FULL, NotAcceptedCode.STORAGE_DAMAGED)
+        return self in (*storage, NotAcceptedCode.SHUTTING_DOWN)
 
 
 @dataclass(frozen=True, slots=True)

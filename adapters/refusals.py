@@ -25,7 +25,7 @@ def refusal(refused: NotAccepted) -> Problem:
             return Problem(404, words, param="model", code="model_not_found")
         case NotAcceptedCode.OTHER_CONTENT:
             return Problem(422, words, code="idempotency_key_reused")
-        case NotAcceptedCode.STORAGE_AWAY:
+        case NotAcceptedCode.STORAGE_AWAY | NotAcceptedCode.STORAGE_DAMAGED:
             return Problem(503, words, "server_error", code="storage_unavailable", retry_after=10)
         case NotAcceptedCode.STORAGE_FULL:
             return Problem(507, words, "server_error", code="storage_full", retry_after=refused.retry_after_seconds)

@@ -51,7 +51,7 @@ from gateway.notify import managed
 from gateway.opening import HubSettings
 from gateway.operatorkey import operator_key_of, with_operator_key
 from gateway.paths import Paths
-from gateway.platforms import Platforms, platforms, started, unread_teller
+from gateway.platforms import Platforms, platforms, started, unread_teller, unstored_teller
 from gateway.quotas import Quotas
 from gateway.readings import reader
 from gateway.setup import CannotServe, prepare_places, redactor_of
@@ -153,7 +153,7 @@ async def serving(
         stack.push_async_callback(chats.outbox.drained, DELIVERY_SECONDS, hurry)
         alerter = _alerter(config, store, watch, clock, chats, keeper)
         soundness = SoundnessWatch(where, store, clock, lambda: keeper.aside.met)
-        _told(alerter, hub, keeper, chats, quotas, soundness)
+        _told(alerter, hub, keeper, chats, quotas, soundness, watch, signals)
         health = _health(signals, watch, store, chats, hub, keeper, alerter)
         metrics.begin(first_series(chats.names(), endpoints, STALLED))
         metrics.read_from(
@@ -184,13 +184,24 @@ async def _endpoints(config: Config, stack: AsyncExitStack) -> tuple[Endpoint, .
 
 
 def _told(
-    alerter: Alerter, hub: Hub, keeper: Keeper, chats: Platforms, quotas: Quotas, soundness: SoundnessWatch
+    alerter: Alerter,
+    hub: Hub,
+    keeper: Keeper,
+    chats: Platforms,
+    quotas: Quotas,
+    soundness: SoundnessWatch,
+    watch: StoreWatch,
+    signals: Signals,
 ) -> None:
     """Who tells operators and chats of what."""
     keeper.aside.tell_chat, keeper.aside.announce = unread_teller(chats.outbox), alerter.announce
+    keeper.aside.tell_unstored = unstored_teller(chats.outbox)
     alerter.oldest_wait = hub.places.oldest_seconds
     alerter.quota_words = quotas.words
     alerter.damage_words = soundness.words
+    soundness.again, soundness.on_sound = (lambda: keeper.aside.spread.everybodys), keeper.aside.sound
+    watch.damaged = soundness.again
+    signals.listen(keeper.aside.on)
 
 
 def _watch(config: Config, paths: Paths, store: Store, clock: Clock, signals: Signals) -> StoreWatch:
@@ -310,6 +321,7 @@ def _health(
             phase,
             store_works=not watch.words,
             owns=store.ownership.lease_ok(),
+            store_damaged=watch.damaged(),
             adapters=chats.sights(),
             model_answers=model_watch.answers,
             unclaimed=keeper.late_words(),

@@ -26,7 +26,7 @@ from adapters.chat import AdapterSight
 from adapters.probe import Question
 from agent_core.signals import CANCELLED, ModelCalled, Signal
 from gateway.alerts import AlertKind, Condition
-from gateway.storewatch import StoreWatch
+from gateway.storewatch import EVERYBODYS, StoreWatch
 from gateway.supervisor import State
 
 Served = Callable[[web.Request], Awaitable[web.Response]]
@@ -59,6 +59,8 @@ class Facts:
     phase: Phase
     store_works: bool
     owns: bool
+    store_damaged: bool = False
+    """What all need is damaged."""
     adapters: Sequence[AdapterSight] = ()
     model_answers: bool = True
     unclaimed: str = ""
@@ -97,7 +99,7 @@ def judge(facts: Facts) -> Verdict:
     """Is it ready, is it well, and why not. Pure."""
     not_ready = [PHASE_WORDS[facts.phase]] if facts.phase in PHASE_WORDS else []
     if not facts.store_works:
-        not_ready.append(STORE_WORDS)
+        not_ready.append(EVERYBODYS if facts.store_damaged else STORE_WORDS)
     if not facts.owns:
         not_ready.append(LOST_WORDS)
     not_well = [words for sight in facts.adapters if (words := _adapter_words(sight))]

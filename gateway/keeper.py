@@ -143,6 +143,7 @@ class Keeper:
 
     async def opening(self, session: str) -> None:
         """See `gateway.keeping.Keeping`."""
+        self.aside.check()
         known = self._book.get((Kind.SESSION, session))
         if known is None or known.taken_at is None or not self._only_waits(known.item) or session in self._opening:
             return
@@ -209,7 +210,7 @@ class Keeper:
 
     async def _round(self) -> float:
         """Look, if it is time; take up and set aside what is due; the seconds until the next round."""
-        if self._hub.closing:
+        if self._hub.closing or self.aside.spread.everybodys:
             return IDLE_SECONDS
         if self._clock.monotonic() >= self._look_at:
             await self._look()

@@ -99,7 +99,7 @@ class Look:
         try:
             return body | await self._stored() | {"storage": store_words}
         except StorageUnavailable as error:
-            return body | {"storage": str(error)}
+            return body | {"storage": store_words or str(error)}
 
     async def _stored(self) -> dict[str, Json]:
         failed = await self._store.failed_deliveries(FAILED_SHOWN)

@@ -10,10 +10,11 @@ from adapters.base import NotAccepted, NotAcceptedCode
 from adapters.chat import ChatOrigin, Content, ContentKind
 from adapters.text.styled import Styled
 from agent_core.ports import Clock
-from agent_core.store.store import StorageFull, StorageUnavailable
+from agent_core.store.store import Damaged, StorageFull, StorageUnavailable
 from gateway.outbox import Outbox
 
 WHY_FULL = "the disk of the gateway is full"
+WHY_DAMAGED = "the storage of the gateway is damaged"
 WHY_AWAY = "its storage does not answer"
 AGAIN_SECONDS = 600.0
 """A chat is not told twice within this time, whatever comes and goes."""
@@ -26,6 +27,10 @@ def words_of(error: NotAccepted | StorageUnavailable) -> str:
         isinstance(error, NotAccepted) and error.code is NotAcceptedCode.STORAGE_FULL
     ):
         why = WHY_FULL
+    elif isinstance(error, Damaged) or (
+        isinstance(error, NotAccepted) and error.code is NotAcceptedCode.STORAGE_DAMAGED
+    ):
+        why = WHY_DAMAGED
     elif isinstance(error, StorageUnavailable) or error.code is NotAcceptedCode.STORAGE_AWAY:
         why = WHY_AWAY
     else:

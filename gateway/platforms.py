@@ -350,6 +350,16 @@ def unread_teller(outbox: Outbox) -> TellChat:
     return tell
 
 
+def unstored_teller(outbox: Outbox) -> Callable[[Inbound, str], None]:
+    """Tells a chat what cannot be stored. See `gateway.outage`."""
+
+    def tell(inbound: Inbound, words: str) -> None:
+        if (chat := inbound.chat) is not None:
+            outbox.say_unstored(chat.address, Content(ContentKind.ASIDE, Styled(words), reply_to=chat.reply_to))
+
+    return tell
+
+
 def _teller(hub: Hub, outbox: Outbox) -> Callable[[Inbound, str], Awaitable[None]]:
     async def tell(inbound: Inbound, words: str) -> None:
         lane = hub.known_lane(inbound.session.text())

@@ -5,14 +5,17 @@ here: its open turn is ended with words that are true, its session loses its key
 waited is told that it was not answered, and the operators are told once. What of this cannot be written is left out; if not even the
 key can be moved, nothing is changed, `status` and an alert say so, and it is tried again after pauses that double.
 
+Damage is set aside conversation by conversation only as long as it is the conversation's own: where the one that begins in its place meets
+it as well, it is everybody's (`gateway.spread`), nothing is set aside or begun any more, and what was taken waits in the inbox.
+
 Law: whatever cannot be read, everybody else goes on; no message of the conversation ends without a word where its chat is known.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 import structlog
@@ -23,6 +26,7 @@ from agent_core.exits import Exit, ExitCode, Facts, NotStarted
 from agent_core.journal import encode
 from agent_core.notices import DAMAGED, not_started_words
 from agent_core.ports import Clock, Ids
+from agent_core.signals import Signal, TurnClosed
 from agent_core.store.asides import Aside, Fresh
 from agent_core.store.rows import Accepted, InboxRow, JournalRow, NewMessage, OpenTurn
 from agent_core.store.store import Damaged, StorageUnavailable, Store, StoreError
@@ -31,6 +35,8 @@ from gateway import inbox
 from gateway.hub import Hub
 from gateway.loglines import log_unreadable
 from gateway.resuming import outlet_of
+from gateway.spread import Met, Spread
+from gateway.storewatch import EVERYBODYS
 
 log = structlog.get_logger("gateway")
 
@@ -45,6 +51,12 @@ NO_MESSAGE = (
     "the storage is damaged. Send it again. Whoever runs the gateway is told."
 )
 NOT_ANSWERED = f"⚠️ {not_started_words(NotStarted.DAMAGED)}"
+GOES_ON = "its chat goes on with a new one"
+CANNOT = "the new one in its chat cannot be used either"
+WAITS = (
+    "⚠️ I cannot go on just now: the storage of the gateway is damaged. What you sent is kept, and goes on when that is mended. Whoever runs the "
+    "gateway is told."
+)
 NO_MESSAGE_WHY = "what was stored of it cannot be read any more, because the storage is damaged"
 
 
@@ -68,10 +80,17 @@ class PutAside:
         self._one = asyncio.Lock()
         self._stuck: dict[str, _Stuck] = {}
         self._met = 0
+        self._useless = False
+        """What was to be said in the conversation that began last could not be stored."""
         self.known: dict[str, Aside] = {}
         """What was set aside, by session, the latest last."""
         self.tell_chat: TellChat | None = None
+        self.tell_unstored: Callable[[Inbound, str], None] | None = None
+        """The same, of what cannot be stored: tried once."""
         self.announce: Callable[[str, str], Awaitable[None]] | None = None
+        self.spread = Spread()
+        self._told: set[str] = set()
+        """Sessions whose chats were told that they wait."""
 
     @property
     def stuck(self) -> dict[str, str]:
@@ -88,6 +107,52 @@ class PutAside:
         since = self._clock.now_ms() - RECENT_MS
         return len(self._stuck) + sum(one.at >= since for one in self.known.values())
 
+    # ------------------------------------------------------------------ what is everybody's
+
+    def on(self, signal: Signal) -> None:
+        """What ended well shows that its platform's chats can be used."""
+        if isinstance(signal, TurnClosed) and signal.clean:
+            self.spread = self.spread.answered(signal.surface)
+
+    def check(self) -> None:
+        """Raises `Damaged` if what all need is."""
+        if self.spread.everybodys:
+            raise Damaged(EVERYBODYS)
+
+    def sound(self) -> None:
+        """A look through everything found nothing damaged."""
+        if self.spread.everybodys:
+            log.warning("storage.sound_again")
+        self.spread = Spread()
+        self._told.clear()
+
+    def _meet(self, chat: str, error: Exception, *, usable: bool) -> None:
+        before = self.spread.everybodys
+        self.spread = self.spread.after(Met(chat, self._clock.monotonic(), usable))
+        if self.spread.everybodys and not before:
+            log.error("storage.damaged_for_all", chat=chat, error=f"{type(error).__name__}: {error}")
+
+    def _say_unstored(self, asked: Iterable[Inbound], words: str) -> None:
+        first = next((one for one in asked if one.chat is not None), None)
+        if first is not None and self.tell_unstored is not None:
+            self.tell_unstored(first, words)
+
+    def _tell_waiting(self, session: str) -> None:
+        """Once, that what was taken waits."""
+        if session not in self._told and len(self._told) < KNOWN_MOST:
+            self._told.add(session)
+            self._say_unstored(self._asked_in(session), WAITS)
+
+    def _asked_in(self, session: str) -> list[Inbound]:
+        """The messages that its chat waits for, the latest first."""
+        lane = self._hub.lane(session)
+        if lane is None:
+            return []
+        running = lane.running.messages if lane.running is not None else ()
+        return [one.inbound for one in reversed((*running, *lane.steers, *lane.waiting))]
+
+    # ------------------------------------------------------------------ setting aside
+
     async def load(self) -> None:
         """Know what earlier processes have set aside."""
         with suppress(StorageUnavailable):  # a list for whoever looks; it must not be in the way of a start
@@ -95,12 +160,17 @@ class PutAside:
 
     async def accept(self, message: NewMessage) -> Accepted:
         """Store a message; if its conversation cannot be read, in the one that begins in its place. Raises `StorageUnavailable`."""
+        self.check()
         try:
             return await self._store.accept(message)
         except Damaged as error:
             if not await self.put_key(message.session_key, error):
                 raise
+        try:
             return await self._store.accept(message)
+        except Damaged as error:
+            self._meet(message.session_key, error, usable=False)
+            raise
 
     async def lose(self, number: int, whose: Fresh) -> None:
         """One message of a conversation that is sound cannot be read: it is dropped, and its chat is told."""
@@ -118,12 +188,18 @@ class PutAside:
         try:
             found = await self._store.asides.session_of(key)
         except StorageUnavailable:
+            found = None
+        if found is None:  # a conversation that only begins, or the list of all
+            self._meet(key, error, usable=False)
             return False
-        return found is not None and await self.put(found[0], error)
+        return await self.put(found[0], error)
 
     async def put(self, session: str, error: Exception) -> bool:
         """See `gateway.keeping.SettingAside`."""
         async with self._one:
+            if self.spread.everybodys:
+                self._tell_waiting(session)
+                return False
             if session in self.known:
                 return True
             stuck = self._stuck.get(session)
@@ -142,7 +218,7 @@ class PutAside:
             return done
 
     async def _put(self, session: str, error: Exception) -> bool:
-        lane = self._hub.lane(session)
+        lane, asked = self._hub.lane(session), self._asked_in(session)
         with suppress(StoreError):  # it may be among what cannot be written; then it is tried in another way below
             await self._end_turn(session, lane.epoch if lane is not None else await self._store.claim(session))
         fresh = await self._store.set_aside(session, DAMAGED, self._ids.new("s"))
@@ -151,9 +227,12 @@ class PutAside:
         self.known[session] = Aside(session, fresh.key, DAMAGED, self._clock.now_ms())
         while len(self.known) > KNOWN_MOST:
             del self.known[next(iter(self.known))]
+        self._useless = False
         with suppress(StoreError):
             await self._force_end(session, fresh)
         unanswered = await self._drop_waiting(session, fresh)
+        usable = not self._useless
+        self._meet(fresh.key, error, usable=usable)
         log.error(
             "conversation.set_aside",
             session=session,
@@ -163,10 +242,22 @@ class PutAside:
         )
         if lane is not None:
             self._hub.point(lane, fresh.session, fresh.epoch)
-        await self._announce(session, fresh, unanswered)
+        if not usable:
+            self._say_unstored(asked, NOT_ANSWERED)
+        await self._announce(session, fresh, unanswered, usable=usable)
         return True
 
-    async def _announce(self, session: str, fresh: Fresh, unanswered: int) -> None:
+    @contextmanager
+    def _in_new(self) -> Generator[None]:
+        """The block writes into the new conversation; whether that is possible is noted."""
+        try:
+            yield
+        except Damaged:
+            self._useless = True
+        except StoreError:
+            pass
+
+    async def _announce(self, session: str, fresh: Fresh, unanswered: int, *, usable: bool) -> None:
         if self.announce is None:
             return
         count = (
@@ -175,8 +266,8 @@ class PutAside:
             else ""
         )
         words = (
-            f"⚠️ Rows of the conversation {fresh.key} cannot be read: the storage is damaged. It is set aside ({session}){count}; its chat goes "
-            "on with a new one. Look at the disk, run outspoken db check, and restore a backup if it says so."
+            f"⚠️ Rows of the conversation {fresh.key} cannot be read: the storage is damaged. It is set aside ({session}){count}; "
+            f"{GOES_ON if usable else CANNOT}. Look at the disk, run outspoken db check, and restore a backup if it says so."
         )
         await self.announce(f"aside:{session}", words)
 
@@ -225,7 +316,8 @@ class PutAside:
         with suppress(StoreError):
             await self._store.end_unread(turn, ending.code.value)
         if parts:
-            await self._store.put_deliveries(fresh.session, fresh.epoch, parts)
+            with self._in_new():
+                await self._store.put_deliveries(fresh.session, fresh.epoch, parts)
         if outlet is not None:
             outlet.closed()
 
@@ -255,7 +347,7 @@ class PutAside:
             with suppress(StoreError):
                 await self._store.drop_unread(number, DAMAGED)
             inbound = held.get(number) or await self._read(number)
-            with suppress(StoreError):
+            with self._in_new():
                 if self.tell_chat is not None:
                     await self.tell_chat(inbound, number, fresh, NOT_ANSWERED)
         return len(waiting)

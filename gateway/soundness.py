@@ -35,6 +35,10 @@ class SoundnessWatch:
         self._store = store
         self._clock = clock
         self._damages = damages
+        self.again: Callable[[], bool] = lambda: False
+        """Whether to look again although nothing more was found to be damaged."""
+        self.on_sound: Callable[[], None] | None = None
+        """Told when everything was looked at and nothing is damaged."""
         self.found: Soundness | None = None
         """What the last look found; None if there was no reason for one."""
         self.at = 0
@@ -79,7 +83,7 @@ class SoundnessWatch:
             due = True
         while True:
             damages = self._damages()
-            if due or damages > seen:
+            if due or damages > seen or self.again():
                 seen, due = damages, False
                 await self._look()
                 await asyncio.sleep(AGAIN_SECONDS)
@@ -103,3 +107,5 @@ class SoundnessWatch:
             )
         else:
             log.info("storage.sound", seconds=seconds, not_looked=found.not_looked or None)
+            if self.on_sound is not None and not found.not_looked:
+                self.on_sound()

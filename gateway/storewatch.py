@@ -24,7 +24,7 @@ import structlog
 from adapters.base import NotAccepted, NotAcceptedCode
 from agent_core.ports import Clock
 from agent_core.signals import Committed, Signal
-from agent_core.store.store import StorageFull, StorageUnavailable
+from agent_core.store.store import Damaged, StorageFull, StorageUnavailable
 
 log = structlog.get_logger("storage")
 
@@ -39,6 +39,12 @@ NOT_KNOWN_YET = "The last write failed."
 MIB = 1024**2
 AWAY_WORDS = "The gateway cannot store anything just now, so your message was not taken. Send it again in a minute."
 FULL_WORDS = "I cannot keep your message: the disk of the gateway is full. It was not taken; send it again later."
+DAMAGED_WORDS = "I cannot keep your message: the database of the gateway is damaged. It was not taken; send it again when that is mended."
+EVERYBODYS = (
+    "The database is damaged in what every conversation needs, so no message is taken. Stop the gateway, see what outspoken db check says, "
+    "and restore a backup: outspoken db restore."
+)
+"""What is told while conversations that begin anew meet damage as well (`gateway.spread`)."""
 FULL_SECONDS = 60
 """When whoever was refused for want of room may try again."""
 
@@ -47,6 +53,8 @@ def not_stored(error: StorageUnavailable) -> NotAccepted:
     """What whoever sent a message is told that cannot be stored."""
     if isinstance(error, StorageFull):
         return NotAccepted(FULL_WORDS, NotAcceptedCode.STORAGE_FULL, FULL_SECONDS)
+    if isinstance(error, Damaged):
+        return NotAccepted(DAMAGED_WORDS, NotAcceptedCode.STORAGE_DAMAGED)
     return NotAccepted(AWAY_WORDS, NotAcceptedCode.STORAGE_AWAY)
 
 
@@ -120,6 +128,8 @@ class StoreWatch:
         self._asking = asyncio.Lock()
         self.free_bytes: int | None = None
         """What room was left at the last look; whoever tells of it tells this figure. None: it could not be found out."""
+        self.damaged: Callable[[], bool] = lambda: False
+        """What all need is damaged."""
         self.standing = Standing()
         self.failing_since = 0
         """ms; 0 if it works."""
@@ -129,10 +139,12 @@ class StoreWatch:
     @property
     def words(self) -> str:
         """Why it does not work, for whoever runs the gateway; empty if it does."""
-        return self.standing.words
+        return EVERYBODYS if self.damaged() else self.standing.words
 
     def refusal(self) -> NotAccepted | None:
         """Why nothing new is taken, without trying: it would wait for the storage for long; None if it may be tried."""
+        if self.damaged():
+            return NotAccepted(DAMAGED_WORDS, NotAcceptedCode.STORAGE_DAMAGED)
         if self.standing.full:
             return NotAccepted(FULL_WORDS, NotAcceptedCode.STORAGE_FULL, FULL_SECONDS)
         if self.words and self.words != NOT_KNOWN_YET:

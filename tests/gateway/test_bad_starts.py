@@ -80,8 +80,8 @@ def damaged_deliveries(database: Path) -> None:
     assert damage(database, "deliveries")
 
 
-def damaged_turns(database: Path) -> None:
-    assert damage(database, "turns")
+def damaged_gates(database: Path) -> None:
+    assert damage(database, "gates")
 
 
 def a_folder(database: Path) -> None:
@@ -98,7 +98,7 @@ def a_folder(database: Path) -> None:
         (damaged, "damaged"),
         (damaged_list_of_people, "outspoken db restore"),
         (damaged_deliveries, "outspoken db restore"),
-        (damaged_turns, "outspoken db restore"),
+        (damaged_gates, "outspoken db restore"),
         (a_folder, "opened"),
     ],
 )

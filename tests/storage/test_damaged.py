@@ -6,8 +6,10 @@ import asyncio
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import pytest
 
+from adapters.operator import status_lines
 from tests.chats.harness import answer, running, status, texts
 from tests.chats.telegram_harness import TelegramHarness, telegram_harness
 from tests.storage.harm import asked, changed, damage, database_of
@@ -81,3 +83,32 @@ async def test_a_message_whose_body_cannot_be_read_is_told_so_and_holds_up_nobod
             await answer(telegram, hers, "what was stored of it cannot be read")
             await talked(telegram, hers, anna, "elderberries")
             assert await asides_of(up.url) == []  # the conversation itself is sound
+
+
+async def test_damage_in_what_all_need_is_told_everywhere_and_no_chat_is_left_without_a_word(tmp_path: Path) -> None:
+    async with telegram_harness(tmp_path) as telegram:
+        people = [telegram.person(name) for name in ("Anna", "Ben", "Cleo", "Dora")]
+        places = [telegram.private(person) for person in people]
+        async with running(telegram) as up:
+            for place, person in zip(places, people, strict=True):
+                await talked(telegram, place, person, "apricots")
+            assert damage(database_of(tmp_path), "deliveries")
+            before = [len(texts(telegram, place)) for place in places]
+            for place, person in zip(places, people, strict=True):
+                telegram.say(place, person, "say cherries")
+            for number, place in enumerate(places):
+                await telegram.until(lambda n=number, p=place: len(texts(telegram, p)) > before[n], 30)
+                assert "damaged" in texts(telegram, place)[-1]
+            async with aiohttp.ClientSession() as client:
+                async with client.get(f"{up.url}/readyz") as found:
+                    assert (found.status, "restore a backup" in await found.text()) == (503, True)
+                asked_for = {"messages": [{"role": "user", "content": "say dates"}]}
+                async with client.post(f"{up.url}/v1/chat/completions", json=asked_for) as found:
+                    assert (found.status, "database of the gateway is damaged" in await found.text()) == (503, True)
+            seen = "\n".join(status_lines(await status(up.url)))
+            assert "no message is taken" in seen
+            asides = len(await asides_of(up.url))
+            telegram.say(places[0], people[0], "say figs")  # nobody is set aside for it any more
+            telegram.command(places[1], people[1], "new")
+            await asyncio.sleep(2)
+            assert len(await asides_of(up.url)) == asides
