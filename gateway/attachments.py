@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import base64
+import os
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
@@ -140,8 +141,11 @@ def safe_name(name: str) -> str:
 
 
 def _save(workspace: Path, name: str, data: bytes) -> str:
-    """Write a new file; an existing one is never overwritten, unless it is the same."""
+    """Write a new file, unless the same is there already, under whatever name; an existing one is never overwritten."""
     workspace.mkdir(parents=True, exist_ok=True)
+    same = _same(workspace, data)
+    if same:
+        return same
     plain = safe_name(name)
     stem, dot, ending = plain.rpartition(".")
     if not stem:
@@ -149,9 +153,18 @@ def _save(workspace: Path, name: str, data: bytes) -> str:
     for number in range(1, 1000):
         candidate = plain if number == 1 else f"{stem}-{number}{dot}{ending}"
         path = workspace / candidate
-        if path.is_file() and path.read_bytes() == data:
-            return candidate
         if not path.exists():
             path.write_bytes(data)
             return candidate
     raise OSError("too many files of one name")
+
+
+def _same(workspace: Path, data: bytes) -> str:
+    """The name of a file with these bytes; empty if there is none."""
+    with os.scandir(workspace) as found:
+        sized = sorted(
+            one.name
+            for one in found
+            if one.is_file(follow_symlinks=False) and one.stat(follow_symlinks=False).st_size == len(data)
+        )
+    return next((name for name in sized if (workspace / name).read_bytes() == data), "")

@@ -23,7 +23,7 @@ class Retention(Section):
 
     journals_days: int = _days(
         _KEEP.journals_days,
-        "what was said and done in a turn (a conversation that goes on keeps what the model is still shown)",
+        "what was said and done in a turn (at least bodies_days; a conversation that goes on keeps what the model is still shown)",
     )
     bodies_days: int = _days(
         _KEEP.bodies_days,
@@ -39,7 +39,9 @@ class Retention(Section):
         _KEEP.failures_days, "what went wrong in turns, and what could not be taken in,", least=7
     )
     audit_days: int = _days(_KEEP.audit_days, "the record of what was done by hand")
-    records_days: int = _days(_KEEP.records_days, "the number, times, exit and use of a turn, without a word of it,")
+    records_days: int = _days(
+        _KEEP.records_days, "the number, times, exit and use of a turn, without a word of it (at least journals_days),"
+    )
 
     @model_validator(mode="after")
     def _consistent(self) -> Retention:

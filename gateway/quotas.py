@@ -30,7 +30,7 @@ from agent_core.store.rows import DAILY, Charge
 from agent_core.tools.base import Json, NoRoom
 from agent_core.tools.notes import ENTRY_BYTES, LISTS
 from gateway.diskuse import CountStopped, Owners, Stop, count_all, count_folder
-from gateway.whose import ROOMS, UNNAMED, memory_of, workspace_of
+from gateway.whose import ROOMS, UNNAMED, memory_of, shown, workspace_of
 
 log = structlog.get_logger("quota")
 
@@ -202,7 +202,7 @@ class Quotas:
         self._said[key] += 1
         if worth_saying(self._said[key]):
             log.warning(
-                "quota.reached", what=full.kind.value, holder=holder, used=full.used, limit=full.limit, adding=full.adding,
+                "quota.reached", what=full.kind.value, holder=shown(holder), used=full.used, limit=full.limit, adding=full.adding,
                 times=self._said[key],
             )  # fmt: skip
 
@@ -405,7 +405,7 @@ class Quotas:
             "kinds": {kind.value: amount for kind, amount in self.ledger.totals().items()},
             "refused": {kind.value: self.refused[kind] for kind in Kind},
             "most": [
-                {"holder": holder, **{kind.value: used.get(kind, 0) for kind in (*ON_DISK, Kind.FILES)}}
+                {"holder": shown(holder), **{kind.value: used.get(kind, 0) for kind in (*ON_DISK, Kind.FILES)}}
                 for holder, used in most
                 if any(used.values())
             ],

@@ -55,6 +55,14 @@ def author_of(inbound: Inbound) -> str:
     return user if slash and scope in UNNAMED else inbound.browser
 
 
+def shown(holder: str) -> str:
+    """A holder as operators see it: the id of a page's browser is its secret, so a digest stands for it."""
+    door, slash, browser = holder.partition("/")
+    if door != "web" or not slash:
+        return holder
+    return f"web/browser-{hashlib.blake2b(browser.encode('utf-8', 'replace'), digest_size=4).hexdigest()}"
+
+
 def folder_name(text: str) -> str:
     """A folder's name for any text: readable where it can be, and different for different texts."""
     plain = re.sub(r"[^A-Za-z0-9_-]+", "-", text).strip("-")[:40] or "session"

@@ -21,7 +21,7 @@ from agent_core.tools.notes import OF_MEMORY
 from agent_core.tools.sendfile import SEND_FILE
 from agent_core.workers.pool import Workers
 from gateway.opening import conversation_of
-from gateway.whose import memory_of, nameless, withheld_from, workspace_of
+from gateway.whose import memory_of, nameless, shown, withheld_from, workspace_of
 from tests.gateway.rig import call_chunk, chunk, gateway
 from tests.serving import served
 
@@ -230,3 +230,10 @@ def test_what_failed_for_nobody_is_not_known_to_the_next_who_begins_alike():
     other = message("", ("user", "hi"), ("assistant", "Hello, Bob."))
     assert conversation_of(mine) == conversation_of(later) != conversation_of(other)
     assert conversation_of(message("ada")) == conversation_of(message("ada", ("user", "hi"), ("assistant", "x")))
+
+
+def test_operators_see_a_digest_of_a_page_s_browser_and_everybody_else_by_name() -> None:
+    assert "aaaaaaaa" not in shown("web/aaaaaaaa")
+    assert shown("web/aaaaaaaa") == shown("web/aaaaaaaa") != shown("web/aaaaaaab")
+    for holder in ("web", "api", "api/ann", "telegram/1/2", "session/web/page/x"):
+        assert shown(holder) == holder
