@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 
 import structlog
@@ -28,6 +28,7 @@ from adapters.chat import (
 from adapters.text.styled import Styled
 from agent_core.messages import InputMessage
 from agent_core.ports import Clock, Ids
+from agent_core.store.errors import NoRoomToday
 from agent_core.store.rows import (
     Accepted,
     Claimed,
@@ -264,7 +265,7 @@ class Desk:
             return
         await self._book.meet(own, origin)
         if message.edited:
-            await self._edited(inbound, cursor)
+            await self._edited(inbound, cursor, known)
         elif isinstance(said, Command):
             await self._command(inbound, said, cursor)
         else:
@@ -364,9 +365,21 @@ class Desk:
             contents = [Content(ContentKind.ASIDE, Styled(w), reply_to=to, silent=True) for w in words]
             await self._outbox.say(address, Owner(session, lane.epoch), f"inbox:{inbox_id}", *contents)
 
-    async def _edited(self, inbound: Inbound, cursor: tuple[str, str] | None) -> None:
-        """A message that still waits gets its new words; one that is answered already keeps the old ones."""
-        changed = await self._store.reword(inbound.account, inbound.platform_key, inbox.encode(inbound))
+    async def _edited(self, inbound: Inbound, cursor: tuple[str, str] | None, stored: InboxRow | None) -> None:
+        """A message that still waits gets its new words and files; one that is answered already keeps the old ones."""
+        quotas, now = self._hub.quotas, self._clock.now_ms()
+        charges = await quotas.for_files(inbound, now) if quotas is not None else ()
+        account, name = inbound.account, inbound.platform_key
+        try:
+            changed = await self._store.reword(account, name, inbox.encode(inbound), charges, now)
+        except NoRoomToday as error:
+            assert quotas is not None
+            words = str(quotas.refusal(inbound, error, now))
+            before = None
+            with suppress(inbox.UnreadableMessage):
+                before = inbox.decode(stored.body) if stored is not None else None
+            inbound = without_files(inbound, words, before)
+            changed = await self._store.reword(account, name, inbox.encode(inbound))
         if changed:
             lane = self._hub.known_lane(inbound.session.text())
             if lane is not None:

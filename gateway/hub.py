@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -249,7 +250,8 @@ class Hub:
             await self.budgets.admit(inbound)
         await self._check_room(inbound)
         now = self._clock.now_ms()
-        message = self.new_message(inbound, NORMAL_LANE, now, cursor)
+        charges = await self.quotas.admit(inbound, now) if self.quotas is not None else ()
+        message = replace(self.new_message(inbound, NORMAL_LANE, now, cursor), charges=charges)
         # In a task of the hub's own: whoever asked may leave, and a message that is stored must be run all the same.
         self.places.coming()
         outcome = await asyncio.shield(self._group.create_task(self._try_to_take_in(inbound, message, busy)))
@@ -272,7 +274,6 @@ class Hub:
             new_session_id=self._ids.new("s"),
             refused=refused,
             person=author_of(inbound),
-            charges=self.quotas.admit(inbound, now) if self.quotas is not None and lane == NORMAL_LANE else (),
         )
 
     async def _try_to_take_in(

@@ -11,6 +11,9 @@ so it holds for all nodes and across restarts.
 from __future__ import annotations
 
 import asyncio
+import base64
+import binascii
+import hashlib
 from collections import Counter
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager, suppress
@@ -18,15 +21,16 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from weakref import WeakValueDictionary
 
+import orjson
 import structlog
 
 from adapters.base import Inbound, NotAccepted, NotAcceptedCode
-from adapters.chat import AttachmentKind
+from adapters.chat import Attachment, AttachmentKind
 from adapters.pacing import worth_saying
 from agent_core.ports import Clock
 from agent_core.quotas import ON_DISK, Amounts, Full, Kind, Ledger, Limits, amount_words, for_person, size_words
 from agent_core.store.errors import NoRoomToday, StorageUnavailable
-from agent_core.store.rows import DAILY, Charge
+from agent_core.store.rows import DAILY, BroughtFile, Charge
 from agent_core.tools.base import Json, NoRoom
 from agent_core.tools.notes import ENTRY_BYTES, LISTS
 from gateway.diskuse import CountStopped, Owners, Stop, count_all, count_folder
@@ -51,6 +55,10 @@ OPERATORS = "operators"
 OF_FOLDERS = {Kind.WORKSPACE, Kind.FILES, Kind.SPOOL}
 """What lies in folders that are somebody's."""
 DAY_MS = 24 * 3600 * 1000
+KNOWN_FILES = 256
+"""So many files of one message, the largest, are known when they are brought again; the others count each time."""
+IN_THREAD_BYTES = 64 * 1024
+"""What is larger is decoded beside the loop."""
 BEGUN = 50_000
 """So many conversations are known to have begun, without asking."""
 UNKNOWN_BYTES = 1024 * 1024
@@ -84,39 +92,82 @@ def whose_share(inbound: Inbound) -> str:
     return holder_of(memory_of(inbound))
 
 
+@dataclass(frozen=True, slots=True)
+class Carried:
+    """A file or picture that comes with a message."""
+
+    name: str
+    """The same for equal ones."""
+    size: int
+
+
+def carried_files(inbound: Inbound) -> tuple[Carried, ...]:
+    """What comes with a message beside plain text, each once, the largest first. Pure.
+
+    Over the API it is known by its bytes. What is still with a platform is known by its place in its message: so a message that comes
+    again, edited or not, brings nothing new but what was added.
+    """
+    found = _attached(inbound) if inbound.chat is not None else [_decoded(text) for text in encoded_files(inbound)]
+    return tuple(sorted(dict.fromkeys(found), key=lambda one: (-one.size, one.name)))
+
+
 def carried_bytes(inbound: Inbound) -> int:
-    """What comes with a message beside plain text: files and pictures, bytes. Pure."""
-    if inbound.chat is not None:
-        files = (one for one in inbound.chat.attachments if one.kind is not AttachmentKind.OTHER and not one.refused)
-        return sum(one.size or UNKNOWN_BYTES for one in files)
+    """How much that is. Pure."""
+    return sum(one.size for one in carried_files(inbound))
+
+
+def _attached(inbound: Inbound) -> list[Carried]:
+    assert inbound.chat is not None
+    found, seen = list[Carried](), Counter[tuple[str, int]]()
+    for one in inbound.chat.attachments:
+        if one.kind is not AttachmentKind.OTHER and not one.refused:
+            seen[one.name, one.size] += 1  # two may look alike
+            place = [inbound.account, inbound.platform_key, one.name, one.size, seen[one.name, one.size]]
+            found.append(Carried(hashlib.sha256(orjson.dumps(place)).hexdigest(), one.size or UNKNOWN_BYTES))
+    return found
+
+
+def encoded_files(inbound: Inbound) -> list[str]:
+    """The files and pictures in a request, as they stand there. Pure."""
     contents = [message.content for message in inbound.input]
     contents += [message.get("content") for message in inbound.own_history or ()]
-    return sum(_carried(content) for content in contents)
-
-
-def _carried(content: Json) -> int:
-    size = 0
-    for part in content if isinstance(content, list) else ():
+    found: list[str] = []
+    for part in (part for content in contents if isinstance(content, list) for part in content):
         match part:
             case {"type": "image_url", "image_url": {"url": str(url)}} if url.startswith("data:"):
-                size += len(url)
+                found.append(url)
             case {"type": "input_audio", "input_audio": {"data": str(data)}} | {
                 "type": "file",
                 "file": {"file_data": str(data)},
             }:
-                size += len(data)
+                found.append(data)
             case _:
                 pass
-    return size
+    return found
 
 
-def without_files(inbound: Inbound, words: str) -> Inbound:
-    """A chat's message whose files are not taken, for the reason that `words` say. Pure."""
+def _decoded(text: str) -> Carried:
+    """A file by the bytes that it has; one that is no clean base64 by its text."""
+    head, comma, data = text.partition(",")
+    encoded = data if comma and head.startswith("data:") and head.endswith(";base64") else text
+    try:
+        there = base64.b64decode(encoded, validate=True)
+    except (binascii.Error, ValueError):
+        there = text.encode("utf-8", "replace")
+    return Carried(hashlib.sha256(there).hexdigest(), len(there))
+
+
+def without_files(inbound: Inbound, words: str, but: Inbound | None = None) -> Inbound:
+    """A chat's message whose files are not taken, for the reason that `words` say; those of `but` are, which it was before. Pure."""
     assert inbound.chat is not None
-    kept = tuple(
-        one if one.kind is AttachmentKind.OTHER else replace(one, refused=words) for one in inbound.chat.attachments
-    )
-    return replace(inbound, chat=replace(inbound.chat, attachments=kept))
+    before = but.chat.attachments if but is not None and but.chat is not None else ()
+    taken = Counter((one.name, one.size) for one in before if one.kind is not AttachmentKind.OTHER and not one.refused)
+    kept = list[Attachment]()
+    for one in inbound.chat.attachments:
+        look = (one.name, one.size)
+        taken[look] -= one.kind is not AttachmentKind.OTHER
+        kept.append(one if one.kind is AttachmentKind.OTHER or taken[look] >= 0 else replace(one, refused=words))
+    return replace(inbound, chat=replace(inbound.chat, attachments=tuple(kept)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,18 +272,28 @@ class Quotas:
 
     # ------------------------------------------------------------------ what comes in
 
-    def admit(self, inbound: Inbound, now: int) -> tuple[Charge, ...]:
+    async def admit(self, inbound: Inbound, now: int) -> tuple[Charge, ...]:
         """What a message counts for by the day. Whether there is room is decided where it is stored: one that is there has its answer."""
-        charges, carried = list[Charge](), carried_bytes(inbound)
-        if carried:
-            full = self.ledger.whole_room(carried)
-            if full is not None:
-                there = replace(self._charge(inbound, Kind.WHOLE, carried, now), limit=full.limit, already=full.used)
-                charges.append(there)
-            charges.append(self._charge(inbound, Kind.INCOMING, carried, now))
+        charges = [*await self.for_files(inbound, now)]
         if inbound.surface == "api" and inbound.own_history is None and inbound.session.text() not in self._begun:
             charges.append(replace(self._charge(inbound, Kind.SESSIONS, 1, now), new_session=True))
         return tuple(charges)
+
+    async def for_files(self, inbound: Inbound, now: int) -> tuple[Charge, ...]:
+        """What the files of a message count for, as far as they are new: that is decided where it is stored."""
+        large = inbound.chat is None and sum(map(len, encoded_files(inbound))) > IN_THREAD_BYTES
+        carried = await asyncio.to_thread(carried_files, inbound) if large else carried_files(inbound)
+        if not carried:
+            return ()
+        holder = whose_share(inbound)
+        known = tuple(BroughtFile(f"{DAILY}file:{one.name}:{holder}", one.size) for one in carried[:KNOWN_FILES])
+        rest = sum(one.size for one in carried[KNOWN_FILES:])
+        charge = replace(self._charge(inbound, Kind.INCOMING, rest, now), files=known)
+        full = self.ledger.whole_room(rest + sum(file.size for file in known))
+        if full is None:
+            return (charge,)
+        whole = self._charge(inbound, Kind.WHOLE, rest, now)
+        return replace(whole, files=known, limit=full.limit, already=full.used, counts=False), charge
 
     def _charge(self, inbound: Inbound, kind: Kind, amount: int, now: int) -> Charge:
         day = now - now % DAY_MS

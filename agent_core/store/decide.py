@@ -57,6 +57,7 @@ from agent_core.store.ops import (
 )
 from agent_core.store.rows import (
     Accepted,
+    BroughtFile,
     CallState,
     Charge,
     Claimed,
@@ -75,6 +76,8 @@ from agent_core.store.rows import (
 Result: TypeAlias = Accepted | Granted | Refused | Settled | int | bool | None
 """What an operation answers: `Accept` an `Accepted`, `Claim` the epoch, `DeleteMemory` whether it was there."""
 
+COUNTED_ONCE_MS = 7 * 24 * 3600 * 1000
+"""So long a file that is brought again does not count. Not for ever: what was removed meanwhile takes room again."""
 LAST_AT_STEP_MS = 60_000
 """`last_at` is kept to the minute, so that most commits need not write the session's page."""
 
@@ -165,7 +168,8 @@ def _accept(facts: Facts, op: Accept, previous: Result) -> Accepted:
     if message.claim is not None:
         _check_claim(facts, message.claim)
     session = facts.sessions_by_key.get(message.session_key)
-    _charge(facts, message, new_session=session is None)
+    charges = [charge for charge in message.charges if session is None or not charge.new_session]
+    _charge(facts, charges, message.received_at)
     if session is None:
         at = message.received_at
         owner, epoch = (facts.node, 1) if op.claims else (None, 0)
@@ -432,6 +436,7 @@ def _reword(facts: Facts, op: Reword) -> bool:
     message = facts.messages.get((op.account, op.platform_key))
     if message is None or message.state is not InboxState.NEW:
         return False
+    _charge(facts, op.charges, op.at)
     message.body = op.body
     message.reworded = True
     return True
@@ -503,17 +508,32 @@ def _settle(facts: Facts, op: Settle, previous: Result) -> Settled:
     return Settled(tuple(warnings))
 
 
-def _charge(facts: Facts, message: NewMessage, *, new_session: bool) -> None:
-    """Count a message for its day. Raises `NoRoomToday`, and has counted nothing then."""
-    charges = [charge for charge in message.charges if new_session or not charge.new_session]
-    for charge in charges:
+def _charge(facts: Facts, charges: Sequence[Charge], at: int) -> None:
+    """Count what is new in a message for its day. Raises `NoRoomToday`, and has counted nothing then.
+
+    What adds nothing always has room. A file is new if it did not count for this person before, or not for long.
+    """
+    owed = [(charge, charge.amount + sum(file.size for file in _new_files(facts, charge, at))) for charge in charges]
+    for charge, amount in owed:
         used = charge.already + _level(facts, charge).spent.tokens
-        if charge.limit and used + charge.amount > charge.limit:
-            raise NoRoomToday(charge.scope, used, charge.limit, charge.amount)
-    for charge in charges:
-        level = _level(facts, charge)
-        level = replace(level, spent=level.spent + Amount(charge.amount), calls=level.calls + 1)
-        _put_level(facts, charge, level, message.received_at)
+        if charge.limit and amount and used + amount > charge.limit:
+            raise NoRoomToday(charge.scope, used, charge.limit, amount)
+    for charge, amount in owed:
+        if amount and charge.counts:
+            level = _level(facts, charge)
+            level = replace(level, spent=level.spent + Amount(amount), calls=level.calls + 1)
+            _put_level(facts, charge, level, at)
+            for file in _new_files(facts, charge, at):
+                known = facts.levels.get(file.key)
+                if known is None:
+                    facts.levels[file.key] = LevelFact(*file.key, 0, Level(Amount(file.size)), at, new=True)
+                else:
+                    known.at, known.dirty = at, True
+
+
+def _new_files(facts: Facts, charge: Charge, at: int) -> list[BroughtFile]:
+    known = {file.key: facts.levels.get(file.key) for file in charge.files}
+    return [f for f in charge.files if (fact := known[f.key]) is None or at - fact.at > COUNTED_ONCE_MS]
 
 
 def _keys(pots: Sequence[Pot]) -> tuple[tuple[str, int], ...]:

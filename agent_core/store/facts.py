@@ -268,7 +268,7 @@ def _add_needs(found: Needs, op: Op) -> None:
         case Accept(message=message):
             found.session_keys.add(message.session_key)
             found.messages.add((message.account, message.platform_key))
-            found.pots.update(charge.key for charge in message.charges)
+            found.pots.update(key for charge in message.charges for key in charge.keys)
             if message.claim is not None:
                 found.schedules.add(message.claim.schedule.schedule)
         case Claim(session):
@@ -298,8 +298,9 @@ def _add_needs(found: Needs, op: Op) -> None:
             found.inbox.update({inbox_id} - {0})
             if change.undo is not None:
                 found.turns.add(change.undo)
-        case Reword(account=account, platform_key=platform_key):
+        case Reword(account=account, platform_key=platform_key, charges=charges):
             found.rewordings.add((account, platform_key))
+            found.pots.update(key for charge in charges for key in charge.keys)
         case PutDeliveries(session=session):
             found.sessions.add(session)
         case Act(session=session):

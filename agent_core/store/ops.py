@@ -13,6 +13,7 @@ from agent_core.budgets import Amount, Pot
 from agent_core.store.packing import Piece
 from agent_core.store.rows import (
     AuditRow,
+    Charge,
     DeliveryRow,
     FinishedCall,
     GateRow,
@@ -131,6 +132,9 @@ class Reword:
     platform_key: str
     body: bytes
     pieces: Pieces = ()
+    charges: tuple[Charge, ...] = ()
+    """What it counts for as it is now; what counted before is among it."""
+    at: int = 0
 
 
 @dataclass(frozen=True, slots=True)

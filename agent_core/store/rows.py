@@ -162,6 +162,19 @@ DAILY = "daily:"
 
 
 @dataclass(frozen=True, slots=True)
+class BroughtFile:
+    """A file that comes with a message. It counts when it is new, and not when it is brought again."""
+
+    scope: str
+    """Which file, and whose: the same for equal ones of one person."""
+    size: int
+
+    @property
+    def key(self) -> tuple[str, int]:
+        return (self.scope, 0)
+
+
+@dataclass(frozen=True, slots=True)
 class Charge:
     """So much more in a day's count."""
 
@@ -177,10 +190,19 @@ class Charge:
     """It counts only if the message begins a conversation."""
     already: int = 0
     """What is there beside the day's count."""
+    files: tuple[BroughtFile, ...] = ()
+    """Those of them that are new count beside `amount`."""
+    counts: bool = True
+    """False: it is only compared with the limit."""
 
     @property
     def key(self) -> tuple[str, int]:
         return (self.scope, self.window)
+
+    @property
+    def keys(self) -> list[tuple[str, int]]:
+        """Of all that has to be known to decide it."""
+        return [self.key, *(file.key for file in self.files)]
 
 
 @dataclass(frozen=True, slots=True)

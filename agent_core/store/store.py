@@ -77,6 +77,7 @@ from agent_core.store.rows import (
     Accepted,
     AdapterStateRow,
     AuditRow,
+    Charge,
     DeliveryRow,
     FinishedCall,
     GateRow,
@@ -302,10 +303,14 @@ class Store(Reads):
         """Promises: the session is changed like this."""
         await self._writer.submit(Respond(session, epoch, 0, change, ()))
 
-    async def reword(self, account: str, platform_key: str, body: bytes) -> bool:
-        """Promises: a message that no turn has taken yet now reads like this. False if it is too late, or unknown."""
+    async def reword(
+        self, account: str, platform_key: str, body: bytes, charges: tuple[Charge, ...] = (), at: int = 0
+    ) -> bool:
+        """Promises: a message that no turn has taken yet now reads like this, and what is new in it counts for the day. False if it is too
+        late, or unknown. Raises `NoRoomToday`."""
         packed = await _packed(body)
-        return await self._writer.submit(Reword(account, platform_key, packed.body, packed.pieces)) is True
+        op = Reword(account, platform_key, packed.body, packed.pieces, charges, at)
+        return await self._writer.submit(op) is True
 
     async def put_deliveries(self, session: str, epoch: int, deliveries: Sequence[DeliveryRow]) -> None:
         """Promises: these parts are stored as they are given. Before a part is sent, and after, see `gateway.outbox`."""

@@ -13,6 +13,7 @@ from adapters.ask import GatewayRefused
 from adapters.operator import Remote, status_lines
 from tests.chats.harness import Harness, answer, process, quiet, running, status, texts
 from tests.chats.telegram_harness import telegram_harness
+from tests.fakes.telegram.objects import Media, MediaKind
 
 pytestmark = pytest.mark.filterwarnings("ignore:Sending a large body")  # of aiohttp: what the model wrote is long here
 
@@ -148,6 +149,39 @@ async def test_files_beyond_the_day_are_refused_and_the_words_are_answered(platf
         assert (await status(up.url))["quota"]["refused"]["incoming"] == 1
         kept = [path.name for path in (platform.folder / "workspaces").rglob("*.txt")]
         assert sorted(kept) == ["one.txt", "three.txt"]
+
+
+async def test_a_file_that_an_edit_adds_counts_and_is_refused_beyond_the_day(tmp_path: Path) -> None:
+    async with telegram_harness(tmp_path) as platform:
+        ada = platform.person("Ada")
+        chat = platform.private(ada)
+        people, world = platform.fake.people, platform.fake.world
+
+        def edit(message: str, name: str, size: int) -> None:
+            one = chat.chat.messages[int(message)]
+            one.media = Media(
+                MediaKind.DOCUMENT, world.store(name, "text/plain", b"x" * size, MediaKind.DOCUMENT, None)
+            )
+            people.edit(one, f"say {name}")
+
+        async with running(platform, OUTSPOKEN_QUOTA__INCOMING_MIB="1") as up:
+            platform.say(chat, ada, "hold on")
+            await asyncio.wait_for(platform.model.holding.wait(), 10)
+            first, second = (platform.say(chat, ada, f"say nothing{n}") for n in range(2))
+            await platform.until(lambda: sum("Queued" in text for text in texts(platform, chat)) == 2)
+            edit(first, "one.txt", 700_000)
+            edit(first, "one.txt", 700_000)
+            edit(second, "two.txt", 700_000)
+            edit(second, "two.txt", 700_000)
+            async with asyncio.timeout(10):
+                while not (await status(up.url))["quota"]["refused"]["incoming"]:
+                    await asyncio.sleep(0.05)
+            platform.model.release()
+            await answer(platform, chat, "You have sent as many files and pictures today as you may")
+            await answer(platform, chat, "two.txt")
+            await quiet(platform, chat)
+            kept = [path.name for path in (platform.folder / "workspaces").rglob("*.txt")]
+            assert kept == ["one.txt"]
 
 
 async def test_files_on_their_way_to_a_person_are_limited(platform: Harness) -> None:

@@ -300,8 +300,9 @@ def test_what_a_request_carries_is_what_lies_in_it() -> None:
     sound: dict[str, Json] = {"type": "input_audio", "input_audio": {"data": "BBBB"}}
     file: dict[str, Json] = {"type": "file", "file": {"file_data": "CC"}}
     assert carried_bytes(asked(elsewhere, {"type": "text", "text": "x" * 99})) == 0
-    assert carried_bytes(asked(picture, sound, file)) == 26 + 4 + 2
-    assert carried_bytes(asked(history=[picture])) == 26
+    assert carried_bytes(asked(picture, sound, file)) == 3 + 3 + 2  # what is no base64 counts as it stands
+    assert carried_bytes(asked(history=[picture])) == 3
+    assert carried_bytes(asked(picture, picture, history=[picture])) == 3
     assert carried_bytes(asked({"type": "image_url", "image_url": "?"}, history="data:")) == 0
 
 
@@ -339,10 +340,10 @@ async def quota_status(url: str) -> dict[str, Any]:
             await asyncio.sleep(0.05)
 
 
-def picture(size: int) -> list[dict[str, Any]]:
-    data = base64.b64encode(b"x" * size).decode()
+def bytes_of(number: int, size: int) -> list[dict[str, Any]]:
+    data = base64.b64encode(bytes([number]) * size).decode()
     return [
-        {"type": "text", "text": "say seen"},
+        {"type": "text", "text": f"say seen{number}"},
         {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{data}"}},
     ]
 
@@ -376,19 +377,55 @@ async def test_a_user_of_the_api_who_begins_too_many_conversations_can_go_on_in_
 
 async def test_pictures_beyond_the_day_are_refused_and_text_is_answered(tmp_path: Path) -> None:
     async with api(tmp_path, INCOMING_MIB="1") as (client, url):
-        assert "seen" in await said(client, picture(600_000))
-        answers = await asyncio.gather(*(said(client, picture(200_000)) for _ in range(4)), return_exceptions=True)
+        assert "seen" in await said(client, bytes_of(0, 800_000))
+        answers = await asyncio.gather(
+            *(said(client, bytes_of(n, 200_000)) for n in range(1, 5)), return_exceptions=True
+        )
         assert sum(isinstance(one, str) for one in answers) <= 1
         assert all("Text is welcome" in str(one) for one in answers if isinstance(one, openai.RateLimitError))
         assert "fine" in await said(client, "say fine")
-        assert "seen" in await said(client, picture(200_000), user="bob")
+        assert "seen" in await said(client, bytes_of(9, 200_000), user="bob")
         assert (await quota_status(url))["refused"]["incoming"] >= 3
+
+
+async def with_history(client: openai.AsyncOpenAI, history: list[Any], content: Any) -> str:
+    """A client that brings its whole conversation each time."""
+    history.append({"role": "user", "content": content})
+    answer = await client.chat.completions.create(model="m1", messages=history, user="ada")
+    history.append({"role": "assistant", "content": answer.choices[0].message.content})
+    return answer.choices[0].message.content or ""
+
+
+async def test_a_picture_that_a_client_brings_again_with_its_history_counts_once(tmp_path: Path) -> None:
+    async with api(tmp_path, INCOMING_MIB="1") as (client, _):
+        history: list[Any] = []
+        assert "seen1" in await with_history(client, history, bytes_of(1, 500_000))
+        for number in range(8):
+            assert f"fine{number}" in await with_history(client, history, f"say fine{number}")
+        assert "seen2" in await with_history(client, history, bytes_of(2, 500_000))
+    async with api(tmp_path, INCOMING_MIB="1") as (client, _):
+        assert "again" in await with_history(client, history, "say again")
+        hidden = [{"role": "user", "content": bytes_of(3, 300_000)}, *history]
+        with pytest.raises(openai.RateLimitError, match="as many files and pictures today"):
+            await with_history(client, hidden, "say what was in it")
+        assert "on" in await with_history(client, history, "say on")
+
+
+async def test_when_the_whole_is_full_what_is_kept_already_may_be_brought_again(tmp_path: Path) -> None:
+    async with api(tmp_path, WHOLE_MIB="3") as (client, url):
+        history: list[Any] = []
+        await quota_status(url)
+        assert "seen1" in await with_history(client, history, bytes_of(1, 1_000_000))
+        assert "Wrote a.txt" in await said(client, "fill a.txt 1500")
+        assert "fine" in await with_history(client, history, "say fine")
+        with pytest.raises(openai.RateLimitError, match="no more room for files, for anybody"):
+            await with_history(client, [*history], bytes_of(2, 1_600_000))
 
 
 async def test_when_the_whole_is_full_the_api_answers_text_and_refuses_pictures(tmp_path: Path) -> None:
     async with api(tmp_path, WHOLE_MIB="1") as (client, url):
         await quota_status(url)
         with pytest.raises(openai.RateLimitError, match="no more room for files, for anybody"):
-            await said(client, picture(900_000))
+            await said(client, bytes_of(1, 1_000_000))
         assert "fine" in await said(client, "say fine")
         assert (await quota_status(url))["refused"]["whole"] == 1

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from agent_core.store.rows import DAILY, Accepted, Charge, NewMessage
+from agent_core.store.rows import DAILY, Accepted, BroughtFile, Charge, NewMessage
 from agent_core.store.store import NoRoomToday, Store
 from tests.store.support import opened
 
@@ -78,6 +78,65 @@ async def test_no_room_for_one_count_counts_for_none(where: str) -> None:
         with pytest.raises(NoRoomToday):
             await store.accept(message("k", DAY, other))
         assert await spent(store) == 0
+
+
+WEEK_MS = 7 * 24 * 3600 * 1000
+
+
+def bringing(*files: tuple[str, int], limit: int = 100, amount: int = 0) -> Charge:
+    known = tuple(BroughtFile(f"{DAILY}file:{name}:ada", size) for name, size in files)
+    return replace(DAY, files=known, amount=amount, limit=limit)
+
+
+async def test_a_file_counts_when_it_is_new_and_not_when_it_is_brought_again(where: str) -> None:
+    async with opened(where) as store:
+        await store.accept(message("k1", bringing(("one", 60))))
+        for number in range(5):
+            await store.accept(message(f"again{number}", bringing(("one", 60))))
+        await store.accept(message("k2", bringing(("one", 60), ("two", 30))))
+        assert await spent(store) == 90
+        with pytest.raises(NoRoomToday) as refused:
+            await store.accept(message("k3", bringing(("one", 60), ("three", 11), ("two", 30))))
+        assert (refused.value.used, refused.value.adding) == (90, 11)
+        with pytest.raises(NoRoomToday):  # what was refused is as new as before
+            await store.accept(message("k4", bringing(("three", 11))))
+        await store.accept(message("k5", bringing(("two", 30), limit=1)))
+        later = replace(bringing(("one", 60)), window=2_000 + WEEK_MS)
+        await store.accept(replace(message("k6", later), received_at=1_501 + WEEK_MS))
+        assert await spent(store, later) == 60
+
+
+async def test_of_equal_files_that_come_at_once_one_counts(where: str) -> None:
+    async with opened(where) as store:
+        await asyncio.gather(
+            *(store.accept(message(f"k{n}", bringing(("one", 60)), session=f"s{n}")) for n in range(9))
+        )
+        assert await spent(store) == 60
+
+
+async def test_what_is_compared_with_the_whole_is_only_what_is_new(where: str) -> None:
+    async with opened(where) as store:
+        whole = replace(bringing(("one", 60), limit=70), scope=f"{DAILY}whole:ada", already=20, counts=False)
+        with pytest.raises(NoRoomToday):
+            await store.accept(message("k0", whole, bringing(("one", 60))))
+        await store.accept(message("k1", bringing(("one", 60))))
+        await store.accept(message("k2", whole, bringing(("one", 60))))
+        assert await spent(store, whole) == 0
+
+
+async def test_what_an_edit_adds_to_a_waiting_message_counts_for_the_day(where: str) -> None:
+    async with opened(where) as store:
+        await store.accept(message("k1", bringing(("one", 60))))
+        for _ in range(2):
+            assert await store.reword("a", "k1", b"[1]", (bringing(("one", 60), ("two", 30)),), 1_600)
+        assert await spent(store) == 90
+        with pytest.raises(NoRoomToday):
+            await store.reword("a", "k1", b"[2]", (bringing(("one", 60), ("three", 11)),), 1_600)
+        kept = await store.inbox_by_key("a", "k1")
+        assert kept is not None
+        assert kept.body == b"[1]"
+        assert not await store.reword("a", "unknown", b"[3]", (bringing(("four", 5)),), 1_600)
+        assert await spent(store) == 90
 
 
 async def test_what_is_remembered_is_counted_by_scope(where: str) -> None:
