@@ -30,7 +30,7 @@ from adapters.pacing import worth_saying
 from agent_core.ports import Clock
 from agent_core.quotas import ON_DISK, Amounts, Full, Kind, Ledger, Limits, amount_words, for_person, size_words
 from agent_core.store.errors import NoRoomToday, StorageUnavailable
-from agent_core.store.rows import DAILY, BroughtFile, Charge
+from agent_core.store.rows import DAILY, FILE_SCOPE, BroughtFile, Charge
 from agent_core.tools.base import Json, NoRoom
 from agent_core.tools.notes import ENTRY_BYTES, LISTS
 from gateway.diskuse import CountStopped, Owners, Stop, count_all, count_folder
@@ -286,7 +286,7 @@ class Quotas:
         if not carried:
             return ()
         holder = whose_share(inbound)
-        known = tuple(BroughtFile(f"{DAILY}file:{one.name}:{holder}", one.size) for one in carried[:KNOWN_FILES])
+        known = tuple(BroughtFile(f"{FILE_SCOPE}{one.name}:{holder}", one.size) for one in carried[:KNOWN_FILES])
         rest = sum(one.size for one in carried[KNOWN_FILES:])
         charge = replace(self._charge(inbound, Kind.INCOMING, rest, now), files=known)
         full = self.ledger.whole_room(rest + sum(file.size for file in known))

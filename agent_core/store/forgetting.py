@@ -19,7 +19,7 @@ from agent_core.store import tables as t
 from agent_core.store.asks import Asks
 from agent_core.store.keys import padded
 from agent_core.store.retaining import Removed, drop_journals
-from agent_core.store.rows import InboxState, PersonState, TurnState
+from agent_core.store.rows import FILE_SCOPE, InboxState, PersonState, TurnState
 
 Account = tuple[str, str]
 """(account, the person's id in it)"""
@@ -258,6 +258,7 @@ def remove_session(one: TheirSession, at: int) -> Callable[[Connection], Removed
         later = select(_u.turn).where(_u.session == one.session, _u.opened_at > at)
         conn.execute(delete(t.deliveries).where(_d.session == one.session, _d.origin.not_in(later)))
         conn.execute(delete(t.troubles).where(t.troubles.c.session == one.session))
+        conn.execute(delete(t.budgets).where(_known_files("/".join(one.key.split("/")[:3]))))
         conn.execute(delete(t.memory).where(or_(_of_scope(one.key), _of_scope(f"session/{one.key}"))))
         shown = func.substr(t.audit.c.object, 1, len(one.key)) == literal(one.key)
         conn.execute(
@@ -275,6 +276,12 @@ def _of_scope(scope: str) -> ColumnElement[bool]:
     workspace = func.substr(m.scope, len(scope) + 2)
     below = and_(m.scope.startswith(f"{scope}/", autoescape=True), ~workspace.contains("/"))
     return or_(m.scope == scope, and_(m.kind == LISTS, below))
+
+
+def _known_files(holder: str) -> ColumnElement[bool]:
+    """By which files of somebody would be known again."""
+    scope = t.budgets.c.scope
+    return and_(scope.startswith(FILE_SCOPE, autoescape=True), scope.endswith(f":{holder}", autoescape=True))
 
 
 def blank_summaries(session: str) -> Callable[[Connection], Removed]:
@@ -304,6 +311,7 @@ def remove_the_rest(who: Sequence[Account]) -> Callable[[Connection], None]:
             door = account if account in ("api", "web") else ""
             if door:
                 conn.execute(delete(t.memory).where(_of_scope(f"{door}/{person}")))
+                conn.execute(delete(t.budgets).where(_known_files(f"{door}/{person}")))
             for table in (t.links, t.link_codes, t.places):
                 conn.execute(delete(table).where(table.c.account == account, table.c.person == person))
             mine = and_(t.people.c.account == account, t.people.c.person == person)

@@ -159,6 +159,8 @@ class NewMessage:
 
 DAILY = "daily:"
 """How the scope of a `Charge` begins: it is no budget of model calls."""
+FILE_SCOPE = f"{DAILY}file:"
+"""How that of a `BroughtFile` begins; its digest and whose it is follow."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,8 +17,12 @@ from adapters.base import SessionKey
 from adapters.chat import ChatAddress, ChatKind, ChatOrigin, ChatPerson
 from agent_core.ports import SystemClock, SystemIds
 from agent_core.store.rows import (
+    FILE_SCOPE,
+    BroughtFile,
+    Charge,
     DeliveryRow,
     DeliveryState,
+    NewMessage,
     PersonRow,
     PersonState,
     PlaceRow,
@@ -79,6 +83,10 @@ async def everything_of(rig: Rig, person: str, chat: str, word: str, folder: Pat
     await rig.store.memory.put(f"{key}/{folder_name(key)}", "todo", "list", word, at_ms=1)
     await rig.store.change(session.session, session.epoch, SessionChange(policy=orjson.dumps({"x": word}).decode()))
     await rig.store.put_schedule(ScheduleRow(f"sch-{chat}", "reminder", key, key, 1, "once", word.encode(), 2**50))
+    file = BroughtFile(f"{FILE_SCOPE}{word}:telegram/99/{chat}", 5)
+    charge = Charge(f"daily:incoming:telegram/99/{chat}", 0, 2**50, 0, 0, files=(file,))
+    message = NewMessage(ACCOUNT, f"file-{chat}", key, "normal", b"{}", 1, None, "", refused="no", charges=(charge,))
+    await rig.store.accept(message)
     part = DeliveryRow(
         key, f"inbox:{chat}", "answer", 0, int(chat), word.encode(), "h", f"k-{chat}", DeliveryState.SENT
     )
