@@ -232,7 +232,8 @@ class PutAside:
             await self._force_end(session, fresh)
         unanswered = await self._drop_waiting(session, fresh)
         usable = not self._useless
-        self._meet(fresh.key, error, usable=usable)
+        # What is new lies beside what is new of others: where it cannot be written, theirs may not either.
+        self._meet(fresh.key, error, usable=usable and not (isinstance(error, Damaged) and error.writing))
         log.error(
             "conversation.set_aside",
             session=session,

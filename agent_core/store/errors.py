@@ -63,6 +63,11 @@ class StorageFull(StorageUnavailable):
 class Damaged(StorageUnavailable):
     """The database answers, but these very rows can be neither read nor written, however often that is tried. Others can."""
 
+    def __init__(self, message: str, *, writing: bool = False) -> None:
+        super().__init__(message)
+        self.writing = writing
+        """It was met while something new was to be written."""
+
 
 class CannotOpen(StoreError):
     """The store cannot be opened as things are; a person has to change something."""

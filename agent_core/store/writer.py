@@ -324,7 +324,8 @@ class Writer:
                 return done
 
     def _damaged(self, error: Exception) -> Damaged:
-        return Damaged(f"Rows in the database {self._line.shown} can neither be read nor written: {in_words(error)}.")
+        said = f"Rows in the database {self._line.shown} can neither be read nor written: {in_words(error)}."
+        return Damaged(said, writing=True)
 
     def _unavailable(self, error: Exception) -> StorageUnavailable:
         if for_want_of_room(error):
