@@ -19,6 +19,7 @@ from gateway.config import Problem, Survey, survey
 from gateway.configchats import ChatSection
 from gateway.configmodel import Config
 from gateway.models import endpoints_of
+from gateway.operatorkey import with_operator_key
 from gateway.ops import doctor_machine, doctor_model
 from gateway.ops.checkup import Check, examine
 from gateway.ops.database import pages
@@ -44,7 +45,7 @@ async def diagnose(config_file: Path | None, env: Mapping[str, str]) -> list[Fin
         return [Finding("directory", Level.CONFIGURATION, f"{what}.", fix or "Correct it.")]
     file = config_file or paths.config_file
     seen = survey(file, env, required=config_file is not None or paths.config_named)
-    config = seen.config
+    config = with_operator_key(seen.config, paths)
     gateway = await find_gateway(config, paths)
     url = gateway.url
     holder = await asyncio.to_thread(holder_of_database, config, paths)
