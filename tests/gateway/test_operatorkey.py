@@ -13,6 +13,7 @@ from gateway.config import ConfigError, load
 from gateway.operatorkey import FILE_NAME, operator_key_of, with_operator_key
 from gateway.paths import find_paths
 from tests.forked import run
+from tests.gateway.first_run import doctor
 from tests.gateway.test_process import daemon, environment
 from tests.ports import free_port
 from tests.serving import served
@@ -53,6 +54,15 @@ async def test_where_only_a_key_for_talking_is_set_the_gateway_makes_the_operato
         assert await status(up.url, "GET", "/status", made) == 200
     async with served(tmp_path, {"OUTSPOKEN_SERVER__API_KEY": TALKING}) as up:
         assert await status(up.url, "GET", "/status", made) == 200
+
+
+async def test_doctor_asks_with_the_key_that_was_made(tmp_path: Path) -> None:
+    env = {"OUTSPOKEN_SERVER__API_KEY": TALKING}
+    async with served(tmp_path, env) as up:
+        port = {"OUTSPOKEN_SERVER__PORT": up.url.rpartition(":")[2]}
+        told = await doctor(tmp_path, env={**env, **port})
+        assert "does not answer us" not in str(told)
+        assert "gateway" in str(told)
 
 
 async def test_without_any_key_this_machine_is_the_operators(tmp_path: Path) -> None:
