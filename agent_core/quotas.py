@@ -138,6 +138,10 @@ class Ledger:
             _add(found, self.used(holder))
         return found
 
+    def told(self) -> int:
+        """The whole as it is told: not less than its parts, which are counted at other times."""
+        return max(self.whole(), _on_disk(self.totals()))
+
     def most(self, number: int) -> list[tuple[str, dict[Kind, int]]]:
         """Those who take most of the disk, the first one most of all."""
         by_size = sorted(self._counted, key=lambda holder: (-_on_disk(self._counted[holder]), holder))

@@ -461,7 +461,7 @@ class Quotas:
         most = self.ledger.most(SHOWN)
         return {
             "counted": self.counted,
-            "used_bytes": self.ledger.whole(),
+            "used_bytes": self.ledger.told(),
             "limit_bytes": self.limits.whole,
             "kinds": {kind.value: amount for kind, amount in self.ledger.totals().items()},
             "refused": {kind.value: self.refused[kind] for kind in Kind},

@@ -81,7 +81,7 @@ def _kept(quotas: Quotas) -> Iterator[Reading]:
     totals = quotas.ledger.totals()
     for kind in (Kept.WORKSPACE, Kept.MEMORY, Kept.SPOOL):
         yield Reading(m.QUOTA_USED, totals[kind], (kind.value,))
-    yield Reading(m.QUOTA_USED, quotas.ledger.whole(), (Kept.WHOLE.value,))
+    yield Reading(m.QUOTA_USED, quotas.ledger.told(), (Kept.WHOLE.value,))
     yield Reading(m.QUOTA_FILES, totals[Kept.FILES])
     yield Reading(m.QUOTA_WHOLE, quotas.limits.whole)
     for kind in Kept:

@@ -90,6 +90,11 @@ class Writers(RuleBasedStateMachine):
         self.ledger.end_count(whole, {name: dict(found) for name, found in self.there.items()})
 
     @invariant()
+    def no_part_is_told_to_be_more_than_the_whole(self) -> None:
+        totals = self.ledger.totals()
+        assert self.ledger.told() >= sum(totals[kind] for kind in ON_DISK)
+
+    @invariant()
     def nothing_is_over_its_limit(self) -> None:
         for holder in self.there:
             used = self.ledger.used(holder)
