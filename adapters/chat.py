@@ -10,12 +10,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Protocol, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from adapters.text.files import CodeFile
 from adapters.text.styled import Styled
 from adapters.unsaid import unsaid
 from agent_core.exits import Action
+
+if TYPE_CHECKING:
+    from adapters.base import NotAccepted
 
 # ---------------------------------------------------------------------- in
 
@@ -158,6 +161,13 @@ class ChatDesk(Protocol):
 
         Raises `adapters.base.NotAccepted` if it could not be stored: then it must be offered again. Adapters do not call it by
         themselves, but through `adapters.intake`, which knows what to do with whatever else is raised.
+        """
+        ...
+
+    def waits(self, message: ChatMessage, refused: NotAccepted) -> None:
+        """A message was read that is not taken, because nothing can be stored (it, or one before it, was `refused`): its chat is told, once.
+
+        Nothing is stored or confirmed by this; the message is still to be offered to `receive`. It may be said as often as one likes.
         """
         ...
 

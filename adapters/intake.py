@@ -7,6 +7,9 @@ Anything else is a mistake of ours: it is tried again for a moment, because much
 the platform's position in the same commit. So one message that nobody can read holds nobody up, and is not lost. What is kept is tried
 again after a restart or an upgrade (`gateway.unread`).
 
+What cannot be stored holds up what came behind it; whoever wrote that must not sit before a silent chat. So an adapter that waits to try
+again looks ahead (`waiting`), and the desk tells each chat once.
+
 An adapter has no position of its own: what it confirms follows from what `take` came back for.
 
 Laws (tests/chats/test_intake.py), for any exception at any await and any call of what reads: when `take` has returned, it is in a table;
@@ -17,8 +20,9 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import itertools
 import json
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -36,6 +40,8 @@ PAUSES_SECONDS = (0.2, 0.8)
 ACT_SECONDS = 120.0
 """So long one may take: whatever waits for ever would hold up all that come behind it."""
 WORDS_CHARS = 300
+WAITING_MOST = 200
+"""So far is looked ahead of what cannot be stored, to tell the chats of those who wait behind it."""
 
 
 def in_words(error: BaseException) -> str:
@@ -132,6 +138,19 @@ class WayIn:
                 await asyncio.sleep(pause)
         assert problem is not None
         await self._keep(raw(), problem, cursor)
+
+    def waiting(self, refused: NotAccepted, came: Iterable[Callable[[], ChatMessage | None]]) -> None:
+        """Something was `refused`; what came since (itself first, each as what reads it) waits for the storage, and its chats are told.
+
+        Nothing is taken by this. Called at each try, so that whoever writes later is told as well; the desk says it once.
+        """
+        for read in itertools.islice(came, WAITING_MOST):
+            try:
+                message = read()
+                if message is not None:
+                    self._desk.waits(message, refused)
+            except Exception as error:  # noqa: BLE001 - it is for `take` to say what it is, in its turn
+                log.debug("intake.not_looked_at", account=self._account, error=in_words(error))
 
     async def _stored(self, key: str, error: Exception) -> bool:
         """Whether it is in a table all the same: then it goes its way from there, and only what follows has failed."""

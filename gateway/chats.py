@@ -219,6 +219,16 @@ class Desk:
             await self._receive(storable(message), cursor)
         self._outage.over()
 
+    def waits(self, message: ChatMessage, refused: NotAccepted) -> None:
+        """See `adapters.chat.ChatDesk`. Needs nothing of the storage, so that only a running lane tells whether a thread is one of ours."""
+        message = storable(message)
+        origin = message.origin
+        rules = self._rules[account_of(origin.address)].of(origin.address.chat)
+        takes_part = bool(origin.address.thread) and self._hub.known_lane(session_of(origin, rules).text()) is not None
+        meant = meaning(message, rules, TYPED, takes_part=takes_part)
+        if not isinstance(meant, Ignore) and self.standing_of(origin) is not Standing.STRANGER:
+            self._outage.tell(origin, refused)
+
     async def _receive(self, message: ChatMessage, cursor: tuple[str, str] | None) -> None:
         origin = message.origin
         account = account_of(origin.address)

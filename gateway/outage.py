@@ -1,7 +1,9 @@
 """Tells a chat that its messages cannot be stored just now: the only words that are sent without being stored.
 
 Once for each chat and outage, as far as this process knows; what is sent so is never repeated, edited or counted as an answer.
-The message itself is not confirmed, so that its platform brings it again.
+The message itself is not confirmed, so that its platform brings it again. That one cannot be stored holds up those behind it; their
+chats are told as well (`adapters.intake.WayIn.waiting` looks ahead). What is not sent for the moment, because many are told at once or
+the platform wants a pause, counts as not said: whoever looks at the message again says it then.
 """
 
 from __future__ import annotations
@@ -54,12 +56,19 @@ class Outage:
         now = self._clock.monotonic()
         if not words or chat in self._now or now - self._told.get(chat, -AGAIN_SECONDS) < AGAIN_SECONDS:
             return
+        said = Content(ContentKind.ASIDE, Styled(words), reply_to=origin.reply_to)
+        if not self._outbox.say_unstored(origin.address, said, lambda: self._unsaid(chat)):
+            return
         while len(self._told) >= KNOWN_MOST:
             self._now.discard(gone := next(iter(self._told)))
             del self._told[gone]
         self._told[chat] = now
         self._now.add(chat)
-        self._outbox.say_unstored(origin.address, Content(ContentKind.ASIDE, Styled(words), reply_to=origin.reply_to))
+
+    def _unsaid(self, chat: str) -> None:
+        """It certainly did not get there, and may be said again."""
+        self._told.pop(chat, None)
+        self._now.discard(chat)
 
     def over(self) -> None:
         """Something was stored."""

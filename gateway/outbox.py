@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 import structlog
 
-from adapters.chat import CallFailed, Cause, ChatAddress, ChatOrigin, ChatPort, Content, ContentKind
+from adapters.chat import CallFailed, Cause, ChatAddress, ChatOrigin, ChatPort, Content, ContentKind, Fate
 from adapters.contents import decode
 from adapters.pacing import Gate, Rate, Refusals, Urgency
 from adapters.parts import Wanted
@@ -35,6 +35,8 @@ from gateway.turnoutlet import TurnOutlet
 log = structlog.get_logger("delivery")
 
 HURRIED_SECONDS, UNSTORED_SECONDS = 1.0, 20.0
+UNSTORED_MOST = 10
+"""So many chats are told at once that nothing can be stored; those who look ahead do so every second."""
 LONGEST_GATE_MS = 24 * 3_600_000
 """For what a platform's pause is taken at most, if it is not stored how long it was meant to be."""
 TROUBLED = 50
@@ -79,6 +81,10 @@ class Outbox:
         self._lines: dict[tuple[str, str], Line] = {}
         self._surfaces: dict[str, Surface] = {}
         self._tasks: set[asyncio.Task[None]] = set()
+        self._unstored: set[asyncio.Task[None]] = set()
+        """Those of them that say what cannot be stored."""
+        self._unstored_pauses: dict[tuple[str, str], int] = {}
+        """Until when an account says nothing of that kind, as `_steady` counts."""
         self._group = asyncio.TaskGroup()
         self._open = False
         self._gates: dict[tuple[str, str], Gate] = {}
@@ -255,20 +261,35 @@ class Outbox:
         finally:
             self.release(address, origin, stored=stored)
 
-    def say_unstored(self, address: ChatAddress, content: Content) -> None:
-        """Say once, as far as it goes, what cannot be stored because nothing can. See `gateway.outage`."""
+    def say_unstored(self, address: ChatAddress, content: Content, unsaid: Callable[[], None]) -> bool:
+        """Say once, as far as it goes, what cannot be stored because nothing can; False if not now. See `gateway.outage`.
+
+        `unsaid` is called if it turns out that it was certainly not said, and may be said later.
+        """
         name = address.text()
         if not self._open or not self.has_line(address) or self.waits(name)[Urgency.FINAL]:
-            return
+            return False
+        pause = self._unstored_pauses.get((address.platform, address.account), 0)
+        if len(self._unstored) >= UNSTORED_MOST or self._steady() < pause:
+            return False
         self.passed(name)
-        task = self._group.create_task(self._say_unstored(address, content), name=f"outage {name}")
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task = self._group.create_task(self._say_unstored(address, content, unsaid), name=f"outage {name}")
+        for tasks in (self._tasks, self._unstored):
+            tasks.add(task)
+            task.add_done_callback(tasks.discard)
+        return True
 
-    async def _say_unstored(self, address: ChatAddress, content: Content) -> None:
+    async def _say_unstored(self, address: ChatAddress, content: Content, unsaid: Callable[[], None]) -> None:
         try:
             async with asyncio.timeout(UNSTORED_SECONDS):
                 await self.port_of(address).create(address, content, f"{address.text()}/outage/{self._clock.now_ms()}")
+        except CallFailed as error:
+            if error.fate is Fate.TOO_FAST:
+                until = self._steady() + round(min(error.retry_after * 1000, LONGEST_GATE_MS))
+                self._unstored_pauses[address.platform, address.account] = until
+            if error.fate in (Fate.TOO_FAST, Fate.NOT_SENT):
+                unsaid()
+            log.warning("delivery.outage_not_told", chat=address.text(), error=error.words)
         except Exception as error:  # noqa: BLE001 - whatever it is, it must not end what others do here
             log.warning("delivery.outage_not_told", chat=address.text(), error=f"{type(error).__name__}: {error}")
 

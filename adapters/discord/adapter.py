@@ -10,9 +10,11 @@ import asyncio
 import base64
 import hashlib
 import json
+from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 import structlog
@@ -121,11 +123,13 @@ class DiscordAdapter:
         self.port = DiscordPort(FileSource(FileHosts(FILE_DOMAINS, settings.api_base), proxy=settings.proxy))
         self._sending: BotClient | ShardedClient | None = None
         self._queue: asyncio.Queue[Happened] = asyncio.Queue(QUEUE)
+        self._came: deque[Happened] = deque()
+        """What is being handled, and behind it what is in the queue."""
         self._overflowed = False
         self._last_life = clock.monotonic()
         self._way = WayIn(self.name, desk, clock)
         self._probed_at = self._last_life
-        self._missed = Missed(self.name, desk, self.port, clock, self._late)
+        self._missed = Missed(self.name, desk, self.port, clock, self._late, self._waiting)
 
     # ------------------------------------------------------------------ life
 
@@ -246,6 +250,8 @@ class DiscordAdapter:
             self._queue.put_nowait(event)
         except asyncio.QueueFull:
             self._overflowed = True
+        else:
+            self._came.append(event)
 
     def odd(self, kind: str, error: Exception) -> None:
         """The library could not read something that is no person's doing."""
@@ -253,9 +259,12 @@ class DiscordAdapter:
 
     async def _work(self, client: discord.Client) -> None:
         """Handle what comes, one after the other. What cannot be stored now is handled again, before all that came after it."""
+        while len(self._came) > self._queue.qsize():
+            self._came.popleft()  # it was being handled when the last connection ended
         while True:
             event = await self._queue.get()
             await self._until(lambda event=event: self._handle(client, event))
+            self._came.popleft()
             if self._overflowed and self._queue.empty():
                 self._overflowed = False
                 self.happened(Began(None))
@@ -267,9 +276,27 @@ class DiscordAdapter:
                 await work()
             except NotAccepted as refused:
                 log.warning("discord.not_stored", words=str(refused))
+                self._waiting(refused)
                 await asyncio.sleep(1.0)
             else:
                 return
+
+    def _waiting(self, refused: NotAccepted) -> None:
+        """Chats whose messages wait for the storage are told."""
+        from adapters.discord.client import message_of
+
+        client = self.port.client
+        me = client.user.id if client is not None and client.user is not None else 0
+
+        def said(one: Brought) -> ChatMessage | None:
+            if client is None:
+                return None
+            read = read_message(message_of(client, one.data), me, self.account)
+            threaded = read is not None and read.for_us and self._settings.auto_threads
+            return None if threaded and one is self._came[0] else read  # that one is told in its thread
+
+        came = (one for one in self._came if isinstance(one, Brought) and one.kind == "MESSAGE_CREATE")
+        self._way.waiting(refused, (partial(said, one) for one in came))
 
     async def _handle(self, client: discord.Client, event: Happened) -> None:
         match event:

@@ -12,7 +12,7 @@ private (somebody's who is not listed is found in no other way) or not looked at
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any, Protocol
 
 import structlog
@@ -55,15 +55,22 @@ class Take(Protocol):
     def __call__(self, client: discord.Client, channel: Any, data: Any, late: str) -> Awaitable[None]: ...
 
 
+Waiting = Callable[[NotAccepted], None]
+"""Called whenever something cannot be stored, and is tried again."""
+
+
 class Missed:
     """The gaps of one bot. What it finds goes the same way as what comes by itself."""
 
-    def __init__(self, name: str, desk: ChatDesk, port: DiscordPort, clock: Clock, take: Take) -> None:
+    def __init__(
+        self, name: str, desk: ChatDesk, port: DiscordPort, clock: Clock, take: Take, waiting: Waiting
+    ) -> None:
         self._name = name
         self._desk = desk
         self._port = port
         self._clock = clock
         self._take = take
+        self._waiting = waiting
         self._client: Any = None
         self._backlog = Backlog(name, self._read, clock)
         self._seen: dict[str, int] = {}
@@ -250,6 +257,7 @@ class Missed:
                 await self._desk.skip(self._name, (channel, str(mark)))
             except NotAccepted as refused:
                 log.warning("discord.not_stored", words=str(refused))
+                self._waiting(refused)
                 await asyncio.sleep(1.0)
             else:
                 return

@@ -20,7 +20,7 @@ from aiohttp import web
 
 from adapters.base import NotAccepted, NotAcceptedCode
 from adapters.carried import FileSource
-from adapters.chat import AdapterSight, CallFailed, Cause, ChatAddress, ChatDesk, Doing
+from adapters.chat import AdapterSight, CallFailed, Cause, ChatAddress, ChatDesk, ChatMessage, Doing
 from adapters.filehosts import FileHosts
 from adapters.inorder import InOrder
 from adapters.intake import WayIn, in_words, key_of, raw_of
@@ -216,9 +216,14 @@ class SlackAdapter:
             return False
         except NotAccepted as refused:
             log.warning("slack.not_stored", words=str(refused))
+            self._way.waiting(refused, [lambda: self._message_of(body)])
             self._missed.owes(table(table(body).get("event")))  # Slack gives up telling it after some minutes
             return False
         return True
+
+    def _message_of(self, body: object) -> ChatMessage | None:
+        read = read_body(body, self._me, self.account, self._settings.direct)
+        return read.message if isinstance(read, Told) else None
 
     async def _take(self, body: object, late: str | None = None) -> None:
         """Come back when it is in a table. `late` is put before the words of one that was read from the history; None: it came by itself."""

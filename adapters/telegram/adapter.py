@@ -12,15 +12,15 @@ import json
 import warnings
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
-from functools import cache
+from dataclasses import dataclass, field, replace
+from functools import cache, partial
 from typing import TYPE_CHECKING, cast
 
 import structlog
 from aiohttp import web
 
 from adapters.base import NotAccepted
-from adapters.chat import AdapterSight, CallFailed, Cause, ChatDesk, Fate
+from adapters.chat import AdapterSight, CallFailed, Cause, ChatDesk, ChatMessage, Fate
 from adapters.intake import WayIn, digest_of, key_of, raw_of
 from adapters.pacing import worth_saying
 from adapters.supervision import AdapterDown
@@ -89,6 +89,8 @@ class TelegramAdapter:
         self._hook_watch = WebhookWatch(settings.account, settings.webhook_url.rstrip("/") + self.path, clock)
         self._polls_failed = 0
         """In a row."""
+        self._taken: set[str] = set()
+        """Marks of updates that are in a table, and are not confirmed because one behind them is not."""
         self._presses: set[asyncio.Task[None]] = set()
         """Answers to presses of buttons that are on their way; over when `run` is."""
 
@@ -195,8 +197,9 @@ class TelegramAdapter:
             self._polls_failed = 0
             self._last_life = self._clock.monotonic()
             self._words = ""
-            for update in updates:
-                await self._until_taken(update)
+            if not await self._all_taken(updates):
+                asking = replace(asking, waits=False)  # the same again, and what came since
+                continue
             ids = [number for update in updates if (number := id_of(update)) is not None]
             quick = asking.waits and not updates and self._clock.monotonic() - began < QUICK_SECONDS
             asking = after(asking, ids, len(updates))
@@ -237,17 +240,33 @@ class TelegramAdapter:
         self._last_life = max(self._last_life, self._clock.monotonic() + pause - self.deaf_after_seconds / 2)
         await asyncio.sleep(pause)
 
-    async def _until_taken(self, update: object) -> None:
-        """Have an update stored. As long as that cannot be done, neither it nor what came with it is confirmed."""
-        while True:
+    async def _all_taken(self, updates: Sequence[object]) -> bool:
+        """Have updates stored. False if one cannot be: then none of them is confirmed, and after a moment they are asked for again."""
+        for place, update in enumerate(updates):
+            mark = digest_of(update)
+            if mark in self._taken:
+                continue
             try:
                 await self._take(update)
             except NotAccepted as refused:
                 log.warning("telegram.not_stored", words=str(refused))
+                self._waiting(refused, updates[place:])
                 await asyncio.sleep(1.0)
-                self._last_life = self._clock.monotonic()
-            else:
-                return
+                return False
+            self._taken.add(mark)
+        self._taken.clear()
+        return True
+
+    def _waiting(self, refused: NotAccepted, updates: Sequence[object]) -> None:
+        """Chats whose updates wait for the storage are told."""
+        me = self._me
+        assert me is not None
+
+        def said(update: object) -> ChatMessage | None:
+            read = read_update(as_table(update), me)
+            return read if isinstance(read, ChatMessage) else None
+
+        self._way.waiting(refused, (partial(said, update) for update in updates))
 
     async def _take(self, update: object) -> None:
         """Come back when it is in a table."""
@@ -365,6 +384,7 @@ class TelegramAdapter:
             await self._take(update)
         except NotAccepted as refused:
             log.warning("telegram.not_stored", words=str(refused))
+            self._waiting(refused, [update])
             return web.Response(status=503)
         return web.Response()
 

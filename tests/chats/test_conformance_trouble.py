@@ -9,6 +9,8 @@ import time
 
 import pytest
 
+from agent_core.store.store import StorageFull
+from agent_core.store.writer import Writer
 from tests.chats.audited import lies
 from tests.chats.harness import Harness, answer, process, quiet, running, starting, status, texts
 
@@ -225,3 +227,39 @@ async def test_where_nothing_goes_wrong_nothing_is_warned_of(platform: Harness) 
             assert await lies(platform.folder) == []
     lines = [json.loads(line) for line in (platform.folder / "log").read_text().splitlines()]
     assert [line for line in lines if line["level"] not in ("debug", "info")] == []
+
+
+async def test_each_chat_that_writes_while_nothing_can_be_stored_is_told_so_once(
+    platform: Harness, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    people = [platform.person(f"Ada{n}") for n in range(5)]
+    chats = [platform.private(person) for person in people]
+    told = "I cannot keep your message just now"
+
+    async def full(*_: object, **__: object) -> None:
+        raise StorageFull("There is no room on the disk.")
+
+    async with running(platform):
+        platform.say(chats[0], people[0], "say known")
+        await answer(platform, chats[0], "known")
+        with monkeypatch.context() as outage:
+            outage.setattr(Writer, "submit", full)
+            outage.setattr(Writer, "alone", full)
+            for number in range(3):
+                platform.say(chats[number], people[number], f"say first {number}")
+            for chat in chats[:3]:
+                await answer(platform, chat, told, 30)
+            for number in range(5):
+                platform.say(chats[number], people[number], f"say second {number}")
+            for chat in chats:
+                await answer(platform, chat, told, 30)
+            await asyncio.sleep(3)  # several more tries
+            for chat in chats:
+                assert len([one for one in texts(platform, chat) if told in one]) == 1
+        for number, chat in enumerate(chats):
+            await answer(platform, chat, f"second {number}", 60)
+            if number < 3 and platform.name != "slack":  # Slack tells again after one minute, and after five
+                await answer(platform, chat, f"first {number}", 60)
+        for number, chat in enumerate(chats):
+            found = texts(platform, chat)
+            assert len([one for one in found if one == f"second {number}"]) == 1, found
