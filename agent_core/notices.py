@@ -509,6 +509,8 @@ _OurCode: TypeAlias = Literal[
 
 DAMAGED = "what this conversation held cannot be read any more, because the storage is damaged"
 """Also the reason that is stored with its messages."""
+RESTORED = "a backup was put back, in which this was still open; what was done since that backup was made is not known"
+"""The reason that is stored with what was open in a backup (`outspoken db restore`)."""
 AFTER_DAMAGE = (
     "It is kept, but set aside. A new conversation begins here with what you write next; send again what still matters. Whoever runs "
     "the gateway is told."
@@ -536,6 +538,10 @@ def _ours(code: _OurCode, facts: Facts) -> Notice:
                 "Say “continue” to be asked again.",
             )
             return Notice(text, _AGAIN)
+        case ExitCode.INTERRUPTED_BY_RESTART if facts.detail == RESTORED:
+            return Notice(
+                _say(f"Set aside: {RESTORED}.", "See what there is of it before you ask for it again."), _AGAIN
+            )
         case ExitCode.INTERRUPTED_BY_RESTART:
             text = _say(
                 "The gateway was restarted while this was running; the task is not finished.",

@@ -44,7 +44,7 @@ from agent_core.events import (
     WaitEnded,
 )
 from agent_core.exits import Exit, ExitCode, Facts
-from agent_core.notices import cause_words, duration, spent_words
+from agent_core.notices import RESTORED, cause_words, duration, spent_words
 from agent_core.recovery import Rung
 from agent_core.store.rows import (
     BY_HAND,
@@ -282,7 +282,13 @@ def _asked_lines(case: Case) -> list[Line]:
         case Ending.REFUSED:
             lines.append(Line(asked.at, f"It was refused: {_reason(asked)}.", frame=True))
         case Ending.DROPPED:
-            lines.append(Line(asked.at, f"It was never run: {_reason(asked)}.", frame=True))
+            lines.append(
+                Line(
+                    asked.at,
+                    f"It was {'set aside' if asked.reason == RESTORED else 'never run'}: {_reason(asked)}.",
+                    frame=True,
+                )
+            )
         case Ending.WAITING:
             lines.append(Line(case.now, _waiting(case, asked), frame=True))
         case Ending.COMMAND:
@@ -598,6 +604,8 @@ def exit_words(ending: Exit, tool: str, *, show_text: bool) -> str:
             if ending.code is ExitCode.ANSWERED
             else "The model's tool calls were handed to the client."
         )
+    if facts.detail == RESTORED:
+        return f"The turn was set aside: {RESTORED}. Nobody was told so."
     parts: list[str] = []
     if facts.cause is not None:
         seen = Facts(
@@ -679,6 +687,8 @@ def _delivery_line(case: Case, row: DeliveryRow) -> Line:
         case DeliveryState.UNKNOWN:
             words = f"Sent to {row.surface}, and not known yet whether it came through ({what}){failed}."
             return Line(row.at, words, frame=True)
+        case DeliveryState.FAILED if row.cause == RESTORED:
+            return Line(row.at, f"Set aside for {row.surface} ({what}): {RESTORED}.", frame=True)
         case DeliveryState.FAILED:
             words = f"Refused for good by {row.surface} ({what}): {trouble or 'no reason is stored'}."
             return Line(row.at, words, frame=True)

@@ -15,10 +15,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import quote
 
+from agent_core.store.ownership import lock_path
+
 PAGES_AT_ONCE = 2_000
 """So much is copied under one lock; the gateway writes in between."""
 ROOM_SHARE = 1.1
 """So much more room than the database has there must be."""
+PART, RESTORING = ".part", ".restoring"
 COMPANIONS = ("-wal", "-shm")
 
 
@@ -36,11 +39,12 @@ class Copied:
 
 def back_up(database: Path, to: Path) -> Copied:
     """Copy a database that may be in use. Raises `CannotCopy`."""
+    must_be_apart(to, database)
     if to.exists() or to.is_symlink():
         raise CannotCopy(f"{to} is there already, and is not overwritten. Name another file.")
     if not database.is_file():
         raise CannotCopy(f"There is no database at {database}.")
-    part = to.with_name(f".{to.name}.part")
+    part = to.with_name(f".{to.name}{PART}")
     try:
         needed = sum(_size(Path(f"{database}{end}")) for end in ("", "-wal"))
         free = shutil.disk_usage(to.parent).free
@@ -64,14 +68,42 @@ def back_up(database: Path, to: Path) -> Copied:
     return Copied(to, _size(to))
 
 
-def put_back(backup: Path, database: Path, kept: Path, settle: Callable[[sqlite3.Connection], None]) -> None:
-    """Put a copy of `backup` in the place of `database`, which is kept as `kept`. `settle` changes the copy before it is seen.
+def must_be_apart(copy: Path, database: Path) -> None:
+    """A backup is neither the database itself, by whatever name, nor a file that belongs to it. Raises `CannotCopy`."""
+    if _same(copy, database):
+        raise CannotCopy(f"{copy} is the database that the gateway uses itself, not a backup of it. Name another file.")
+    beside = _same(copy.parent, database.parent)
+    for file in (lock_path(database), *(Path(f"{database}{end}") for end in (*COMPANIONS, "-journal"))):
+        if _same(copy, file) or (beside and copy.name == file.name):
+            raise CannotCopy(f"{copy} belongs to the database that the gateway uses. Name another file.")
+    if copy.name.startswith(".") and copy.name.endswith((PART, RESTORING)):
+        raise CannotCopy(f"{copy} is what a backup or a restore is called until it is complete. Name another file.")
+
+
+def _same(one: Path, other: Path) -> bool:
+    try:
+        return one.samefile(other)
+    except OSError:
+        return False  # one of them is not there, or may not be looked at: whoever opens it says so
+
+
+def put_back(
+    backup: Path,
+    database: Path,
+    kept: Path,
+    upgrade: Callable[[Path], None],
+    settle: Callable[[sqlite3.Connection], None],
+) -> None:
+    """Put a copy of `backup` in the place of `database`, which is kept as `kept`.
+
+    The copy is brought to the newest schema by `upgrade`, and `settle` changes it, before it is seen.
 
     Nobody may have the database open. Raises `CannotCopy`; then everything is as it was.
     """
-    part = database.with_name(f".{database.name}.restoring")
+    part = database.with_name(f".{database.name}{RESTORING}")
     try:
         _copy(backup, part)
+        upgrade(part)
         with closing(sqlite3.connect(part, isolation_level=None)) as conn:
             conn.execute("BEGIN IMMEDIATE")
             settle(conn)

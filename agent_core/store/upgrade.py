@@ -32,7 +32,7 @@ async def ensure_schema(line: Line, place: Place) -> bool:
             return False
         if isinstance(line, SqliteLine) and isinstance(place, SqlitePlace) and await line.transact(_has_tables):
             await line.backup(backup_path(place.path, found))
-        await line.transact(lambda conn: _upgrade(conn, place.shown))
+        await line.transact(lambda conn: upgrade_to(conn, place.shown))
         return True
 
 
@@ -75,7 +75,8 @@ def _has_tables(conn: Connection) -> bool:
     return bool(_tables(conn))
 
 
-def _upgrade(conn: Connection, shown: str) -> None:
+def upgrade_to(conn: Connection, shown: str, revision: str = "head") -> None:
+    """Run the migrations up to this revision, in the transaction that is open."""
     from alembic import command
     from alembic.config import Config
 
@@ -89,4 +90,4 @@ def _upgrade(conn: Connection, shown: str) -> None:
     config = Config()
     config.set_main_option("script_location", str(Path(migrations.__path__[0])).replace("%", "%%"))
     config.attributes["connection"] = conn
-    command.upgrade(config, "head")
+    command.upgrade(config, revision)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import sqlite3
+import stat
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -18,10 +19,11 @@ from urllib.parse import quote
 
 from adapters.findings import Finding, Seen, note, ok, problem, warning
 from agent_core.events import TurnEnded
-from agent_core.exits import Exit, ExitCode
+from agent_core.exits import Exit, ExitCode, Facts
 from agent_core.journal import encode
+from agent_core.notices import RESTORED
 from agent_core.store.asides import Aside
-from agent_core.store.backup import CannotCopy, back_up, put_back
+from agent_core.store.backup import CannotCopy, back_up, must_be_apart, put_back
 from agent_core.store.checking import Soundness, check
 from agent_core.store.errors import CannotOpen, StorageUnavailable
 from agent_core.store.lines import prepare_file
@@ -29,11 +31,11 @@ from agent_core.store.look import holder_of, look
 from agent_core.store.ownership import FileLock
 from agent_core.store.place import SqlitePlace, parse_place
 from agent_core.store.reading import open_reads
+from agent_core.store.shape import missing_in, upgrade_copy
 from gateway.configmodel import Config
+from gateway.ops.subjects import PUT_BACK
 from gateway.paths import Paths
 
-RESTORED = "the gateway was restored from a backup, and what was open then is not done again"
-"""The reason that is stored with what was open in a backup."""
 DISCORD_EPOCH_MS = 1_420_070_400_000
 NUMBER_GAP = 1_000_000
 """By so much the numbers of messages go on behind a restore: names that are made of them were used since the backup was made."""
@@ -191,13 +193,7 @@ async def backup(database: Path, to: Path, paths: Paths, workspaces: Path) -> Se
 
 async def restore(backup_file: Path, database: Path, now_ms: int, *, resume: bool) -> Restored:
     """Put a backup in the place of the database. Raises `CannotCopy`, CannotOpen; then everything is as it was."""
-    if (await look(backup_file)).revision is None:
-        raise CannotCopy(f"There is no backup at {backup_file}, or it is empty.")
-    found = await check(backup_file)
-    if found.complaints:
-        raise CannotCopy(
-            f"{backup_file} is damaged itself ({found.complaints[0]}), so it is not put back. Take an older one."
-        )
+    await _whole(backup_file, database)
     stamp = datetime.fromtimestamp(now_ms / 1000, UTC).strftime("%Y%m%d-%H%M%S")
     kept = database.with_name(f"{database.name}.before-restore-{stamp}")
     missing = await asyncio.to_thread(_prepared, database)
@@ -205,7 +201,7 @@ async def restore(backup_file: Path, database: Path, now_ms: int, *, resume: boo
     try:
         counts = _Counts(cursors=[] if missing else await asyncio.to_thread(cursors_of, database))
         settle = _settling(counts, now_ms, resume=resume)
-        await asyncio.to_thread(put_back, backup_file, database, kept, settle)
+        await asyncio.to_thread(put_back, backup_file, database, kept, upgrade_copy, settle)
     finally:
         lock.release()
         if missing:
@@ -219,6 +215,42 @@ async def restore(backup_file: Path, database: Path, now_ms: int, *, resume: boo
         "is not answered"
     )
     return Restored(kept, counts.turns, counts.messages, counts.parts, marks)
+
+
+async def _whole(backup_file: Path, database: Path) -> None:
+    """What is put back is looked at as a whole before anything is touched. Raises `CannotCopy`, CannotOpen."""
+    await asyncio.to_thread(_looked_at, backup_file, database)
+    revision = (await look(backup_file)).revision
+    if revision is None:
+        raise CannotCopy(
+            f"{backup_file} does not say which schema it has (its table alembic_version is empty or missing), so it is not put back. Take "
+            "another backup."
+        )
+    found = await check(backup_file, thorough=True)
+    if found.complaints:
+        raise CannotCopy(
+            f"{backup_file} is damaged itself ({found.complaints[0]}), so it is not put back. Take an older one."
+        )
+    if missing := await asyncio.to_thread(missing_in, backup_file, revision):
+        more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
+        raise CannotCopy(
+            f"{backup_file} is not whole: a database of its schema ({revision}) has {', '.join(missing[:3])}{more}, and this one has not. It "
+            "is not put back. Take another backup."
+        )
+
+
+def _looked_at(backup_file: Path, database: Path) -> None:
+    """It is a file of its own that holds something; a pipe would be waited for, for ever."""
+    must_be_apart(backup_file, database)
+    try:
+        kind = backup_file.stat()
+    except OSError as error:
+        why = "" if isinstance(error, FileNotFoundError) else f" that can be read ({error.strerror})"
+        raise CannotCopy(f"There is no backup{why} at {backup_file}.") from error
+    if not stat.S_ISREG(kind.st_mode):
+        raise CannotCopy(f"{backup_file} is no file, so it is no backup.")
+    if not kind.st_size:
+        raise CannotCopy(f"The file {backup_file} is empty, so it is no backup.")
 
 
 def _prepared(database: Path) -> bool:
@@ -296,12 +328,12 @@ def _leave_a_gap(conn: sqlite3.Connection, now_ms: int) -> None:
     conn.execute(
         "INSERT INTO inbox (id, account, platform_key, session, arrival, lane, body, state, reason, received_at) "
         "SELECT coalesce(max(id), 0) + ?1, 'restore', ?2, ?3, coalesce(max(id), 0) + ?1, 'normal', x'', 'dropped', ?4, ?5 FROM inbox",
-        (NUMBER_GAP, str(now_ms), session, "a backup was put back", now_ms),
+        (NUMBER_GAP, str(now_ms), session, PUT_BACK, now_ms),
     )
 
 
 def _set_aside(conn: sqlite3.Connection, counts: _Counts, now_ms: int) -> None:
-    ended = encode(TurnEnded(at=now_ms, exit=Exit(ExitCode.INTERRUPTED_BY_RESTART)))
+    ended = encode(TurnEnded(at=now_ms, exit=Exit(ExitCode.INTERRUPTED_BY_RESTART, Facts(detail=RESTORED))))
     open_turns = conn.execute(
         "SELECT t.turn, s.epoch, (SELECT coalesce(max(seq), -1) FROM journal j WHERE j.turn = t.turn) "
         "FROM turns t JOIN sessions s ON s.session = t.session WHERE t.state = 'open'"
@@ -321,8 +353,8 @@ def _set_aside(conn: sqlite3.Connection, counts: _Counts, now_ms: int) -> None:
         "UPDATE inbox SET state = 'dropped', reason = ? WHERE state = 'new'", (RESTORED,)
     ).rowcount
     counts.parts = conn.execute(
-        "UPDATE deliveries SET state = 'failed', cause = 'other', at = ? WHERE state IN ('wanted', 'sending', 'unknown')",
-        (now_ms,),
+        "UPDATE deliveries SET state = 'failed', cause = ?, at = ? WHERE state IN ('wanted', 'sending', 'unknown')",
+        (RESTORED, now_ms),
     ).rowcount
     conn.execute("UPDATE deliveries SET final = 1 WHERE state = 'sent' AND final = 0")
 

@@ -14,6 +14,7 @@ from functools import lru_cache
 from adapters.chat import Cause
 from agent_core.exits import ExitClass, ExitCode, exit_class
 from agent_core.incidents import parts_of
+from agent_core.notices import RESTORED
 from gateway.ops.actions import action_for, delivery_action
 from gateway.ops.logcatalogue import BY_NAME, DISK, LogEvent
 from gateway.ops.triage import Subject
@@ -24,6 +25,14 @@ CONNECTION = frozenset({"adapter.deaf", "adapter.ended", "telegram.poll_failed"}
 POINTERS = frozenset({"incident.opened"})
 """Lines about failures that are counted already."""
 STORAGE = Subject("storage", "the storage did not answer", DISK, everyone=True)
+AFTER_RESTORE = (
+    "A backup was put back then (outspoken db restore), and this was open in it. What was done since the backup was made is not known: ask "
+    "those whom it concerns, or look into the database that was kept beside it."
+)
+SET_ASIDE = Subject("restored", "set aside when a backup was put back", AFTER_RESTORE)
+"""A turn, or a part of an answer, that a restore has ended."""
+PUT_BACK = "a backup was put back"
+"""The reason of the row that marks a restore."""
 NOT_TAKEN: Mapping[str, str] = {
     "queue_full": "Conversations get more messages than are answered in time. See what holds the turns up.",
     "gateway_full": "More people ask than are answered in time. See what holds the turns up, or raise `[session] open_turns`.",
@@ -32,7 +41,7 @@ NOT_TAKEN: Mapping[str, str] = {
 CLIENTS_MISTAKE = (
     "Clients were told what is wrong. The lines api.refused name the requests, outspoken explain tells of each."
 )
-NO_FAILURE = ("not allowed to talk", "withdrawn by the client", "withdrawn by the person")
+NO_FAILURE = (PUT_BACK, "not allowed to talk", "withdrawn by the client", "withdrawn by the person")
 """Why messages are dropped rightly."""
 
 
@@ -75,6 +84,8 @@ def cause_of(words: str) -> str:
 @lru_cache(10_000)
 def delivery_subject(platform: str, cause: str) -> Subject:
     """Of a part that was refused for good. `cause` is one of `Cause`, or the platform's words."""
+    if cause == RESTORED:
+        return SET_ASIDE
     try:
         known = Cause(cause)
     except ValueError:
@@ -95,6 +106,8 @@ def dropped_subject(reason: str) -> Subject:
         reason = code.partition(" at ")[0]
         if status.startswith("4") and reason not in NOT_TAKEN:
             return Subject(f"message|{reason}", f"requests refused: {reason.replace('_', ' ')}", CLIENTS_MISTAKE)
+    if reason == RESTORED:
+        return SET_ASIDE
     action = NOT_TAKEN.get(reason, "See the log at that time: turn.not_opened says why.")
     return Subject(f"message|{reason}", f"messages not run: {reason.replace('_', ' ')}", action)
 

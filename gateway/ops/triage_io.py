@@ -14,7 +14,7 @@ import select
 import stat
 import sys
 import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,7 +27,15 @@ from agent_core.store.reading import open_reads
 from agent_core.store.reads import Reads
 from agent_core.store.rows import FailedPart, FailedTurn
 from agent_core.troubles import Outcome
-from gateway.ops.subjects import NO_FAILURE, cause_of, delivery_subject, dropped_subject, turn_subject
+from gateway.ops.subjects import (
+    NO_FAILURE,
+    PUT_BACK,
+    SET_ASIDE,
+    cause_of,
+    delivery_subject,
+    dropped_subject,
+    turn_subject,
+)
 from gateway.ops.triage import Groups, Seen, grouped
 from gateway.ops.triage_lines import Found, ended_well, sift, stamp_of
 from gateway.ops.triage_report import Report, as_json, moment, text
@@ -128,11 +136,13 @@ async def from_database(where: str | Path, since: int, now: int) -> Report:
 
 async def _groups(reads: Reads, since: int) -> Groups:
     clean = [code.value for code in ExitCode if ended_well(code.value)]
-    found = [_of_turn(row) for row in await reads.failures(since, clean)]
+    dropped = await reads.dropped_messages(since)
+    restores = {row.at for row in dropped if row.reason == PUT_BACK}
+    found = [_of_turn(row, restores) for row in await reads.failures(since, clean)]
     found += [_of_part(row) for row in await reads.failed_parts(since)]
     found += [
         Seen(dropped_subject(row.reason), row.at, conversation=row.session, surface=row.account.partition("/")[0])
-        for row in await reads.dropped_messages(since)
+        for row in dropped
         if row.reason not in NO_FAILURE
     ]
     return grouped(found)
@@ -146,11 +156,14 @@ def _of_part(row: FailedPart) -> Seen:
     )  # fmt: skip
 
 
-def _of_turn(row: FailedTurn) -> Seen:
+def _of_turn(row: FailedTurn, restores: Collection[int]) -> Seen:
+    """`restores` is when backups were put back: what ended then was ended by that."""
     hurt = row.ended or not row.fingerprint
+    by_restore = row.at in restores and not row.fingerprint and row.exit == ExitCode.INTERRUPTED_BY_RESTART
+    subject = SET_ASIDE if by_restore else turn_subject(row.fingerprint or row.exit)
     outcome = Outcome.NOT_HELPED.value if row.ended else row.outcome
     return Seen(
-        turn_subject(row.fingerprint or row.exit), row.at, hurt, row.session, row.turn, row.key.partition("/")[0],
+        subject, row.at, hurt, row.session, row.turn, row.key.partition("/")[0],
         row.rung, outcome, row.cause.replace("_", " "),
     )  # fmt: skip
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import sqlite3
 import stat
 from pathlib import Path
 
@@ -10,10 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.ops.database import RESTORED, moved_on
+from agent_core.notices import RESTORED
+from agent_core.store.shape import _upgrade, missing_in
+from gateway.ops.database import moved_on
+from migrations import REVISIONS
 from tests.gateway.test_process import daemon, outspoken
 from tests.storage.harm import asked, changed, damage, database_of
 from tests.storage.test_twenty_ways import say, setting
+
+INDEX = "select name from sqlite_master where type = 'index' and sql is not null"
 
 
 @pytest.mark.timeout(240)
@@ -114,3 +121,94 @@ def test_a_backup_that_finds_no_room_leaves_nothing(tmp_path: Path) -> None:
 def test_a_mark_never_goes_back(at_ms: int, account: str, seen: int) -> None:
     after = moved_on(account, str(seen), at_ms)
     assert float(after) >= float(seen) * (1 - 1e-12)
+
+
+@pytest.mark.timeout(240)
+def test_a_backup_that_is_not_whole_or_no_backup_at_all_is_refused(tmp_path: Path) -> None:
+    env = setting(tmp_path)
+    with daemon(env, tmp_path / "log") as process:
+        assert say(env, "hello", "first")[0] == 200
+        for name in ("table", "column", "index", "version", "orphan"):
+            assert outspoken(env, "db", "backup", str(tmp_path / name)).returncode == 0
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0
+    live = database_of(tmp_path / "home")
+    harm = {
+        "table": "drop table budgets",
+        "column": "alter table sessions drop column last_at",
+        "index": f"drop index {asked(live, INDEX)[0][0]}",
+        "version": "delete from alembic_version",
+        "orphan": "insert into turn_inputs (turn, inbox) select 't_nobody', max(id) + 5 from inbox",
+    }
+    for name, statement in harm.items():
+        changed(tmp_path / name, statement)
+    (tmp_path / "hard").hardlink_to(live)
+    (tmp_path / "soft").symlink_to(live)
+    os.mkfifo(tmp_path / "pipe")
+    (tmp_path / ".monday.db.part").write_bytes(live.read_bytes())
+    before = live.read_bytes()
+    for name, words in (
+        ("table", "the table budgets"),
+        ("column", "the column last_at of sessions"),
+        ("index", "not whole"),
+        ("version", "does not say which schema"),
+        ("orphan", "damaged itself"),
+        ("hard", "the database that the gateway uses itself"),
+        ("soft", "the database that the gateway uses itself"),
+        ("home/../home/outspoken.db", "the database that the gateway uses itself"),
+        ("home/outspoken.db.lock", "belongs to the database"),
+        ("pipe", "no file"),
+        (".monday.db.part", "until it is complete"),
+    ):
+        done = outspoken(env, "db", "restore", str(tmp_path / name))
+        assert (done.returncode, words in done.stderr, "Traceback" in done.stderr) == (1, True, False), (name, done)
+    for name in ("outspoken.db", "outspoken.db-wal", "outspoken.db-shm", "outspoken.db.lock"):
+        done = outspoken(env, "db", "backup", str(tmp_path / "home" / name))
+        assert (done.returncode, "that the gateway uses" in done.stderr) == (1, True), (name, done)
+    assert live.read_bytes() == before
+    assert not list((tmp_path / "home").glob("*restor*"))
+
+
+@pytest.mark.timeout(240)
+def test_a_copy_from_before_an_upgrade_has_the_newest_schema_when_it_is_put_back(tmp_path: Path) -> None:
+    env = setting(tmp_path)
+    older = tmp_path / "outspoken.db.before-upgrade-from-0013"
+    with sqlite3.connect(older, isolation_level=None) as conn:
+        _upgrade(conn, "older", "0013")
+    done = outspoken(env, "db", "restore", str(older))
+    assert done.returncode == 0, done.stderr
+    live = database_of(tmp_path / "home")
+    assert asked(live, "select version_num from alembic_version") == [(REVISIONS[-1],)]
+    assert asked(older, "select version_num from alembic_version") == [("0013",)]
+    assert missing_in(live, REVISIONS[-1]) == []
+
+
+@pytest.mark.timeout(240)
+def test_what_a_restore_has_set_aside_is_explained_by_the_restore(tmp_path: Path) -> None:
+    env = setting(tmp_path)
+    copy = tmp_path / "copy.db"
+    with daemon(env, tmp_path / "log") as process:
+        assert say(env, "hello", "first")[0] == 200
+        assert say(env, "hello", "second")[0] == 200
+        assert outspoken(env, "db", "backup", str(copy)).returncode == 0
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0
+    (turn, number), (_, waiting) = asked(copy, "select turn, inbox from turn_inputs order by inbox")
+    changed(copy, "update turns set state = 'open', exit = null, closed_at = null where turn = ?", turn)
+    changed(copy, "delete from journal where turn = ? and kind = 'turn_ended'", turn)
+    changed(copy, "update inbox set state = 'taken' where id = ?", number)
+    changed(copy, "update inbox set state = 'new' where id = ?", waiting)
+    done = outspoken(env, "db", "restore", str(copy))
+    assert "1 open turn(s), 1 waiting message(s)" in done.stdout, done
+    told = outspoken(env, "triage").stdout
+    assert "A backup was put back then" in told, told
+    for wrong in ("was restarted", "turn.not_opened"):
+        assert wrong not in told, told
+    for one, words in (
+        (turn, "The turn was set aside: a backup was put back"),
+        (waiting, "It was set aside: a backup"),
+    ):
+        story = outspoken(env, "explain", str(one)).stdout
+        assert words in story, story
+        assert "never run" not in story
+        assert "The person was told" not in story
