@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, tzinfo
 from enum import StrEnum
 from itertools import islice
@@ -282,13 +282,8 @@ def _asked_lines(case: Case) -> list[Line]:
         case Ending.REFUSED:
             lines.append(Line(asked.at, f"It was refused: {_reason(asked)}.", frame=True))
         case Ending.DROPPED:
-            lines.append(
-                Line(
-                    asked.at,
-                    f"It was {'set aside' if asked.reason == RESTORED else 'never run'}: {_reason(asked)}.",
-                    frame=True,
-                )
-            )
+            how = "set aside" if asked.reason == RESTORED else "never run"
+            lines.append(Line(asked.at, f"It was {how}: {_reason(asked)}.", frame=True))
         case Ending.WAITING:
             lines.append(Line(case.now, _waiting(case, asked), frame=True))
         case Ending.COMMAND:
@@ -598,20 +593,15 @@ def rung_words(rung: Rung) -> str:
 def exit_words(ending: Exit, tool: str, *, show_text: bool) -> str:
     """How a turn ended, in one sentence."""
     facts = ending.facts
-    if ending.code in (ExitCode.ANSWERED, ExitCode.HANDED_TO_CLIENT):
-        return (
-            "The turn was answered."
-            if ending.code is ExitCode.ANSWERED
-            else "The model's tool calls were handed to the client."
-        )
+    if ending.code is ExitCode.ANSWERED:
+        return "The turn was answered."
+    if ending.code is ExitCode.HANDED_TO_CLIENT:
+        return "The model's tool calls were handed to the client."
     if facts.detail == RESTORED:
         return f"The turn was set aside: {RESTORED}. Nobody was told so."
     parts: list[str] = []
     if facts.cause is not None:
-        seen = Facts(
-            cause=facts.cause, seconds=facts.seconds, status=facts.status, detail=facts.detail if show_text else ""
-        )
-        parts.append(cause_words(seen))
+        parts.append(cause_words(facts if show_text else replace(facts, detail="")))
     parts += [f"about {tool}"] if tool else []
     parts += [f"after {facts.attempts} attempts"] if facts.attempts > 1 else []
     parts += [f"may or may not have run: {', '.join(facts.tools_unsure)}"] if facts.tools_unsure else []
