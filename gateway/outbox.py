@@ -261,16 +261,17 @@ class Outbox:
         finally:
             self.release(address, origin, stored=stored)
 
-    def say_unstored(self, address: ChatAddress, content: Content, unsaid: Callable[[], None]) -> bool:
+    def say_unstored(self, address: ChatAddress, content: Content, unsaid: Callable[[], None] | None = None) -> bool:
         """Say once, as far as it goes, what cannot be stored because nothing can; False if not now. See `gateway.outage`.
 
-        `unsaid` is called if it turns out that it was certainly not said, and may be said later.
+        `unsaid` is called if it turns out that it was certainly not said, and may be said later. Who gives none says it never again, so
+        that it is tried however many are told.
         """
         name = address.text()
         if not self._open or not self.has_line(address) or self.waits(name)[Urgency.FINAL]:
             return False
         pause = self._unstored_pauses.get((address.platform, address.account), 0)
-        if len(self._unstored) >= UNSTORED_MOST or self._steady() < pause:
+        if unsaid is not None and (len(self._unstored) >= UNSTORED_MOST or self._steady() < pause):
             return False
         self.passed(name)
         task = self._group.create_task(self._say_unstored(address, content, unsaid), name=f"outage {name}")
@@ -279,7 +280,7 @@ class Outbox:
             task.add_done_callback(tasks.discard)
         return True
 
-    async def _say_unstored(self, address: ChatAddress, content: Content, unsaid: Callable[[], None]) -> None:
+    async def _say_unstored(self, address: ChatAddress, content: Content, unsaid: Callable[[], None] | None) -> None:
         try:
             async with asyncio.timeout(UNSTORED_SECONDS):
                 await self.port_of(address).create(address, content, f"{address.text()}/outage/{self._clock.now_ms()}")
@@ -287,7 +288,7 @@ class Outbox:
             if error.fate is Fate.TOO_FAST:
                 until = self._steady() + round(min(error.retry_after * 1000, LONGEST_GATE_MS))
                 self._unstored_pauses[address.platform, address.account] = until
-            if error.fate in (Fate.TOO_FAST, Fate.NOT_SENT):
+            if unsaid is not None and error.fate in (Fate.TOO_FAST, Fate.NOT_SENT):
                 unsaid()
             log.warning("delivery.outage_not_told", chat=address.text(), error=error.words)
         except Exception as error:  # noqa: BLE001 - whatever it is, it must not end what others do here
