@@ -405,6 +405,7 @@ CATALOGUE: tuple[LogEvent, ...] = (
     _e("intake.read", "info", "What was kept is taken in.", "account platform_key times"),
     _e("intake.not_now", "info", "What is kept could not be tried just now.", "account platform_key error"),
     _e("intake.not_looked", "info", "What is kept could not be looked at, because the storage is away.", "error"),
+    _e("intake.not_looked_at", "debug", "While nothing can be stored: something that waits could not be read to tell its chat.", "account error"),
     _e("intake.look_failed", "error", "A mistake while what is kept was looked at.", "", _BUG),
     _e("intake.person_not_told", "warning", "Whose message is kept could not be told so; tried again.", "account platform_key error", _LATER),
     _e("telegram.ready", "info", "The bot is known by its name.", "bot account"),

@@ -14,11 +14,12 @@ import pytest
 from aiohttp import web
 
 from agent_core.messages import InputMessage
-from agent_core.ports import SystemClock
+from agent_core.ports import SystemClock, SystemIds
 from agent_core.reckoning import Reckoning
 from agent_core.retention import DAY_MS, Keep
 from agent_core.store import tables as t
 from agent_core.store.rows import SessionChange
+from agent_core.store.store import open_store
 from gateway.ops.explain import why
 from gateway.upkeep import Places, Upkeep
 from tests.gateway.rig import Rig, chunk, gateway
@@ -246,8 +247,9 @@ async def test_a_leap_is_believed_when_gateways_have_run_for_a_day_since_not_bef
     gone: list[tuple[int, bool]] = []
     clock = Running(100)
     for _ in range(5):
-        async with gateway(tmp_path, echo) as rig:
-            one = jumped(rig, tmp_path, clock)
+        # Without a gateway, whose own upkeep would note what another clock shows.
+        async with open_store(tmp_path / "db", clock=clock, ids=SystemIds(clock), version="test") as store:
+            one = Upkeep(store, clock, Keep(), Places(tmp_path / "workspaces"), 50)
             await one.look()
             clock.ran += 6.5 * 3600
             tally = await one.look()
