@@ -229,6 +229,7 @@ async def test_where_nothing_goes_wrong_nothing_is_warned_of(platform: Harness) 
     assert [line for line in lines if line["level"] not in ("debug", "info")] == []
 
 
+@pytest.mark.timeout(300)  # Slack tells again after a minute
 async def test_each_chat_that_writes_while_nothing_can_be_stored_is_told_so_once(
     platform: Harness, monkeypatch: pytest.MonkeyPatch
 ) -> None:

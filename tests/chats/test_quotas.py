@@ -128,8 +128,7 @@ async def test_a_full_memory_is_told(platform: Harness) -> None:
         await answer(platform, chat, "Done: The memory is full")
         await answer(platform, chat, "What I remember for you has reached its limit (7.75 KB of 8 KB)")
         platform.say(chat, ada, "keep two 3000")
-        await answer(platform, chat, "Done: Remembered as 'two'.")
-        await quiet(platform, chat)
+        await platform.until(lambda: sum("Remembered as 'two'" in one for one in texts(platform, chat)) == 2, 30)
         platform.command(chat, ada, "usage")
         await answer(platform, chat, "Remembered for you: 6.87 KB of 8 KB.")
 
