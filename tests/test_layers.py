@@ -89,7 +89,7 @@ IMPURE_LIBRARIES = frozenset(
 )
 
 LONGEST_FUNCTION = 70
-LONGEST_FILE = 700
+LONGEST_FILE = 900
 
 # Put together from pieces, so that this file does not hold what it looks for.
 DEVELOPERS_PATHS = re.compile(r"(?<![\w.~-])/(?:" + "work" + r"/|" + "root" + r"/|home/[a-z])")
