@@ -53,6 +53,18 @@ def text_of(content: Json) -> str:
     return "\n".join(pieces)
 
 
+def said_by_the_person(text: str) -> str:
+    """A message without what the gateway added at its end for the model."""
+    if text.startswith(GATEWAY_PREFIX):
+        return ""
+    return text.partition(f"\n\n{GATEWAY_PREFIX} ")[0]
+
+
+def said_by_the_gateway(text: str) -> str:
+    """What the gateway added at a message's end, or the whole of a message that is the gateway's."""
+    return text if text.startswith(GATEWAY_PREFIX) else "".join(text.partition(f"\n\n{GATEWAY_PREFIX} ")[1:]).strip()
+
+
 def shown_still(message: Message) -> Message:
     """The message with a word in place of each picture or file that is no longer kept: no model takes an address without anything."""
     content = message.get("content")

@@ -2,12 +2,15 @@
 
 Theory. A request is: the system prompt, the history (closed turns of the session, or the conversation that a stateless
 client brought), the current turn's items, and at the end what this one call needs beside them (partial text to go on from,
-advice). Advice is a user-role message that begins with ``[outspoken]``: marked as the gateway's, never stored, never part of
-later turns. A notice stands in the history behind the text it belongs to, in brackets, as the gateway's words.
+advice). Advice is a paragraph that begins with ``[outspoken]``: marked as the gateway's, never stored, never part of later turns. It
+stands at the end of the person's message or the tool's result before it, and only behind the model's own words in a message of
+its own: some providers and templates refuse two messages of the person in a row (Gemma, Mistral, Llama), or one behind a tool's
+result (Mistral's code 3230). A notice stands in the history behind the text it belongs to, in brackets, as the gateway's words.
 
-Laws (tests/agent_core/test_transcript.py): `problems(messages)` is empty for whatever `request_messages` builds; each tool
-call is answered by exactly one result, right behind it; no user message is left without an assistant message between it and
-the next turn's; nothing that the gateway said appears as the person's words without its mark.
+Laws (tests/agent_core/test_transcript.py): `problems(messages)` is empty for whatever `request_messages` builds, and the strictest
+provider takes it (tests/agent_core/strict.py); each tool call is answered by exactly one result, right behind it; no user message is
+left without an assistant message between it and the next turn's; nothing that the gateway said appears as the person's words without
+its mark.
 """
 
 from __future__ import annotations
@@ -15,14 +18,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from agent_core.effects import CallModel
-from agent_core.messages import GATEWAY_PREFIX, Message, shown_still
+from agent_core.messages import GATEWAY_PREFIX, Message, shown_still, text_of
 from agent_core.notices import notice_for
 from agent_core.recovery import Advice
+from agent_core.tools.base import Json
 from agent_core.turn import Turn
 from agent_core.turnstate import AdviceItem, AssistantItem, Item, PersonItem, Segment, ToolItem
 
 REASONING_TAIL_CHARS = 6_000
 """How much of an unfinished reasoning is handed back."""
+NO_OUTPUT = "(no output)"
+"""A tool's result that is empty: several providers refuse a message without content."""
+READ = "I have the results."
+"""What stands as the model's words between a tool's result and what the person wrote while it ran."""
 
 
 def advice_words(advice: Advice, detail: str = "", reasoning: str = "") -> str:
@@ -99,7 +107,8 @@ def _item_messages(items: Iterable[Item], *, with_advice: bool) -> list[Message]
             case AssistantItem():
                 messages.append(_assistant(item))
             case ToolItem():
-                messages.append({"role": "tool", "tool_call_id": item.call, "content": item.text})
+                content = item.text if item.text.strip() else NO_OUTPUT
+                messages.append({"role": "tool", "tool_call_id": item.call, "content": content})
             case PersonItem():
                 messages.append(item.input.to_message())
             case AdviceItem():
@@ -192,11 +201,40 @@ def request_messages(
     messages += [message.to_message() for message in turn.opened.input]
     current = _item_messages(turn.items, with_advice=True)
     messages += elide(current, elide_results_over, keep=2) if elide_results_over else current
-    if call.partial:
+    if call.partial.strip():
         messages.append({"role": "assistant", "content": call.partial})
     if call.advice is not None:
         messages.append(_advice_message(call.advice, call.detail, call.reasoning))
-    return repaired(messages)
+    return alternating(repaired(messages))
+
+
+def alternating(messages: Sequence[Message]) -> list[Message]:
+    """The same conversation for a provider that insists on the model's words between the person's: see the theory above."""
+    out: list[Message] = []
+    for message in messages:
+        last = out[-1] if out else {}
+        before, role = last.get("role"), message.get("role")
+        advice = role == "user" and text_of(message.get("content")).startswith(f"{GATEWAY_PREFIX} ")
+        if (role == before == "user" and last.get("name") == message.get("name")) or (advice and before == "tool"):
+            out[-1] = {**last, "content": _followed(last.get("content"), message.get("content"))}
+            continue
+        if role == "user" and before == "tool":
+            out.append({"role": "assistant", "content": READ})
+        out.append(message)
+    return out
+
+
+def _followed(first: Json, second: Json) -> Json:
+    """One content behind another."""
+    if isinstance(first, str) and isinstance(second, str):
+        return f"{first}\n\n{second}" if first and second else first or second
+    return [*_parts(first), *_parts(second)]
+
+
+def _parts(content: Json) -> list[Json]:
+    if isinstance(content, list):
+        return content
+    return [{"type": "text", "text": content}] if isinstance(content, str) and content else []
 
 
 def elide(messages: Sequence[Message], over_chars: int, *, keep: int) -> list[Message]:

@@ -101,7 +101,7 @@ def _last_events() -> st.SearchStrategy[Event]:
     )
 
 
-def _plausible(effects: list[Effect], fitting: st.DataObject, now: int) -> list[Event]:
+def plausible(effects: list[Effect], fitting: st.DataObject, now: int) -> list[Event]:
     """Events that answer what the turn wants, so that runs get deep."""
     events: list[Event] = []
     for effect in effects:
@@ -187,7 +187,7 @@ def test_any_interleaving_ends_in_exactly_one_visible_exit(
     started: set[str] = set()
     grown: dict[str, str] = {}
     for entry in [*script, last]:
-        for event in [entry] if entry is not None else _plausible(effects, fitting, 2_000):
+        for event in [entry] if entry is not None else plausible(effects, fitting, 2_000):
             now_wanted = turn.feed(event)
             ends += sum(isinstance(effect, EndTurn) for effect in now_wanted)
             if isinstance(event, ToolStarted) and event.call.startswith("k"):

@@ -12,6 +12,8 @@ from typing import Any, cast
 
 from aiohttp import web
 
+from agent_core.messages import said_by_the_person
+
 Messages = list[dict[str, Any]]
 
 
@@ -83,8 +85,8 @@ class ScriptedModel:
 
     @staticmethod
     def last(messages: Messages) -> str:
-        said = [text_of(m["content"]) for m in messages if m["role"] == "user"]
-        return next(words for words in reversed(said) if not words.startswith("[outspoken]"))
+        said = [said_by_the_person(text_of(m["content"])) for m in messages if m["role"] == "user"]
+        return next(words for words in reversed(said) if words)
 
     async def _reply(self, messages: Messages, response: web.StreamResponse) -> None:
         if messages[-1]["role"] == "tool":

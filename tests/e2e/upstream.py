@@ -19,7 +19,9 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any, TypeAlias
 
+from agent_core.messages import said_by_the_person
 from agent_core.transcript import problems
+from tests.agent_core.strict import objections
 
 
 class Act(Enum):
@@ -96,11 +98,11 @@ class Upstream:
         writer.close()
 
     def _scenario(self, messages: list[dict[str, Any]]) -> str:
-        self.violations += problems(messages)
+        self.violations += problems(messages) or objections(messages)
         for message in messages:
             content = message.get("content")
             if isinstance(content, str) and message.get("role") == "user" and content.startswith("scenario: "):
-                return content.removeprefix("scenario: ")
+                return said_by_the_person(content).removeprefix("scenario: ")
         return "unnamed"
 
     async def _perform(self, reply: Reply, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:

@@ -24,14 +24,14 @@ FAST = replace(QUICK, stall_seconds=0.25, first_content_seconds=0.5)
 
 
 def advised(messages: Messages) -> bool:
-    return any(
-        m["role"] == "user" and "[outspoken]" in m["content"] and "smaller pieces" in m["content"] for m in messages
-    )
+    return any("[outspoken]" in str(m["content"]) and "smaller pieces" in str(m["content"]) for m in messages)
 
 
 def pieces_done(messages: Messages) -> int:
     """How many pieces of the latest request are written."""
-    last = max(index for index, m in enumerate(messages) if m["role"] == "user" and "[outspoken]" not in m["content"])
+    last = max(
+        index for index, m in enumerate(messages) if m["role"] == "user" and not m["content"].startswith("[outspoken]")
+    )
     return sum(m["role"] == "tool" for m in messages[last:])
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from agent_core.messages import GATEWAY_PREFIX, text_of
+from agent_core.messages import said_by_the_gateway, said_by_the_person, text_of
 from agent_core.tools.base import Json
 
 
@@ -32,15 +32,17 @@ def read(messages: Sequence[Json], tools: Json, attempt: int, asked: int) -> Con
     """The conversation in a request's messages."""
     plain = [message for message in messages if isinstance(message, dict)]
     last = max((i for i, message in enumerate(plain) if _is_person(message)), default=-1)
-    words = text_of(plain[last].get("content")) if last >= 0 else ""
+    words = said_by_the_person(text_of(plain[last].get("content"))) if last >= 0 else ""
     since = plain[last + 1 :]
-    advice = [text_of(m.get("content")) for m in since if m.get("role") == "user"]
+    advice = [
+        said_by_the_gateway(text_of(m.get("content"))) for m in plain[max(last, 0) :] if m.get("role") != "assistant"
+    ]
     said = ""
-    if advice and len(since) > 1 and since[-1].get("role") == "user" and since[-2].get("role") == "assistant":
+    if len(since) > 1 and since[-1].get("role") == "user" and since[-2].get("role") == "assistant":
         said = text_of(since[-2].get("content")) if not since[-2].get("tool_calls") else ""
     return Conversation(
         words=words.strip(),
-        results=tuple(text_of(m.get("content")) for m in since if m.get("role") == "tool"),
+        results=tuple(said_by_the_person(text_of(m.get("content"))) for m in since if m.get("role") == "tool"),
         said=said,
         advice=" ".join(advice).lower(),
         tools=_names(tools),
@@ -53,11 +55,12 @@ def key_of(messages: Sequence[Json]) -> str:
     """What identifies the person's latest words: everything up to and including them."""
     plain = [message for message in messages if isinstance(message, dict)]
     last = max((i for i, message in enumerate(plain) if _is_person(message)), default=-1)
-    return repr(plain[: last + 1])
+    words = said_by_the_person(text_of(plain[last].get("content"))) if last >= 0 else ""
+    return repr((plain[: max(last, 0)], words))
 
 
 def _is_person(message: Mapping[str, Json]) -> bool:
-    return message.get("role") == "user" and not text_of(message.get("content")).startswith(GATEWAY_PREFIX)
+    return message.get("role") == "user" and bool(said_by_the_person(text_of(message.get("content"))))
 
 
 def _names(tools: Json) -> frozenset[str]:
