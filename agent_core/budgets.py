@@ -31,6 +31,15 @@ HOUR_MS = 3_600_000
 UNPAID = frozenset(
     {
         BreakCause.UNREACHABLE,
+        BreakCause.CONNECTION_REFUSED,
+        BreakCause.UNKNOWN_NAME,
+        BreakCause.BAD_CERTIFICATE,
+        BreakCause.NOT_TLS,
+        BreakCause.WANTS_TLS,
+        BreakCause.NOT_CONNECTED,
+        BreakCause.REGION,
+        BreakCause.NO_ROUTE,
+        BreakCause.BY_PROXY,
         BreakCause.RATE_LIMITED,
         BreakCause.SERVER_ERROR,
         BreakCause.UNAUTHORISED,

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
+from agent_core.complaints import NOTHING_SAID, Complaint
 from agent_core.exits import BreakCause, Exit, Spend
 from agent_core.known import Known
 from agent_core.messages import InputMessage, Message
@@ -121,6 +122,8 @@ class CallBroke(Happened):
     waited_seconds: float = 0
     detail: str = ""
     """The provider's own words, redacted, at most 300 characters."""
+    complaint: Complaint = NOTHING_SAID
+    """What of the request the provider objects to."""
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0

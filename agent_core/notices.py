@@ -35,6 +35,18 @@ def cause_words(facts: Facts) -> str:
             return "the provider reported an error in the middle of the stream" + _detail(facts)
         case BreakCause.UNREACHABLE:
             return "the provider could not be reached" + _detail(facts)
+        case (
+            BreakCause.CONNECTION_REFUSED
+            | BreakCause.UNKNOWN_NAME
+            | BreakCause.BAD_CERTIFICATE
+            | BreakCause.NOT_TLS
+            | BreakCause.WANTS_TLS
+            | BreakCause.NOT_CONNECTED
+            | BreakCause.REGION
+            | BreakCause.NO_ROUTE
+            | BreakCause.BY_PROXY
+        ):
+            return _address_words(facts.cause, facts)
         case BreakCause.RATE_LIMITED:
             return "the provider's rate limit was hit"
         case BreakCause.SERVER_ERROR:
@@ -61,6 +73,42 @@ def cause_words(facts: Facts) -> str:
             return "the reply could not be completed"
         case _:
             assert_never(facts.cause)
+
+
+_AddressCause: TypeAlias = Literal[
+    BreakCause.CONNECTION_REFUSED,
+    BreakCause.UNKNOWN_NAME,
+    BreakCause.BAD_CERTIFICATE,
+    BreakCause.NOT_TLS,
+    BreakCause.WANTS_TLS,
+    BreakCause.NOT_CONNECTED,
+    BreakCause.REGION,
+    BreakCause.NO_ROUTE,
+    BreakCause.BY_PROXY,
+]
+
+
+def _address_words(cause: _AddressCause, facts: Facts) -> str:
+    """Reasons that lie between the gateway and the provider."""
+    match cause:
+        case BreakCause.CONNECTION_REFUSED:
+            return "nothing listens at the provider's address (the connection was refused)"
+        case BreakCause.UNKNOWN_NAME:
+            return "the name of the provider's server cannot be found"
+        case BreakCause.BAD_CERTIFICATE:
+            return "the certificate of the provider's server cannot be trusted" + _detail(facts)
+        case BreakCause.NOT_TLS:
+            return "the provider's address begins with https, but that port does not speak TLS"
+        case BreakCause.WANTS_TLS:
+            return "the provider's address begins with http, but that port wants TLS (https)"
+        case BreakCause.NOT_CONNECTED:
+            return "no connection to the provider came about in time"
+        case BreakCause.REGION:
+            return "the provider does not serve the country that this gateway calls from" + _status(facts)
+        case BreakCause.NO_ROUTE:
+            return "the server at the provider's address has no chat API there" + _status(facts)
+        case BreakCause.BY_PROXY:
+            return "a proxy or firewall answered in the provider's place" + _status(facts)
 
 
 def _detail(facts: Facts) -> str:
@@ -121,6 +169,25 @@ _RETRY = (Action.RETRY, Action.WHY)
 _WHY = (Action.WHY,)
 _CONTINUE = "Say “continue” to let it try again from here."
 _LATER = "Send it again in a moment; nothing is running now."
+_BY_OPERATOR = "Asking again will not help before whoever runs this gateway has set that right."
+_IF_IT_STAYS = f"{_LATER} If it stays so, whoever runs this gateway has to look at the model's address."
+
+
+def _down_advice(cause: BreakCause | None) -> str:
+    """What can be done about a model that is not available."""
+    match cause:
+        case BreakCause.BAD_CERTIFICATE | BreakCause.NOT_TLS | BreakCause.WANTS_TLS:
+            return _BY_OPERATOR
+        case (
+            BreakCause.UNREACHABLE
+            | BreakCause.CONNECTION_REFUSED
+            | BreakCause.UNKNOWN_NAME
+            | BreakCause.NOT_CONNECTED
+            | BreakCause.BY_PROXY
+        ):
+            return _IF_IT_STAYS
+        case _:
+            return _LATER
 
 
 def notice_for(ending: Exit) -> Notice | None:
@@ -306,8 +373,9 @@ def _provider(code: _ProviderCode, facts: Facts) -> Notice:
             return Notice(_say(f"The provider's rate limit was hit (HTTP 429){_spent(facts)}.", when, work), _RETRY)
         case ExitCode.PROVIDER_DOWN:
             waited = f", {facts.seconds} s in all" if facts.seconds else ""
-            text = _say(f"The model is not available: {cause_words(facts)}{_spent(facts)}{waited}.", work, _LATER)
-            return Notice(text, _RETRY)
+            what = f"The model is not available: {cause_words(facts)}{_spent(facts)}{waited}."
+            advice = _down_advice(facts.cause)
+            return Notice(_say(what, work, advice), _WHY if advice is _BY_OPERATOR else _RETRY)
         case ExitCode.PROVIDER_GARBAGE:
             text = _say(
                 f"The model's address answered with something that is no chat completion{_status(facts)}{_spent(facts)}.",
@@ -355,6 +423,8 @@ def _operator(code: _OperatorCode, facts: Facts) -> Notice:
     """Endings that only whoever runs the gateway can mend."""
     work = _say(_work(facts), _cut(facts))
     match code:
+        case ExitCode.NOT_AUTHORISED if facts.cause is BreakCause.REGION:
+            return Notice(_say(f"There is no answer: {cause_words(facts)}.", work, _BY_OPERATOR), _WHY)
         case ExitCode.NOT_AUTHORISED:
             return Notice(
                 _say(
@@ -373,6 +443,8 @@ def _operator(code: _OperatorCode, facts: Facts) -> Notice:
                 ),
                 _WHY,
             )
+        case ExitCode.MODEL_NOT_FOUND if facts.cause is BreakCause.NO_ROUTE:
+            return Notice(_say(f"There is no answer: {cause_words(facts)}.", work, _BY_OPERATOR), _WHY)
         case ExitCode.MODEL_NOT_FOUND:
             model = f" “{facts.model}”" if facts.model else ""
             text = _say(

@@ -36,7 +36,7 @@ class Failure(StrEnum):
     CREDENTIAL = "credential"
     """401, 402, 403: another credential may help, the same one will not."""
     REQUEST = "request"
-    """400, 404, filter: another model may help, the same one will not."""
+    """400, 404, filter, an address that is wrong: another model may help, the same request will not."""
 
 
 class Rung(StrEnum):
@@ -166,6 +166,15 @@ CAUSE_TO_FAILURE: Mapping[BreakCause, Failure] = {
     BreakCause.GARBAGE: Failure.BEFORE_CONTENT,
     BreakCause.ERROR_IN_STREAM: Failure.BEFORE_CONTENT,
     BreakCause.UNREACHABLE: Failure.BEFORE_CONTENT,
+    BreakCause.CONNECTION_REFUSED: Failure.BEFORE_CONTENT,
+    BreakCause.UNKNOWN_NAME: Failure.BEFORE_CONTENT,
+    BreakCause.NOT_CONNECTED: Failure.BEFORE_CONTENT,
+    BreakCause.BY_PROXY: Failure.BEFORE_CONTENT,
+    BreakCause.BAD_CERTIFICATE: Failure.REQUEST,
+    BreakCause.NOT_TLS: Failure.REQUEST,
+    BreakCause.WANTS_TLS: Failure.REQUEST,
+    BreakCause.REGION: Failure.REQUEST,
+    BreakCause.NO_ROUTE: Failure.REQUEST,
     BreakCause.RATE_LIMITED: Failure.BEFORE_CONTENT,
     BreakCause.SERVER_ERROR: Failure.BEFORE_CONTENT,
     BreakCause.RESTARTED: Failure.BEFORE_CONTENT,
@@ -188,6 +197,15 @@ CAUSE_TO_EXIT: Mapping[BreakCause, ExitCode] = {
     BreakCause.GARBAGE: ExitCode.PROVIDER_GARBAGE,
     BreakCause.ERROR_IN_STREAM: ExitCode.BROKEN_BEFORE_TEXT,
     BreakCause.UNREACHABLE: ExitCode.PROVIDER_DOWN,
+    BreakCause.CONNECTION_REFUSED: ExitCode.PROVIDER_DOWN,
+    BreakCause.UNKNOWN_NAME: ExitCode.PROVIDER_DOWN,
+    BreakCause.NOT_CONNECTED: ExitCode.PROVIDER_DOWN,
+    BreakCause.BY_PROXY: ExitCode.PROVIDER_DOWN,
+    BreakCause.BAD_CERTIFICATE: ExitCode.PROVIDER_DOWN,
+    BreakCause.NOT_TLS: ExitCode.PROVIDER_DOWN,
+    BreakCause.WANTS_TLS: ExitCode.PROVIDER_DOWN,
+    BreakCause.REGION: ExitCode.NOT_AUTHORISED,
+    BreakCause.NO_ROUTE: ExitCode.MODEL_NOT_FOUND,
     BreakCause.RATE_LIMITED: ExitCode.RATE_LIMITED,
     BreakCause.SERVER_ERROR: ExitCode.PROVIDER_DOWN,
     BreakCause.RESTARTED: ExitCode.INTERRUPTED_BY_RESTART,

@@ -15,7 +15,7 @@ import contextlib
 import json
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from typing import TYPE_CHECKING, cast
 
@@ -23,6 +23,7 @@ import orjson
 import structlog
 
 from agent_core.bell import Frames
+from agent_core.complaints import NOTHING_SAID, Complaint
 from agent_core.events import CallBroke, Event, ReplyFinished
 from agent_core.exits import BreakCause
 from agent_core.messages import Message
@@ -30,6 +31,7 @@ from agent_core.model.chunks import ChunkReader, decoded
 from agent_core.model.endpoints import Endpoint
 from agent_core.model.failures import DETAIL_CHARS, rejection, retry_after_seconds
 from agent_core.model.knownbad import avoiding
+from agent_core.model.reach import reason, speaks_tls
 from agent_core.model.sse import SseReader, SseTooLarge
 from agent_core.ports import Clock
 from agent_core.redaction import Redactor
@@ -101,6 +103,8 @@ class ModelClient:
         self._frames: Frames | None = None
         self._names: dict[str, str] = {}
         self._ask_again_at: dict[str, float] = {}
+        self._wants_tls: dict[str, bool] = {}
+        """Of endpoints that answered, or hung up without a word: whether they want TLS where plain HTTP is configured."""
 
     def endpoint(self, label: str) -> Endpoint:
         """The endpoint of that label; `UnknownRoute` if there is none."""
@@ -166,7 +170,18 @@ class ModelClient:
             stream = self.open_stream(endpoint, request)
         except (OSError, UnknownRoute) as error:
             return call.broke(BreakCause.UNREACHABLE, detail=_client_trouble(error))
-        return await call.run(stream)
+        ending = await call.run(stream)
+        if call.answered:
+            self._wants_tls[endpoint.label] = False
+        elif isinstance(ending, CallBroke) and ending.cause is BreakCause.DROPPED:
+            return await self._hung_up(ending, endpoint)
+        return ending
+
+    async def _hung_up(self, broke: CallBroke, endpoint: Endpoint) -> CallBroke:
+        """A port from which nothing ever came has hung up: it may be one that wants TLS. It is asked once."""
+        if endpoint.label not in self._wants_tls:
+            self._wants_tls[endpoint.label] = await speaks_tls(endpoint.base_url)
+        return replace(broke, cause=BreakCause.WANTS_TLS, detail="") if self._wants_tls[endpoint.label] else broke
 
     def open_stream(self, endpoint: Endpoint, request: ModelRequest) -> AbstractAsyncContextManager[httpx2.Response]:
         """The answer to `request`, its body not read yet; leaving the block closes its connection.
@@ -297,6 +312,7 @@ class _Call:
         "_redactor",
         "_request",
         "_sink",
+        "answered",
     )
 
     def __init__(self, request: ModelRequest, sink: Sink, clock: Clock, redactor: Redactor, frames: Frames) -> None:
@@ -310,9 +326,20 @@ class _Call:
         self._life = self._began
         self._any_content = False
         self._content_began = 0.0
+        self.answered = False
+        """The server has answered, whatever it said."""
 
-    def broke(self, cause: BreakCause, *, status: int = 0, retry_after: float = 0.0, detail: str = "") -> CallBroke:
+    def broke(
+        self,
+        cause: BreakCause,
+        *,
+        status: int = 0,
+        retry_after: float = 0.0,
+        detail: str = "",
+        complaint: Complaint = NOTHING_SAID,
+    ) -> CallBroke:
         return CallBroke(
+            complaint=complaint,
             at=self._clock.now_ms(),
             cause=cause,
             status=status,
@@ -333,14 +360,15 @@ class _Call:
         try:
             async with asyncio.timeout_at(loop.time() + self._request.first_content_seconds) as guard:
                 async with stream as response:
+                    self.answered = True
                     return await self._listen(response, guard)
         except TimeoutError:
             return self._silent()
         except openai.APIStatusError as error:
             return self._rejected(error.status_code, error.body, dict(error.response.headers.items()))
-        except openai.APITimeoutError:
-            return self.broke(BreakCause.UNREACHABLE, detail="no connection within the limit")
-        except openai.APIConnectionError as error:
+        except (
+            openai.APIConnectionError
+        ) as error:  # also its timeout, which is said of whatever kept a connection from coming about
             return self._unreachable(error)
         except (httpx2.HTTPError, httpx2.StreamError, OSError) as error:
             return self._lost(error)
@@ -455,7 +483,7 @@ class _Call:
 
     def _error_in_stream(self) -> CallBroke:
         found = rejection(0, self._reader.error)
-        return self.broke(found.cause, status=found.status, detail=found.detail)
+        return self.broke(found.cause, status=found.status, detail=found.detail, complaint=found.complaint)
 
     def _stray(self, status: int, stray: bytes) -> CallBroke:
         body = decoded(stray)
@@ -463,25 +491,19 @@ class _Call:
             return self.broke(BreakCause.GARBAGE, status=status, detail="the answer is no event stream")
         if isinstance(body, dict) and body.get("error"):
             found = rejection(0, body)
-            return self.broke(found.cause, status=found.status, detail=found.detail)
+            return self.broke(found.cause, status=found.status, detail=found.detail, complaint=found.complaint)
         return self.broke(BreakCause.GARBAGE, status=status, detail="the answer is no chat completion")
 
     def _rejected(self, status: int, body: object, headers: dict[str, str]) -> CallBroke:
+        self.answered = True
         plain: Json = body if isinstance(body, dict | str | list) else None  # pyright: ignore[reportUnknownVariableType] - JSON of the SDK
         found = rejection(status, plain)
-        detail = found.detail if isinstance(plain, dict) else ""  # an HTML page is no detail for a person
         wait = retry_after_seconds({k.lower(): v for k, v in headers.items()}, self._clock.now_ms())
-        return self.broke(found.cause, status=status, retry_after=wait, detail=detail)
+        return self.broke(found.cause, status=status, retry_after=wait, detail=found.detail, complaint=found.complaint)
 
     def _unreachable(self, error: Exception) -> Ending:
-        import httpx2
-
-        cause = error.__cause__
-        if isinstance(
-            cause, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.ProxyError | httpx2.UnsupportedProtocol
-        ):
-            return self.broke(BreakCause.UNREACHABLE, detail=_first_words(cause))
-        return self._lost(cause if isinstance(cause, Exception) else error)
+        cause, detail = reason(error)
+        return self._lost(error) if cause is BreakCause.DROPPED else self.broke(cause, detail=detail)
 
     def _lost(self, error: Exception) -> Ending:
         """The connection broke after it was made."""
@@ -490,7 +512,7 @@ class _Call:
             self._sink(rest)
         if self._reader.finish_reason and self._reader.error is None:  # the reply itself had come to its end
             return self._finished(self._reader.finish_reason)
-        return self.broke(BreakCause.DROPPED, detail=type(error).__name__)
+        return self.broke(BreakCause.DROPPED, detail=reason(error)[1])
 
 
 def _pieces(response: httpx2.Response) -> AsyncIterable[bytes]:
@@ -499,7 +521,3 @@ def _pieces(response: httpx2.Response) -> AsyncIterable[bytes]:
     if encoding.strip().lower() in ("", "identity") and isinstance(response.stream, AsyncIterable):
         return response.stream
     return response.aiter_bytes()
-
-
-def _first_words(error: Exception) -> str:
-    return str(error).split("\n", 1)[0][:160]

@@ -1,59 +1,89 @@
-"""What a provider's refusal means: HTTP status, error object and headers to a `BreakCause`. Pure.
+"""What a provider's refusal means: HTTP status, error object and headers to a `BreakCause` and a `Complaint`. Pure.
 
-Providers disagree on wordings, so the tables below are data, each row from the documentation or an observed answer of a
-server that is in wide use.
+Theory. A status says little: the same "no" comes as a 400 here, as a 404 or a 500 there, and inside a 200. So the words and codes
+decide first, by the one table of `shapes`, and only what it does not know is told by the status. Wrappers (OpenRouter, LiteLLM, gateways
+of gateways) put the true answer as JSON into a text of theirs: it is unwrapped, as often as it is wrapped.
 """
 
 from __future__ import annotations
 
 import email.utils
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+import orjson
+
+from agent_core.complaints import NOTHING_SAID, Complaint, Concern, Place
 from agent_core.exits import BreakCause
+from agent_core.model.shapes import shape_of
 from agent_core.tools.base import Json
 from agent_core.wellformed import well_formed
 
 DETAIL_CHARS = 300
+READ_CHARS = 4_000
+"""More of a message is not looked at: what it is about stands at its beginning."""
+DEEPEST_WRAP = 6
+MOST_PLACES = 8
 
-_OVERFLOW_CODES = frozenset({"context_length_exceeded", "string_above_max_length", "context_window_exceeded"})
-_OVERFLOW_WORDS = (
-    "context length",
-    "context window",
-    "maximum context",
-    "context size",
-    "prompt is too long",
-    "too many tokens",
-    "input is too long",
-    "exceeds the available context",
-    "reduce the length of the messages",
-    "maximum number of tokens",
-    "input token count",
+_RATE_CODES = frozenset(
+    {"rate_limit_exceeded", "rate_limit_error", "too_many_requests", "rate_limited", "resource_exhausted"}
 )
-_FILTER_CODES = frozenset(
-    {"content_filter", "content_policy_violation", "responsibleaipolicyviolation", "data_inspection_failed"}
-)
-_NO_CREDIT_CODES = frozenset(
-    {"insufficient_quota", "billing_hard_limit_reached", "insufficient_balance", "billing_not_active"}
-)
-_RATE_CODES = frozenset({"rate_limit_exceeded", "rate_limit_error", "too_many_requests", "rate_limited"})
-_MODEL_CODES = frozenset({"model_not_found", "model_not_available", "unknown_model"})
-_KEY_CODES = frozenset({"invalid_api_key", "authentication_error", "invalid_authentication"})
+_KEY_CODES = frozenset({"invalid_api_key", "authentication_error", "invalid_authentication", "unauthenticated"})
 _BUSY_CODES = frozenset(
-    {"overloaded_error", "server_error", "overloaded", "service_unavailable", "internal_server_error"}
+    {
+        "overloaded_error",
+        "server_error",
+        "overloaded",
+        "service_unavailable",
+        "internal_server_error",
+        "unavailable",
+        "api_error",
+    }
 )
-
 _BY_STATUS: Mapping[int, BreakCause] = {
     401: BreakCause.UNAUTHORISED,
     402: BreakCause.PAYMENT_REQUIRED,
     403: BreakCause.FORBIDDEN,
     404: BreakCause.NOT_FOUND,
+    407: BreakCause.BY_PROXY,
     408: BreakCause.SERVER_ERROR,
     409: BreakCause.SERVER_ERROR,
     413: BreakCause.TOO_LARGE,
     425: BreakCause.SERVER_ERROR,
     429: BreakCause.RATE_LIMITED,
 }
+_PAGE_BY_STATUS: Mapping[int, BreakCause] = {
+    400: BreakCause.BY_PROXY,
+    401: BreakCause.BY_PROXY,
+    403: BreakCause.BY_PROXY,
+    404: BreakCause.NO_ROUTE,
+    405: BreakCause.NO_ROUTE,
+    451: BreakCause.BY_PROXY,
+}
+"""An HTML page under these is no answer of a provider."""
+_NO_ROUTE = re.compile(
+    r"^not found\.?$|page not found|no route matched|^cannot post /|unknown request url|unexpected endpoint|method not allowed|no static resource"
+)
+"""What servers say that do not know the path: FastAPI, Go (Ollama), Kong, Express, OpenAI, LM Studio, Spring."""
+_WANTS_TLS = re.compile(
+    r"plain http request was sent to https port|http request to an https server|combination of host and port requires tls|plain http to an ssl-enabled"
+)
+"""Nginx, Go, Tomcat and Apache, where TLS is wanted."""
+_GENERIC = re.compile(
+    r"^(?:provider returned error|upstream (?:request failed|error).{0,20}|bad request|error|unknown error|none)?\.?$"
+)
+"""A wrapper's words that say nothing: what they wrap is read in their place."""
+_PLACE = re.compile(
+    r"\b(?P<list>messages|contents|input)(?P<open>\W{1,4}|\[)(?P<message>\d{1,5})\b(?:\W{1,4}(?:content|parts)\W{1,4}(?P<part>\d{1,4})\b)?"
+    r"|\bmessage (?:at |number )?(?:index |position )?(?P<index>\d{1,5})\b"
+)
+_WINDOW = re.compile(
+    r"maximum context length (?:is|of) (\d+)|tokens > (\d+) maximum|tokens allowed \(?(\d+)|available context size \((\d+)|context length of only (\d+)"
+    r"|token limit: (\d+)|must be <= (\d+)|max length: ?(\d+)|with (\d+) maximum context|limit (\d+), requested|prompt length is (\d+)|less than (\d+) tokens"
+)
+_MESSAGE_KEYS = ("message", "detail", "error_description", "error_message", "msg", "title")
+_CODE_KEYS = ("code", "type", "status", "reason")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,44 +94,152 @@ class Rejection:
     status: int
     detail: str
     """The provider's message, shortened; not yet redacted."""
+    complaint: Complaint = NOTHING_SAID
 
 
-def _words(error: Json) -> tuple[str, frozenset[str], int]:
-    """(message, codes, status) of an error object in any of the usual shapes."""
-    if isinstance(error, str):
-        return error, frozenset(), 0
-    if not isinstance(error, dict):
-        return "", frozenset(), 0
-    inner = error.get("error")
-    if isinstance(inner, dict | str):
-        message, codes, status = _words(inner)
-        if message or codes:
-            return message, codes, status
-    message = next(
-        (v for k in ("message", "detail", "error_description", "msg") if isinstance(v := error.get(k), str)), ""
-    )
-    codes = frozenset(str(error[k]).lower() for k in ("code", "type", "status", "param") if error.get(k))
-    numbers = [int(c) for c in codes if c.isdigit() and 400 <= int(c) <= 599]
-    return message, codes, numbers[0] if numbers else 0
+@dataclass(slots=True)
+class _Said:
+    """All that an answer says, whatever it is wrapped in."""
+
+    messages: list[str]
+    """The outermost first."""
+    codes: set[str]
+    params: list[str]
+    window: int = 0
+
+    @property
+    def message(self) -> str:
+        """The innermost words that say something."""
+        telling = [m for m in self.messages if not _GENERIC.match(m.strip().lower())]
+        return telling[-1] if telling else next(iter(self.messages), "")
 
 
 def rejection(status: int, body: Json) -> Rejection:
     """What an HTTP answer with `status` (0: an error object inside a stream) and `body` means."""
-    message, codes, inner_status = _words(body)
-    detail = well_formed(" ".join(message.split())[:DETAIL_CHARS])
-    status = status or inner_status
-    return Rejection(_cause(status, message.lower(), codes), status, detail)
+    said = _Said([], set(), [])
+    page = isinstance(body, str) and _is_page(body)
+    if not page:
+        _hear(body, said, DEEPEST_WRAP)
+    detail = well_formed(" ".join(said.message.split())[:DETAIL_CHARS])
+    numbers = [int(code) for code in sorted(said.codes) if code.isdigit() and 400 <= int(code) <= 599]
+    status = status or next(iter(numbers), 0)
+    words = " \n ".join(said.messages)[:READ_CHARS].lower()
+    if _WANTS_TLS.search(body[:READ_CHARS].lower() if isinstance(body, str) else words):
+        return Rejection(BreakCause.WANTS_TLS, status, "")
+    if page:
+        return Rejection(_cause_of_page(status), status, "")
+    cause, concern = _cause(status, words, said.codes)
+    complaint = NOTHING_SAID
+    if cause in COMPLAINTS:
+        places = _places(f"{words} \n {' '.join(said.params).lower()}")
+        if concern is Concern.UNSAID and not places and _about_a_field(said.params):
+            concern = Concern.FIELD
+        complaint = Complaint(concern, places, said.window or _window(words))
+    return Rejection(cause, status, detail, complaint)
 
 
-def _cause(status: int, message: str, codes: frozenset[str]) -> BreakCause:
-    client_error = status == 0 or 400 <= status < 500
-    if client_error and status not in (401, 402, 403, 429):
-        if codes & _OVERFLOW_CODES or any(words in message for words in _OVERFLOW_WORDS):
-            return BreakCause.CONTEXT_OVERFLOW
-        if codes & _FILTER_CODES or "content management policy" in message:
-            return BreakCause.REFUSED
-    if codes & _NO_CREDIT_CODES:
-        return BreakCause.PAYMENT_REQUIRED
+COMPLAINTS = frozenset({BreakCause.BAD_REQUEST, BreakCause.REFUSED, BreakCause.TOO_LARGE, BreakCause.CONTEXT_OVERFLOW})
+"""Refusals that are about what was sent."""
+
+
+def _is_page(body: str) -> bool:
+    head = body[:500].lstrip().lower()
+    return head.startswith(("<!doctype", "<html", "<head", "<?xml")) or "<html" in head
+
+
+def _hear(value: Json, said: _Said, deeper: int) -> None:
+    """Note what `value` says, and what is wrapped in it."""
+    if deeper == 0:
+        return
+    if isinstance(value, str):
+        _hear_text(value, said, deeper)
+    elif isinstance(value, list):
+        for item in value[:5]:
+            _hear(item, said, deeper - 1)
+    elif isinstance(value, dict):
+        _hear_object(value, said, deeper)
+
+
+def _hear_text(text: str, said: _Said, deeper: int) -> None:
+    said.messages.append(text[:READ_CHARS])
+    start = text.find("{", 0, READ_CHARS)
+    if start < 0 or '"' not in text:
+        return
+    try:
+        inner: Json = orjson.loads(text[start : text.rindex("}") + 1])
+    except ValueError:
+        return
+    _hear(inner, said, deeper - 1)
+
+
+def _hear_object(value: Mapping[str, Json], said: _Said, deeper: int) -> None:
+    for key in _MESSAGE_KEYS:
+        words = value.get(key)
+        if isinstance(words, str):
+            where = value.get("loc")  # pydantic's
+            if isinstance(where, list):
+                words = f"{'.'.join(str(step) for step in where)}: {words}"
+            _hear_text(words, said, deeper)
+        elif words is not None:
+            _hear(words, said, deeper - 1)
+    said.codes |= {
+        str(found)[:100].lower() for key in _CODE_KEYS if isinstance(found := value.get(key), str | int) and found
+    }
+    if isinstance(param := value.get("param"), str) and param:
+        said.params.append(param[:200])
+    if isinstance(context := value.get("n_ctx"), int) and context > 0:
+        said.window = context
+    for key in ("error", "errors", "innererror", "inner_error", "metadata", "raw", "details"):
+        inner = value.get(key)
+        if isinstance(inner, dict | list) or (isinstance(inner, str) and key in ("error", "raw")):
+            _hear(inner, said, deeper - 1)
+
+
+def _about_a_field(params: Iterable[str]) -> bool:
+    """The provider names a parameter, and it is not the conversation."""
+    named = [param.lower() for param in params if param.lower() not in ("none", "null")]
+    return bool(named) and not any(p.startswith(("messages", "prompt", "input", "contents", "body")) for p in named)
+
+
+def _places(words: str) -> tuple[Place, ...]:
+    """Which messages are named. Servers that count like OpenAI write ``messages[3]`` or ``messages.[3]``; Anthropic's ``messages.3.content.1``
+    and Gemini's ``contents[3]`` count without system messages, and join neighbours of one role."""
+    found: dict[Place, None] = {}
+    for hit in _PLACE.finditer(words):
+        if hit["index"] is not None:
+            found[Place(int(hit["index"]))] = None
+            continue
+        native = hit["list"] == "contents" or (hit["open"] == "." and hit["list"] == "messages")
+        found[Place(int(hit["message"]), int(hit["part"]) if hit["part"] else -1, native)] = None
+    return tuple(found)[:MOST_PLACES]
+
+
+def _window(words: str) -> int:
+    hit = _WINDOW.search(words)
+    number = next((group for group in hit.groups() if group), "0") if hit else "0"
+    return int(number) if len(number) < 10 else 0
+
+
+def _cause_of_page(status: int) -> BreakCause:
+    if status in _PAGE_BY_STATUS:
+        return _PAGE_BY_STATUS[status]
+    if status >= 500:
+        return BreakCause.SERVER_ERROR
+    return _BY_STATUS.get(status, BreakCause.GARBAGE)
+
+
+def _cause(status: int, words: str, codes: set[str]) -> tuple[BreakCause, Concern]:
+    if status not in (401, 402):
+        shape = shape_of(status, words, codes)
+        if shape is not None:
+            return shape.cause, shape.concern
+    if status == 404 and _NO_ROUTE.search(words.strip()):
+        return BreakCause.NO_ROUTE, Concern.UNSAID
+    return _plain_cause(status, codes), Concern.UNSAID
+
+
+def _plain_cause(status: int, codes: set[str]) -> BreakCause:
+    """By the status, and where there is none, by the codes."""
     if status in _BY_STATUS:
         return _BY_STATUS[status]
     if status >= 500:
@@ -110,8 +248,6 @@ def _cause(status: int, message: str, codes: frozenset[str]) -> BreakCause:
         return BreakCause.RATE_LIMITED
     if codes & _KEY_CODES:
         return BreakCause.UNAUTHORISED
-    if codes & _MODEL_CODES:
-        return BreakCause.NOT_FOUND
     if codes & _BUSY_CODES:
         return BreakCause.SERVER_ERROR
     if 300 <= status < 400:

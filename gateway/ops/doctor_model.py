@@ -19,9 +19,10 @@ from typing_extensions import override
 from adapters.findings import Finding, Seen, ok, problem, warning
 from adapters.reach import Line, NoReply, Reply, Trouble, environment_proxy, skew_of, unreachable
 from agent_core.events import CallBroke, Event, ReplyFinished, TextArrived, ToolCallNamed
-from agent_core.exits import BreakCause
+from agent_core.exits import BreakCause, Facts
 from agent_core.model.client import ModelClient, ModelRequest
 from agent_core.model.endpoints import Endpoint
+from agent_core.notices import cause_words
 from agent_core.ports import SystemClock
 from agent_core.redaction import Redactor
 from agent_core.settings import Route
@@ -51,6 +52,19 @@ TOOLS = orjson.dumps(
 )
 ADDRESS_KEY, PROXY_KEY = "[model] base_url", "HTTPS_PROXY"
 KEY_FIX = "Take a key that is valid at this endpoint; then: outspoken setup model."
+_ADDRESS_FIX = f"Look whether the server runs and {ADDRESS_KEY} is right."
+REACH_FIXES = {
+    BreakCause.UNREACHABLE: _ADDRESS_FIX,
+    BreakCause.CONNECTION_REFUSED: f"Start that server, or set the port in {ADDRESS_KEY} right.",
+    BreakCause.UNKNOWN_NAME: f"Set the name in {ADDRESS_KEY} right, or this machine's name server.",
+    BreakCause.BAD_CERTIFICATE: "Have that server's certificate mended, or name its authority's file in SSL_CERT_FILE.",
+    BreakCause.NOT_TLS: f"Write http:// in {ADDRESS_KEY}, or take the port that speaks TLS.",
+    BreakCause.WANTS_TLS: f"Write https:// in {ADDRESS_KEY}.",
+    BreakCause.NOT_CONNECTED: f"Look whether a firewall is on the way, and whether {ADDRESS_KEY} and {PROXY_KEY} are right.",
+    BreakCause.NO_ROUTE: f"{ADDRESS_KEY} is not the API's address; it often ends in /v1.",
+    BreakCause.BY_PROXY: f"Look at {PROXY_KEY} and at what stands between this machine and {ADDRESS_KEY}.",
+    BreakCause.REGION: "Take a provider that serves this country, or let the calls go out elsewhere.",
+}
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,9 +243,20 @@ def judged_break(broke: CallBroke, label: str, model: str, names: Sequence[str])
                 f"{label} asks for fewer calls (429).{detail}",
                 "Wait, or add a second key: [model] api_keys.",
             )
-        case BreakCause.UNREACHABLE:
-            fix = f"Look whether the server runs and {ADDRESS_KEY} is right."
-            return problem("model.reach", f"The model at {label} cannot be reached.{detail}", fix)
+        case (
+            BreakCause.UNREACHABLE
+            | BreakCause.CONNECTION_REFUSED
+            | BreakCause.UNKNOWN_NAME
+            | BreakCause.BAD_CERTIFICATE
+            | BreakCause.NOT_TLS
+            | BreakCause.WANTS_TLS
+            | BreakCause.NOT_CONNECTED
+            | BreakCause.NO_ROUTE
+            | BreakCause.BY_PROXY
+            | BreakCause.REGION
+        ):
+            why = cause_words(Facts(cause=broke.cause, status=broke.status, detail=broke.detail))
+            return problem("model.reach", f"The model at {label} cannot be reached: {why}.", REACH_FIXES[broke.cause])
         case BreakCause.NO_CONTENT | BreakCause.STALLED:
             fix = "Look at that server's log and load; [model] first_content_seconds says how long a turn waits."
             return problem("model.answers", f"{model} at {label} said nothing for {CALL_SECONDS:.0f} s.", fix)

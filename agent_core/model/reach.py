@@ -1,0 +1,108 @@
+"""Why no answer came from an address: an exception, and what caused it, to a `BreakCause` and a word for a person. Pure but for `speaks_tls`.
+
+Theory. The library says "timed out" whatever happened; the truth is further down the chain of causes, where Python's own exceptions are.
+Each of the reasons has another remedy, so each has its own cause. What is not one of them was a connection that was lost.
+
+Laws (tests/agent_core/model/test_reach.py), on real sockets: refused, unknown name, bad certificate, TLS to a plain port, plain to a TLS
+port and no connection in time are six causes, with the real client.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import re
+import socket
+import ssl
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+from agent_core.exits import BreakCause
+
+TLS_LOOK_SECONDS = 2.0
+_NO_TLS = re.compile(r"WRONG_VERSION_NUMBER|HTTP_REQUEST|PACKET_LENGTH_TOO_LONG|RECORD_LAYER_FAILURE|UNKNOWN_PROTOCOL")
+_REFUSED = re.compile(rf"\[Errno {errno.ECONNREFUSED}\]|Connection refused")
+_NO_WAY = frozenset({errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN})
+
+
+def reason(error: BaseException) -> tuple[BreakCause, str]:
+    """Why there was no connection, or that it was lost; with the library's word for it, if it adds something."""
+    chain = [*_chain(error)]
+    for cause in reversed(
+        chain
+    ):  # Python's own exceptions know most; the library's inherit from them without what they know
+        found = _one(cause)
+        if found is not None:
+            return found
+    return BreakCause.DROPPED, type(chain[-1]).__name__
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """The error and its causes, the innermost last; at most ten."""
+    step: BaseException | None = error
+    for _ in range(10):
+        if step is None:
+            return
+        yield step
+        step = step.__cause__ or step.__context__
+
+
+def _one(error: BaseException) -> tuple[BreakCause, str] | None:
+    """What one exception alone says, if it is one of those that tell."""
+    match error:
+        case ssl.SSLCertVerificationError():
+            return BreakCause.BAD_CERTIFICATE, (error.verify_message or "").rstrip(".")
+        case ssl.SSLError():
+            if _NO_TLS.search(f"{error.reason} {error}"):
+                return BreakCause.NOT_TLS, ""
+            return (
+                BreakCause.UNREACHABLE,
+                f"no TLS came about: {(error.reason or 'SSLError').replace('_', ' ').lower()}",
+            )
+        case socket.gaierror():
+            return BreakCause.UNKNOWN_NAME, ""
+        case ConnectionRefusedError():
+            return BreakCause.CONNECTION_REFUSED, ""
+        case OSError() if error.errno in _NO_WAY:
+            return BreakCause.UNREACHABLE, "there is no way to that network"
+        case OSError() if "Multiple exceptions" in str(error) and _REFUSED.search(str(error)):
+            return BreakCause.CONNECTION_REFUSED, ""
+        case _:
+            return _by_name(error)
+
+
+def _by_name(error: BaseException) -> tuple[BreakCause, str] | None:
+    """What the libraries' own exceptions say; they are not imported for it."""
+    names = {kind.__name__ for kind in type(error).__mro__}
+    if "ConnectionTimeoutError" in names:
+        return BreakCause.NOT_CONNECTED, ""
+    if "UnsupportedProtocol" in names or "InvalidURL" in names:
+        return BreakCause.UNREACHABLE, "what is configured is no web address"
+    if names & {"ClientProxyConnectionError", "ProxyError"}:
+        return BreakCause.UNREACHABLE, "the configured proxy cannot be reached"
+    if "ClientHttpProxyError" in names:
+        return BreakCause.BY_PROXY, ""
+    return None
+
+
+async def speaks_tls(address: str) -> bool:
+    """Whether the port of a plain ``http`` address wants TLS; asked once it has hung up without a word."""
+    try:
+        parts = urlsplit(address)
+        host, port = parts.hostname or "", parts.port or 80
+    except ValueError:
+        return False
+    if parts.scheme != "http" or not host:
+        return False
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    context.check_hostname, context.verify_mode = (
+        False,
+        ssl.CERT_NONE,
+    )  # nothing is sent: only the kind of the port is asked
+    try:
+        async with asyncio.timeout(TLS_LOOK_SECONDS):
+            _, writer = await asyncio.open_connection(host, port, ssl=context)
+    except (OSError, TimeoutError, ValueError):
+        return False
+    writer.transport.abort()
+    return True
