@@ -41,6 +41,10 @@ log = structlog.get_logger("alert")
 
 LOOK_SECONDS = 5.0
 SLOW_LOOK_SECONDS = 60.0
+LOG_SAVED = (
+    "The log of the database (the file that ends in -wal) was removed or replaced while the gateway runs. All that it held was copied into the "
+    "database, and a new log was begun, so nothing is lost. See who does that: a kill before it was noticed would have lost what was in it."
+)
 """How often the disk, the budgets and a store that nobody writes to are looked at."""
 NOT_TOLD_SECONDS = 60.0
 """When the chat could not be reached, it is tried again after so long."""
@@ -177,6 +181,8 @@ class Alerter:
         self.damage_words: Callable[[], str] = str
         self.quota_words: Callable[[], str] = str
         """That what may be kept is nearly used up."""
+        self._saved = 0
+        """How often a log that was taken away was saved, as far as is told."""
         self._bell: Bell | None = None
         self._quiet_until = 0.0
         self._slow_at: float | None = None
@@ -258,8 +264,11 @@ class Alerter:
     async def _look_slowly(self) -> None:
         now = self._clock.monotonic()
         await self._watch.look()
-        if self._watch.words:
+        if self._watch.words or self._watch.astray:
             await self._watch.works(LOOK_SECONDS / 2)  # it does not come back by itself while nobody writes
+        if self._store.logs_saved > self._saved:
+            self._saved = self._store.logs_saved
+            await self.announce(f"storage:saved:{self._saved}", LOG_SAVED)
         if self._slow_at is not None and now - self._slow_at < SLOW_LOOK_SECONDS:
             return
         self._slow_at = now

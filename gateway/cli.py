@@ -175,7 +175,7 @@ def triage(
 
     From the database (the last 7 days; the gateway may be running), or from JSON logs: files, also rotated and gzipped ones,
     or "-" for standard input (journalctl -u outspoken -o cat | outspoken triage -). The exit status is 0 if nothing went
-    wrong, 1 if something did, 2 if that cannot be told.
+    wrong, 1 if something did, 2 if that cannot be told; 75 and 78, as everywhere, if the database cannot be opened.
     """
     from gateway.ops.triage_io import Wish
 

@@ -43,6 +43,7 @@ from gateway.firstseries import first_series
 from gateway.health import Facts, Health, ModelWatch, Phase
 from gateway.hub import Hub
 from gateway.keeper import Keeper
+from gateway.leftovers import leftovers, words_of
 from gateway.lifesign import signs_of_life
 from gateway.look import Look
 from gateway.metrics import STALLED, Metrics
@@ -124,8 +125,7 @@ async def serving(
     hurry = stopping.hurry if stopping is not None else asyncio.Event()
     async with AsyncExitStack() as stack:
         endpoints = await _endpoints(config, stack)
-        where = config.storage.url or paths.database
-        store = await stack.enter_async_context(open_store(where, clock=clock, ids=ids, version=program_version()))
+        store, left = await _opened(config, paths, clock, ids, stack)
         watch = _watch(config, paths, store, clock, signals)
         metrics = Metrics(config.budgets.currency)
         signals.listen(metrics.on)
@@ -152,7 +152,8 @@ async def serving(
         left_open = await keeper.count_open()
         stack.push_async_callback(chats.outbox.drained, DELIVERY_SECONDS, hurry)
         alerter = _alerter(config, store, watch, clock, chats, keeper)
-        soundness = SoundnessWatch(where, store, clock, lambda: keeper.aside.met)
+        await _tell_of_a_new_one(alerter, store, left)
+        soundness = SoundnessWatch(config.storage.url or paths.database, store, clock, lambda: keeper.aside.met)
         _told(alerter, hub, keeper, chats, quotas, soundness, watch, signals)
         health = _health(signals, watch, store, chats, hub, keeper, alerter)
         metrics.begin(first_series(chats.names(), endpoints, STALLED))
@@ -172,6 +173,21 @@ async def serving(
             await hub.learning.connect(alerter.announce)
         stack.enter_context(health.serving())
         yield Serving(url, hub, config.model.rehearsal, left_open, store.ownership.lost)
+
+
+async def _opened(
+    config: Config, paths: Paths, clock: Clock, ids: SystemIds, stack: AsyncExitStack
+) -> tuple[Store, str]:
+    """The store; and what of an earlier database there was while this one was missing or empty, in words."""
+    left = leftovers(config, paths)
+    where = config.storage.url or paths.database
+    return await stack.enter_async_context(open_store(where, clock=clock, ids=ids, version=program_version())), left
+
+
+async def _tell_of_a_new_one(alerter: Alerter, store: Store, left: str) -> None:
+    if left:
+        log.warning("storage.begun_anew", database=store.shown, left=left)
+        await alerter.announce("storage:anew", words_of(store.shown, left))
 
 
 async def _endpoints(config: Config, stack: AsyncExitStack) -> tuple[Endpoint, ...]:

@@ -71,6 +71,10 @@ class Checkable(Protocol):
 
     async def check(self, timeout_seconds: float = 5.0, room_bytes: int = 0) -> None: ...
 
+    def astray(self) -> bool:
+        """Whether the files that others see are not those that are written here. From any thread."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class Standing:
@@ -123,11 +127,13 @@ class StoreWatch:
         self._clock = clock
         self._free = free
         self._least = least_bytes
-        self._looking: asyncio.Future[int | None] | None = None
+        self._looking: asyncio.Future[tuple[int | None, bool]] | None = None
         self._known_at: float | None = None
         self._asking = asyncio.Lock()
         self.free_bytes: int | None = None
         """What room was left at the last look; whoever tells of it tells this figure. None: it could not be found out."""
+        self.astray = False
+        """At the last look files were not those that are written; the next write mends that, or says why it cannot."""
         self.damaged: Callable[[], bool] = lambda: False
         """What all need is damaged."""
         self.standing = Standing()
@@ -166,21 +172,22 @@ class StoreWatch:
         return not self.words
 
     async def look(self) -> None:
-        """See how much room is left. A disk that does not answer is asked by one thread only."""
-        if self._free is None:
-            return
+        """See how much room is left, and whether the files are ours. A disk that does not answer is asked by one thread only."""
         looking = self._looking
         if looking is None or looking.done():
-            self._looking = looking = asyncio.ensure_future(asyncio.to_thread(self._free))
+            self._looking = looking = asyncio.ensure_future(asyncio.to_thread(self._seen))
         done, _ = await asyncio.wait({looking}, timeout=PATIENCE_SECONDS)
         if done and not looking.cancelled() and looking.exception() is None:
-            self.free_bytes = looking.result()
+            self.free_bytes, self.astray = looking.result()
             after = self.standing.looked(self.free_bytes, self._least)
             if after != self.standing:
                 self._noted(after)
 
+    def _seen(self) -> tuple[int | None, bool]:
+        return self._free() if self._free is not None else None, self._store.astray()
+
     def _fresh(self, seconds: float) -> bool:
-        known = self._known_at is not None and self.words != NOT_KNOWN_YET
+        known = self._known_at is not None and self.words != NOT_KNOWN_YET and not self.astray
         return known and self._clock.monotonic() - (self._known_at or 0.0) < seconds
 
     async def _ask(self) -> None:

@@ -16,6 +16,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from agent_core.store.ownership import lock_path
+from agent_core.store.shape import not_whole
 
 PAGES_AT_ONCE = 2_000
 """So much is copied under one lock; the gateway writes in between."""
@@ -54,6 +55,7 @@ def back_up(database: Path, to: Path) -> Copied:
             )
         _copy(database, part)
         _verify(part)
+        _must_be_whole(part, database)
         _sync(part)
         os.link(part, to)  # refuses if somebody else made it meanwhile
         _sync(to.parent)
@@ -155,6 +157,14 @@ def _verify(copy: Path) -> None:
     if first != "ok":
         raise CannotCopy(
             f"The copy is damaged, so it is not kept: {str(first).splitlines()[-1]}. Run outspoken db check on the original."
+        )
+
+
+def _must_be_whole(copy: Path, database: Path) -> None:
+    if why := not_whole(copy):
+        raise CannotCopy(
+            f"The copy of {database} is not whole: {why}. It is not kept. If a gateway runs, its log ({database}-wal) may have been removed or "
+            "replaced: it notices that within seconds, and saves what it can. Try again then; outspoken status says how it is."
         )
 
 

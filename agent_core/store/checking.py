@@ -53,6 +53,7 @@ async def check(where: str | Path, *, thorough: bool = False) -> Soundness:
     place = parse_place(where)
     match place:
         case SqlitePlace(path=path):
+            await asyncio.to_thread(place.there)
             return await _in_thread(_SqliteLook(path, thorough=thorough))
         case PostgresPlace():
             return await _postgres(place)

@@ -5,30 +5,50 @@ hand-overs between threads (measured 0.5 ms a statement against 0.04 ms), and a 
 asyncpg through `AsyncConnection.run_sync`. Readers use an `AsyncEngine` of their own (aiosqlite, asyncpg) on both.
 
 Laws: only the line's connection writes or checkpoints a SQLite file; every SQLite commit is synced (`synchronous=FULL`); after
-an error of the storage the same handle is never used again (`reopen`). Who reopens asks nothing that takes longer the larger the
-file is: a full disk would otherwise be answered by reading all of it, again and again.
+an error of the storage the same handle is never used again (`reopen`), but to save a log that nobody else can read any more. Who
+reopens asks nothing that takes longer the larger the file is: a full disk would otherwise be answered by reading all of it, again
+and again. Nothing is written into files that are not those that others see (`beside`).
 """
 
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import os
 import sqlite3
-from collections.abc import Callable
+import time
+from collections.abc import Awaitable, Callable
 from concurrent.futures import Executor, ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
+import structlog
 from sqlalchemy import URL, Connection, Engine, create_engine, event
 from sqlalchemy.engine.interfaces import DBAPIConnection
 from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 from sqlalchemy.pool import ConnectionPoolEntry, NullPool
 
+from agent_core.store.beside import (
+    COMPANIONS,
+    LOG,
+    LOG_CUT,
+    NOT_SAVED,
+    REMOVED,
+    REPLACED,
+    Beside,
+    File,
+    State,
+    after,
+    beside,
+    companion,
+    judged,
+)
 from agent_core.store.errors import CannotOpen
 from agent_core.store.place import PostgresPlace, SqlitePlace
 
 T = TypeVar("T")
+log = structlog.get_logger("storage")
 
 PAGE_BYTES = 1024
 """A commit writes whole pages, and a turn touches about twenty: small pages keep a plain turn under 32 KiB of log."""
@@ -37,6 +57,8 @@ CHECKPOINT_PAGES = 4_096
 LOG_LIMIT_BYTES = 16 * 1024 * 1024
 CACHE_KIB = 8 * 1024
 BUSY_MS = 5_000
+RENEW_SECONDS = 5.0
+"""So long after the log's index was to be made anew that is not tried again: whoever still reads has the old one open."""
 STATEMENT_SECONDS = 20
 """No statement of ours takes longer on a healthy PostgreSQL; one that does is given up."""
 IDLE_IN_TRANSACTION_MS = 4_000
@@ -87,6 +109,10 @@ class Line(Protocol):
     async def close(self) -> None: ...
 
 
+class _LogTaken(Exception):
+    """The log, or its index, is not where others look for it: it has to be copied into the file, and made anew."""
+
+
 class SqliteLine:
     """One connection to a SQLite file, used by one thread."""
 
@@ -96,8 +122,16 @@ class SqliteLine:
         self._executor = executor or ThreadPoolExecutor(max_workers=1, thread_name_prefix="store-writer")
         self._engine = _sqlite_engine(place.path)
         self._conn: Connection | None = None
-        self._file: tuple[int, int] | None = None
+        self._file: File | None = None
         """Which file it is; known from the first opening on."""
+        self._noted: Beside | None = None
+        """What lay beside it after the last transaction on this handle."""
+        self._cut = False
+        self._renewed_at = -RENEW_SECONDS
+        self.saved = 0
+        """How often a log that was taken away was copied into the file."""
+        self.release_readers: Callable[[], Awaitable[None]] | None = None
+        """Closes the connections that read; one that is in use is not used again."""
 
     @property
     def shown(self) -> str:
@@ -107,10 +141,26 @@ class SqliteLine:
         await self._run(self._open)
 
     async def transact(self, body: Callable[[Connection], T]) -> T:
-        return await self._run(lambda: self._transact(body))
+        try:
+            return await self._run(lambda: self._transact(body))
+        except _LogTaken:
+            await self._renew()
+            return await self._run(lambda: self._transact(body))
 
     async def reopen(self) -> None:
+        try:
+            await self._run(self._must_be_as_noted)
+        except _LogTaken:
+            await self._renew()
         await self._run(self._reopen)
+
+    def astray(self) -> bool:
+        """Whether what others see is not what is written here, as far as a look at names tells. From any thread."""
+        try:
+            self._must_be_the_same_file()
+            return judged(self._noted, beside(self._place.path)) is not State.SAME
+        except OSError:
+            return True
 
     async def backup(self, to: Path) -> None:
         """Copy the whole database to `to`, which appears only once it is complete. Raises sqlite3.Error, OSError."""
@@ -142,23 +192,80 @@ class SqliteLine:
         except FileNotFoundError:
             if self._file is None:
                 return  # a new one
-            raise OSError("the file was removed while the gateway was running; put it back, or restart it") from None
+            raise OSError(REMOVED) from None
         file = (found.st_dev, found.st_ino)
         if self._file not in (None, file):
-            raise OSError("another file was put in its place while the gateway was running; restart it")
+            raise OSError(REPLACED)
         self._file = file
+
+    def _must_be_as_noted(self) -> None:
+        """File, log and index are those that others see. Raises OSError; _LogTaken if that can be mended."""
+        self._must_be_the_same_file()
+        if self._conn is None:
+            return
+        match judged(self._noted, beside(self._place.path)):
+            case State.SAME:
+                self._cut = False
+            case State.TAKEN:
+                raise _LogTaken
+            case State.UNINDEXED:
+                if time.monotonic() - self._renewed_at >= RENEW_SECONDS:
+                    raise _LogTaken
+            case State.EMPTIED if self._checkpointed():
+                self._note()
+            case State.EMPTIED | State.CUT:
+                self._cut = True
+                raise OSError(LOG_CUT.format(log=companion(self._place.path, LOG)))
+
+    def _checkpointed(self) -> bool:
+        """All of the log is in the file. Of an empty log nothing can be copied by halves: its first page fails."""
+        try:
+            return self._outside("PRAGMA wal_checkpoint(TRUNCATE)")[0][0] == 0
+        except sqlite3.Error:
+            return False
+
+    def _note(self) -> None:
+        self._noted = after(self._noted, beside(self._place.path))
+
+    async def _renew(self) -> None:
+        """Copy all of a log that was taken away into the file, by the handle that still has it, and begin a new one. Raises OSError."""
+        await self._run(self._save)
+        if self.release_readers is not None:
+            await self.release_readers()
+        await self._run(self._reopen)
+        log.warning("storage.log_renewed", database=self.shown)
+
+    def _save(self) -> None:
+        try:
+            busy = self._outside("PRAGMA wal_checkpoint(TRUNCATE)")[0][0]
+        except sqlite3.Error as error:
+            raise OSError(NOT_SAVED.format(log=companion(self._place.path, LOG), why=error)) from error
+        if busy:
+            raise OSError(NOT_SAVED.format(log=companion(self._place.path, LOG), why="somebody still reads from it"))
+        now, noted = beside(self._place.path), self._noted or Beside()
+        for end, there, ours in zip(COMPANIONS, (now.log, now.index), (noted.log, noted.index), strict=True):
+            if there is not None and there != ours:  # SQLite would take a stranger's for its own
+                companion(self._place.path, end).unlink(missing_ok=True)
+        self.saved += now.log != noted.log
+        self._renewed_at = time.monotonic()
 
     def _transact(self, body: Callable[[Connection], T]) -> T:
         if self._conn is None:
             self._open()
         else:
-            self._must_be_the_same_file()
+            self._must_be_as_noted()
         assert self._conn is not None
         with self._conn.begin():
-            return body(self._conn)
+            done = body(self._conn)
+        self._note()
+        return done
 
     def _emptied_log(self) -> bool:
-        return int(self._outside("PRAGMA wal_checkpoint(TRUNCATE)")[0][0]) == 0
+        if self._conn is not None:
+            self._must_be_as_noted()
+        done = int(self._outside("PRAGMA wal_checkpoint(TRUNCATE)")[0][0]) == 0
+        self._note()
+        return done
 
     def _rewrite(self) -> None:
         self._outside("VACUUM")
@@ -178,10 +285,17 @@ class SqliteLine:
 
     def _close(self) -> None:
         conn, self._conn = self._conn, None
-        if conn is not None:
-            conn.close()
+        if conn is None:
+            return
+        noted, self._noted = self._noted, None
+        if self._cut or _was_cut(noted, self._place.path):
+            # The last handle that is closed copies the log into the file: a cut one by halves. It stays open until the process ends.
+            ctypes.pythonapi.Py_IncRef(ctypes.py_object(conn))
+            return
+        conn.close()
 
     def _reopen(self) -> None:
+        self._must_be_the_same_file()  # first: what was not copied yet is lost with the handle
         try:
             self._close()
         except (DBAPIError, sqlite3.Error):  # a handle that failed may fail to close; it is not used again either way
@@ -310,6 +424,13 @@ def prepare_file(path: Path) -> None:
     for folder in reversed(missing):
         folder.mkdir(mode=0o700, exist_ok=True)
     os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600))
+
+
+def _was_cut(noted: Beside | None, path: Path) -> bool:
+    try:
+        return judged(noted, beside(path)) is State.CUT
+    except OSError:
+        return False
 
 
 def _run_pragmas(conn: DBAPIConnection, pragmas: tuple[str, ...]) -> None:

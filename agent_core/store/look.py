@@ -15,9 +15,9 @@ from sqlalchemy.pool import NullPool
 from agent_core.store import tables as t
 from agent_core.store.errors import CannotOpen
 from agent_core.store.lines import postgres_engine
-from agent_core.store.ownership import running_pid
+from agent_core.store.ownership import locked_itself, running_pid
 from agent_core.store.place import PostgresPlace, SqlitePlace, parse_place
-from agent_core.store.trouble import in_words
+from agent_core.store.trouble import RESTORE, extended_code, in_words
 from agent_core.store.unread import UnreadState
 from agent_core.store.upgrade import NEWEST, known_revision
 
@@ -44,6 +44,7 @@ class DatabaseSeen:
     """What came and could not be taken in, kept for the next version."""
     newest: str = NEWEST
     """The revision that this program has."""
+    exists: bool = True
 
     @property
     def older_sqlite(self) -> bool:
@@ -62,15 +63,15 @@ async def look(where: str | Path) -> DatabaseSeen:
 def holder_of(database: Path) -> int | None:
     """The process that has this file open for writing; 0 if nobody has, None if that cannot be found out."""
     try:
-        return running_pid(database) or 0
+        return running_pid(database) or (None if locked_itself(database) else 0)
     except OSError:
         return None
 
 
 def _sqlite(place: SqlitePlace) -> DatabaseSeen:
     engine = f"SQLite {sqlite3.sqlite_version}"
-    if not place.path.exists():
-        return DatabaseSeen(place.shown, engine, place.path)
+    if not place.there():
+        return DatabaseSeen(place.shown, engine, place.path, exists=False)
     address = f"file:{quote(str(place.path))}?mode=ro"
     maker = create_engine(
         "sqlite+pysqlite://",
@@ -114,7 +115,14 @@ def _unread(conn: Connection, revision: str | None) -> int:
 
 
 def _cannot_open(shown: str, error: Exception) -> CannotOpen:
-    return CannotOpen(
-        f"The database {shown} cannot be opened: {in_words(error)}. Check that it exists, that this user may read and write it, "
-        "and that it is not another kind of file."
-    )
+    said = f"The database {shown} cannot be opened: {in_words(error)}."
+    match extended_code(error):
+        case sqlite3.SQLITE_IOERR_SHORT_READ:
+            return CannotOpen(
+                f"{said} Its log ({shown}-wal) is shorter than its index says: it was removed, replaced or cut. A gateway that runs notices that "
+                f"within seconds, and saves what it can: try again then. If none runs, remove {shown}-shm."
+            )
+        case sqlite3.SQLITE_NOTADB | sqlite3.SQLITE_CORRUPT:
+            return CannotOpen(f"{said} It is another kind of file, or damaged. {RESTORE}")
+        case _:
+            return CannotOpen(f"{said} Check that it exists, and that this user may read and write it.")

@@ -139,6 +139,19 @@ def running_pid(database: Path) -> int | None:
         os.close(handle)
 
 
+def locked_itself(database: Path) -> bool:
+    """Whether a process has the database locked, also if the lock file was removed. Not for the process that has it open: closing the handle
+    would end SQLite's own locks."""
+    try:
+        handle = os.open(database, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except FileNotFoundError:
+        return False
+    try:
+        return not _try_lock(handle, fcntl.LOCK_SH)
+    finally:
+        os.close(handle)
+
+
 def _try_lock(handle: int, kind: int) -> bool:
     try:
         fcntl.flock(handle, kind | fcntl.LOCK_NB)

@@ -5,6 +5,7 @@ Laws: `Place.shown` and the repr never hold a password; whatever form is given, 
 
 from __future__ import annotations
 
+import stat
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
@@ -14,6 +15,7 @@ from sqlalchemy.exc import ArgumentError
 
 from agent_core.store.errors import CannotOpen
 
+RIGHTS = "Check that this user may read and write the file and its folder, and that the file system is not mounted read-only."
 _SQLITE = {"sqlite", "sqlite+aiosqlite", "sqlite+pysqlite"}
 _POSTGRES = {"postgres", "postgresql", "postgresql+asyncpg"}
 
@@ -29,6 +31,26 @@ class SqlitePlace:
     def shown(self) -> str:
         return str(self.path)
 
+    def there(self) -> bool:
+        """Whether something is there that can be opened as a database. Raises `CannotOpen` if it is what SQLite would wait for, for ever,
+        or a link that leads nowhere."""
+        try:
+            found = self.path.stat()
+        except FileNotFoundError:
+            if self.path.is_symlink():
+                raise CannotOpen(
+                    f"The database {self.path} is a link to {self.path.readlink()}, and nothing is there. Mount or put back what it leads "
+                    "to, or remove the link."
+                ) from None
+            return False
+        except OSError as error:
+            raise CannotOpen(f"The database {self.path} cannot be opened: {error.strerror}. {RIGHTS}") from error
+        if not stat.S_ISREG(found.st_mode):
+            raise CannotOpen(
+                f"The database {self.path} cannot be opened: it is {_kind(found.st_mode)}. Name a file, or a path where none is yet."
+            )
+        return True
+
 
 @dataclass(frozen=True, slots=True)
 class PostgresPlace:
@@ -39,6 +61,11 @@ class PostgresPlace:
 
 
 Place: TypeAlias = SqlitePlace | PostgresPlace
+
+
+def _kind(mode: int) -> str:
+    kinds = ((stat.S_ISDIR, "a directory"), (stat.S_ISFIFO, "a pipe"), (stat.S_ISSOCK, "a socket"))
+    return next((name for is_it, name in kinds if is_it(mode)), "a device")
 
 
 def parse_place(where: str | Path) -> Place:

@@ -43,7 +43,7 @@ async def open_reads(url_or_path: str | Path) -> AsyncGenerator[Reads]:
 def _engine(place: Place) -> AsyncEngine:
     match place:
         case SqlitePlace(path=path):
-            if not path.is_file():
+            if not place.there():
                 raise CannotOpen(f"There is no database at {path}: no gateway has run with this configuration yet.")
             url = URL.create(
                 "sqlite+aiosqlite", database=f"file:{quote(str(path))}", query={"mode": "ro", "uri": "true"}

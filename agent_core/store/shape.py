@@ -1,6 +1,6 @@
 """Whether a SQLite file has the tables, columns and indexes that its revision says, and bringing a copy to the newest.
 
-Law: what is compared with is what the migrations make at that revision, in a database of its own, so that no list is kept by hand.
+Laws: a file without this program's tables is never called whole, by no command; what is compared with is what the migrations make at that revision, in a database of its own, so that no list is kept by hand.
 """
 
 from __future__ import annotations
@@ -14,8 +14,10 @@ from urllib.parse import quote
 from sqlalchemy import create_engine
 from sqlalchemy.pool import StaticPool
 
-from agent_core.store.upgrade import upgrade_to
+from agent_core.store.upgrade import known_revision, upgrade_to
 
+NO_TABLES = "it holds no table at all, so nothing of this program"
+NO_REVISION = "it does not say which schema it has (its table alembic_version is empty or missing)"
 Shape = dict[str, frozenset[str]]
 """By table: its columns, and its indexes as ``index NAME``."""
 
@@ -39,6 +41,24 @@ def missing_in(file: Path, revision: str) -> Sequence[str]:
     with closing(sqlite3.connect(":memory:", isolation_level=None)) as fresh:
         _upgrade(fresh, str(file), revision)
         return lacking(found, _shape(fresh))
+
+
+def not_whole(file: Path) -> str:
+    """What keeps a file from being a whole database of this program, in words; empty if nothing does.
+
+    Raises sqlite3.Error, and CannotOpen for one that is a newer program's or nobody's of ours.
+    """
+    with closing(sqlite3.connect(f"file:{quote(str(file))}?mode=ro", uri=True, timeout=20)) as conn:
+        engine = create_engine("sqlite+pysqlite://", creator=lambda: conn, poolclass=StaticPool, hide_parameters=True)
+        with engine.connect() as looked:
+            revision = known_revision(looked, str(file))
+        empty = not _shape(conn)
+    if revision is None:
+        return NO_TABLES if empty else NO_REVISION
+    if missing := missing_in(file, revision):
+        more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
+        return f"a database of its schema ({revision}) has {', '.join(missing[:3])}{more}, and this one has not"
+    return ""
 
 
 def upgrade_copy(file: Path) -> None:

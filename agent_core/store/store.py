@@ -164,6 +164,17 @@ class Store(Reads):
         """Writes that wait for their commit."""
         return self._writer.waiting
 
+    def astray(self) -> bool:
+        """Whether the files that others see are not those that are written here, as far as a look at their names tells. From any thread."""
+        line = self._writer.line
+        return isinstance(line, SqliteLine) and line.astray()
+
+    @property
+    def logs_saved(self) -> int:
+        """How often the log of a SQLite database was taken away, and all that it held copied into the file."""
+        line = self._writer.line
+        return line.saved if isinstance(line, SqliteLine) else 0
+
     def on_commit(self, told: Callable[[int, float, bool], None]) -> None:
         """From now on `told` is called for each commit: how many writes, how many seconds, whether they are stored."""
         self._writer.on_commit = told
@@ -557,6 +568,7 @@ async def open_store(url_or_path: str | Path, *, clock: Clock, ids: Ids, version
 
 async def _open_sqlite(stack: AsyncExitStack, place: SqlitePlace, arrival: upkeep.Arrival, clock: Clock) -> Store:
     with opening(place.shown):
+        await asyncio.to_thread(place.there)
         await asyncio.to_thread(prepare_file, place.path)
         lock = await FileLock.acquire(place.path)
     stack.callback(lock.release)
@@ -566,6 +578,7 @@ async def _open_sqlite(stack: AsyncExitStack, place: SqlitePlace, arrival: upkee
     with opening(place.shown):
         node = await line.transact(lambda conn: upkeep.register(conn, arrival))
     readers = sqlite_readers(place.path)
+    line.release_readers = readers.dispose
     stack.push_async_callback(readers.dispose)
     ownership = FileOwnership()
     who = Who(node, ownership.dead)

@@ -15,6 +15,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 
 from agent_core.store.errors import CannotOpen, CannotOpenNow, Damaged, StorageUnavailable
+from agent_core.store.place import RIGHTS
 
 _SQLITE_STORAGE = {
     sqlite3.SQLITE_BUSY,
@@ -33,6 +34,7 @@ _SQLITE_STORAGE = {
 _SQLITE_ROWS = {
     sqlite3.SQLITE_CORRUPT,
     sqlite3.SQLITE_IOERR_READ,
+    sqlite3.SQLITE_IOERR_SHORT_READ,
     sqlite3.SQLITE_IOERR_DATA,
     sqlite3.SQLITE_IOERR_CORRUPTFS,
 }
@@ -119,7 +121,7 @@ def in_words(error: Exception) -> str:
 
 _OFTEN_FULL = "Free some space, or move the state directory (OUTSPOKEN_HOME); it starts again when there is room."
 RESTORE = "Keep a copy of the file and of what lies beside it, then restore a backup: outspoken db restore."
-_RIGHTS = "Check that this user may read and write the file and its folder, and that the file system is not mounted read-only."
+_ANOTHER = "If it is another program's, give the gateway a database of its own ([storage] url). If it is the gateway's:"
 
 
 @contextmanager
@@ -150,7 +152,9 @@ def _cannot_open(error: Exception, shown: str) -> CannotOpen:
         return CannotOpen(f"{said} The database is damaged. {RESTORE}")
     match _sqlite_code(error):
         case None if isinstance(error, OSError) and error.filename is not None:  # the file system's, not the network's
-            return CannotOpen(f"The database {shown} cannot be opened: {error.strerror}. {_RIGHTS}")
+            return CannotOpen(
+                f"The database {shown} cannot be opened{_because(error, shown)}: {error.strerror}. {RIGHTS}"
+            )
         case None if str(getattr(getattr(error, "orig", None), "sqlstate", None) or "").startswith(("28", "3D", "42")):
             return CannotOpen(f"{said} Check the user, the password and the name of the database in its address.")
         case None:
@@ -162,9 +166,21 @@ def _cannot_open(error: Exception, shown: str) -> CannotOpen:
         case sqlite3.SQLITE_IOERR:
             return CannotOpenNow(f"{said} The disk has trouble, or is full. {_OFTEN_FULL}")
         case sqlite3.SQLITE_NOTADB:
-            return CannotOpen(f"{said} It is another kind of file. Give the gateway a database of its own.")
+            return CannotOpen(f"{said} It is another kind of file, or its first page is damaged. {_ANOTHER} {RESTORE}")
         case _:
-            return CannotOpen(f"{said} {_RIGHTS}")
+            return CannotOpen(f"{said} {RIGHTS}")
+
+
+def _because(error: OSError, shown: str) -> str:
+    """It may be a file beside it that cannot be opened: its lock."""
+    return "" if str(error.filename) == shown else f", because {error.filename} cannot be"
+
+
+def extended_code(error: BaseException | None) -> int | None:
+    """SQLite's extended result code; None if it is not SQLite that complains, or it has no code."""
+    orig = error.orig if isinstance(error, DBAPIError) else error
+    code = getattr(orig, "sqlite_errorcode", None)
+    return code if isinstance(orig, sqlite3.Error) and isinstance(code, int) else None
 
 
 def _sqlite_code(error: BaseException | None) -> int | None:

@@ -27,11 +27,11 @@ from agent_core.store.backup import CannotCopy, back_up, must_be_apart, put_back
 from agent_core.store.checking import Soundness, check
 from agent_core.store.errors import CannotOpen, StorageUnavailable
 from agent_core.store.lines import prepare_file
-from agent_core.store.look import holder_of, look
+from agent_core.store.look import DatabaseSeen, holder_of, look
 from agent_core.store.ownership import FileLock
 from agent_core.store.place import SqlitePlace, parse_place
 from agent_core.store.reading import open_reads
-from agent_core.store.shape import missing_in, upgrade_copy
+from agent_core.store.shape import not_whole, upgrade_copy
 from gateway.configmodel import Config
 from gateway.ops.subjects import PUT_BACK
 from gateway.paths import Paths
@@ -52,8 +52,8 @@ POSTGRES_BACKUP = (
 class Restored:
     """What putting a backup back has done."""
 
-    kept: Path
-    """The database that was there before."""
+    kept: Path | None
+    """The database that was there before; None if there was none."""
     turns: int = 0
     messages: int = 0
     parts: int = 0
@@ -82,12 +82,15 @@ async def checked(config: Config, paths: Paths, *, thorough: bool) -> list[Findi
     """Everything that can be said of the database without changing it. Raises CannotOpen if it cannot even be opened."""
     where = _where(config, paths)
     seen = await look(where)
-    if seen.file is not None and not seen.file.exists():
-        raise CannotOpen(f"There is no database at {seen.shown} yet.")
-    findings = [judged_schema(seen.shown, seen.revision, seen.newest, seen.engine)]
+    holder = await asyncio.to_thread(holder_of, seen.file) if seen.file is not None else None
+    if not seen.exists:
+        raise CannotOpen(_none_there(seen.shown, runs=holder != 0))
+    findings = [judged_schema(seen, runs=holder != 0)]
+    if seen.file is not None and seen.revision is not None and (why := await asyncio.to_thread(not_whole, seen.file)):
+        findings.append(problem("database.schema", f"{seen.shown} is not whole: {why}.", DAMAGED_FIX))
     findings += judged_soundness(seen.shown, await check(where, thorough=thorough), thorough=thorough)
     if seen.revision == seen.newest and all(one.level.value in ("ok", "note") for one in findings):
-        runs = seen.file is None or bool(await asyncio.to_thread(holder_of, seen.file))
+        runs = holder != 0
         async with open_reads(where) as reads:
             aside = await reads.asides.all()
             lying = 0 if runs else len(await reads.auditing.lying())
@@ -136,11 +139,26 @@ DAMAGED_FIX = (
 )
 
 
-def judged_schema(shown: str, revision: str | None, newest: str, engine: str) -> Finding:
+def _none_there(shown: str, *, runs: bool) -> str:
+    if runs:
+        return (
+            f"There is no database at {shown}, and a gateway that works on it runs: it was removed or moved. Put it back; the gateway then goes "
+            "on by itself. If it is gone, stop the gateway and restore a backup: outspoken db restore."
+        )
+    return f"There is no database at {shown} yet."
+
+
+def judged_schema(seen: DatabaseSeen, *, runs: bool) -> Finding:
     """What the revision of the schema amounts to."""
-    if revision == newest:
-        return ok("database.schema", f"{shown} has the schema of this version ({newest}); {engine}.")
-    what = f"{shown} has an older schema ({revision or 'none'}; this version's is {newest})."
+    if seen.revision == seen.newest:
+        return ok("database.schema", f"{seen.shown} has the schema of this version ({seen.newest}); {seen.engine}.")
+    if seen.revision is None:
+        what = f"{seen.shown} holds nothing of this program: no table, or not which schema it has."
+        fix = f"If a gateway has run with it, its content is gone, or was in a log that was removed ({seen.shown}-wal): outspoken db restore."
+        if runs:
+            fix = "A gateway runs on it: its log was removed or replaced. It notices that within seconds, and saves what it can: look again."
+        return problem("database.schema", what, fix)
+    what = f"{seen.shown} has an older schema ({seen.revision}; this version's is {seen.newest})."
     return note("database.schema", what, "The next start of the gateway upgrades it.")
 
 
@@ -154,7 +172,7 @@ def judged_soundness(shown: str, found: Soundness, *, thorough: bool) -> list[Fi
         findings.append(problem("database.damage", what, DAMAGED_FIX))
     if found.not_looked:
         findings.append(note("database.damage", found.not_looked))
-    elif not found.complaints:
+    elif not found.complaints and found.tables:
         how = "all pages, indexes and references" if thorough else "all pages"
         findings.append(ok("database.damage", f"{found.tables} tables were looked at ({how}), and are sound."))
     return findings
@@ -214,29 +232,20 @@ async def restore(backup_file: Path, database: Path, now_ms: int, *, resume: boo
         else "from now on, because the replaced database could not tell how far it was read: what was written to the bot since it stopped "
         "is not answered"
     )
-    return Restored(kept, counts.turns, counts.messages, counts.parts, marks)
+    return Restored(None if missing else kept, counts.turns, counts.messages, counts.parts, marks)
 
 
 async def _whole(backup_file: Path, database: Path) -> None:
     """What is put back is looked at as a whole before anything is touched. Raises `CannotCopy`, CannotOpen."""
     await asyncio.to_thread(_looked_at, backup_file, database)
-    revision = (await look(backup_file)).revision
-    if revision is None:
-        raise CannotCopy(
-            f"{backup_file} does not say which schema it has (its table alembic_version is empty or missing), so it is not put back. Take "
-            "another backup."
-        )
+    await look(backup_file)  # that it is ours, in words if not
     found = await check(backup_file, thorough=True)
     if found.complaints:
         raise CannotCopy(
             f"{backup_file} is damaged itself ({found.complaints[0]}), so it is not put back. Take an older one."
         )
-    if missing := await asyncio.to_thread(missing_in, backup_file, revision):
-        more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
-        raise CannotCopy(
-            f"{backup_file} is not whole: a database of its schema ({revision}) has {', '.join(missing[:3])}{more}, and this one has not. It "
-            "is not put back. Take another backup."
-        )
+    if why := await asyncio.to_thread(not_whole, backup_file):
+        raise CannotCopy(f"{backup_file} is not whole: {why}. It is not put back. Take another backup.")
 
 
 def _looked_at(backup_file: Path, database: Path) -> None:
@@ -361,7 +370,8 @@ def _set_aside(conn: sqlite3.Connection, counts: _Counts, now_ms: int) -> None:
 
 def restored_lines(done: Restored, database: Path, *, resume: bool) -> Sequence[str]:
     """What was done, for a person."""
-    lines = [f"{database} is the backup now. What was there before is kept as {done.kept}; remove it when all is well."]
+    before = f" What was there before is kept as {done.kept}; remove it when all is well." if done.kept else ""
+    lines = [f"{database} is the backup now.{before}"]
     if resume:
         lines.append("What was open when the backup was made is taken up at the next start, as after a crash.")
     elif done.turns or done.messages or done.parts:

@@ -97,7 +97,7 @@ def _machine(config: Config, paths: Paths, env: Mapping[str, str], url: str, hol
     return [
         Check("directory", LOCAL_SECONDS, lambda: doctor_machine.directories(paths, config.tools.workspace)),
         Check("disk", LOCAL_SECONDS, lambda: doctor_machine.disk(paths)),
-        Check("database", LOCAL_SECONDS, lambda: doctor_machine.database(config, paths)),
+        Check("database", LOCAL_SECONDS, lambda: doctor_machine.database(config, paths, holder)),
         Check("database.damage", DATABASE_SECONDS, lambda: pages(config, paths)),
         Check("port", LOCAL_SECONDS, lambda: doctor_machine.port(config, url, holder)),
         Check("tls", LOCAL_SECONDS, lambda: doctor_machine.certificates(env)),

@@ -14,8 +14,10 @@ from pathlib import Path
 from adapters.findings import Finding, Seen, note, ok, problem, warning
 from agent_core.store.errors import CannotOpen
 from agent_core.store.look import DatabaseSeen, look
+from agent_core.store.ownership import lock_path
 from agent_core.store.upgrade import backup_path
 from gateway.configmodel import Config
+from gateway.leftovers import leftovers
 from gateway.ops.listeners import listener_of
 from gateway.paths import Paths, not_writable, try_writing, written
 
@@ -93,19 +95,42 @@ def _certificates(env: Mapping[str, str]) -> list[Finding]:
 # --- database ---
 
 
-async def database(config: Config, paths: Paths) -> Seen:
-    """Whether the database can be opened and is of this program's schema."""
+async def database(config: Config, paths: Paths, holder: int | None) -> Seen:
+    """Whether the database can be opened and is of this program's schema. `holder` is the process that has it open, 0 if nobody has."""
     try:
         seen = await look(config.storage.url or paths.database)
+        left = await asyncio.to_thread(leftovers, config, paths)
     except CannotOpen as error:
         what, _, fix = str(error).partition(". ")
         return Seen((problem("database", f"{what}.", fix or "Correct [storage] url."),))
-    return Seen(tuple(judged_database(seen, exists=seen.file is None or seen.file.exists())))
+    found = judged_database(seen, left, runs=bool(holder))
+    locked = lock_trouble(seen.file) if seen.file is not None else None
+    return Seen((*found, *([locked] if locked else [])))
 
 
-def judged_database(seen: DatabaseSeen, *, exists: bool) -> list[Finding]:
-    """What a database that can be opened amounts to."""
-    if not exists:
+def lock_trouble(database: Path) -> Finding | None:
+    """Why no gateway can lock the database; None if it can, or one does."""
+    lock = lock_path(database)
+    if not os.path.lexists(lock) or (lock.is_file() and os.access(lock, os.R_OK | os.W_OK)):
+        return None
+    what = f"{lock}, which is locked while a gateway runs, is {'a file that this user may not write' if lock.is_file() else 'no file'}."
+    return problem("database.lock", what, "Stop the gateway, if one runs, and remove it: the next start makes it.")
+
+
+def judged_database(seen: DatabaseSeen, left: str, *, runs: bool) -> list[Finding]:
+    """What a database that can be opened amounts to. `left` is what is there of an earlier one, if this one is missing or empty."""
+    if (not seen.exists or seen.revision is None) and runs:
+        gone = "is gone" if not seen.exists else "holds no table of this program"
+        what = f"The database {seen.shown} {gone}, and a gateway that works on it runs: it, or its log, was removed."
+        fix = (
+            "Put it back, then the gateway goes on by itself; else stop it and restore a backup: outspoken db restore."
+        )
+        findings = [problem("database", what, fix)]
+    elif left:
+        what = f"There is no content at {seen.shown}, and {left} of an earlier database: it was removed, or its disk is not mounted."
+        fix = "Put it back, or restore a backup (outspoken db restore); the next start would begin a new one."
+        findings = [problem("database", what, fix)]
+    elif not seen.exists:
         findings = [note("database", f"There is no database at {seen.shown} yet; the first start makes it.")]
     elif seen.revision == seen.newest:
         findings = [ok("database", f"{seen.shown} has the schema of this version ({seen.newest}); {seen.engine}.")]

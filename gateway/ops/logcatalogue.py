@@ -72,6 +72,7 @@ FIELDS: Mapping[str, str] = {
     "conversations": "conversations that met it",
     "cpu_seconds": "how much of it the loop's thread computed, seconds",
     "database": "the database, without its password",
+    "left": "what lies there of an earlier database, in words",
     "done": "whether it was done",
     "endpoint": "host and port of the model's address",
     "epoch": "number of the ownership under which it goes on",
@@ -336,6 +337,10 @@ CATALOGUE: tuple[LogEvent, ...] = (
     _e("storage.pulse_lost", "warning", "PostgreSQL: the connection that holds the lock is gone, so this process stops.", "node database error",
        "See whether the server was restarted; the service manager starts the gateway again."),
     _e("storage.failing", "error", "The database takes no writes: no message can be taken, `/readyz` says 503.", "error", DISK),
+    _e("storage.log_renewed", "warning", "The database's log or its index was removed or replaced while the gateway ran; what it held is in the file.",
+       "database", "See who removes files beside the database."),
+    _e("storage.begun_anew", "warning", "The database was missing or empty, and a new one was begun beside what an earlier one left.", "database left",
+       "If that was not meant: stop the gateway, mount its disk or put a backup back."),
     _e("storage.works_again", "warning", "It takes writes again.", "seconds", "See why it did not."),
     # ------------------------------------------------------------------ quotas
     _e("quota.reached", "warning", "There was no room for something; whoever wanted it reads why.", "what holder used limit adding times",

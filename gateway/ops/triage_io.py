@@ -22,7 +22,6 @@ from typing import BinaryIO
 
 from adapters.chat import Cause
 from agent_core.exits import ExitCode
-from agent_core.store.errors import CannotOpen, StorageUnavailable
 from agent_core.store.reading import open_reads
 from agent_core.store.reads import Reads
 from agent_core.store.rows import FailedPart, FailedTurn
@@ -123,13 +122,10 @@ class Teller:
 
 
 async def from_database(where: str | Path, since: int, now: int) -> Report:
-    """What the database tells of failures since a time. Raises `CannotTriage`."""
-    try:
-        async with open_reads(where) as reads:
-            groups = await _groups(reads, since)
-            turns = await reads.turns_closed(since)
-    except (CannotOpen, StorageUnavailable) as error:
-        raise CannotTriage(str(error)) from error
+    """What the database tells of failures since a time. Raises `CannotOpen` and `StorageUnavailable`, as every command that asks it."""
+    async with open_reads(where) as reads:
+        groups = await _groups(reads, since)
+        turns = await reads.turns_closed(since)
     note = "The database knows nothing of connections: for those, give the log (journalctl -u outspoken -o cat | outspoken triage -)."
     return Report(groups, f"the database, since {moment(since)}", now, turns, (note,))
 

@@ -113,6 +113,9 @@ class Flaky:
         if self.broken:
             raise StorageUnavailable("The disk is full.")
 
+    def astray(self) -> bool:
+        return False
+
 
 async def test_however_many_ask_the_store_is_tried_once_and_not_at_all_after_a_commit() -> None:
     store = Flaky()

@@ -64,14 +64,14 @@ def test_failures_are_told_alike_from_the_database_beside_the_gateway_and_from_i
 def test_what_cannot_be_told_has_a_status_of_its_own(tmp_path: Path):
     env = environment(tmp_path, free_port())
     (tmp_path / "words.log").write_text("2026-11-20 [info] turn.ended\n")
-    for arguments, words in (
-        ((), "no database"),
-        ((str(tmp_path / "none.log"),), "none.log"),
-        ((str(tmp_path / "words.log"),), "-o cat"),
-        (("-", "--since", "yesterday"), "--since"),
+    for arguments, status, words in (
+        ((), 78, "no database"),  # as every command says it
+        ((str(tmp_path / "none.log"),), 2, "none.log"),
+        ((str(tmp_path / "words.log"),), 2, "-o cat"),
+        (("-", "--since", "yesterday"), 2, "--since"),
     ):
         done = outspoken(env, "triage", *arguments, stdin="")
-        assert (done.returncode, words in done.stderr) == (2, True), done.stderr
+        assert (done.returncode, words in done.stderr) == (status, True), done.stderr
         assert "Traceback" not in done.stderr
 
 

@@ -190,6 +190,136 @@ def test_a_database_that_is_taken_away_is_told_and_is_used_again_when_it_is_back
         acknowledged(env, tmp_path, ["before", "after"])
 
 
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("idle", [False, True], ids=["somebody asks", "nobody asks"])
+@pytest.mark.parametrize("ends", [("-wal", "-shm"), ("-wal",), ("-shm",), ("another",)], ids="".join)
+def test_a_log_that_is_taken_away_is_saved_within_seconds_and_a_kill_loses_nothing(
+    tmp_path: Path, ends: tuple[str, ...], idle: bool
+) -> None:
+    env = setting(tmp_path)
+    copy = tmp_path / "copy.db"
+    with daemon(env, tmp_path / "log") as process:
+        assert say(env, "hello", "before")[0] == 200
+        database = database_of(tmp_path / "home")
+        if "another" in ends:
+            log = Path(f"{database}-wal")
+            log.rename(tmp_path / "away")
+            log.write_bytes((tmp_path / "away").read_bytes())
+        for end in ends:
+            if end.startswith("-"):
+                Path(f"{database}{end}").unlink()
+        if idle:
+            until(lambda: "storage.log_renewed" in (tmp_path / "log").read_text())
+        else:
+            assert ready(env)
+        assert say(env, "hello", "after")[0] == 200
+        made = outspoken(env, "db", "backup", str(copy))
+        assert made.returncode == 0, made.stderr
+        assert "before" in str(asked(copy, "select platform_key from inbox"))
+        checked = outspoken(env, "db", "check")
+        assert (checked.returncode, "All is well" in checked.stdout) == (0, True), checked.stdout
+        if "-shm" not in ends or "-wal" in ends:
+            until(lambda: "All that it held was copied" in (tmp_path / "log").read_text())
+        process.kill()
+        process.wait(30)
+        acknowledged(env, tmp_path, ["before", "after"])
+    with daemon(env, tmp_path / "second.log"):
+        assert say(env, "hello", "third")[0] == 200
+        assert outspoken(env, "db", "check").returncode == 0
+        acknowledged(env, tmp_path, ["before", "after", "third"])
+
+
+@pytest.mark.timeout(180)
+def test_a_log_that_is_cut_is_told_nothing_is_written_on_it_and_a_restart_reads_what_is_whole(tmp_path: Path) -> None:
+    env = setting(tmp_path)
+    with daemon(env, tmp_path / "log") as process:
+        for number in range(4):
+            assert say(env, f"hello {number}", f"before{number}")[0] == 200
+        log = Path(f"{database_of(tmp_path / 'home')}-wal")
+        os.truncate(log, log.stat().st_size // 2)
+        until(lambda: not ready(env))
+        seen = told(env, "cut")
+        assert (seen.status, seen.ready) == (503, False)
+        assert "cannot store anything just now" in seen.chat
+        assert "was cut" in seen.words
+        assert "outspoken_ready 0" in seen.metrics
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(60) == 0
+    with daemon(env, tmp_path / "second.log"):
+        until(lambda: ready(env))
+        assert say(env, "hello", "after")[0] == 200
+        assert outspoken(env, "db", "check").returncode == 0
+
+
+@pytest.mark.timeout(120)
+def test_a_database_without_our_tables_is_called_whole_by_no_command(tmp_path: Path) -> None:
+    env = setting(tmp_path)
+    home = tmp_path / "home"
+    (home / "workspaces" / "somebody").mkdir(parents=True)
+    (home / "outspoken.db").touch()
+    done = outspoken(env, "db", "check")
+    assert (done.returncode, "holds nothing of this program" in done.stdout) == (1, True), done
+    assert "All is well" not in done.stdout
+    done = outspoken(env, "db", "backup", str(tmp_path / "copy.db"))
+    assert (done.returncode, "not whole" in done.stderr) == (1, True), done
+    assert not list(tmp_path.glob("*copy*"))
+    found = outspoken(env, "doctor")
+    assert (found.returncode, "of an earlier database" in found.stdout) == (1, True), found.stdout
+    with daemon(env, tmp_path / "log"):
+        until(lambda: "a new one was begun" in (tmp_path / "log").read_text())
+        assert "storage.begun_anew" in (tmp_path / "log").read_text()
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("kind", ["pipe", "link", "folder"])
+def test_what_is_no_file_in_the_place_of_the_database_is_said_by_every_command_at_once(
+    tmp_path: Path, kind: str
+) -> None:
+    env = setting(tmp_path)
+    database = tmp_path / "home" / "outspoken.db"
+    database.parent.mkdir()
+    {
+        "pipe": lambda: os.mkfifo(database),
+        "link": lambda: database.symlink_to("/not/mounted/outspoken.db"),
+        "folder": database.mkdir,
+    }[kind]()
+    words = {"pipe": "a pipe", "link": "a link to /not/mounted", "folder": "a directory"}[kind]
+    for command in (("run",), ("db", "check"), ("db", "backup", str(tmp_path / "copy")), ("triage",), ("ask", "hello")):
+        done = outspoken(env, *command)
+        assert (done.returncode, words in done.stderr, "Traceback" in done.stderr) == (78, True, False), (command, done)
+    found = outspoken(env, "doctor")
+    assert (found.returncode, words in found.stdout) == (1, True), found.stdout
+
+
+@pytest.mark.timeout(120)
+def test_a_lock_that_is_no_file_is_named(tmp_path: Path) -> None:
+    env = setting(tmp_path)
+    (tmp_path / "home" / "outspoken.db.lock").mkdir(parents=True)
+    done = outspoken(env, "run")
+    assert (done.returncode, "outspoken.db.lock cannot be" in done.stderr) == (78, True), done
+    found = outspoken(env, "doctor")
+    assert (found.returncode, "outspoken.db.lock" in found.stdout) == (1, True), found.stdout
+
+
+@pytest.mark.timeout(120)
+def test_a_gateway_whose_lock_file_or_database_was_removed_is_known_to_run(tmp_path: Path) -> None:
+    env = setting(tmp_path)
+    with daemon(env, tmp_path / "log"):
+        assert say(env, "hello", "before")[0] == 200
+        database = database_of(tmp_path / "home")
+        Path(f"{database}.lock").unlink()
+        assert "another database" not in outspoken(env, "doctor").stdout
+        Path(f"{database}.lock").touch()
+    with daemon(env, tmp_path / "second.log"):
+        away = database.with_name("away")
+        database.rename(away)
+        found = outspoken(env, "doctor")
+        assert (found.returncode, "is gone" in found.stdout) == (1, True), found.stdout
+        done = outspoken(env, "db", "check")
+        assert (done.returncode, "it was removed or moved" in done.stderr) == (78, True), done
+        away.rename(database)
+
+
 @contextmanager
 def stopped(env: Mapping[str, str], tmp_path: Path, *, killed: bool = False) -> Generator[Path]:
     """The database of a gateway that has answered some, and is not there any more."""
