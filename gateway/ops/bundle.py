@@ -192,7 +192,7 @@ def _size(value: object) -> int:
 
 async def _machine(config: Config, paths: Paths, env: Mapping[str, str]) -> dict[str, object]:
     seen = await look(config.storage.url or paths.database)
-    looked = (await disk(paths), await database(config, paths), await certificates(env))
+    looked = (await disk(paths), await database(config, paths, None), await certificates(env))
     return {
         "outspoken": program_version(),
         "python": platform.python_version(),
