@@ -1,12 +1,13 @@
 """What must not be read is not written: secrets are taken out of texts and of nested values.
 
 Theory. There are two kinds of knowledge. *Known* secrets (the keys that the configuration holds) are found wherever they
-stand, also percent-encoded, base64-encoded at any alignment (so a ``Basic`` header is found too) and JSON-escaped. *Shapes*
+stand, also percent-encoded, base64-encoded at any alignment (so a ``Basic`` header is found too), in hexadecimal and JSON-escaped; those that are
+long enough also in pieces and in other spellings (`alterations`). *Shapes*
 (``sk-…``, ``Bearer …``, ``password=…``, ``user:pass@host``) are found by one compiled pattern; they catch the secrets of
 others, such as a key that a provider repeats in its error text.
 
 Known secrets go first, then shapes, then known secrets again until nothing changes, because two harmless pieces may join
-around the mask. That loop ends: a known form has at least six characters, the mask has three, so the text gets shorter.
+around the mask. That loop ends: a known form or piece has at least six characters, the mask has three, so the text gets shorter.
 
 Laws (tests/agent_core/test_redaction.py): whatever text a known secret is put into, the result does not contain it;
 redacting twice is redacting once; nothing raises; the time grows linearly with the text.
@@ -22,8 +23,12 @@ from dataclasses import dataclass
 from typing import cast
 from urllib.parse import quote, quote_plus
 
+from agent_core.alterations import SHORTEST_ALTERED, Alterations, squeezed
+
 MASK = "***"
 """What stands in the place of a secret. Shorter than the shortest known secret: the loop's end rests on that."""
+
+NOTHING_ALTERED = Alterations()
 
 SHORTEST_SECRET = 6
 """Characters. Shorter values would be found inside ordinary words, and a mask there misleads more than it protects."""
@@ -45,7 +50,6 @@ _SHAPES = re.compile(
     | \bgithub_pat_\w{20,}
     | \bAIza[\w-]{30,}
     | \bAKIA[0-9A-Z]{16}\b
-    | \beyJ[\w-]{8,}\.[\w-]{8,}\.[\w-]*                                   # JSON web token
     | \b[A-Za-z0-9_-]{23,30}\.[A-Za-z0-9_-]{6,7}\.[A-Za-z0-9_-]{27,50}\b   # Discord
     | (?<![0-9])[0-9]{6,12}:[A-Za-z0-9_-]{30,}                                     # Telegram
     | -----BEGIN\ [A-Z ]{0,40}PRIVATE\ KEY-----[^-]{0,20000}(?:-----END\ [A-Z ]{0,40}PRIVATE\ KEY-----)?
@@ -62,6 +66,10 @@ _SHAPES = re.compile(
     """,
     re.VERBOSE | re.IGNORECASE,
 )
+
+_WEB_TOKEN_RUN = re.compile(r"[\w.-]{20,}")
+_WEB_TOKEN_START = re.compile(r"\beyJ[\w-]{8}")
+"""A JSON web token is found part by part in one run of its characters: a pattern for all of it tries each beginning anew, to the end."""
 
 _TRIGGERS = (
     *(
@@ -119,6 +127,17 @@ def _mask_shape(found: re.Match[str]) -> str:
     return MASK if name is None else f"{found.group(name)}{MASK}"
 
 
+def _without_web_tokens(run: re.Match[str]) -> str:
+    """A run of characters without a JSON web token: a part that begins like one, one behind it, and whatever stands behind a third dot."""
+    parts = run[0].split(".")
+    for number, part in enumerate(parts[:-2]):
+        start = _WEB_TOKEN_START.search(part)
+        if start is not None and len(parts[number + 1]) >= 8:
+            kept = [*parts[:number], f"{part[: start.start()]}{MASK}"]
+            return ".".join([*kept, *parts[number + 3 :]])
+    return run[0]
+
+
 def is_secret_name(name: str) -> bool:
     """True if what is kept under this name is a secret: ``Authorization``, ``x-api-key``, ``bot_token``; not ``max_tokens``."""
     return _SECRET_NAME.search(name) is not None
@@ -141,6 +160,8 @@ def _forms(secret: str) -> Iterable[str]:
     for quoted in (quote(raw, safe=""), quote(raw), quote_plus(raw)):
         yield quoted
         yield re.sub(r"%[0-9A-F]{2}", lambda found: found.group().lower(), quoted)
+    if len(squeezed(secret)) < SHORTEST_ALTERED:
+        yield from (secret.lower(), secret.upper(), secret.swapcase(), secret[::-1], raw.hex(), raw.hex().upper())
     yield json.dumps(secret)[1:-1]
     yield json.dumps(secret, ensure_ascii=False)[1:-1]
     yield repr(secret)[1:-1]
@@ -152,19 +173,21 @@ class Redactor:
     """Takes secrets out of what is logged, shown or handed on. Immutable; make a new one when a secret is added."""
 
     _known: tuple[str, ...] = ()
+    _altered: Alterations = NOTHING_ALTERED
 
     @classmethod
     def of(cls, secrets: Iterable[str]) -> Redactor:
         """A redactor that knows these secrets. Those shorter than `SHORTEST_SECRET` characters are left to the shapes."""
+        whole = [*secrets]
         forms = {
             form
-            for secret in secrets
+            for secret in whole
             if len(secret.strip()) >= SHORTEST_SECRET
             for form in (*_forms(secret), secret.strip())
             if len(form) >= SHORTEST_SECRET
         }
         # Longest first: a secret that is part of another one must not leave the other's rest behind.
-        return cls(tuple(sorted(forms, key=lambda form: (-len(form), form))))
+        return cls(tuple(sorted(forms, key=lambda form: (-len(form), form))), Alterations.of(whole))
 
     def __repr__(self) -> str:
         return f"Redactor({len(self._known)} known forms)"
@@ -173,7 +196,12 @@ class Redactor:
         """`text` without secrets, each replaced by `MASK`. Never raises."""
         text = self._without_known(text)
         if _may_hold_a_shape(text):
-            text = self._without_known(_SHAPES.sub(_mask_shape, text))
+            before = text
+            if "eyj" in text.lower():
+                text = _WEB_TOKEN_RUN.sub(_without_web_tokens, text)
+            shaped = _SHAPES.sub(_mask_shape, text)
+            if shaped != before:
+                return self._without_known(shaped)
         return text
 
     def redact_value(self, value: object) -> object:
@@ -192,6 +220,7 @@ class Redactor:
             for form in self._known:
                 if form in text:
                     text = text.replace(form, MASK)
+            text = self._altered.without(text, MASK)
         return text
 
     def _value(self, value: object, deeper: int) -> object:

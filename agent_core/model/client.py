@@ -36,6 +36,7 @@ from agent_core.model.sse import SseReader, SseTooLarge
 from agent_core.ports import Clock
 from agent_core.redaction import Redactor
 from agent_core.settings import Route
+from agent_core.shown import plain
 from agent_core.tools.base import Json
 
 if TYPE_CHECKING:
@@ -345,7 +346,7 @@ class _Call:
             status=status,
             retry_after_seconds=retry_after,
             waited_seconds=round(self._clock.monotonic() - self._life, 3),
-            detail=self._redactor.redact(" ".join(detail.split()))[:DETAIL_CHARS],
+            detail=plain(self._redactor.redact(" ".join(detail.split()))[:DETAIL_CHARS]),
             input_tokens=self._reader.input_tokens,
             output_tokens=self._reader.output_tokens,
             cached_tokens=self._reader.cached_tokens,

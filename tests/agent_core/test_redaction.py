@@ -5,12 +5,14 @@ from __future__ import annotations
 import base64
 import json
 import time
+from collections.abc import Callable
 from urllib.parse import quote, quote_plus
 
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from agent_core.alterations import piece_length, squeezed
 from agent_core.redaction import DEEPEST, MASK, SHORTEST_SECRET, Redactor, is_secret_name
 
 NOBODY = Redactor()
@@ -167,10 +169,132 @@ def test_lone_surrogates_and_binary_secrets_do_not_raise() -> None:
 
 
 @pytest.mark.parametrize(
-    "piece", ["1", "a:", "://", "-----BEGIN PRIVATE KEY-----", "bearer ", "cookie:", 'password="', "a.b-c_d", "sk-"]
+    "piece",
+    [
+        "1",
+        "a:",
+        "://",
+        "-----BEGIN PRIVATE KEY-----",
+        "bearer ",
+        "cookie:",
+        'password="',
+        "a.b-c_d",
+        "sk-",
+        "-eyJabcdefgh",
+        "eyJabcdefgh.",
+        "-eyJabcdefgh.a",
+        "abc***",
+        "sk-ab",
+        "...a",
+    ],
 )
 def test_no_text_makes_it_slow(piece: str) -> None:
     text = (piece * 200_000)[:200_000]
     started = time.process_time()
     NOBODY.redact(text)
+    Redactor.of(["sk-" + "abcdef0123456789", "sk-ab" * 8]).redact(text)
     assert time.process_time() - started < 2  # some 0.1 s here; a quadratic pattern takes minutes
+
+
+# ---------------------------------------------------------------------- a secret that somebody repeats in another form
+
+bodies = st.text(
+    alphabet="abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_", min_size=24, max_size=64
+).filter(lambda body: len(squeezed(body)) >= 20)
+
+
+@st.composite
+def made_keys(draw: st.DrawFn) -> str:
+    return draw(st.sampled_from(["sk-", "sk-proj-", "", "gsk_", "key-"])) + draw(bodies)
+
+
+keys = made_keys()
+
+
+def spaced(key: str, sign: str, every: int) -> str:
+    return sign.join(key[at : at + every] for at in range(0, len(key), every))
+
+
+ALTERATIONS: dict[str, Callable[[str], str]] = {
+    "upper": str.upper,
+    "lower": str.lower,
+    "swapped": str.swapcase,
+    "backwards": lambda key: key[::-1],
+    "backwards and upper": lambda key: key[::-1].upper(),
+    "blanks": lambda key: spaced(key, " ", 4),
+    "a blank after each": lambda key: spaced(key, " ", 1),
+    "dashes": lambda key: spaced(key, "-", 5),
+    "line breaks": lambda key: spaced(key, "\n", 10),
+    "zero-width": lambda key: spaced(key, "\u200b", 3),
+    "quotes": lambda key: spaced(key, '" + "', 6),
+    "split in two": lambda key: f"{key[: len(key) // 2]} and then, after some words, {key[len(key) // 2 :]}",
+    "the first half": lambda key: key[: len(key) // 2],
+    "the second half": lambda key: key[len(key) // 2 :],
+    "base64": lambda key: base64.b64encode(key.encode()).decode(),
+    "percent": lambda key: "".join(f"%{byte:02x}" for byte in key.encode()),
+    "percent twice": lambda key: quote(quote(key, safe=""), safe=""),
+    "hexadecimal": lambda key: key.encode().hex(),
+    "escapes": lambda key: "".join(f"\\u{ord(char):04x}" for char in key),
+    "json": lambda key: json.dumps({"key": key.upper()}),
+}
+ELISIONS = ["****", "*************************", "...", "…", "[...]", "•••••", "xxxxxxxx", "<redacted>"]
+
+
+def longest_piece(key: str, text: str) -> int:
+    """How many of the key's letters and digits stand in a row in the text, forwards or backwards."""
+    flat, text = squeezed(key), squeezed(text)
+    best = 0
+    for form in (flat, flat[::-1]):
+        for start in range(len(form)):
+            while form[start : start + best + 1] in text and start + best < len(form):
+                best += 1
+    return best
+
+
+@given(
+    key=keys,
+    form=st.sampled_from(sorted(ALTERATIONS)),
+    before=st.sampled_from(["", "bad key ", "(", "x: "]),
+    after=st.sampled_from(["", ".", " is wrong", ")"]),
+)
+def test_a_known_key_does_not_come_out_in_any_other_form(key: str, form: str, before: str, after: str) -> None:
+    altered = ALTERATIONS[form](key)
+    redacted = Redactor.of([key]).redact(f"{before}{altered}{after}")
+    assert altered not in redacted
+    assert longest_piece(key, redacted) < piece_length(len(squeezed(key)))
+    assert Redactor.of([key]).redact(redacted) == redacted
+
+
+@given(key=keys, gap=st.sampled_from(ELISIONS), head=st.integers(4, 8), tail=st.integers(4, 8), upper=st.booleans())
+def test_a_key_whose_middle_is_left_out_is_taken_out_as_a_whole(
+    key: str, gap: str, head: int, tail: int, upper: bool
+) -> None:
+    start, end = key[:head], key[-tail:]
+    if len(squeezed(start)) < 3 or len(squeezed(end)) < 3 or not start[0].isalnum():
+        return
+    quoted = f"{start}{gap}{end}"
+    redacted = Redactor.of([key]).redact(f"Your key {quoted.upper() if upper else quoted} is not valid.")
+    assert redacted.startswith("Your key ")
+    assert redacted.endswith(" is not valid.")
+    assert squeezed(end) not in squeezed(redacted.removesuffix(" is not valid."))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "The model stopped … and then went on.",
+        "a.b.c and 1.2.3 and *** and xxxx",
+        "see https://example.org/path/to/some/page?with=query#and-fragment ...",
+        "**bold** text, **more bold** text",
+        "Stopped at the limit of 30 min for one message.",
+    ],
+)
+def test_a_long_key_takes_nothing_out_of_ordinary_words(text: str) -> None:
+    assert Redactor.of(["sk-proj-Q7fT2kLmZx91VbNcRw83"]).redact(text) == text
+
+
+def test_web_tokens_are_found_wherever_they_begin() -> None:
+    token = "eyJ" + "hbGciOiJIUzI1NiJ9." + "eyJzdWIiOiIxMjM0In0." + "abc-DEF_123"
+    assert NOBODY.redact(f"token is {token}, sorry") == "token is ***, sorry"
+    assert NOBODY.redact(f"x-{token}") == "x-***"
+    assert NOBODY.redact(f"a.b.{token}") == "a.b.***"

@@ -1,0 +1,230 @@
+"""What a provider refuses is found and left out, and the rest of the conversation stays as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from hypothesis import assume, given
+from hypothesis import strategies as st
+
+from agent_core.complaints import NOTHING_SAID, Complaint, Concern, Place
+from agent_core.leftout import MOST_TRIES, Kind, Suspect, next_try, suspects, tries, without
+from agent_core.messages import Message
+from agent_core.tools.base import Json
+from agent_core.transcript import problems
+from tests.agent_core.strict import objections
+
+PICTURE: Json = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}
+SYSTEM: Message = {"role": "system", "content": "Be kind."}
+PICTURES = Complaint(Concern.PICTURES)
+
+
+def picture(number: int) -> Json:
+    return {"type": "image_url", "image_url": {"url": f"data:image/png;base64,{number:04}"}}
+
+
+def said(words: str) -> Message:
+    return {"role": "assistant", "content": words}
+
+
+def result(number: int, words: str) -> Message:
+    return {"role": "tool", "tool_call_id": f"c{number}", "content": words}
+
+
+def user(words: str, *parts: Json) -> Message:
+    return {"role": "user", "content": [{"type": "text", "text": words}, *parts] if parts else words}
+
+
+def call(number: int) -> Message:
+    function: Json = {"name": "read_file", "arguments": f'{{"path": "{number}.txt"}}'}
+    return {
+        "role": "assistant",
+        "content": None,
+        "tool_calls": [{"id": f"c{number}", "type": "function", "function": function}],
+    }
+
+
+@st.composite
+def conversations(draw: st.DrawFn) -> tuple[list[Message], int]:
+    """A valid conversation, and where the message stands that is being answered."""
+    messages: list[Message] = [SYSTEM] if draw(st.booleans()) else []
+    for number in range(draw(st.integers(0, 12))):
+        shown = [picture(number)] if draw(st.integers(0, 3)) == 0 else []
+        messages.append(user(f"question {number}", *shown))
+        if draw(st.integers(0, 2)) == 0:
+            messages += [call(number), result(number, f"result {number}")]
+        messages.append(said(f"answer {number}"))
+    current = len(messages)
+    messages.append(user("and now?", *([picture(99)] if draw(st.booleans()) else [])))
+    if draw(st.booleans()):
+        messages += [call(100), result(100, "result 100")]
+    return messages, current
+
+
+def asked(
+    messages: Sequence[Message], current: int, poison: set[str], complaint: Complaint = NOTHING_SAID
+) -> tuple[int, list[Message]]:
+    """How many calls it takes until no poison is in what is sent, and what is sent then. A provider that refuses says `complaint`."""
+    left: tuple[Suspect, ...] = ()
+    first: tuple[Suspect, ...] | None = None
+    tried, calls = 0, 0
+    while True:
+        sent = without(messages, left)
+        if not any(word in str(message) for word in poison for message in sent):
+            return calls, sent
+        found = suspects(sent, complaint, current)
+        first = found if first is None else first
+        chosen = next_try(first, found, left, tried)
+        if chosen is None:
+            return -1, sent
+        left, tried = chosen
+        calls += 1
+        assert calls <= 50
+
+
+@given(conversations(), st.data())
+def test_whatever_earlier_part_is_refused_it_is_found_in_a_few_calls(
+    made: tuple[list[Message], int], data: st.DataObject
+):
+    messages, current = made
+    words = [f"{kind} {n}" for n in range(12) for kind in ("question", "answer", "result")] + [
+        "result 100",
+        "png;base64",
+    ]
+    there = [word for word in words if any(word in str(m.get("content")) for m in messages)]
+    assume(there)
+    poison = data.draw(st.sampled_from(there))
+    calls, sent = asked(messages, current, {poison})
+    assert 0 < calls <= MOST_TRIES
+    assert problems(sent) == []
+    assert objections(sent) == objections(messages)
+
+
+@given(conversations())
+def test_the_words_that_are_being_answered_are_never_left_out(made: tuple[list[Message], int]):
+    messages, current = made
+    calls, sent = asked(messages, current, {"and now?"})
+    assert calls == -1
+    assert "and now?" in str(sent[current])
+
+
+@given(conversations(), st.integers(1, 12))
+def test_a_named_message_is_left_out_alone_in_one_call(made: tuple[list[Message], int], number: int):
+    messages, current = made
+    at = next((p for p, m in enumerate(messages) if m.get("content") == f"answer {number}"), None)
+    assume(at is not None)
+    assert at is not None
+    calls, sent = asked(messages, current, {f"answer {number}'"}, Complaint(Concern.MESSAGE, (Place(at),)))
+    assert calls == 1
+    assert [p for p in range(len(messages)) if messages[p] != sent[p]] == [at]
+
+
+def test_where_a_provider_counts_without_system_messages_the_right_picture_is_left_out():
+    messages: list[Message] = [
+        {"role": "system", "content": "x"},
+        user("one", picture(1)),
+        said("a"),
+        user("two", picture(2)),
+    ]
+    found = suspects(messages, Complaint(Concern.PICTURE, (Place(2, 1, native=True),)), 3)
+    sent = without(messages, [one for one in found if one.named])
+    assert "base64,0001" in str(sent)
+    assert "base64,0002" not in str(sent)
+
+
+@given(conversations())
+def test_a_model_that_takes_no_pictures_gets_none_and_hears_of_each(made: tuple[list[Message], int]):
+    messages, current = made
+    assume("image_url" in str(messages))
+    calls, sent = asked(messages, current, {"image_url"}, PICTURES)
+    assert calls == 1
+    assert str(sent).count("a picture was here") == str(messages).count("'type': 'image_url'")
+    assert all(isinstance(message.get("content"), str | None) for message in sent)
+
+
+def test_two_bad_pictures_that_are_named_one_after_the_other_are_both_left_out():
+    messages: list[Message] = [user("a", picture(1)), said("x"), user("b", picture(2))]
+    first = suspects(messages, Complaint(Concern.PICTURE, (Place(0, 1),)), 2)
+    chosen = next_try(first, first, (), 0)
+    assert chosen is not None
+    left, tried = chosen
+    second = suspects(without(messages, left), Complaint(Concern.PICTURE, (Place(2, 1),)), 2)
+    chosen = next_try(first, second, left, tried)
+    assert chosen is not None
+    assert "base64" not in str(without(messages, chosen[0]))
+
+
+def test_what_is_left_out_in_vain_is_put_back():
+    messages: list[Message] = [
+        user("a"),
+        said("x"),
+        user("b"),
+        said("y"),
+        user("c"),
+    ]
+    found = suspects(messages, NOTHING_SAID, 4)
+    left, tried = next_try(found, found, (), 0) or ((), 0)
+    again, _ = next_try(found, found, left, tried) or ((), 0)
+    assert not {one.key for one in left} & {one.key for one in again}
+
+
+def test_a_refused_parameter_accuses_no_message():
+    assert suspects([user("a"), said("x"), user("b")], Complaint(Concern.FIELD), 2) == ()
+
+
+def test_a_notice_of_the_gateway_is_no_suspect():
+    told = said("[Notice from the gateway, not written by the model: no.]")
+    assert [one.role for one in suspects([user("bad"), told, user("b")], NOTHING_SAID, 2)] == ["user"]
+
+
+@given(conversations())
+def test_leaving_out_again_changes_nothing_and_the_rest_is_as_it_was(made: tuple[list[Message], int]):
+    messages, current = made
+    found = suspects(messages, NOTHING_SAID, current)
+    for one in found:
+        sent = without(messages, [one])
+        assert without(sent, [one]) == sent
+        changed = [p for p in range(len(messages)) if messages[p] != sent[p]]
+        assert changed
+        if one.kind is Kind.MESSAGE:
+            assert all(messages[p].get("role") == one.role for p in changed)
+
+
+@given(conversations())
+def test_what_was_found_in_one_turn_is_known_in_the_next(made: tuple[list[Message], int]):
+    messages, current = made
+    found = suspects(messages, NOTHING_SAID, current)
+    later = [*messages, said("well"), user("more")]
+    for one in found:
+        assert without(later, [one]) != later
+
+
+def test_advice_behind_a_message_does_not_hide_it():
+    plain: list[Message] = [user("a"), call(1), result(1, "bad")]
+    advised: list[Message] = [*plain[:2], {**plain[2], "content": "bad\n\n[outspoken] Go on."}]
+    left = [one for one in suspects(plain, NOTHING_SAID, 0) if one.role == "tool"]
+    sent = without(advised, left)
+    assert "bad" not in str(sent[2])
+    assert str(sent[2]["content"]).endswith("[outspoken] Go on.")
+
+
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 7, 31, 200])
+def test_everything_is_tried_in_a_few_tries(count: int):
+    found = [Suspect(str(number), Kind.PICTURE if number % 5 == 1 else Kind.MESSAGE) for number in range(count)]
+    made = tries(found)
+    assert len(made) <= MOST_TRIES
+    assert {one for group in made for one in group} == set(found)
+
+
+def test_a_model_without_eyes_that_does_not_say_so_loses_its_pictures_and_nothing_else():
+    messages: list[Message] = [
+        user("a", picture(1)),
+        said("x"),
+        user("b", picture(2)),
+        said("y"),
+    ]
+    messages.append(user("c"))
+    calls, sent = asked(messages, 4, {"image_url"})
+    assert calls == 1
+    assert [str(one).count("left it out") for one in sent] == [1, 0, 1, 0, 0]
