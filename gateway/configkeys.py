@@ -9,6 +9,7 @@ import json
 import textwrap
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import date
 from enum import Enum
 from functools import cache
 from pathlib import Path
@@ -19,7 +20,7 @@ from pydantic import BaseModel, SecretStr
 from pydantic.fields import FieldInfo
 
 from gateway.configbudgets import ModelPrice
-from gateway.configmodel import Config, Fallback
+from gateway.configmodel import Config, Fallback, KnownBadRow
 from gateway.configschedule import Entry
 from gateway.configtypes import FromOutside, Usual
 
@@ -96,6 +97,7 @@ _KINDS: tuple[tuple[type, str, str], ...] = (
     (int, "whole number", "whole numbers"),
     (float, "number", "numbers"),
     (str, "text", "texts"),
+    (date, "date", "dates"),
     (Path, "path", "paths"),
     (SecretStr, "secret", "secrets"),
     (BaseModel, "table", "names or tables"),
@@ -172,6 +174,7 @@ def forget() -> None:
 
 _TABLES: Mapping[tuple[str, str], type[BaseModel]] = {
     ("model", "fallbacks"): Fallback,
+    ("model", "known_bad"): KnownBadRow,
     ("budgets", "prices"): ModelPrice,
     ("schedule", "entries"): Entry,
 }

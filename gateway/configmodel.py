@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from datetime import date
 from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import Annotated
@@ -27,6 +28,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from typing_extensions import override
 
 from agent_core.incidents import IncidentRules
+from agent_core.model.knownbad import ROUTING, ROWS, KnownBad
 from agent_core.settings import GuardCounts, LadderCounts
 from gateway.alerts import AlertRules, Limits
 from gateway.configbudgets import Budgets
@@ -51,6 +53,7 @@ from gateway.configtypes import (
     Usual,
     complaint,
     database_url,
+    listed,
     named_level,
     named_tables,
 )
@@ -93,6 +96,47 @@ class Fallback(Section):
     extra_headers: Headers = Field(default_factory=dict, repr=False, description="Further headers of the request.")
 
 
+class KnownBadRow(Section):
+    """An endpoint that goes wrong, and what a request for it carries so that this is avoided."""
+
+    name: str = Field(
+        min_length=1, max_length=60, description="Its name; that of a row that is known already replaces it."
+    )
+    host: str = Field(min_length=1, description="The API's host, exactly.")
+    model: str = Field(
+        default="*",
+        min_length=1,
+        description="The models' names there; * allowed. Variants (:free) and dates are meant too.",
+    )
+    fault: str = Field(default="it goes wrong there", description="What goes wrong, for doctor.")
+    remedy: str = Field(default="it is asked for in another way", description="What is done about it, for doctor.")
+    report: str = Field(default="your own configuration", description="Where that is reported.")
+    look_again: date = Field(description="When to look whether it still is so.")
+    extra_body: Table = Field(
+        description="Fields of the request about routing: provider, models, route. What extra_body in [model] sets wins."
+    )
+
+    @model_validator(mode="after")
+    def _routing_only(self) -> KnownBadRow:
+        if not self.extra_body or not set(self.extra_body) <= ROUTING:
+            fix = 'Write for example extra_body = { provider = { ignore = ["minimax"] } }.'
+            raise complaint("known_bad", "a row's extra_body holds something else than provider, models or route", fix)
+        return self
+
+    def row(self) -> KnownBad:
+        """As the client takes it."""
+        return KnownBad(
+            name=self.name,
+            host=self.host.lower(),
+            model=self.model.lower(),
+            fault=self.fault,
+            remedy=self.remedy,
+            report=self.report,
+            look_again=self.look_again,
+            extra_body=dict(self.extra_body),  # pyright: ignore[reportArgumentType] - pydantic's JsonValue is our Json
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class ModelChoice:
     """One model of the chain, with everything inherited filled in."""
@@ -111,6 +155,8 @@ class ModelChoice:
     extra_headers: Mapping[str, str]
     slow_arguments: bool
     """Sends tool arguments only when they are complete."""
+    known_bad: tuple[KnownBad, ...] = ROWS
+    """What is known to go wrong at endpoints."""
 
 
 class Model(Section):
@@ -218,7 +264,7 @@ class Model(Section):
     )
     extra_body: Table = Field(
         default_factory=dict,
-        description="Further fields of every request, as the provider names them. provider, models or route in it replace what is known here about bad endpoints.",
+        description="Further fields of every request, as the provider names them. What it says about routing (provider, models, route) wins over what is known about bad endpoints, key by key.",
         examples=[{"top_p": 0.9}],
     )
     extra_headers: Headers = Field(
@@ -226,6 +272,28 @@ class Model(Section):
         repr=False,
         description="Further headers of every request.",
         examples=[{"X-Title": "outspoken"}],
+    )
+
+    known_bad: Annotated[tuple[KnownBadRow, ...], BeforeValidator(listed)] = Field(
+        default=(),
+        description="Further endpoints that go wrong, and how they are avoided: tables with name, host, model, look_again (a date) and extra_body; "
+        "further fault, remedy, report. In the file best as [[model.known_bad]]. From the environment: JSON.",
+        examples=[
+            [
+                {
+                    "name": "slow-one",
+                    "host": "openrouter.ai",
+                    "model": "z-ai/*",
+                    "look_again": "2027-03-01",
+                    "extra_body": {"provider": {"ignore": ["slow-one"]}},
+                }
+            ]
+        ],
+    )
+    known_bad_off: Texts = Field(
+        default=(),
+        description="Names of rows about bad endpoints that do not count; doctor shows which apply.",
+        examples=[["openrouter-minimax-direct"]],
     )
 
     @model_validator(mode="after")
@@ -261,6 +329,11 @@ class Model(Section):
             own.remedy_seconds if "remedy_seconds" in chosen else REHEARSED.remedy_seconds,
         )
 
+    def rows(self) -> tuple[KnownBad, ...]:
+        """What is known to go wrong at endpoints: the built-in rows and the operator's own, without those that are switched off."""
+        rows = {row.name: row for row in (*ROWS, *(own.row() for own in self.known_bad))}
+        return tuple(row for name, row in rows.items() if name not in self.known_bad_off)
+
     def chain(self) -> tuple[ModelChoice, ...]:
         """The models in the order in which they are tried; empty if only the rehearsal model is there."""
         if self.rehearsal:
@@ -286,6 +359,7 @@ class Model(Section):
                     extra_body={**(self.extra_body if same else {}), **entry.extra_body},
                     extra_headers={**(self.extra_headers if same else {}), **entry.extra_headers},
                     slow_arguments=any(fnmatchcase(name, pattern) for pattern in self.slow_arguments),
+                    known_bad=self.rows(),
                 )
             )
         return tuple(choices)

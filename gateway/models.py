@@ -42,6 +42,7 @@ def endpoints_of(choices: Sequence[ModelChoice], *, context_known: bool) -> tupl
                 max_output_tokens=choice.max_output_tokens,
                 temperature=choice.temperature,
                 slow_arguments=choice.slow_arguments,
+                known_bad=choice.known_bad,
             )
         )
     return tuple(endpoints)

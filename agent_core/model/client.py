@@ -30,7 +30,7 @@ from agent_core.messages import Message
 from agent_core.model.chunks import ChunkReader, decoded
 from agent_core.model.endpoints import Endpoint
 from agent_core.model.failures import DETAIL_CHARS, rejection, retry_after_seconds
-from agent_core.model.knownbad import avoiding
+from agent_core.model.knownbad import KnownBad, avoiding, nobody_left
 from agent_core.model.reach import reason, speaks_tls
 from agent_core.model.sse import SseReader, SseTooLarge
 from agent_core.ports import Clock
@@ -104,6 +104,8 @@ class ModelClient:
         self._frames: Frames | None = None
         self._names: dict[str, str] = {}
         self._ask_again_at: dict[str, float] = {}
+        self._unavoidable: set[tuple[str, str]] = set()
+        """Endpoints and models for which nobody was left once those that go wrong were avoided."""
         self._wants_tls: dict[str, bool] = {}
         """Of endpoints that answered, or hung up without a word: whether they want TLS where plain HTTP is configured."""
 
@@ -176,6 +178,10 @@ class ModelClient:
             self._wants_tls[endpoint.label] = False
         elif isinstance(ending, CallBroke) and ending.cause is BreakCause.DROPPED:
             return await self._hung_up(ending, endpoint)
+        here = (endpoint.label, request.route.model)
+        if isinstance(ending, CallBroke) and nobody_left(ending.detail) and here not in self._unavoidable:
+            self._unavoidable.add(here)  # who was to be avoided is the only one: the next try goes there
+            return replace(ending, cause=BreakCause.SERVER_ERROR)
         return ending
 
     async def _hung_up(self, broke: CallBroke, endpoint: Endpoint) -> CallBroke:
@@ -190,7 +196,8 @@ class ModelClient:
         Raises what `openai` and `httpx2` raise.
         """
         client = self._client(endpoint, request.route.credential)
-        return _stream(client, _body(endpoint, request), request.connect_seconds)
+        rows = () if (endpoint.label, request.route.model) in self._unavoidable else endpoint.known_bad
+        return _stream(client, _body(endpoint, request, rows), request.connect_seconds)
 
     def _client(self, endpoint: Endpoint, credential: str) -> AsyncOpenAI:
         key = (endpoint.label, credential)
@@ -249,11 +256,9 @@ def _client_trouble(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def _body(endpoint: Endpoint, request: ModelRequest) -> bytes:
-    """The JSON body of a call."""
-    given = {*endpoint.extra_body, *request.parameters}
+def _body(endpoint: Endpoint, request: ModelRequest, known_bad: Sequence[KnownBad]) -> bytes:
+    """The JSON body of a call; `known_bad` are the rows that count for it."""
     body: dict[str, object] = {
-        **avoiding(endpoint.base_url, request.route.model, given),
         **endpoint.extra_body,
         "model": request.route.model,
         "messages": list(request.messages),
@@ -267,6 +272,8 @@ def _body(endpoint: Endpoint, request: ModelRequest) -> bytes:
     if request.tools:
         body["tools"] = orjson.Fragment(request.tools)
     body |= request.parameters
+    given = {**endpoint.extra_body, **request.parameters}
+    body |= avoiding(endpoint.base_url, request.route.model, given, known_bad)
     try:
         return orjson.dumps(body)
     except orjson.JSONEncodeError:  # half a surrogate pair somewhere: JSON can spell it, UTF-8 cannot

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
+from agent_core.model.knownbad import ROWS, KnownBad
 from agent_core.settings import Route
 from agent_core.tools.base import Json
 
@@ -36,6 +37,8 @@ class Endpoint:
     temperature: float | None = None
     slow_arguments: bool = False
     """Sends tool arguments only when they are complete, so a long silence there is normal."""
+    known_bad: tuple[KnownBad, ...] = ROWS
+    """What is known to go wrong there; only the rows about its own host and models matter."""
 
 
 def label_of(base_url: str) -> str:

@@ -1,28 +1,39 @@
 """Endpoints that are known to go wrong, as data, and what a request for them carries so that they are avoided. Pure.
 
-Each row is about one host and some models there; it adds fields to the body of a call, and only fields about routing. What the
-operator (or the client of a request) has set about routing wins entirely: then the row adds nothing, not even the rest of its field.
+Each row is about one host and some models there, whatever variant or date their name carries; it fills in fields of a call's body, and only
+fields about routing. What the operator (or the client of a request) has set wins key by key, and the rest is filled in: a sort order keeps
+its order, and the bad provider is still left out. A provider that they name themselves is never left out for them.
 
-A row is a guess about somebody else's server, so it has a date to look again. A row that is past it still applies; who runs the
-gateway is told, at its start and by `applied`.
+A row is a guess about somebody else's server, so it has a date to look again. A row that is past it still applies; who runs the gateway is told, at
+its start and by `doctor`. Rows can be added and switched off in the configuration.
 
-Laws (tests/agent_core/model/test_knownbad.py): a row changes no request for another host, a subdomain, a look-alike or another
-model; whatever of `ROUTING` is set already, nothing is added.
+Laws (tests/agent_core/model/test_knownbad.py): a row changes no request for another host, a subdomain, a look-alike or another model; every key
+that was set keeps its value; filling in twice is filling in once.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date
 from fnmatch import fnmatchcase
+from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
-from agent_core.model.endpoints import Endpoint
 from agent_core.tools.base import Json
+
+if TYPE_CHECKING:
+    from agent_core.model.endpoints import Endpoint
 
 ROUTING = frozenset({"provider", "models", "route"})
 """Fields by which a request says itself where it goes (https://openrouter.ai/docs/features/provider-routing)."""
+_RANKING = frozenset({"order", "sort", "only"})
+"""Keys of ``provider`` that say in which order providers are taken: whoever sets one of them has decided it, and none of the others is filled in."""
+_SORTING = frozenset({"nitro", "floor"})
+"""Variants of a name that are a sort order (https://openrouter.ai/docs/faq)."""
+_DATED = re.compile(r"-(?:20\d{2}-?[01]\d-?[0-3]\d|[01]\d[0-3]\d|2[3-9][01]\d)$")
+"""A release's date at the end of a name: 20251027, 2025-10-27, 0905, 2509."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,12 +41,11 @@ class KnownBad:
     """One row."""
 
     name: str
-    """For logs."""
+    """For logs, and for switching it off."""
     host: str
     """Exactly; in lower case."""
     model: str
-    """Pattern of the model's name at that host, in lower case. A name with a variant (``…:nitro``) is routing of its own: it never
-    matches."""
+    """Pattern of the model's name at that host, in lower case, without variant and date."""
     fault: str
     """What goes wrong, in words."""
     remedy: str
@@ -62,18 +72,73 @@ ROWS: tuple[KnownBad, ...] = (
             }
         },
     ),
+    KnownBad(
+        name="openrouter-glm-5.2",
+        host="openrouter.ai",
+        model="z-ai/glm-5.2",
+        fault="one of the providers behind OpenRouter breaks off large tool calls in the middle",
+        remedy="Z.ai's own endpoint is preferred",
+        report="https://github.com/langchain-ai/openwiki/issues/39",
+        look_again=date(2027, 2, 1),
+        extra_body={"provider": {"order": ["z-ai"]}},
+    ),
 )
 
 
-def avoiding(base_url: str, model: str, given: Container[str], rows: Iterable[KnownBad] = ROWS) -> dict[str, Json]:
-    """The fields to add to the body of a call to `model` at `base_url`; `given` are the fields that it has already."""
-    added: dict[str, Json] = {}
-    if any(field in given for field in ROUTING):
-        return added
+def avoiding(base_url: str, model: str, given: Mapping[str, Json], rows: Iterable[KnownBad] = ROWS) -> dict[str, Json]:
+    """The fields to set in the body of a call to `model` at `base_url`; `given` is what it has already."""
+    filled: dict[str, Json] = {}
     for row in rows:
         if concerns(row, base_url, model):
-            added.update(row.extra_body)
-    return added
+            for field, wanted in row.extra_body.items():
+                own = filled.get(field, given.get(field))
+                if field == "provider":
+                    filled[field] = _provider(own, wanted, sorts=_variant(model) in _SORTING)
+                else:
+                    filled[field] = _merged(own, wanted)
+    return {field: value for field, value in filled.items() if value != given.get(field)}
+
+
+_NOBODY_LEFT = re.compile(r"no allowed providers|all providers have been ignored")
+
+
+def nobody_left(words: str) -> bool:
+    """Whether a provider says that what a request wants to avoid is all that there is."""
+    return _NOBODY_LEFT.search(words.lower()) is not None
+
+
+def _merged(own: Json, wanted: Json) -> Json:
+    """What is set, and of what is wanted whatever is not set."""
+    if own is None:
+        return wanted
+    if isinstance(own, dict) and isinstance(wanted, dict):
+        return {**own, **{key: _merged(own.get(key), value) for key, value in wanted.items()}}
+    return own
+
+
+def _provider(own: Json, wanted: Json, *, sorts: bool) -> Json:
+    """OpenRouter's ``provider``: an order is not filled in beside another one, and nobody is left out who is named."""
+    if not isinstance(wanted, dict) or not (own is None or isinstance(own, dict)):
+        return _merged(own, wanted)
+    ours = dict(wanted)
+    mine = own or {}
+    if sorts or any(mine.get(key) for key in _RANKING):
+        ours = {key: value for key, value in ours.items() if key not in _RANKING}
+    named = {str(one).lower() for key in ("order", "only") for one in _listed(mine.get(key))}
+    left_out = [one for one in _listed(ours.get("ignore")) if str(one).lower() not in named]
+    if left_out:
+        ours["ignore"] = left_out
+    else:
+        ours.pop("ignore", None)
+    return _merged(mine, ours)
+
+
+def _listed(value: Json) -> list[Json]:
+    return value if isinstance(value, list) else []
+
+
+def _variant(model: str) -> str:
+    return model.strip().lower().partition("@")[0].partition(":")[2]
 
 
 def concerns(row: KnownBad, base_url: str, model: str) -> bool:
@@ -82,35 +147,45 @@ def concerns(row: KnownBad, base_url: str, model: str) -> bool:
         host = (urlsplit(base_url).hostname or "").removesuffix(".")
     except ValueError:  # no address at all
         return False
-    name = model.strip().lower()
-    return host == row.host and ":" not in name and fnmatchcase(name, row.model)
+    name = model.strip().lower().partition("@")[0].partition(":")[0]
+    names = {name, _DATED.sub("", name)}
+    return host == row.host and any(fnmatchcase(one, row.model) for one in names)
 
 
-def applied(endpoints: Sequence[Endpoint], today: date, rows: Sequence[KnownBad] = ROWS) -> tuple[str, ...]:
+def applied(endpoints: Sequence[Endpoint], today: date) -> tuple[str, ...]:
     """The rows that concern the configured models, a sentence or two each; empty if none does."""
-    said: list[str] = []
-    for row in rows:
-        for endpoint in endpoints:
-            models = [model for model in endpoint.models if concerns(row, endpoint.base_url, model)]
-            if models:
-                said.append(_words(row, endpoint, models, today))
+    said = [
+        _words(row, endpoint, models, today)
+        for endpoint in endpoints
+        for row in endpoint.known_bad
+        if (models := [model for model in endpoint.models if concerns(row, endpoint.base_url, model)])
+    ]
     return tuple(dict.fromkeys(said))
 
 
-def overdue(endpoints: Sequence[Endpoint], today: date, rows: Sequence[KnownBad] = ROWS) -> tuple[KnownBad, ...]:
+def overdue(endpoints: Sequence[Endpoint], today: date) -> tuple[KnownBad, ...]:
     """The rows that concern the configured models and whose date to look again has passed."""
-    return tuple(
+    late = (
         row
-        for row in rows
-        if today > row.look_again and any(concerns(row, e.base_url, model) for e in endpoints for model in e.models)
+        for e in endpoints
+        for row in e.known_bad
+        if today > row.look_again and any(concerns(row, e.base_url, model) for model in e.models)
     )
+    return tuple({row.name: row for row in late}.values())
 
 
 def _words(row: KnownBad, endpoint: Endpoint, models: Sequence[str], today: date) -> str:
     about = f"{', '.join(models)} at {row.host}: {row.fault} ({row.report})."
-    if own := sorted(ROUTING & set(endpoint.extra_body)):
-        return f"{about} Nothing is done about it, because extra_body sets {', '.join(own)}: your own routing counts."
-    words = f"{about} So {row.remedy}; set provider in extra_body to decide that yourself."
+    filled = [avoiding(endpoint.base_url, model, endpoint.extra_body, (row,)) for model in models]
+    off = f'known_bad_off = ["{row.name}"] in [model] switches this off'
+    if not any(filled):
+        return (
+            f"{about} Nothing is done about it, because extra_body has decided it otherwise: your own routing counts."
+        )
+    if any(endpoint.extra_body.get(field) for field in row.extra_body):
+        words = f"{about} So {row.remedy}, as far as your own routing leaves it open; {off}."
+    else:
+        words = f"{about} So {row.remedy}; what you set in extra_body wins, and {off}."
     if today > row.look_again:
-        words += f" This was to be looked at again by {row.look_again.isoformat()}: it may be mended by now."
-    return words
+        return f"{words} This was to be looked at again by {row.look_again.isoformat()}: it may be mended by now."
+    return f"{words} To be looked at again by {row.look_again.isoformat()}."

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import pytest
+from pydantic import ValidationError
 from structlog.testing import capture_logs
 
-from agent_core.model.knownbad import ROWS
+from agent_core.model.knownbad import ROWS, avoiding
 from gateway.configmodel import Config, Model
 from gateway.daemon import tell_of_old_rows
 from gateway.models import endpoints_of
@@ -25,3 +27,27 @@ def test_a_row_past_its_date_is_said_only_where_it_applies():
     assert logged("minimax/minimax-m2", before) == []
     assert logged("minimax/minimax-m2", before + 2 * YEAR_MS) == [ROWS[0].name]
     assert logged("x/y", before + 2 * YEAR_MS) == []
+
+
+def test_the_operators_rows_are_added_and_rows_are_switched_off():
+    own = {
+        "name": "mine",
+        "host": "openrouter.ai",
+        "model": "x/*",
+        "look_again": "2027-01-01",
+        "extra_body": {"provider": {"ignore": ["slow"]}},
+    }
+    model = Model.model_validate(
+        {"name": "x/y", "base_url": "https://openrouter.ai/api/v1", "known_bad": [own], "known_bad_off": [ROWS[0].name]}
+    )
+    (endpoint,) = endpoints_of(model.chain(), context_known=False)
+    names = [row.name for row in endpoint.known_bad]
+    assert "mine" in names
+    assert ROWS[0].name not in names
+    assert avoiding(endpoint.base_url, "x/y", {}, endpoint.known_bad) == {"provider": {"ignore": ["slow"]}}
+
+
+def test_a_row_that_is_about_something_else_than_routing_is_refused():
+    own = {"name": "mine", "host": "h", "look_again": "2027-01-01", "extra_body": {"temperature": 0}}
+    with pytest.raises(ValidationError):
+        Model.model_validate({"known_bad": [own]})
