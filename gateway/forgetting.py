@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import structlog
+from sqlalchemy import Connection
 
 from adapters.base import Inbound, SessionKey, Ticket
 from agent_core.events import TurnOpened
@@ -28,7 +29,6 @@ from agent_core.ports import Clock, Ids
 from agent_core.retention import next_size
 from agent_core.store import forgetting as steps
 from agent_core.store.forgetting import Account, Job
-from agent_core.store.retaining import Removed
 from agent_core.store.rows import AuditRow
 from agent_core.store.store import PAUSE, StorageUnavailable, Store
 from gateway import inbox
@@ -179,7 +179,7 @@ class Forgetting:
             folders += await self._folder(folder_name(one.key))
         for one in sessions:
             if not one.alone:
-                await self.store.remove(steps.blank_summaries(one.session))
+                await self.store.remove_some(steps.blank_summaries(one.session))
         for account, person in job.who:
             if account in ("api", "web"):
                 folders += await self._folder(folder_name(f"{account}/{person}"))
@@ -219,7 +219,7 @@ class Forgetting:
                 names = [one.turn for one in some]
                 for one in some:
                     folders += await self._files_of(one.turn, one.session)
-                done = await self.store.remove(steps.remove_turns(names))
+                done = await self.store.remove_some(steps.remove_turns(names))
                 count, size = count + done.count, next_size(size, done.seconds, 200)
                 await asyncio.sleep(done.seconds * PAUSE)
 
@@ -255,9 +255,9 @@ class Forgetting:
         await asyncio.to_thread(shutil.rmtree, path, True)
         return 1
 
-    async def _in_steps(self, step: Callable[[int], Callable[..., Removed]]) -> int:
+    async def _in_steps(self, step: Callable[[int], Callable[[Connection], int]]) -> int:
         count, size = 0, 32
-        while (done := await self.store.remove(step(size))).count:
+        while (done := await self.store.remove_some(step(size))).count:
             count, size = count + done.count, next_size(size, done.seconds, 500)
             await asyncio.sleep(done.seconds * PAUSE)
         return count

@@ -22,7 +22,6 @@ from agent_core.ports import Clock
 from agent_core.reckoning import Reckoning, decoded, encoded, looked
 from agent_core.retention import Keep, cutoff, needed, next_size
 from agent_core.store import retaining
-from agent_core.store.retaining import Removed
 from agent_core.store.store import PAUSE, StorageUnavailable, Store
 
 log = structlog.get_logger("gateway")
@@ -40,6 +39,8 @@ LOOKED_AT_ONCE = 500
 TURNS_MOST = 400
 FILES_MOST = 64
 SESSIONS_MOST = 200
+BYTES_AT_ONCE = 512 * 1024
+"""Each byte that is removed is overwritten, and that is written to the log."""
 GOING = ".going-"
 """How the name of a folder begins that is being removed."""
 
@@ -172,9 +173,7 @@ class Upkeep:
         journals = await self._journals(now, longest)
         files = await self._files(now, longest)
         records = await self._records(now, longest)
-        while (freed := await self.store.remove(retaining.give_back)).count:
-            longest.append(freed.seconds)
-            await asyncio.sleep(freed.seconds * PAUSE)
+        await self._give_back(longest)
         workspaces, room = await self._workspaces(now)
         spooled, spool = await self._spooled(now)
         return replace(
@@ -202,9 +201,10 @@ class Upkeep:
         if before is None:
             return 0
         count, after, why = 0, (0, ""), self.keep.words("journals_days")
+        told: dict[str, int] = {}
         while found := await self.store.retaining.old_turns(before, after, LOOKED_AT_ONCE):
             after = (found[-1].closed_at, found[-1].turn)
-            of = await self.store.retaining.conversations_of({one.session for one in found}, self.told)
+            of = await self.store.retaining.conversations_of({one.session for one in found}, self.told, before, told)
             old = [one.turn for one in found if not needed(of[one.session], one.number, before, undone=one.undone)]
             count += await self._in_batches(
                 old, TURNS_MOST, longest, lambda turns: retaining.remove_journals(turns, why)
@@ -219,9 +219,9 @@ class Upkeep:
         count, after = 0, (0, b"")
         while found := await self.store.retaining.old_files(before, LOOKED_AT_ONCE, after):
             after = (found[-1].at, found[-1].digest)
-            old = [one.digest for one in found if one.digest not in in_use]
+            sizes = {one.digest: one.size for one in found if one.digest not in in_use}
             count += await self._in_batches(
-                old, FILES_MOST, longest, lambda files: retaining.remove_files(files, before)
+                [*sizes], FILES_MOST, longest, lambda files: retaining.remove_files(files, before), sizes.__getitem__
             )
         return count
 
@@ -243,16 +243,26 @@ class Upkeep:
         things: Sequence[K],
         most: int,
         longest: list[float],
-        body: Callable[[Sequence[K]], Callable[[Connection], Removed]],
+        body: Callable[[Sequence[K]], Callable[[Connection], int]],
+        weigh: Callable[[K], int] = lambda _: 0,
     ) -> int:
+        """Remove all of these, so many at once as take some milliseconds, and of large ones few; their room goes back at once."""
         count, first, size = 0, 0, 8
         while first < len(things):
-            done = await self.store.remove(body(things[first : first + size]))
-            first, count = first + size, count + done.count
+            some = _light(things[first : first + size], weigh)
+            done = await self.store.remove_some(body(some))
+            first, count = first + len(some), count + done.count
             size = next_size(size, done.seconds, most)
             longest.append(done.seconds)
             await asyncio.sleep(done.seconds * PAUSE)
+            await self._give_back(longest)
         return count
+
+    async def _give_back(self, longest: list[float]) -> None:
+        """Let the disk have what is free. Soon: the longer SQLite's list of free pages is, the longer it looks for each."""
+        while (freed := await self.store.remove_some(retaining.give_back)).count:
+            longest.append(freed.seconds)
+            await asyncio.sleep(freed.seconds * PAUSE)
 
     # ------------------------------------------------------------------ files
 
@@ -268,6 +278,16 @@ class Upkeep:
         on_their_way = b"\n".join([one.row.want for one in await self.store.open_deliveries()])
         kept = await asyncio.to_thread(_named_in, self.places.spool, on_their_way)
         return await asyncio.to_thread(_sweep, self.places.spool, before, set[str](), kept)
+
+
+def _light(things: Sequence[K], weigh: Callable[[K], int]) -> Sequence[K]:
+    """As many of the first of them as are to go at once, one at least."""
+    total = 0
+    for number, one in enumerate(things):
+        total += weigh(one)
+        if total > BYTES_AT_ONCE and number:
+            return things[:number]
+    return things
 
 
 def _named_in(folder: Path, words: bytes) -> frozenset[str]:

@@ -20,5 +20,6 @@ REVISIONS = (
     "0012",
     "0013",
     "0014",
+    "0015",
 )
 """All revisions, oldest first. Read at every start, so that alembic need not be imported to know whether one is missing."""

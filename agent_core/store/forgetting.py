@@ -7,7 +7,6 @@ stays written until the very end, so whoever goes on after a kill finds the same
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 
@@ -18,7 +17,7 @@ from agent_core.store import pieces
 from agent_core.store import tables as t
 from agent_core.store.asks import Asks
 from agent_core.store.keys import padded
-from agent_core.store.retaining import Removed, drop_journals
+from agent_core.store.retaining import drop_journals
 from agent_core.store.rows import FILE_SCOPE, InboxState, PersonState, TurnState
 
 Account = tuple[str, str]
@@ -189,11 +188,10 @@ def name_writers(found: Sequence[tuple[int, str, str, str]]) -> Callable[[Connec
     return body
 
 
-def remove_turns(turns: Sequence[str]) -> Callable[[Connection], Removed]:
+def remove_turns(turns: Sequence[str]) -> Callable[[Connection], int]:
     """Everything about these turns but that they were there, when, and what they used."""
 
-    def body(conn: Connection) -> Removed:
-        began = time.perf_counter()
+    def body(conn: Connection) -> int:
         closed = select(_u.turn).where(_u.turn.in_(turns), _u.state == TurnState.CLOSED.value)
         found = [str(one) for one in conn.execute(closed).scalars()]
         drop_journals(conn, found)
@@ -201,18 +199,17 @@ def remove_turns(turns: Sequence[str]) -> Callable[[Connection], Removed]:
             conn.execute(delete(t.troubles).where(t.troubles.c.turn.in_(keys)))
             conn.execute(delete(t.deliveries).where(_d.origin.in_(keys)))
             conn.execute(update(t.turns).where(_u.turn.in_(keys)).values(removed=FORGOTTEN, undone=1))
-        return Removed(len(found), time.perf_counter() - began)
+        return len(found)
 
     return body
 
 
 def blank_messages(
     which: Callable[[], ColumnElement[bool]], blank: Callable[[str, str, str], bytes], most: int
-) -> Callable[[Connection], Removed]:
+) -> Callable[[Connection], int]:
     """Up to `most` messages keep their keys, so that they are known again, and lose their words; what waits is dropped."""
 
-    def body(conn: Connection) -> Removed:
-        began = time.perf_counter()
+    def body(conn: Connection) -> int:
         query = (
             select(_i.id, _i.account, _i.platform_key, _s.key, _i.body, _i.state)
             .join(t.sessions, _s.session == _i.session)
@@ -226,7 +223,7 @@ def blank_messages(
             conn.execute(update(t.inbox).where(_i.id == row[0]).values(**values))
             names = [f"{kind}:{row[0]}" for kind in ("inbox", "queue")] + [f"queue:{row[2]}"]
             conn.execute(delete(t.deliveries).where(_d.origin.in_(names)))
-        return Removed(len(rows), time.perf_counter() - began)
+        return len(rows)
 
     return body
 
@@ -242,11 +239,10 @@ def of_session(session: str, at: int) -> Callable[[], ColumnElement[bool]]:
     return lambda: and_(_i.session == session, _i.received_at <= at)
 
 
-def remove_session(one: TheirSession, at: int) -> Callable[[Connection], Removed]:
+def remove_session(one: TheirSession, at: int) -> Callable[[Connection], int]:
     """What is left of a conversation of theirs alone from before that time, but numbers: settings, reminders, parts, memory."""
 
-    def body(conn: Connection) -> Removed:
-        began = time.perf_counter()
+    def body(conn: Connection) -> int:
         mine = and_(_u.session == one.session, _u.opened_at <= at)
         left = select(_u.turn).where(mine, _u.removed == "", _u.state == TurnState.CLOSED.value)
         turns = [str(turn) for turn in conn.execute(left.limit(50)).scalars()]
@@ -265,7 +261,7 @@ def remove_session(one: TheirSession, at: int) -> Callable[[Connection], Removed
             update(t.audit).where(shown).values(before="", after="", words="A part of somebody who is forgotten.")
         )
         conn.execute(update(t.sessions).where(_s.session == one.session).values(policy=None))
-        return Removed(0, time.perf_counter() - began)
+        return 0
 
     return body
 
@@ -284,11 +280,11 @@ def _known_files(holder: str) -> ColumnElement[bool]:
     return and_(scope.startswith(FILE_SCOPE, autoescape=True), scope.endswith(f":{holder}", autoescape=True))
 
 
-def blank_summaries(session: str) -> Callable[[Connection], Removed]:
+def blank_summaries(session: str) -> Callable[[Connection], int]:
     """A summary in a shared conversation may hold their words: another word stands in its place."""
 
-    def body(conn: Connection) -> Removed:
-        began, count = time.perf_counter(), 0
+    def body(conn: Connection) -> int:
+        count = 0
         turns = select(_u.turn).where(_u.session == session)
         query = select(_j.turn, _j.seq, _j.body).where(_j.kind == "Compacted", _j.turn.in_(turns))
         for turn, seq, stored in conn.execute(query).all():
@@ -298,7 +294,7 @@ def blank_summaries(session: str) -> Callable[[Connection], Removed]:
             made = orjson.dumps(event | {"summary": SUMMARY})
             conn.execute(update(t.journal).where(_j.turn == turn, _j.seq == seq).values(body=made))
             count += 1
-        return Removed(count, time.perf_counter() - began)
+        return count
 
     return body
 

@@ -6,10 +6,22 @@ import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
-from sqlalchemy import Connection, and_, bindparam, delete, exists, func, literal_column, or_, select, tuple_, update
+from sqlalchemy import (
+    Connection,
+    and_,
+    bindparam,
+    delete,
+    exists,
+    func,
+    literal_column,
+    or_,
+    select,
+    tuple_,
+    update,
+)
 from sqlalchemy import text as sql_text
 
-from agent_core.retention import Conversation
+from agent_core.retention import MOST_SECONDS, Conversation
 from agent_core.store import pieces
 from agent_core.store import tables as t
 from agent_core.store.asks import Asks
@@ -17,8 +29,9 @@ from agent_core.store.keys import padded
 from agent_core.store.packing import MARK, Form, Piece, missing, needed
 from agent_core.store.rows import DeliveryState, InboxState, TurnState
 
-FREED_AT_ONCE = 256
-"""Pages of a SQLite file that one transaction gives back."""
+GIVEN_BACK_SECONDS = MOST_SECONDS / 2
+"""So long one transaction gives pages back; to commit them takes some time as well."""
+SESSIONS_AT_ONCE = 500
 _u, _s, _j, _p, _d, _i = t.turns.c, t.sessions.c, t.journal.c, t.pieces.c, t.deliveries.c, t.inbox.c
 _packed_journal = func.substr(_j.body, 1, 1) == MARK
 _packed_inbox = func.substr(_i.body, 1, 1) == MARK
@@ -60,7 +73,7 @@ class Removed:
 
     count: int
     seconds: float
-    """On the writer; what waited before it is not in it."""
+    """Nobody else could write meanwhile; what waited before it is not in it, the commit is."""
 
 
 class Retaining(Asks):
@@ -84,15 +97,28 @@ class Retaining(Asks):
         rows = await self._all(query.order_by(_u.closed_at, _u.turn).limit(limit))
         return [OldTurn(r[0], r[1], r[2], r[3], bool(r[4])) for r in rows]
 
-    async def conversations_of(self, sessions: Collection[str], told: int) -> dict[str, Conversation]:
-        """What these sessions need of their past, if `told` turns of it are put before the model."""
+    async def conversations_of(
+        self, sessions: Collection[str], told: int, quiet_before: int, known: dict[str, int]
+    ) -> dict[str, Conversation]:
+        """What these sessions need of their past, if `told` turns of it are put before the model.
+
+        Those in which nobody has spoken since `quiet_before` need nothing. From which turn on the others need theirs is put into `known`
+        and not asked again: that turn only becomes a later one.
+        """
         found: dict[str, Conversation] = {}
-        for session in sessions:
-            row = (await self._all(select(_s.last_at, _s.since).where(_s.session == session)))[0]
-            mine = (_u.session == session, _u.number > row[1], _u.undone == 0, _u.state == TurnState.CLOSED.value)
-            last = await self._all(select(_u.number).where(*mine).order_by(_u.number.desc()).offset(told - 1).limit(1))
-            found[session] = Conversation(int(row[0]), int(row[1]), int(last[0][0]) if last else 0)
+        for keys in padded(sorted(sessions)):
+            highest = select(func.coalesce(func.max(_u.number), 0)).where(_u.session == _s.session).scalar_subquery()
+            rows = await self._all(select(_s.session, _s.last_at, _s.since, highest).where(_s.session.in_(keys)))
+            for session, last_at, since, last in rows:
+                if last_at >= quiet_before and session not in known:
+                    known[session] = await self._first_told(session, since, told) if last > since + told else 0
+                found[session] = Conversation(last_at, since, known.get(session, 0))
         return found
+
+    async def _first_told(self, session: str, since: int, told: int) -> int:
+        mine = (_u.session == session, _u.number > since, _u.undone == 0, _u.state == TurnState.CLOSED.value)
+        last = await self._all(select(_u.number).where(*mine).order_by(_u.number.desc()).offset(told - 1).limit(1))
+        return int(last[0][0]) if last else 0
 
     async def old_files(self, before: int, limit: int, after: tuple[int, bytes]) -> list[OldFile]:
         """Files that nobody has sent since a time, the oldest first, behind the last one seen."""
@@ -110,18 +136,22 @@ class Retaining(Asks):
         open_turns = select(_j.body).join(t.turns, _u.turn == _j.turn).where(_u.state == TurnState.OPEN.value)
         waiting = select(_i.body).where(_i.state == InboxState.NEW.value, _packed_inbox)
         bodies = [bytes(r[0]) for q in (open_turns.where(_packed_journal), waiting) for r in await self._all(q)]
-        living = await self._all(select(_s.session).where(_s.last_at >= before))
-        for (session,) in living:
-            packed = (
-                select(_u.number, _u.undone, _j.body)
-                .join(t.journal, _j.turn == _u.turn)
-                .where(_u.session == session, _u.removed == "", _packed_journal)
-            )
-            rows = await self._all(packed)
-            if rows:
-                one = (await self.conversations_of([session], told))[session]
-                bodies += [bytes(r[2]) for r in rows if r[0] > one.since and r[0] >= one.first_told and not r[1]]
-        return await self._reached(bodies)
+        reached = await self._reached(bodies)
+        living = [str(row[0]) for row in await self._all(select(_s.session).where(_s.last_at >= before))]
+        for first in range(0, len(living), SESSIONS_AT_ONCE):
+            some = await self.conversations_of(living[first : first + SESSIONS_AT_ONCE], told, before, {})
+            short = [session for session, one in some.items() if not one.since and not one.first_told]
+            shown = [_u.session.in_(keys) for keys in padded(short)]
+            shown += [
+                and_(_u.session == session, _u.number > one.since, _u.number >= one.first_told)
+                for session, one in some.items()
+                if one.since or one.first_told
+            ]
+            for which in shown:
+                packed = select(_j.body).join(t.turns, _j.turn == _u.turn)
+                rows = await self._all(packed.where(which, _u.undone == 0, _packed_journal))
+                reached |= await self._reached([bytes(row[0]) for row in rows])
+        return reached
 
     async def _reached(self, bodies: Sequence[bytes]) -> set[bytes]:
         """All digests that these bodies need, directly or not."""
@@ -168,18 +198,17 @@ _REMOVABLE = select(_u.turn).where(
 _PACKED_ROWS = select(_j.body).where(_j.turn.in_(bindparam("keys", expanding=True)), _packed_journal)
 
 
-def remove_journals(turns: Collection[str], why: str) -> Callable[[Connection], Removed]:
+def remove_journals(turns: Collection[str], why: str) -> Callable[[Connection], int]:
     """The journals of those of `turns` that are closed and shown are gone; that they were there stays known, and why they went."""
 
-    def body(conn: Connection) -> Removed:
-        began = time.perf_counter()
+    def body(conn: Connection) -> int:
         found: list[str] = []
         for keys in padded(turns):
             found += conn.execute(_REMOVABLE, {"keys": keys}).scalars()
         drop_journals(conn, found)
         for keys in padded(found):
             conn.execute(update(t.turns).where(_u.turn.in_(keys)).values(removed=why))
-        return Removed(len(found), time.perf_counter() - began)
+        return len(found)
 
     return body
 
@@ -192,24 +221,23 @@ def drop_journals(conn: Connection, turns: Collection[str]) -> None:
         conn.execute(delete(t.tool_calls).where(t.tool_calls.c.turn.in_(keys)))
 
 
-def remove_files(files: Collection[bytes], before: int) -> Callable[[Connection], Removed]:
+def remove_files(files: Collection[bytes], before: int) -> Callable[[Connection], int]:
     """The contents of these files are gone, unless somebody has sent them again since `before`."""
 
-    def body(conn: Connection) -> Removed:
-        began, count = time.perf_counter(), 0
+    def body(conn: Connection) -> int:
+        count = 0
         for keys in padded(files):
             stale = and_(_p.digest.in_(keys), _p.at < before, _p.how != pieces.GONE)
             count += conn.execute(update(t.pieces).where(stale).values(stored=b"", how=pieces.GONE)).rowcount
-        return Removed(count, time.perf_counter() - began)
+        return count
 
     return body
 
 
-def remove_sessions(sessions: Collection[str], before: int) -> Callable[[Connection], Removed]:
+def remove_sessions(sessions: Collection[str], before: int) -> Callable[[Connection], int]:
     """The numbers of these sessions' turns are gone, and they themselves, if nobody has spoken in them meanwhile."""
 
-    def body(conn: Connection) -> Removed:
-        began = time.perf_counter()
+    def body(conn: Connection) -> int:
         found: list[str] = []
         for keys in padded(sessions):
             quiet = select(_s.session).where(_s.session.in_(keys), _s.last_at < before)
@@ -223,20 +251,21 @@ def remove_sessions(sessions: Collection[str], before: int) -> Callable[[Connect
             conn.execute(delete(t.reservations).where(t.reservations.c.session.in_(keys)))
             conn.execute(delete(t.turns).where(_u.session.in_(keys)))
             conn.execute(delete(t.sessions).where(_s.session.in_(keys)))
-        return Removed(len(found), time.perf_counter() - began)
+        return len(found)
 
     return body
 
 
-def give_back(conn: Connection) -> Removed:
-    """Pages of a SQLite file that hold nothing any more go back to the disk: some of them, until `count` is 0."""
-    began = time.perf_counter()
+def give_back(conn: Connection) -> int:
+    """Pages of a SQLite file that hold nothing any more go back to the disk: as many as take some milliseconds, until it answers 0."""
     if conn.dialect.name != "sqlite" or not conn.exec_driver_sql("PRAGMA auto_vacuum").scalar_one():
-        return Removed(0, 0)
+        return 0
     free = int(conn.exec_driver_sql("PRAGMA freelist_count").scalar_one())
-    if free:
-        cursor = conn.connection.cursor()
-        cursor.execute(f"PRAGMA incremental_vacuum({FREED_AT_ONCE})")
-        cursor.fetchall()  # it goes on only as long as it is asked for more
-        cursor.close()
-    return Removed(min(free, FREED_AT_ONCE), time.perf_counter() - began)
+    began, count, cursor = time.perf_counter(), 0, conn.connection.cursor()
+    while count < free and time.perf_counter() - began < GIVEN_BACK_SECONDS:
+        cursor.execute(
+            "PRAGMA incremental_vacuum(1)"
+        )  # the driver takes one step, whatever the number: that is one page
+        count += 1
+    cursor.close()
+    return count

@@ -647,10 +647,8 @@ class Pruned:
     nodes: int
     parts: int = 0
     failures: int = 0
-    more: bool = False
-    """There is more of it to remove."""
     seconds: float = 0
-    """On the writer; of the longest transaction, if it were several."""
+    """Of the longest transaction."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 import orjson
-from sqlalchemy import Connection, Row, bindparam, delete, insert, select, tuple_, update
+from sqlalchemy import Connection, Row, bindparam, insert, select, tuple_, update
 
 from agent_core.budgets import Amount, Level
 from agent_core.store import tables as t
@@ -210,21 +210,3 @@ def release(conn: Connection, dead: Collection[int], node: int) -> None:
             level.dirty = True
         fact.used, fact.estimated, fact.dirty = fact.held, True, True
     store(conn, facts)
-
-
-_OLD_RESERVATIONS = delete(t.reservations).where(
-    t.reservations.c.state == SETTLED, t.reservations.c.at < bindparam("before")
-)
-_OLD_POTS = delete(t.budgets).where(
-    t.budgets.c.at < bindparam("before"),
-    t.budgets.c.until == 0,
-    t.budgets.c.held_tokens == 0,
-)
-_PAST_POTS = delete(t.budgets).where(t.budgets.c.until > 0, t.budgets.c.until < bindparam("before"))
-
-
-def prune(conn: Connection, before_ms: int) -> None:
-    """Forget calls that were settled before `before_ms`, turns as old, and what lies long in the past."""
-    conn.execute(_OLD_RESERVATIONS, {"before": before_ms})
-    conn.execute(_OLD_POTS, {"before": before_ms})
-    conn.execute(_PAST_POTS, {"before": before_ms - KEEP_POTS_MS})

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+from collections import Counter
 from collections.abc import AsyncGenerator, Callable, Collection, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import replace
@@ -26,7 +27,7 @@ from agent_core.budgets import Amount, Granted, Pot, Refused, Settled
 from agent_core.ports import Clock, Ids
 from agent_core.reckoning import Leap
 from agent_core.retention import Keep, cutoff, next_size
-from agent_core.store import asides, people, takeups, unread, upkeep
+from agent_core.store import asides, people, pruning, takeups, unread, upkeep
 from agent_core.store.asides import Fresh
 from agent_core.store.errors import (
     AlreadyRunning,
@@ -73,6 +74,7 @@ from agent_core.store.ownership import FileLock, FileOwnership, Ownership, pulse
 from agent_core.store.packing import LOOKED_AT_BYTES, Packed, Piece, pack
 from agent_core.store.place import PostgresPlace, SqlitePlace, parse_place
 from agent_core.store.reads import Reads
+from agent_core.store.retaining import Removed
 from agent_core.store.rows import (
     Accepted,
     AdapterStateRow,
@@ -122,8 +124,8 @@ __all__ = [
 ]
 
 PROBE = "probe"
-PRUNE_AT_ONCE = 200
-"""How much the first pruning transaction deletes; then it is as much as takes some milliseconds."""
+PRUNE_AT_ONCE = 100
+"""How many rows the first pruning transaction looks at; then it is as many as take some milliseconds."""
 PRUNE_MOST = 2_000
 LOG_TRIES = 50
 PAUSE = 3
@@ -459,25 +461,29 @@ class Store(Reads):
         messages, failures, audit = (
             cutoff(now, days, leaps) for days in (keep.bodies_days, keep.failures_days, keep.audit_days)
         )
-        old = upkeep.Old(messages, failures, audit)
-        total, most = Pruned(0, 0), PRUNE_AT_ONCE
-        while True:
-            one = await self._writer.alone(upkeep.prune(old, most, self._who))
-            total = Pruned(
-                total.messages + one.messages,
-                total.nodes + one.nodes,
-                total.parts + one.parts,
-                total.failures + one.failures,
-                seconds=max(total.seconds, one.seconds),
-            )
-            if not one.more:
-                return total
-            most = next_size(most, one.seconds, PRUNE_MOST)
-            await asyncio.sleep(one.seconds * PAUSE)
+        old = pruning.Old(messages, failures, audit)
+        gone: Counter[str] = Counter()
+        longest = 0.0
+        for kind in pruning.kinds(old):
+            after, most = None, PRUNE_AT_ONCE
+            while True:
+                walked, seconds = await self._writer.timed(pruning.walk(kind, after, most))
+                gone[kind.counted] += walked.count
+                longest, after = max(longest, seconds), walked.after
+                if after is None:
+                    break
+                most = next_size(most, seconds, PRUNE_MOST)
+                await asyncio.sleep(seconds * PAUSE)
+        nodes, seconds = await self._writer.timed(pruning.the_rest(old, self._who))
+        return Pruned(gone["messages"], nodes, gone["parts"], gone["failures"], max(longest, seconds))
 
     async def remove(self, body: Callable[[Connection], T]) -> T:
         """Promises: one of the transactions of `retaining` or `forgetting` is committed."""
         return await self._writer.alone(body)
+
+    async def remove_some(self, body: Callable[[Connection], int]) -> Removed:
+        """Promises: as `remove`, for those that say how much they have removed; and how long nobody else could write is told."""
+        return Removed(*await self._writer.timed(body))
 
     async def scrub(self, most_bytes: int | None) -> bool:
         """Promises: of a SQLite database, nothing that was removed is in its log any more; and, if the answer is True, nothing is left

@@ -65,6 +65,7 @@ sessions = Table(
     Column("since", Int, nullable=False, server_default="0"),
     sqlite_with_rowid=False,
 )
+Index("sessions_of_owner", sessions.c.owner)
 
 cursors = Table(
     "cursors",
@@ -255,6 +256,7 @@ Index(
     sqlite_where=text("platform_id is not null"),
     postgresql_where=text("platform_id is not null"),
 )
+Index("deliveries_of_session", deliveries.c.session)
 for _name, _states in (("open_deliveries", "'wanted', 'sending', 'unknown'"), ("failed_deliveries", "'failed'")):
     Index(
         _name,
@@ -301,6 +303,8 @@ troubles = Table(
 )
 Index("troubles_of_conversation", troubles.c.conversation, troubles.c.at)
 Index("troubles_of_fingerprint", troubles.c.fingerprint, troubles.c.at)
+Index("troubles_of_session", troubles.c.session)
+Index("troubles_by_time", troubles.c.at)
 
 incidents = Table(
     "incidents",
@@ -433,6 +437,7 @@ budgets = Table(
     Column("at", Int, nullable=False),
     sqlite_with_rowid=False,
 )
+Index("budgets_by_end", budgets.c.until)
 
 reservations = Table(
     "reservations",
@@ -456,6 +461,7 @@ Index(
     sqlite_where=text("state = 'open'"),
     postgresql_where=text("state = 'open'"),
 )
+Index("reservations_of_session", reservations.c.session)
 
 schedules = Table(
     "schedules",

@@ -1,4 +1,4 @@
-"""The transactions that stand alone: a node's arrival, taking over what a dead node left, and pruning.
+"""The transactions that stand alone: a node's arrival, taking over what a dead node left, a chat that moves.
 
 Each returns a body for `Writer.alone`, and each body is repeatable: if its commit's answer was lost, running it again finds its
 own work and gives the same answer.
@@ -6,7 +6,6 @@ own work and gives the same answer.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -17,28 +16,22 @@ from sqlalchemy import (
     Text,
     and_,
     bindparam,
-    delete,
     exists,
     func,
     insert,
     literal,
     or_,
     select,
-    tuple_,
     update,
 )
 
-from agent_core.store import pieces, sqlbudgets, unread
+from agent_core.store import sqlbudgets
 from agent_core.store import tables as t
-from agent_core.store.keys import padded
 from agent_core.store.rows import (
     AdapterStateRow,
-    DeliveryState,
     InboxState,
     JournalRow,
     OpenTurn,
-    Pruned,
-    ScheduleState,
     TurnState,
 )
 from agent_core.store.sql import Who
@@ -151,118 +144,6 @@ def _stands(conn: Connection, turn: OpenTurn, node: int) -> bool:
 def _row_values(turn: str, epoch: int, row: JournalRow, seq: int) -> dict[str, object]:
     assert row.seq == seq, f"the row for turn {turn} must have number {seq}, not {row.seq}"
     return {"turn": turn, "seq": seq, "epoch": epoch, "kind": row.kind, "body": row.body, "at": row.at}
-
-
-_ENDED = [InboxState.DONE.value, InboxState.DROPPED.value]
-_of_closed_turn = (
-    select(t.turn_inputs.c.inbox)
-    .join(t.turns, t.turns.c.turn == t.turn_inputs.c.turn)
-    .where(t.turns.c.state == TurnState.OPEN.value, t.turn_inputs.c.inbox == t.inbox.c.id)
-)
-_OLD_MESSAGES = (
-    select(t.inbox.c.id)
-    .where(
-        t.inbox.c.received_at < bindparam("before"),
-        t.inbox.c.state.in_(_ENDED),
-        ~exists(_of_closed_turn.correlate(t.inbox)),
-        # On SQLite the next id is the highest plus one: the highest must stay, or ids would come again.
-        t.inbox.c.id < select(func.max(t.inbox.c.id)).scalar_subquery(),
-    )
-    .order_by(t.inbox.c.id)
-    .limit(bindparam("most"))
-)
-_OLD_PARTS = (
-    select(t.deliveries.c.id)
-    .where(
-        t.deliveries.c.at < bindparam("before"),
-        t.deliveries.c.state.in_([s.value for s in (DeliveryState.SENT, DeliveryState.SKIPPED, DeliveryState.FAILED)]),
-        ~exists().where(t.turns.c.turn == t.deliveries.c.origin, t.turns.c.state == TurnState.OPEN.value),
-    )
-    .order_by(t.deliveries.c.id)
-    .limit(bindparam("most"))
-)
-_OLD_TROUBLES = (
-    select(t.troubles.c.turn, t.troubles.c.number)
-    .where(t.troubles.c.at < bindparam("before"))
-    .order_by(t.troubles.c.turn)
-    .limit(bindparam("most"))
-)
-_OLD_OCCURRENCES = delete(t.occurrences).where(t.occurrences.c.at < bindparam("before"))
-_OLD_SCHEDULES = delete(t.schedules).where(
-    t.schedules.c.at < bindparam("before"),
-    t.schedules.c.state != ScheduleState.ACTIVE.value,
-    ~exists().where(t.occurrences.c.schedule == t.schedules.c.schedule),
-)
-_OLD_AUDIT = delete(t.audit).where(t.audit.c.at < bindparam("before"))
-_later = t.adapter_states.alias("later")
-_OLD_STATES = delete(t.adapter_states).where(
-    # The state that was in force at that time stays.
-    exists().where(
-        _later.c.account == t.adapter_states.c.account,
-        _later.c.at > t.adapter_states.c.at,
-        _later.c.at <= bindparam("before"),
-    )
-)
-_OLD_NODES = select(t.nodes.c.node).where(
-    t.nodes.c.started_at < bindparam("before"),
-    t.nodes.c.node != bindparam("me"),
-    ~exists().where(t.sessions.c.owner == t.nodes.c.node),
-)
-
-
-@dataclass(frozen=True, slots=True)
-class Old:
-    """Until when each kind is old, ms; None if it is kept for ever."""
-
-    messages: int | None
-    failures: int | None
-    audit: int | None
-
-
-NEVER_MS = -(1 << 62)
-
-
-def prune(old: Old, most: int, who: Who) -> Callable[[Connection], Pruned]:
-    """Delete at most `most` ended messages, settled parts and failures that are old, and dead nodes that own nothing."""
-
-    def body(conn: Connection) -> Pruned:
-        began = time.perf_counter()
-        before = {"before": old.messages if old.messages is not None else NEVER_MS, "most": most}
-        failed = {"before": old.failures if old.failures is not None else NEVER_MS, "most": most}
-        ids = list(conn.execute(_OLD_MESSAGES, before).scalars())
-        for some in padded(ids):
-            conn.execute(delete(t.turn_inputs).where(t.turn_inputs.c.inbox.in_(some)))
-            bodies = conn.execute(select(t.inbox.c.body).where(t.inbox.c.id.in_(some))).scalars().all()
-            pieces.release(conn, [bytes(body) for body in bodies])
-            conn.execute(delete(t.inbox).where(t.inbox.c.id.in_(some)))
-        parts = list(conn.execute(_OLD_PARTS, before).scalars())
-        for some in padded(parts):
-            conn.execute(delete(t.deliveries).where(t.deliveries.c.id.in_(some)))
-        troubles = [(str(row[0]), int(row[1])) for row in conn.execute(_OLD_TROUBLES, failed)]
-        for keys in padded(troubles):
-            conn.execute(delete(t.troubles).where(tuple_(t.troubles.c.turn, t.troubles.c.number).in_(keys)))
-        nodes = _prune_the_rest(conn, before["before"], failed["before"], who)
-        if old.audit is not None:
-            conn.execute(_OLD_AUDIT, {"before": old.audit})
-        more = most in (len(ids), len(parts), len(troubles))
-        return Pruned(len(ids), nodes, len(parts), len(troubles), more, time.perf_counter() - began)
-
-    return body
-
-
-def _prune_the_rest(conn: Connection, before: int, failed_before: int, who: Who) -> int:
-    """What there is little of. Returns how many nodes are gone."""
-    conn.execute(_OLD_STATES, {"before": before})
-    conn.execute(delete(t.link_codes).where(t.link_codes.c.until < before))
-    sqlbudgets.prune(conn, before)
-    unread.prune(conn, failed_before)
-    for old in (_OLD_OCCURRENCES, _OLD_SCHEDULES):
-        conn.execute(old, {"before": before})
-    nodes = set(conn.execute(_OLD_NODES, {"before": before, "me": who.node}).scalars())
-    gone = who.dead(conn, nodes) if nodes else frozenset[int]()
-    for some in padded(gone):
-        conn.execute(delete(t.nodes).where(t.nodes.c.node.in_(some)))
-    return len(gone)
 
 
 def note_adapter(row: AdapterStateRow) -> Callable[[Connection], None]:

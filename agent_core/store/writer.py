@@ -63,7 +63,8 @@ class _Alone:
     """A body that gets a transaction of its own. It must be repeatable."""
 
     body: Callable[[Connection], None]
-    answer: asyncio.Future[None]
+    answer: asyncio.Future[float]
+    """How many seconds the database was held for it."""
 
 
 _Item: TypeAlias = _Queued | _Alone
@@ -129,13 +130,18 @@ class Writer:
 
     async def alone(self, body: Callable[[Connection], T]) -> T:
         """Run `body` in a transaction of its own, when its turn comes. It must be repeatable. Raises StoreError."""
+        return (await self.timed(body))[0]
+
+    async def timed(self, body: Callable[[Connection], T]) -> tuple[T, float]:
+        """As `alone`; and how many seconds nobody else could write for it: what waited before is not in it, the commit is."""
         got: list[T] = []
 
         def run(conn: Connection) -> None:
             got[:] = [body(conn)]
 
-        await self._wait(_Alone(run, asyncio.get_running_loop().create_future()))
-        return got[0]
+        item = _Alone(run, asyncio.get_running_loop().create_future())
+        await self._wait(item)
+        return got[0], item.answer.result()
 
     async def close(self) -> None:
         """Take nothing more, finish what is queued, end the task."""
@@ -262,13 +268,18 @@ class Writer:
         return self._in_flight
 
     async def _commit_alone(self, item: _Alone) -> None:
+        async def attempt() -> float:
+            began = time.monotonic()
+            await self._line.transact(item.body)
+            return time.monotonic() - began
+
         try:
-            await self._through(lambda: self._line.transact(item.body))
+            seconds = await self._through(attempt)
         except Exception as error:  # noqa: BLE001 - the border to the caller, who gets what its own body raised
             _fail(item, error)
         else:
             if not item.answer.done():
-                item.answer.set_result(None)
+                item.answer.set_result(seconds)
 
     async def _attempt(self, batch: Sequence[_Queued]) -> list[Outcome]:
         """Carry out and commit once. Before that the operations' `previous` answers are the ones to stand by."""

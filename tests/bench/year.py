@@ -369,21 +369,27 @@ async def forget(folder: Path) -> None:
 
 
 async def main() -> None:
-    """All of it, in a folder of its own."""
+    """All of it, in a folder of its own; or only the making, or only the measures of what was made before."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--turns", type=int, default=1_000_000)
     parser.add_argument("--folder", type=Path, required=True)
+    parser.add_argument("--only", choices=("make", "upkeep", "turns", "forget"), action="append", help="all, if not said")
     wanted = parser.parse_args()
+    parts: list[str] = wanted.only or ["make", "upkeep", "turns", "forget"]
     full, empty = wanted.folder / "full", wanted.folder / "empty"
     for folder in (full, empty):
-        folder.mkdir(parents=True)
-    seconds = await make(full, wanted.turns)
-    print(f"{wanted.turns} turns made in {seconds:.0f} s; size {size(full) / 2**30:.2f} GiB", flush=True)
-    await keep_up(full)
-    print(f"size after the upkeep {size(full) / 2**30:.2f} GiB", flush=True)
-    await turns_take(empty, "empty database", 300)
-    await turns_take(full, "year's database", 300)
-    await forget(full)
+        folder.mkdir(parents=True, exist_ok=True)
+    if "make" in parts:
+        seconds = await make(full, wanted.turns)
+        print(f"{wanted.turns} turns made in {seconds:.0f} s; size {size(full) / 2**30:.2f} GiB", flush=True)
+    if "upkeep" in parts:
+        await keep_up(full)
+        print(f"size after the upkeep {size(full) / 2**30:.2f} GiB", flush=True)
+    if "turns" in parts:
+        await turns_take(empty, "empty database", 300)
+        await turns_take(full, "year's database", 300)
+    if "forget" in parts:
+        await forget(full)
 
 
 if __name__ == "__main__":
