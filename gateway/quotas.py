@@ -15,7 +15,7 @@ import base64
 import binascii
 import hashlib
 from collections import Counter
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterable
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -64,8 +64,8 @@ BEGUN = 50_000
 UNKNOWN_BYTES = 1024 * 1024
 """What an attachment counts for whose size its platform does not tell."""
 
-Memories = Callable[[], Awaitable[list[tuple[str, str, int, int]]]]
-"""(scope, kind, bytes, entries), as the store knows them."""
+Memories = Callable[[Collection[str]], Awaitable[list[tuple[str, str, int, int]]]]
+"""(scope, kind, bytes, entries), as the store knows them; of everybody, or of these scopes and what is below them."""
 
 
 def holder_of(scope: str) -> str:
@@ -85,6 +85,12 @@ def holder_of(scope: str) -> str:
 
 PARTS = 5
 """Of a conversation's key."""
+
+
+def scopes_of(holder: str) -> tuple[str, ...]:
+    """Under which scopes what counts in a holder's share stands; a slash at the end: below that. Others' may stand there, too. Pure."""
+    chat = "/".join(holder.split("/")[:3])
+    return holder, f"{holder}/", f"{chat}/", f"session/{holder}/"
 
 
 def whose_share(inbound: Inbound) -> str:
@@ -366,7 +372,7 @@ class Quotas:
             found |= await asyncio.to_thread(self._on_disk, self._owners.folders(holder))
         if Kind.MEMORY in kinds:
             with suppress(StorageUnavailable):
-                found[Kind.MEMORY] = (await self._remembered()).get(holder, 0)
+                found[Kind.MEMORY] = (await self._remembered(scopes_of(holder))).get(holder, 0)
         return found
 
     def _on_disk(self, folders: list[Path]) -> dict[Kind, int]:
@@ -380,10 +386,10 @@ class Quotas:
                 found[Kind.FILES] += use.files
         return found
 
-    async def _remembered(self) -> dict[str, int]:
-        """Bytes by holder. Raises `StorageUnavailable`."""
+    async def _remembered(self, of: Collection[str] = ()) -> dict[str, int]:
+        """Bytes by holder; of everybody, or of those with these scopes. Raises `StorageUnavailable`."""
         found: Counter[str] = Counter()
-        for scope, kind, size, entries in await self._memories():
+        for scope, kind, size, entries in await self._memories(of):
             owner = scope.rpartition("/")[0] if kind == LISTS else scope
             found[holder_of(owner)] += size + entries * ENTRY_BYTES
         return dict(found)

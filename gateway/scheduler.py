@@ -198,7 +198,7 @@ class Scheduler:
         """Bring the rows of configured entries to what the configuration says."""
         if not self._unsynced and self._swept:
             return
-        rows = {row.schedule: row for row in await self._store.schedules(Kind.PROMPT.value)}
+        rows = {row.schedule: row for row in await self._store.schedules(schedules.CONFIGURED)}
         now = self._clock.now_ms()
         if not self._swept:
             wanted = {f"{schedules.CONFIGURED}{name}" for name in self._names}

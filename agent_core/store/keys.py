@@ -2,8 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TypeVar
+from collections.abc import Iterable, Sequence
+from typing import Any, Self, TypeVar
+
+from sqlalchemy import BindParameter, Boolean, ColumnElement, tuple_
+from sqlalchemy.ext.compiler import compiles
+from sqlalchemy.sql.compiler import SQLCompiler
+from sqlalchemy.sql.functions import FunctionElement
+from sqlalchemy.sql.operators import OperatorType
 
 K = TypeVar("K")
 CHUNK_KEYS = 4096
@@ -17,3 +23,35 @@ def padded(keys: Iterable[K]) -> Iterable[list[K]]:
         chunk = every[begin : begin + CHUNK_KEYS]
         size = 1 << (len(chunk) - 1).bit_length()
         yield chunk + [chunk[-1]] * (size - len(chunk))
+
+
+class _Among(FunctionElement[bool]):
+    """``(a, b) IN (…)``."""
+
+    type = Boolean()
+    inherit_cache = True
+
+    def self_group(self, against: OperatorType | None = None) -> Self:  # noqa: ARG002 - as it is called
+        """As it is: SQLite would be asked whether it is 1, and looks at every row for that."""
+        return self
+
+
+@compiles(_Among)
+def _plain(element: _Among, compiler: SQLCompiler, **kw: Any) -> str:
+    return compiler.process(element.clauses, **kw)
+
+
+@compiles(_Among, "sqlite")
+def _behind_a_select(element: _Among, compiler: SQLCompiler, **kw: Any) -> str:
+    before, _, after = compiler.process(element.clauses, **kw).partition(" IN ")
+    return f"{before} IN (SELECT * FROM {after})"  # noqa: S608 - the compiler's own text
+
+
+def among(
+    columns: Sequence[ColumnElement[Any]], keys: BindParameter[Any] | Sequence[tuple[Any, ...]]
+) -> ColumnElement[bool]:
+    """Whether these columns together are one of `keys`.
+
+    SQLite uses no index for ``(a, b) IN (VALUES …)`` if there are two or more: it reads the whole table. For the same behind a SELECT it does.
+    """
+    return _Among(tuple_(*columns).in_(keys))

@@ -9,7 +9,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
-from sqlalchemy import Row, Select, func, select, text
+from sqlalchemy import Row, func, select, text
 
 from agent_core.budgets import Level
 from agent_core.store import sqlbudgets
@@ -95,14 +95,13 @@ class Overview(Asks):
 
     async def open_turns(self, limit: int) -> list[TurnSummary]:
         """Turns that are open, on whichever node, the newest first."""
-        return await self._turns(_TURN.where(text("turns.state = 'open'")), limit)
+        u = t.turns.c  # in an order that no index has: else all turns are read in that one's
+        open_ones = _TURN.where(text("turns.state = 'open'")).order_by(u.opened_at.desc(), u.turn.desc())
+        return [_turn(row) for row in await self._all(open_ones.limit(limit))]
 
     async def turns(self, limit: int) -> list[TurnSummary]:
         """The turns that were opened last, the newest first."""
-        return await self._turns(_TURN, limit)
-
-    async def _turns(self, query: Select[*tuple[Any, ...]], limit: int) -> list[TurnSummary]:
-        return [_turn(row) for row in await self._all(query.order_by(t.turns.c.turn.desc()).limit(limit))]
+        return [_turn(row) for row in await self._all(_TURN.order_by(t.turns.c.turn.desc()).limit(limit))]
 
     async def waiting(self, limit: int) -> list[Waiting]:
         """Sessions with messages that wait, those that wait longest first."""
@@ -147,12 +146,15 @@ class Overview(Asks):
         found = await self._all(query.order_by(c.spent_tokens.desc(), c.scope).limit(limit))
         return [PotLevel(str(row[0]), int(row[2]), sqlbudgets.level_of(row)) for row in found]
 
-    async def memories(self) -> list[tuple[str, str, int, int]]:
-        """How much is remembered of anybody, by (scope, kind): bytes of names and texts, and how many entries."""
+    async def memories(self, of: Collection[str] = ()) -> list[tuple[str, str, int, int]]:
+        """How much is remembered, by (scope, kind): bytes of names and texts, and how many entries. In all, or under the scopes that are
+        one of these or begin with one that ends in a slash."""
         c = t.memory.c
         size = func.sum(func.length(c.value)) + func.sum(func.length(c.name))
-        query = select(c.scope, c.kind, size, func.count()).where(c.scope != "").group_by(c.scope, c.kind)
-        return [(str(row[0]), str(row[1]), int(row[2]), int(row[3])) for row in await self._all(query)]
+        query = select(c.scope, c.kind, size, func.count()).group_by(c.scope, c.kind)
+        named = [self._begins(c.scope, one) if one.endswith("/") else c.scope == one for one in of]
+        found = {tuple(row) for which in named or [c.scope != ""] for row in await self._all(query.where(which))}
+        return [(str(row[0]), str(row[1]), int(row[2]), int(row[3])) for row in sorted(found)]
 
     async def audit(self, limit: int) -> list[AuditRow]:
         """What was done by hand, the latest first."""

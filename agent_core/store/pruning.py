@@ -15,7 +15,7 @@ from sqlalchemy import Column, ColumnElement, Connection, Table, and_, case, del
 
 from agent_core.store import pieces, sqlbudgets, unread
 from agent_core.store import tables as t
-from agent_core.store.keys import padded
+from agent_core.store.keys import among, padded
 from agent_core.store.rows import DeliveryState, InboxState, ScheduleState, TurnState
 from agent_core.store.sql import Who
 
@@ -80,7 +80,7 @@ def walk(kind: Kind, after: Key | None, most: int) -> Callable[[Connection], Wal
         if gone and kind.first is not None:
             kind.first(conn, gone)
         for some in padded(gone):
-            conn.execute(delete(kind.table).where(tuple_(*kind.key).in_(some)))
+            conn.execute(delete(kind.table).where(among(kind.key, some)))
         ends = len(rows) < most or (kind.sorted_by_time and not any(row[-2] for row in rows))
         return Walked(len(gone), None if ends else rows[-1][:-2])
 

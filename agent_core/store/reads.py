@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from sqlalchemy import Column, ColumnElement, Row, Select, and_, func, or_, select, text, tuple_
+from sqlalchemy import Column, Row, Select, and_, func, or_, select, text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from agent_core.budgets import Level
@@ -18,6 +18,7 @@ from agent_core.store.asides import Asides
 from agent_core.store.auditing import Auditing
 from agent_core.store.forgetting import Forgotten
 from agent_core.store.histories import Histories
+from agent_core.store.keys import among
 from agent_core.store.overview import Overview
 from agent_core.store.retaining import Retaining
 from agent_core.store.rows import (
@@ -161,9 +162,8 @@ _DELIVERY = select(
     t.deliveries.c.failures,
     t.deliveries.c.trouble,
 )
-_OPEN_DELIVERY = t.deliveries.c.state.in_(
-    [s.value for s in (DeliveryState.WANTED, DeliveryState.SENDING, DeliveryState.UNKNOWN)]
-)
+COUNTED_MOST = 100_000
+"""So many failures are counted at most, the latest."""
 _NEW = InboxState.NEW.value
 _OPEN = TurnState.OPEN.value
 
@@ -270,7 +270,7 @@ class Reads(Unread):
     async def open_deliveries(self, limit: int | None = None) -> list[Delivery]:
         """The parts of all surfaces that are not as they should be yet, in the order of their places; at most `limit`."""
         order = (t.deliveries.c.surface, t.deliveries.c.place)
-        return await self._deliveries(_DELIVERY.where(_OPEN_DELIVERY).order_by(*order).limit(limit))
+        return await self._deliveries(_DELIVERY.where(t.OPEN_PARTS).order_by(*order).limit(limit))
 
     async def delivery(self, surface: str, origin: str, bubble: str, part: int) -> Delivery | None:
         """One part, by what names it."""
@@ -361,9 +361,10 @@ class Reads(Unread):
         query = SCHEDULE.where(*mine, t.schedules.c.state == ScheduleState.ACTIVE.value)
         return await self._schedules(query.order_by(t.schedules.c.next_at, t.schedules.c.schedule))
 
-    async def schedules(self, kind: str) -> list[ScheduleRow]:
-        """All schedules of a kind, whatever their state."""
-        return await self._schedules(SCHEDULE.where(t.schedules.c.kind == kind).order_by(t.schedules.c.schedule))
+    async def schedules(self, prefix: str) -> list[ScheduleRow]:
+        """All schedules whose ids begin so, whatever their state."""
+        named = self._begins(t.schedules.c.schedule, prefix)
+        return await self._schedules(SCHEDULE.where(named).order_by(t.schedules.c.schedule))
 
     async def due_schedules(self, now_ms: int) -> list[ScheduleRow]:
         """The active schedules with an occurrence at or before `now_ms`, the oldest first."""
@@ -416,24 +417,26 @@ class Reads(Unread):
         counted = (c.at >= since_ms) & (c.code != "answered") & ~(c.rung.in_(hiccups) & (c.outcome == "helped"))
         if fingerprints:
             counted &= c.fingerprint.in_(fingerprints)
+        # The latest first, and a bound: else SQLite reads all of them in the order in which they are to be counted.
+        latest = select(c.fingerprint, c.conversation, c.turn, c.ended, c.at, c.rung, c.outcome).where(counted)
+        found = latest.order_by(c.at.desc()).limit(COUNTED_MOST).subquery().c
         totals = (
             select(
-                c.fingerprint,
-                func.count(c.conversation.distinct()),
-                func.count(c.turn.distinct()),
-                func.coalesce(func.sum(c.ended), 0),
-                func.min(c.at),
-                func.max(c.at),
+                found.fingerprint,
+                func.count(found.conversation.distinct()),
+                func.count(found.turn.distinct()),
+                func.coalesce(func.sum(found.ended), 0),
+                func.min(found.at),
+                func.max(found.at),
             )
-            .where(counted)
-            .group_by(c.fingerprint)
-            .order_by(c.fingerprint)
+            .group_by(found.fingerprint)
+            .order_by(found.fingerprint)
         )
         rungs = (
-            select(c.fingerprint, c.rung, c.outcome, func.count())
-            .where(counted, c.rung != "")
-            .group_by(c.fingerprint, c.rung, c.outcome)
-            .order_by(c.fingerprint, c.rung, c.outcome)
+            select(found.fingerprint, found.rung, found.outcome, func.count())
+            .where(found.rung != "")
+            .group_by(found.fingerprint, found.rung, found.outcome)
+            .order_by(found.fingerprint, found.rung, found.outcome)
         )
         by_rung: dict[str, list[RungCount]] = {}
         for row in await self._all(rungs):
@@ -493,8 +496,8 @@ class Reads(Unread):
         """How full these pots are, by (scope, window); those that nothing was put into are missing."""
         if not pots:
             return {}
-        keys = tuple_(t.budgets.c.scope, t.budgets.c.window)
-        found = await self._all(select(*sqlbudgets.LEVEL_COLUMNS).where(keys.in_(sorted(pots))))
+        these = among((t.budgets.c.scope, t.budgets.c.window), sorted(pots))
+        found = await self._all(select(*sqlbudgets.LEVEL_COLUMNS).where(these))
         return {(str(row[0]), int(row[1])): sqlbudgets.level_of(row) for row in found}
 
     # ------------------------------------------------------------------ tracing
@@ -526,19 +529,12 @@ class Reads(Unread):
             found.append(str(value))
 
     async def sessions_of_place(self, prefix: str) -> list[SessionRow]:
-        """The sessions whose keys begin with `prefix`, which ends in a slash, and those that go on in such places."""
+        """The sessions whose keys begin with `prefix`, and those that go on in such places."""
         own = await self._all(_SESSION.where(self._begins(t.sessions.c.key, prefix)))
         p = t.places.c
         continued = select(p.continues).where(self._begins(p.place, prefix), p.continues.is_not(None))
         visited = await self._all(_SESSION.where(t.sessions.c.key.in_(continued)))
         return list({row[0]: SessionRow(*row) for row in (*own, *visited)}.values())
-
-    def _begins(self, column: Column[str], prefix: str) -> ColumnElement[bool]:
-        """Also as a range where texts are in the order of their bytes, so that the index is used."""
-        begins = column.startswith(prefix, autoescape=True)
-        if self._engine.dialect.name != "sqlite":
-            return begins
-        return and_(column >= prefix, column < f"{prefix[:-1]}{chr(ord(prefix[-1]) + 1)}", begins)
 
     async def turns_between(self, session: str, since_ms: int, until_ms: int, limit: int = 20) -> list[TurnRow]:
         """The turns of a session that were open at some time in between, the oldest first; the latest `limit`."""

@@ -21,7 +21,7 @@ from sqlalchemy import (
 )
 from sqlalchemy import text as sql_text
 
-from agent_core.retention import MOST_SECONDS, Conversation
+from agent_core.retention import DAY_MS, MOST_SECONDS, Conversation
 from agent_core.store import pieces
 from agent_core.store import tables as t
 from agent_core.store.asks import Asks
@@ -29,8 +29,8 @@ from agent_core.store.keys import padded
 from agent_core.store.packing import MARK, Form, Piece, missing, needed
 from agent_core.store.rows import DeliveryState, InboxState, TurnState
 
-GIVEN_BACK_SECONDS = MOST_SECONDS / 2
-"""So long one transaction gives pages back; to commit them takes some time as well."""
+GIVEN_BACK_SECONDS, GIVEN_BACK_MOST = MOST_SECONDS / 2, 512
+"""So long, and so many pages of a SQLite file, one transaction gives back; to commit them takes some time as well."""
 SESSIONS_AT_ONCE = 500
 _u, _s, _j, _p, _d, _i = t.turns.c, t.sessions.c, t.journal.c, t.pieces.c, t.deliveries.c, t.inbox.c
 _packed_journal = func.substr(_j.body, 1, 1) == MARK
@@ -137,6 +137,8 @@ class Retaining(Asks):
         waiting = select(_i.body).where(_i.state == InboxState.NEW.value, _packed_inbox)
         bodies = [bytes(r[0]) for q in (open_turns.where(_packed_journal), waiting) for r in await self._all(q)]
         reached = await self._reached(bodies)
+        # What a younger turn needs is younger itself: a file is as old as the last message that brought it.
+        brought_long_ago = _u.opened_at < before + DAY_MS
         living = [str(row[0]) for row in await self._all(select(_s.session).where(_s.last_at >= before))]
         for first in range(0, len(living), SESSIONS_AT_ONCE):
             some = await self.conversations_of(living[first : first + SESSIONS_AT_ONCE], told, before, {})
@@ -149,7 +151,7 @@ class Retaining(Asks):
             ]
             for which in shown:
                 packed = select(_j.body).join(t.turns, _j.turn == _u.turn)
-                rows = await self._all(packed.where(which, _u.undone == 0, _packed_journal))
+                rows = await self._all(packed.where(which, brought_long_ago, _u.undone == 0, _packed_journal))
                 reached |= await self._reached([bytes(row[0]) for row in rows])
         return reached
 
@@ -262,7 +264,7 @@ def give_back(conn: Connection) -> int:
         return 0
     free = int(conn.exec_driver_sql("PRAGMA freelist_count").scalar_one())
     began, count, cursor = time.perf_counter(), 0, conn.connection.cursor()
-    while count < free and time.perf_counter() - began < GIVEN_BACK_SECONDS:
+    while count < min(free, GIVEN_BACK_MOST) and time.perf_counter() - began < GIVEN_BACK_SECONDS:
         cursor.execute(
             "PRAGMA incremental_vacuum(1)"
         )  # the driver takes one step, whatever the number: that is one page

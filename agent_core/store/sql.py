@@ -28,7 +28,6 @@ from sqlalchemy import (
     not_,
     or_,
     select,
-    tuple_,
     update,
 )
 from sqlalchemy.dialects import postgresql, sqlite
@@ -36,7 +35,7 @@ from sqlalchemy.dialects import postgresql, sqlite
 from agent_core.store import pieces, sqlbudgets
 from agent_core.store import tables as t
 from agent_core.store.facts import AddedTrouble, CallFact, Facts, InboxFact, Needs, SessionFact, TurnFact
-from agent_core.store.keys import padded
+from agent_core.store.keys import among, padded
 from agent_core.store.rows import (
     CallState,
     DeliveryState,
@@ -123,7 +122,7 @@ _INBOX_BY_ID = (
     .order_by(t.inbox.c.id)
     .with_for_update(key_share=True, of=t.inbox)
 )
-_INBOX_BY_KEY = INBOX.where(tuple_(t.inbox.c.account, t.inbox.c.platform_key).in_(bindparam("keys", expanding=True)))
+_INBOX_BY_KEY = INBOX.where(among((t.inbox.c.account, t.inbox.c.platform_key), bindparam("keys", expanding=True)))
 _CALLS = select(
     t.tool_calls.c.turn,
     t.tool_calls.c.call,
@@ -132,9 +131,9 @@ _CALLS = select(
     t.tool_calls.c.state,
     t.tool_calls.c.key,
     t.tool_calls.c.result_ref,
-).where(tuple_(t.tool_calls.c.turn, t.tool_calls.c.call).in_(bindparam("keys", expanding=True)))
+).where(among((t.tool_calls.c.turn, t.tool_calls.c.call), bindparam("keys", expanding=True)))
 _MEMORY = select(t.memory.c.scope, t.memory.c.kind, t.memory.c.name).where(
-    tuple_(t.memory.c.scope, t.memory.c.kind, t.memory.c.name).in_(bindparam("keys", expanding=True))
+    among((t.memory.c.scope, t.memory.c.kind, t.memory.c.name), bindparam("keys", expanding=True))
 )
 SCHEDULE = select(
     t.schedules.c.schedule,
@@ -156,7 +155,7 @@ _SCHEDULES = (
     .with_for_update()
 )
 _JOURNAL = select(t.journal.c.turn, t.journal.c.seq, t.journal.c.kind, t.journal.c.body, t.journal.c.at).where(
-    tuple_(t.journal.c.turn, t.journal.c.seq).in_(bindparam("keys", expanding=True))
+    among((t.journal.c.turn, t.journal.c.seq), bindparam("keys", expanding=True))
 )
 _INPUTS = select(t.turn_inputs.c.turn, t.turn_inputs.c.inbox).where(
     t.turn_inputs.c.turn.in_(bindparam("keys", expanding=True))

@@ -11,12 +11,12 @@ from collections.abc import Collection, Sequence
 from typing import Any
 
 import orjson
-from sqlalchemy import Connection, Row, bindparam, insert, select, tuple_, update
+from sqlalchemy import Connection, Row, bindparam, insert, select, update
 
 from agent_core.budgets import Amount, Level
 from agent_core.store import tables as t
 from agent_core.store.facts import Facts, LevelFact, Needs, ReservationFact
-from agent_core.store.keys import padded
+from agent_core.store.keys import among, padded
 
 OPEN = "open"
 SETTLED = "settled"
@@ -37,9 +37,7 @@ LEVEL_COLUMNS = (
     t.budgets.c.warned,
     t.budgets.c.at,
 )
-LEVELS = select(*LEVEL_COLUMNS).where(
-    tuple_(t.budgets.c.scope, t.budgets.c.window).in_(bindparam("keys", expanding=True))
-)
+LEVELS = select(*LEVEL_COLUMNS).where(among((t.budgets.c.scope, t.budgets.c.window), bindparam("keys", expanding=True)))
 _LEVELS_LOCKED = LEVELS.order_by(t.budgets.c.scope, t.budgets.c.window).with_for_update(key_share=True, of=t.budgets)
 _RESERVATION = select(
     t.reservations.c.call,

@@ -66,6 +66,12 @@ sessions = Table(
     sqlite_with_rowid=False,
 )
 Index("sessions_of_owner", sessions.c.owner)
+Index(
+    "sessions_set_aside",
+    sessions.c.last_at,
+    sqlite_where=text("quarantined is not null"),
+    postgresql_where=text("quarantined is not null"),
+)
 
 cursors = Table(
     "cursors",
@@ -257,6 +263,8 @@ Index(
     postgresql_where=text("platform_id is not null"),
 )
 Index("deliveries_of_session", deliveries.c.session)
+OPEN_PARTS = text("deliveries.state in ('wanted', 'sending', 'unknown')")
+"""As it stands in the index: with bound values SQLite does not see that the index has them all, and reads the whole table."""
 for _name, _states in (("open_deliveries", "'wanted', 'sending', 'unknown'"), ("failed_deliveries", "'failed'")):
     Index(
         _name,

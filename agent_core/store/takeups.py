@@ -18,7 +18,7 @@ from agent_core.store import tables as t
 from agent_core.store.asks import Asks, Rows, around
 from agent_core.store.errors import Damaged
 from agent_core.store.keys import padded
-from agent_core.store.rows import DeliveryState, InboxState, OpenTurn, TurnState
+from agent_core.store.rows import InboxState, OpenTurn, TurnState
 from agent_core.store.sql import Who
 from agent_core.store.upkeep import MakeRow
 
@@ -125,13 +125,13 @@ _d = t.deliveries.c
 _PARTS = (
     select(_d.surface, _d.origin, _d.bubble, _d.part, _d.session, t.sessions.c.owner, _d.at, _d.suspicion)
     .join(t.sessions, t.sessions.c.session == _d.session)
-    .where(_d.state.in_([s.value for s in (DeliveryState.WANTED, DeliveryState.SENDING, DeliveryState.UNKNOWN)]))
+    .where(t.OPEN_PARTS)
     .order_by(_d.surface, _d.place)
 )
 # What an index knows by itself, of what may not be readable. The conditions in so many words: the indexes are partial.
 _TURN_KEYS = select(t.turns.c.turn, t.turns.c.session).where(text("turns.state = 'open'")).limit(MOST)
 _MESSAGE_KEYS = select(t.inbox.c.id, t.inbox.c.session).where(text("inbox.state = 'new'")).limit(MOST)
-_PART_KEYS = select(_d.id, _d.surface).where(text("deliveries.state in ('wanted', 'sending', 'unknown')")).limit(MOST)
+_PART_KEYS = select(_d.id, _d.surface).where(t.OPEN_PARTS).limit(MOST)
 
 
 class LeftBehind(Asks):

@@ -6,12 +6,13 @@ it is tried, so that what kills the process is not tried for ever.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, func, insert, select, update
+from sqlalchemy import Connection, Row, delete, insert, select, text, update
 
 from agent_core.store import tables as t
 from agent_core.store.asks import Asks
@@ -112,9 +113,7 @@ class Unread(Asks):
         """What waits, and what another version than this has given up; what was tried the longest ago first."""
         state = t.unread.c.state
         given_up = (state == UnreadState.GIVEN_UP.value) & (t.unread.c.version != version)
-        query = select(*_COLUMNS).where(
-            state != UnreadState.DONE.value, (state == UnreadState.WAITING.value) | given_up
-        )
+        query = select(*_COLUMNS).where(text("unread.state <> 'done'"), (state == UnreadState.WAITING.value) | given_up)
         return [_row(row) for row in await self._all(query.order_by(t.unread.c.tried_at).limit(limit))]
 
     async def unread_one(self, account: str, platform_key: str) -> UnreadRow | None:
@@ -124,5 +123,5 @@ class Unread(Asks):
 
     async def unread_counts(self) -> dict[str, int]:
         """How much is not taken in, by account."""
-        query = select(t.unread.c.account, func.count()).where(t.unread.c.state != UnreadState.DONE.value)
-        return {str(row[0]): int(row[1]) for row in await self._all(query.group_by(t.unread.c.account))}
+        open_ones = select(t.unread.c.account).where(text("unread.state <> 'done'"))
+        return dict(Counter(str(row[0]) for row in await self._all(open_ones)))

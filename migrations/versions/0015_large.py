@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sqlalchemy as sa
 from alembic import op
 
 revision = "0015"
@@ -11,7 +12,9 @@ depends_on = None
 
 
 def upgrade() -> None:
+    where = sa.text("quarantined is not null")
     op.create_index("sessions_of_owner", "sessions", ["owner"])
+    op.create_index("sessions_set_aside", "sessions", ["last_at"], sqlite_where=where, postgresql_where=where)
     op.create_index("deliveries_of_session", "deliveries", ["session"])
     op.create_index("troubles_of_session", "troubles", ["session"])
     op.create_index("troubles_by_time", "troubles", ["at"])

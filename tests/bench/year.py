@@ -25,6 +25,7 @@ from aiohttp import web
 
 from adapters.base import Inbound, SessionKey, once
 from adapters.chat import ChatAddress, ChatKind, ChatOrigin, ChatPerson
+from agent_core.budgets import BudgetRules, Payer
 from agent_core.events import (
     Event,
     ReplyFinished,
@@ -55,6 +56,7 @@ YEAR_DAYS, WHOLE_DAYS, LATE_DAYS = 365, 100, 10
 PEOPLE, GROUPS = 300, 40
 CANARY = "xq-canary-of-one-person-7731"
 TOOLS = ("read_file", "write_file", "edit_file", "list_files", "search_files", "fetch", "remember", "recall", "todo")
+RULES_OF_BUDGETS = BudgetRules()
 SETTINGS = TurnSettings(
     routes=(Route("some-model", "api.example.com", "c1"),),
     tools=tuple(ToolFacts(name, EffectClass.PURE) for name in TOOLS),
@@ -105,6 +107,8 @@ class Year:
         self.numbers: dict[str, int] = {}
         self.pictures: list[str] = []
         self.talks: dict[int, list[Any]] = {}
+        self.levels: dict[tuple[str, int], list[int]] = {}
+        """Of each budget: until when, tokens, calls, when last."""
         self.inbox = 0
 
     def text(self, low: int, high: int) -> str:
@@ -152,12 +156,18 @@ class Year:
             people,
             removed,
         )
+        where = f"{account}/{who}" if account != "api" else f"api/{who}"
+        self.pay(Payer(where, f"{account}/{chat}" if account != "api" else ""), turn, session, at, spare=age <= 8)
         if not whole:
             return
         inbound = self.inbound(account, who, chat, key, number)
         for row, event in enumerate(self.events(inbound, at)):
             written = encode(event)
             made.put("journal", turn, row, 1, written.kind, made.packed(written.body, at), at + row)
+            if isinstance(event, ToolStarted):
+                made.put("tool_calls", turn, event.call, "read_file", "pure", "done", f"{turn}:{event.call}", None)
+        if age <= 31 and dice.random() < 0.05:
+            self.trouble(turn, session, text, at)
         if age <= 8:
             self.inbox += 1
             body = made.packed(message_body(inbound), at)
@@ -181,6 +191,38 @@ class Year:
                 want = orjson.dumps({"kind": "text", "body": {"text": self.text(60, 200)}, "entities": []})
                 made.put("deliveries", self.inbox, session, turn, text, "answer", 0, number, 1, "h" * 32, want, 1, 0, "sent", f"k{number}",
                          str(number), 1, at, None, 1, 0, 0, "", at, 0, "", 0)  # fmt: skip
+
+    def pay(self, payer: Payer, turn: str, session: str, at: int, *, spare: bool) -> None:
+        """What the call used, in each budget; the call itself only if it is not old."""
+        pots = RULES_OF_BUDGETS.pots(payer, turn, at)
+        for pot in pots:
+            level = self.levels.setdefault(pot.key, [pot.until, 0, 0, at])
+            level[1:] = [level[1] + 4500, level[2] + 1, at]
+        if spare:
+            keys = orjson.dumps([pot.key for pot in pots]).decode()
+            self.made.put("reservations", f"{turn}:1:0", session, 1, "settled", keys, 8000, 0, 4500, 0, 0, at)
+
+    def trouble(self, turn: str, session: str, key: str, at: int) -> None:
+        """A call that failed and was tried again."""
+        print_of = f"stall:api.example.com:some-model:{self.dice.randrange(20)}"
+        self.made.put("troubles", turn, 0, session, key, print_of, "stalled", "No content for 30 s.", "api.example.com", "some-model",
+                      "", "small", 0, "again", "helped", 0, at)  # fmt: skip
+
+    def the_rest(self) -> None:
+        """What belongs to nobody's turn: budgets, people, what is remembered, earlier starts."""
+        made, now = self.made, self.now
+        for (scope, window), (until, tokens, calls, at) in self.levels.items():
+            made.put("budgets", scope, window, until, tokens, 0, 0, 0, 0, 0, calls, 0, at)
+        for day in range(30):
+            made.put("nodes", day + 2, f"bench{day}", now - (30 - day) * DAY_MS, "bench", "", None)
+        for person in range(PEOPLE):
+            who = str(10_000 + person)
+            made.put("people", "telegram/99", who, "approved", f"Person {who}", "", 0, now, "bench")
+            made.put("places", SessionKey("telegram", "99", who).text(), "telegram/99", who, None, now)
+            words = f" {CANARY}" if who == "10007" else ""
+            for scope in (SessionKey("telegram", "99", who).text(), f"api/user{person}"):
+                for number in range(60):
+                    made.put("memory", scope, "memory", f"n{number}", (self.text(10, 40) + words).encode(), now)
 
     def inbound(self, account: str, who: str, chat: str, key: SessionKey, number: int) -> Inbound:
         dice = self.dice
@@ -232,6 +274,14 @@ COLUMNS = {
     "journal": "turn, seq, epoch, kind, body, at",
     "inbox": "id, account, platform_key, session, arrival, lane, body, state, reason, received_at, suspicion, person",
     "turn_inputs": "inbox, turn",
+    "tool_calls": "turn, call, tool, effect, state, key, result_ref",
+    "troubles": "turn, number, session, conversation, fingerprint, code, cause, endpoint, model, tool, size, chars, rung, outcome, ended, at",
+    "reservations": "call, session, node, state, pots, held_tokens, held_nanos, used_tokens, used_nanos, estimated, at",
+    "budgets": "scope, window, until, spent_tokens, spent_nanos, held_tokens, held_nanos, estimated_tokens, estimated_nanos, calls, warned, at",
+    "nodes": "node, name, started_at, version, boot_id, ended_at",
+    "people": "account, person, state, name, code, code_until, at, by",
+    "places": "place, account, person, continues, at",
+    "memory": "scope, kind, name, value, at",
     "deliveries": "id, session, origin, surface, bubble, part, place, rev, want_hash, want, final, gone, state, key, platform_id, attempt, "
     "sending_at, retry_at, epoch, labelled, plain, cause, at, failures, trouble, suspicion",
 }
@@ -271,6 +321,8 @@ async def make(folder: Path, turns: int) -> float:
         year.one(number)
         if number % 5000 == 4999 or number == turns - 1:
             write(database, year.made, new)
+    year.the_rest()
+    write(database, year.made, new)
     refs = [(count, at, digest) for digest, (_, count, at) in year.made.pieces.items()]
     database.executemany("UPDATE pieces SET refs = ?, at = ? WHERE digest = ?", refs)
     database.commit()
@@ -373,7 +425,9 @@ async def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--turns", type=int, default=1_000_000)
     parser.add_argument("--folder", type=Path, required=True)
-    parser.add_argument("--only", choices=("make", "upkeep", "turns", "forget"), action="append", help="all, if not said")
+    parser.add_argument(
+        "--only", choices=("make", "upkeep", "turns", "forget"), action="append", help="all, if not said"
+    )
     wanted = parser.parse_args()
     parts: list[str] = wanted.only or ["make", "upkeep", "turns", "forget"]
     full, empty = wanted.folder / "full", wanted.folder / "empty"

@@ -6,7 +6,7 @@ import asyncio
 import base64
 import os
 import shutil
-from collections.abc import AsyncGenerator, Mapping
+from collections.abc import AsyncGenerator, Collection, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -28,7 +28,7 @@ from agent_core.tools.registry import Runnable, ToolRegistry
 from gateway.alerting import Sights, conditions
 from gateway.alerts import Limits as AlertLimits
 from gateway.diskuse import CountStopped, Owners, Stop, count_all, count_folder
-from gateway.quotas import Quotas, ScopedSpace, carried_bytes, holder_of
+from gateway.quotas import Quotas, ScopedSpace, carried_bytes, holder_of, scopes_of
 from gateway.whose import ROOMS
 from tests.chats.model import scripted_model
 from tests.serving import served
@@ -38,7 +38,7 @@ REGISTRY = ToolRegistry(FILE_TOOLS)
 KIB = 1024
 
 
-async def nothing_remembered() -> list[tuple[str, str, int, int]]:
+async def nothing_remembered(_of: Collection[str]) -> list[tuple[str, str, int, int]]:
     return []
 
 
@@ -285,6 +285,8 @@ def test_whose_a_folder_is_outlives_the_process_however_the_file_was_cut(
 )
 def test_a_holder_is_a_chat_without_its_threads_or_a_user(scope: str, holder: str) -> None:
     assert holder_of(scope) == holder
+    for stands in (scope, f"{scope}/workspace"):  # a to-do list's
+        assert any(stands.startswith(one) if one.endswith("/") else stands == one for one in scopes_of(holder))
 
 
 def asked(*parts: Mapping[str, Json], history: Json = None) -> Inbound:

@@ -17,6 +17,7 @@ from agent_core.messages import InputMessage
 from agent_core.ports import SystemClock, SystemIds
 from agent_core.reckoning import Reckoning
 from agent_core.retention import DAY_MS, Keep
+from agent_core.store import retaining
 from agent_core.store import tables as t
 from agent_core.store.rows import SessionChange
 from agent_core.store.store import open_store
@@ -291,3 +292,22 @@ async def test_turns_go_on_while_much_is_removed(tmp_path: Path) -> None:
         said = [await rig.say("meanwhile", session="now") for _ in range(3)]
         assert [one.view.text for one in said] == [f"There are {n} messages." for n in (2, 4, 6)]
         assert (await removing).journals >= 30
+
+
+async def test_room_goes_back_many_pages_at_a_time(tmp_path: Path) -> None:
+    """One page a transaction takes hours where a year's pictures go."""
+    async with gateway(tmp_path, echo) as rig:
+        await rig.say(random.Random(1).randbytes(300_000).hex(), session="large")
+
+        def drop(conn: Any) -> int:
+            conn.execute(t.pieces.delete())
+            return int(conn.exec_driver_sql("PRAGMA page_count").scalar_one())
+
+        before = await rig.store.remove(drop)
+        counts = [0]
+        while freed := (await rig.store.remove_some(retaining.give_back)).count:
+            counts.append(freed)
+        after = await rig.store.remove(lambda conn: int(conn.exec_driver_sql("PRAGMA page_count").scalar_one()))
+        assert before - after >= 250
+        assert max(counts) > 20
+        assert sum(counts) <= before - after + len(counts)

@@ -1,0 +1,146 @@
+"""A database that has grown costs what a small one costs: nothing that happens often reads a whole table."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+import sqlite3
+from collections.abc import Generator
+from contextlib import contextmanager
+from pathlib import Path
+
+import aiohttp
+from sqlalchemy import event as sql_event
+from sqlalchemy.engine import Engine
+
+from agent_core.budgets import Amount, Pot
+from agent_core.exits import Budget
+from agent_core.store.rows import CallState, FinishedCall, IntendedCall
+from tests.chats.harness import answer, answers, quiet, running
+from tests.chats.telegram_harness import telegram_harness
+from tests.store.support import message, opened, row, session_of
+
+GROW = [
+    "audit",
+    "budgets",
+    "deliveries",
+    "inbox",
+    "journal",
+    "links",
+    "link_codes",
+    "memory",
+    "nodes",
+    "occurrences",
+    "people",
+    "pieces",
+    "places",
+    "reservations",
+    "schedules",
+    "sessions",
+    "tool_calls",
+    "troubles",
+    "turn_inputs",
+    "turns",
+    "unread",
+]
+MAY = {
+    "FROM people ORDER BY": "everybody who is known is kept in memory: read at the start",
+    "WHERE memory.scope != ?": "what everybody has is counted in the background",
+    "WHERE inbox.received_at < (SELECT nodes.started_at": "from the newest on, up to the first from before the start",
+}
+COMMANDS = ("status", "usage", "files", "remind", "sessions", "resume", "undo", "why", "new", "retry", "access", "help")
+
+
+@contextmanager
+def asking() -> Generator[list[tuple[str, object]]]:
+    """Every statement that is put to a database meanwhile, with its parameters."""
+    asked: list[tuple[str, object]] = []
+
+    def note(_c: object, _d: object, statement: str, parameters: object, _x: object, many: bool) -> None:
+        asked.append((statement, parameters[0] if many else parameters))  # type: ignore[index]
+
+    sql_event.listen(Engine, "before_cursor_execute", note)
+    try:
+        yield asked
+    finally:
+        sql_event.remove(Engine, "before_cursor_execute", note)
+
+
+def scans(database: Path, asked: list[tuple[str, object]]) -> list[str]:
+    """Statements that read a whole table which grows, or a whole index that has every row of one."""
+    found: dict[str, str] = {}
+    with sqlite3.connect(database) as conn:
+        names = "SELECT name FROM sqlite_master WHERE type = 'index' AND sql LIKE '% WHERE %'"
+        bounded = [row[0] for row in conn.execute(names)]
+        for statement, parameters in asked:
+            if not statement.lstrip().upper().startswith(("SELECT", "UPDATE", "DELETE")) or statement in found:
+                continue
+            plan = [str(row[3]) for row in conn.execute(f"EXPLAIN QUERY PLAN {statement}", parameters)]  # type: ignore[arg-type]
+            tables = {alias: table for table, alias in re.findall(r"(\w+) AS (\w+)", statement)}
+            for line in plan:
+                seen = re.match(r"SCAN (\w+)(?: USING (?:COVERING )?INDEX (\w+))?", line)
+                if seen is None or tables.get(seen[1], seen[1]) not in GROW or seen[2] in bounded:
+                    continue
+                newest = (
+                    "WHERE" not in statement and "LIMIT" in statement and "USE TEMP B-TREE FOR ORDER BY" not in plan
+                )
+                if not newest and not any(words in " ".join(statement.split()) for words in MAY):
+                    found[statement] = f"{line}: {statement}"
+    return list(found.values())
+
+
+async def test_no_turn_start_or_overview_reads_a_whole_table(tmp_path: Path) -> None:
+    env = {"OUTSPOKEN_BUDGETS__PERSON_TOKENS": "1000000", "OUTSPOKEN_BUDGETS__TURN_TOKENS": "1000000"}
+    async with telegram_harness(tmp_path) as platform:
+        with asking() as asked:
+            async with running(platform, **env) as up, aiohttp.ClientSession(up.url) as http:
+                ada, bob = platform.person("Ada"), platform.person("Bob")
+                private, group = platform.private(ada), platform.group(ada, bob)
+                platform.say(private, ada, "say one")
+                await answer(platform, private, "one")
+                platform.say(private, ada, "write notes.txt: two")
+                await platform.until(lambda: len(answers(platform, private)) > 1)
+                platform.say(group, bob, "say three", mention=True)
+                await answer(platform, group, "three")
+                for command in COMMANDS:
+                    platform.command(private, ada, command)
+                for extra in ({"user": "eve"}, {"user": "eve", "metadata": {"session": "kept"}}, {}):
+                    for _ in range(2):
+                        body = {"model": "m1", "messages": [{"role": "user", "content": "say four"}], **extra}
+                        async with http.post("/v1/chat/completions", json=body) as response:
+                            assert response.status == 200, await response.text()
+                for path in ("/status", "/metrics", "/readyz", "/v1/models"):
+                    await (await http.get(path)).text()
+                async with http.get("/console/api/live") as live:
+                    await live.content.readuntil(b"turns")
+                await quiet(platform, private, 2.5)  # a message a second goes into one chat
+            async with running(platform, **env):
+                pass
+        found = scans(next(tmp_path.rglob("outspoken.db")), asked)
+    assert not found, "\n".join(found)
+
+
+async def test_many_at_once_read_no_whole_table_either(tmp_path: Path) -> None:
+    """Rows that are named by several columns together, and several of them: SQLite needs help to find these by an index."""
+    with asking() as asked:
+        async with opened(str(tmp_path / "store.db")) as store:
+            owned = await asyncio.gather(*(session_of(store, f"s{number}") for number in range(3)))
+            taken = await asyncio.gather(*(store.accept(message(f"m{number}", f"s{number}")) for number in range(3)))
+            pots = [(Pot(Budget.DAY, f"day:{number}", 1, 2), Pot(Budget.DAY, "day:all", 1, 2)) for number in range(3)]
+            call = [IntendedCall("c1", "tool", "pure", "k1"), IntendedCall("c2", "tool", "pure", "k2")]
+            ended = [FinishedCall("c1", CallState.DONE, None), FinishedCall("c2", CallState.DONE, None)]
+            for number, ((session, epoch), one) in enumerate(zip(owned, taken, strict=True)):
+                await store.start(session, epoch, f"t{number}", [one.inbox_id], row(0), 1, 1)
+            for _ in range(2):  # repeated: what is stored is compared
+                await asyncio.gather(
+                    *(store.append(s, e, f"t{n}", [row(1), row(2)]) for n, (s, e) in enumerate(owned)),
+                    *(store.intend(s, e, f"t{n}", [row(3)], call) for n, (s, e) in enumerate(owned)),
+                    *(store.finish_call(s, e, f"t{n}", [row(4)], ended) for n, (s, e) in enumerate(owned)),
+                    *(store.reserve(s, e, f"call{n}", Amount(1), pots[n], 1) for n, (s, e) in enumerate(owned)),
+                    *(store.settle(s, e, f"call{n}", Amount(1), pots[n], 1, estimated=False) for n, (s, e) in enumerate(owned)),
+                    *(store.memory.put("scope", "kind", f"n{n}", "text", at_ms=1) for n in range(3)),
+                )  # fmt: skip
+            await asyncio.gather(*(store.memory.delete("scope", "kind", f"n{n}") for n in range(3)))
+            await asyncio.gather(*(store.close(s, e, f"t{n}", [], "answered", 1) for n, (s, e) in enumerate(owned)))
+    found = scans(tmp_path / "store.db", asked)
+    assert not found, "\n".join(found)
