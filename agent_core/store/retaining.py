@@ -145,7 +145,7 @@ class Retaining(Asks):
             short = [session for session, one in some.items() if not one.since and not one.first_told]
             shown = [_u.session.in_(keys) for keys in padded(short)]
             shown += [
-                and_(_u.session == session, _u.number > one.since, _u.number >= one.first_told)
+                and_(_u.session == session, _u.number >= max(one.since + 1, one.first_told))
                 for session, one in some.items()
                 if one.since or one.first_told
             ]
