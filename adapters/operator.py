@@ -118,7 +118,10 @@ def status_lines(body: Table) -> list[str]:
     lines += [
         f"Trouble in {t.get('chat')}: {t.get('words')} ({t.get('cause')})" for t in tables(body.get("troubled_chats"))
     ]
-    lines += [f"Refused for good: {f.get('part')}: {f.get('cause')}" for f in tables(body.get("failed_parts"))]
+    lines += [
+        f"{'Set aside' if f.get('set_aside') else 'Refused for good'}: {f.get('part')}: {f.get('cause')}"
+        for f in tables(body.get("failed_parts"))
+    ]
     return lines
 
 

@@ -6,6 +6,7 @@ from dataclasses import asdict
 
 from agent_core.budgets import Level, Pot
 from agent_core.exits import Measure
+from agent_core.notices import RESTORED
 from agent_core.ports import Clock
 from agent_core.store.rows import IncidentRow
 from agent_core.store.store import StorageUnavailable, Store
@@ -111,7 +112,13 @@ class Look:
             "open_turns": await self._store.count_open(),
             "waiting_sessions": len(await self._store.sessions_with_pending()),
             "failed_parts": [
-                {"chat": one.row.surface, "part": one.row.key, "cause": one.row.cause, "at": one.row.at}
+                {
+                    "chat": one.row.surface,
+                    "part": one.row.key,
+                    "cause": one.row.cause,
+                    "at": one.row.at,
+                    "set_aside": one.row.cause == RESTORED,
+                }
                 for one in failed
             ],
         }

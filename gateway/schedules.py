@@ -27,6 +27,10 @@ from gateway.times import MOST_COUNTED, BadTime, Rule, moment, span
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
+AGAIN = "an older copy of my memory was put back since, so you may see this twice."
+MAYBE_DONE = (
+    "An older copy of my memory was put back since, so I do not know whether it was done then; it is not done now."
+)
 ON_TIME_MS = 60_000
 """So late still counts as on time: the task that looks sleeps for half a minute at most, and a machine may be busy."""
 CONFIGURED = "config:"
@@ -56,6 +60,8 @@ class Plan:
     if_missed: IfMissed = IfMissed.RUN
     late_seconds: int = 0
     """How late it may run; 0: however late."""
+    doubtful_to: int = 0
+    """A backup was put back then: what was due up to that time may have happened already (`doubted`)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,6 +163,17 @@ def cancelled(row: ScheduleRow, now: int) -> ScheduleRow:
     return replace(row, state=ScheduleState.CANCELLED, next_at=None, rev=row.rev + 1, at=now)
 
 
+def doubted(body: bytes, restored_at: int) -> bytes:
+    """The stored plan of a schedule, after a backup was put back in which something is due that may have happened since it was made.
+
+    Raises `Unreadable`.
+    """
+    try:
+        return encode(replace(_plans().validate_json(body), doubtful_to=restored_at))
+    except ValueError as error:
+        raise Unreadable("The plan of a schedule cannot be read.") from error
+
+
 def scheduled_origin(address: ChatAddress) -> ChatOrigin:
     """Where a configured prompt seems to come from: the chat, and no person of it."""
     return ChatOrigin(address, ChatKind.PRIVATE, ChatPerson("schedule", "scheduled"))
@@ -173,6 +190,7 @@ def synced(known: ScheduleRow | None, rule: Rule, plan: Plan, now: int) -> Sched
     What was due by the rule as it was is settled first: until then the row keeps its old rule.
     """
     address = plan.origin.address
+    plan = _still_doubted(known, plan)
     wanted = ScheduleRow(
         schedule=f"{CONFIGURED}{plan.name}",
         kind=Kind.PROMPT.value,
@@ -196,27 +214,41 @@ def synced(known: ScheduleRow | None, rule: Rule, plan: Plan, now: int) -> Sched
     return None if row == known else replace(row, rev=known.rev + 1, at=now)
 
 
+def _still_doubted(known: ScheduleRow | None, plan: Plan) -> Plan:
+    """What may have happened before a restore stays that until it is settled, whatever the configuration says now."""
+    try:
+        doubtful_to = _plans().validate_json(known.body).doubtful_to if known is not None else 0
+    except ValueError:
+        return plan
+    due = known is not None and known.next_at is not None and known.next_at <= doubtful_to
+    return replace(plan, doubtful_to=doubtful_to) if due else plan
+
+
 # ---------------------------------------------------------------------- words
 
 
 def _late(happening: Happening) -> str:
+    if _doubtful(happening):
+        return f"It was due on {moment(happening.due, happening.plan.zone)}; {AGAIN}"
     if happening.late_ms <= ON_TIME_MS:
         return ""
     when = moment(happening.due, happening.plan.zone)
     return f"It was due on {when}; I could not do it then, so it comes {span(happening.late_ms // 1000)} late."
 
 
+def _doubtful(happening: Happening) -> bool:
+    return happening.due <= happening.plan.doubtful_to
+
+
 def missed_words(happening: Happening) -> str:
     """One line about what was missed."""
     zone = happening.plan.zone
     what = happening.plan.name or happening.plan.words
+    why = MAYBE_DONE if _doubtful(happening) else "I could not do it then, and it is not done now."
     if happening.count == 1:
-        return f"⏰ Missed: “{what}”, due on {moment(happening.due, zone)}. I could not do it then, and it is not done now."
+        return f"⏰ Missed: “{what}”, due on {moment(happening.due, zone)}. {why}"
     number = f"more than {MOST_COUNTED}" if happening.count > MOST_COUNTED else str(happening.count)
-    return (
-        f"⏰ Missed: “{what}”, {number} times from {moment(happening.due, zone)} to {moment(happening.last, zone)}. "
-        "I could not do it then, and it is not done now."
-    )
+    return f"⏰ Missed: “{what}”, {number} times from {moment(happening.due, zone)} to {moment(happening.last, zone)}. {why}"
 
 
 def reminder_words(happening: Happening) -> str:

@@ -11,7 +11,7 @@ import orjson
 
 from adapters.chat import Ability, AdapterSight, Content, ContentKind
 from adapters.reconcile import Hand, Part
-from agent_core.notices import duration
+from agent_core.notices import RESTORED, duration
 from agent_core.store.rows import DeliveryRow, DeliveryState
 from agent_core.why import UP, unquoted
 
@@ -39,6 +39,8 @@ def why_waiting(part: Part, around: Around) -> str:
     last = unquoted(row.trouble or row.cause, show_text=False).rstrip(".")
     failed = f" {row.failures} calls for it have failed; the last: {last}." if row.failures > 1 and last else ""
     failed = f" The last call failed: {last}." if row.failures == 1 and last else failed
+    if row.state is DeliveryState.FAILED and row.cause == RESTORED:
+        return f"Set aside: {RESTORED}. Nothing is tried again by itself."
     if row.state is DeliveryState.FAILED:
         return f"Refused for good: {last or 'no reason is stored'}. Nothing is tried again by itself."
     if not around.configured:

@@ -11,7 +11,7 @@ import asyncio
 import sqlite3
 import stat
 from collections.abc import Callable, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -35,6 +35,7 @@ from agent_core.store.shape import not_whole, upgrade_copy
 from gateway.configmodel import Config
 from gateway.ops.subjects import PUT_BACK
 from gateway.paths import Paths
+from gateway.schedules import Unreadable, doubted
 
 DISCORD_EPOCH_MS = 1_420_070_400_000
 NUMBER_GAP = 1_000_000
@@ -57,6 +58,8 @@ class Restored:
     turns: int = 0
     messages: int = 0
     parts: int = 0
+    reminders: int = 0
+    """Reminders and scheduled prompts that were due since the backup was made."""
     marks: str = ""
     """From where chats' history is read on, in words."""
 
@@ -66,6 +69,7 @@ class _Counts:
     turns: int = 0
     messages: int = 0
     parts: int = 0
+    reminders: int = 0
     read: bool = False
     """Some history of chats was read."""
     cursors: list[tuple[str, str, str]] = field(default_factory=list[tuple[str, str, str]])
@@ -232,7 +236,7 @@ async def restore(backup_file: Path, database: Path, now_ms: int, *, resume: boo
         else "from now on, because the replaced database could not tell how far it was read: what was written to the bot since it stopped "
         "is not answered"
     )
-    return Restored(None if missing else kept, counts.turns, counts.messages, counts.parts, marks)
+    return Restored(None if missing else kept, counts.turns, counts.messages, counts.parts, counts.reminders, marks)
 
 
 async def _whole(backup_file: Path, database: Path) -> None:
@@ -366,6 +370,18 @@ def _set_aside(conn: sqlite3.Connection, counts: _Counts, now_ms: int) -> None:
         (RESTORED, now_ms),
     ).rowcount
     conn.execute("UPDATE deliveries SET final = 1 WHERE state = 'sent' AND final = 0")
+    counts.reminders = _doubt(conn, now_ms)
+
+
+def _doubt(conn: sqlite3.Connection, now_ms: int) -> int:
+    """What was due since the backup was made has most likely happened: if it happens again, it says so."""
+    due = "SELECT schedule, body FROM schedules WHERE next_at IS NOT NULL AND next_at <= ?"
+    for schedule, body in conn.execute(due, (now_ms,)).fetchall():
+        with suppress(Unreadable):  # whoever claims it says so
+            changed = (doubted(bytes(body), now_ms), schedule)
+            conn.execute("UPDATE schedules SET body = ? WHERE schedule = ?", changed)
+    waiting = conn.execute("SELECT count(*) FROM schedules WHERE next_at IS NOT NULL AND next_at <= ?", (now_ms,))
+    return int(waiting.fetchone()[0])
 
 
 def restored_lines(done: Restored, database: Path, *, resume: bool) -> Sequence[str]:
@@ -383,7 +399,7 @@ def restored_lines(done: Restored, database: Path, *, resume: bool) -> Sequence[
         *([f"The history of chats is read on {done.marks}."] if done.marks else []),
         (
             "What happened since the backup was made is not in it: conversations, memories and what was spent. Reminders that were due since are "
-            "said at the next start, as late ones."
+            f"said at the next start{'' if resume else ', and say that this may be the second time'}: {done.reminders}."
         ),
     ]
     return lines

@@ -8,18 +8,22 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapters.chat import ChatAddress
-from agent_core.store.rows import OccurrenceOutcome, ScheduleState
+from agent_core.store.rows import OccurrenceOutcome, ScheduleRow, ScheduleState
 from gateway.configtypes import IfMissed
 from gateway.schedules import (
     ON_TIME_MS,
     Claim,
     Plan,
+    announcement,
     cancelled,
     claimed,
     decide,
     decode,
     decode_happening,
+    doubted,
     encode_happening,
+    missed_words,
+    reminder_words,
     scheduled_origin,
     synced,
 )
@@ -121,3 +125,27 @@ def test_a_claim_moves_the_row_and_is_read_back_by_its_command() -> None:
     assert decode(row) == (plan(), rule)
     moved = replace(row, surface="telegram/1/-100/")
     assert decode(moved)[0].origin.address == ChatAddress("telegram", "1", "-100")
+
+
+@given(RULES, st.integers(0, 5 * HOUR_MS), st.integers(0, 5 * HOUR_MS), st.sampled_from(IfMissed))
+@settings(deadline=None, max_examples=60)
+def test_what_was_due_before_a_backup_was_put_back_says_that_it_may_come_twice_and_nothing_else_does(
+    rule: Rule, restored: int, later: int, missed: IfMissed
+) -> None:
+    known = synced(None, rule, plan(), FIRST)
+    assert known is not None
+    put_back, now = FIRST + restored, FIRST + restored + later
+    row: ScheduleRow = replace(known, body=doubted(known.body, put_back))
+    again = synced(row, rule, plan(), now)  # the configuration is looked at first, at each start
+    row = again or row
+    while (claim := decide(rule, row.next_at, missed, 0, now)) is not None:
+        kept, _ = decode(row)
+        found, happening = claimed(row, kept, claim, now)
+        ran = claim.outcome is OccurrenceOutcome.RUN
+        words = [reminder_words(happening), announcement(happening)] if ran else [missed_words(happening)]
+        for one in words:
+            assert ("An older copy" in one or "an older copy" in one) is (claim.due <= put_back), one
+            assert "I could not do it then" not in one or claim.due > put_back
+        row = found.schedule
+    settled = synced(row, rule, plan(), now)
+    assert decode(settled or row)[0].doubtful_to == 0 or known.next_at is None or known.next_at > now

@@ -6,20 +6,27 @@ import os
 import signal
 import sqlite3
 import stat
+from dataclasses import asdict
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import TypeAdapter
 
+from adapters.base import SessionKey
+from adapters.chat import ChatAddress, ChatKind, ChatOrigin, ChatPerson
 from agent_core.notices import RESTORED
 from agent_core.store.shape import _upgrade, missing_in
 from gateway.ops.database import moved_on
+from gateway.schedules import Plan, reminder
+from gateway.times import Once
 from migrations import REVISIONS
 from tests.gateway.test_process import daemon, outspoken
 from tests.storage.harm import asked, changed, damage, database_of
 from tests.storage.test_twenty_ways import say, setting
 
+Plans = TypeAdapter(Plan)
 INDEX = "select name from sqlite_master where type = 'index' and sql is not null"
 
 
@@ -212,3 +219,36 @@ def test_what_a_restore_has_set_aside_is_explained_by_the_restore(tmp_path: Path
         assert words in story, story
         assert "never run" not in story
         assert "The person was told" not in story
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("resume", [False, True])
+def test_what_was_due_between_the_backup_and_its_restore_says_that_it_may_come_twice(
+    tmp_path: Path, resume: bool
+) -> None:
+    env = setting(tmp_path)
+    copy = tmp_path / "copy.db"
+    with daemon(env, tmp_path / "log") as process:
+        assert say(env, "hello", "first")[0] == 200
+        assert outspoken(env, "db", "backup", str(copy)).returncode == 0
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(30) == 0
+    origin = ChatOrigin(ChatAddress("telegram", "1", "7"), ChatKind.PRIVATE, ChatPerson("7", "Ada"))
+    far, now = 4_000_000_000_000, 1_700_000_000_000
+    for number, (name, at) in enumerate((("said", now), ("to come", far))):
+        row = reminder(
+            number, name, Once(at), Plan(name, origin, "UTC"), SessionKey("telegram", "1", "7", ""), at - 1, now - 1
+        )
+        assert row is not None
+        values = {**asdict(row), "state": row.state.value}
+        marks = ", ".join(["?"] * len(values))
+        changed(copy, f"insert into schedules ({', '.join(values)}) values ({marks})", *values.values())
+    done = outspoken(env, "db", "restore", str(copy), *(["--resume"] if resume else []))
+    assert done.returncode == 0, done.stderr
+    assert ("may be the second time: 1." in done.stdout) is not resume
+    found = {
+        str(name): Plans.validate_json(bytes(body)).doubtful_to  # type: ignore[arg-type]
+        for name, body in asked(database_of(tmp_path / "home"), "select schedule, body from schedules")
+    }
+    assert found["remind:to come"] == 0
+    assert (found["remind:said"] > now) is not resume
