@@ -207,9 +207,12 @@ def _age(seconds: Json) -> str:
     return f"{seconds:.0f} s ago" if seconds < 120 else f"{seconds / 60:.0f} min ago"
 
 
+NOBODY_ASKED = "Nobody has asked to come in. (Where everybody may talk, nobody has to: the console and outspoken explain --chat show who spoke.)"
+
+
 def people_lines(people: Sequence[Table]) -> list[str]:
     """People in lines for a person."""
-    return [_person(one) for one in people] or ["Nobody has asked yet."]
+    return [_person(one) for one in people] or [NOBODY_ASKED]
 
 
 def _person(one: Table) -> str:

@@ -181,6 +181,8 @@ class Steered(Happened):
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StopRequested(Happened):
     by: str = ""
+    forgotten: bool = False
+    """Nobody said stop: its person is being forgotten."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

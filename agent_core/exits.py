@@ -130,6 +130,14 @@ class NotStarted(StrEnum):
     QUARANTINED = "quarantined"
     DAMAGED = "damaged"
     """What the conversation held cannot be read: it is set aside, and its chat goes on with a new one."""
+    FORGOTTEN = "forgotten"
+    """Its person is being forgotten."""
+    RESTORED = "restored"
+    """It still waited in a backup that was put back."""
+    WITHDRAWN = "withdrawn"
+    """Whoever sent it took it back."""
+    NOT_OPENED = "not_opened"
+    """A mistake of ours."""
     SHUTTING_DOWN = "shutting_down"
 
 
@@ -221,6 +229,8 @@ class Facts:
     """The client itself set the output limit that cut the reply."""
     spend: Spend | None = None
     """The budget that is used up."""
+    forgotten: bool = False
+    """It was stopped because its person is being forgotten."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -583,6 +583,11 @@ DAMAGED = "what this conversation held cannot be read any more, because the stor
 """Also the reason that is stored with its messages."""
 RESTORED = "a backup was put back, in which this was still open; what was done since that backup was made is not known"
 """The reason that is stored with what was open in a backup (`outspoken db restore`)."""
+FORGOTTEN = (
+    "What you said here until now, and what was answered, is being removed, because somebody asked that you be forgotten; what ran for it is "
+    "stopped. What you write from now on is answered."
+)
+"""What whoever is forgotten is told where something of theirs ran or waited."""
 AFTER_DAMAGE = (
     "It is kept, but set aside. A new conversation begins here with what you write next; send again what still matters. Whoever runs "
     "the gateway is told."
@@ -596,7 +601,8 @@ def _ours(code: _OurCode, facts: Facts) -> Notice:
         case ExitCode.STOPPED:
             cancelled = f"Cancelled: {facts.detail}." if facts.detail else ""
             ran = "" if facts.tools_done or facts.tools_unsure else "No tool had run."
-            return Notice(_say("Stopped, as you asked.", cancelled, ran, work), _AGAIN)
+            why = FORGOTTEN if facts.forgotten else "Stopped, as you asked."
+            return Notice(_say(why, cancelled, ran, work), _AGAIN)
         case ExitCode.SUPERSEDED:
             return Notice(_say("(Interrupted by your next message.)", work))
         case ExitCode.APPROVAL_DENIED:
@@ -672,6 +678,14 @@ def _not_started(facts: Facts) -> str:
             )
         case NotStarted.QUARANTINED:
             return "Your message was not taken up: this conversation is set aside after repeated failures. Start anew with /new."
+        case NotStarted.FORGOTTEN:
+            return f"Your message was not answered. {FORGOTTEN}"
+        case NotStarted.RESTORED:
+            return f"Your message was set aside: {RESTORED}. Send it again if it still matters."
+        case NotStarted.WITHDRAWN:
+            return "Your message was taken back before it was answered. Nothing was done for it."
+        case NotStarted.NOT_OPENED:
+            return "Your message was received, but a mistake of mine kept it from being worked on. Nothing was done; send it again."
         case NotStarted.SHUTTING_DOWN | None:
             return "Your message was not taken up: the gateway is shutting down. Send it again in a minute."
         case _:

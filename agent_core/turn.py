@@ -188,9 +188,8 @@ class Turn:
             case TakenOver():
                 return self._taken_over(event)
             case StopRequested():
-                return self._end(
-                    event.at, ExitCode.STOPPED, Facts(detail=doing(self.phase, self.naming, self.round.unfinished))
-                )
+                detail = doing(self.phase, self.naming, self.round.unfinished)
+                return self._end(event.at, ExitCode.STOPPED, Facts(detail=detail, forgotten=event.forgotten))
             case Superseded():
                 return self._end(event.at, ExitCode.SUPERSEDED)
             case DeadlinePassed():

@@ -478,7 +478,7 @@ class _Teller:
                 taken = "The gateway had been restarted; the turn was taken up again."
                 return f"{taken} It is not known whether this was done: {unsure}." if unsure else taken
             case StopRequested():
-                return "A person said stop."
+                return "Its person is being forgotten." if event.forgotten else "A person said stop."
             case Superseded():
                 return "A newer message took its place."
             case Steered():

@@ -72,8 +72,11 @@ class Admin:
                 account, _, person = who.rpartition("/")
                 if not account or not person:
                     return problem_response(Problem(400, "who must be ACCOUNT/PERSON", param="who"))
-                job = await self._look.forgetting.begin((account, person), BY)
-                return json_response({"person": {"account": account, "person": person, "forget": job.forget}})
+                forgetting = self._look.forgetting
+                known = await forgetting.store.forgotten.known([(account, person)])
+                job = await forgetting.begin((account, person), BY)
+                found: dict[str, Json] = {"account": account, "person": person, "forget": job.forget, "known": known}
+                return json_response({"person": found})
             case _:
                 return problem_response(Problem(400, "verb must be approve, revoke or forget", param="verb"))
         if row is None:

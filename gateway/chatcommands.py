@@ -12,6 +12,7 @@ import structlog
 
 from adapters.base import REHEARSAL_WORDS, Inbound, NotAccepted, SessionKey
 from adapters.chat import ChatAddress, ChatKind, ChatOrigin, Content, ContentKind
+from adapters.operator import NOBODY_ASKED
 from adapters.parts import call_mark
 from adapters.text.styled import Styled
 from agent_core.events import Verdict
@@ -453,7 +454,7 @@ class ChatCommands:
         match verb:
             case "list" | "":
                 listed = [f"{p.state.value} {p.person} {p.name} {p.code}".strip() for p in self._people.people()[:30]]
-                return Reply("\n".join(listed) or "Nobody has asked yet.")
+                return Reply("\n".join(listed) or NOBODY_ASKED)
             case "approve":
                 row = await self._people.approve(what, by)
                 return Reply(

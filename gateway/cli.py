@@ -435,7 +435,9 @@ async def _forget(config_file: Path | None, who: str) -> int:
     if found.url:
         secret = loaded.config.server.operator_key
         remote = Remote(found.url, secret.get_secret_value() if secret else None)
-        await remote.decide("forget", who)
+        begun = await remote.decide("forget", who)
+        if not all(one.get("known") for one in begun):
+            click.echo(f"Nothing is known of {who}; it is looked for everywhere all the same.")
         click.echo(
             "It is begun, and goes on also after a restart. outspoken status says when it is done, and what is kept."
         )

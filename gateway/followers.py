@@ -12,11 +12,13 @@ from adapters.base import Ended, LeftOpen, Queued, Showing, Sight, Summary, Tick
 from agent_core.bell import Bell
 from agent_core.driver import TurnDriver
 from agent_core.exits import Exit, ExitCode, Facts, NotStarted
-from agent_core.notices import DAMAGED
+from agent_core.notices import DAMAGED, RESTORED
+from agent_core.store.forgetting import DROPPED, DROPPING
 from agent_core.view import View, exit_view
 from agent_core.watcher import Watcher
 from gateway.keeping import SET_ASIDE
 from gateway.lanes import Lane, Running, Waiting, person_words, sight_of, summary_of
+from gateway.stopping import BY_CLIENT, BY_PERSON, NOT_OPENED
 
 ELSEWHERE_SECONDS = 2.0
 """How often the journal of a turn is asked that does not run here."""
@@ -70,10 +72,22 @@ def ended_of(driver: TurnDriver) -> Ended:
     )
 
 
+NOT_STARTED = {
+    SET_ASIDE: NotStarted.QUARANTINED,
+    DAMAGED: NotStarted.DAMAGED,
+    DROPPED: NotStarted.FORGOTTEN,
+    DROPPING: NotStarted.FORGOTTEN,
+    RESTORED: NotStarted.RESTORED,
+    BY_CLIENT: NotStarted.WITHDRAWN,
+    BY_PERSON: NotStarted.WITHDRAWN,
+    NOT_OPENED: NotStarted.NOT_OPENED,
+}
+"""By the reason for which a message was dropped."""
+
+
 def not_started(why: str) -> Ended:
     """The last sight of a message that was accepted and could not be run."""
-    reasons = {SET_ASIDE: NotStarted.QUARANTINED, DAMAGED: NotStarted.DAMAGED}
-    reason = reasons.get(why, NotStarted.SHUTTING_DOWN)
+    reason = NOT_STARTED.get(why, NotStarted.SHUTTING_DOWN)
     ending = Exit(ExitCode.NOT_STARTED, Facts(reason=reason, detail=why))
     return Ended("", exit_view(ending), ending, (), Summary(0, 0, 0, 0, 0, 0, ""))
 

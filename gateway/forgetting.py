@@ -21,7 +21,7 @@ from pathlib import Path
 import structlog
 from sqlalchemy import Connection
 
-from adapters.base import Inbound, SessionKey, Ticket
+from adapters.base import Inbound, SessionKey
 from agent_core.events import TurnOpened
 from agent_core.journal import UnreadableJournal, decode
 from agent_core.messages import text_of
@@ -32,7 +32,7 @@ from agent_core.store.forgetting import Account, Job
 from agent_core.store.rows import AuditRow
 from agent_core.store.store import PAUSE, StorageUnavailable, Store
 from gateway import inbox
-from gateway.lanes import Lane
+from gateway.lanes import Lane, Waiting
 from gateway.whose import author_of, folder_name
 
 log = structlog.get_logger("gateway")
@@ -91,7 +91,7 @@ class Quiet:
     """Stops what runs and waits for people, and lets go of what is remembered of conversations."""
 
     lanes: Callable[[], Iterable[Lane]]
-    stop: Callable[[Ticket], Awaitable[object]]
+    stop: Callable[[Lane, Waiting], Awaitable[None]]
     forget: Callable[[], None]
 
     async def __call__(self, job: Job) -> None:
@@ -101,7 +101,7 @@ class Quiet:
             for message in [*lane.waiting, *running]:
                 theirs = (message.inbound.account, author_of(message.inbound)) in mine
                 if theirs and message.received_at <= job.at:
-                    await self.stop(lane.ticket_of(message))
+                    await self.stop(lane, message)
             lane.memory_loaded = lane.recent_loaded = lane.prefs_loaded = False
             lane.recent = []
         self.forget()

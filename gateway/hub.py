@@ -39,6 +39,7 @@ from agent_core.model.endpoints import Endpoint
 from agent_core.modelcalls import ModelCaller, own_tools
 from agent_core.ports import Clock, Ids
 from agent_core.signals import LawBroken, Tell, nobody
+from agent_core.store.forgetting import DROPPED, DROPPING
 from agent_core.store.rows import Accepted, InboxState, NewMessage
 from agent_core.store.store import Conflict, Damaged, NoRoomToday, StorageUnavailable, Store
 from agent_core.tools.base import UNLIMITED, ToolContext
@@ -62,7 +63,7 @@ from gateway.prefs import Prefs
 from gateway.quotas import Quotas
 from gateway.recall import Recall
 from gateway.recents import load_recent, stored_end
-from gateway.stopping import stop_turn
+from gateway.stopping import BY_CLIENT, BY_PERSON, NOT_OPENED, stop_turn
 from gateway.storewatch import not_stored
 from gateway.turnoutlet import TurnOutlet
 from gateway.watchdog import Watchdog
@@ -114,7 +115,7 @@ class Hub:
             self.running, store, clock, ids, settings.watch_look_seconds, settings.watch_grace_seconds
         )
         self.learning = Learning(settings.incidents, settings.turn.ladder.same_stall_rounds, store, clock, ids)
-        quiet = Quiet(self._lanes.values, self.stop_message, self._recall.forget)
+        quiet = Quiet(self._lanes.values, self.forget_message, self._recall.forget)
         self.forgetting = Forgetting(store, clock, ids, settings.workspaces, settings.spool, quiet)
         self._closing = False
         self.places = Places(settings.bounds, self._lanes.values, self._begin, clock, tell)
@@ -140,6 +141,8 @@ class Hub:
         """Told of each message whose turn has begun."""
         self.continues: Callable[[str, str], None] | None = None
         """Told a turn and its caller's trace, in every process that works on it."""
+        self.on_forgotten: Callable[[Inbound, int, str, int], Awaitable[None]] | None = None
+        """Tells whoever is being forgotten that a message of theirs is not answered."""
         self.on_given_up: Callable[[Inbound, int, str, int], Awaitable[None]] | None = None
         """Told of each message that will not be run: (message, its number, session, epoch)."""
         self.on_set_aside: Callable[[Inbound, int, str, int], Awaitable[None]] | None = None
@@ -496,7 +499,7 @@ class Hub:
             if message in lane.waiting:
                 lane.waiting.remove(message)
             with suppress(Conflict):  # it was dropped before: that is why no turn could be opened for it
-                await self._store.drop(message.inbox_id, "its turn could not be opened")
+                await self._store.drop(message.inbox_id, NOT_OPENED)
                 if self.on_given_up is not None:
                     await self.on_given_up(message.inbound, message.inbox_id, lane.session, lane.epoch)
         lane.wake()
@@ -517,11 +520,26 @@ class Hub:
                 if self.keeper is not None:
                     await self.keeper.find(lane.session)
                 return None
+            if isinstance(error, Conflict) and await self._dropped_meanwhile(lane, messages):
+                return None
             withdrawn = [message for message in messages if message not in lane.waiting]
             if not withdrawn:
                 log.exception("turn.not_opened", session=lane.session, error=type(error).__name__)
             await self._give_up(lane, withdrawn or messages)
             return None
+
+    async def _dropped_meanwhile(self, lane: Lane, messages: Sequence[Waiting]) -> bool:
+        """Whether some were dropped on purpose while their turn was being opened; those wait no more, and the others go on waiting."""
+        found = [(message, await self._store.inbox_row(message.inbox_id)) for message in messages]
+        gone = [(message, row.reason) for message, row in found if row is not None and row.state is InboxState.DROPPED]
+        for message, reason in gone:
+            if message not in lane.waiting:
+                continue  # whoever withdrew it has said so
+            lane.waiting.remove(message)
+            if reason in (DROPPED, DROPPING) and self.on_forgotten is not None:
+                await self.on_forgotten(message.inbound, message.inbox_id, lane.session, lane.epoch)
+        lane.wake()
+        return bool(gone)
 
     async def _try_to_open(self, lane: Lane, messages: tuple[Waiting, ...]) -> TurnDriver:
         first = messages[0].inbound
@@ -663,11 +681,26 @@ class Hub:
             return await stop_turn(running.driver, self._clock.now_ms())
         if self._withdrawn(lane, ticket.inbox_id):
             try:
-                await self._store.drop(ticket.inbox_id, "withdrawn by the client")
+                await self._store.drop(ticket.inbox_id, BY_CLIENT)
             except Conflict:
                 return StopOutcome(stopped=True, words="Its turn had just begun, and is stopped.")
             return StopOutcome(stopped=True, words="The message was taken out of the queue.")
         return StopOutcome(stopped=False, words="Nothing is running for this message.")
+
+    async def forget_message(self, lane: Lane, message: Waiting) -> None:
+        """Its person is being forgotten: it is not answered, or its turn is stopped; and they are told why."""
+        running = lane.running
+        if running is not None and message in running.messages:
+            self.places.hurry(lane)
+            await stop_turn(running.driver, self._clock.now_ms(), forgotten=True)
+        elif self._withdrawn(lane, message.inbox_id):
+            lane.forgotten.add(message.inbox_id)  # if its turn is just being opened, that is stopped
+            try:
+                await self._store.drop(message.inbox_id, DROPPING)
+            except Conflict:
+                return
+            if self.on_forgotten is not None:
+                await self.on_forgotten(message.inbound, message.inbox_id, lane.session, lane.epoch)
 
     async def withdraw(self, ticket: Ticket) -> bool:
         """Take a waiting message out of its queue. False if its turn has begun."""
@@ -675,7 +708,7 @@ class Hub:
         if lane is None or not self._withdrawn(lane, ticket.inbox_id):
             return False
         with suppress(Conflict):
-            await self._store.drop(ticket.inbox_id, "withdrawn by the person")
+            await self._store.drop(ticket.inbox_id, BY_PERSON)
         return True
 
     def _withdrawn(self, lane: Lane, inbox_id: int) -> bool:

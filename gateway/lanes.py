@@ -180,6 +180,8 @@ class Lane:
     woken: asyncio.Event = field(default_factory=asyncio.Event)
     on_damage: Callable[[Lane, Damaged], Awaitable[None]] | None = None
     """Told that nothing of the running turn can be stored any more."""
+    forgotten: set[int] = field(default_factory=set[int])
+    """Messages whose person is being forgotten, and whose turn may be opening just now."""
     held: bool = False
     """Set at shutdown: no further turn begins; what waits stays in the inbox."""
 
@@ -239,7 +241,9 @@ class Lane:
             withdrawn = not any(message in self.waiting for message in messages)
             self.waiting = [message for message in self.waiting if message not in messages]
             if withdrawn:  # while the turn was being opened: it was too late for that, but not for a stop
-                driver.tell(StopRequested(at=driver.opened_at))
+                forgotten = any(message.inbox_id in self.forgotten for message in messages)
+                driver.tell(StopRequested(at=driver.opened_at, forgotten=forgotten))
+            self.forgotten.clear()
             await self._run_one(Running(driver, messages))
 
     async def _next_messages(self) -> tuple[Waiting, ...]:

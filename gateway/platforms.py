@@ -17,8 +17,11 @@ from adapters.chat import AdapterSight, CallFailed, ChatAddress, ChatKind, ChatO
 from adapters.reconcile import Part
 from adapters.supervision import Supervised
 from adapters.text.styled import Styled
+from agent_core.exits import NotStarted
+from agent_core.notices import not_started_words
 from agent_core.ports import Clock, Ids
 from agent_core.store.asides import Fresh
+from agent_core.store.forgetting import FORGOT
 from agent_core.store.rows import AdapterStateRow
 from agent_core.store.store import Store
 from agent_core.workers.pool import Workers
@@ -50,11 +53,6 @@ if TYPE_CHECKING:
     from adapters.telegram.adapter import TelegramSettings
 
 log = structlog.get_logger("delivery")
-
-GIVEN_UP = (
-    "⚠️ Your message was received, but a mistake of mine kept it from being worked on. Nothing was done; send it again."
-)
-
 
 PUT_ASIDE = (
     "⚠️ Your message was set aside: working on it ended the whole gateway more than once, so it is not tried again. Say it in another "
@@ -299,12 +297,12 @@ def _connect(hub: Hub, store: Store, desk: Desk, outbox: Outbox, attachments: At
         if inbound.chat is not None:
             outbox.take_back(inbound.chat.address, queue_origin(inbox_id))
 
-    def saying(words: str) -> Callable[[Inbound, int, str, int], Awaitable[None]]:
+    def saying(words: str, origin: str = "inbox") -> Callable[[Inbound, int, str, int], Awaitable[None]]:
         async def say(inbound: Inbound, inbox_id: int, session: str, epoch: int) -> None:
             if inbound.chat is not None:
                 outbox.take_back(inbound.chat.address, queue_origin(inbox_id))
                 content = Content(ContentKind.ASIDE, Styled(words), reply_to=inbound.chat.reply_to)
-                await outbox.say(inbound.chat.address, Owner(session, epoch), f"inbox:{inbox_id}", content)
+                await outbox.say(inbound.chat.address, Owner(session, epoch), f"{origin}:{inbox_id}", content)
 
         return say
 
@@ -321,7 +319,8 @@ def _connect(hub: Hub, store: Store, desk: Desk, outbox: Outbox, attachments: At
     hub.restore = outbox
     hub.attachments = attachments
     hub.on_begun = begun
-    hub.on_given_up = saying(GIVEN_UP)
+    hub.on_forgotten = saying(f"⚠️ {not_started_words(NotStarted.FORGOTTEN)}", FORGOT)
+    hub.on_given_up = saying(f"⚠️ {not_started_words(NotStarted.NOT_OPENED)}")
     hub.on_set_aside = saying(PUT_ASIDE)
     if hub.budgets is not None:
         hub.budgets.on_warned = warned

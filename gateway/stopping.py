@@ -14,9 +14,14 @@ STOP_SECONDS = 15.0
 """How long a stop may take until it is answered."""
 
 
-async def stop_turn(driver: TurnDriver, now_ms: int) -> StopOutcome:
+BY_CLIENT, BY_PERSON = "withdrawn by the client", "withdrawn by the person"
+NOT_OPENED = "its turn could not be opened"
+"""Why a message was dropped, as it is stored."""
+
+
+async def stop_turn(driver: TurnDriver, now_ms: int, *, forgotten: bool = False) -> StopOutcome:
     """Ask a turn to stop, and wait for its end; it may have ended by itself meanwhile, or not have ended yet."""
-    driver.tell(StopRequested(at=now_ms))
+    driver.tell(StopRequested(at=now_ms, forgotten=forgotten))
     with driver.watch() as watcher:
         try:
             async with asyncio.timeout(STOP_SECONDS):

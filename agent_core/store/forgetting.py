@@ -27,6 +27,11 @@ LISTS = "todo"
 SUMMARY = "Earlier turns were removed, because somebody wanted to be forgotten."
 FORGOTTEN = "no longer kept: somebody asked in it who wanted to be forgotten"
 DROPPED = "its person is forgotten"
+"""Why a message was dropped that has no words any more."""
+DROPPING = "its person is being forgotten"
+"""The same of one that still has."""
+FORGOT = "forgot"
+"""How origins of parts begin that tell somebody so: they hold no word of theirs, and still have to go out."""
 _NAMED = rb'"(?:id|user|user_id|from|author|person)"\s*:\s*"?'
 """How platforms, and we, name a person in JSON."""
 _u, _s, _j, _i, _d = t.turns.c, t.sessions.c, t.journal.c, t.inbox.c, t.deliveries.c
@@ -136,6 +141,14 @@ class Forgotten(Asks):
         same = select(c.who).where(c.account == who[0], c.person == who[1])
         rows = await self._all(select(c.account, c.person).where(c.who.in_(same)))
         return {who, *((str(r[0]), str(r[1])) for r in rows)}
+
+    async def known(self, who: Sequence[Account]) -> bool:
+        """Whether anything of them is there: what they wrote or asked, or their names."""
+        for table in (t.inbox, t.people, t.places, t.links):
+            mine = or_(*(and_(table.c.account == account, table.c.person == person) for account, person in who))
+            if await self._all(select(literal(1)).where(select(table).where(mine).exists())):
+                return True
+        return bool(await self._all(select(_u.turn).where(self._theirs(who)).limit(1)))
 
     async def tool_keys(self, turns: Sequence[str]) -> list[str]:
         """The keys under which the tools of these turns have put files on their way."""
@@ -252,7 +265,8 @@ def remove_session(one: TheirSession, at: int) -> Callable[[Connection], int]:
         conn.execute(delete(t.occurrences).where(t.occurrences.c.schedule.in_(planned)))
         conn.execute(delete(t.schedules).where(t.schedules.c.session_key == one.key))
         later = select(_u.turn).where(_u.session == one.session, _u.opened_at > at)
-        conn.execute(delete(t.deliveries).where(_d.session == one.session, _d.origin.not_in(later)))
+        told = _d.origin.startswith(f"{FORGOT}:")
+        conn.execute(delete(t.deliveries).where(_d.session == one.session, _d.origin.not_in(later), ~told))
         conn.execute(delete(t.troubles).where(t.troubles.c.session == one.session))
         conn.execute(delete(t.budgets).where(_known_files("/".join(one.key.split("/")[:3]))))
         conn.execute(delete(t.memory).where(or_(_of_scope(one.key), _of_scope(f"session/{one.key}"))))

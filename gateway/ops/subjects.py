@@ -15,9 +15,11 @@ from adapters.chat import Cause
 from agent_core.exits import ExitClass, ExitCode, exit_class
 from agent_core.incidents import parts_of
 from agent_core.notices import RESTORED
+from agent_core.store.forgetting import DROPPED, DROPPING
 from gateway.ops.actions import action_for, delivery_action
 from gateway.ops.logcatalogue import BY_NAME, DISK, LogEvent
 from gateway.ops.triage import Subject
+from gateway.stopping import BY_CLIENT, BY_PERSON
 
 OWN_FAULT = frozenset({"turn.driver_failed", "turn.driver_stuck", "invariant.broken", "turn.unreadable"})
 """Lines that accompany the end of a turn by `internal_error`."""
@@ -41,7 +43,7 @@ NOT_TAKEN: Mapping[str, str] = {
 CLIENTS_MISTAKE = (
     "Clients were told what is wrong. The lines api.refused name the requests, outspoken explain tells of each."
 )
-NO_FAILURE = (PUT_BACK, "not allowed to talk", "withdrawn by the client", "withdrawn by the person")
+NO_FAILURE = (PUT_BACK, "not allowed to talk", BY_CLIENT, BY_PERSON, DROPPED, DROPPING)
 """Why messages are dropped rightly."""
 
 
