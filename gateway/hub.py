@@ -12,6 +12,7 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import TypeAlias
 
 import structlog
 
@@ -82,6 +83,9 @@ Attacher = Callable[[Inbound, Path], Awaitable[Inbound]]
 KEEPERS = ("upkeep", "forgetting", "watchdog", "keeper")
 """Tasks of the hub that run as long as it does."""
 
+Say: TypeAlias = Callable[[Inbound, int, str, int], Awaitable[None]]
+"""Told of a message that will not be run: (message, its number, session, epoch)."""
+
 
 class Hub:
     """Implements `adapters.base.Gateway`. Use it as an async context manager."""
@@ -141,12 +145,10 @@ class Hub:
         """Told of each message whose turn has begun."""
         self.continues: Callable[[str, str], None] | None = None
         """Told a turn and its caller's trace, in every process that works on it."""
-        self.on_forgotten: Callable[[Inbound, int, str, int], Awaitable[None]] | None = None
-        """Tells whoever is being forgotten that a message of theirs is not answered."""
-        self.on_given_up: Callable[[Inbound, int, str, int], Awaitable[None]] | None = None
-        """Told of each message that will not be run: (message, its number, session, epoch)."""
-        self.on_set_aside: Callable[[Inbound, int, str, int], Awaitable[None]] | None = None
-        """The same, of each that is set aside because it has ended the whole process."""
+        self.on_given_up: Say | None = None
+        self.on_set_aside: Say | None = None
+        """Working on it has ended the whole process."""
+        self.on_forgotten: Say | None = None
         self.no_room: Callable[[], NotAccepted | None] | None = None
         """Why nothing new is taken although it might be stored."""
         self.aside: SettingAside | None = None
