@@ -110,6 +110,8 @@ class ReplyFinished(Happened):
     output_tokens: int = 0
     cached_tokens: int = 0
     """Of the input tokens: what the provider had in its cache."""
+    thoughts: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    """What of its thoughts has to come back to this model with the next request; opaque."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -117,6 +117,10 @@ class BreakCause(StrEnum):
     TOO_LARGE = "too_large"
     REFUSED = "refused"
     """The provider's content filter said no instead of starting."""
+    REPEATING = "repeating"
+    """The model said the same again and again, and nothing else."""
+    TOO_LONG = "too_long"
+    """The reply grew beyond what the gateway keeps of one."""
     RESTARTED = "restarted"
     """Our own process died during the call."""
 

@@ -67,6 +67,10 @@ def cause_words(facts: Facts) -> str:
             return "the request is larger than the provider takes" + _status(facts)
         case BreakCause.REFUSED:
             return "the provider's content filter refused"
+        case BreakCause.REPEATING:
+            return "the model only repeated itself"
+        case BreakCause.TOO_LONG:
+            return "the reply grew longer than outspoken takes"
         case BreakCause.RESTARTED:
             return "outspoken itself was restarted"
         case None:
@@ -328,8 +332,16 @@ _CutCode: TypeAlias = Literal[ExitCode.CUT_BY_LENGTH, ExitCode.TOOL_CALL_CUT_BY_
 
 
 def _cut_reply(code: _CutCode, facts: Facts) -> Notice:
-    """Endings at the model's output limit."""
+    """Endings at an output limit, whoever's it is."""
     dropped = _names(facts.tools_dropped or ("",))
+    if facts.cause is BreakCause.TOO_LONG:
+        text = _say(
+            f"The reply was stopped at {facts.limit:,} characters (thoughts and tool calls included): that is outspoken's own limit "
+            "for one reply, not the model's.",
+            _work(facts),
+            "Ask for the work in parts.",
+        )
+        return Notice(text, _AGAIN)
     match code:
         case ExitCode.CUT_BY_LENGTH:
             asked = " that the request asked for" if facts.limit_was_asked else ""

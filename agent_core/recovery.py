@@ -55,6 +55,8 @@ class Advice(StrEnum):
     """What the gateway tells the model beside the conversation, for one call."""
 
     CONTINUE = "continue"
+    REPEATED = "repeated"
+    """The same, of a reply that had begun to repeat itself."""
     SMALLER_PIECES = "smaller_pieces"
     SMALLER_FROM_START = "smaller_from_start"
     """Earlier turns, or other sessions, had calls that broke off on their way."""
@@ -178,6 +180,8 @@ CAUSE_TO_FAILURE: Mapping[BreakCause, Failure] = {
     BreakCause.RATE_LIMITED: Failure.BEFORE_CONTENT,
     BreakCause.SERVER_ERROR: Failure.BEFORE_CONTENT,
     BreakCause.RESTARTED: Failure.BEFORE_CONTENT,
+    BreakCause.REPEATING: Failure.BEFORE_CONTENT,
+    BreakCause.TOO_LONG: Failure.LENGTH,
     BreakCause.UNAUTHORISED: Failure.CREDENTIAL,
     BreakCause.FORBIDDEN: Failure.CREDENTIAL,
     BreakCause.PAYMENT_REQUIRED: Failure.CREDENTIAL,
@@ -209,6 +213,8 @@ CAUSE_TO_EXIT: Mapping[BreakCause, ExitCode] = {
     BreakCause.RATE_LIMITED: ExitCode.RATE_LIMITED,
     BreakCause.SERVER_ERROR: ExitCode.PROVIDER_DOWN,
     BreakCause.RESTARTED: ExitCode.INTERRUPTED_BY_RESTART,
+    BreakCause.REPEATING: ExitCode.BROKEN_BEFORE_TEXT,
+    BreakCause.TOO_LONG: ExitCode.CUT_BY_LENGTH,
     BreakCause.UNAUTHORISED: ExitCode.NOT_AUTHORISED,
     BreakCause.FORBIDDEN: ExitCode.NOT_AUTHORISED,
     BreakCause.PAYMENT_REQUIRED: ExitCode.PAYMENT_REQUIRED,

@@ -7,8 +7,9 @@ compares the two.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from enum import StrEnum
+from typing import assert_never
 
 import jiter
 import orjson
@@ -38,14 +39,56 @@ class ReplyKind(StrEnum):
     """The finish reason says that all is well, but a tool call is missing or half there."""
     ERROR = "error"
     """The finish reason itself says that the stream broke."""
+    UNCERTAIN = "uncertain"
+    """It ended with a word that nobody knows."""
 
 
-_LENGTH = frozenset({"length", "max_tokens", "max_output_tokens", "model_length"})
-_FILTER = frozenset({"content_filter", "refusal", "safety", "prohibited_content", "blocklist", "recitation"})
-_ERROR = frozenset(
-    {"error", "network_error", "abort", "aborted", "cancelled", "timeout", "insufficient_system_resource"}
-)
-_TOOLS = frozenset({"tool_calls", "tool_use", "function_call"})
+class Finish(StrEnum):
+    """What a finish reason says."""
+
+    STOP = "stop"
+    TOOLS = "tools"
+    LENGTH = "length"
+    FILTER = "filter"
+    BROKEN = "broken"
+    """The generation itself went wrong."""
+    BAD_CALL = "bad_call"
+    """The model wrote a call that its server could not read."""
+    LOOP = "loop"
+    """The server saw that the model repeated itself."""
+    UNKNOWN = "unknown"
+    """A word that is in no table: it may mean anything, so it is no proof of an end."""
+
+
+_FINISHES: Mapping[Finish, str] = {
+    # OpenAI; Anthropic behind gateways; Cohere; TGI, llama.cpp and Ollama; `[DONE]`: see `model.client.Endings`
+    Finish.STOP: "stop end_turn stop_sequence complete completed eos eos_token end stop_token finished done finish_reason_stop [done]",
+    # OpenAI; its older functions; Anthropic; AI SDKs write hyphens
+    Finish.TOOLS: "tool_calls tool_call tool_use function_call function_calls tool",
+    # OpenAI; Anthropic, Gemini and Cohere; the Responses API; Mistral; Anthropic's context window; Ollama's older name
+    Finish.LENGTH: "length max_tokens max_output_tokens model_length model_context_window_exceeded max_length token_limit "
+    "max_tokens_reached finish_reason_max_tokens context_length_exceeded",
+    # OpenAI, Azure; Anthropic; Gemini (SAFETY … MODEL_ARMOR); Z.ai, Zhipu; Cohere; Bedrock; Perplexity; DashScope
+    Finish.FILTER: "content_filter content_filtered refusal safety recitation blocklist prohibited_content spii image_safety language "
+    "model_armor image_prohibited_content image_recitation sensitive error_toxic guardrail_intervened guardrails blocked "
+    "data_inspection_failed finish_reason_safety finish_reason_recitation risk_control",
+    # OpenRouter, Mistral, Together; Z.ai; vLLM and SGLang; DeepSeek; Cohere; Gemini's other words; proxies
+    Finish.BROKEN: "error network_error abort aborted cancelled canceled timeout timed_out insufficient_system_resource error_limit "
+    "user_cancel other unknown finish_reason_unspecified unspecified server_error internal_error failed upstream_error "
+    "engine_overloaded overloaded too_many_tool_calls no_image null none",
+    Finish.LOOP: "repetition",  # vLLM
+    # Gemini
+    Finish.BAD_CALL: "malformed_function_call unexpected_tool_call malformed_tool_call invalid_tool_call malformed_response "
+    "missing_thought_signature",
+}
+"""Finish reasons of providers and servers that speak this API, and of those that stand behind gateways. Small letters."""
+_BY_WORD: Mapping[str, Finish] = {word: finish for finish, words in _FINISHES.items() for word in words.split()}
+
+
+def finish_of(reason: str) -> Finish:
+    """What a finish reason says, however it is spelt (``MAX_TOKENS``, ``tool-calls``, ``FinishReason.STOP``)."""
+    word = reason.strip().lower().replace("-", "_").replace(" ", "_").removeprefix("finishreason.")
+    return _BY_WORD.get(word, Finish.UNKNOWN)
 
 
 def arguments_state(text: str) -> ArgumentsState:
@@ -77,20 +120,31 @@ def judge(reason: str, text: str, reasoning: str, arguments: Sequence[str], *, c
 
     `arguments` are those of the calls that were named; `cut_calls` says that a call in the text form was not completed.
     """
-    word = reason.strip().lower()
+    finish = finish_of(reason)
     incomplete = cut_calls or any(arguments_state(each) is ArgumentsState.CUT for each in arguments)
-    if word in _FILTER:
-        return ReplyKind.FILTERED
-    if word in _LENGTH:
-        if incomplete:
+    whole = bool(arguments) and not incomplete
+    match finish:
+        case Finish.FILTER:
+            return ReplyKind.FILTERED
+        case Finish.LENGTH if incomplete:
             return ReplyKind.LENGTH_IN_TOOL_CALL
-        return ReplyKind.TOOLS if arguments else ReplyKind.LENGTH
-    if word in _ERROR:
-        return ReplyKind.ERROR
-    if incomplete:
-        return ReplyKind.CONTRADICTED
-    if arguments:
-        return ReplyKind.TOOLS
-    if text.strip():
-        return ReplyKind.CONTRADICTED if word in _TOOLS else ReplyKind.TEXT
-    return ReplyKind.THINKING_ONLY if reasoning.strip() else ReplyKind.EMPTY
+        case Finish.LENGTH:
+            return ReplyKind.TOOLS if whole else ReplyKind.LENGTH
+        case Finish.BROKEN | Finish.LOOP:
+            return ReplyKind.ERROR
+        case Finish.BAD_CALL:
+            return ReplyKind.CONTRADICTED
+        case Finish.TOOLS if not whole and not incomplete:
+            return ReplyKind.CONTRADICTED  # a call was meant, and there is none
+        case Finish.UNKNOWN if not whole:
+            return ReplyKind.UNCERTAIN  # a whole call needs no proof of an end; a text does
+        case Finish.STOP | Finish.TOOLS | Finish.UNKNOWN:
+            if incomplete:
+                return ReplyKind.CONTRADICTED
+            if whole:
+                return ReplyKind.TOOLS
+            if text.strip():
+                return ReplyKind.TEXT
+            return ReplyKind.THINKING_ONLY if reasoning.strip() else ReplyKind.EMPTY
+        case _:
+            assert_never(finish)

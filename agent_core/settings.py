@@ -15,6 +15,8 @@ RULES = 4
 4: about a call of which something decisive cannot be shown whole nobody is asked; it is not run.
 """
 
+REPLY_CHARS = 600_000
+"""What is kept of one reply, thoughts and arguments included. No model that is known says so much in one."""
 CALLS_A_REPLY = 64
 """Far more than any task needs at once. Each call is a row, a line on the screen and work on the loop that all turns share."""
 

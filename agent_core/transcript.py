@@ -41,6 +41,11 @@ def advice_words(advice: Advice, detail: str = "", reasoning: str = "") -> str:
                 "Your reply was cut off before its end. Go on exactly where it stopped, beginning with the very next "
                 "character. Do not repeat anything and do not comment on the interruption."
             )
+        case Advice.REPEATED:
+            words = (
+                "Your reply had begun to say the same again and again, and was stopped there. Go on with what comes next, or, "
+                "if nothing is left to say, end it in a sentence. Do not repeat anything."
+            )
         case Advice.SMALLER_PIECES:
             tool = f" of {detail}" if detail else ""
             words = (

@@ -69,7 +69,7 @@ from agent_core.recovery import (
     next_rung,
 )
 from agent_core.replies import ReplyKind, judge
-from agent_core.settings import Route, TurnSettings
+from agent_core.settings import REPLY_CHARS, Route, TurnSettings
 from agent_core.timeline import adopt_answer, answered_after_all, housekeeping_answer
 from agent_core.toolround import MustEnd, Outcome, RoundOver, ToolRound, Waiting
 from agent_core.troubles import Trouble, Troubles
@@ -353,6 +353,8 @@ class Turn:
                 return self._filtered(event.at)
             case ReplyKind.CONTRADICTED:
                 return self._fail(Failure.IN_TOOL_CALL, broke)
+            case ReplyKind.UNCERTAIN:
+                return self._broke_somewhere(broke)
             case ReplyKind.ERROR:
                 return self._broke_somewhere(replace(broke, cause=BreakCause.ERROR_IN_STREAM))
             case _:
@@ -366,6 +368,11 @@ class Turn:
 
     def _broke_somewhere(self, event: CallBroke) -> list[Effect]:
         """A break: what it is depends on how far the reply had come."""
+        if event.cause is BreakCause.TOO_LONG:
+            code = ExitCode.TOOL_CALL_CUT_BY_LENGTH if self._draft.in_tool_call else ExitCode.CUT_BY_LENGTH
+            return self._end(
+                event.at, code, Facts(cause=event.cause, limit=REPLY_CHARS), dropped=self._draft.call_names
+            )
         if self._draft.in_tool_call:
             return self._fail(Failure.IN_TOOL_CALL, event)
         if self._draft.said:
@@ -494,7 +501,8 @@ class Turn:
                 following = next_route(self.settings.routes, self.route_index, ladder.helps)
                 self.route_index = self.route_index if following is None else following
             case Rung.CONTINUE:
-                self._ask = Ask(Advice.CONTINUE, continues=failure)
+                repeated = broke.cause is BreakCause.REPEATING
+                self._ask = Ask(Advice.REPEATED if repeated else Advice.CONTINUE, continues=failure)
             case Rung.ADVISE_SMALLER:
                 names = self._draft.call_names
                 self.items.append(AdviceItem(Advice.SMALLER_PIECES, names[0] if names else ""))

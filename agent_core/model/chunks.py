@@ -11,22 +11,29 @@ like a chat completion.
 
 from __future__ import annotations
 
+import hashlib
 import json
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from dataclasses import dataclass, field
 
 import orjson
 
 from agent_core.events import Event, ReasoningArrived, TextArrived, ToolArgumentsArrived, ToolCallCut, ToolCallNamed
+from agent_core.model.once import Once
 from agent_core.model.text_calls import Piece, TextCall, TextCallBroken, TextCallOpened, TextCallParser, VisibleText
+from agent_core.model.thinking import INLINE, Keeper
 from agent_core.model.thoughts import ThoughtSplitter
+from agent_core.toolnames import meant
 from agent_core.tools.base import Json
-from agent_core.wellformed import well_formed
+from agent_core.wellformed import Joined, count, label, storable
 
 MAX_CALLS = 1_024
 """A reply that asks for more than this is cut, like one that is too long: what is kept of a stream must have an end."""
 TEXT_CALL_INDEX = 10_000
 """Calls in the text form are numbered from here, behind native ones."""
+ID_CHARS = 128
+"""A longer id of a call is not taken; the call gets one of ours."""
+REASON_CHARS = 64
 
 
 @dataclass(slots=True)
@@ -39,6 +46,8 @@ class _Slot:
     early: list[str] = field(default_factory=list[str])
     """Arguments that came before the name."""
     arguments_seen: bool = False
+    arguments: Joined = field(default_factory=Joined)
+    once: Once = field(default_factory=Once)
 
 
 class ChunkReader:
@@ -48,15 +57,19 @@ class ChunkReader:
         "_at",
         "_by_id",
         "_by_index",
-        "_high_surrogate",
         "_number",
+        "_offered",
         "_open_text_calls",
         "_parser",
         "_reasoning",
+        "_reasoning_joined",
+        "_reasoning_once",
         "_slots",
         "_taken",
         "_text",
         "_text_call_ids",
+        "_text_joined",
+        "_text_once",
         "_thoughts",
         "bad_chunk",
         "cached_tokens",
@@ -66,12 +79,16 @@ class ChunkReader:
         "finish_reason",
         "full",
         "input_tokens",
+        "keeper",
         "output_tokens",
         "recognised",
     )
 
-    def __init__(self, number: int, taken_ids: Iterable[str], *, parse_text_calls: bool) -> None:
+    def __init__(
+        self, number: int, taken_ids: Iterable[str], *, parse_text_calls: bool, offered: Collection[str] = ()
+    ) -> None:
         self._number = number
+        self._offered = offered
         self._taken = set(taken_ids)
         self._parser = TextCallParser() if parse_text_calls else None
         self._thoughts = ThoughtSplitter()
@@ -82,7 +99,10 @@ class ChunkReader:
         self._text: list[str] = []
         self._reasoning: list[str] = []
         self._at = 0
-        self._high_surrogate = ""
+        self._text_joined = Joined()
+        self._text_once = Once()
+        self._reasoning_joined = Joined()
+        self._reasoning_once = Once()
         self._open_text_calls: set[int] = set()
         self.finish_reason = ""
         self.done = False
@@ -99,6 +119,8 @@ class ChunkReader:
         self.chars = 0
         self.full = False
         """It asks for more calls than are taken; those beyond were left out."""
+        self.keeper = Keeper()
+        """Of its thoughts: what has to come back."""
 
     def feed(self, payloads: Iterable[bytes], at: int) -> list[Event]:
         """Events of some payloads that came together at `at` (ms), in order. Stops at ``[DONE]``, an error or bad JSON."""
@@ -122,16 +144,21 @@ class ChunkReader:
         """The stream is over, well or not: what was held back, and the calls that are known to be incomplete."""
         self._at = at
         events: list[Event] = []
-        if self._high_surrogate:
-            self._high_surrogate = ""
-            self._add_text("�", events)
+        self._think(self._reasoning_once.finish(), events)
+        self._think_whole(self._reasoning_joined.finish(), events)
+        self._say_text(self._text_once.finish(), events)
+        self._split(self._text_joined.finish(), events)
         reasoning, text = self._thoughts.finish()
         if reasoning:
-            self._reasoning.append(reasoning)
+            self._think_inline(reasoning, events)
         if text:
             self._visible(text, events)
         if self._parser is not None:
             self._pieces(self._parser.finish(), events)
+        for slot in self._slots:
+            rest = slot.arguments.finish()
+            if rest and slot.name:
+                self._arguments(slot, rest, events)
         self._flush(events)
         events += [ToolCallCut(at=at, name="") for slot in self._slots if not slot.name]
         return events
@@ -157,11 +184,11 @@ class ChunkReader:
             return
         usage = chunk.get("usage")
         if isinstance(usage, dict):
-            self.input_tokens = _count(usage.get("prompt_tokens"), self.input_tokens)
-            self.output_tokens = _count(usage.get("completion_tokens"), self.output_tokens)
+            self.input_tokens = count(usage.get("prompt_tokens"), self.input_tokens)
+            self.output_tokens = count(usage.get("completion_tokens"), self.output_tokens)
             details = usage.get("prompt_tokens_details")
             if isinstance(details, dict):
-                self.cached_tokens = _count(details.get("cached_tokens"), self.cached_tokens)
+                self.cached_tokens = count(details.get("cached_tokens"), self.cached_tokens)
         choices = chunk.get("choices")
         if not isinstance(choices, list):
             return
@@ -169,32 +196,78 @@ class ChunkReader:
         choice = choices[0] if choices else None
         if not isinstance(choice, dict):
             return
-        delta = choice.get("delta") or choice.get("message")
-        if isinstance(delta, dict):
-            self._delta(delta, events)
-        elif isinstance(choice.get("text"), str):
-            self._add_text(str(choice["text"]), events)
         reason = choice.get("finish_reason")
-        if isinstance(reason, str) and reason:
-            self.finish_reason = well_formed(reason)
+        reason = reason if isinstance(reason, str) else ""
+        delta, message = choice.get("delta"), choice.get("message")
+        if isinstance(delta, dict) and delta:
+            self._delta(delta, events, last=bool(reason))
+        if isinstance(message, dict) and message:
+            self._message(message, events)
+        if isinstance(choice.get("text"), str) and not delta and not message:
+            self._say_text(self._text_once.feed(str(choice["text"])), events)
+        if reason:
+            self.finish_reason = label(reason, REASON_CHARS) or "?"
         if choice.get("error"):
             self.error = choice["error"]
 
-    def _delta(self, delta: dict[str, Json], events: list[Event]) -> None:
-        reasoning = delta.get("reasoning_content") or delta.get("reasoning")
-        if isinstance(reasoning, str) and reasoning:
-            self._add_reasoning(reasoning, events)
+    def _delta(self, delta: dict[str, Json], events: list[Event], *, last: bool) -> None:
         content = delta.get("content")
+        if len(delta) > 1 or content is None:
+            self._thoughts_of(delta, events, last=last)
         if isinstance(content, str):
             if content:
-                self._add_text(content, events)
+                self._say_text(self._text_once.last(content) if last else self._text_once.feed(content), events)
         elif isinstance(content, list):
-            for part in content:
-                if isinstance(part, dict) and isinstance(part.get("text"), str):
-                    self._add_text(str(part["text"]), events)
+            self._parts(content, events)
+        if len(delta) > 1 or content is None:
+            self._refusal(delta, events)
+            self._calls_of(delta, events)
+
+    def _message(self, message: dict[str, Json], events: list[Event]) -> None:
+        """The whole reply at once: all there is, or what its deltas had said already."""
+        begun = self._text_once.begun or self._reasoning_once.begun or bool(self._slots)
+        if not begun:
+            self._delta(message, events, last=True)
+            return
+        reasoning = _reasoning_of(message)[1]
+        if reasoning:
+            self._think(self._reasoning_once.message(reasoning), events)
+        content = message.get("content")
+        if isinstance(content, str) and content:
+            self._say_text(self._text_once.message(content), events)
+        if not self._slots:
+            self._calls_of(message, events)
+
+    def _thoughts_of(self, delta: dict[str, Json], events: list[Event], *, last: bool) -> None:
+        name, reasoning = _reasoning_of(delta)
+        if reasoning:
+            self.keeper.name = self.keeper.name or name
+            once = self._reasoning_once
+            self._think(once.last(reasoning) if last else once.feed(reasoning), events)
+        self.keeper.delta(delta)
+
+    def _parts(self, parts: list[Json], events: list[Event]) -> None:
+        """Content in parts: text, and the thoughts of models that think in parts."""
+        for part in parts:
+            if isinstance(part, str):
+                self._say_text(part, events)
+            elif isinstance(part, dict):
+                thought = part.get("thinking")
+                if isinstance(thought, str):
+                    self._think(thought, events)
+                elif isinstance(thought, list):
+                    for inner in thought:
+                        if isinstance(inner, dict) and isinstance(inner.get("text"), str):
+                            self._think(str(inner["text"]), events)
+                elif isinstance(part.get("text"), str):
+                    self._say_text(str(part["text"]), events)
+
+    def _refusal(self, delta: dict[str, Json], events: list[Event]) -> None:
         refusal = delta.get("refusal")
         if isinstance(refusal, str) and refusal:
-            self._add_text(refusal, events)
+            self._say_text(refusal, events)
+
+    def _calls_of(self, delta: dict[str, Json], events: list[Event]) -> None:
         calls = delta.get("tool_calls")
         if isinstance(calls, list):
             for entry in calls:
@@ -206,18 +279,37 @@ class ChunkReader:
 
     # ------------------------------------------------------------------ text and reasoning
 
-    def _add_reasoning(self, text: str, events: list[Event]) -> None:
+    def _think(self, text: str, events: list[Event]) -> None:
+        if text:
+            self._think_whole(self._reasoning_joined.feed(text), events)
+
+    def _think_whole(self, text: str, events: list[Event]) -> None:
+        if not text:
+            return
         if self._text:
             self._flush(events)
         self._reasoning.append(text)
         self.chars += len(text)
 
-    def _add_text(self, text: str, events: list[Event]) -> None:
-        text = self._whole_characters(text)
+    def _think_inline(self, text: str, events: list[Event]) -> None:
+        """A thought that stood in the text."""
+        self.keeper.name = self.keeper.name or INLINE
+        if self._text:
+            self._flush(events)
+        self._reasoning.append(text)
+
+    def _say_text(self, text: str, events: list[Event]) -> None:
+        if text:
+            self._split(self._text_joined.feed(text), events)
+
+    def _split(self, text: str, events: list[Event]) -> None:
+        """Text with whole characters: thoughts in it are thoughts."""
+        if not text:
+            return
         self.chars += len(text)
         reasoning, text = self._thoughts.feed(text)
         if reasoning:
-            self._add_reasoning(reasoning, events)
+            self._think_inline(reasoning, events)
         if text:
             self._visible(text, events)
 
@@ -232,17 +324,9 @@ class ChunkReader:
             self._flush(events)
         self._text.append(text)
 
-    def _whole_characters(self, text: str) -> str:
-        """`text` without lone surrogates: one that was cut between two chunks is joined, any other is replaced."""
-        if self._high_surrogate:
-            text, self._high_surrogate = self._high_surrogate + text, ""
-        if text and "\ud800" <= text[-1] <= "\udbff":
-            text, self._high_surrogate = text[:-1], text[-1]
-        return well_formed(text)
-
     def _flush(self, events: list[Event]) -> None:
         if self._reasoning:
-            events.append(ReasoningArrived(at=self._at, text=well_formed("".join(self._reasoning))))
+            events.append(ReasoningArrived(at=self._at, text="".join(self._reasoning)))
             self._reasoning.clear()
         if self._text:
             events.append(TextArrived(at=self._at, text="".join(self._text)))
@@ -262,12 +346,12 @@ class ChunkReader:
                     if piece.index not in self._text_call_ids:
                         continue
                     index = TEXT_CALL_INDEX + piece.index
-                    events.append(ToolArgumentsArrived(at=self._at, index=index, text=well_formed(piece.arguments)))
+                    events.append(ToolArgumentsArrived(at=self._at, index=index, text=storable(piece.arguments)))
                     self._open_text_calls.discard(piece.index)
                 case TextCallBroken():
                     self._flush(events)
                     index = TEXT_CALL_INDEX + piece.index if piece.index in self._open_text_calls else -1
-                    events.append(ToolCallCut(at=self._at, name=well_formed(piece.name or ""), index=index))
+                    events.append(ToolCallCut(at=self._at, name=self._tool(piece.name or ""), index=index))
 
     def _open_text_call(self, index: int, name: str, events: list[Event]) -> None:
         if index in self._text_call_ids or not self._room():
@@ -276,7 +360,7 @@ class ChunkReader:
         call = self._own_id(TEXT_CALL_INDEX + index)
         self._text_call_ids[index] = call
         self._open_text_calls.add(index)
-        events.append(ToolCallNamed(at=self._at, index=TEXT_CALL_INDEX + index, call=call, name=well_formed(name)))
+        events.append(ToolCallNamed(at=self._at, index=TEXT_CALL_INDEX + index, call=call, name=self._tool(name)))
 
     def _room(self) -> bool:
         """Whether one more call is taken."""
@@ -285,17 +369,23 @@ class ChunkReader:
 
     # ------------------------------------------------------------------ native tool calls
 
+    def _tool(self, name: str) -> str:
+        """The tool that a name means, in characters that can be stored."""
+        return meant(label(name), self._offered)
+
     def _native(self, entry: dict[str, Json], events: list[Event]) -> None:
         function = entry.get("function")
         function = function if isinstance(function, dict) else entry
         name = function.get("name")
-        name = well_formed(name) if isinstance(name, str) else ""
+        name = self._tool(name) if isinstance(name, str) and name else ""
         provider_id = entry.get("id")
-        provider_id = well_formed(provider_id) if isinstance(provider_id, str) else ""
+        provider_id = _known_by(provider_id) if isinstance(provider_id, str) else ""
         index = entry.get("index")
-        slot = self._slot(index if isinstance(index, int) else None, provider_id, name)
+        slot = self._slot(index if isinstance(index, int) and index is not True else None, provider_id, name)
         if slot is None:
             return
+        if len(entry) > 2:
+            self.keeper.call(slot.index, entry)
         if provider_id and not slot.provider_id:
             slot.provider_id = provider_id
             self._by_id.setdefault(provider_id, slot)
@@ -310,13 +400,18 @@ class ChunkReader:
         if isinstance(arguments, dict | list):
             arguments = json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))
         if isinstance(arguments, str) and arguments:
-            arguments = well_formed(arguments)
-            self.chars += len(arguments)
-            slot.arguments_seen = True
-            if slot.name:
-                self._arguments(slot, arguments, events)
-            else:
-                slot.early.append(arguments)
+            self._more_arguments(slot, arguments, events)
+
+    def _more_arguments(self, slot: _Slot, arguments: str, events: list[Event]) -> None:
+        arguments = slot.arguments.feed(arguments)
+        if not arguments or slot.once.whole_again(arguments):
+            return
+        self.chars += len(arguments)
+        slot.arguments_seen = True
+        if slot.name:
+            self._arguments(slot, arguments, events)
+        else:
+            slot.early.append(arguments)
 
     def _arguments(self, slot: _Slot, text: str, events: list[Event]) -> None:
         last = events[-1] if events else None
@@ -345,10 +440,17 @@ class ChunkReader:
             found = latest
         if found is not None or not self._room():
             return found
-        slot = _Slot(index if index is not None else max(self._by_index, default=-1) + 1)
+        shown = index if index is not None and 0 <= index < TEXT_CALL_INDEX else self._free_index()
+        slot = _Slot(shown)
         self._slots.append(slot)
-        self._by_index[slot.index] = slot
+        self._by_index[shown if index is None else index] = slot
         return slot
+
+    def _free_index(self) -> int:
+        """A place behind the others, for a call whose server numbers none, or as nobody would."""
+        taken = {slot.index for slot in self._slots}
+        behind = max(taken, default=-1) + 1
+        return behind if behind < TEXT_CALL_INDEX else next(n for n in range(TEXT_CALL_INDEX) if n not in taken)
 
     @staticmethod
     def _is_another(slot: _Slot, provider_id: str, name: str) -> bool:
@@ -358,7 +460,7 @@ class ChunkReader:
         return bool(name and slot.name and slot.arguments_seen and (name != slot.name or not provider_id))
 
     def _id_for(self, slot: _Slot) -> str:
-        if slot.provider_id and slot.provider_id not in self._taken and len(slot.provider_id) <= 128:
+        if slot.provider_id and slot.provider_id not in self._taken and _usable(slot.provider_id):
             self._taken.add(slot.provider_id)
             return slot.provider_id
         return self._own_id(slot.index)
@@ -371,8 +473,27 @@ class ChunkReader:
         return call
 
 
-def _count(value: Json, before: int) -> int:
-    return value if isinstance(value, int) and value >= 0 else before
+def _reasoning_of(delta: dict[str, Json]) -> tuple[str, str]:
+    """The field that holds a thought, and the thought."""
+    for name in ("reasoning_content", "reasoning"):
+        found = delta.get(name)
+        if isinstance(found, str) and found:
+            return name, found
+    return "", ""
+
+
+def _known_by(provider_id: str) -> str:
+    """What a call is known by while its pieces come; one of any length takes little room."""
+    return (
+        provider_id
+        if len(provider_id) <= ID_CHARS
+        else hashlib.sha256(provider_id.encode("utf-8", "replace")).hexdigest() * 3
+    )
+
+
+def _usable(provider_id: str) -> bool:
+    """Whether an id can be stored and sent back as it is."""
+    return len(provider_id) <= ID_CHARS and provider_id.isascii() and provider_id.isprintable()
 
 
 def decoded(payload: bytes) -> Json:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import json
 from collections.abc import AsyncGenerator, AsyncIterable, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -29,13 +30,18 @@ from agent_core.exits import BreakCause
 from agent_core.messages import Message
 from agent_core.model.chunks import ChunkReader, decoded
 from agent_core.model.endpoints import Endpoint
-from agent_core.model.failures import DETAIL_CHARS, rejection, retry_after_seconds
+from agent_core.model.failures import DETAIL_CHARS, rejection
 from agent_core.model.knownbad import KnownBad, avoiding, nobody_left
+from agent_core.model.listening import Listening
+from agent_core.model.manners import AMENDS, POLITE, Manners, amended, put
+from agent_core.model.pauses import asked_pause
 from agent_core.model.reach import reason, speaks_tls
 from agent_core.model.sse import SseReader, SseTooLarge
+from agent_core.model.thinking import with_thoughts
 from agent_core.ports import Clock
 from agent_core.redaction import Redactor
-from agent_core.settings import Route
+from agent_core.replies import Finish, finish_of
+from agent_core.settings import REPLY_CHARS, Route
 from agent_core.shown import plain
 from agent_core.tools.base import Json
 
@@ -50,9 +56,6 @@ log = structlog.get_logger("model")
 
 GRACE_SECONDS = 3.0
 """How long a usage chunk or ``[DONE]`` is waited for once the finish reason is there."""
-MAX_REPLY_CHARS = 600_000
-"""A reply that grows beyond this (no model's output limit is larger) is cut; the turn treats it as an output limit."""
-
 ASK_AGAIN_SECONDS = 60.0
 """How long an endpoint that could not say which models it has is not asked again."""
 
@@ -86,6 +89,10 @@ class ModelRequest:
     connect_seconds: float = 10
     taken_ids: frozenset[str] = frozenset()
     """Tool-call ids that this turn has used."""
+    offered: frozenset[str] = frozenset()
+    """Names of the tools on offer."""
+    manners: Manners = POLITE
+    """How this way to this model wants to be asked, as far as it is known."""
     parse_text_calls: bool = True
 
 
@@ -108,6 +115,8 @@ class ModelClient:
         """Endpoints and models for which nobody was left once those that go wrong were avoided."""
         self._wants_tls: dict[str, bool] = {}
         """Of endpoints that answered, or hung up without a word: whether they want TLS where plain HTTP is configured."""
+        self._manners: dict[tuple[str, str], Manners] = {}
+        self._endings: dict[tuple[str, str], Endings] = {}
 
     def endpoint(self, label: str) -> Endpoint:
         """The endpoint of that label; `UnknownRoute` if there is none."""
@@ -167,22 +176,33 @@ class ModelClient:
         if self._frames is None:
             await asyncio.to_thread(_load_sdk)  # the first call waits for it, nobody else does
         self._frames = self._frames or Frames()
-        call = _Call(request, sink, self._clock, self._redactor, self._frames)
-        try:
-            endpoint = self.endpoint(request.route.endpoint)
-            stream = self.open_stream(endpoint, request)
-        except (OSError, UnknownRoute) as error:
-            return call.broke(BreakCause.UNREACHABLE, detail=_client_trouble(error))
-        ending = await call.run(stream)
-        if call.answered:
-            self._wants_tls[endpoint.label] = False
-        elif isinstance(ending, CallBroke) and ending.cause is BreakCause.DROPPED:
-            return await self._hung_up(ending, endpoint)
-        here = (endpoint.label, request.route.model)
-        if isinstance(ending, CallBroke) and nobody_left(ending.detail) and here not in self._unavoidable:
-            self._unavoidable.add(here)  # who was to be avoided is the only one: the next try goes there
-            return replace(ending, cause=BreakCause.SERVER_ERROR)
-        return ending
+        way = (request.route.endpoint, request.route.model)
+        endings = self._endings.setdefault(way, Endings())
+        request = replace(request, manners=self._manners.get(way, POLITE))
+        for tried in itertools.count():
+            call = _Call(request, sink, self._clock, self._redactor, self._frames, endings)
+            try:
+                endpoint = self.endpoint(way[0])
+                stream = self.open_stream(endpoint, request)
+            except (OSError, UnknownRoute) as error:
+                return call.broke(BreakCause.UNREACHABLE, detail=_client_trouble(error))
+            ending = await call.run(stream)
+            if call.answered:
+                self._wants_tls[endpoint.label] = False
+            elif isinstance(ending, CallBroke) and ending.cause is BreakCause.DROPPED:
+                return await self._hung_up(ending, endpoint)
+            if isinstance(ending, CallBroke) and nobody_left(ending.detail) and way not in self._unavoidable:
+                self._unavoidable.add(way)  # who was to be avoided is the only one: the next try goes there
+                return replace(ending, cause=BreakCause.SERVER_ERROR)
+            refusal = call.refusal
+            if refusal is None or tried == AMENDS:
+                return ending
+            better = amended(request.manners, self._body(endpoint, request), refusal.status, refusal.body)
+            if better is None:
+                return ending
+            log.info("model.request_amended", endpoint=way[0], model=way[1], left_out=sorted(better.left_out))
+            request, self._manners[way] = replace(request, manners=better), better.kept()
+        raise AssertionError("counting has no end")
 
     async def _hung_up(self, broke: CallBroke, endpoint: Endpoint) -> CallBroke:
         """A port from which nothing ever came has hung up: it may be one that wants TLS. It is asked once."""
@@ -196,8 +216,12 @@ class ModelClient:
         Raises what `openai` and `httpx2` raise.
         """
         client = self._client(endpoint, request.route.credential)
+        return _stream(client, _encoded(self._body(endpoint, request), request.tools), request.connect_seconds)
+
+    def _body(self, endpoint: Endpoint, request: ModelRequest) -> dict[str, object]:
+        """What a call says; rows of known bad endpoints count for it unless nobody would be left."""
         rows = () if (endpoint.label, request.route.model) in self._unavoidable else endpoint.known_bad
-        return _stream(client, _body(endpoint, request, rows), request.connect_seconds)
+        return _body(endpoint, request, rows)
 
     def _client(self, endpoint: Endpoint, credential: str) -> AsyncOpenAI:
         key = (endpoint.label, credential)
@@ -256,12 +280,13 @@ def _client_trouble(error: Exception) -> str:
     return f"{type(error).__name__}: {error}"
 
 
-def _body(endpoint: Endpoint, request: ModelRequest, known_bad: Sequence[KnownBad]) -> bytes:
-    """The JSON body of a call; `known_bad` are the rows that count for it."""
+def _body(endpoint: Endpoint, request: ModelRequest, known_bad: Sequence[KnownBad]) -> dict[str, object]:
+    """What a call says; `known_bad` are the rows that count for it."""
+    model = request.route.model
     body: dict[str, object] = {
         **endpoint.extra_body,
-        "model": request.route.model,
-        "messages": list(request.messages),
+        "model": model,
+        "messages": with_thoughts(request.messages, endpoint.label, model, request.manners),
         "stream": True,
         "stream_options": {"include_usage": True},
     }
@@ -273,13 +298,15 @@ def _body(endpoint: Endpoint, request: ModelRequest, known_bad: Sequence[KnownBa
         body["tools"] = orjson.Fragment(request.tools)
     body |= request.parameters
     given = {**endpoint.extra_body, **request.parameters}
-    body |= avoiding(endpoint.base_url, request.route.model, given, known_bad)
+    return put({**body, **avoiding(endpoint.base_url, model, given, known_bad)}, request.manners)
+
+
+def _encoded(body: Mapping[str, object], tools: bytes) -> bytes:
     try:
         return orjson.dumps(body)
     except orjson.JSONEncodeError:  # half a surrogate pair somewhere: JSON can spell it, UTF-8 cannot
-        if request.tools:
-            body["tools"] = orjson.loads(request.tools)
-        return json.dumps(body).encode()
+        plain = {**body, "tools": orjson.loads(tools)} if "tools" in body else body
+        return json.dumps(plain).encode()
 
 
 @asynccontextmanager
@@ -306,6 +333,37 @@ async def _stream(client: AsyncOpenAI, body: bytes, connect_seconds: float) -> A
         await response.aclose()
 
 
+@dataclass(slots=True)
+class Endings:
+    """How the replies of one model at one endpoint have ended so far."""
+
+    with_reason: bool = False
+    """At least one gave a finish reason."""
+    only_done: int = 0
+    """How many ended with ``[DONE]`` and without one."""
+
+    @property
+    def done_is_enough(self) -> bool:
+        """``[DONE]`` is how a reply ends here: there never is a reason, and this is not the first that has none."""
+        return not self.with_reason and self.only_done > 1
+
+    def note(self, *, reason: bool, done: bool) -> None:
+        self.with_reason = self.with_reason or reason
+        self.only_done += done and not reason
+
+
+DONE_ONLY = "[DONE]"
+"""What stands in place of a finish reason in the journal where there never is one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Refusal:
+    """An answer that took nothing of a request."""
+
+    status: int
+    body: Json
+
+
 class _Call:
     """One call that is under way."""
 
@@ -314,22 +372,32 @@ class _Call:
         "_began",
         "_clock",
         "_content_began",
+        "_endings",
         "_frames",
         "_life",
+        "_listening",
         "_reader",
         "_redactor",
         "_request",
         "_sink",
         "answered",
+        "refusal",
     )
 
-    def __init__(self, request: ModelRequest, sink: Sink, clock: Clock, redactor: Redactor, frames: Frames) -> None:
+    def __init__(
+        self, request: ModelRequest, sink: Sink, clock: Clock, redactor: Redactor, frames: Frames, endings: Endings
+    ) -> None:
         self._request = request
         self._sink = sink
         self._clock = clock
         self._redactor = redactor
         self._frames = frames
-        self._reader = ChunkReader(request.number, request.taken_ids, parse_text_calls=request.parse_text_calls)
+        self._endings = endings
+        self._listening = Listening()
+        self._reader = ChunkReader(
+            request.number, request.taken_ids, parse_text_calls=request.parse_text_calls, offered=request.offered
+        )
+        self.refusal: Refusal | None = None
         self._began = clock.monotonic()
         self._life = self._began
         self._any_content = False
@@ -414,11 +482,8 @@ class _Call:
         """Read what came in one piece from the socket; move the deadline if there was content in it."""
         if not payloads:
             return
-        before = self._reader.chars
         events = self._reader.feed(payloads, self._clock.now_ms())
-        if events:
-            self._sink(events)
-        if self._reader.chars == before or self._reader.finish_reason:
+        if not self._heard(events) or self._reader.finish_reason:
             return
         self._life = self._clock.monotonic()
         if not self._any_content:
@@ -429,13 +494,22 @@ class _Call:
         if when is None or abs(due - when) > self._request.stall_seconds / 20:
             guard.reschedule(due)
 
+    def _heard(self, events: Sequence[Event]) -> bool:
+        """Pass on what is no repetition; whether something new is in it."""
+        if not events:
+            return False
+        passed, alive = self._listening.take(events)
+        if passed:
+            self._sink(passed)
+        return alive
+
     def _over(self) -> bool:
         reader = self._reader
-        return reader.done or reader.error is not None or reader.bad_chunk or self._too_much
+        return reader.done or reader.error is not None or reader.bad_chunk or reader.full or self._endless
 
     @property
-    def _too_much(self) -> bool:
-        return self._reader.full or self._reader.chars > MAX_REPLY_CHARS
+    def _endless(self) -> bool:
+        return self._listening.looping or self._reader.chars > REPLY_CHARS
 
     async def _whole(self, response: httpx2.Response) -> Ending:
         """Some servers answer with one JSON object in spite of ``stream``; some put their error into a 200."""
@@ -443,23 +517,23 @@ class _Call:
         body = decoded(data)
         if body is None:
             return self.broke(BreakCause.GARBAGE, status=response.status_code, detail="the answer is no readable JSON")
-        events = self._reader.whole(body, self._clock.now_ms())
-        if events:
-            self._sink(events)
+        self._heard(self._reader.whole(body, self._clock.now_ms()))
         return self._ended(response.status_code, b"")
 
     def _ended(self, status: int, stray: bytes) -> Ending:
         """The stream is over: what it amounts to."""
         reader = self._reader
-        now = self._clock.now_ms()
-        rest = reader.finish(now)
-        if rest:
-            self._sink(rest)
+        self._rest()
+        self._endings.note(reason=bool(reader.finish_reason), done=reader.done and reader.recognised)
         if reader.error is not None:
             return self._error_in_stream()
         if reader.bad_chunk:
-            return self.broke(BreakCause.GARBAGE, detail="a chunk of the stream was no readable JSON")
-        if self._too_much:
+            return self._lost_for(BreakCause.GARBAGE, "a chunk of the stream was no readable JSON")
+        if self._listening.looping:
+            return self._looped()
+        if reader.chars > REPLY_CHARS:
+            return self._lost_for(BreakCause.TOO_LONG)
+        if reader.full:
             return self._finished("length")
         if reader.finish_reason:
             return self._finished(reader.finish_reason)
@@ -467,12 +541,38 @@ class _Call:
             return self._stray(status, stray)
         if not reader.recognised and reader.done:
             return self.broke(BreakCause.GARBAGE, status=status, detail="the stream had no chat completion in it")
-        return self.broke(BreakCause.ENDED_EARLY)
+        if reader.done and self._endings.done_is_enough:
+            return self._finished(DONE_ONLY)
+        return self._lost_for(BreakCause.ENDED_EARLY)
 
-    def _finished(self, reason: str) -> ReplyFinished:
+    def _rest(self) -> None:
+        """No more comes: what the reader had held back."""
+        self._heard(self._reader.finish(self._clock.now_ms()))
+
+    def _release(self) -> None:
+        held = self._listening.released()
+        if held:
+            self._sink(held)
+
+    def _lost_for(self, cause: BreakCause, detail: str = "") -> CallBroke:
+        """The stream broke; what waited to be told apart from a loop was none."""
+        self._release()
+        return self.broke(cause, detail=detail)
+
+    def _looped(self) -> CallBroke:
+        """It only said the same again: that is left out."""
+        self._listening.dropped()
+        return self.broke(BreakCause.REPEATING)
+
+    def _finished(self, reason: str) -> Ending:
+        finish = finish_of(reason)
+        if finish is Finish.LOOP or (finish is Finish.LENGTH and self._listening.ended_in_loop()):
+            return self._looped()
+        self._release()
         return ReplyFinished(
             at=self._clock.now_ms(),
             reason=reason,
+            thoughts=self._reader.keeper.kept(),
             input_tokens=self._reader.input_tokens,
             output_tokens=self._reader.output_tokens,
             cached_tokens=self._reader.cached_tokens,
@@ -481,17 +581,23 @@ class _Call:
     # ------------------------------------------------------------------ what went wrong
 
     def _silent(self) -> Ending:
-        """A limit passed without content."""
-        rest = self._reader.finish(self._clock.now_ms())
-        if rest:
-            self._sink(rest)
+        """A limit passed without anything new. What was only said again by then is as good as nothing."""
+        self._rest()
         if self._reader.finish_reason:  # only the trailing usage chunk did not come
             return self._finished(self._reader.finish_reason)
+        self._listening.dropped()
         return self.broke(BreakCause.STALLED if self._any_content else BreakCause.NO_CONTENT)
 
     def _error_in_stream(self) -> CallBroke:
-        found = rejection(0, self._reader.error)
-        return self.broke(found.cause, status=found.status, detail=found.detail, complaint=found.complaint)
+        error = self._reader.error
+        found = rejection(0, error)
+        if not self._any_content:
+            self.refusal = Refusal(found.status or 400, error)
+        self._release()
+        wait = asked_pause({}, error, self._clock.now_ms())
+        return self.broke(
+            found.cause, status=found.status, retry_after=wait, detail=found.detail, complaint=found.complaint
+        )
 
     def _stray(self, status: int, stray: bytes) -> CallBroke:
         body = decoded(stray)
@@ -506,7 +612,8 @@ class _Call:
         self.answered = True
         plain: Json = body if isinstance(body, dict | str | list) else None  # pyright: ignore[reportUnknownVariableType] - JSON of the SDK
         found = rejection(status, plain)
-        wait = retry_after_seconds({k.lower(): v for k, v in headers.items()}, self._clock.now_ms())
+        self.refusal = Refusal(status, plain)
+        wait = asked_pause({k.lower(): v for k, v in headers.items()}, plain, self._clock.now_ms())
         return self.broke(found.cause, status=status, retry_after=wait, detail=found.detail, complaint=found.complaint)
 
     def _unreachable(self, error: Exception) -> Ending:
@@ -515,12 +622,10 @@ class _Call:
 
     def _lost(self, error: Exception) -> Ending:
         """The connection broke after it was made."""
-        rest = self._reader.finish(self._clock.now_ms())
-        if rest:
-            self._sink(rest)
+        self._rest()
         if self._reader.finish_reason and self._reader.error is None:  # the reply itself had come to its end
             return self._finished(self._reader.finish_reason)
-        return self.broke(BreakCause.DROPPED, detail=reason(error)[1])
+        return self._lost_for(BreakCause.DROPPED, reason(error)[1])
 
 
 def _pieces(response: httpx2.Response) -> AsyncIterable[bytes]:

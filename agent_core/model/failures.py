@@ -7,7 +7,6 @@ of gateways) put the true answer as JSON into a text of theirs: it is unwrapped,
 
 from __future__ import annotations
 
-import email.utils
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
@@ -18,7 +17,7 @@ from agent_core.complaints import NOTHING_SAID, Complaint, Concern, Place
 from agent_core.exits import BreakCause
 from agent_core.model.shapes import shape_of
 from agent_core.tools.base import Json
-from agent_core.wellformed import well_formed
+from agent_core.wellformed import storable
 
 DETAIL_CHARS = 300
 READ_CHARS = 4_000
@@ -120,8 +119,10 @@ def rejection(status: int, body: Json) -> Rejection:
     page = isinstance(body, str) and _is_page(body)
     if not page:
         _hear(body, said, DEEPEST_WRAP)
-    detail = well_formed(" ".join(said.message.split())[:DETAIL_CHARS])
-    numbers = [int(code) for code in sorted(said.codes) if code.isdigit() and 400 <= int(code) <= 599]
+    detail = storable(" ".join(said.message.split())[:DETAIL_CHARS])
+    numbers = [
+        int(code) for code in sorted(said.codes) if code.isdecimal() and len(code) == 3 and 400 <= int(code) <= 599
+    ]
     status = status or next(iter(numbers), 0)
     words = " \n ".join(said.messages)[:READ_CHARS].lower()
     if _WANTS_TLS.search(body[:READ_CHARS].lower() if isinstance(body, str) else words):
@@ -253,23 +254,3 @@ def _plain_cause(status: int, codes: set[str]) -> BreakCause:
     if 300 <= status < 400:
         return BreakCause.GARBAGE
     return BreakCause.BAD_REQUEST if status else BreakCause.ERROR_IN_STREAM
-
-
-def retry_after_seconds(headers: Mapping[str, str], now_ms: int) -> float:
-    """How long the provider asks to wait: ``retry-after-ms``, then ``Retry-After`` (RFC 9110, seconds or a date); else 0."""
-    millis = headers.get("retry-after-ms", "")
-    try:
-        return max(0.0, float(millis) / 1000)
-    except ValueError:
-        pass
-    value = headers.get("retry-after", "").strip()
-    if not value:
-        return 0.0
-    try:
-        seconds = float(value)
-    except ValueError:
-        try:
-            seconds = email.utils.parsedate_to_datetime(value).timestamp() - now_ms / 1000
-        except (ValueError, TypeError, OverflowError):
-            return 0.0
-    return min(max(0.0, seconds), 30 * 86_400.0) if seconds == seconds else 0.0  # noqa: PLR0124 - not a number

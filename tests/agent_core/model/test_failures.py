@@ -7,7 +7,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_core.exits import BreakCause
-from agent_core.model.failures import rejection, retry_after_seconds
+from agent_core.model.failures import rejection
+from agent_core.model.pauses import asked_pause
 from agent_core.tools.base import Json
 
 CASES: list[tuple[int, Json, BreakCause]] = [
@@ -56,10 +57,10 @@ def test_no_body_is_too_odd(status: int, body: Json):
 
 
 def test_retry_after_is_read_in_every_form():
-    assert retry_after_seconds({"retry-after": "7"}, 0) == 7
-    assert retry_after_seconds({"retry-after-ms": "1500"}, 0) == 1.5
-    assert retry_after_seconds({"retry-after": "Thu, 01 Jan 1970 00:01:00 GMT"}, 0) == 60
-    assert retry_after_seconds({"retry-after": "soon"}, 0) == 0
-    assert retry_after_seconds({"retry-after": "nan"}, 0) == 0
-    assert retry_after_seconds({"retry-after": "-5"}, 0) == 0
-    assert retry_after_seconds({}, 0) == 0
+    assert asked_pause({"retry-after": "7"}, None, 0) == 7
+    assert asked_pause({"retry-after-ms": "1500"}, None, 0) == 1.5
+    assert asked_pause({"retry-after": "Thu, 01 Jan 1970 00:01:00 GMT"}, None, 0) == 60
+    assert asked_pause({"retry-after": "soon"}, None, 0) == 0
+    assert asked_pause({"retry-after": "nan"}, None, 0) == 0
+    assert asked_pause({"retry-after": "-5"}, None, 0) == 0
+    assert asked_pause({}, None, 0) == 0

@@ -1,0 +1,162 @@
+"""What an endpoint with a model takes otherwise than we ask: learnt from its refusals, and kept for as long as the process runs. Pure.
+
+Providers that speak the same API refuse each other's fields. A refusal that names a field which was sent costs one cheap request: the
+field is left out (or called otherwise), the same call is made again at once, and from then on it is made so. That is no failure of the
+model: no remedy is spent on it, and nobody hears of it but the log. After a restart it is learnt anew.
+
+Words of refusals, each seen (the list is `_REFUSAL`; a row is easily added):
+
+| what is said | who |
+|---|---|
+| Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead. | OpenAI, Azure, GitHub |
+| Unsupported value: 'temperature' does not support 0.2 with this model. Only the default (1) value is supported. | OpenAI |
+| Unrecognized request argument supplied: parallel_tool_calls | Azure |
+| {'type': 'extra_forbidden', 'loc': ('body', 'stream_options'), 'msg': 'Extra inputs are not permitted'} | Mistral, vLLM, Databricks |
+| property 'store' is unsupported | Groq |
+| Invalid JSON payload received. Unknown name "parallel_tool_calls": Cannot find field. | Gemini |
+| stream_options: Unknown field / json: unknown field "stream_options" | servers in Go |
+| "auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set | vLLM |
+| … does not support tools | Ollama |
+| No endpoints found that support tool use | OpenRouter (404) |
+| Missing `reasoning_content` field in the assistant message / … must be passed back to the API | DeepSeek |
+| Function call is missing a thought_signature in functionCall parts | Gemini |
+| Invalid `signature` in `thinking` block; Thought signature is not valid; … could not be verified | Anthropic; Gemini; OpenAI |
+| Expected `thinking` or `redacted_thinking`, but found `tool_use` | Anthropic |
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+
+import orjson
+
+from agent_core.tools.base import Json
+
+AMENDS = 6
+"""How often one call is put otherwise."""
+REFUSED = frozenset({400, 404, 415, 422, 501})
+"""Statuses with which a field is refused."""
+TEXT_CHARS = 8_000
+_ESSENTIAL = frozenset({"model", "messages", "stream"})
+_REFUSAL = re.compile(
+    r"unsupported|not supported|unrecogni[sz]ed|unknown|unexpected|extra_forbidden|extra inputs|not permitted|not allowed|"
+    r"does not support|doesn't support|not support|invalid parameter|additional propert|cannot find field|is deprecated|"
+    r"not a valid (?:field|parameter)|no such field|must be (?:unset|omitted)|only the default|不支持|不支援",
+    re.IGNORECASE,
+)
+_NO_TOOLS = re.compile(
+    r"does not support (?:tools|tool use|tool calling|function calling|functions)|support tool use|--enable-auto-tool-choice|"
+    r"tool(?:s| use| calling)? (?:is|are) not supported|function calling is not (?:supported|enabled)",
+    re.IGNORECASE,
+)
+_TOOL_FIELDS = ("tools", "tool_choice", "parallel_tool_calls")
+_WANTS_THOUGHTS = re.compile(
+    r"reasoning_content.{0,80}(?:passed back|required|必须)|(?:missing|require[sd]?) [`'\"]?reasoning_content",
+    re.IGNORECASE | re.DOTALL,
+)
+_WANTS_SIGNATURE = re.compile(r"missing a? ?[`'\"]?thought_?signature", re.IGNORECASE)
+_BAD_SIGNATURE = re.compile(
+    r"(?:invalid|corrupted|malformed) [`'\"]?(?:thought[_ ])?(?:signature|data)|(?:thought )?signature (?:is )?(?:not valid|invalid|corrupted)|"
+    r"thinking[`'\"]? (?:or [`'\"]?redacted_thinking[`'\"]? )?blocks.{0,60}cannot be modified|encrypted content.{0,80}could not be",
+    re.IGNORECASE | re.DOTALL,
+)
+_NEEDS_BLOCKS = re.compile(r"expected [`'\"]?thinking[`'\"]?.{0,60}but found", re.IGNORECASE | re.DOTALL)
+_THOUGHT_FIELDS = (
+    "reasoning_content",
+    "reasoning_details",
+    "thinking_blocks",
+    "reasoning",
+    "extra_content",
+    "thought_signature",
+)
+_THINKING_SWITCHES = ("thinking", "reasoning_effort", "reasoning", "enable_thinking", "chat_template_kwargs")
+
+
+@dataclass(frozen=True, slots=True)
+class Manners:
+    """How requests to one endpoint for one model are put."""
+
+    left_out: frozenset[str] = frozenset()
+    completion_tokens: bool = False
+    """``max_tokens`` is called ``max_completion_tokens`` here."""
+    thoughts_refused: bool = False
+    """Takes no thoughts back."""
+    wants_thoughts: bool = False
+    """Wants ``reasoning_content`` with every call of a tool, also where another model had made it."""
+    wants_signatures: bool = False
+    """Wants a signature with every call of a tool, also where another model had made it."""
+    forget_thoughts: bool = False
+    """For this one call: thoughts are left out, because one of their signatures is not accepted any more."""
+
+    def kept(self) -> Manners:
+        """What holds for later calls as well."""
+        return replace(self, forget_thoughts=False)
+
+
+POLITE = Manners()
+
+
+def put(body: Mapping[str, object], manners: Manners) -> dict[str, object]:
+    """The body of a request as it is taken."""
+    found = {key: value for key, value in body.items() if key not in manners.left_out}
+    if manners.completion_tokens and "max_tokens" in found:
+        found.setdefault("max_completion_tokens", found.pop("max_tokens"))
+        found.pop("max_tokens", None)
+    return found
+
+
+def amended(manners: Manners, sent: Mapping[str, object], status: int, refusal: Json) -> Manners | None:
+    """How the same call may be taken after this refusal of `sent`; None if nothing that could be left out was refused."""
+    if status not in REFUSED:
+        return None
+    text = _text(refusal)
+    found = _about_thoughts(manners, sent, text) or _about_fields(manners, sent, text, status)
+    return found if found != manners else None
+
+
+def _about_thoughts(manners: Manners, sent: Mapping[str, object], text: str) -> Manners | None:
+    if _WANTS_SIGNATURE.search(text):
+        return replace(manners, wants_signatures=True)
+    if _WANTS_THOUGHTS.search(text):
+        return replace(manners, wants_thoughts=True, thoughts_refused=False)
+    if _BAD_SIGNATURE.search(text):
+        return replace(manners, forget_thoughts=True)
+    if _NEEDS_BLOCKS.search(text):
+        switches = {name for name in _THINKING_SWITCHES if name in sent}
+        return replace(manners, left_out=manners.left_out | switches)
+    if _REFUSAL.search(text) and any(_mention(name, text) >= 0 for name in _THOUGHT_FIELDS if name not in sent):
+        return replace(manners, thoughts_refused=True, wants_thoughts=False)
+    return None
+
+
+def _about_fields(manners: Manners, sent: Mapping[str, object], text: str, status: int) -> Manners | None:
+    if "max_tokens" in sent and not manners.completion_tokens and "max_completion_tokens" in text:
+        return replace(manners, completion_tokens=True)
+    if "tools" in sent and _NO_TOOLS.search(text):
+        return replace(manners, left_out=manners.left_out.union(_TOOL_FIELDS))
+    if status == 404 or not _REFUSAL.search(text):
+        return None
+    named = [
+        (at, name) for name in sent if name not in _ESSENTIAL and name != "tools" and (at := _mention(name, text)) >= 0
+    ]
+    return replace(manners, left_out=manners.left_out | {min(named)[1]}) if named else None
+
+
+def _mention(name: str, text: str) -> int:
+    """Where `text` speaks of the field; -1 if it does not. A field of the same name inside another (``a.name``) is another."""
+    found = re.search(rf"(?<![\w.\[]){re.escape(name)}(?![\w\[])", text)
+    if found is None:
+        found = re.search(rf"body\.{re.escape(name)}(?![\w.\[])", text)
+    return found.start() if found else -1
+
+
+def _text(refusal: Json) -> str:
+    """All that a refusal says, in one text."""
+    if isinstance(refusal, str):
+        return refusal[:TEXT_CHARS]
+    try:
+        return orjson.dumps(refusal).decode()[:TEXT_CHARS].replace('\\"', '"')
+    except (TypeError, ValueError):  # too deep, or a character that UTF-8 cannot spell
+        return repr(refusal)[:TEXT_CHARS]
