@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -14,6 +15,12 @@ GATEWAY_PREFIX = "[outspoken]"
 """How a message begins that the gateway, not the person, puts before the model."""
 NO_LONGER_KEPT = "[no longer kept]"
 """What is read where something was that was removed, because it was old or a person wanted it."""
+
+
+THOUGHTS = "_thoughts"
+"""Under which an assistant's message carries what its model thought (see `model.thinking`); no request ever has it."""
+THOUGHT_CHARS = 100_000
+"""The most of a plain thought that goes back; the beginning goes first."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +42,23 @@ class InputMessage:
         if self.name:
             message["name"] = self.name
         return message
+
+
+def carried_thoughts(
+    endpoint: str, model: str, text: str, kept: Mapping[str, Json], calls: Mapping[int, str]
+) -> dict[str, Json]:
+    """What a message of the history carries under `THOUGHTS`: `kept` as its reply brought it, and the plain `text` that was thought.
+    `calls` gives the ids of its calls by the index that they had in the reply."""
+    if not kept:
+        return {}
+    found: dict[str, Json] = {"endpoint": endpoint, "model": model, **{k: v for k, v in kept.items() if k != "calls"}}
+    if text and kept.get("field"):
+        found["text"] = text[:THOUGHT_CHARS]
+    by_index = kept.get("calls")
+    if isinstance(by_index, dict):
+        ids = {str(index): call for index, call in calls.items()}
+        found["calls"] = {ids[index]: fields for index, fields in by_index.items() if index in ids}
+    return found
 
 
 def text_of(content: Json) -> str:

@@ -122,6 +122,7 @@ class ModelCaller:
             connect_seconds=self.connect_seconds,
             taken_ids=frozenset(_call_ids(turn)),
             parse_text_calls=bool(self.offer.names),
+            offered=frozenset(self.offered(turn)) if tools else frozenset(),
         )
         return await self._paid(request, f"{effect.number}", tokens, sink)
 

@@ -18,13 +18,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from agent_core.effects import CallModel
-from agent_core.messages import GATEWAY_PREFIX, Message, shown_still, text_of
+from agent_core.messages import GATEWAY_PREFIX, THOUGHTS, Message, shown_still, text_of
 from agent_core.notices import notice_for
 from agent_core.recovery import Advice
 from agent_core.tools.base import Json
 from agent_core.turn import Turn
 from agent_core.turnstate import AdviceItem, AssistantItem, Item, PersonItem, Segment, ToolItem
 
+REMEMBERED_THOUGHT_CHARS = 8_000
+"""How much of a plain thought of an earlier turn goes back: its provider wants to see one, not to read it."""
 REASONING_TAIL_CHARS = 6_000
 """How much of an unfinished reasoning is handed back."""
 NO_OUTPUT = "(no output)"
@@ -102,6 +104,8 @@ def _assistant(item: AssistantItem) -> Message:
         ]
     elif not item.text:
         message["content"] = ""
+    if item.thoughts:
+        message[THOUGHTS] = dict(item.thoughts)
     return message
 
 
@@ -127,7 +131,7 @@ def closed_turn_messages(turn: Turn) -> list[Message]:
     if turn.opened is None or turn.exit is None:
         return []
     messages = [shown_still(message.to_message()) for message in turn.opened.input]
-    messages += _item_messages(turn.items, with_advice=False)
+    messages += _remembered(_item_messages(turn.items, with_advice=False))
     cut = [e.text for e in turn.timeline if isinstance(e, Segment) and e.visible and not _told(e, turn.items)]
     notice = notice_for(turn.exit)
     closing = "\n\n".join(cut)
@@ -137,6 +141,22 @@ def closed_turn_messages(turn: Turn) -> list[Message]:
     if closing:
         messages.append({"role": "assistant", "content": closing})
     return messages
+
+
+def _remembered(messages: list[Message]) -> list[Message]:
+    """The same with the thoughts that later turns still need: those beside calls, the plain ones shortened."""
+    called = any(message.get("tool_calls") for message in messages)
+    out: list[Message] = []
+    for message in messages:
+        thoughts = message.get(THOUGHTS)
+        if isinstance(thoughts, dict):
+            text = thoughts.get("text")
+            brief = {**thoughts, "text": text[:REMEMBERED_THOUGHT_CHARS]} if isinstance(text, str) else thoughts
+            rest = {key: value for key, value in message.items() if key != THOUGHTS}
+            out.append({**message, THOUGHTS: brief} if called or "beside" in thoughts else rest)
+        else:
+            out.append(message)
+    return out
 
 
 def _told(segment: Segment, items: Iterable[Item]) -> bool:

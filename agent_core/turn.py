@@ -19,6 +19,7 @@ adjacent text events gives the same state; no `RunTool` comes twice for an `effe
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import assert_never
 
@@ -53,6 +54,7 @@ from agent_core.events import (
     WaitEnded,
 )
 from agent_core.exits import BreakCause, Exit, ExitClass, ExitCode, Facts, exit_class
+from agent_core.messages import carried_thoughts
 from agent_core.overlap import OverlapRemover
 from agent_core.prevention import prevention
 from agent_core.promises import announced_action
@@ -72,6 +74,7 @@ from agent_core.replies import ReplyKind, judge
 from agent_core.settings import REPLY_CHARS, Route, TurnSettings
 from agent_core.timeline import adopt_answer, answered_after_all, housekeeping_answer
 from agent_core.toolround import MustEnd, Outcome, RoundOver, ToolRound, Waiting
+from agent_core.tools.base import Json
 from agent_core.troubles import Trouble, Troubles
 from agent_core.turnstate import (
     Activity,
@@ -338,9 +341,9 @@ class Turn:
         broke = CallBroke(at=event.at, cause=BreakCause.ENDED_EARLY, detail=event.reason[:40])
         match kind:
             case ReplyKind.TEXT:
-                return self._said(text, event.at)
+                return self._said(text, event.at, self._thoughts(event))
             case ReplyKind.TOOLS:
-                return self._succeeded() + self._act(text, calls, event.at)
+                return self._succeeded() + self._act(text, calls, event.at, self._thoughts(event))
             case ReplyKind.EMPTY:
                 return self._nothing_came(Failure.EMPTY, event.at)
             case ReplyKind.THINKING_ONLY:
@@ -382,9 +385,15 @@ class Turn:
             return self._fail(self._ask.continues, event)
         return self._fail(failure, event)
 
-    def _said(self, text: str, at: int) -> list[Effect]:
+    def _thoughts(self, event: ReplyFinished) -> Mapping[str, Json]:
+        """What this reply's model wants back of its thoughts."""
+        calls = {index: call.call for index, call in self._draft.calls.items()}
+        route = self.route
+        return carried_thoughts(route.endpoint, route.model, "".join(self._draft.reasoning), event.thoughts, calls)
+
+    def _said(self, text: str, at: int, thoughts: Mapping[str, Json]) -> list[Effect]:
         """The model finished a reply with text and without a call."""
-        self.items.append(AssistantItem(text))
+        self.items.append(AssistantItem(text, thoughts=thoughts))
         promised = announced_action(text) if self.settings.tools or self.settings.client_tools else None
         if promised is not None:
             return self._announced(promised, at)
@@ -568,9 +577,9 @@ class Turn:
             segment.pieces.clear()
             self._draft = Draft(segment)
 
-    def _act(self, text: str, calls: list[DraftCall], at: int) -> list[Effect]:
+    def _act(self, text: str, calls: list[DraftCall], at: int, thoughts: Mapping[str, Json]) -> list[Effect]:
         """The model asked for tools."""
-        self.items.append(AssistantItem(text, tuple(CallItem(c.call, c.name, c.arguments) for c in calls)))
+        self.items.append(AssistantItem(text, tuple(CallItem(c.call, c.name, c.arguments) for c in calls), thoughts))
         self.troubles.came_whole((c.name, len(c.arguments)) for c in calls)
         self._settle_segment(SegmentKind.INTERIM)
         if calls and all(call.name in self.settings.client_tools for call in calls):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
@@ -124,6 +125,8 @@ class AssistantItem:
 
     text: str
     calls: tuple[CallItem, ...] = ()
+    thoughts: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    """What of its thoughts goes back to the same model."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,8 +7,9 @@ said so far. What counts as a repetition:
   were the reply;
 - a delta beside the finish reason that begins with all that came, if that is at least `LAST_CHARS`;
 - any other delta that begins with all that came, if that is at least `SURE_CHARS` in two pieces: no model says so much again in one token;
-- deltas from the first on of which each begins with the one before: that is decided by the third, so the second waits for it. A reply of
-  two such deltas counts if the first has four characters and a letter (so "ha" and "haha" are two words);
+- deltas from the first on of which each begins with the one before. That is decided once one of them has three different characters and
+  a letter (so "ha", "haha" and "=", "==" are words), until when they wait; a reply of two such deltas counts if the first has
+  four characters and a letter;
 - arguments of a call that are a whole object, and come a second time.
 
 Of what came only a length and a checksum are kept.
@@ -22,15 +23,14 @@ from enum import Enum, auto
 LAST_CHARS = 8
 SURE_CHARS = 24
 SURE_FIRST_CHARS = 4
+MOST_WAITING = 64
 
 
 class _Mode(Enum):
     FIRST = auto()
     """Nothing has come."""
-    SECOND = auto()
-    """One piece has come."""
-    THIRD = auto()
-    """The second began with the first, and waits."""
+    GROWING = auto()
+    """Each piece but the first began with the one before. All but the first wait."""
     PIECES = auto()
     WHOLES = auto()
     """Each piece is all that was said so far."""
@@ -39,12 +39,12 @@ class _Mode(Enum):
 class Once:
     """One text of a reply. `feed` gives what is new in a piece."""
 
-    __slots__ = ("_check", "_first", "_held", "_length", "_mode", "_pieces")
+    __slots__ = ("_check", "_latest", "_length", "_mode", "_pieces", "_waiting")
 
     def __init__(self) -> None:
         self._mode = _Mode.FIRST
-        self._first = ""
-        self._held = ""
+        self._latest = ""
+        self._waiting: list[str] = []
         self._length = 0
         self._pieces = 0
         self._check = 0
@@ -58,33 +58,38 @@ class Once:
         """A delta has come."""
         match self._mode:
             case _Mode.PIECES:
-                if len(text) >= self._length >= SURE_CHARS and self._pieces > 1 and self._begins_so(text):
-                    return self._said(text[self._length :])
-                return self._said(text)
+                again = len(text) >= self._length >= SURE_CHARS and self._pieces > 1 and self._begins_so(text)
+                return self._said(text[self._length :] if again else text)
             case _Mode.WHOLES:
                 return self._said(text[self._length :] if self._begins_so(text) else text)
             case _Mode.FIRST:
-                self._mode, self._first = _Mode.SECOND, text
+                self._mode, self._latest = _Mode.GROWING, text
                 return self._said(text)
-            case _Mode.SECOND:
-                if len(text) > len(self._first) and text.startswith(self._first):
-                    self._mode, self._held = _Mode.THIRD, text
-                    return ""
-                self._mode = _Mode.PIECES
-                return self.feed(text)
-            case _Mode.THIRD:
-                held, self._held = self._held, ""
-                if text.startswith(held):
-                    self._mode = _Mode.WHOLES
-                    return self._said(text[self._length :])
-                self._mode = _Mode.PIECES
-                return self._said(held) + self.feed(text)
+            case _Mode.GROWING:
+                return self._grown(text)
+
+    def _grown(self, text: str) -> str:
+        if len(text) <= len(self._latest) or not text.startswith(self._latest) or len(self._waiting) > MOST_WAITING:
+            return self._as_pieces() + self.feed(text)
+        if self._waiting and _telling(text):
+            self._mode, self._waiting = _Mode.WHOLES, []
+            return self._said(text[self._length :])
+        self._waiting.append(text)
+        self._latest = text
+        return ""
+
+    def _as_pieces(self) -> str:
+        """They only looked alike."""
+        waiting, self._waiting = self._waiting, []
+        self._mode = _Mode.PIECES
+        return "".join([self._said(each) for each in waiting])
 
     def last(self, text: str) -> str:
         """The piece beside the finish reason."""
-        before = self.finish()
+        if self._mode is _Mode.GROWING:
+            return self.feed(text) + self.finish()
         again = self._length >= LAST_CHARS and self._begins_so(text)
-        return before + self._said(text[self._length :] if again else text)
+        return self._said(text[self._length :] if again else text)
 
     def message(self, text: str) -> str:
         """The whole reply, which may be all there is, or come behind its pieces."""
@@ -95,13 +100,13 @@ class Once:
 
     def finish(self) -> str:
         """No further piece comes: what waited."""
-        held, self._held = self._held, ""
-        if not held:
+        if not self._waiting:
             return ""
-        first = self._first
-        self._mode = _Mode.PIECES
-        whole = len(first) >= SURE_FIRST_CHARS and any(map(str.isalpha, first))
-        return self._said(held[len(first) :] if whole else held)
+        length = self._length
+        if length < SURE_FIRST_CHARS or not any(map(str.isalpha, self._latest[:length])):
+            return self._as_pieces()
+        self._mode, self._waiting = _Mode.WHOLES, []
+        return self._said(self._latest[length:])
 
     def _said(self, text: str) -> str:
         if text:
@@ -122,3 +127,8 @@ class Once:
         if not again:
             self._said(text)
         return again
+
+
+def _telling(text: str) -> bool:
+    """Whether it is chance no more that a text begins like the one before."""
+    return any(map(str.isalpha, text)) and (len(set(text)) >= 3 or not text.isascii())

@@ -79,7 +79,7 @@ class Repeats:
         key = whole[-min(KEY_CHARS, 2 * len(whole) // 3) :]
         at = whole.rfind(key, 0, len(whole) - 1) if len(whole) > 1 else -1
         if at < 0:
-            return something_to_see(text)
+            return something_to_see(text) and not whole.endswith(text * 3)
         period = len(whole) - len(key) - at
         run = _common_end(whole, period)
         if run >= max(HOLD_CHARS, period):

@@ -26,16 +26,12 @@ from dataclasses import dataclass, field
 
 import orjson
 
-from agent_core.messages import Message
+from agent_core.messages import THOUGHTS, Message
 from agent_core.model.manners import Manners
 from agent_core.tools.base import Json
 
-KEY = "_thoughts"
-"""Under which a message of the history carries its thoughts; no request ever has it."""
 KEPT_BYTES = 262_144
 """The most that is kept of a reply's opaque thoughts."""
-TEXT_CHARS = 100_000
-"""The most of a plain thought that goes back; the beginning goes first."""
 NOTHING = " "
 SKIP = "skip_thought_signature_validator"
 INLINE = "<think>"
@@ -129,24 +125,10 @@ def _deeper(before: Json, value: dict[str, Json]) -> Json:
     return {**before, **value} if isinstance(before, dict) else value
 
 
-def carried(
-    endpoint: str, model: str, text: str, kept: Mapping[str, Json], calls: Mapping[int, str]
-) -> dict[str, Json]:
-    """What a message of the history carries under `KEY`. `calls` gives the ids of its calls by their index."""
-    found: dict[str, Json] = {"endpoint": endpoint, "model": model, **{k: v for k, v in kept.items() if k != "calls"}}
-    if text and kept.get("field"):
-        found["text"] = text[:TEXT_CHARS]
-    by_index = kept.get("calls")
-    if isinstance(by_index, dict):
-        ids = {str(index): call for index, call in calls.items()}
-        found["calls"] = {ids[index]: fields for index, fields in by_index.items() if index in ids}
-    return found
-
-
 def with_thoughts(messages: Sequence[Message], endpoint: str, model: str, manners: Manners) -> list[Message]:
-    """The messages as this model at this endpoint gets them: with its own thoughts, nobody else's, and never with `KEY`."""
+    """The messages as this model at this endpoint gets them: with its own thoughts, nobody else's, and never with `THOUGHTS`."""
     wants = manners.wants_thoughts or manners.wants_signatures
-    if not wants and not any(KEY in message for message in messages):
+    if not wants and not any(THOUGHTS in message for message in messages):
         return list(messages)
     called = _in_turns_with_calls(messages)
     out: list[Message] = []
@@ -154,8 +136,8 @@ def with_thoughts(messages: Sequence[Message], endpoint: str, model: str, manner
         if message.get("role") != "assistant":
             out.append(message)
             continue
-        thoughts = message.get(KEY)
-        bare = {key: value for key, value in message.items() if key != KEY}
+        thoughts = message.get(THOUGHTS)
+        bare = {key: value for key, value in message.items() if key != THOUGHTS}
         own = isinstance(thoughts, dict) and (thoughts.get("endpoint"), thoughts.get("model")) == (endpoint, model)
         if isinstance(thoughts, dict) and own and not manners.thoughts_refused and not manners.forget_thoughts:
             bare = _given_back(bare, thoughts, in_turn_with_calls=in_turn_with_calls)

@@ -305,6 +305,8 @@ CATALOGUE: tuple[LogEvent, ...] = (
        "Check the key and its limits at the provider, or add another one.", by="which why"),
     _e("model.names_unknown", "warning", "An endpoint does not say which models it has.", "endpoint error",
        "Name the model in the configuration, or see whether the endpoint is up.", by="endpoint"),
+    _e("model.request_amended", "info", "An endpoint refused a field; the same call is made without it, and all later ones are.",
+       "endpoint model left_out", by="endpoint"),
     _e("model.known_bad_overdue", "warning", "At start: a row of known bad endpoints is past its date.", "row look_again report",
        "See in the report whether it was mended.", by="row"),
     _e("incident.opened", "warning", "Several conversations met one failure.", "incident fingerprint conversations turns remedy",
