@@ -115,12 +115,17 @@ def arguments_state(text: str) -> ArgumentsState:
     return ArgumentsState.CUT
 
 
-def judge(reason: str, text: str, reasoning: str, arguments: Sequence[str], *, cut_calls: bool) -> ReplyKind:
+def judge(
+    reason: str, text: str, reasoning: str, arguments: Sequence[str], *, cut_calls: bool, doubting: bool = True
+) -> ReplyKind:
     """What a stream that ended with `reason` is.
 
     `arguments` are those of the calls that were named; `cut_calls` says that a call in the text form was not completed.
+    Not `doubting`: as turns were judged before rules 5.
     """
     finish = finish_of(reason)
+    if not doubting and (finish is Finish.UNKNOWN or (finish is Finish.TOOLS and not text.strip())):
+        finish = Finish.STOP
     incomplete = cut_calls or any(arguments_state(each) is ArgumentsState.CUT for each in arguments)
     whole = bool(arguments) and not incomplete
     match finish:

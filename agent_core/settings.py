@@ -6,13 +6,14 @@ from dataclasses import dataclass, field
 
 from agent_core.tools.base import EffectClass
 
-RULES = 4
+RULES = 5
 """The rules of turns that begin now. Each later set says what it changes:
 
 1: a restart ends a turn in which a tool with effects was under way, and climbs the ladder of the model call that it broke off.
 2: such a tool's outcome is not known, and the turn goes on with that. A restart is no failure of the model.
 3: a reply's calls beyond `CALLS_A_REPLY` are not run.
 4: about a call of which something decisive cannot be shown whole nobody is asked; it is not run.
+5: a finish reason that nobody knows, and one that says "tools" without any, is no end of a reply.
 """
 
 REPLY_CHARS = 600_000
@@ -116,6 +117,11 @@ class TurnSettings:
     def calls_a_reply(self) -> int | None:
         """How many calls of one reply are run; None: all."""
         return CALLS_A_REPLY if self.rules >= 3 else None
+
+    @property
+    def doubts_the_finish(self) -> bool:
+        """A finish reason is an end only if it is known to be one."""
+        return self.rules >= 5
 
     @property
     def asks_only_what_is_shown(self) -> bool:

@@ -337,6 +337,7 @@ class Turn:
             "".join(draft.reasoning),
             [call.arguments for call in calls],
             cut_calls=bool(draft.cut),
+            doubting=self.settings.doubts_the_finish,
         )
         broke = CallBroke(at=event.at, cause=BreakCause.ENDED_EARLY, detail=event.reason[:40])
         match kind:

@@ -97,6 +97,7 @@ FIELDS: Mapping[str, str] = {
     "kind": "what sort of part: text, file, notice, …",
     "lane": "``normal``, ``command`` or ``refused``",
     "laws": "the laws that do not hold",
+    "left_out": "the fields of a request that the endpoint does not take, as far as is known by now",
     "left_out_chars": "characters of the result that the model was not given",
     "logger": "the library's logger",
     "look_again": "the date, ISO 8601",

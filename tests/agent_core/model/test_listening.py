@@ -12,7 +12,6 @@ import pytest
 
 from agent_core.events import CallBroke, Event, ReasoningArrived, ReplyFinished, TextArrived, ToolArgumentsArrived
 from agent_core.exits import BreakCause
-from agent_core.model import client as client_module
 from agent_core.model.client import DONE_ONLY, ModelClient, ModelRequest
 from agent_core.model.endpoints import Credential, Endpoint
 from agent_core.ports import SystemClock
@@ -142,7 +141,7 @@ async def test_a_repetition_that_ends_is_said_whole() -> None:
 
 
 async def test_a_reply_beyond_our_limit_says_that_it_is_ours(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(client_module, "REPLY_CHARS", 5_000)
+    monkeypatch.setattr("agent_core.model.client.REPLY_CHARS", 5_000)
     pieces = [delta(f'"content": "Sentence number {n} is one of very many. "') for n in range(500)]
     async with upstream(writes(*(b"".join(pieces[at : at + 50]) for at in range(0, 500, 50)))) as call:
         _, ending = await call()
