@@ -74,6 +74,11 @@ class ReasoningArrived(Happened):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class TextTakenBack(Happened):
+    """What this call had said so far was a thought: the mark that ends it came without one that begins it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCallNamed(Happened):
     """The model began a tool call and its name is known."""
 
@@ -267,6 +272,7 @@ Event: TypeAlias = (
     TurnOpened
     | TextArrived
     | ReasoningArrived
+    | TextTakenBack
     | ToolCallNamed
     | ToolArgumentsArrived
     | ToolCallCut

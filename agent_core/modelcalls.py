@@ -25,7 +25,7 @@ from agent_core.compaction import (
     summary_words,
 )
 from agent_core.effects import CallModel
-from agent_core.events import CallBroke, Compacted, Event, ReplyFinished, SpendRefused, TextArrived
+from agent_core.events import CallBroke, Compacted, Event, ReplyFinished, SpendRefused, TextArrived, TextTakenBack
 from agent_core.exits import BreakCause
 from agent_core.messages import Message
 from agent_core.model.client import ModelClient, ModelRequest, Sink
@@ -217,7 +217,11 @@ class ModelCaller:
         text: list[str] = []
 
         def collect(events: Sequence[Event]) -> None:
-            text.extend(event.text for event in events if isinstance(event, TextArrived))
+            for event in events:
+                if isinstance(event, TextArrived):
+                    text.append(event.text)
+                elif isinstance(event, TextTakenBack):
+                    text.clear()
 
         messages = summary_request(self.memory.summary, given_up)
         request = ModelRequest(

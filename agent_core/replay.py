@@ -37,6 +37,7 @@ from agent_core.events import (
     RungJudged,
     TakenOver,
     TextArrived,
+    TextTakenBack,
     ToolArgumentsArrived,
     ToolCallCut,
     ToolCallNamed,
@@ -55,7 +56,7 @@ from agent_core.turn import ProtocolError, Turn
 from agent_core.turnstate import ActivityState, Item, Phase
 from agent_core.view import View, view
 
-CONTENT = (TextArrived, ReasoningArrived, ToolCallNamed, ToolArgumentsArrived, ToolCallCut)
+CONTENT = (TextArrived, ReasoningArrived, TextTakenBack, ToolCallNamed, ToolArgumentsArrived, ToolCallCut)
 DECIDED = (RungClimbed, RungJudged, TurnEnded)
 """Rows that record a decision of the machine."""
 
@@ -262,7 +263,14 @@ def misplaced(turn: Turn, event: Event, asked: set[str] | None = None) -> str:
     if turn.phase is Phase.ENDED:
         return "" if isinstance(event, TakenOver) else "the turn had ended by then"
     match event:
-        case TextArrived() | ReasoningArrived() | ToolCallNamed() | ToolArgumentsArrived() | ToolCallCut():
+        case (
+            TextArrived()
+            | ReasoningArrived()
+            | TextTakenBack()
+            | ToolCallNamed()
+            | ToolArgumentsArrived()
+            | ToolCallCut()
+        ):
             return _unless(turn, Phase.CALLING, "the model was not being called")
         case ReplyFinished() | CallBroke():
             return _unless(turn, Phase.CALLING, "the model was not being called")

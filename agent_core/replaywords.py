@@ -28,6 +28,7 @@ from agent_core.events import (
     Superseded,
     TakenOver,
     TextArrived,
+    TextTakenBack,
     ToolArgumentsArrived,
     ToolCallCut,
     ToolCallNamed,
@@ -87,6 +88,8 @@ def _content_line(pieces: Sequence[Moment], *, show_text: bool) -> Line:
                 texts["text"] = texts.get("text", "") + text
             case ReasoningArrived(text=text):
                 texts["thoughts"] = texts.get("thoughts", "") + text
+            case TextTakenBack():
+                texts["thoughts"] = texts.get("thoughts", "") + texts.pop("text", "")
             case ToolCallNamed(name=name, index=index):
                 texts[f"a call of {name}\0{index}"] = ""
             case ToolArgumentsArrived(index=index, text=text):

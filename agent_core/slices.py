@@ -39,6 +39,7 @@ from agent_core.events import (
     StopRequested,
     TakenOver,
     TextArrived,
+    TextTakenBack,
     ToolArgumentsArrived,
     ToolCallCut,
     ToolCallNamed,
@@ -271,6 +272,8 @@ class _Redacting:
                     streams.setdefault((call, "text"), []).append((at, text))
                 case ReasoningArrived(text=text):
                     streams.setdefault((call, "thoughts"), []).append((at, text))
+                case TextTakenBack():
+                    streams[call, f"thoughts before {at}"] = streams.pop((call, "text"), [])
                 case ToolArgumentsArrived(index=index, text=text):
                     streams.setdefault((call, f"arguments {index}"), []).append((at, text))
                 case ReplyFinished() | CallBroke() | TakenOver():

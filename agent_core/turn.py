@@ -43,6 +43,7 @@ from agent_core.events import (
     Superseded,
     TakenOver,
     TextArrived,
+    TextTakenBack,
     ToolArgumentsArrived,
     ToolCallCut,
     ToolCallNamed,
@@ -165,6 +166,10 @@ class Turn:
             case TextArrived() | ReasoningArrived() | ToolCallNamed() | ToolArgumentsArrived() | ToolCallCut():
                 if self.phase is Phase.CALLING:
                     self._content(event)
+                return []
+            case TextTakenBack():
+                if self.phase is Phase.CALLING:
+                    self._take_back(event)
                 return []
             case ReplyFinished():
                 return self._reply_finished(event) if self.phase is Phase.CALLING else []
@@ -291,7 +296,7 @@ class Turn:
         """Ask the model, in the way that `_ask` says."""
         segment = self._draft.segment
         partial = segment.text if self._ask.continues else ""
-        self._draft = Draft(segment, OverlapRemover(partial) if partial else None)
+        self._draft = Draft(segment, OverlapRemover(partial) if partial else None, partial)
         self.calls_made += 1
         self._enter(Phase.CALLING, at)
         self.life_at = at
@@ -318,6 +323,14 @@ class Turn:
     ) -> None:
         self.life_at = event.at
         self._draft.take(event, self._ids)
+
+    def _take_back(self, event: TextTakenBack) -> None:
+        """What the call said so far was a thought: it vanishes from the screen."""
+        self.life_at = event.at
+        draft = self._draft
+        self._new_segment()
+        draft.take_back(self._draft.segment)
+        self._draft = draft
 
     def _call_over(self, event: ReplyFinished | CallBroke) -> None:
         self.input_tokens += event.input_tokens

@@ -7,7 +7,13 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
-from agent_core.events import ReasoningArrived, TextArrived, ToolArgumentsArrived, ToolCallCut, ToolCallNamed
+from agent_core.events import (
+    ReasoningArrived,
+    TextArrived,
+    ToolArgumentsArrived,
+    ToolCallCut,
+    ToolCallNamed,
+)
 from agent_core.messages import InputMessage
 from agent_core.overlap import OverlapRemover
 from agent_core.quotas import Full
@@ -41,7 +47,7 @@ class SegmentKind(StrEnum):
 
 @dataclass(slots=True)
 class Segment:
-    """One visible piece of the model's text. Only ever grows."""
+    """One visible piece of the model's text. Only ever grows, or is taken back whole (`Draft.take_back`)."""
 
     key: str
     pieces: list[str] = field(default_factory=list[str])
@@ -180,6 +186,8 @@ class Draft:
     segment: Segment
     remover: OverlapRemover | None = None
     """Present if the model was asked to go on from text that is already there."""
+    kept: str = ""
+    """What the segment held of earlier calls, from which this one goes on."""
     text_pieces: list[str] = field(default_factory=list[str])
     """What this call itself said, before overlap is removed."""
     reasoning: list[str] = field(default_factory=list[str])
@@ -209,6 +217,17 @@ class Draft:
             case ToolCallCut():
                 named = self.calls.pop(event.index, None)
                 self.cut.append(event.name or (named.name if named else ""))
+
+    def take_back(self, segment: Segment) -> None:
+        """What this call said was a thought. What earlier calls had said goes on in `segment`, the new last one."""
+        self.reasoning.append("".join(self.text_pieces))
+        self.text_pieces.clear()
+        self.segment.pieces.clear()
+        self.segment.final = True
+        self.segment = segment
+        if self.kept:
+            segment.pieces.append(self.kept)
+            self.remover = OverlapRemover(self.kept)
 
     def settle_overlap(self) -> None:
         """The stream is over: text that was held back, because it might have been a repetition, is decided now."""

@@ -35,6 +35,7 @@ from agent_core.events import (
     Superseded,
     TakenOver,
     TextArrived,
+    TextTakenBack,
     ToolCallNamed,
     ToolReturned,
     ToolStarted,
@@ -427,7 +428,7 @@ class _Teller:
     def words(self, event: Event, later: Iterable[Event]) -> str:
         """The sentence for an event; empty if it is worth none."""
         match event:
-            case TextArrived() | ReasoningArrived():
+            case TextArrived() | ReasoningArrived() | TextTakenBack():
                 self._content_at = self._content_at or event.at
                 return ""
             case ToolCallNamed():

@@ -1,8 +1,8 @@
 """Reads the chunks of a Chat Completions stream into events of a turn. Pure, incremental, no clock of its own.
 
 Theory. Servers send the same things in many groupings: several calls in one delta, name and arguments and end together,
-arguments before the id, indexes out of order or missing, ids repeated, text tool calls in the Hermes form, reasoning in one
-of three places. `ChunkReader` knows them all and gives one plain order of events: a call is named once, its arguments follow.
+arguments before the id, indexes out of order or missing, ids repeated, tool calls and thoughts in the text in the form of any
+family (`text_calls`), reasoning in one of three places. `ChunkReader` knows them all and gives one plain order of events: a call is named once, its arguments follow.
 Text of one socket read comes as one event, so the cost per token stays small.
 
 What it sees beside content is kept in attributes: the finish reason, usage, an error object, whether anything at all looked
@@ -18,11 +18,29 @@ from dataclasses import dataclass, field
 
 import orjson
 
-from agent_core.events import Event, ReasoningArrived, TextArrived, ToolArgumentsArrived, ToolCallCut, ToolCallNamed
+from agent_core.events import (
+    Event,
+    ReasoningArrived,
+    TextArrived,
+    TextTakenBack,
+    ToolArgumentsArrived,
+    ToolCallCut,
+    ToolCallNamed,
+)
+from agent_core.model.families.pieces import (
+    Piece,
+    TakenBack,
+    TextCall,
+    TextCallBroken,
+    TextCallOpened,
+    Thought,
+    VisibleText,
+)
+from agent_core.model.families.values import Offered, surely_unreadable
 from agent_core.model.once import Once
-from agent_core.model.text_calls import Piece, TextCall, TextCallBroken, TextCallOpened, TextCallParser, VisibleText
+from agent_core.model.text_calls import TextCallParser
 from agent_core.model.thinking import INLINE, Keeper
-from agent_core.model.thoughts import ThoughtSplitter
+from agent_core.replies import Finish, finish_of
 from agent_core.toolnames import meant
 from agent_core.tools.base import Json
 from agent_core.wellformed import Joined, count, label, storable
@@ -57,6 +75,7 @@ class ChunkReader:
         "_at",
         "_by_id",
         "_by_index",
+        "_inside_thought",
         "_number",
         "_offered",
         "_open_text_calls",
@@ -70,7 +89,6 @@ class ChunkReader:
         "_text_call_ids",
         "_text_joined",
         "_text_once",
-        "_thoughts",
         "bad_chunk",
         "cached_tokens",
         "chars",
@@ -85,13 +103,21 @@ class ChunkReader:
     )
 
     def __init__(
-        self, number: int, taken_ids: Iterable[str], *, parse_text_calls: bool, offered: Collection[str] = ()
+        self,
+        number: int,
+        taken_ids: Iterable[str],
+        *,
+        parse_text_calls: bool,
+        offered: Collection[str] = (),
+        tools: bytes = b"",
+        inside_thought: bool = False,
     ) -> None:
+        """`tools` are the schemas of what is `offered`; `inside_thought`: replies of this model begin with a thought, without its mark."""
         self._number = number
         self._offered = offered
         self._taken = set(taken_ids)
-        self._parser = TextCallParser() if parse_text_calls else None
-        self._thoughts = ThoughtSplitter()
+        self._parser = TextCallParser(Offered(tools), calls=parse_text_calls, inside_thought=inside_thought)
+        self._inside_thought = inside_thought
         self._slots: list[_Slot] = []
         self._by_index: dict[int, _Slot] = {}
         self._by_id: dict[str, _Slot] = {}
@@ -148,13 +174,9 @@ class ChunkReader:
         self._think_whole(self._reasoning_joined.finish(), events)
         self._say_text(self._text_once.finish(), events)
         self._split(self._text_joined.finish(), events)
-        reasoning, text = self._thoughts.finish()
-        if reasoning:
-            self._think_inline(reasoning, events)
-        if text:
-            self._visible(text, events)
-        if self._parser is not None:
-            self._pieces(self._parser.finish(), events)
+        finish = finish_of(self.finish_reason) if self.finish_reason else Finish.STOP if self.done else Finish.BROKEN
+        well = finish in (Finish.STOP, Finish.TOOLS, Finish.UNKNOWN)
+        self._pieces(self._parser.finish(well=well), events)
         for slot in self._slots:
             rest = slot.arguments.finish()
             if rest and slot.name:
@@ -174,6 +196,11 @@ class ChunkReader:
         self._flush(events)
         self.done = True
         return events
+
+    @property
+    def began_inside(self) -> bool | None:
+        """Whether the text began inside a thought; None if nothing says so."""
+        return self._parser.began_inside
 
     # ------------------------------------------------------------------ one chunk
 
@@ -286,6 +313,9 @@ class ChunkReader:
     def _think_whole(self, text: str, events: list[Event]) -> None:
         if not text:
             return
+        if self._inside_thought:
+            self._inside_thought = False
+            self._parser.thoughts_come_elsewhere()
         if self._text:
             self._flush(events)
         self._reasoning.append(text)
@@ -303,20 +333,9 @@ class ChunkReader:
             self._split(self._text_joined.feed(text), events)
 
     def _split(self, text: str, events: list[Event]) -> None:
-        """Text with whole characters: thoughts in it are thoughts."""
-        if not text:
-            return
-        self.chars += len(text)
-        reasoning, text = self._thoughts.feed(text)
-        if reasoning:
-            self._think_inline(reasoning, events)
+        """Text with whole characters: thoughts and calls in it are thoughts and calls."""
         if text:
-            self._visible(text, events)
-
-    def _visible(self, text: str, events: list[Event]) -> None:
-        if self._parser is None:
-            self._say(text, events)
-        else:
+            self.chars += len(text)
             self._pieces(self._parser.feed(text), events)
 
     def _say(self, text: str, events: list[Event]) -> None:
@@ -336,8 +355,13 @@ class ChunkReader:
         for piece in pieces:
             match piece:
                 case VisibleText():
-                    if piece.text:
-                        self._say(piece.text, events)
+                    self._say(piece.text, events)
+                case Thought():
+                    self._think_inline(piece.text, events)
+                case TakenBack():
+                    self.keeper.name = self.keeper.name or INLINE
+                    self._flush(events)
+                    events.append(TextTakenBack(at=self._at))
                 case TextCallOpened():
                     if piece.name:
                         self._open_text_call(piece.index, piece.name, events)
@@ -349,9 +373,18 @@ class ChunkReader:
                     events.append(ToolArgumentsArrived(at=self._at, index=index, text=storable(piece.arguments)))
                     self._open_text_calls.discard(piece.index)
                 case TextCallBroken():
-                    self._flush(events)
-                    index = TEXT_CALL_INDEX + piece.index if piece.index in self._open_text_calls else -1
-                    events.append(ToolCallCut(at=self._at, name=self._tool(piece.name or ""), index=index))
+                    self._broken(piece, events)
+
+    def _broken(self, piece: TextCallBroken, events: list[Event]) -> None:
+        """No call. One that is all there and cannot be read is answered like any call with arguments that cannot be read."""
+        self._flush(events)
+        opened = piece.index in self._open_text_calls
+        index = TEXT_CALL_INDEX + piece.index if opened else -1
+        if opened and piece.raw:
+            events.append(ToolArgumentsArrived(at=self._at, index=index, text=storable(surely_unreadable(piece.raw))))
+            self._open_text_calls.discard(piece.index)
+            return
+        events.append(ToolCallCut(at=self._at, name=self._tool(piece.name or ""), index=index))
 
     def _open_text_call(self, index: int, name: str, events: list[Event]) -> None:
         if index in self._text_call_ids or not self._room():
@@ -391,6 +424,7 @@ class ChunkReader:
             self._by_id.setdefault(provider_id, slot)
         if name and not slot.name:
             slot.name = name
+            self._pieces(self._parser.call_came_elsewhere(), events)
             self._flush(events)
             events.append(ToolCallNamed(at=self._at, index=slot.index, call=self._id_for(slot), name=name))
             if slot.early:

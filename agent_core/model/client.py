@@ -335,12 +335,14 @@ async def _stream(client: AsyncOpenAI, body: bytes, connect_seconds: float) -> A
 
 @dataclass(slots=True)
 class Endings:
-    """How the replies of one model at one endpoint have ended so far."""
+    """How the replies of one model at one endpoint have ended so far, and how the latest began."""
 
     with_reason: bool = False
     """At least one gave a finish reason."""
     only_done: int = 0
     """How many ended with ``[DONE]`` and without one."""
+    inside_thought: bool = False
+    """The latest began inside a thought: a template had written the mark that begins it."""
 
     @property
     def done_is_enough(self) -> bool:
@@ -395,7 +397,12 @@ class _Call:
         self._endings = endings
         self._listening = Listening()
         self._reader = ChunkReader(
-            request.number, request.taken_ids, parse_text_calls=request.parse_text_calls, offered=request.offered
+            request.number,
+            request.taken_ids,
+            parse_text_calls=request.parse_text_calls,
+            offered=request.offered,
+            tools=request.tools,
+            inside_thought=endings.inside_thought,
         )
         self.refusal: Refusal | None = None
         self._began = clock.monotonic()
@@ -525,6 +532,8 @@ class _Call:
         reader = self._reader
         self._rest()
         self._endings.note(reason=bool(reader.finish_reason), done=reader.done and reader.recognised)
+        if reader.began_inside is not None:
+            self._endings.inside_thought = reader.began_inside
         if reader.error is not None:
             return self._error_in_stream()
         if reader.bad_chunk:

@@ -1,627 +1,592 @@
-"""Tool calls that a model writes into its text, in the Hermes form ``<tool_call>{json}</tool_call>``: read as they arrive.
+"""Divides the text of a reply into what a person may see, what the model thinks, and the tools that it calls, as it arrives.
 
-Servers without a tool parser pass such calls on as ordinary content. This parser divides the content into what a person
-may see and what is a call. Decisions:
+Servers without a parser for a model pass its calls and thoughts on as ordinary text, in the model's own marks. A family's grammar
+is a file in `families`; the marks of thoughts are in `thoughts`; this file finds the marks. Decisions:
 
-- ``<tool_call>`` opens a call only if the next character after white space is ``{`` or ``[``. Anything else is prose that
-  mentions the tag, and stays visible, word for word. Markdown does not count: a whole example call in a code span is a call.
-- JSON strings are tracked, so a tag or a brace inside an argument is only an argument. Outside a string, an end tag ends
-  the call, and a new ``<tool_call>`` does too (the end tag was forgotten: whole JSON is a call, half of it is unreadable).
-- One tag may hold one object, several objects, or a list of objects. A name may be ``name``, ``function`` or
-  ``function.name``; the first one in the text counts, so that it is certain the moment its closing quote arrives. Arguments
-  are ``arguments``, else ``parameters``; absent, null and blank ones are ``{}``; a string that holds an object is unwrapped.
-  Raw control characters inside strings are escaped. Beyond that, arguments stay as the model wrote them, digit by digit.
-- A text that ends before the end tag holds no call: the call was cut off, even if its JSON looks whole. So was a tag
-  that ends after ``<tool`` or later. A shorter beginning (``<``, ``<t``: as in ``<table``) is text, and shown at the end.
-- An end tag right after a call is dropped; elsewhere it is prose. White space around calls becomes one gap, with as many
-  line breaks as the larger side had, at most two; at the edges of the visible text it is dropped.
+- What is quoted is an example and stays text, word for word: in a code block, in a code span, in a quotation (``>``), behind an
+  opening quotation mark. A mark counts only if what its grammar wants next comes next; else it is prose that mentions it.
+- Calls as JSON or Python alone, without any mark, count only if they are the whole reply and name tools that are on offer.
+- What began like a call and cannot be read is a broken call. A text that ends inside of one holds a call only if nothing but marks
+  is missing. Half a mark at the end is never shown if it is long enough to be seen as one.
+- A thought begins at its mark, anywhere, and ends at its last one. Marks inside of one nest; what follows the inner end is held back
+  until it is known whether another end comes (a thought) or not (the reply: the opening mark was written twice).
+  A thought that never ends is one to the end of the text; calls at its very end are calls.
+- An end without a beginning says that all before it was a thought, if something follows it: `TakenBack`. Whoever knows that the
+  replies of a model begin so (`inside_thought`) has the beginning kept back instead; it is text if no end comes.
+- White space around calls and thoughts becomes one gap, with as many line breaks as the larger side had, at most two; at the edges
+  of the visible text it is dropped.
 
-Laws (tests hold them): the pieces, with adjacent `VisibleText` merged, are the same for every way of cutting the text;
-text without calls is shown verbatim; nothing that may yet become a tag is shown; `TextCallOpened` comes once for each
-named call, before its end, with the same name; time is linear in the text, however it is cut.
+Laws (tests hold them): the pieces, merged, are the same for every way of cutting the text; text without marks is shown verbatim;
+nothing that may yet become a mark is shown; time is linear in the text, however it is cut.
 """
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass, field
-from enum import Enum, StrEnum, auto
-from itertools import groupby
-from typing import TypeAlias, assert_never
+from enum import Enum, auto
+from typing import assert_never
 
-import orjson
-
-START_TAG = "<tool_call>"
-END_TAG = "</tool_call>"
-
-
-class BrokenReason(StrEnum):
-    """Why there is no call although one was begun."""
-
-    CUT_OFF = "cut_off"
-    """The text ended before the end tag."""
-    UNREADABLE = "unreadable"
-    """The tags are there, but what they hold is no call: no JSON, no name, or arguments that are no object."""
-
-
-@dataclass(frozen=True, slots=True)
-class VisibleText:
-    """Text for people. Never empty."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class TextCallOpened:
-    """The name of a call is known; its arguments may still be on their way."""
-
-    index: int
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class TextCall:
-    """A whole call."""
-
-    index: int
-    """From 0, in order of appearance; broken calls count."""
-    name: str
-    arguments: str
-    """The text of a JSON object."""
-
-
-@dataclass(frozen=True, slots=True)
-class TextCallBroken:
-    """A call was begun, and there is none; that is known."""
-
-    index: int
-    name: str | None
-    raw_chars: int
-    """How many characters came after the opening tag (and its white space); shared by the calls of one tag."""
-    reason: BrokenReason
-
-
-Piece: TypeAlias = VisibleText | TextCallOpened | TextCall | TextCallBroken
-
-
-def merged(pieces: Iterable[Piece]) -> list[Piece]:
-    """`pieces` with adjacent visible texts made one: the form in which two readings of a text are compared."""
-    result: list[Piece] = []
-    for visible, group in groupby(pieces, lambda piece: isinstance(piece, VisibleText)):
-        if visible:
-            result.append(VisibleText("".join(piece.text for piece in group if isinstance(piece, VisibleText))))
-        else:
-            result.extend(group)
-    return result
-
+from agent_core.model.families.family import Calls, Ends, Read
+from agent_core.model.families.marks import Marks, marks_of
+from agent_core.model.families.pieces import (
+    BrokenReason,
+    Piece,
+    TakenBack,
+    TextCall,
+    TextCallBroken,
+    TextCallOpened,
+    Thought,
+    VisibleText,
+    merged,
+)
+from agent_core.model.families.registry import (
+    CALL_BEGINNINGS,
+    CALL_MARKS,
+    CLOSERS,
+    NOISE,
+    OPENERS,
+    START_CHARS,
+    WRAPPERS,
+    beginning,
+    opened,
+    wrapped,
+)
+from agent_core.model.families.steps import Grammar, NotACall, Step, ahead, until
+from agent_core.model.families.values import Offered
+from agent_core.model.markdown import Quoting
+from agent_core.model.thoughts import (
+    ATTRIBUTES,
+    PAIR_CLOSES,
+    PAIR_ENDS,
+    TAG_CLOSES,
+    TAG_ENDS,
+    TAG_OPENS,
+    close_is_word,
+    may_mention,
+    only_joins,
+)
 
 _WHITE = " \t\r\n"
-_ARGUMENT_KEYS = ("arguments", "parameters")
-_UNMISTAKABLE = len("<tool")
-_MAX_UNWRAPPED = 3
-"""How often arguments may be encoded as a string inside a string."""
-
-_TAG = re.compile(r"</?tool_call>")
-_SPACES = re.compile(r"[ \t\r\n]*+")
-_IN_STRING = re.compile(r'[^"\\]*+(?:\\.[^"\\]*+)*+', re.DOTALL)
-_NO_TAG = r"<(?=[^t/]|t[^o]|/[^t])"
-_SHALLOW = re.compile(rf'(?:[^"{{}}\[\],:<]++|{_NO_TAG})*+')
-# To the next bracket, tag or unfinished string. Whole strings and whole innermost brackets are passed in one go.
-_FLAT = rf'(?:[^"{{}}\[\]<]++|{_NO_TAG}|"[^"\\]*+(?:\\.[^"\\]*+)*+")'
-_DEEP = re.compile(rf"(?:{_FLAT}|\{{{_FLAT}*+\}}|\[{_FLAT}*+\])*+", re.DOTALL)
-_STRING = re.compile(r'"[^"\\]*+(?:\\.[^"\\]*+)*+"', re.DOTALL)
-_CONTROL = re.compile(r"[\x00-\x1f]")
-
-
-def _end_of(pattern: re.Pattern[str], text: str, start: int) -> int:
-    found = pattern.match(text, start)
-    assert found is not None, "the pattern matches the empty string"
-    return found.end()
-
-
-def _held_from(text: str, start: int) -> int:
-    """Where the beginning of a tag starts that `text` may end with; its length if it ends with none."""
-    at = text.rfind("<", max(start, len(text) - len(END_TAG) + 1))
-    if at >= 0 and (START_TAG.startswith(text[at:]) or END_TAG.startswith(text[at:])):
-        return at
-    return len(text)
-
-
-class _Kind(Enum):
-    LIST = auto()
-    CALL = auto()
-    FUNCTION = auto()
-
-
-@dataclass(slots=True)
-class _Draft:
-    """One call as far as it has come. Positions count from the beginning of the tag's body."""
-
-    index: int
-    name: str | None = None
-    arguments: dict[str, tuple[int, int]] = field(default_factory=dict[str, tuple[int, int]])
-
-
-@dataclass(slots=True)
-class _Frame:
-    """An open bracket whose inside is of interest: a list of calls, a call, or its `function`."""
-
-    kind: _Kind
-    draft: _Draft | None = None
-    key: str = ""
-    in_value: bool = False
-    value_at: int = 0
-
-
-class _Body:
-    """Follows the JSON inside a tag just closely enough to know names, argument positions, and where it ends."""
-
-    __slots__ = (
-        "_captured",
-        "_deep",
-        "_frames",
-        "_garbage",
-        "_in_string",
-        "_next_index",
-        "_origin",
-        "_starved",
-        "_value_at",
-        "drafts",
-        "length",
-        "named",
-        "raw",
-        "tag",
-        "values",
-    )
-
-    def __init__(self, first_index: int) -> None:
-        self.drafts: list[_Draft] = []
-        self.named: list[_Draft] = []
-        """Calls whose name became known in the latest `feed`."""
-        self.values: list[tuple[int, int, int]] = []
-        """Begin and end of each whole value, and how many drafts there were at its end."""
-        self.length = 0
-        self.tag = ""
-        """The tag that ended the body, once it is there."""
-        self._next_index = first_index
-        self.raw: list[str] = []
-        self._frames: list[_Frame] = []
-        self._deep = 0
-        self._in_string = False
-        self._garbage = False
-        self._starved = False
-        self._captured: list[str] | None = None
-        """The pieces of the string that is being read, if it is a key or a name."""
-        self._origin = 0
-        self._value_at = 0
-
-    @property
-    def well_ended(self) -> bool:
-        """Whether nothing but whole values came."""
-        return not (self._garbage or self._frames)
-
-    def feed(self, text: str, start: int) -> int:
-        """Read `text` from `start`. Returns where reading stopped: before a tag, or before an end that more text decides."""
-        self.named = []
-        self._origin = self.length - start
-        self._starved = False
-        at, size = start, len(text)
-        while at < size and not self.tag and not self._starved:
-            if self._in_string:
-                at = self._read_string(text, at)
-            elif self._deep:
-                at = self._skip(text, at)
-            elif self._frames:
-                at = self._read_frame(text, at)
-            else:
-                at = self._read_between(text, at)
-        if at > start:
-            self.raw.append(text if start == 0 and at == size else text[start:at])
-            self.length += at - start
-        return at
-
-    def takes(self, text: str) -> bool:
-        """The short way for most feeds of a long argument: all of `text` is inside a string. Returns whether it is."""
-        if not self._in_string or self._captured is not None or '"' in text or "\\" in text:
-            return False
-        self.raw.append(text)
-        self.length += len(text)
-        return True
-
-    def _read_string(self, text: str, at: int) -> int:
-        end = _end_of(_IN_STRING, text, at)
-        if self._captured is not None:
-            self._captured.append(text[at:end])
-        if end == len(text):
-            return end
-        if text[end] == "\\":  # half an escape
-            self._starved = True
-            return end
-        self._in_string = False
-        if self._captured is not None:
-            value, self._captured = _decoded_string(f'"{"".join(self._captured)}"'), None
-            self._take_string(self._frames[-1], value)
-        return end + 1
-
-    def _take_string(self, frame: _Frame, value: str) -> None:
-        if not frame.in_value:
-            frame.key = value
-        elif frame.draft is not None and value.strip():
-            frame.draft.name = value.strip()
-            self.named.append(frame.draft)
-
-    def _skip(self, text: str, at: int) -> int:
-        """Pass over what is inside arguments: only brackets and strings matter there."""
-        size, deep = len(text), self._deep
-        while deep:
-            at = _end_of(_DEEP, text, at)
-            if at == size:
-                break
-            char = text[at]
-            if char in "{[":
-                deep += 1
-            elif char in "}]":
-                deep -= 1
-            else:
-                self._deep = deep
-                return self._quote_or_tag(text, at)
-            at += 1
-        self._deep = deep
-        return at
-
-    def _quote_or_tag(self, text: str, at: int) -> int:
-        if text[at] == '"':
-            self._in_string = True
-            return at + 1
-        for tag in (END_TAG, START_TAG):
-            if text.startswith(tag, at):
-                self.tag = tag
-                return at
-        if _held_from(text, at) == at:
-            self._starved = True
-            return at
-        return at + 1
-
-    def _read_frame(self, text: str, at: int) -> int:
-        at = _end_of(_SHALLOW, text, at)
-        if at == len(text):
-            return at
-        frame, char = self._frames[-1], text[at]
-        match char:
-            case '"':
-                self._captured = [] if self._is_wanted(frame) else None
-                return self._quote_or_tag(text, at)
-            case "<":
-                return self._quote_or_tag(text, at)
-            case ":":
-                if not frame.in_value:
-                    frame.in_value, frame.value_at = True, self._origin + at + 1
-            case ",":
-                self._end_value(frame, at)
-            case "{" | "[":
-                self._open(frame, char)
-            case _:
-                self._end_value(frame, at)
-                self._frames.pop()
-                if not self._frames:
-                    self.values.append((self._value_at, self._origin + at + 1, len(self.drafts)))
-        return at + 1
-
-    def _is_wanted(self, frame: _Frame) -> bool:
-        """Whether a string that begins here is a key, or the name."""
-        if frame.draft is None or not frame.in_value:
-            return frame.draft is not None
-        return frame.draft.name is None and (
-            frame.key == "name" or (frame.key == "function" and frame.kind is _Kind.CALL)
-        )
-
-    def _end_value(self, frame: _Frame, at: int) -> None:
-        if frame.draft is not None and frame.in_value and frame.key in _ARGUMENT_KEYS:
-            frame.draft.arguments.setdefault(frame.key, (frame.value_at, self._origin + at))
-        frame.in_value, frame.key = False, ""
-
-    def _open(self, frame: _Frame | None, char: str) -> None:
-        if char == "{" and (frame is None or frame.kind is _Kind.LIST):
-            draft = _Draft(self._next_index)
-            self._next_index += 1
-            self.drafts.append(draft)
-            self._frames.append(_Frame(_Kind.CALL, draft))
-        elif frame is None:
-            self._frames.append(_Frame(_Kind.LIST))
-        elif char == "{" and frame.kind is _Kind.CALL and frame.in_value and frame.key == "function":
-            self._frames.append(_Frame(_Kind.FUNCTION, frame.draft))
-        else:
-            self._deep = 1
-
-    def _read_between(self, text: str, at: int) -> int:
-        """Outside every bracket: before the first value, between two, or after the last."""
-        if self._garbage:
-            found = _TAG.search(text, at)
-            if found is not None:
-                self.tag = found.group()
-                return found.start()
-            held = _held_from(text, at)
-            self._starved = held < len(text)
-            return held
-        at = _end_of(_SPACES, text, at)
-        if at == len(text):
-            return at
-        char = text[at]
-        if char in "{[":
-            self._value_at = self._origin + at
-            self._open(None, char)
-            return at + 1
-        if char == "<":
-            at = self._quote_or_tag(text, at)
-            if self.tag or self._starved:
-                return at
-        self._garbage = True
-        return at
-
-
-def _no_constant(name: str) -> object:
-    raise ValueError(f"{name} is not JSON")
-
-
-def _parsed(text: str) -> object:
-    """The value of a JSON text. Raises ValueError."""
-    try:
-        return orjson.loads(text)
-    except orjson.JSONDecodeError:
-        pass
-    try:  # lone surrogates in escapes and deep nesting are beyond orjson, not beyond JSON
-        return json.loads(text, parse_constant=_no_constant)
-    except RecursionError as error:
-        raise ValueError("nested too deeply") from error
-
-
-def _escaped(text: str) -> str:
-    """`text` with the raw control characters inside its strings escaped."""
-    return _STRING.sub(lambda found: _CONTROL.sub(lambda char: f"\\u{ord(char[0]):04x}", found[0]), text)
-
-
-def _decoded_string(text: str) -> str:
-    """The value of a JSON string; empty if it is none."""
-    try:
-        value = _parsed(_escaped(text))
-    except ValueError:
-        return ""
-    return value if isinstance(value, str) else ""
-
-
-def _read_json(text: str) -> tuple[str, object]:
-    """The text of a JSON value, repaired if it must be, and the value. Raises ValueError."""
-    try:
-        return text, _parsed(text)
-    except ValueError:
-        repaired = _escaped(text)
-        if repaired == text:
-            raise
-        return repaired, _parsed(repaired)
-
-
-def _object_text(text: str) -> str:
-    """The text of the JSON object that arguments written as `text` mean. Raises ValueError if they mean none."""
-    for _ in range(_MAX_UNWRAPPED):
-        text = text.strip()
-        if not text:
-            return "{}"
-        repaired, value = _read_json(text)
-        if value is None:
-            return "{}"
-        if isinstance(value, dict):
-            return repaired
-        if not isinstance(value, str):
-            break
-        text = value
-    raise ValueError("arguments are not an object")
-
-
-def _is_calls(value: object) -> bool:
-    """Whether a value is an object or a list of objects."""
-    if isinstance(value, list):
-        return all(isinstance(each, dict) for each in value)  # pyright: ignore[reportUnknownVariableType] - any JSON
-    return isinstance(value, dict)
-
-
-def _settled(body: _Body) -> list[Piece]:
-    """The calls of a body that a tag has ended, in order, as calls or as broken."""
-    raw = "".join(body.raw)
-    readable = 0  # how many drafts, from the first, lie in values that are JSON
-    if body.well_ended:
-        for begin, end, drafts in body.values:
-            try:
-                if not _is_calls(_read_json(raw[begin:end])[1]):
-                    break
-            except ValueError:
-                break
-            readable = drafts
-    pieces: list[Piece] = []
-    for number, draft in enumerate(body.drafts):
-        arguments: str | None = None
-        if number < readable and draft.name is not None:
-            spans = [draft.arguments[key] for key in _ARGUMENT_KEYS if key in draft.arguments]
-            try:
-                arguments = _object_text(raw[slice(*spans[0])]) if spans else "{}"
-            except ValueError:
-                arguments = None
-        if draft.name is None or arguments is None:
-            pieces.append(TextCallBroken(draft.index, draft.name, body.length, BrokenReason.UNREADABLE))
-        else:
-            pieces.append(TextCall(draft.index, draft.name, arguments))
-    return pieces
+_SEEN, _SEEN_TOKEN = 5, 3
+"""How many characters of a mark somebody sees as one; how many of a special token."""
+_MENTION_CHARS = 300
+"""How far behind a tag in a sentence its end is looked for."""
+_LEAD = re.compile(r"[<\[◁\]]")
+"""With these every mark begins."""
+_THOUGHT_MARKS = marks_of([*PAIR_ENDS, *PAIR_CLOSES])
+_TAG_MARKS = marks_of([*TAG_OPENS, *TAG_CLOSES], folded=True)
+_ALL = re.compile(f"{CALL_MARKS.pattern.pattern}|{_THOUGHT_MARKS.pattern.pattern}|(?i:{_TAG_MARKS.pattern.pattern})")
+_NO_CALLS = re.compile(f"{_THOUGHT_MARKS.pattern.pattern}|(?i:{_TAG_MARKS.pattern.pattern})")
+_HOLD_ALL = (CALL_MARKS, _THOUGHT_MARKS, _TAG_MARKS)
+_HOLD_NO_CALLS = (_THOUGHT_MARKS, _TAG_MARKS)
+_FIRST_CHARS = re.compile(r"[ \t\r\n]*+")
+_END_OF_MENTION = re.compile(f"\n|(?i:{marks_of(TAG_CLOSES).pattern.pattern})")
+_QUOTES = "`\"'"
+_KEPT_ENDS = Ends(
+    TAG_CLOSES, tuple(f"<{name}>" for name in ("think", "thinking", "mm:think")), folded=True, must_end=True
+)
 
 
 class _Mode(Enum):
+    START = auto()
+    """Nothing but white space came."""
     TEXT = auto()
-    TAG = auto()
-    """An opening tag came, and white space at most: call or mention?"""
-    BODY = auto()
+    READING = auto()
+    """A grammar reads what a mark began."""
+    THOUGHT = auto()
     FINISHED = auto()
 
 
 def _gap(before: str, after: str) -> str:
-    """What stands between two visible texts for the white space that a call had on its two sides."""
+    """What stands between two visible texts for the white space on both sides of what stood between them."""
     breaks = min(2, max(before.count("\n"), after.count("\n")))
     if breaks:
         return "\n" * breaks + (after.rpartition("\n")[2] if "\n" in after else "")
     return " " if before or after else ""
 
 
+class _Thinking:
+    """A thought that is open."""
+
+    __slots__ = ("begun", "depth", "ends", "held", "holding", "last", "marks", "said", "text")
+
+    def __init__(self, ends: Ends, said: str = "") -> None:
+        self.ends = ends
+        self.said = said
+        """The words that began it, if it may be text after all."""
+        self.marks = _marks_of_ends(ends)
+        self.depth = 1
+        self.begun = False
+        """Something was thought since the last beginning."""
+        self.holding = False
+        """An inner thought has ended; what follows is thought as well, or it is the reply."""
+        self.held: list[str] = []
+        self.text: list[str] = []
+        self.last = ""
+
+
+_ENDS: dict[Ends, Marks] = {}
+
+
+def _marks_of_ends(ends: Ends) -> Marks:
+    if ends not in _ENDS:
+        _ENDS[ends] = marks_of([*ends.closes, *ends.opens], folded=ends.folded)
+    return _ENDS[ends]
+
+
+def _no_grammar() -> Grammar:
+    yield from ()
+
+
 class TextCallParser:
-    """Divides the content of one model reply into visible text and calls. See the module's text for the rules."""
+    """Divides the content of one model reply. See the module's text for the rules."""
 
     __slots__ = (
-        "_after_call",
+        "_after",
         "_before",
         "_body",
         "_calls",
+        "_carried",
+        "_grammar",
+        "_hold",
+        "_index",
+        "_lone",
+        "_mentions",
         "_mode",
+        "_offered",
+        "_opener",
+        "_origin",
+        "_out",
+        "_pattern",
         "_pending",
+        "_quoting",
         "_shown",
         "_space",
-        "_tag_space",
+        "_step",
+        "_text",
+        "_thinking",
+        "began_inside",
     )
 
-    def __init__(self) -> None:
-        self._mode = _Mode.TEXT
+    def __init__(self, offered: Offered | None = None, *, calls: bool = True, inside_thought: bool = False) -> None:
+        self._offered = offered or Offered()
+        self._body = calls
+        """Calls are looked for, not only thoughts."""
+        self._pattern = _ALL if calls else _NO_CALLS
+        self._hold = _HOLD_ALL if calls else _HOLD_NO_CALLS
+        self._mode = _Mode.START
+        self._text = ""
         self._pending = ""
-        """The end of the text so far, if more text must decide what it is: shorter than a tag."""
+        """The end of the text so far, if more text must decide what it is."""
         self._space: list[str] = []
         """White space at the end of the text so far: shown with the text after it, or part of a gap."""
-        self._tag_space: list[str] = []
         self._before = ""
-        self._after_call = False
-        """Only white space came since the last call."""
+        self._after = False
+        """Only white space came since the last call or thought."""
         self._shown = False
-        self._body = _Body(0)
-        self._calls = 0
+        self._index = 0
+        self._out: list[Piece] = []
+        self._quoting = Quoting()
+        self._opener = ""
+        self._calls = Calls(self._offered, 0)
+        self._grammar = _no_grammar()
+        self._step: Step | None = None
+        self._origin = 0
+        """Where in the current text what the grammar reads begins, or -1: it began in an earlier one, and `_carried` has it."""
+        self._carried: list[str] = []
+        self._thinking = _Thinking(_KEPT_ENDS)
+        self._mentions = 0
+        """Opening tags that were only mentioned, and whose end may be mentioned as well."""
+        self._lone = False
+        """A thought ended that had not begun; nothing has followed yet."""
+        self.began_inside: bool | None = None
+        """Whether the reply began inside a thought; None if nothing says so."""
+        if inside_thought:
+            self._mode = _Mode.THOUGHT
 
     @property
     def inside_call(self) -> bool:
         """Whether a call has begun and not ended yet."""
-        return self._mode is _Mode.BODY
+        return self._mode is _Mode.READING and self._calls.committed
+
+    # ------------------------------------------------------------------ from outside
 
     def feed(self, text: str) -> list[Piece]:
         """The pieces that `text`, the next part of the content, completes."""
-        out: list[Piece] = []
+        if self._mode is _Mode.TEXT and not self._pending and _LEAD.search(text) is None:
+            out: list[Piece] = []
+            self._out = out
+            self._show(text)
+            return out
+        self._out = []
+        self._read(text)
+        return self._out if len(self._out) < 2 else merged(self._out)
+
+    def thoughts_come_elsewhere(self) -> None:
+        """The server tells the model's thoughts apart: the text does not begin with one after all."""
+        if self._mode is _Mode.THOUGHT and self._thinking.ends is _KEPT_ENDS and not self._thinking.text:
+            self._mode = _Mode.START
+
+    def call_came_elsewhere(self) -> list[Piece]:
+        """A call has come outside of the text, behind what has been read of it."""
+        self._out = []
+        self._something_follows()
+        return self._out
+
+    def finish(self, *, well: bool = True) -> list[Piece]:
+        """The content is over: what is still open is decided. `well`: the model ended it. A second call gives nothing."""
+        self._out = []
+        while self._mode is not _Mode.FINISHED:
+            rest, self._pending = self._pending, ""
+            match self._mode:
+                case _Mode.START | _Mode.TEXT:
+                    self._end_text(rest)
+                    self._mode = _Mode.FINISHED
+                case _Mode.READING:
+                    self._end_reading(rest, well=well)
+                case _Mode.THOUGHT:
+                    self._end_thought(rest, well=well)
+                case _:
+                    assert_never(self._mode)
+        return merged(self._out)
+
+    # ------------------------------------------------------------------ the loop
+
+    def _read(self, text: str) -> None:
         if self._pending:
             text, self._pending = self._pending + text, ""
-        elif self._mode is _Mode.BODY and self._body.takes(text):
-            return out
-        at, size = 0, len(text)
-        while at < size:
+        self._text, at = text, 0
+        while at < len(self._text):
             match self._mode:
+                case _Mode.START:
+                    at = self._read_start(at)
                 case _Mode.TEXT:
-                    at = self._read_text(text, at, out)
-                case _Mode.TAG:
-                    at = self._read_after_tag(text, at, out)
-                case _Mode.BODY:
-                    at = self._read_body(text, at, out)
+                    at = self._read_text(at)
+                case _Mode.READING:
+                    at = self._read_grammar(at)
+                case _Mode.THOUGHT:
+                    at = self._read_thought(at)
                 case _Mode.FINISHED:
                     raise RuntimeError("feed() after finish(): a reply has one TextCallParser")
                 case _:
                     assert_never(self._mode)
-        return out if len(out) < 2 else merged(out)
+        if self._mode is _Mode.READING and not self._calls.committed:
+            self._carried.append(self._text[max(0, self._origin) : len(self._text) - len(self._pending)])
+            self._origin = -1
+        self._text = ""
 
-    def finish(self) -> list[Piece]:
-        """The content is over: what is still open is decided. A second call gives nothing."""
-        out: list[Piece] = []
-        pending, self._pending = self._pending, ""
-        match self._mode:
-            case _Mode.TEXT:
-                if len(pending) >= _UNMISTAKABLE and START_TAG.startswith(pending):
-                    self._leave_gap()
-                    out.append(TextCallBroken(self._calls, None, 0, BrokenReason.CUT_OFF))
-                elif len(pending) <= _UNMISTAKABLE:
-                    self._show(pending, out)
-                if self._space and not self._after_call:
-                    self._emit("".join(self._space), out)
-            case _Mode.TAG:
-                out.append(TextCallBroken(self._calls, None, 0, BrokenReason.CUT_OFF))
-            case _Mode.BODY:
-                length = self._body.length + len(pending)
-                out.extend(
-                    TextCallBroken(draft.index, draft.name, length, BrokenReason.CUT_OFF)
-                    for draft in self._body.drafts or [_Draft(self._calls)]
-                )
-            case _Mode.FINISHED:
-                pass
-            case _:
-                assert_never(self._mode)
-        self._mode = _Mode.FINISHED
-        return merged(out)
+    def _wait(self, at: int) -> int:
+        """What comes from `at` on is decided with the next text."""
+        self._pending = self._text[at:]
+        return len(self._text)
 
-    def _read_text(self, text: str, at: int, out: list[Piece]) -> int:
-        if text.find("<", at) < 0:
-            self._show(text[at:], out)
-            return len(text)
-        found = _TAG.search(text, at)
-        if found is None:
-            held = _held_from(text, at)
-            self._show(text[at:held], out)
-            self._pending = text[held:]
-            return len(text)
-        self._show(text[at : found.start()], out)
-        if found.group() == START_TAG:
-            self._mode, self._tag_space = _Mode.TAG, []
-        elif not self._after_call:
-            self._show(END_TAG, out)
-        return found.end()
-
-    def _read_after_tag(self, text: str, at: int, out: list[Piece]) -> int:
-        end = _end_of(_SPACES, text, at)
-        self._tag_space.append(text[at:end])
-        if end == len(text):
+    def _read_start(self, at: int) -> int:
+        found = _FIRST_CHARS.match(self._text, at)
+        end = found.end() if found else at
+        if end > at:
+            self._show(self._text[at:end])
+        if end == len(self._text):
             return end
-        if text[end] in "{[":
-            self._leave_gap()
-            self._body, self._mode = _Body(self._calls), _Mode.BODY
-        else:
-            self._show(START_TAG + "".join(self._tag_space), out)
-            self._mode = _Mode.TEXT
+        self._mode = _Mode.TEXT
+        if self._text[end] in START_CHARS:
+            return self._begin("", beginning, end)
         return end
 
-    def _read_body(self, text: str, at: int, out: list[Piece]) -> int:
-        body = self._body
-        at = body.feed(text, at)
-        for draft in body.named:
-            assert draft.name is not None
-            out.append(TextCallOpened(draft.index, draft.name))
-        if not body.tag:
-            self._pending = text[at:]
-            return len(text)
-        settled = _settled(body) or [TextCallBroken(self._calls, None, body.length, BrokenReason.UNREADABLE)]
-        out.extend(settled)
-        self._calls += len(settled)
-        self._mode, self._tag_space = (_Mode.TEXT if body.tag == END_TAG else _Mode.TAG), []
-        return at + len(body.tag)
+    def _read_text(self, at: int) -> int:
+        text = self._text
+        found = self._pattern.search(text, at)
+        if found is None:
+            held = min(marks.held_from(text, at) for marks in self._hold)
+            self._show(text[at:held])
+            return self._wait(held)
+        if found.start() > at:
+            self._show(text[at : found.start()])
+        mark = found.group()
+        if any(marks.may_grow(text, found.start()) for marks in self._hold):
+            return self._wait(found.start())  # a longer one may come
+        if self._quoting.quoted:
+            self._show(mark)
+            return found.end()
+        return self._marked(mark, found.end())
+
+    def _marked(self, mark: str, end: int) -> int:
+        """A mark stands in the text, before `end`, and is no quotation."""
+        if mark in NOISE:
+            self._leave_gap()
+            return end
+        if mark in OPENERS or mark in WRAPPERS:
+            return self._begin(mark, opened if mark in OPENERS else wrapped, end)
+        if mark in CLOSERS:
+            if not self._after:
+                self._show(mark)
+            return end
+        if mark in PAIR_ENDS:
+            self._think(PAIR_ENDS[mark])
+            return end
+        if mark in PAIR_CLOSES:
+            self._ended_alone()
+            return end
+        closes = mark.startswith("</")
+        return self._begin(mark, self._tag_closed if closes else self._tag_opened, end)
+
+    # ------------------------------------------------------------------ grammars
+
+    def _begin(self, opener: str, read: Read, at: int) -> int:
+        """What `opener`, which ends at `at`, begins is read by a grammar."""
+        self._calls = Calls(self._offered, self._index)
+        self._opener = opener
+        self._grammar = read(self._calls, opener)
+        self._step = None
+        self._origin = at
+        self._carried.clear()
+        self._mode = _Mode.READING
+        return self._read_grammar(at)
+
+    def _read_grammar(self, at: int) -> int:
+        while True:
+            if self._step is None:
+                try:
+                    self._step = next(self._grammar)
+                except StopIteration:
+                    self._grammar_over()
+                    return at
+                except NotACall:
+                    return self._roll_back()
+            begun, at = at, self._step.feed(self._text, at)
+            self._calls.chars += at - begun
+            self._flush()
+            if not self._step.done:
+                return self._wait(at)
+            self._step = None
+
+    def _flush(self) -> None:
+        """Hand on what the grammar has found."""
+        calls = self._calls
+        if calls.found:
+            self._something_follows()
+            self._leave_gap()
+            self._out += calls.found
+            calls.found.clear()
+
+    def _grammar_over(self) -> None:
+        calls = self._calls
+        self._flush()
+        self._index = calls.index
+        self._mode = _Mode.TEXT
+        if calls.thinks is not None:
+            self._think(calls.thinks, calls.said)
+        else:
+            self._leave_gap()
+
+    def _roll_back(self) -> int:
+        """It is only text: the mark is shown, and what follows is read again."""
+        self._mode = _Mode.TEXT
+        at = self._origin
+        if at < 0:
+            self._text, at = "".join(self._carried) + self._text, 0
+        if self._opener:
+            self._show(self._opener)
+        return at
+
+    def _end_reading(self, rest: str, *, well: bool) -> None:
+        """The text is over, and the grammar wants more."""
+        self._calls.ends_well = well
+        at = 0
+        while True:
+            if self._step is None:
+                try:
+                    self._step = next(self._grammar)
+                except StopIteration:
+                    self._grammar_over()
+                    self._read(rest[at:])
+                    return
+                except NotACall:
+                    break
+            begun, at = at, self._step.feed(rest, at)
+            if not self._step.done:
+                at += self._step.end(rest[at:])
+            self._calls.chars += at - begun
+            self._flush()
+            self._step = None
+        self._mode = _Mode.TEXT
+        if self._opener:
+            self._show(self._opener)
+        self._read("".join(self._carried) + rest)
+
+    def _tag_opened(self, calls: Calls, _mark: str) -> Grammar:
+        """The tag of a thought, whose beginning was read; or a word of a sentence about such tags."""
+        following = yield from ahead(1)
+        if following and following not in " \t\r\n>/":
+            raise NotACall
+        inside, end = yield from until(">", "<", "\n\n")
+        if (end != ">" and end) or not ATTRIBUTES.fullmatch(inside):
+            raise NotACall
+        if inside.endswith("/"):
+            return
+        if end and not self._quoting.line_begins:
+            following = yield from ahead(1)
+            if may_mention(self._quoting.last, following):
+                sentence = yield from ahead(_MENTION_CHARS, _END_OF_MENTION)
+                found = _END_OF_MENTION.search(sentence)
+                if found is None or found.group() == "\n" or only_joins(sentence[: found.start()]):
+                    self._mentions += 1
+                    raise NotACall
+        calls.thinks = TAG_ENDS
+
+    def _tag_closed(self, _calls: Calls, _mark: str) -> Grammar:
+        """The end of a thought that had not begun; or a word of a sentence."""
+        following = yield from ahead(2)
+        if self._mentions:
+            self._mentions -= 1
+            raise NotACall
+        if close_is_word(self._quoting.last, following):
+            raise NotACall
+        self._ended_alone()
+
+    # ------------------------------------------------------------------ thoughts
+
+    def _think(self, ends: Ends, said: str = "") -> None:
+        self._leave_gap()
+        self._thinking = _Thinking(ends, said)
+        self._mode = _Mode.THOUGHT
+
+    def _ended_alone(self) -> None:
+        self._leave_gap()
+        self._lone = self._shown
+
+    def _something_follows(self) -> None:
+        """Text or a call comes: if a thought ended before that had not begun, all text so far was that thought."""
+        if self._lone:
+            self._lone, self._shown, self.began_inside = False, False, True
+            self._out.append(TakenBack())
+
+    def _read_thought(self, at: int) -> int:
+        text, thinking = self._text, self._thinking
+        found = thinking.marks.pattern.search(text, at)
+        if found is None:
+            held = thinking.marks.held_from(text, at)
+            self._ponder(text[at:held])
+            return self._wait(held)
+        start, end = found.span()
+        before = text[start - 1] if start > at else thinking.last
+        if before in _QUOTES and before:
+            if end == len(text):
+                return self._keep_for_quote(at, start)
+            if text[end] == before:  # quoted: it thinks about the mark
+                self._ponder(text[at:end])
+                return end
+        self._ponder(text[at:start])
+        self._thought_mark(found.group())
+        return end
+
+    def _keep_for_quote(self, at: int, start: int) -> int:
+        self._ponder(self._text[at:start])
+        return self._wait(start)
+
+    def _ponder(self, text: str) -> None:
+        if not text:
+            return
+        thinking = self._thinking
+        thinking.last = text[-1]
+        if thinking.holding:
+            thinking.held.append(text)
+            return
+        thinking.begun = thinking.begun or not text.isspace()
+        thinking.text.append(text)
+        self._out.append(Thought(text))
+
+    def _thought_mark(self, mark: str) -> None:
+        thinking = self._thinking
+        ends = (mark.lower() if thinking.ends.folded else mark) in thinking.ends.closes
+        if not ends and not thinking.begun:
+            return  # written twice, once by the template and once by the model
+        held = "".join(thinking.held)
+        thinking.held.clear()
+        thinking.holding = False
+        self._ponder(held)
+        thinking.depth += -1 if ends else 1
+        if not ends:
+            thinking.begun = False
+        elif thinking.depth:
+            thinking.holding = True
+        else:
+            if thinking.ends is _KEPT_ENDS:
+                self.began_inside = True
+            self._mode = _Mode.TEXT
+
+    def _end_thought(self, rest: str, *, well: bool) -> None:
+        """The text ends inside a thought."""
+        thinking = self._thinking
+        self._mode = _Mode.TEXT
+        held = "".join(thinking.held) + rest
+        if thinking.holding and held.strip():
+            self._read(held)
+        elif thinking.ends.must_end and well:
+            if thinking.ends is _KEPT_ENDS:
+                self._mode, self.began_inside = _Mode.START, False
+            else:
+                self._show(thinking.said)
+            self._read("".join(thinking.text) + rest)
+        elif self._body:
+            self._ponder(rest)
+            self._calls_at_end("".join(thinking.text))
+
+    def _calls_at_end(self, thought: str) -> None:
+        """Some models forget to end the thought before they call."""
+        found = CALL_MARKS.pattern.search(thought)
+        if found is None:
+            return
+        inner = TextCallParser(self._offered)
+        pieces = inner.feed(thought[found.start() :]) + inner.finish()
+        texts = [at for at, piece in enumerate(pieces) if isinstance(piece, VisibleText) and piece.text.strip()]
+        calls = pieces[texts[-1] + 1 :] if texts else pieces
+        if any(isinstance(piece, TextCall) for piece in calls):
+            self._out += [piece for piece in calls if isinstance(piece, TextCallOpened | TextCall | TextCallBroken)]
+
+    # ------------------------------------------------------------------ text
+
+    def _end_text(self, rest: str) -> None:
+        """The text is over, and may end with half a mark."""
+        token = rest.startswith(("<|", "<｜")) and len(rest) >= _SEEN_TOKEN
+        if self._quoting.quoted:
+            self._show(rest)
+        elif self._body and (token or len(rest) >= _SEEN) and rest in CALL_BEGINNINGS.prefixes:
+            self._something_follows()
+            self._leave_gap()
+            self._out.append(TextCallBroken(self._index, None, 0, BrokenReason.CUT_OFF))
+        elif len(rest) <= _SEEN and not token:
+            self._show(rest)
+        if self._space and not self._after:
+            self._emit("".join(self._space))
+        if self.began_inside is None and self._shown:
+            self.began_inside = False
 
     def _leave_gap(self) -> None:
-        """A call begins here: the white space before it is no longer simply text."""
-        if not self._after_call:
-            self._before, self._after_call = "".join(self._space), True
+        """Something that is no text stands here: the white space before it is no longer simply text."""
+        if not self._after:
+            self._before, self._after = "".join(self._space), True
         self._space = []
 
-    def _show(self, text: str, out: list[Piece]) -> None:
+    def _show(self, text: str) -> None:
+        self._quoting.note(text)
         core = text.rstrip(_WHITE)
         if not core:
             if text:
                 self._space.append(text)
             return
-        if self._after_call:
+        if self._lone:
+            self._something_follows()
+        if self._after:
             rest = core.lstrip(_WHITE)
             after = "".join(self._space) + core[: len(core) - len(rest)]
             shown = (_gap(self._before, after) if self._shown else "") + rest
-            self._after_call = False
+            self._after = False
         else:
             shown = "".join(self._space) + core if self._space else core
         if self._space or len(core) < len(text):
             self._space = [text[len(core) :]]
-        self._emit(shown, out)
+        self._emit(shown)
 
-    def _emit(self, text: str, out: list[Piece]) -> None:
+    def _emit(self, text: str) -> None:
         self._shown = True
-        out.append(VisibleText(text))
+        self._out.append(VisibleText(text))

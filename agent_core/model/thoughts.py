@@ -1,81 +1,95 @@
-"""Separates an inline ``<think>…</think>`` block at the very beginning of a reply from the reply. Pure, incremental.
+"""The marks of thoughts, of every family that has some. Pure data, and the rules for what only mentions them.
 
-Some servers have no reasoning field and put the model's reasoning into the text. Only a block that opens the reply counts;
-the tag anywhere later is text. The result is the same for every way of cutting the same text.
+Servers that know a model put its thoughts into a field of their own. Those that do not pass them on as text, in the model's marks:
+
+- tags: ``<think>`` (DeepSeek R1, Qwen3, GLM, MiniMax, Hunyuan, Nemotron, Step, SmolLM, Magistral's first versions …), ``<thinking>``,
+  ``<reasoning>``, ``<thought>`` (EXAONE, Gemini's compatible API), ``<seed:think>`` (Seed-OSS), ``<longcat_think>``, ``<mm:think>``
+  (MiniMax M3), ``<reflection>`` (Reflection), ``<scratchpad>`` (Hermes), in any case, with or without attributes;
+- marks: ``[THINK]`` (Magistral), ``◁think▷`` (Kimi-VL), ``<|START_THINKING|>`` (Command A), ``<|begin_of_thought|>`` (Sky-T1),
+  ``<|inner_prefix|>`` (Apertus), ``<|channel>thought`` (Gemma 4), ``<|open|>think<|sep|>`` (Kimi K3), ``[unused16]`` (Pangu);
+- channels: ``<|channel|>analysis<|message|>`` (gpt-oss), see the family `harmony`; and ``analysis…assistantfinal``, which is left of
+  them when a server drops the special tokens; and Granite 3.2's plain words.
+
+Sources: the reasoning parsers of vLLM (vllm/reasoning) and SGLang (parser/reasoning_parser.py), the chat templates of the models.
 """
 
 from __future__ import annotations
 
-from enum import Enum, auto
+import re
 
-_OPEN = "<think>"
-_CLOSE = "</think>"
+from agent_core.model.families.family import Ends
+
+TAGS = (
+    "think",
+    "thinking",
+    "thought",
+    "thoughts",
+    "reasoning",
+    "reflection",
+    "scratchpad",
+    "seed:think",
+    "mm:think",
+    "longcat_think",
+    "antml:thinking",
+    "antthinking",
+    "inner_monologue",
+)
+PAIRS = (
+    ("[THINK]", "[/THINK]"),
+    ("◁think▷", "◁/think▷"),
+    ("<|START_THINKING|>", "<|END_THINKING|>"),
+    ("<|begin_of_thought|>", "<|end_of_thought|>"),
+    ("<|inner_prefix|>", "<|inner_suffix|>"),
+    ("<|channel>thought", "<channel|>"),
+    ("<|open|>think<|sep|>", "<|close|>think<|sep|>"),
+    ("[unused16]", "[unused17]"),
+)
+TAG_OPENS = tuple(f"<{name}" for name in TAGS)
+"""Only the beginnings: white space, attributes or ``>`` follow."""
+TAG_CLOSES = tuple(form for name in TAGS for form in (f"</{name}>", f"</ {name}>", f"</{name} >"))
+TAG_ENDS = Ends(TAG_CLOSES, tuple(f"<{name}>" for name in TAGS), folded=True)
+"""Whatever tag of these opened a thought, any of them closes it: models mix them up."""
+PAIR_ENDS = {opening: Ends((closing,), (opening,)) for opening, closing in PAIRS}
+PAIR_CLOSES = {closing: PAIR_ENDS[opening] for opening, closing in PAIRS}
+STRIPPED_HARMONY = "analysis"
+"""Directly followed by a capital letter at the beginning of a reply: gpt-oss without its special tokens."""
+STRIPPED_ENDS = Ends(("assistantfinal", "assistantcommentary"), must_end=True)
+GRANITE = ("Here is my thought process:", "Here's my thought process:")
+GRANITE_ENDS = Ends(("Here is my response:", "Here's my response:"), must_end=True)
+ATTRIBUTES = re.compile(
+    r"""(?:\s{1,8}[\w:-]{1,40}\s{0,4}=\s{0,4}(?:"[^"<>]{0,200}"|'[^'<>]{0,200}'|[^\s"'<>]{1,200})){0,8}\s{0,8}/?"""
+)
+"""What may stand in a tag behind its name."""
+_JOINING = re.compile(r"[^\w\n]{0,6}\w{0,5}[^\w\n]{0,6}")
+_ENDS_SENTENCE = frozenset(".!?:;…。！？)]}*_>\"'”»")
 
 
-class _State(Enum):
-    START = auto()
-    THINKING = auto()
-    BEHIND = auto()
-    REPLY = auto()
-
-
-class ThoughtSplitter:
-    """Feed the text of a reply; get (reasoning, text) that is decided so far."""
-
-    __slots__ = (
-        "_held",
-        "_state",
+def may_mention(before: str, after: str) -> bool:
+    """Whether a tag in a sentence may be a word of it: the sentence has begun (`before`), and goes on behind it as after a word."""
+    word_before = before.endswith((" ", "\t", "(", ",")) and before.strip()[-1:] not in _ENDS_SENTENCE
+    return bool(word_before and before.strip()) and after[:1] in (
+        " ",
+        ",",
+        ".",
+        ";",
+        ":",
+        "!",
+        "?",
+        ")",
+        "'",
+        "’",
+        "/",
+        "",
     )
 
-    def __init__(self) -> None:
-        self._state = _State.START
-        self._held = ""
 
-    def feed(self, text: str) -> tuple[str, str]:
-        """The parts of `text` (and of what was held back) that are decided now."""
-        if self._state is _State.REPLY:
-            return "", text
-        self._held += text
-        reasoning = ""
-        if self._state is _State.START:
-            start = self._held.lstrip()
-            if start.startswith(_OPEN):
-                self._state = _State.THINKING
-                self._held = start[len(_OPEN) :]
-            elif _OPEN.startswith(start):
-                return "", ""
-            else:
-                return "", self._release()
-        if self._state is _State.THINKING:
-            end = self._held.find(_CLOSE)
-            if end < 0:
-                keep = _tail_that_may_begin(self._held, _CLOSE)
-                cut = len(self._held) - keep
-                reasoning, self._held = self._held[:cut], self._held[cut:]
-                return reasoning, ""
-            reasoning, self._held = self._held[:end], self._held[end + len(_CLOSE) :]
-            self._state = _State.BEHIND
-        rest = self._held.lstrip()
-        if not rest:
-            self._held = ""
-            return reasoning, ""
-        self._held = rest
-        return reasoning, self._release()
-
-    def finish(self) -> tuple[str, str]:
-        """The stream is over: what was held back."""
-        held, self._held = self._held, ""
-        return (held, "") if self._state is _State.THINKING else ("", held)
-
-    def _release(self) -> str:
-        self._state = _State.REPLY
-        held, self._held = self._held, ""
-        return held
+def only_joins(between: str) -> bool:
+    """Whether what stands between two tags only joins two words ("and", "…"), so that both are mentioned."""
+    return bool(_JOINING.fullmatch(between))
 
 
-def _tail_that_may_begin(text: str, tag: str) -> int:
-    """Length of the longest end of `text` that is a beginning of `tag`."""
-    for length in range(min(len(tag) - 1, len(text)), 0, -1):
-        if tag.startswith(text[-length:]):
-            return length
-    return 0
+def close_is_word(before: str, after: str) -> bool:
+    """Whether an end tag without a beginning is a word of a sentence."""
+    if not may_mention(before, after):
+        return False
+    return after[:1] != " " or after[1:2].islower()

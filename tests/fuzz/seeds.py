@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from agent_core.model.families.registry import FAMILIES
+
 _TEXT = b'data: {"choices":[{"index":0,"delta":{"content":"Hello"},"finish_reason":null}]}\n\n'
 _CALL = (
     b'data: {"choices":[{"index":0,"delta":{"tool_calls":[{"index":0,"id":"c1","type":"function","function":'
@@ -26,6 +28,9 @@ _CALLS = (
     b'<tool_call>{"name": "a", "argum',
     b"<tool_cal is no tag, <tool_call> is one",
     b'<tool_call>{"arguments": {"name": "inner"}, "name": "outer"}</tool_call><tool_call></tool_call>',
+    *(example.text.encode() for family in FAMILIES for example in family.examples),
+    b"Hm. <think>a <think>b</think> c</think> Yes. <|channel|>analysis<|message|>d<|end|>",
+    b"thought without a beginning\n</think>\n\nYes. The <think> and </think> tags.",
 )
 _BODIES = (
     b'{"model": "m", "stream": true, "messages": [{"role": "user", "content": "hi"}]}',

@@ -11,18 +11,18 @@ import pytest
 from hypothesis import assume, example, given
 from hypothesis import strategies as st
 
-from agent_core.model.text_calls import (
-    END_TAG,
-    START_TAG,
+from agent_core.model.families.pieces import (
     BrokenReason,
     Piece,
     TextCall,
     TextCallBroken,
     TextCallOpened,
-    TextCallParser,
     VisibleText,
     merged,
 )
+from agent_core.model.text_calls import TextCallParser
+
+START_TAG, END_TAG = "<tool_call>", "</tool_call>"
 
 CUT, UNREADABLE = BrokenReason.CUT_OFF, BrokenReason.UNREADABLE
 
@@ -135,7 +135,7 @@ def test_what_is_no_call_inside_whole_tags_is_known_to_be_broken_and_not_shown(b
         "<tool_call></tool_call>",
         "<tool_call>\n\nno",
         "a </tool_call> b",
-        "1 < 2, <table>, </t, <tool>, <tool_calls>{}",
+        "1 < 2, <table>, </t, <tool>, <tool_called>{}",
         "ends with <t",
         "ends with <",
         "ends with </too",
@@ -214,10 +214,10 @@ def test_a_text_that_ends_inside_an_opening_tag_or_before_a_name_is_a_call_that_
     assert shown(pieces) == "Well."
 
 
-def test_whole_json_without_its_end_tag_at_the_end_is_no_call() -> None:
+def test_a_call_whose_end_tag_a_server_swallowed_is_whole_if_its_json_is() -> None:
     for end in ("", "\n", "</tool_cal"):
         pieces = read('<tool_call>{"name": "a", "arguments": {}}' + end)
-        assert (calls(pieces), broken(pieces), shown(pieces)) == ([], [("a", CUT)], "")
+        assert (calls(pieces), broken(pieces), shown(pieces)) == ([("a", {})], [], "")
 
 
 def test_half_an_end_tag_outside_a_call_is_not_shown() -> None:
@@ -299,7 +299,7 @@ def test_pieces_keep_order_numbers_and_names(text: str) -> None:
             assert piece.text
 
 
-@given(st.lists(st.tuples(st.text("ab.é<>/ \n", max_size=12), st.lists(call_bodies(), max_size=3)), max_size=4))
+@given(st.lists(st.tuples(st.text("ab.é<=/ \n", max_size=12), st.lists(call_bodies(), max_size=3)), max_size=4))
 def test_calls_round_trip_and_the_text_around_them_stays(
     parts: list[tuple[str, list[tuple[str, tuple[str, object]]]]],
 ) -> None:
@@ -321,6 +321,7 @@ def test_nothing_is_shown_that_may_yet_become_a_tag(text: str, length: int) -> N
 @given(texts, st.integers(5, len(START_TAG)))
 @example("<tool_call>{} ", 5)
 def test_a_text_cut_inside_a_tag_never_shows_a_recognisable_half_of_it(text: str, length: int) -> None:
+    assume('"' not in text)  # a quotation
     decided = shown(read(text + "|"))
     assert decided.startswith(shown(read(text + START_TAG[:length])))
     assert decided.startswith(shown(read(text + END_TAG[: min(length + 1, 11)])))
@@ -338,6 +339,7 @@ def test_reading_two_texts_one_after_the_other_finds_the_calls_of_both(first: st
     pieces = read(first)
     assume(not any(isinstance(piece, TextCallBroken) and piece.reason is CUT for piece in pieces))
     assume(not first.endswith(tuple("</tool_cal")))
+    assume(first.count(START_TAG) <= first.count(END_TAG))  # else what follows may still be inside a call
     assert calls(read(first + second)) == calls(pieces) + calls(read(second))
 
 

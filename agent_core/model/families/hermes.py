@@ -1,0 +1,45 @@
+"""Hermes: JSON between ``<tool_call>`` tags. The form that most templates without tokens of their own use."""
+
+from __future__ import annotations
+
+from agent_core.model.families.family import Calls, Example, Family
+from agent_core.model.families.jsoncalls import json_calls
+from agent_core.model.families.steps import Grammar
+
+_ENDS = {
+    "<tool_call>": "</tool_call>",
+    "<tool_calls>": "</tool_calls>",
+    "<function_call>": "</function_call>",
+    "<tools>": "</tools>",
+    "<longcat_tool_call>": "</longcat_tool_call>",
+    "<TOOLCALL>": "</TOOLCALL>",
+}
+
+
+def _read(calls: Calls, opener: str) -> Grammar:
+    """The end tag may be missing: then the next opening tag ends the call, or the text does."""
+    yield from json_calls(calls, _ENDS[opener], stays=opener)
+
+
+FAMILY = Family(
+    name="hermes",
+    models="Hermes 2 and 3, Qwen 2.5 and 3, ERNIE 4.5, MiniMax M1, Hunyuan A13B, Jamba, Nemotron, LongCat, Granite 20B FC, xLAM",
+    form='`<tool_call>{"name": …, "arguments": {…}}</tool_call>`; also `<tool_calls>`, `<function_call>`, `<TOOLCALL>`, `<tools>`',
+    source="NousResearch/Hermes-Function-Calling; vllm/tool_parsers: hermes, minimax, hunyuan_a13b, jamba, longcat, nemotron_json",
+    openers=tuple(_ENDS),
+    follows=("{", "["),
+    read=_read,
+    closers=tuple(_ENDS.values()),
+    examples=(
+        Example(
+            'Let me see.\n<tool_call>\n{"name": "find_train", "arguments": {"from": "Bern"}}\n</tool_call>',
+            (("find_train", '{"from": "Bern"}'),),
+            "Let me see.",
+        ),
+        Example(
+            '<tool_calls>\n{"name": "find_train", "arguments": {"from": "Bern"}}\n{"name": "now", "arguments": {}}\n</tool_calls>',
+            (("find_train", '{"from": "Bern"}'), ("now", "{}")),
+        ),
+        Example('<TOOLCALL>[{"name": "now", "arguments": {}}]</TOOLCALL>', (("now", "{}"),)),
+    ),
+)
