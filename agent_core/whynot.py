@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agent_core.store.rows import KEEP_MESSAGES_MS, AdapterStateRow
+from agent_core.store.rows import AdapterStateRow
 from agent_core.why import MOST_LINES, UP, Line, adapter_words, fitted
-
-KEPT_DAYS = KEEP_MESSAGES_MS // 86_400_000
 
 
 def gone_lines(before: tuple[int, int] | None, after: tuple[int, int]) -> list[Line]:
@@ -30,6 +28,8 @@ class Missing:
     """From the state in force at `since` to the last one before `until`."""
     starts: Sequence[int]
     """When the gateway was started, the last time before `since` first."""
+    kept_days: int = 0
+    """For how many days messages are kept; 0 is for ever."""
     forgotten: bool = False
     """It is so long ago that messages of then are not kept."""
     before: tuple[int, int] | None = None
@@ -55,7 +55,7 @@ def _verdict(missing: Missing) -> str:
     nothing = f"No message from {missing.where} is stored around this time."
     if missing.forgotten:
         return (
-            f"{nothing} Messages and the states of adapters are kept for {KEPT_DAYS} days, so one may have come then and been "
+            f"{nothing} Messages and the states of adapters are kept for {missing.kept_days} days, so one may have come then and been "
             "forgotten; turns are kept, and can be explained by their ids."
         )
     then = [row for row in missing.adapters if row.at <= missing.at]

@@ -49,7 +49,8 @@ async def _explain(config_file: Path | None, id_: str, chat: str, at: str, *, sh
     try:
         asked = round(when(at, datetime.now(local_zone())).timestamp() * 1000) if chat else 0
         async with open_reads(loaded.config.storage.url or paths.database) as reads:
-            explainer = Explainer(reads, SystemClock().now_ms, show_text=show_text)
+            days = loaded.config.retention.bodies_days
+            explainer = Explainer(reads, SystemClock().now_ms, show_text=show_text, kept_days=days)
             found = await explainer.chat_at(chat, asked) if chat else await explainer.of(id_)
     except (CannotExplain, StorageUnavailable) as error:
         click.echo(str(error), err=True)

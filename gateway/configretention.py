@@ -23,7 +23,7 @@ class Retention(Section):
 
     journals_days: int = _days(
         _KEEP.journals_days,
-        "what was said and done in a turn (at least bodies_days; a conversation that goes on keeps what the model is still shown)",
+        "what was said and done in a turn (at least bodies_days, so never 1 to 6; a conversation that goes on keeps what the model is still shown)",
     )
     bodies_days: int = _days(
         _KEEP.bodies_days,

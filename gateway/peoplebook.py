@@ -68,6 +68,8 @@ class PeopleBook:
         self._listed: dict[str, tuple[str, ...]] = {}
         """By place: the conversations that were shown there last, as they were numbered."""
         self._switching: dict[str, asyncio.Task[None]] = {}
+        self.unread = False
+        """Some conversations could not be read when they were listed last."""
 
     async def open(self) -> None:
         """Learn what is stored."""
@@ -142,6 +144,7 @@ class PeopleBook:
         mine = reach(self._links, account_in(origin), self._counts)
         places = [row.place for row in self._places.values() if (row.account, row.person) in mine]
         rows = await self._store.conversations(places, LISTED) if places else []
+        self.unread = bool(places) and self._store.left_out("conversations")
         found = tuple(Conversation(row.key, row.at, _first_words(row)) for row in rows)
         self._listed.pop(own.text(), None)
         self._listed[own.text()] = tuple(one.place for one in found)

@@ -31,6 +31,7 @@ from gateway.people import (
 )
 from gateway.peoplebook import PeopleBook
 
+UNREAD = "What is missing here cannot be read just now, because the storage is damaged."
 CUT_OFF = (
     "⚠️ Your message was not worked on: the conversation that it was meant for is not joined with this account any more. "
     "Send it again, and it begins in this chat's own."
@@ -119,7 +120,8 @@ class PeopleCommands:
         wished = request.words.strip().rstrip(".")
         if not wished:
             found = await self._book.conversations(request.own, request.origin)
-            return Reply(list_words(found, own, self._current(request), now))
+            unread = f"\n{UNREAD}" if self._book.unread else ""
+            return Reply(f"{list_words(found, own, self._current(request), now)}{unread}")
         number = int(wished) if wished.isdecimal() and len(wished) < 4 else 0
         chosen = await self._book.chosen(number, request.own, request.origin)
         if chosen is None:

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger("schedule")
 
+UNREAD = "Some reminders cannot be read just now, because the storage is damaged: one that is missing here may be among them."
 MOST_REMINDERS = 50
 """Of one conversation."""
 AWAY_SECONDS = 1.0
@@ -115,7 +116,8 @@ class TimedCommands:
             case NotUnderstood(words):
                 return Reply(f"{words}\nTimes are those of {self._zone}.")
             case ShowAll():
-                return Reply(schedules.list_words(_readable(rows), self._zone))
+                unread = f"\n{UNREAD}" if self._store.left_out("schedules") else ""
+                return Reply(f"{schedules.list_words(_readable(rows), self._zone)}{unread}")
             case Cancel(number):
                 return self._cancel(rows, number)
             case Wish(rule, words):

@@ -11,6 +11,7 @@ from collections.abc import Awaitable, Callable, Generator, Sequence
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
+import structlog
 from sqlalchemy import Column, ColumnElement, Row, Select, and_
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
@@ -22,6 +23,9 @@ from agent_core.store.trouble import Blame, blame, in_words
 
 K = TypeVar("K")
 R = TypeVar("R")
+log = structlog.get_logger("storage")
+EDGE_ROWS = 256
+"""So many rows are asked for at once on the way to what cannot be read; then fewer and fewer."""
 Rows = Sequence[Row[*tuple[Any, ...]]]
 
 
@@ -31,6 +35,7 @@ class Asks:
     def __init__(self, engine: AsyncEngine, shown: str) -> None:
         self._engine = engine
         self._shown = shown
+        self._left_out: dict[str, bool] = {}
 
     async def _all(self, query: Select[*tuple[Any, ...]]) -> Rows:
         """All rows of an answer. Raises `StorageUnavailable`; `Damaged` if what is asked for cannot be read, and other rows may."""
@@ -78,6 +83,62 @@ class Asks:
             yield
         except (ValueError, TypeError, LookupError, zlib.error) as error:
             raise Damaged(f"Rows in the database {self._shown} make no sense: {type(error).__name__}.") from error
+
+    async def _readable(
+        self,
+        what: str,
+        query: Select[*tuple[Any, ...]],
+        key: Column[str],
+        make: Callable[[Row[*tuple[Any, ...]]], R],
+        key_of: Callable[[R], str],
+        most: int | None = None,
+    ) -> list[R]:
+        """What can be read of a list, the rows from both ends of its keys up to what cannot; that some are left out is said in the log and by
+        `left_out`. Of `most` rows those with the highest keys. Around damage they come in the order of their keys, the highest first."""
+        try:
+            found = await self._made(query.limit(most), make)
+            left_out = ""
+        except Damaged as error:
+            every = query.order_by(None)
+            found = await self._edge(every.order_by(key.desc()), lambda last: key < last, make, key_of, most)
+            last = key_of(found[-1]) if found else None
+            if most is None or len(found) < most:
+                rest = every if last is None else every.where(key < last)
+                more = await self._edge(rest.order_by(key), lambda last: key > last, make, key_of, None)
+                found += more[::-1][: None if most is None else most - len(found)]
+            left_out = str(error)
+        if left_out and not self._left_out.get(what):
+            log.warning("rows.left_out", table=what, error=left_out)
+        self._left_out[what] = bool(left_out)
+        return found
+
+    async def _edge(
+        self,
+        query: Select[*tuple[Any, ...]],
+        beyond: Callable[[str], ColumnElement[bool]],
+        make: Callable[[Row[*tuple[Any, ...]]], R],
+        key_of: Callable[[R], str],
+        most: int | None,
+    ) -> list[R]:
+        """Rows in the order of `query` up to the first that cannot be read."""
+        found: list[R] = []
+        size = EDGE_ROWS
+        while size and (most is None or len(found) < most):
+            wanted = size if most is None else min(size, most - len(found))
+            asked = query if not found else query.where(beyond(key_of(found[-1])))
+            try:
+                rows = await self._made(asked.limit(wanted), make)
+            except Damaged:
+                size //= 4
+                continue
+            found += rows
+            if len(rows) < wanted:
+                break
+        return found
+
+    def left_out(self, what: str) -> bool:
+        """Whether something of a list could not be read the last time that it was asked for."""
+        return self._left_out.get(what, False)
 
     async def _first(self, query: Select[*tuple[Any, ...]], make: Callable[[Row[*tuple[Any, ...]]], R]) -> R | None:
         """The first of them, if there is any."""

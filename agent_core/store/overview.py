@@ -97,11 +97,12 @@ class Overview(Asks):
         """Turns that are open, on whichever node, the newest first."""
         u = t.turns.c  # in an order that no index has: else all turns are read in that one's
         open_ones = _TURN.where(text("turns.state = 'open'")).order_by(u.opened_at.desc(), u.turn.desc())
-        return [_turn(row) for row in await self._all(open_ones.limit(limit))]
+        return await self._readable("turns", open_ones, u.turn, _turn, lambda one: one.turn, limit)
 
     async def turns(self, limit: int) -> list[TurnSummary]:
         """The turns that were opened last, the newest first."""
-        return [_turn(row) for row in await self._all(_TURN.order_by(t.turns.c.turn.desc()).limit(limit))]
+        wanted = _TURN.order_by(t.turns.c.turn.desc())
+        return await self._readable("turns", wanted, t.turns.c.turn, _turn, lambda one: one.turn, limit)
 
     async def waiting(self, limit: int) -> list[Waiting]:
         """Sessions with messages that wait, those that wait longest first."""
@@ -160,7 +161,8 @@ class Overview(Asks):
         """What was done by hand, the latest first."""
         c = t.audit.c
         query = select(c.audit, c.at, c.who, c.act, c.object, c.words, c.before, c.after)
-        return [AuditRow(*row) for row in await self._all(query.order_by(c.audit.desc()).limit(limit))]
+        wanted = query.order_by(c.audit.desc())
+        return await self._readable("audit", wanted, c.audit, lambda row: AuditRow(*row), lambda one: one.audit, limit)
 
 
 def _turn(row: Row[*tuple[Any, ...]]) -> TurnSummary:

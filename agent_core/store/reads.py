@@ -15,6 +15,7 @@ from agent_core.budgets import Level
 from agent_core.store import sqlbudgets
 from agent_core.store import tables as t
 from agent_core.store.asides import Asides
+from agent_core.store.asks import around
 from agent_core.store.auditing import Auditing
 from agent_core.store.forgetting import Forgotten
 from agent_core.store.histories import Histories
@@ -325,7 +326,13 @@ class Reads(Unread):
         return [LinkRow(*row) for row in await self._all(query)]
 
     async def conversations(self, keys: Sequence[str], limit: int) -> list[ConversationRow]:
-        """Those of the sessions with these keys that hold a turn which a model would be shown, the latest first."""
+        """Those of the sessions with these keys that hold a turn which a model would be shown, the latest first. What cannot be read of them is
+        left out (`left_out`)."""
+        found, lost = await around(keys, lambda some: self._conversations(some, limit))
+        self._left_out["conversations"] = bool(lost)
+        return sorted(found, key=lambda row: (-row.at, row.key))[:limit]
+
+    async def _conversations(self, keys: Sequence[str], limit: int) -> list[ConversationRow]:
         u = t.turns.c
         held = select(
             t.sessions.c.key,
@@ -359,7 +366,8 @@ class Reads(Unread):
         """The active schedules of a session, the next one first."""
         mine = (t.schedules.c.session_key == session_key, t.schedules.c.kind == kind)
         query = SCHEDULE.where(*mine, t.schedules.c.state == ScheduleState.ACTIVE.value)
-        return await self._schedules(query.order_by(t.schedules.c.next_at, t.schedules.c.schedule))
+        found = await self._schedules(query.order_by(t.schedules.c.next_at, t.schedules.c.schedule))
+        return sorted(found, key=lambda row: (row.next_at or 0, row.schedule))
 
     async def schedules(self, prefix: str) -> list[ScheduleRow]:
         """All schedules whose ids begin so, whatever their state."""
@@ -369,7 +377,8 @@ class Reads(Unread):
     async def due_schedules(self, now_ms: int) -> list[ScheduleRow]:
         """The active schedules with an occurrence at or before `now_ms`, the oldest first."""
         due = (t.schedules.c.state == ScheduleState.ACTIVE.value, t.schedules.c.next_at <= now_ms)
-        return await self._schedules(SCHEDULE.where(*due).order_by(t.schedules.c.next_at, t.schedules.c.schedule))
+        found = await self._schedules(SCHEDULE.where(*due).order_by(t.schedules.c.next_at, t.schedules.c.schedule))
+        return sorted(found, key=lambda row: (row.next_at or 0, row.schedule))
 
     async def next_occurrence(self) -> int | None:
         """When the next occurrence of all is due, ms; None if there is none."""
@@ -385,7 +394,8 @@ class Reads(Unread):
         return [OccurrenceRow(r[0], r[1], r[2], r[3], OccurrenceOutcome(r[4]), r[5], r[6]) for r in rows]
 
     async def _schedules(self, query: Select[*tuple[Any, ...]]) -> list[ScheduleRow]:
-        return [schedule_row(row) for row in await self._all(query)]
+        c = t.schedules.c
+        return await self._readable("schedules", query, c.schedule, schedule_row, lambda one: one.schedule)
 
     async def usage(self, session: str, since_ms: int = 0) -> Usage:
         """What the turns of a session used that ended at or after a time."""

@@ -129,6 +129,8 @@ class ToolRegistry:
             words = str(refusal)
         except TimeoutError:
             words = f"{name} could not look at what it is to change within {PREPARE_SECONDS:g} s. It was not executed."
+        except OSError as error:
+            words = _no_files(name, error, context)
         except Exception:
             log.exception("tool.crashed", tool=name, turn=context.turn, call=context.call)
             words = f"{name} was not executed because of an internal error in the tool."
@@ -148,11 +150,20 @@ class ToolRegistry:
             return ToolOutcome(ToolStatus.TIMED_OUT, words)
         except NotPossible as refusal:
             return ToolOutcome(ToolStatus.FAILED, str(refusal), facts=refusal.facts)
+        except OSError as error:
+            return ToolOutcome(ToolStatus.FAILED, f"{_no_files(spec.name, error, context)}{doubt}")
         except Exception:
             log.exception("tool.crashed", tool=spec.name, turn=context.turn, call=context.call)
             words = f"{spec.name} failed because of an internal error in the tool.{doubt}"
             return ToolOutcome(ToolStatus.FAILED, words)
         return cut(outcome, self._result_chars)
+
+
+def _no_files(tool: str, error: OSError, context: ToolContext) -> str:
+    """What a tool met on this machine that it could not use, in words for the model; the path is the operators' to know."""
+    log.error("tool.no_files", tool=tool, turn=context.turn, call=context.call, error=str(error))
+    why = (error.strerror or type(error).__name__).lower()
+    return f"{tool} could not use what the gateway keeps on its disk: {why}. Whoever runs the gateway has to mend that; the log says where."
 
 
 def cut(outcome: ToolOutcome, limit: int) -> ToolOutcome:

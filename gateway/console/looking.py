@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
+from typing import TypeVar
 
 import orjson
 
@@ -17,13 +18,14 @@ from agent_core.ports import Clock, time_mark
 from agent_core.redaction import Redactor
 from agent_core.store.overview import ExitCount, TurnSummary
 from agent_core.store.rows import Delivery, DeliveryState
-from agent_core.store.store import Store
+from agent_core.store.store import Damaged, Store
 from agent_core.tools.base import Json
 from gateway.console import snapshot
 from gateway.console.words import Around
 from gateway.hub import Hub
 from gateway.outbox import Outbox
 
+T = TypeVar("T")
 FRESH_SECONDS = 0.2
 """How old a section may be that is shown."""
 SHARE = 4
@@ -80,6 +82,8 @@ class Board:
     _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
     _sections: dict[str, _Section] = field(default_factory=dict[str, _Section])
     _past: _Past | None = None
+    _unread: set[str] = field(default_factory=set[str])
+    """Of which sections something could not be read when they were looked up last."""
     _moments: dict[str, tuple[int | None, int | None]] = field(default_factory=dict[str, tuple[int | None, int | None]])
     _latest: list[TurnSummary] = field(default_factory=list[TurnSummary])
     _opened: list[TurnSummary] = field(default_factory=list[TurnSummary])
@@ -101,15 +105,37 @@ class Board:
     async def sections(self) -> dict[str, bytes]:
         """Every section as it was at most `FRESH_SECONDS` ago (or longer, if looking takes long). Raises `StorageUnavailable`."""
         async with self._lock:
-            for section in self._sections.values():
+            for name, section in self._sections.items():
                 now = self.sources.clock.monotonic()
                 if now < section.next_at:
                     continue
+                self._unread.discard(name)
                 body = orjson.dumps(await section.look())
                 took = self.sources.clock.monotonic() - now
                 section.body, section.at = body, now
                 section.next_at = now + max(FRESH_SECONDS, SHARE * took)
             return {name: section.body for name, section in self._sections.items()}
+
+    @property
+    def trouble(self) -> str:
+        """What is not shown because it cannot be read, in words; empty if everything is there."""
+        if not self._unread:
+            return ""
+        named = ", ".join(sorted(self._unread))
+        return f"Rows cannot be read and are left out: {named}. The database is damaged: outspoken db check says where."
+
+    async def _read(self, what: str, asked: Awaitable[list[T]]) -> list[T]:
+        """What can be read; nothing, and said to be left out, if none of it can. Raises `StorageUnavailable` if the database is away."""
+        try:
+            found = await asked
+        except Damaged:
+            self._unread.add(what)
+            return []
+        return found
+
+    def _left_out(self, what: str, some: bool) -> None:
+        if some:
+            self._unread.add(what)
 
     def hurry(self) -> None:
         """Something was done: look again at once."""
@@ -128,29 +154,30 @@ class Board:
 
     async def _turns(self) -> Json:
         overview = self.sources.store.overview
-        self._opened = await overview.open_turns(TURNS + 1)
-        self._latest = await overview.turns(2 * TURNS)
+        self._opened = await self._read("turns", overview.open_turns(TURNS + 1))
+        self._latest = await self._read("turns", overview.turns(2 * TURNS))
+        self._left_out("turns", overview.left_out("turns"))
         doing = {one.driver.identity.turn: snapshot.doing_of(one.driver) for one in self.sources.hub.running()}
         return snapshot.turns_json(self._opened, self._latest, doing, TURNS)
 
     async def _sessions_of(self) -> Json:
         overview = self.sources.store.overview
-        waiting = await overview.waiting(SESSIONS)
+        waiting = await self._read("sessions", overview.waiting(SESSIONS))
         named = {one.session for one in (*waiting, *self._latest, *self._opened)}
-        known = await overview.sessions(named) if named else []
+        known = await self._read("sessions", overview.sessions(named)) if named else []
         return snapshot.sessions_json(self._latest, self._opened, waiting, known, SESSIONS)
 
     async def _incidents(self) -> Json:
         store = self.sources.store
-        opened = await store.incidents(limit=INCIDENTS)
+        opened = await self._read("incidents", store.incidents(limit=INCIDENTS))
         known = {one.incident for one in opened}
-        latest = await store.incidents(open_only=False, limit=INCIDENTS)
+        latest = await self._read("incidents", store.incidents(open_only=False, limit=INCIDENTS))
         return snapshot.incidents_json([*opened, *(one for one in latest if one.incident not in known)][:INCIDENTS])
 
     async def _outbox(self) -> Json:
         store = self.sources.store
-        waiting = await store.open_deliveries(PARTS + 1)
-        failed = await store.failed_deliveries(PARTS + 1)
+        waiting = await self._read("outbox", store.open_deliveries(PARTS + 1))
+        failed = await self._read("outbox", store.failed_deliveries(PARTS + 1))
         return snapshot.outbox_json(self._parts(waiting), self._parts(failed), PARTS)
 
     def _parts(self, found: Sequence[Delivery]) -> list[dict[str, Json]]:
@@ -185,7 +212,9 @@ class Board:
 
     async def _spend(self) -> Json:
         now = self.sources.clock.now_ms()
-        pots = await self.sources.store.overview.pots(now, POTS) if self.sources.rules.active else []
+        pots = (
+            await self._read("spend", self.sources.store.overview.pots(now, POTS)) if self.sources.rules.active else []
+        )
         return snapshot.spend_json(self.sources.rules, pots, await self._today(now), now, POTS)
 
     async def _exits(self) -> Json:
@@ -197,7 +226,10 @@ class Board:
         return snapshot.exits_json([*past.days, named], self.sources.rules.zone_name)
 
     async def _audit(self) -> Json:
-        return snapshot.audit_json(await self.sources.store.overview.audit(AUDIT))
+        overview = self.sources.store.overview
+        found = await self._read("audit", overview.audit(AUDIT))
+        self._left_out("audit", overview.left_out("audit"))
+        return snapshot.audit_json(found)
 
     # ------------------------------------------------------------------ days
 
@@ -211,7 +243,7 @@ class Board:
         """How the turns ended that ended today and began not long ago."""
         start, end = self._day(now)
         opened = (f"t_{time_mark(start - LONGEST_TURN_MS)}", f"t_{time_mark(end)}")
-        return await self.sources.store.overview.exits(start, end, opened)
+        return await self._read("exits", self.sources.store.overview.exits(start, end, opened))
 
     async def _before(self, now: int) -> _Past:
         """The days before today: they change no more, but for an end that was stored late."""
@@ -225,10 +257,12 @@ class Board:
         for _ in range(DAYS - 1):
             begin, stop = self._day(first - 1)
             opened = (f"t_{time_mark(begin - DAYS * DAY_MS)}", f"t_{time_mark(stop)}")
-            days.insert(0, snapshot.Day(self._named(begin), await overview.exits(begin, stop, opened)))
+            days.insert(
+                0, snapshot.Day(self._named(begin), await self._read("exits", overview.exits(begin, stop, opened)))
+            )
             first = begin
         long_ago = (f"t_{time_mark(start - 2 * DAYS * DAY_MS)}", f"t_{time_mark(start - LONGEST_TURN_MS)}")
-        self._past = _Past(start, moment, days, await overview.exits(start, end, long_ago))
+        self._past = _Past(start, moment, days, await self._read("exits", overview.exits(start, end, long_ago)))
         return self._past
 
 

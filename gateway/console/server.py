@@ -115,6 +115,8 @@ class Console:
                     changed = {name: body for name, body in found.items() if sent.get(name) != body}
                     if changed or troubled or now - quiet_since >= KEEP_ALIVE_SECONDS:
                         await response.write(_event("sections", self._body(changed)))
+                        if self._board.trouble:
+                            await response.write(_event("trouble", orjson.dumps({"words": self._board.trouble})))
                         sent, troubled, quiet_since = {**sent, **changed}, False, now
                 await asyncio.sleep(FRESH_SECONDS)
 

@@ -92,7 +92,8 @@ class Turns:
 
     async def explain(self, id_: str) -> dict[str, Json]:
         """What `outspoken explain` says of an id. Raises `CannotExplain`."""
-        found = await Explainer(self._store, self._clock.now_ms).of(id_)
+        days = self._hub.upkeep.keep.bodies_days
+        found = await Explainer(self._store, self._clock.now_ms, kept_days=days).of(id_)
         head = f"{found.head} Also: {'; '.join(found.also)}." if found.also else found.head
         lines = [self._redactor.redact(line) for line in told(head, found.lines, local_zone())]
         return {

@@ -16,9 +16,9 @@ import orjson
 from agent_core.events import Event, ReasoningArrived, Steered, TextArrived, ToolArgumentsArrived
 from agent_core.journal import UnreadableJournal, decode
 from agent_core.notices import duration
+from agent_core.retention import DAY_MS
 from agent_core.store.reads import Reads
 from agent_core.store.rows import (
-    KEEP_MESSAGES_MS,
     DeliveryRow,
     InboxRow,
     InboxState,
@@ -28,6 +28,7 @@ from agent_core.store.rows import (
     TurnRow,
     TurnState,
 )
+from agent_core.store.store import KEEP
 from agent_core.why import (
     COMMANDS,
     MOST_LINES,
@@ -42,7 +43,7 @@ from agent_core.why import (
     story_of,
     told,
 )
-from agent_core.whynot import KEPT_DAYS, Missing, gone_lines, missing_lines
+from agent_core.whynot import Missing, gone_lines, missing_lines
 from gateway.ops.named import CannotExplain, Kind, Wanted, kinds_of, origins_in, platform_of, time_in
 
 if TYPE_CHECKING:
@@ -51,7 +52,6 @@ if TYPE_CHECKING:
 MINUTE_MS = 60_000
 NEAR_MS = 10 * MINUTE_MS
 """What somebody remembers as "five past two" was then, give or take so much."""
-DAY_MS = 24 * 60 * MINUTE_MS
 BESIDE = 20
 """So many numbers on each side are looked for, where an id says no time."""
 OCCURRED, PROMPTED = "schedule:", "scheduled:"
@@ -189,8 +189,12 @@ def light(row: JournalRow) -> Event:
 class Explainer:
     """Answers from what is stored."""
 
-    def __init__(self, reads: Reads, now: Callable[[], int], *, show_text: bool = False) -> None:
+    def __init__(
+        self, reads: Reads, now: Callable[[], int], *, show_text: bool = False, kept_days: int = KEEP.bodies_days
+    ) -> None:
+        """`kept_days`: for how many days messages are kept, 0 for ever."""
         self._reads = reads
+        self._kept_days = kept_days
         self._now = now
         self._show_text = show_text
 
@@ -330,9 +334,8 @@ class Explainer:
     def _told(self, wanted: Wanted, case: Case, head: str) -> Told:
         turn, lines = case.turn, story_of(case)
         if turn is not None and turn.removed:
-            lines.insert(
-                0, Line(turn.closed_at or turn.opened_at, f"what happened in it is {turn.removed}", frame=True)
-            )
+            gone = Line(turn.closed_at or turn.opened_at, f"what happened in it is {turn.removed}", frame=True)
+            lines = sorted((*lines, gone), key=lambda line: line.at)
         return Told(
             wanted.kind, wanted.id, ending_of(case).value, head, lines,
             turn=turn.turn if turn is not None else "", session=turn.session if turn is not None else "",
@@ -530,7 +533,8 @@ class Explainer:
         states = [s for s in await self._reads.adapter_states(since, until) if s.account.partition("/")[0] == platform]
         missing = Missing(
             at=at, since=since, until=until, where=place, adapters=states, starts=await self._reads.starts(since, until),
-            forgotten=at < self._now() - KEEP_MESSAGES_MS,
+            kept_days=self._kept_days,
+            forgotten=bool(self._kept_days) and at < self._now() - self._kept_days * DAY_MS,
             before=(earlier[0].id, earlier[0].received_at) if earlier else None,
             after=(later[0].id, later[0].received_at) if later else None,
         )  # fmt: skip
@@ -558,9 +562,12 @@ class Explainer:
             return found
         raise CannotExplain(
             f"Nothing is stored under {text!r}. An id of a turn, session, message, delivery, request, error or incident can be explained; "
-            "they stand in notices, in the logs and in what the platforms show. Messages and deliveries are kept for 7 days. For a "
+            f"they stand in notices, in the logs and in what the platforms show. {self._kept()} For a "
             'message that got no answer: outspoken explain --chat PLATFORM/CHAT --at "14:05".'
         )
+
+    def _kept(self) -> str:
+        return f"Messages and deliveries are kept {f'for {self._kept_days} days' if self._kept_days else 'for ever'} ([retention] bodies_days)."
 
     async def _gone(self, text: str) -> Told | None:
         """A number of ours that was given to a message which is not stored any more."""
@@ -570,7 +577,7 @@ class Explainer:
         before, after = await self._reads.inbox_beside(int(number))
         if after is None:
             return None
-        head = f"Message {number} is not stored any more; messages are kept for {KEPT_DAYS} days."
+        head = f"Message {number} is not stored any more. {self._kept()}"
         return Told(Kind.MESSAGE, number, Ending.FORGOTTEN.value, head, gone_lines(before, after), found=False)
 
     async def _beside(self, text: str) -> Told | None:

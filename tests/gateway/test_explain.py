@@ -438,7 +438,7 @@ async def test_a_number_of_a_message_that_was_cleaned_up_says_so(where: str):
     for text in (str(old.inbox_id), f"inbox:{old.inbox_id}"):
         found, shown = await told_of(where, text)
         assert (found.found, found.ending) == (False, Ending.FORGOTTEN.value)
-        assert "is not stored any more; messages are kept for 7 days" in shown
+        assert "is not stored any more. Messages and deliveries are kept for 7 days" in shown
         assert f"It came before this: the next one that is stored, number {new.inbox_id}." in shown
     with pytest.raises(CannotExplain, match="Nothing is stored"):
         await told_of(where, str(new.inbox_id + 1))

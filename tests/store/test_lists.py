@@ -1,0 +1,62 @@
+"""A list leaves out what cannot be read of it, and says so; everything else is in it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from agent_core.store.lines import PAGE_BYTES
+from agent_core.store.rows import AuditRow, ScheduleRow
+from tests.storage.harm import JUNK, leaves
+from tests.store.support import opened, turn_of
+
+MANY = 40
+
+
+def harmed(database: Path, *places: tuple[str, list[str]]) -> None:
+    """The first page of a table that holds one of these words is overwritten."""
+    pages = [next(page for word in holding for page in leaves(database, table, word)) for table, holding in places]
+    with database.open("r+b") as file:
+        for page in pages:
+            file.seek((page - 1) * PAGE_BYTES)
+            file.write(JUNK[:PAGE_BYTES])
+
+
+def planned(number: int) -> ScheduleRow:
+    name = f"remind:{number:03}"
+    return ScheduleRow(
+        name, "reminder", "k/a/b//", "k/a/b/", number, "once", f"{name} words".encode() * 20, 1_000 + number
+    )
+
+
+async def test_one_reminder_that_cannot_be_read_hides_no_other_and_the_due_ones_are_claimed(sqlite: str) -> None:
+    async with opened(sqlite) as store:
+        for number in range(MANY):
+            await store.put_schedule(planned(number))
+    harmed(Path(sqlite), ("schedules", [f"remind:{number:03} words" for number in range(12, 30)]))
+    async with opened(sqlite) as store:
+        for found in (await store.schedules_of("k/a/b//", "reminder"), await store.due_schedules(10_000)):
+            names = [one.schedule for one in found]
+            assert names == sorted(names)
+            assert MANY - 8 <= len(names) < MANY
+            assert store.left_out("schedules")
+        assert "remind:003" in names
+        assert "remind:039" in names
+
+
+async def test_turns_what_was_done_by_hand_and_people_are_listed_around_a_damaged_page(sqlite: str) -> None:
+    async with opened(sqlite) as store:
+        for number in range(MANY):
+            await turn_of(store, f"chat{number}")
+            await store.act(AuditRow(f"a_{number:03}", number, "me", "forget", "x", "words " * 40))
+        turns = [one.turn for one in await store.overview.turns(100)]
+    harmed(Path(sqlite), ("turns", turns[15:25]), ("audit", [f"a_{number:03}" for number in range(12, 30)]))
+    async with opened(sqlite) as store:
+        for what, found in (
+            ("turns", await store.overview.turns(100)),
+            ("audit", await store.overview.audit(100)),
+        ):
+            assert store.overview.left_out(what), what
+            assert MANY / 2 < len(found) < MANY, what
+            assert len(set(found)) == len(found)
+        assert [one.turn for one in await store.overview.turns(3)] == turns[:3]
+        assert [one.audit for one in await store.overview.audit(3)] == ["a_039", "a_038", "a_037"]
