@@ -1,6 +1,7 @@
 """One question, one answer: what ``outspoken ask`` does, over the gateway's own OpenAI-compatible API.
 
-Text goes to standard output as it comes; statuses and the footer go to standard error, so that the output can be piped.
+The model's text goes to standard output as it comes; what the gateway itself says (notices, statuses, the footer) goes to standard error, so that
+the output can be piped and holds nothing but the model's words.
 """
 
 from __future__ import annotations
@@ -52,6 +53,8 @@ class Answer:
     model: str = ""
     left: bool = False
     """The gateway was stopped; the turn goes on after its restart."""
+    notices: list[str] = field(default_factory=list[str])
+    """What the gateway itself said."""
 
     def status(self) -> int:
         """The process's exit status: 0 only for a clean exit."""
@@ -60,6 +63,7 @@ class Answer:
     def to_json(self) -> dict[str, Json]:
         return {
             "text": "".join(self.text),
+            "notice": "\n".join(self.notices) or None,
             "exit": self.exit,
             "clean": self.status() == 0,
             "seconds": self.seconds,
@@ -94,13 +98,15 @@ async def ask(
             out.write(delta)
             out.flush()
     shown.clear()
+    if not as_json and "".join(answer.text) and not "".join(answer.text[-1:]).endswith("\n"):
+        out.write("\n")
+        out.flush()
     if not answer.exit:
         raise GatewayLost("The gateway closed the connection before the end. Whether the work went on is not known.")
     if as_json:
         out.write(orjson.dumps(answer.to_json(), option=orjson.OPT_INDENT_2).decode() + "\n")
     else:
-        out.write("" if "".join(answer.text[-1:]).endswith("\n") else "\n")
-        out.flush()
+        err.writelines(f"{notice}\n" for notice in answer.notices)
         err.write(footer(answer) + "\n")
     return answer.status()
 
@@ -172,7 +178,7 @@ def _refusal(status: int, body: bytes) -> str:
 
 
 def take(answer: Answer, data: str) -> str:
-    """Note what a chunk says; the text in it."""
+    """Note what a chunk says; the model's text in it."""
     if data == "[DONE]":
         return ""
     chunk: Json = orjson.loads(data)
@@ -186,6 +192,9 @@ def take(answer: Answer, data: str) -> str:
     delta = choice.get("delta") if isinstance(choice, dict) else None
     text = delta.get("content") if isinstance(delta, dict) else None
     if not isinstance(text, str):
+        return ""
+    if isinstance(facts, dict) and facts.get("by") == "gateway":
+        answer.notices.append(text.strip())
         return ""
     answer.text.append(text)
     return text

@@ -13,7 +13,8 @@ from __future__ import annotations
 import asyncio
 import functools
 import hashlib
-from collections.abc import Awaitable, Callable, Mapping
+import itertools
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import orjson
@@ -41,6 +42,7 @@ from adapters.refusals import no_budget, refusal
 from adapters.tracecontext import traceparent_of
 from agent_core.exits import ExitClass, ExitCode, exit_class, finish_reason
 from agent_core.messages import InputMessage
+from agent_core.ours import Said, ours
 from agent_core.ports import Clock, Ids
 from agent_core.store.errors import StorageUnavailable
 from agent_core.tools.base import Json
@@ -71,32 +73,58 @@ class ApiSettings:
 LEFT_OPEN = "left_open"
 """What stands in an exit's place where there is none yet."""
 _NO_USAGE: dict[str, Json] = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
+BY_US: dict[str, Json] = {"by": "gateway"}
+"""The ``outspoken`` object of a chunk whose words are the gateway's own."""
 TRACING = ("X-Client-Request-Id", "X-Request-Id")
 TEXT_TAIL = b'},"logprobs":null,"finish_reason":null}]}\n\n'
+
+
+_SAID = frozenset({BubbleKind.INTERIM, BubbleKind.PARTIAL, BubbleKind.ANSWER, BubbleKind.NOTE, BubbleKind.NOTICE})
+"""What an append-only client is told."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Text for an append-only client."""
+
+    text: str
+    ours: bool = False
+    """The gateway says it, not the model."""
+
+
+def text_of(pieces: Iterable[Piece]) -> str:
+    return "".join(piece.text for piece in pieces)
 
 
 class Spoken:
     """What has been said to an append-only client, and what is new in a view."""
 
-    def __init__(self, *, with_notice: bool = True) -> None:
-        self._lengths: dict[str, int] = {}
-        self._kinds = {BubbleKind.INTERIM, BubbleKind.PARTIAL, BubbleKind.ANSWER, BubbleKind.NOTE}
-        if with_notice:
-            self._kinds.add(BubbleKind.NOTICE)
+    def __init__(self) -> None:
+        self._said: dict[str, Said] = {}
+        self._told: set[str] = set()
 
-    def new(self, view: View) -> str:
-        """The text of `view` that has not been said; bubbles are paragraphs."""
-        pieces: list[str] = []
-        for bubble in view.bubbles:
-            if bubble.kind not in self._kinds or not bubble.text:
-                continue
-            said = self._lengths.get(bubble.key)
-            if said is None:
-                pieces.append("\n\n" if self._lengths else "")
-                said = 0
-            pieces.append(bubble.text[said:])
-            self._lengths[bubble.key] = len(bubble.text)
-        return "".join(pieces)
+    def new(self, view: View) -> list[Piece]:
+        """What of `view` has not been said, in order; bubbles are paragraphs."""
+        pieces: list[Piece] = []
+        shown = [bubble for bubble in view.bubbles if bubble.text and bubble.kind in _SAID]
+        for bubble in shown:
+            match bubble.kind:
+                case BubbleKind.INTERIM | BubbleKind.PARTIAL | BubbleKind.ANSWER:
+                    said = self._said.setdefault(bubble.key, Said())
+                    begins = not said.begun
+                    text = said.new(bubble.text, final=bubble.final or not view.open or bubble is not shown[-1])
+                    if text:
+                        pieces.append(Piece(self._paragraph(bubble.key, text) if begins else text))
+                case BubbleKind.NOTICE | BubbleKind.NOTE if bubble.key not in self._told:
+                    pieces.append(Piece(self._paragraph(bubble.key, ours(bubble.text)), ours=True))
+                case _:
+                    pass
+        return pieces
+
+    def _paragraph(self, key: str, text: str) -> str:
+        before = "\n\n" if self._told else ""
+        self._told.add(key)
+        return f"{before}{text}"
 
 
 def is_asked_limit(ended: Ended) -> bool:
@@ -142,6 +170,7 @@ def facts_of(ended: Ended, session: str) -> dict[str, Json]:
         "tool_calls": summary.tool_calls,
         "model_calls": summary.attempts,
         "model": summary.model,
+        "notice": next((b.text for b in ended.view.bubbles if b.kind is BubbleKind.NOTICE), None),
     }
 
 
@@ -432,9 +461,9 @@ class OpenAiApi:
                     if not turn:
                         turn = sight.turn
                         await response.write(f": turn {turn}\n\n".encode())
-                    text = spoken.new(sight.view)
-                    if text:
-                        await response.write(job.text_head + orjson.dumps(text) + TEXT_TAIL)
+                    pieces = spoken.new(sight.view)
+                    if pieces:
+                        await response.write(self._pieces(job, pieces))
                         told_at = self._clock.monotonic()
                     elif self._clock.monotonic() - told_at >= STATUS_SECONDS:
                         words = " ".join(comment(sight.view).split()) or "keep-alive"
@@ -448,22 +477,34 @@ class OpenAiApi:
                     return
             sight = await follower.next(self._settings.keep_alive_seconds)
 
+    def _pieces(self, job: _Job, pieces: Sequence[Piece]) -> bytes:
+        """A chunk for each run of words of the model's or of ours; ours say so."""
+        chunks: list[bytes] = []
+        for is_ours, run in itertools.groupby(pieces, key=lambda piece: piece.ours):
+            text = text_of(run)
+            if is_ours:
+                chunks.append(self._chunk(job, {"content": text}, outspoken=BY_US))
+            else:
+                chunks.append(job.text_head + orjson.dumps(text) + TEXT_TAIL)
+        return b"".join(chunks)
+
     def _broken(self, job: _Job) -> bytes:
         """The end of a stream that this surface itself could not go on with: a bug of ours, told as one."""
         reference = self._ids.new("err")
         log.exception("api.stream_failed", reference=reference, request=job.request_id)
         words = (
-            f"\n\nSomething went wrong inside the gateway while it was showing this (reference {reference}). The turn itself "
+            f"Something went wrong inside the gateway while it was showing this (reference {reference}). The turn itself "
             "goes on; ask again with the same Idempotency-Key to get what came of it."
         )
+        said = Piece(f"\n\n{ours(words)}", ours=True)
         end = self._chunk(job, {}, "length", outspoken={"exit": ExitCode.INTERNAL_ERROR.value, "reference": reference})
-        return self._chunk(job, {"content": words}) + end + b"data: [DONE]\n\n"
+        return self._pieces(job, [said]) + end + b"data: [DONE]\n\n"
 
     def _left_chunks(self, job: _Job, left: LeftOpen, spoken: Spoken) -> bytes:
         """The end of a stream whose turn goes on in the next process."""
-        text = f"{spoken.new(left.view)}\n\n{left_words(keyed=job.keyed)}".lstrip()
+        pieces = [*spoken.new(left.view), Piece(f"\n\n{ours(left_words(keyed=job.keyed))}", ours=True)]
         end = self._chunk(job, {}, "length", outspoken=left_facts(left, job.chat.session))
-        return self._chunk(job, {"content": text}) + end + b"data: [DONE]\n\n"
+        return self._pieces(job, pieces) + end + b"data: [DONE]\n\n"
 
     def _chunk(self, job: _Job, delta: dict[str, Json], finish: str | None = None, **more: Json) -> bytes:
         chunk: dict[str, Json] = {
@@ -482,7 +523,7 @@ class OpenAiApi:
         view = _without_notice(ended.view) if is_asked_limit(ended) else ended.view
         rest = spoken.new(view)
         if rest:
-            parts.append(self._chunk(job, {"content": rest}))
+            parts.append(self._pieces(job, rest))
         calls = calls_of(ended)
         if calls:
             numbered: list[Json] = [{"index": i, **c} for i, c in enumerate(calls) if isinstance(c, dict)]
@@ -529,7 +570,7 @@ class OpenAiApi:
         return response
 
     def _unfinished(self, job: _Job, left: LeftOpen) -> dict[str, Json]:
-        text = f"{Spoken().new(left.view)}\n\n{left_words(keyed=job.keyed)}".lstrip()
+        text = f"{text_of(Spoken().new(left.view))}\n\n{ours(left_words(keyed=job.keyed))}".lstrip()
         message: dict[str, Json] = {"role": "assistant", "content": text, "refusal": None}
         return self._whole_object(job, message, "length", _NO_USAGE, left_facts(left, job.chat.session))
 
@@ -548,7 +589,7 @@ class OpenAiApi:
 
     def _completion(self, job: _Job, ended: Ended) -> dict[str, Json]:
         view = _without_notice(ended.view) if is_asked_limit(ended) else ended.view
-        text = Spoken().new(view)
+        text = text_of(Spoken().new(view))
         calls = calls_of(ended)
         message: dict[str, Json] = {"role": "assistant", "content": text or (None if calls else ""), "refusal": None}
         if calls:

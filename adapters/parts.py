@@ -16,6 +16,7 @@ from typing import assert_never
 from adapters.chat import ACTION_LABELS, Button, Content, ContentKind, Piece, Task, TaskState, Traits
 from adapters.text.files import CodeFile
 from adapters.text.styled import Span, Style, Styled
+from agent_core.ours import THEIRS, imitates
 from agent_core.view import Bubble, BubbleKind, View
 
 SHOW_TOOL_AFTER_SECONDS = 3
@@ -144,9 +145,18 @@ def call_mark(call: str) -> str:
 
 
 def _texts(bubble: Bubble, parts: Parts, *, settled: bool) -> list[Wanted]:
-    found = [content_of(piece) for piece in parts(bubble.text, not settled)]
+    found = [_theirs(content_of(piece)) for piece in parts(bubble.text, not settled)]
     last = len(found) - 1
     return [Wanted(bubble.key, i, content, final=settled or i < last) for i, content in enumerate(found)]
+
+
+def _theirs(content: Content) -> Content:
+    """A message of the model's does not begin as one of ours. It does not become longer either: the emoji's selector or a blank makes room."""
+    body = content.body
+    if content.kind is not ContentKind.TEXT or not imitates(body.text):
+        return content
+    rest = 2 if body.text[1:2] in ("\ufe0f", " ") else 1
+    return replace(content, body=Styled(THEIRS) + body.slice(0, 1) + body.slice(rest, len(body.text)))
 
 
 def content_of(piece: Piece) -> Content:

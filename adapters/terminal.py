@@ -79,6 +79,8 @@ class _Chat:
         sys.stdout.write("\n")
         if not answer.exit:
             raise GatewayLost("The gateway closed the connection before the end. /why tells what is known.")
+        for notice in answer.notices:
+            _aside(notice)
         _aside(footer(answer))
 
     async def why(self) -> None:

@@ -84,6 +84,8 @@ class BreakCause(StrEnum):
     """The stream ended cleanly, but without a finish reason (or with one that the content contradicts)."""
     GARBAGE = "garbage"
     """What came is no chat completion."""
+    UNREADABLE_CALL = "unreadable_call"
+    """The stream came to its end, and a tool call in it cannot be read, or is not there."""
     ERROR_IN_STREAM = "error_in_stream"
     """The provider put an error object into its stream."""
     UNREACHABLE = "unreachable"
@@ -223,6 +225,8 @@ class Facts:
     reference: str = ""
     size: int = 0
     """Estimated tokens of the request."""
+    chars: int = 0
+    """How much of a call's arguments had arrived."""
     reason: NotStarted | None = None
     detail: str = ""
     """The provider's own words, redacted and short."""

@@ -31,6 +31,8 @@ def cause_words(facts: Facts) -> str:
             return "the stream ended before the reply was complete"
         case BreakCause.GARBAGE:
             return "what came was no readable reply"
+        case BreakCause.UNREADABLE_CALL:
+            return "what came of it cannot be read"
         case BreakCause.ERROR_IN_STREAM:
             return "the provider reported an error in the middle of the stream" + _detail(facts)
         case BreakCause.UNREACHABLE:
@@ -158,6 +160,15 @@ def unsure_words(tool: str, status: ToolStatus) -> str:
     """What people read about a call whose outcome nobody knows, while the turn goes on."""
     why = "it did not finish in time" if status is ToolStatus.TIMED_OUT else "the gateway was restarted while it ran"
     return f"{tool} may or may not have been done: {why}. The reply goes on from there; check before it is repeated."
+
+
+SMALL_CHARS = 1_500
+"""A call with fewer characters of arguments did not break off for its size."""
+
+
+def _was_large(facts: Facts) -> bool:
+    """Whether smaller pieces can help: what broke off was long, and broke off on its way."""
+    return facts.cause is not BreakCause.UNREADABLE_CALL and facts.chars >= SMALL_CHARS
 
 
 def _cut(facts: Facts) -> str:
@@ -288,7 +299,7 @@ def _broken_reply(code: _BrokenCode, facts: Facts) -> Notice:
                 f"The model's reply broke off inside a tool call ({dropped}): {cause_words(facts)}{_spent(facts)}.",
                 f"The call was not executed ({dropped}); the task is not finished.",
                 _work(replace(facts, tools_dropped=())),
-                "Ask for the work in smaller pieces, or say “continue”.",
+                "Ask for the work in smaller pieces, or say “continue”." if _was_large(facts) else _CONTINUE,
             )
             return Notice(text, _AGAIN)
         case ExitCode.SAME_STALL_AGAIN:
@@ -504,10 +515,33 @@ def _limit(code: _LimitCode, facts: Facts) -> Notice:
         case ExitCode.STEP_LIMIT:
             what = f"Stopped at the limit of {_times(facts.limit, 'step')} for one message."
         case ExitCode.TIME_LIMIT:
-            what = f"Stopped at the limit of {duration(facts.limit)} for one message."
+            what = f"Stopped at the limit of {duration(facts.limit)} for one message{_meanwhile(facts)}."
         case ExitCode.SPEND_LIMIT:
             return _spend_limit(facts)
+    if code in _REPEATING:
+        return Notice(_say(what, unfinished, work, _cut(facts), _OTHERWISE), _WHY)
     return Notice(_say(what, unfinished, work, _cut(facts), "Say “continue” to go on from here."), _AGAIN)
+
+
+_REPEATING = frozenset(
+    {
+        ExitCode.UNKNOWN_TOOL,
+        ExitCode.UNREADABLE_ARGUMENTS,
+        ExitCode.REPEATING_FAILING_CALL,
+        ExitCode.FAILING_TOOL,
+        ExitCode.NO_PROGRESS,
+        ExitCode.GOING_IN_CIRCLES,
+    }
+)
+_OTHERWISE = "Going on the same way would most likely end here again: say what should be done differently."
+
+
+def _meanwhile(facts: Facts) -> str:
+    """What kept a turn from coming to an end before its limit, if it was trouble with the model."""
+    if facts.cause is None:
+        return ""
+    tried = f", and {_times(facts.attempts, 'attempt')} did not change that" if facts.attempts else ""
+    return f": {cause_words(facts)}{tried}"
 
 
 def _spend_limit(facts: Facts) -> Notice:
@@ -516,7 +550,8 @@ def _spend_limit(facts: Facts) -> Notice:
         what = f"Stopped at the limit of {facts.limit} tokens for one message ({facts.count} used)."
         return Notice(_say(what, "The task is not finished.", _work(facts), _cut(facts), _CONTINUE), _AGAIN)
     did = "The task is not finished." if facts.steps or facts.text_shown else "There is no answer."
-    text = _say(spent_words(spend), did, _work(facts), _cut(facts), opens_words(spend))
+    before = f"Before that: {_meanwhile(facts)[2:]}." if facts.cause is not None else ""
+    text = _say(spent_words(spend), before, did, _work(facts), _cut(facts), opens_words(spend))
     return Notice(text, _RETRY if spend.opens else _AGAIN)
 
 

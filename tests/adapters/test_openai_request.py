@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.http_common import Problem
-from adapters.openai_api import Spoken
+from adapters.openai_api import Spoken, text_of
 from adapters.openai_request import ChatRequest, parse
 from agent_core.view import Bubble, BubbleKind, View
 
@@ -83,6 +83,8 @@ def test_what_an_append_only_client_hears_is_the_final_text_once(growth: list[tu
         if key not in order:
             order.append(key)
         view = View(tuple(Bubble(str(k), BubbleKind.PARTIAL, texts[k], final=False) for k in order), open=True)
-        heard += spoken.new(view)
-        assert spoken.new(view) == ""
+        heard += text_of(spoken.new(view))
+        assert spoken.new(view) == []
+    ended = View(tuple(Bubble(str(k), BubbleKind.PARTIAL, texts[k], final=True) for k in order), open=False)
+    heard += text_of(spoken.new(ended))
     assert heard == "\n\n".join(texts[k] for k in order)
