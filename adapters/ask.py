@@ -193,7 +193,7 @@ def take(answer: Answer, data: str) -> str:
     text = delta.get("content") if isinstance(delta, dict) else None
     if not isinstance(text, str):
         return ""
-    if isinstance(facts, dict) and facts.get("by") == "gateway":
+    if isinstance(delta, dict) and delta.get("outspoken"):
         answer.notices.append(text.strip())
         return ""
     answer.text.append(text)

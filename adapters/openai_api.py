@@ -74,7 +74,7 @@ LEFT_OPEN = "left_open"
 """What stands in an exit's place where there is none yet."""
 _NO_USAGE: dict[str, Json] = {"prompt_tokens": 0, "completion_tokens": 0, "total_tokens": 0}
 BY_US: dict[str, Json] = {"by": "gateway"}
-"""The ``outspoken`` object of a chunk whose words are the gateway's own."""
+"""The ``outspoken`` object of a delta whose words are the gateway's own."""
 TRACING = ("X-Client-Request-Id", "X-Request-Id")
 TEXT_TAIL = b'},"logprobs":null,"finish_reason":null}]}\n\n'
 
@@ -483,7 +483,7 @@ class OpenAiApi:
         for is_ours, run in itertools.groupby(pieces, key=lambda piece: piece.ours):
             text = text_of(run)
             if is_ours:
-                chunks.append(self._chunk(job, {"content": text}, outspoken=BY_US))
+                chunks.append(self._chunk(job, {"content": text, "outspoken": BY_US}))
             else:
                 chunks.append(job.text_head + orjson.dumps(text) + TEXT_TAIL)
         return b"".join(chunks)

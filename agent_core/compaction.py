@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 
 import orjson
 
+from agent_core.leftout import LeftOut
 from agent_core.messages import Message, text_of
 from agent_core.transcript import closed_turn_messages
 from agent_core.turn import Turn
@@ -22,6 +23,7 @@ ASSUMED_WINDOW_TOKENS = 128_000
 ELIDE_RESULTS_OVER_CHARS = 2_000
 SUMMARY_REQUEST_CHARS = 48_000
 _CHARS_A_MESSAGE = 2_000
+MOST_LEFT_OUT = 50
 
 SUMMARY_PROMPT = (
     "Sum up the following conversation between a person and an assistant, so that the assistant can go on from it without "
@@ -46,14 +48,17 @@ class ToldTurn:
     summary: str = ""
     """Where it compacted the history: what stands for the turns before the `kept_turns` last ones."""
     kept_turns: int = 0
+    left_out: tuple[LeftOut, ...] = ()
+    """What a provider refused of the conversation, as far as leaving it out has helped."""
 
 
 def told_turn(turn: Turn) -> ToldTurn:
     """What a closed turn leaves behind."""
     group = closed_turn_messages(turn)
+    left_out = tuple(turn.kept_out)
     if turn.compacted is None or not turn.compacted.summary:
-        return ToldTurn(group)
-    return ToldTurn(group, turn.compacted.summary, turn.compacted.kept_turns)
+        return ToldTurn(group, left_out=left_out)
+    return ToldTurn(group, turn.compacted.summary, turn.compacted.kept_turns, left_out)
 
 
 @dataclass(slots=True)
@@ -63,6 +68,8 @@ class SessionMemory:
     summary: str = ""
     """Stands for the turns before `groups`."""
     groups: list[Group] = field(default_factory=list[Group])
+    left_out: list[LeftOut] = field(default_factory=list[LeftOut])
+    """What is left out of them, by model; the latest last, and at most `MOST_LEFT_OUT`."""
 
     def add(self, turn: Turn) -> None:
         """Take in a closed turn."""
@@ -75,6 +82,7 @@ class SessionMemory:
             self.groups = self.groups[len(self.groups) - told.kept_turns :] if told.kept_turns else []
         if told.group:
             self.groups.append(told.group)
+        self.left_out = [*(one for one in self.left_out if one not in told.left_out), *told.left_out][-MOST_LEFT_OUT:]
 
     def messages(self) -> list[Message]:
         return [message for group in self.groups for message in group]

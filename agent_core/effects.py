@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from agent_core.events import RungClimbed, RungJudged
 from agent_core.exits import Exit
+from agent_core.leftout import Suspect
 from agent_core.recovery import Advice
 from agent_core.settings import Route
 from agent_core.tools.base import Json
@@ -27,6 +28,8 @@ class CallModel:
     """What the model had thought, where it is asked to go on from there."""
     detail: str = ""
     """A tool's name or an announced sentence that the advice speaks of."""
+    left_out: tuple[Suspect, ...] = ()
+    """What of the conversation is not sent, because the provider does not take it."""
 
 
 @dataclass(frozen=True, slots=True)

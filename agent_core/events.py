@@ -14,6 +14,7 @@ from typing import TypeAlias
 from agent_core.complaints import NOTHING_SAID, Complaint
 from agent_core.exits import BreakCause, Exit, Spend
 from agent_core.known import Known
+from agent_core.leftout import LeftOut, Suspect
 from agent_core.messages import InputMessage, Message
 from agent_core.recovery import Failure, Rung
 from agent_core.settings import TurnSettings
@@ -61,6 +62,8 @@ class TurnOpened(Happened):
     surface: str = ""
     known: Known = field(default_factory=Known)
     """Earlier failures of this conversation, and open incidents."""
+    left_out: tuple[LeftOut, ...] = ()
+    """What providers have refused of the conversation so far, and is left out for them from the start."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,6 +120,8 @@ class ReplyFinished(Happened):
     """Of the input tokens: what the provider had in its cache."""
     thoughts: Mapping[str, Json] = field(default_factory=dict[str, Json])
     """What of its thoughts has to come back to this model with the next request; opaque."""
+    suspects: tuple[Suspect, ...] = ()
+    """Where a filter ended it: what of the conversation may be the reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,6 +136,8 @@ class CallBroke(Happened):
     """The provider's own words, redacted, at most 300 characters."""
     complaint: Complaint = NOTHING_SAID
     """What of the request the provider objects to."""
+    suspects: tuple[Suspect, ...] = ()
+    """What of the conversation may be meant by that, the likeliest first."""
     input_tokens: int = 0
     output_tokens: int = 0
     cached_tokens: int = 0

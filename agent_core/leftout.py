@@ -104,11 +104,12 @@ _WORDS: Mapping[Kind, str] = {
 # ---------------------------------------------------------------------- what there is
 
 
-def suspects(messages: Sequence[Message], complaint: Complaint, current: int) -> tuple[Suspect, ...]:
-    """What of `messages` may be meant by a refusal, the likeliest first.
+def suspects(
+    messages: Sequence[Message], complaint: Complaint, current: int, *, by_size: bool = False
+) -> tuple[Suspect, ...]:
+    """What of `messages` may be meant by a refusal, the likeliest first; `by_size` the largest, where it is too much that is refused.
 
-    `current` is the position of the first message that is being answered now; what stands there and behind it is new, and the last thing that was
-    accepted stands before it.
+    `current` is the position of the first message that is being answered now.
     """
     if complaint.concern is Concern.FIELD:
         return ()
@@ -123,7 +124,7 @@ def suspects(messages: Sequence[Message], complaint: Complaint, current: int) ->
             meant = (position, key) in named
             rank = (
                 not meant,
-                -begins[position],
+                -_size(messages[position], kind, key) if by_size else -begins[position],
                 _RANKS.get(kind, _OF_THE_MODEL if role == "assistant" else 1),
                 -position,
             )
@@ -136,6 +137,15 @@ def suspects(messages: Sequence[Message], complaint: Complaint, current: int) ->
 
 _RANKS: Mapping[Kind, int] = {Kind.PICTURE: 0, Kind.SOUND: 0, Kind.FILE: 0, Kind.THOUGHTS: 2}
 _OF_THE_MODEL = 3
+
+
+def _size(message: Message, kind: Kind, key: str) -> int:
+    """Of a part, or of a message without its pictures and files, in characters."""
+    content = message.get("content")
+    parts = content if isinstance(content, list) else []
+    if kind in _MEDIA:
+        return next((len(str(part)) for part in parts if _kind(part) is kind and digest(part) == key), 0)
+    return len(text_of(content)) + len(str(message.get("tool_calls") or ""))
 
 
 def _beginnings(messages: Sequence[Message]) -> list[int]:

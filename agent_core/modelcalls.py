@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import orjson
 
@@ -24,20 +24,25 @@ from agent_core.compaction import (
     summary_request,
     summary_words,
 )
+from agent_core.complaints import NOTHING_SAID
 from agent_core.effects import CallModel
 from agent_core.events import CallBroke, Compacted, Event, ReplyFinished, SpendRefused, TextArrived, TextTakenBack
 from agent_core.exits import BreakCause
+from agent_core.leftout import suspects, without
 from agent_core.messages import Message
 from agent_core.model.client import ModelClient, ModelRequest, Sink
 from agent_core.ports import Clock
 from agent_core.recovery import patience
+from agent_core.replies import Finish, finish_of
 from agent_core.signals import CANCELLED, ModelCalled, Tell, nobody
 from agent_core.spending import Spending
 from agent_core.tools.base import Json
-from agent_core.transcript import request_messages
+from agent_core.transcript import alternating, repaired, request_messages
 from agent_core.turn import Turn
 from agent_core.turnstate import AssistantItem, CallItem
 
+REFUSALS = frozenset({BreakCause.BAD_REQUEST, BreakCause.REFUSED, BreakCause.TOO_LARGE, BreakCause.CONTEXT_OVERFLOW})
+"""What a provider says of what it was sent."""
 SUMMARY_SECONDS = 60.0
 SLOW_ARGUMENTS_FACTOR = 4.0
 SILENT = (BreakCause.NO_CONTENT, BreakCause.STALLED)
@@ -92,14 +97,14 @@ class ModelCaller:
         """One model call, as the turn wants it, if there is room for it in the budgets. Content goes to `sink`."""
         assert turn.opened is not None
         endpoint = self.client.endpoint(effect.route.endpoint)
-        messages = self._messages(turn, effect)
+        messages = without(self._messages(turn, effect), effect.left_out)
         tools = self.offer.without(turn.withheld).encoded if effect.offer_tools else b""
         tokens = estimate_tokens(messages, len(tools))
         window = endpoint.context_tokens
         if window and tokens > window * 1.05 and turn.compacted is None:
-            return CallBroke(
-                at=self.clock.now_ms(), cause=BreakCause.CONTEXT_OVERFLOW, detail=f"about {tokens} of {window} tokens"
-            )
+            words = f"about {tokens} of {window} tokens"
+            broke = CallBroke(at=self.clock.now_ms(), cause=BreakCause.CONTEXT_OVERFLOW, detail=words)
+            return self._accused(broke, turn, messages)
         settings = turn.settings
         grown = patience(tokens)
         slow = SLOW_ARGUMENTS_FACTOR if endpoint.slow_arguments else 1.0
@@ -124,7 +129,29 @@ class ModelCaller:
             parse_text_calls=bool(self.offer.names),
             offered=frozenset(self.offered(turn)) if tools else frozenset(),
         )
-        return await self._paid(request, f"{effect.number}", tokens, sink)
+        ending = await self._paid(request, f"{effect.number}", tokens, sink)
+        return self._accused(ending, turn, messages)
+
+    def _accused(
+        self, ending: ReplyFinished | CallBroke | SpendRefused, turn: Turn, messages: Sequence[Message]
+    ) -> ReplyFinished | CallBroke | SpendRefused:
+        """A refusal with what of the conversation may be meant by it."""
+        match ending:
+            case CallBroke() if ending.cause in REFUSALS:
+                by_size = ending.cause in (BreakCause.TOO_LARGE, BreakCause.CONTEXT_OVERFLOW)
+                found = suspects(messages, ending.complaint, self._answered(turn), by_size=by_size)
+                return replace(ending, suspects=found)
+            case ReplyFinished() if finish_of(ending.reason) is Finish.FILTER:
+                return replace(ending, suspects=suspects(messages, NOTHING_SAID, self._answered(turn)))
+            case _:
+                return ending
+
+    def _answered(self, turn: Turn) -> int:
+        """Where the message that is answered begins in what is sent: behind the system's words and the history."""
+        assert turn.opened is not None
+        asked = [message.to_message() for message in turn.opened.input]
+        results = sum(message.get("role") == "tool" for message in asked)
+        return max(0, len(alternating(repaired([*self._past(turn)[0], *asked]))) - (results or 1))
 
     async def _paid(
         self, request: ModelRequest, name: str, prompt_tokens: int, sink: Sink
@@ -170,8 +197,12 @@ class ModelCaller:
         return ending
 
     def _messages(self, turn: Turn, effect: CallModel) -> list[Message]:
-        """The conversation of one call, with what a compaction left of it."""
-        assert turn.opened is not None
+        """The conversation of one call."""
+        history, elide_over = self._past(turn)
+        return request_messages("", history, turn, effect, elide_results_over=elide_over)
+
+    def _past(self, turn: Turn) -> tuple[list[Message], int]:
+        """What stands before the turn, with what a compaction left of it; over how many characters results are shortened."""
         system, groups = self._history(turn)
         elide_over = 0
         if turn.compacted is not None:
@@ -180,8 +211,7 @@ class ModelCaller:
             elide_over = ELIDE_RESULTS_OVER_CHARS
             if turn.compacted.summary:
                 system = _with_summary(system, turn.compacted.summary)
-        history = [*system, *(message for group in groups for message in group)]
-        return request_messages("", history, turn, effect, elide_results_over=elide_over)
+        return [*system, *(message for group in groups for message in group)], elide_over
 
     def _history(self, turn: Turn) -> tuple[list[Message], list[Group]]:
         """System messages and earlier groups: the client's own, or the session's."""

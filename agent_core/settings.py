@@ -60,6 +60,7 @@ class LadderCounts:
     unknown_tool: int = 3
     unreadable_arguments: int = 3
     compact: int = 1
+    leave_out: int = 6
     same_stall_rounds: int = 3
     """The step of a turn in which the same tool's call stalls for the n-th time ends the turn."""
 

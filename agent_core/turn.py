@@ -55,6 +55,7 @@ from agent_core.events import (
     WaitEnded,
 )
 from agent_core.exits import BreakCause, Exit, ExitClass, ExitCode, Facts, exit_class
+from agent_core.leftout import LeftOut
 from agent_core.messages import carried_thoughts
 from agent_core.overlap import OverlapRemover
 from agent_core.prevention import prevention
@@ -106,7 +107,7 @@ class Turn:
 
     __slots__ = (
         "_ask", "_climbed", "_closing", "_draft", "_failed_seconds", "_ids", "_promised", "_steers",
-        "attempts", "attempts_in_all", "calls_made", "compacted", "exit", "failing", "input_tokens", "items",
+        "attempts", "attempts_in_all", "calls_made", "compacted", "exit", "failing", "input_tokens", "items", "kept_out",
         "last_break", "left", "life_at", "opened", "output_tokens", "phase", "phase_since", "restarts", "round", "route_index",
         "rungs", "step", "timeline", "troubles", "wait_until",
     )  # fmt: skip
@@ -137,6 +138,8 @@ class Turn:
         self.output_tokens = 0
         self.round = ToolRound(TurnSettings(routes=()), self.items)  # the tools of the current step
         self.compacted: Compacted | None = None
+        self.kept_out: list[LeftOut] = []
+        """What providers have refused of the conversation in this turn, and was left out with success."""
         self._draft = Draft(Segment("s0"))
         self._ask = Ask()
         self._climbed: Counter[tuple[Failure, Rung]] = Counter()

@@ -133,7 +133,7 @@ class KnownBadRow(Section):
             remedy=self.remedy,
             report=self.report,
             look_again=self.look_again,
-            extra_body=dict(self.extra_body),  # pyright: ignore[reportArgumentType] - pydantic's JsonValue is our Json
+            extra_body=dict(self.extra_body),
         )
 
 

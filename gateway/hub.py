@@ -554,7 +554,9 @@ class Hub:
         routes = await self.chain.routes(first.model or (await self.prefs_of(lane)).model)
         inbounds = [await self._with_attachments(message.inbound) for message in messages]
         known = await self.learning.known(first, lane.session)
-        opened = opened_event(inbounds, self._settings, routes, known, at=self._clock.now_ms(), seed=self._ids.seed())
+        now, seed = self._clock.now_ms(), self._ids.seed()
+        left_out = lane.memory.left_out
+        opened = opened_event(inbounds, self._settings, routes, known, at=now, seed=seed, left_out=left_out)
         await driver.begin(opened)
         if isinstance(driver.outlet, TurnOutlet):
             driver.outlet.attach(driver)

@@ -12,6 +12,7 @@ from agent_core import slim
 from agent_core.events import TurnOpened
 from agent_core.incidents import IncidentRules
 from agent_core.known import Known
+from agent_core.leftout import LeftOut
 from agent_core.modelcalls import client_tools
 from agent_core.retention import Keep
 from agent_core.settings import Route, TurnSettings
@@ -51,7 +52,14 @@ class HubSettings:
 
 
 def opened_event(
-    inbounds: Sequence[Inbound], settings: HubSettings, routes: tuple[Route, ...], known: Known, *, at: int, seed: int
+    inbounds: Sequence[Inbound],
+    settings: HubSettings,
+    routes: tuple[Route, ...],
+    known: Known,
+    *,
+    at: int,
+    seed: int,
+    left_out: Sequence[LeftOut] = (),
 ) -> TurnOpened:
     """The first event of the turn that answers `inbounds` (one, or several that were merged)."""
     first = inbounds[0]
@@ -75,6 +83,7 @@ def opened_event(
         client_tools=first.client_tools,
         surface=first.surface,
         known=known,
+        left_out=tuple(left_out) if first.own_history is None else (),
     )
 
 

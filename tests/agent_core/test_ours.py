@@ -49,7 +49,7 @@ def test_however_a_text_is_cut_it_is_said_alike_and_no_line_begins_with_the_mark
     whole = said(text, [])
     assert said(text, cuts) == whole
     for line in whole.split("\n"):
-        assert re.match(r"[^\w\n]{0,12}\[outspoken\]", line.lower()) is None
+        assert re.match(r"[^\w\n“]{0,12}\[outspoken\]", line.lower()) is None
 
 
 @given(st.text(max_size=80), st.lists(st.integers(0, 80), max_size=10))
@@ -73,8 +73,8 @@ def test_a_models_imitation_is_put_in_quotation_marks():
     "words", ["\ufe0f The model did not reply.", " The model did not reply.", "The model did not reply."]
 )
 def test_in_a_chat_a_models_message_does_not_begin_like_ours(mark: str, words: str):
-    def plainly(text: str, _: bool) -> list[Piece]:
-        return [Styled(text)]
+    def plainly(text: str, _: bool) -> tuple[Piece, ...]:
+        return (Styled(text),)
 
     text = f"{mark}{words}"
     shown = view_of(BubbleKind.ANSWER, text)

@@ -77,10 +77,12 @@ def test_ask_without_a_daemon_answers_and_its_status_is_honest(tmp_path: Path):
     assert re.search(r"\[\d+\.\d s · 2 steps · 1 tool call\]", fine.stderr)
     broken = outspoken(env, "ask", "rehearse unauthorised")
     assert broken.returncode == 10
-    assert "did not accept our key" in broken.stdout
+    assert broken.stdout == ""
+    assert "[outspoken] The provider did not accept our key" in broken.stderr
     assert "ended: not_authorised" in broken.stderr
     told = json.loads(outspoken(env, "ask", "--json", "rehearse refusal").stdout)
-    assert (told["exit"], told["clean"]) == ("refused", False)
+    assert (told["exit"], told["clean"], told["text"]) == ("refused", False, "")
+    assert told["notice"].startswith("[outspoken] ")
 
 
 def test_ask_and_chat_talk_to_the_daemon_that_runs(tmp_path: Path):
