@@ -8,10 +8,12 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from sqlalchemy import Column, Row, Select, and_, func, or_, select, text
+from sqlalchemy import Column, ColumnElement, Row, Select, and_, func, or_, select, text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from agent_core.budgets import Level
+from agent_core.ports import time_mark
+from agent_core.retention import DAY_MS
 from agent_core.store import sqlbudgets
 from agent_core.store import tables as t
 from agent_core.store.asides import Asides
@@ -469,7 +471,7 @@ class Reads(Unread):
         others = (
             select(u.closed_at, u.turn, u.session, s.key, u.exit)
             .join(t.sessions, s.session == u.session)
-            .where(u.state == TurnState.CLOSED.value, u.closed_at >= since_ms, u.exit.not_in(clean), ~told)
+            .where(_closed_since(since_ms), u.exit.not_in(clean), ~told)
         )
         found = [FailedTurn(*row[:8], ended=bool(row[8]), cause=row[9]) for row in await self._all(troubles)]
         return found + [FailedTurn(*row) for row in await self._all(others)]
@@ -485,13 +487,13 @@ class Reads(Unread):
         """Messages that came at or after a time and were not run."""
         c = t.inbox.c
         query = select(c.received_at, c.session, c.account, c.id, func.coalesce(c.reason, ""))
-        dropped = query.where(c.state == InboxState.DROPPED.value, c.received_at >= since_ms)
+        first = await self.inbox_near(since_ms)
+        dropped = query.where(c.id >= first, c.state == InboxState.DROPPED.value, c.received_at >= since_ms)
         return [DroppedMessage(*row) for row in await self._all(dropped)]
 
     async def turns_closed(self, since_ms: int) -> int:
         """How many turns were closed at or after a time."""
-        c = t.turns.c
-        query = select(func.count()).where(c.state == TurnState.CLOSED.value, c.closed_at >= since_ms)
+        query = select(func.count()).select_from(t.turns).where(_closed_since(since_ms))
         return int((await self._all(query))[0][0])
 
     async def incidents(self, *, open_only: bool = True, limit: int = 200) -> list[IncidentRow]:
@@ -651,6 +653,15 @@ class Reads(Unread):
             .order_by(t.memory.c.at, t.memory.c.name)
         )
         return [(str(r[0]), bytes(r[1]).decode(), int(r[2])) for r in await self._all(query)]
+
+
+def _closed_since(since_ms: int) -> ColumnElement[bool]:
+    """Turns that were closed at or after a time. An index has those with a journal; of the others those that lasted for more than a day are
+    left out, because they are found by their ids, which sort by when they were opened."""
+    u = t.turns.c
+    kept = and_(text("turns.state = 'closed'"), text("turns.removed = ''"), u.closed_at >= since_ms)
+    others = and_(u.turn >= f"t_{time_mark(since_ms - DAY_MS)}", u.removed != "", u.closed_at >= since_ms)
+    return or_(kept, others)
 
 
 def _turn(row: Row[*tuple[Any, ...]]) -> TurnRow:

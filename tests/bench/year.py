@@ -15,11 +15,12 @@ import random
 import sqlite3
 import statistics
 import time
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+import aiohttp
 import orjson
 from aiohttp import web
 
@@ -46,6 +47,7 @@ from agent_core.settings import RULES, Route, ToolFacts, TurnSettings
 from agent_core.store.packing import Piece, needed, pack, squeezed
 from agent_core.store.store import open_store
 from agent_core.tools.base import EffectClass, ToolStatus
+from gateway.daemon import Serving
 from gateway.forgetting import Forgetting
 from gateway.inbox import encode as message_body
 from gateway.upkeep import Places, Upkeep
@@ -340,35 +342,90 @@ def rank(values: list[float], share: float) -> float:
 
 
 async def turns_take(folder: Path, name: str, count: int) -> None:
-    """Start a gateway, as the daemon does; then let a quick model answer people who have a past here."""
+    """Start a gateway, as the daemon does, ask what operators ask, and let a quick model answer people who have a past here."""
     began = time.monotonic()
     async with served(folder) as up:
-        opened = time.monotonic() - began
-        look: list[float] = []
-        for _ in range(5):
-            start = time.monotonic()
-            await up.hub.forgetting.store.overview.turns(50)
-            await up.hub.forgetting.store.count_open()
-            look.append(time.monotonic() - start)
+        print(f"{name}: port open after {time.monotonic() - began:.2f} s", flush=True)
+        await looks(up, name)
     (folder / "outspoken.db").rename(folder / "db")
-    took: list[float] = []
-    async with gateway(folder, echo) as rig:
-        for number in range(count):
-            key = SessionKey("telegram", "99", str(10_000 + number % 20))
-            start = time.monotonic()
-            await said(rig, key)
-            took.append(time.monotonic() - start)
+    chats = [SessionKey("telegram", "99", str(10_000 + number)) for number in range(20)]
+    async with gateway(folder, echo, history_turns=200) as rig:
+        await took(rig, f"{name}: first turn of a conversation, its past is read", chats)
+        await took(rig, f"{name}: a turn of one that is known", chats * (count // 20))
+        fresh = [SessionKey("telegram", "98", str(number)) for number in range(count)]
+        await took(rig, f"{name}: a turn of a new conversation", fresh)
+        alone = [once(f"again-{number}") for number in range(count)]
+        await took(
+            rig,
+            f"{name}: a turn over the API that brings its history",
+            alone,
+            own_history=(),
+            account="api",
+            surface="api",
+        )
     (folder / "db").rename(folder / "outspoken.db")
-    warm = took[40:]
+
+
+async def looks(up: Serving, name: str) -> None:
+    """What operators and their programs ask."""
+    store = up.hub.forgetting.store
+    day = SystemClock().now_ms() - DAY_MS
+    turns = [one.turn for one in await store.overview.turns(50)]
+
+    async def triage() -> None:
+        await store.failures(day, ["answered"])
+        await store.failed_parts(day)
+        await store.dropped_messages(day)
+        await store.turns_closed(day)
+
+    async with aiohttp.ClientSession(up.url) as http:
+
+        async def live() -> None:
+            async with http.get("/console/api/live") as response:
+                await response.content.readuntil(b"sessions")
+
+        async def got(path: str) -> None:
+            async with http.get(path) as response:
+                assert response.status == 200, await response.text()
+                await response.read()
+
+        asked: dict[str, Callable[[], Awaitable[object]]] = {
+            "status": lambda: got("/status"),
+            "metrics": lambda: got("/metrics"),
+            "console": live,
+            "triage of a day": triage,
+        }
+        if turns:
+            asked["explain a turn"] = lambda: got(f"/console/api/explain/{random.choice(turns)}")
+        for what, ask in asked.items():
+            values: list[float] = []
+            for _ in range(10):
+                began = time.monotonic()
+                await ask()
+                values.append(time.monotonic() - began)
+            print(
+                f"{name}: {what} p50 {statistics.median(values) * 1000:.1f} ms, at most {max(values) * 1000:.1f} ms",
+                flush=True,
+            )
+
+
+async def took(rig: Rig, words: str, keys: Sequence[SessionKey], **more: Any) -> None:
+    """How long turns of these conversations take, and how much of the processor."""
+    values: list[float] = []
+    used = time.process_time()
+    for key in keys:
+        began = time.monotonic()
+        await said(rig, key, **more)
+        values.append(time.monotonic() - began)
+    cpu = (time.process_time() - used) / len(keys) * 1000
     print(
-        f"{name}: port open after {opened:.2f} s; first turns (the past is read) p50 {statistics.median(took[:20]) * 1000:.1f} ms; "
-        f"a turn p50 {statistics.median(warm) * 1000:.1f} ms, p99 {rank(warm, 0.99):.1f} ms; overview {statistics.median(look) * 1000:.1f} ms",
+        f"{words}: p50 {statistics.median(values) * 1000:.1f} ms, p99 {rank(values, 0.99):.1f} ms, CPU (with the model's) {cpu:.1f} ms",
         flush=True,
     )
 
 
-async def said(rig: Rig, key: SessionKey) -> None:
-    message = replace(rig.inbound("hello there"), session=key, memory_scope=key.text())
+async def said(rig: Rig, key: SessionKey, **more: Any) -> None:
+    message = replace(rig.inbound("hello there"), session=key, memory_scope=key.text(), **more)
     await rig.end(await rig.hub.accept(message))
 
 

@@ -48,6 +48,7 @@ MAY = {
     "WHERE memory.scope != ?": "what everybody has is counted in the background",
     "WHERE inbox.received_at < (SELECT nodes.started_at": "from the newest on, up to the first from before the start",
 }
+NOW = 1_700_000_000_000
 COMMANDS = ("status", "usage", "files", "remind", "sessions", "resume", "undo", "why", "new", "retry", "access", "help")
 
 
@@ -94,6 +95,7 @@ async def test_no_turn_start_or_overview_reads_a_whole_table(tmp_path: Path) -> 
     async with telegram_harness(tmp_path) as platform:
         with asking() as asked:
             async with running(platform, **env) as up, aiohttp.ClientSession(up.url) as http:
+                store = up.hub.forgetting.store
                 ada, bob = platform.person("Ada"), platform.person("Bob")
                 private, group = platform.private(ada), platform.group(ada, bob)
                 platform.say(private, ada, "say one")
@@ -111,6 +113,9 @@ async def test_no_turn_start_or_overview_reads_a_whole_table(tmp_path: Path) -> 
                             assert response.status == 200, await response.text()
                 for path in ("/status", "/metrics", "/readyz", "/v1/models"):
                     await (await http.get(path)).text()
+                for asked_for in (store.failed_parts, store.dropped_messages, store.turns_closed):
+                    await asked_for(NOW)
+                await store.failures(NOW, ["answered"])
                 async with http.get("/console/api/live") as live:
                     await live.content.readuntil(b"turns")
                 await quiet(platform, private, 2.5)  # a message a second goes into one chat

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import random
 from collections.abc import Generator
 from contextlib import contextmanager
@@ -12,6 +13,7 @@ import pytest
 from aiohttp import web
 from sqlalchemy import event
 
+from agent_core.messages import InputMessage
 from agent_core.store.rows import SessionChange
 from agent_core.store.store import Store
 from gateway.recall import KEPT_BYTES, Recall
@@ -114,3 +116,23 @@ async def test_a_long_past_takes_as_few_queries_as_a_short_one(tmp_path: Path) -
         assert len(memory.groups) == 30
         assert again == memory
         assert (len(first), len(second)) == (2, 1)
+
+
+async def test_pictures_do_not_push_out_what_was_said_without_any(tmp_path: Path) -> None:
+    """Where twenty people talk, whose pictures are larger than what is kept, only the turns with pictures are read anew."""
+    async with gateway(tmp_path, echo) as rig:
+        for number in range(5):
+            await rig.say("hello", session="words")
+            url = "data:image/png;base64," + base64.b64encode(random.Random(number).randbytes(300_000)).decode()
+            picture: Any = [{"type": "text", "text": "look"}, {"type": "image_url", "image_url": {"url": url}}]
+            await rig.say("", session="pictures", input=(InputMessage(picture),))
+        recall = Recall(rig.store, 50, kept_bytes=600_000)
+        found = [
+            await rig.store.session_by_key(rig.inbound("", session=one).session.text()) for one in ("words", "pictures")
+        ]
+        words, pictures = [one.session for one in found if one is not None]
+        before = await recall.memory(words)
+        await recall.memory(pictures)
+        with queries(rig.store) as asked_again:
+            assert await recall.memory(words) == before
+        assert len(asked_again) == 1
