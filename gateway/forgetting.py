@@ -17,9 +17,10 @@ from collections.abc import Awaitable, Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import TypeVar
 
 import structlog
-from sqlalchemy import Connection
+from sqlalchemy import ColumnElement, Connection
 
 from adapters.base import Inbound, SessionKey
 from agent_core.events import TurnOpened
@@ -29,6 +30,7 @@ from agent_core.ports import Clock, Ids
 from agent_core.retention import next_size
 from agent_core.store import forgetting as steps
 from agent_core.store.forgetting import Account, Job
+from agent_core.store.retaining import Removed
 from agent_core.store.rows import AuditRow
 from agent_core.store.store import PAUSE, StorageUnavailable, Store
 from gateway import inbox
@@ -36,6 +38,7 @@ from gateway.lanes import Lane, Waiting
 from gateway.whose import author_of, folder_name
 
 log = structlog.get_logger("gateway")
+K = TypeVar("K")
 
 LOOKED_AT_ONCE = 5_000
 LATER_SECONDS = 600.0
@@ -169,13 +172,13 @@ class Forgetting:
                 break
             await asyncio.sleep(AGAIN_SECONDS)
             await self.quiet(job)
-        messages = await self._in_steps(lambda size: steps.blank_messages(steps.written_by(job), _blank, size))
+        messages = await self._blank(steps.written_by(job))
         sessions = await self.store.forgotten.sessions(job.who, await self.store.forgotten.keys_of(job.who))
         own = [one for one in sessions if one.alone]
         for one in own:
-            of = steps.of_session(one.session, job.at)
-            messages += await self._in_steps(lambda size, of=of: steps.blank_messages(of, _blank, size))
-            turns += await self._in_steps(lambda _, one=one: steps.remove_session(one, job.at))
+            messages += await self._blank(steps.of_session(one.session, job.at))
+            while left := (await self._pausing(steps.remove_session(one, job.at))).count:
+                turns += left
             folders += await self._folder(folder_name(one.key))
         for one in sessions:
             if not one.alone:
@@ -186,6 +189,7 @@ class Forgetting:
         await self.store.remove(steps.remove_the_rest(job.who))
         await self.quiet(job)
         rewritten = await self.store.scrub(QUICK_BYTES if not self.alone else None)
+        await self._blank_names(job)
         await self.store.remove(steps.end(job, self.clock.now_ms()))
         await self.store.scrub(0)
         return Told(turns, messages, len(own), len(sessions) - len(own), folders, rewritten)
@@ -206,7 +210,7 @@ class Forgetting:
 
     async def _turns(self, job: Job) -> tuple[int, int, bool]:
         """How many were removed, how many files with them, and whether one is open still."""
-        count, folders, busy, after, size = 0, 0, False, "", 8
+        count, folders, busy, after = 0, 0, False, ""
         while True:
             found, after_now = await self.store.forgotten.turns(job, LOOKED_AT_ONCE, after)
             if not after_now:
@@ -214,14 +218,9 @@ class Forgetting:
             after = after_now
             busy |= any(one.open for one in found)
             closed = [one for one in found if not one.open]
-            while closed:
-                some, closed = closed[:size], closed[size:]
-                names = [one.turn for one in some]
-                for one in some:
-                    folders += await self._files_of(one.turn, one.session)
-                done = await self.store.remove_some(steps.remove_turns(names))
-                count, size = count + done.count, next_size(size, done.seconds, 200)
-                await asyncio.sleep(done.seconds * PAUSE)
+            for one in closed:
+                folders += await self._files_of(one.turn, one.session)
+            count += await self._in_batches([one.turn for one in closed], steps.remove_turns)
 
     async def _files_of(self, turn: str, session: str) -> int:
         """Remove what they attached, from the conversation's folder, and what was on its way to them."""
@@ -255,12 +254,35 @@ class Forgetting:
         await asyncio.to_thread(shutil.rmtree, path, True)
         return 1
 
-    async def _in_steps(self, step: Callable[[int], Callable[[Connection], int]]) -> int:
-        count, size = 0, 32
-        while (done := await self.store.remove_some(step(size))).count:
-            count, size = count + done.count, next_size(size, done.seconds, 500)
-            await asyncio.sleep(done.seconds * PAUSE)
+    async def _blank(self, which: ColumnElement[bool]) -> int:
+        messages = await self.store.forgotten.messages(which)
+        return await self._in_batches(messages, lambda some: steps.blank_messages(some, _blank))
+
+    async def _blank_names(self, job: Job) -> None:
+        """Last of all: by these names it is found what is to be done, if it has to be begun again."""
+        after = ""
+        while True:
+            found, after_now = await self.store.forgotten.turns(job, LOOKED_AT_ONCE, after)
+            await self._in_batches([one.turn for one in found], steps.blank_askers)
+            if not after_now:
+                break
+            after = after_now
+        await self._in_batches(await self.store.forgotten.messages(steps.written_by(job)), steps.blank_writers)
+
+    async def _in_batches(self, things: Sequence[K], body: Callable[[Sequence[K]], Callable[[Connection], int]]) -> int:
+        """Do something to all of these, so many at once as take some milliseconds."""
+        count, first, size = 0, 0, 8
+        while first < len(things):
+            done = await self._pausing(body(things[first : first + size]))
+            first, count = first + size, count + done.count
+            size = next_size(size, done.seconds, 500)
         return count
+
+    async def _pausing(self, body: Callable[[Connection], int]) -> Removed:
+        """One transaction; then the writer is the others' for longer."""
+        done = await self.store.remove_some(body)
+        await asyncio.sleep(done.seconds * PAUSE)
+        return done
 
 
 def copies_beside(database: Path) -> list[str]:

@@ -12,13 +12,14 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import structlog
-from sqlalchemy import Column, ColumnElement, Row, Select, and_
+from sqlalchemy import Column, ColumnElement, Row, Select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncEngine
 
 from agent_core.store import pieces
 from agent_core.store.errors import Damaged, StorageUnavailable
+from agent_core.store.keys import begins
 from agent_core.store.trouble import Blame, blame, in_words
 
 K = TypeVar("K")
@@ -50,11 +51,7 @@ class Asks:
             raise self._unreadable(error) from error
 
     def _begins(self, column: Column[str], prefix: str) -> ColumnElement[bool]:
-        """Also as a range where texts are in the order of their bytes, so that the index is used."""
-        begins = column.startswith(prefix, autoescape=True)
-        if self._engine.dialect.name != "sqlite":
-            return begins
-        return and_(column >= prefix, column < f"{prefix[:-1]}{chr(ord(prefix[-1]) + 1)}", begins)
+        return begins(column, prefix, self._engine.dialect.name)
 
     async def _once(self, query: Select[*tuple[Any, ...]]) -> Rows:
         async with self._engine.connect() as conn:

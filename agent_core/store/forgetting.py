@@ -16,7 +16,7 @@ from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, li
 from agent_core.store import pieces
 from agent_core.store import tables as t
 from agent_core.store.asks import Asks
-from agent_core.store.keys import padded
+from agent_core.store.keys import begins, padded
 from agent_core.store.retaining import drop_journals
 from agent_core.store.rows import FILE_SCOPE, InboxState, PersonState, TurnState
 
@@ -129,6 +129,10 @@ class Forgotten(Asks):
     def _theirs(self, who: Sequence[Account]) -> ColumnElement[bool]:
         return or_(*(_u.people.contains(one, autoescape=True) for one in _asked(who)))
 
+    async def messages(self, which: ColumnElement[bool]) -> list[int]:
+        """The numbers of these messages, in order."""
+        return [int(row[0]) for row in await self._all(select(_i.id).where(which).order_by(_i.id))]
+
     async def keys_of(self, who: Sequence[Account]) -> set[str]:
         """The private chats that are known to be theirs, by the keys of their sessions."""
         p = t.places.c
@@ -174,19 +178,20 @@ def begin(job: Job) -> Callable[[Connection], None]:
     return body
 
 
+def blank_askers(turns: Collection[str]) -> Callable[[Connection], int]:
+    """Nobody knows any more who asked these turns."""
+    return lambda conn: conn.execute(update(t.turns).where(_u.turn.in_(turns)).values(people="")).rowcount
+
+
+def blank_writers(messages: Collection[int]) -> Callable[[Connection], int]:
+    """Nobody knows any more who wrote these messages."""
+    return lambda conn: conn.execute(update(t.inbox).where(_i.id.in_(messages)).values(person="")).rowcount
+
+
 def end(job: Job, now: int) -> Callable[[Connection], None]:
     """It is done: nobody's name is kept for it."""
-
-    def body(conn: Connection) -> None:
-        mine = or_(*(_u.people.contains(one, autoescape=True) for one in _asked(job.who)))
-        conn.execute(update(t.turns).where(mine, _u.opened_at <= job.at).values(people=""))
-        for account, person in job.who:
-            theirs = and_(_i.account == account, _i.person == person, _i.received_at <= job.at)
-            conn.execute(update(t.inbox).where(theirs).values(person=""))
-        values = {"done_at": now, "who": "[]"}
-        conn.execute(update(t.forgets).where(t.forgets.c.forget == job.forget).values(**values))
-
-    return body
+    done = update(t.forgets).where(t.forgets.c.forget == job.forget).values(done_at=now, who="[]")
+    return lambda conn: conn.execute(done).close()
 
 
 def name_writers(found: Sequence[tuple[int, str, str, str]]) -> Callable[[Connection], None]:
@@ -217,18 +222,16 @@ def remove_turns(turns: Sequence[str]) -> Callable[[Connection], int]:
     return body
 
 
-def blank_messages(
-    which: Callable[[], ColumnElement[bool]], blank: Callable[[str, str, str], bytes], most: int
-) -> Callable[[Connection], int]:
-    """Up to `most` messages keep their keys, so that they are known again, and lose their words; what waits is dropped."""
+def blank_messages(messages: Collection[int], blank: Callable[[str, str, str], bytes]) -> Callable[[Connection], int]:
+    """These messages keep their keys, so that they are known again, and lose their words; what waits is dropped."""
 
     def body(conn: Connection) -> int:
         query = (
             select(_i.id, _i.account, _i.platform_key, _s.key, _i.body, _i.state)
             .join(t.sessions, _s.session == _i.session)
-            .where(which(), or_(_i.reason.is_(None), _i.reason != DROPPED))
+            .where(_i.id.in_(messages), or_(_i.reason.is_(None), _i.reason != DROPPED))
         )
-        rows = conn.execute(query.order_by(_i.id).limit(most)).all()
+        rows = conn.execute(query.order_by(_i.id)).all()
         pieces.release(conn, [bytes(row[4]) for row in rows])
         for row in rows:
             state = InboxState.DROPPED.value if row[5] == InboxState.NEW.value else row[5]
@@ -241,15 +244,15 @@ def blank_messages(
     return body
 
 
-def written_by(job: Job) -> Callable[[], ColumnElement[bool]]:
+def written_by(job: Job) -> ColumnElement[bool]:
     """What these people had written when it was begun."""
     theirs = [and_(_i.account == account, _i.person == person) for account, person in job.who]
-    return lambda: and_(_i.received_at <= job.at, or_(*theirs))
+    return and_(_i.received_at <= job.at, or_(*theirs))
 
 
-def of_session(session: str, at: int) -> Callable[[], ColumnElement[bool]]:
+def of_session(session: str, at: int) -> ColumnElement[bool]:
     """Messages of a conversation, up to that time."""
-    return lambda: and_(_i.session == session, _i.received_at <= at)
+    return and_(_i.session == session, _i.received_at <= at)
 
 
 def remove_session(one: TheirSession, at: int) -> Callable[[Connection], int]:
@@ -268,8 +271,12 @@ def remove_session(one: TheirSession, at: int) -> Callable[[Connection], int]:
         told = _d.origin.startswith(f"{FORGOT}:")
         conn.execute(delete(t.deliveries).where(_d.session == one.session, _d.origin.not_in(later), ~told))
         conn.execute(delete(t.troubles).where(t.troubles.c.session == one.session))
-        conn.execute(delete(t.budgets).where(_known_files("/".join(one.key.split("/")[:3]))))
-        conn.execute(delete(t.memory).where(or_(_of_scope(one.key), _of_scope(f"session/{one.key}"))))
+        conn.execute(delete(t.budgets).where(_known_files("/".join(one.key.split("/")[:3]), conn.dialect.name)))
+        conn.execute(
+            delete(t.memory).where(
+                or_(*(_of_scope(scope, conn.dialect.name) for scope in (one.key, f"session/{one.key}")))
+            )
+        )
         shown = func.substr(t.audit.c.object, 1, len(one.key)) == literal(one.key)
         conn.execute(
             update(t.audit).where(shown).values(before="", after="", words="A part of somebody who is forgotten.")
@@ -280,18 +287,18 @@ def remove_session(one: TheirSession, at: int) -> Callable[[Connection], int]:
     return body
 
 
-def _of_scope(scope: str) -> ColumnElement[bool]:
+def _of_scope(scope: str, dialect: str) -> ColumnElement[bool]:
     """What is remembered under a scope, and the lists in each of its workspaces. (A name may hold a slash, a workspace's does not.)"""
     m = t.memory.c
     workspace = func.substr(m.scope, len(scope) + 2)
-    below = and_(m.scope.startswith(f"{scope}/", autoescape=True), ~workspace.contains("/"))
+    below = and_(begins(m.scope, f"{scope}/", dialect), ~workspace.contains("/"))
     return or_(m.scope == scope, and_(m.kind == LISTS, below))
 
 
-def _known_files(holder: str) -> ColumnElement[bool]:
+def _known_files(holder: str, dialect: str) -> ColumnElement[bool]:
     """By which files of somebody would be known again."""
     scope = t.budgets.c.scope
-    return and_(scope.startswith(FILE_SCOPE, autoescape=True), scope.endswith(f":{holder}", autoescape=True))
+    return and_(begins(scope, FILE_SCOPE, dialect), scope.endswith(f":{holder}", autoescape=True))
 
 
 def blank_summaries(session: str) -> Callable[[Connection], int]:
@@ -320,8 +327,8 @@ def remove_the_rest(who: Sequence[Account]) -> Callable[[Connection], None]:
         for account, person in who:
             door = account if account in ("api", "web") else ""
             if door:
-                conn.execute(delete(t.memory).where(_of_scope(f"{door}/{person}")))
-                conn.execute(delete(t.budgets).where(_known_files(f"{door}/{person}")))
+                conn.execute(delete(t.memory).where(_of_scope(f"{door}/{person}", conn.dialect.name)))
+                conn.execute(delete(t.budgets).where(_known_files(f"{door}/{person}", conn.dialect.name)))
             for table in (t.links, t.link_codes, t.places):
                 conn.execute(delete(table).where(table.c.account == account, table.c.person == person))
             mine = and_(t.people.c.account == account, t.people.c.person == person)

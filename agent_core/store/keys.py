@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any, Self, TypeVar
 
-from sqlalchemy import BindParameter, Boolean, ColumnElement, tuple_
+from sqlalchemy import BindParameter, Boolean, Column, ColumnElement, and_, tuple_
 from sqlalchemy.ext.compiler import compiles
 from sqlalchemy.sql.compiler import SQLCompiler
 from sqlalchemy.sql.functions import FunctionElement
@@ -55,3 +55,11 @@ def among(
     SQLite uses no index for ``(a, b) IN (VALUES …)`` if there are two or more: it reads the whole table. For the same behind a SELECT it does.
     """
     return _Among(tuple_(*columns).in_(keys))
+
+
+def begins(column: Column[str], prefix: str, dialect: str) -> ColumnElement[bool]:
+    """Whether a text begins so. Also as a range where texts are in the order of their bytes, so that the index is used."""
+    same = column.startswith(prefix, autoescape=True)
+    if dialect != "sqlite":
+        return same
+    return and_(column >= prefix, column < f"{prefix[:-1]}{chr(ord(prefix[-1]) + 1)}", same)

@@ -15,9 +15,13 @@ from sqlalchemy.engine import Engine
 
 from agent_core.budgets import Amount, Pot
 from agent_core.exits import Budget
+from agent_core.ports import SystemClock, SystemIds
 from agent_core.store.rows import CallState, FinishedCall, IntendedCall
+from gateway.forgetting import Forgetting
 from tests.chats.harness import answer, answers, quiet, running
 from tests.chats.telegram_harness import telegram_harness
+from tests.gateway.rig import gateway
+from tests.gateway.test_upkeep import echo
 from tests.store.support import message, opened, row, session_of
 
 GROW = [
@@ -148,4 +152,22 @@ async def test_many_at_once_read_no_whole_table_either(tmp_path: Path) -> None:
             await asyncio.gather(*(store.memory.delete("scope", "kind", f"n{n}") for n in range(3)))
             await asyncio.gather(*(store.close(s, e, f"t{n}", [], "answered", 1) for n, (s, e) in enumerate(owned)))
     found = scans(tmp_path / "store.db", asked)
+    assert not found, "\n".join(found)
+
+
+async def test_forgetting_somebody_writes_only_by_index(tmp_path: Path) -> None:
+    """What it looks for is looked for beside the writer, which nobody may hold for long."""
+    clock = SystemClock()
+    async with gateway(tmp_path, echo) as rig:
+        for number in range(3):
+            await rig.say("hello", session=f"s{number}", account="api", memory_scope="api/eve", surface="api")
+        with asking() as asked:
+            made = Forgetting(rig.store, clock, SystemIds(clock), tmp_path / "workspaces", None)
+            told = await made.finish(await made.begin(("api", "eve"), "a test"))
+    assert (told.turns, told.messages) == (3, 3)
+    found = [
+        one
+        for one in scans(tmp_path / "db", asked)
+        if not re.search(r": SELECT|: UPDATE audit|SCAN (unread|schedules)", one)
+    ]
     assert not found, "\n".join(found)
