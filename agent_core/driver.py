@@ -44,6 +44,7 @@ from agent_core.overdue import longest_timer_seconds, seconds_left
 from agent_core.ports import Clock, Ids
 from agent_core.signals import Tell, ToolRan, nobody
 from agent_core.stalls import rows_of
+from agent_core.store.errors import Rejected
 from agent_core.store.rows import DeliveryRow, IntendedCall, JournalRow, TroubleRow
 from agent_core.store.store import Damaged, Fenced, StorageUnavailable, Store
 from agent_core.tools.base import Json, ToolContext, ToolStatus
@@ -52,6 +53,7 @@ from agent_core.turn import Turn
 from agent_core.turnstate import PersonItem
 from agent_core.view import Bubble, BubbleKind, View, view
 from agent_core.watcher import Outlet, Watcher
+from agent_core.wellformed import storable
 
 log = structlog.get_logger("turn")
 
@@ -112,7 +114,7 @@ class TurnDriver:
     # fmt: off
     __slots__ = (
         "_begun", "_begun_at", "_caller", "_context", "_damaged", "_effects", "_events", "_flush_timer", "_held", "_holding", "_intending",
-        "_leaving", "_overtaken", "_seq", "_storage_away",
+        "_leaving", "_overtaken", "_plain_end", "_seq", "_storage_away",
         "_tasks", "_timers", "_unwritten", "_unwritten_chars", "_waiter", "_watchers", "_world",
         "active_at", "first_content_at", "identity", "left_open", "outlet", "over", "progress", "turn",
     )
@@ -151,6 +153,8 @@ class TurnDriver:
         self._overtaken = False
         self._storage_away = False
         self._holding = self._leaving = False
+        self._plain_end = False
+        """Something that belongs to the end cannot be stored: the end is stored without it."""
         self.left_open = False
         """The process ends, and leaves the turn to the next one."""
         self.over = False
@@ -346,22 +350,31 @@ class TurnDriver:
             events, self._events = self._events, []
 
     async def _fail(self) -> list[Effect]:
-        """A bug of ours in deciding or writing: the turn ends with a reference that the log explains."""
+        """A bug of ours in deciding or writing: the turn ends with a reference that the log explains. If not even that end can be stored,
+        because of what it says, one that says nothing else takes its place."""
         reference = self._world.ids.new("err")
         log.exception("turn.driver_failed", turn=self.identity.turn, work="loop", reference=reference)
-        self._effects = []
-        self._unwritten = []
         now = self._world.clock.now_ms()
         events: list[Event] = [DriverFailed(at=now, reference=reference)]
         if self.turn.exit is not None:  # it had decided to end, and that cannot be stored or must not be shown as it is
-            ending = Exit(ExitCode.INTERNAL_ERROR, Facts(reference=reference))
-            self.turn.feed(TurnEnded(at=now, exit=ending))
-            self._effects, events = [EndTurn(ending)], []
-        try:
-            return await self._take(events)
-        except Fenced:
-            self._overtaken = True
-            return []
+            events = []
+        for tries_left in (1, 0):
+            self._effects, self._unwritten = [], []
+            if not events:
+                ending = Exit(ExitCode.INTERNAL_ERROR, Facts(reference=reference))
+                self.turn.feed(TurnEnded(at=now, exit=ending))
+                self._effects = [EndTurn(ending)]
+            try:
+                return await self._take(events)
+            except Fenced:
+                self._overtaken = True
+                return []
+            except Exception:
+                if not tries_left:
+                    raise
+                log.exception("turn.driver_failed", turn=self.identity.turn, work="ending", reference=reference)
+                events, self._plain_end = [], True
+        raise AssertionError("the last try returns or raises")
 
     async def _take(self, events: Sequence[Event]) -> list[Effect]:
         """Feed events, commit them with what they lead to, then let them be seen. What is still to be performed."""
@@ -430,7 +443,7 @@ class TurnDriver:
                     put_down = await self._world.tools.prepare(checked, self._context(effect.call, lambda _: None))
                     effect = replace(effect, intention=put_down)
                 doing.append(effect)
-                intended.append(IntendedCall(effect.call, effect.name, checked.spec.effect, key))
+                intended.append(IntendedCall(effect.call, storable(effect.name), checked.spec.effect, key))
                 return self._feed(ToolStarted(at=now, call=effect.call, intention=put_down))
             case UnknownTool():
                 nearest = f" Did you mean {checked.nearest}?" if checked.nearest else ""
@@ -455,7 +468,7 @@ class TurnDriver:
             elif rows:
                 await self._world.store.append(identity.session, identity.epoch, identity.turn, rows)
 
-        await self._persist(write, math.inf)
+        await self._persist(write, math.inf, len(rows))
 
     async def _close(self, ending: EndTurn) -> None:
         """Cancel what runs, then close the turn in one commit, then let it be seen."""
@@ -464,7 +477,8 @@ class TurnDriver:
         self._unwritten.append(TurnEnded(at=now, exit=ending.exit))
         rows, identity = self._rows(), self.identity
         used = (self.turn.input_tokens, self.turn.output_tokens)
-        heard, troubles = self.heard, rows_of(self.turn)
+        heard = self.heard
+        troubles = () if self._plain_end else rows_of(self.turn)
 
         async def write() -> None:
             parts = await self._parts(now)
@@ -473,7 +487,7 @@ class TurnDriver:
             )  # fmt: skip
 
         # Without a limit: an end that is not stored is none, and after a restart this turn may end in another way.
-        await self._persist(write, math.inf)
+        await self._persist(write, math.inf, len(rows))
         self._world.troubled(troubles)
         if self.outlet is not None:
             self.outlet.closed()
@@ -512,8 +526,9 @@ class TurnDriver:
         if stored and self.outlet is not None:
             self.outlet.closed()
 
-    async def _persist(self, write: Callable[[], Awaitable[None]], patience_seconds: float) -> bool:
-        """Write, with patience for a storage that is away. False if it stayed away. Who watches is told meanwhile."""
+    async def _persist(self, write: Callable[[], Awaitable[None]], patience_seconds: float, rows: int = 0) -> bool:
+        """Write, with patience for a storage that is away. False if it stayed away. Who watches is told meanwhile. Of `rows` that the
+        storage does not take, whatever comes next takes the places."""
         began = self._world.clock.monotonic()
         try:
             while True:
@@ -522,6 +537,9 @@ class TurnDriver:
                 except Damaged as error:  # waiting does not help, and no end can be stored either
                     self._damaged = error
                     raise Fenced(str(error)) from error
+                except Rejected:
+                    self._seq -= rows
+                    raise
                 except StorageUnavailable as error:
                     away = self._world.clock.monotonic() - began
                     log.warning(

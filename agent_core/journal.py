@@ -8,9 +8,11 @@ Law (tests/agent_core/test_journal.py): `decode(*encode(event)) == event` for ev
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, get_args
+import math
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, cast, get_args
 
 from agent_core import slim
 from agent_core.events import (
@@ -19,11 +21,16 @@ from agent_core.events import (
     TextArrived,
     ToolArgumentsArrived,
 )
+from agent_core.wellformed import storable
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
     from agent_core.turn import Turn
+
+DEEPEST = 100
+"""How deep a value may lie in an event that has to be made plain."""
+LARGEST = 2**53 - 1
 
 KINDS: dict[str, type[Event]] = {cls.__name__: cls for cls in get_args(Event)}
 
@@ -42,8 +49,42 @@ class Written:
 
 
 def encode(event: Event) -> Written:
-    """The row for an event."""
-    return Written(type(event).__name__, slim.dumps(event), event.at)
+    """The row for an event. What came from outside was made storable where it was read; should an event hold something all the same that
+    JSON cannot spell, a plain one takes its place: an end that cannot be stored is none."""
+    try:
+        body = slim.dumps(event)
+    except (TypeError, ValueError):
+        body = slim.dumps(plain(event))
+    return Written(type(event).__name__, body, event.at)
+
+
+def plain(value: Any) -> Any:
+    """The same event with nothing in it that cannot be stored: characters are replaced, numbers bounded, and what lies too deep is left out."""
+    return _plain(value, DEEPEST)
+
+
+def _plain(value: Any, deeper: int) -> Any:
+    match value:
+        case bool() | None:
+            return value
+        case StrEnum():
+            return value
+        case str():
+            return storable(value)
+        case int():
+            return max(-LARGEST, min(LARGEST, value))
+        case float():
+            return value if math.isfinite(value) else 0.0
+        case tuple() | list():
+            inner: Any = [] if deeper == 0 else [_plain(each, deeper - 1) for each in cast("list[Any]", value)]
+            return inner if isinstance(value, list) else tuple(inner)
+        case Mapping():
+            found = cast("Mapping[Any, Any]", value)
+            return {} if deeper == 0 else {storable(str(key)): _plain(each, deeper - 1) for key, each in found.items()}
+        case _ if is_dataclass(value) and not isinstance(value, type):
+            return replace(value, **{each.name: _plain(getattr(value, each.name), deeper) for each in fields(value)})
+        case _:
+            return value
 
 
 @functools.cache

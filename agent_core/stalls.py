@@ -19,6 +19,7 @@ from agent_core.recovery import Rung
 from agent_core.store.rows import TroubleRow
 from agent_core.troubles import Trouble, size_bucket
 from agent_core.turn import Turn
+from agent_core.wellformed import storable
 
 STALLED_CALLS = (ExitCode.BROKEN_IN_TOOL_CALL, ExitCode.TOOL_CALL_CUT_BY_LENGTH)
 """The exits of calls that break off on their way: the kind that smaller pieces can help."""
@@ -54,7 +55,7 @@ def _row(number: int, at: int, conversation: str, trouble: Trouble) -> TroubleRo
         cause=trouble.cause.value if trouble.cause is not None else "",
         endpoint=trouble.endpoint,
         model=trouble.model,
-        tool=trouble.tool,
+        tool=storable(trouble.tool),
         size=size_bucket(trouble.chars),
         chars=trouble.chars,
         rung=trouble.rung.value if trouble.rung is not None else "",

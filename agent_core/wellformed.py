@@ -15,8 +15,8 @@ from agent_core.shown import plain
 MARK = "\ufffd"
 NAME_CHARS = 128
 """No provider takes a tool's name that is longer than half of this."""
-COUNT_MOST = 1_000_000_000
-"""More tokens than any call has; what is larger is no count."""
+COUNT_MOST = 20_000_000
+"""More tokens than any model reads; what is larger is no count, and would use up a budget for nothing."""
 
 
 def well_formed(text: str) -> str:

@@ -432,7 +432,7 @@ class ChunkReader:
                 slot.early.clear()
         arguments = function.get("arguments")
         if isinstance(arguments, dict | list):
-            arguments = json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))
+            arguments = _spelt(arguments)
         if isinstance(arguments, str) and arguments:
             self._more_arguments(slot, arguments, events)
 
@@ -514,6 +514,14 @@ def _reasoning_of(delta: dict[str, Json]) -> tuple[str, str]:
         if isinstance(found, str) and found:
             return name, found
     return "", ""
+
+
+def _spelt(arguments: Json) -> str:
+    """Arguments that came as an object, as text. What is nested deeper than anybody reads is no object any more."""
+    try:
+        return json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))
+    except (RecursionError, ValueError):
+        return "{"
 
 
 def _known_by(provider_id: str) -> str:

@@ -159,4 +159,4 @@ def _text(refusal: Json) -> str:
     try:
         return orjson.dumps(refusal).decode()[:TEXT_CHARS].replace('\\"', '"')
     except (TypeError, ValueError):  # too deep, or a character that UTF-8 cannot spell
-        return repr(refusal)[:TEXT_CHARS]
+        return ""

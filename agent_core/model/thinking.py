@@ -118,7 +118,8 @@ class Keeper:
             found["beside"] = dict(self.beside)
         if self.calls:
             found["calls"] = {index: dict(fields) for index, fields in self.calls.items()}
-        return found
+        # As JSON has it: what is no number there comes back as nothing in any case.
+        return orjson.loads(orjson.dumps(found)) if found else found
 
 
 def _deeper(before: Json, value: dict[str, Json]) -> Json:

@@ -17,6 +17,7 @@ from agent_core.model.endpoints import Credential, Endpoint
 from agent_core.ports import Clock
 from agent_core.redaction import Redactor
 from agent_core.transcript import problems
+from tests.sim import odd
 from tests.sim.loop import SimLoop
 
 ENDPOINTS = (
@@ -44,16 +45,20 @@ def _end(reason: str) -> bytes:
 
 
 class Script:
-    """What the model does, drawn anew for each call. `trouble` is the share of calls that go wrong."""
+    """What the model does, drawn anew for each call. `trouble` is the share of calls that go wrong; of an odd one most send what is in no
+    documentation."""
 
-    def __init__(self, draw: random.Random, trouble: float) -> None:
+    def __init__(self, draw: random.Random, trouble: float, *, is_odd: bool = False) -> None:
         self._draw = draw
         self._trouble = trouble
+        self._is_odd = is_odd
         self._calls = 0
 
     def steps(self, *, tools: bool) -> list[Step]:
         """The bytes of one reply; an exception in them is raised where it stands."""
         draw = self._draw
+        if self._is_odd and draw.random() < 0.7:
+            return [(self._pause(), b"data: " + payload + b"\n\n") for payload in odd.payloads(draw)] + self._odd_end()
         if draw.random() < self._trouble:
             return self._fault(tools=tools)
         if tools and draw.random() < 0.45:
@@ -61,6 +66,10 @@ class Script:
         if draw.random() < 0.04:
             return [(0.1, _event({"content": draw.choice(PROMISES)})), (0.0, _end("stop"))]
         return [*self._text(draw.randint(1, 12)), (0.0, _end("stop"))]
+
+    def _odd_end(self) -> list[Step]:
+        """The stream is over, held open, or broken off."""
+        return self._draw.choice(([], [], [(FOR_EVER, b"")], [(0.1, httpx2.ReadError("reset"))]))
 
     def _pause(self) -> float:
         return self._draw.choice((0.0, 0.0, 0.01, 0.04, 0.2, 0.9))

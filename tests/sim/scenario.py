@@ -53,6 +53,10 @@ GRAVE: list[object] = []
 """Loops of killed incarnations: their tasks must never be collected, or their `finally` blocks would run."""
 
 
+ODD_SEEDS = range(10_000_000, 20_000_000)
+"""Scenarios whose upstream sends what no provider documents."""
+
+
 @dataclass
 class Plan:
     """What is drawn before a scenario begins."""
@@ -201,7 +205,7 @@ class Incarnation:
         draw = random.Random(scenario.plan.seed * 17 + self.number)
         clock = world.SimClock(self.loop)
         async with open_store(scenario.path, clock=clock, ids=scenario.ids, version="sim") as store:
-            script = Script(draw, scenario.plan.trouble)
+            script = Script(draw, scenario.plan.trouble, is_odd=scenario.plan.seed in ODD_SEEDS)
             client = SimClient(self.loop, clock, script, scenario.result.violations)
             registry = ToolRegistry(tools(draw, scenario.result.runs), result_chars=10_000)
             hub = Hub(scenario.settings, store, client, ENDPOINTS, registry, clock, scenario.ids)

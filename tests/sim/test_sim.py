@@ -31,6 +31,12 @@ def test_some_hundred_turns_keep_every_law() -> None:
     print(done.stdout)
 
 
+@pytest.mark.timeout(300)
+def test_some_hundred_turns_with_an_odd_upstream_keep_every_law() -> None:
+    done = run("--turns", "150", "--seed", "10000000")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def test_a_seed_can_be_repeated_to_the_byte() -> None:
     prints = [re.findall(r"fingerprint (\w{64})", run("--only", "252", hash_seed=seed).stdout) for seed in ("0", "1")]
     assert prints[0] == prints[1] != []
