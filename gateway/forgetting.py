@@ -182,7 +182,7 @@ class Forgetting:
             folders += await self._folder(folder_name(one.key))
         for one in sessions:
             if not one.alone:
-                await self.store.remove_some(steps.blank_summaries(one.session))
+                await self._in_batches(await self.store.forgotten.summaries(one.session), steps.blank_summaries)
         for account, person in job.who:
             if account in ("api", "web"):
                 folders += await self._folder(folder_name(f"{account}/{person}"))

@@ -16,7 +16,7 @@ from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, li
 from agent_core.store import pieces
 from agent_core.store import tables as t
 from agent_core.store.asks import Asks
-from agent_core.store.keys import begins, padded
+from agent_core.store.keys import among, begins, padded
 from agent_core.store.retaining import drop_journals
 from agent_core.store.rows import FILE_SCOPE, InboxState, PersonState, TurnState
 
@@ -128,6 +128,12 @@ class Forgotten(Asks):
 
     def _theirs(self, who: Sequence[Account]) -> ColumnElement[bool]:
         return or_(*(_u.people.contains(one, autoescape=True) for one in _asked(who)))
+
+    async def summaries(self, session: str) -> list[tuple[str, int]]:
+        """Where the journals of a conversation hold summaries, as (turn, number)."""
+        query = select(_j.turn, _j.seq).join(t.turns, _u.turn == _j.turn)
+        rows = await self._all(query.where(_u.session == session, _u.removed == "", _j.kind == "Compacted"))
+        return [(str(row[0]), int(row[1])) for row in rows]
 
     async def messages(self, which: ColumnElement[bool]) -> list[int]:
         """The numbers of these messages, in order."""
@@ -301,13 +307,12 @@ def _known_files(holder: str, dialect: str) -> ColumnElement[bool]:
     return and_(begins(scope, FILE_SCOPE, dialect), scope.endswith(f":{holder}", autoescape=True))
 
 
-def blank_summaries(session: str) -> Callable[[Connection], int]:
+def blank_summaries(rows: Collection[tuple[str, int]]) -> Callable[[Connection], int]:
     """A summary in a shared conversation may hold their words: another word stands in its place."""
 
     def body(conn: Connection) -> int:
         count = 0
-        turns = select(_u.turn).where(_u.session == session)
-        query = select(_j.turn, _j.seq, _j.body).where(_j.kind == "Compacted", _j.turn.in_(turns))
+        query = select(_j.turn, _j.seq, _j.body).where(among((_j.turn, _j.seq), [*rows]))
         for turn, seq, stored in conn.execute(query).all():
             old = bytes(stored)
             pieces.release(conn, [old])
