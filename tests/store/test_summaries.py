@@ -3,24 +3,19 @@
 from __future__ import annotations
 
 from agent_core.store import forgetting as steps
-from agent_core.store.store import Store
-from tests.store.support import row, turn_of
+from tests.store.support import opened, row, turn_of
 
 
-async def test_another_word_stands_in_the_place_of_each_summary_and_of_nothing_else(store: Store) -> None:
-    session, epoch, turn = await turn_of(store)
+async def test_another_word_stands_in_the_place_of_each_summary_and_of_nothing_else(where: str) -> None:
     said = b'{"at":1,"kept_turns":2,"summary":"tangerine"}'
-    await store.append(
-        session, epoch, turn, [row(1, said, "Compacted"), row(2, b'"tangerine"'), row(3, said, "Compacted")]
-    )
-    found = await store.forgotten.summaries(session)
-    assert sorted(found) == [(turn, 1), (turn, 3)]
-    assert (await store.remove_some(steps.blank_summaries(found))).count == 2
-    bodies = [one.body for one in await store.journal(turn)]
-    assert [b"tangerine" in body for body in bodies] == [False, False, True, False]
-    assert [steps.SUMMARY.encode() in body and b'"kept_turns":2' in body for body in bodies] == [
-        False,
-        True,
-        False,
-        True,
-    ]
+    async with opened(where) as store:
+        session, epoch, turn = await turn_of(store)
+        rows = [row(1, said, "Compacted"), row(2, b'"tangerine"'), row(3, said, "Compacted")]
+        await store.append(session, epoch, turn, rows)
+        found = await store.forgotten.summaries(session)
+        assert sorted(found) == [(turn, 1), (turn, 3)]
+        assert (await store.remove_some(steps.blank_summaries(found))).count == 2
+        bodies = [one.body for one in await store.journal(turn)]
+        assert [b"tangerine" in body for body in bodies] == [False, False, True, False]
+        kept = [steps.SUMMARY.encode() in body and b'"kept_turns":2' in body for body in bodies]
+        assert kept == [False, True, False, True]
