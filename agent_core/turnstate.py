@@ -224,6 +224,7 @@ class Draft:
         self.text_pieces.clear()
         self.segment.pieces.clear()
         self.segment.final = True
+        segment.repeats, self.segment.repeats = self.segment.repeats, ""
         self.segment = segment
         if self.kept:
             segment.pieces.append(self.kept)

@@ -43,12 +43,16 @@ from agent_core.model.families.registry import (
     CALL_BEGINNINGS,
     CALL_MARKS,
     CLOSERS,
+    LAST,
     NOISE,
     OPENERS,
+    OTHER_MARKS,
     START_CHARS,
     WRAPPERS,
     beginning,
+    last,
     opened,
+    stripped_call,
     wrapped,
 )
 from agent_core.model.families.steps import Grammar, NotACall, Step, ahead, until
@@ -56,8 +60,10 @@ from agent_core.model.families.values import Offered
 from agent_core.model.markdown import Quoting
 from agent_core.model.thoughts import (
     ATTRIBUTES,
+    FRAMES,
     PAIR_CLOSES,
     PAIR_ENDS,
+    STRIPPED_COMMENTARY,
     TAG_CLOSES,
     TAG_ENDS,
     TAG_OPENS,
@@ -73,12 +79,14 @@ _MENTION_CHARS = 300
 """How far behind a tag in a sentence its end is looked for."""
 _LEAD = re.compile(r"[<\[◁\]]")
 """With these every mark begins."""
-_THOUGHT_MARKS = marks_of([*PAIR_ENDS, *PAIR_CLOSES])
+_THOUGHT_MARKS = marks_of([*PAIR_ENDS, *PAIR_CLOSES, *FRAMES])
 _TAG_MARKS = marks_of([*TAG_OPENS, *TAG_CLOSES], folded=True)
 _ALL = re.compile(f"{CALL_MARKS.pattern.pattern}|{_THOUGHT_MARKS.pattern.pattern}|(?i:{_TAG_MARKS.pattern.pattern})")
-_NO_CALLS = re.compile(f"{_THOUGHT_MARKS.pattern.pattern}|(?i:{_TAG_MARKS.pattern.pattern})")
+_NO_CALLS = re.compile(
+    f"{OTHER_MARKS.pattern.pattern}|{_THOUGHT_MARKS.pattern.pattern}|(?i:{_TAG_MARKS.pattern.pattern})"
+)
 _HOLD_ALL = (CALL_MARKS, _THOUGHT_MARKS, _TAG_MARKS)
-_HOLD_NO_CALLS = (_THOUGHT_MARKS, _TAG_MARKS)
+_HOLD_NO_CALLS = (OTHER_MARKS, _THOUGHT_MARKS, _TAG_MARKS)
 _FIRST_CHARS = re.compile(r"[ \t\r\n]*+")
 _END_OF_MENTION = re.compile(f"\n|(?i:{marks_of(TAG_CLOSES).pattern.pattern})")
 _QUOTES = "`\"'"
@@ -147,6 +155,7 @@ class TextCallParser:
         "_body",
         "_calls",
         "_carried",
+        "_framed",
         "_grammar",
         "_hold",
         "_index",
@@ -195,6 +204,8 @@ class TextCallParser:
         """Where in the current text what the grammar reads begins, or -1: it began in an earlier one, and `_carried` has it."""
         self._carried: list[str] = []
         self._thinking = _Thinking(_KEPT_ENDS)
+        self._framed: str | None = ""
+        """The tag that ends the reply, if one began it; None if one may come: a thought has just ended."""
         self._mentions = 0
         """Opening tags that were only mentioned, and whose end may be mentioned as well."""
         self._lone = False
@@ -203,6 +214,10 @@ class TextCallParser:
         """Whether the reply began inside a thought; None if nothing says so."""
         if inside_thought:
             self._mode = _Mode.THOUGHT
+
+    def begin_at(self, index: int) -> None:
+        """The first call has this number."""
+        self._index = index
 
     @property
     def inside_call(self) -> bool:
@@ -314,6 +329,10 @@ class TextCallParser:
         if mark in NOISE:
             self._leave_gap()
             return end
+        if mark in FRAMES:
+            return self._frame(mark, end)
+        if mark in LAST:
+            return self._begin(mark, last, end)
         if mark in OPENERS or mark in WRAPPERS:
             return self._begin(mark, opened if mark in OPENERS else wrapped, end)
         if mark in CLOSERS:
@@ -328,6 +347,18 @@ class TextCallParser:
             return end
         closes = mark.startswith("</")
         return self._begin(mark, self._tag_closed if closes else self._tag_opened, end)
+
+    def _frame(self, mark: str, end: int) -> int:
+        """A tag around the reply itself, which only means something right behind a thought."""
+        if self._framed is None and not mark.startswith("</"):
+            self._framed = f"</{mark[1:]}"
+            self._leave_gap()
+        elif mark == self._framed:
+            self._framed = ""
+            self._leave_gap()
+        else:
+            self._show(mark)
+        return end
 
     # ------------------------------------------------------------------ grammars
 
@@ -477,6 +508,8 @@ class TextCallParser:
                 return end
         self._ponder(text[at:start])
         self._thought_mark(found.group())
+        if found.group() == STRIPPED_COMMENTARY:
+            return self._begin("", stripped_call, end)
         return end
 
     def _keep_for_quote(self, at: int, start: int) -> int:
@@ -513,6 +546,7 @@ class TextCallParser:
             if thinking.ends is _KEPT_ENDS:
                 self.began_inside = True
             self._mode = _Mode.TEXT
+            self._framed = None
 
     def _end_thought(self, rest: str, *, well: bool) -> None:
         """The text ends inside a thought."""
@@ -537,6 +571,7 @@ class TextCallParser:
         if found is None:
             return
         inner = TextCallParser(self._offered)
+        inner.begin_at(self._index)
         pieces = inner.feed(thought[found.start() :]) + inner.finish()
         texts = [at for at, piece in enumerate(pieces) if isinstance(piece, VisibleText) and piece.text.strip()]
         calls = pieces[texts[-1] + 1 :] if texts else pieces
@@ -556,8 +591,9 @@ class TextCallParser:
             self._out.append(TextCallBroken(self._index, None, 0, BrokenReason.CUT_OFF))
         elif len(rest) <= _SEEN and not token:
             self._show(rest)
-        if self._space and not self._after:
-            self._emit("".join(self._space))
+        space = "".join(self._space)
+        if space and not self._after:
+            self._emit(space)
         if self.began_inside is None and self._shown:
             self.began_inside = False
 
@@ -589,4 +625,5 @@ class TextCallParser:
 
     def _emit(self, text: str) -> None:
         self._shown = True
+        self._framed = self._framed or ""
         self._out.append(VisibleText(text))

@@ -53,7 +53,10 @@ PAIR_ENDS = {opening: Ends((closing,), (opening,)) for opening, closing in PAIRS
 PAIR_CLOSES = {closing: PAIR_ENDS[opening] for opening, closing in PAIRS}
 STRIPPED_HARMONY = "analysis"
 """Directly followed by a capital letter at the beginning of a reply: gpt-oss without its special tokens."""
-STRIPPED_ENDS = Ends(("assistantfinal", "assistantcommentary"), must_end=True)
+STRIPPED_COMMENTARY = "assistantcommentary"
+STRIPPED_ENDS = Ends(("assistantfinal", STRIPPED_COMMENTARY), must_end=True)
+FRAMES = ("<answer>", "</answer>", "<response>", "</response>")
+"""Tags around the reply behind a thought (Hunyuan A13B, ERNIE 4.5)."""
 GRANITE = ("Here is my thought process:", "Here's my thought process:")
 GRANITE_ENDS = Ends(("Here is my response:", "Here's my response:"), must_end=True)
 ATTRIBUTES = re.compile(

@@ -20,6 +20,7 @@ from agent_core.events import (
     StopRequested,
     TakenOver,
     TextArrived,
+    TextTakenBack,
     ToolArgumentsArrived,
     ToolCallCut,
     ToolCallNamed,
@@ -172,6 +173,8 @@ def _reply(draw: st.DrawFn, writer: Writer, number: int) -> list[Event]:
         events.append(ReasoningArrived(at=writer.tick(), text=draw(st.sampled_from(TEXTS))))
     texts = draw(st.lists(st.sampled_from(TEXTS), max_size=2))
     events += [TextArrived(at=writer.tick(), text=text) for text in texts]
+    if draw(st.integers(0, 9)) == 0:
+        events += [TextTakenBack(at=writer.tick()), TextArrived(at=writer.tick(), text=draw(st.sampled_from(TEXTS)))]
     for index in range(draw(st.sampled_from([0, 0, 1, 2]))):
         name = draw(st.sampled_from(["read", "write", "send", "todo", "danger", "nonsense"]))
         events.append(ToolCallNamed(at=writer.tick(), index=index, call=f"k{number}_{index}", name=name))

@@ -26,6 +26,7 @@ from agent_core.events import (
     Superseded,
     TakenOver,
     TextArrived,
+    TextTakenBack,
     ToolArgumentsArrived,
     ToolCallCut,
     ToolCallNamed,
@@ -61,6 +62,7 @@ def _events() -> st.SearchStrategy[Event]:
     return st.one_of(
         st.builds(TextArrived, at=at, text=texts),
         st.builds(ReasoningArrived, at=at, text=texts),
+        st.builds(TextTakenBack, at=at),
         st.builds(ToolCallNamed, at=at, index=st.integers(0, 3), call=calls, name=names),
         st.builds(ToolArgumentsArrived, at=at, index=st.integers(0, 3), text=arguments),
         st.builds(ToolCallCut, at=at, name=names),

@@ -45,7 +45,7 @@ def wide_line(number: int) -> str:
 class ScriptedModel:
     """Listens on a free port. Lines it knows:
 
-    ``say X``; ``slow X`` (a word each 0.15 s); ``hold X`` (after X it waits for `release`); ``long N``; ``code N``; ``slowcode N`` (a line each
+    ``say X``; ``slow X`` (a word each 0.15 s); ``hold X`` (after X it waits for `release`); ``aloud X`` (thinks in the text until `release`); ``long N``; ``code N``; ``slowcode N`` (a line each
     0.06 s); ``write NAME: X``, ``fill NAME KIB``, ``keep NAME CHARS``, ``delete NAME`` and ``send NAME`` (tools); ``empty``; ``stall``; ``down``; ``recall`` (what it was told before).
     """
 
@@ -95,7 +95,7 @@ class ScriptedModel:
         words = self.last(messages)
         line = next((li for li in reversed(words.splitlines()) if li.strip()), "")
         found = re.search(
-            r"\b(say|slow|hold|long|code|slowcode|write|fill|keep|delete|send|empty|stall|down|recall|markdown|table)\b ?(.*)",
+            r"\b(say|slow|hold|aloud|long|code|slowcode|write|fill|keep|delete|send|empty|stall|down|recall|markdown|table)\b ?(.*)",
             line,
         )
         kind, rest = (found.group(1), found.group(2)) if found else ("", line)
@@ -121,6 +121,11 @@ class ScriptedModel:
                     await response.write(chunk({"content": word + " "}))
                     await asyncio.sleep(0.15)
                 await self._end(response)
+            case "aloud":  # thinks in the text, and only the end of that is marked
+                await response.write(chunk({"content": "I should think of " + rest}))
+                self.holding.set()
+                await self.released.wait()
+                await self._say(response, f".\n</think>\n\n{rest} end")
             case "hold":
                 await response.write(chunk({"content": rest + " "}))
                 self.holding.set()

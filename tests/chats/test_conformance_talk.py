@@ -43,6 +43,23 @@ async def test_text_on_its_way_is_seen_before_the_end(platform: Harness) -> None
         await answer(platform, chat, "so far so good end")
 
 
+async def test_thoughts_that_were_taken_for_the_answer_go_when_their_end_is_seen_and_do_not_come_again(
+    platform: Harness,
+) -> None:
+    ada = platform.person("Ada")
+    chat = platform.private(ada)
+    async with running(platform):
+        platform.say(chat, ada, "aloud ships")
+        await platform.until(lambda: "I should think" in platform.preview(chat) + "".join(texts(platform, chat)), 8)
+        platform.model.release()
+        await answer(platform, chat, "ships end")
+        await platform.until(lambda: texts(platform, chat) == ["ships end"], 20)
+        platform.say(chat, ada, "aloud trains")
+        await answer(platform, chat, "trains end")
+        await quiet(platform, chat)
+        assert texts(platform, chat) == ["ships end", "trains end"]
+
+
 async def test_a_preview_and_its_final_are_one(platform: Harness) -> None:
     ada = platform.person("Ada")
     for place in (platform.private(ada), platform.group(ada)):

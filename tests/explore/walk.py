@@ -36,6 +36,7 @@ from agent_core.events import (
     Superseded,
     TakenOver,
     TextArrived,
+    TextTakenBack,
     ToolArgumentsArrived,
     ToolCallCut,
     ToolCallNamed,
@@ -134,6 +135,7 @@ def _stream(turn: Turn) -> Iterator[Event]:
         yield TextArrived(at=AT, text="Let me check the file now:")
     if len(draft.reasoning) < 1:
         yield ReasoningArrived(at=AT, text="r")
+        yield TextTakenBack(at=AT)
     if not draft.in_tool_call:
         for name in ("look", "send", "danger", "nosuch"):
             yield ToolCallNamed(at=AT, index=0, call="c", name=name)

@@ -16,9 +16,10 @@ from enum import Enum, auto
 
 from agent_core.model.families.family import Calls
 from agent_core.model.families.marks import Marks, marks
+from agent_core.model.families.notation import NotReadable, read_value
 from agent_core.model.families.pieces import BrokenReason, Piece, TextCall, TextCallBroken, TextCallOpened
 from agent_core.model.families.steps import END, Grammar
-from agent_core.model.families.values import decoded_string, object_text, read_json
+from agent_core.model.families.values import decoded_string, object_of, object_text, read_json
 
 _ARGUMENT_KEYS = ("arguments", "parameters")
 _NAME_KEYS = ("name", "tool_name")
@@ -287,8 +288,28 @@ class _Body:
                     break
                 readable = drafts
         pieces: list[Piece] = [self._call(draft, raw, at < readable, reason) for at, draft in enumerate(self.drafts)]
-        if not pieces:
-            pieces.append(TextCallBroken(self._calls.index, None, self.length, reason))
+        if not pieces or not (self.named or over):
+            return self._as_python(raw) or pieces or [TextCallBroken(self._calls.index, None, self.length, reason)]
+        return pieces or [TextCallBroken(self._calls.index, None, self.length, reason)]
+
+    @property
+    def named(self) -> bool:
+        return any(draft.name is not None for draft in self.drafts)
+
+    def _as_python(self, raw: str) -> list[Piece]:
+        """Some small models write the objects as Python does, with single quotation marks. Nothing of such a call is known early."""
+        try:
+            value = read_value(raw.strip())
+        except NotReadable:
+            return []
+        pieces: list[Piece] = []
+        for number, each in enumerate(value if isinstance(value, list) else [value]):
+            name = each.get("name") if isinstance(each, dict) else None
+            given = each.get("arguments", each.get("parameters")) if isinstance(each, dict) else None
+            if not isinstance(name, str) or not name or not isinstance(given, dict | None):
+                return []
+            index = self._calls.index + number
+            pieces += (TextCallOpened(index, name), TextCall(index, name, object_of(given or {})))
         return pieces
 
     def _call(self, draft: _Draft, raw: str, readable: bool, reason: BrokenReason) -> TextCall | TextCallBroken:

@@ -22,7 +22,7 @@ from agent_core.model.families import (
 from agent_core.model.families.family import A_NAME, Calls, Family
 from agent_core.model.families.marks import marks_of
 from agent_core.model.families.pieces import BrokenReason
-from agent_core.model.families.steps import END, Grammar, NotACall, ahead, one_of, spaces
+from agent_core.model.families.steps import END, Grammar, NotACall, ahead, json_value, one_of, spaces, until, word
 from agent_core.model.thoughts import GRANITE, GRANITE_ENDS, STRIPPED_ENDS, STRIPPED_HARMONY
 
 FAMILIES: tuple[Family, ...] = tuple(
@@ -42,7 +42,11 @@ OPENERS: dict[str, tuple[Family, ...]] = {
 WRAPPERS = _all(family.wrappers for family in FAMILIES)
 CLOSERS = _all(family.closers for family in FAMILIES)
 NOISE = _all(family.noise for family in FAMILIES)
-CALL_MARKS = marks_of([*OPENERS, *WRAPPERS, *CLOSERS, *NOISE])
+LAST = frozenset({"</s>", "<eos>", "[EOS]"})
+"""Ends of replies that some servers pass on. They vanish at the end, and are text elsewhere."""
+CALL_MARKS = marks_of([*OPENERS, *WRAPPERS, *CLOSERS, *NOISE, *LAST])
+OTHER_MARKS = marks_of([*harmony.FAMILY.openers, *NOISE, *LAST])
+"""What is looked for where no tool is on offer: channels, and what means nothing to anybody."""
 CALL_BEGINNINGS = marks_of([*OPENERS, *WRAPPERS])
 START_CHARS = "{[faH"
 """With these a reply begins that may be a call without a mark, or a thought."""
@@ -80,6 +84,32 @@ def wrapped(calls: Calls, mark: str) -> Grammar:
         raise NotACall
     if follows == END:
         calls.broken(BrokenReason.CUT_OFF)
+
+
+def last(_calls: Calls, mark: str) -> Grammar:
+    """A mark that vanishes if nothing follows it."""
+    yield from spaces()
+    if (yield from one_of(mark)) is None:
+        raise NotACall
+
+
+def stripped_call(calls: Calls, _opener: str) -> Grammar:
+    """What follows the thoughts of gpt-oss without its special tokens: a call, or text."""
+    yield from spaces()
+    if not (yield from one_of("to=")):
+        raise NotACall
+    recipient = yield from word()
+    _, mark = yield from until("{", "\n")
+    if mark != "{" or not recipient:
+        raise NotACall
+    calls.open(recipient.removeprefix("functions."))
+    text, whole, _ = yield from json_value(deep=1)
+    if whole:
+        calls.arguments("{" + text)
+    else:
+        calls.broken(BrokenReason.CUT_OFF)
+    yield from spaces()
+    yield from one_of("assistantfinal")
 
 
 def beginning(calls: Calls, opener: str) -> Grammar:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 
@@ -353,3 +354,32 @@ async def test_calls_in_the_text_form_are_cut_at_the_same_number():
         assert isinstance(ending, ReplyFinished)
         assert ending.reason == "length"
         assert len([e for e in events if isinstance(e, ToolCallNamed)]) == MAX_CALLS
+
+
+async def test_a_model_whose_template_opens_its_thoughts_is_known_after_one_reply_and_forgotten_after_another() -> None:
+    replies = [
+        ["Hm, four.", "\n</think>\n\n", "Four."],
+        ["Hm, five.", "</think>", "Five."],
+        ["Six."],
+        ["Seven", "."],
+    ]
+
+    async def peer(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        pieces = replies.pop(0)
+        writer.write(
+            HEAD + b"".join(delta(f'"content": {json.dumps(piece)}') for piece in pieces) + delta("", '"stop"')
+        )
+        writer.write(data("[DONE]"))
+        await writer.drain()
+
+    found: list[list[tuple[str, str]]] = []
+    async with upstream(peer) as call:
+        for _ in range(4):
+            events, _ending = await call()
+            found.append([(type(event).__name__, getattr(event, "text", "").strip()) for event in events])
+    assert found == [
+        [("TextArrived", "Hm, four."), ("TextTakenBack", ""), ("TextArrived", "Four.")],
+        [("ReasoningArrived", "Hm, five."), ("TextArrived", "Five.")],
+        [("ReasoningArrived", "Six."), ("TextArrived", "Six.")],
+        [("TextArrived", "Seven.")],
+    ]
