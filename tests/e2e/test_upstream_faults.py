@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -23,6 +24,20 @@ WRITE = '{"path": "a.txt", "content": "hello"}'
 STALL_CALL: Reply = (HEAD, text("Writing."), call("write_file", HALF), Act.HANG)
 ERROR = json.dumps({"error": {"message": f"bad key {SECRET}", "code": "x"}})
 HERMES = '<tool_call>\n{"name": "write_file", "arguments": ' + WRITE + "}\n</tool_call>"
+
+_PATH, _CONTENT = json.loads(WRITE)["path"], json.loads(WRITE)["content"]
+FORMS = {
+    "Kimi": f"<|tool_calls_section_begin|><|tool_call_begin|>functions.write_file:0<|tool_call_argument_begin|>{WRITE}<|tool_call_end|>",
+    "Qwen3-Coder": f"<tool_call>\n<function=write_file>\n<parameter=path>\n{_PATH}\n</parameter>\n<parameter=content>\n{_CONTENT}\n"
+    "</parameter>\n</function>\n</tool_call>",
+    "MiniMax": f'<minimax:tool_call>\n<invoke name="write_file">\n<parameter name="path">{_PATH}</parameter>\n'
+    f'<parameter name="content">{_CONTENT}</parameter>\n</invoke>\n</minimax:tool_call>',
+    "Mistral": f"[TOOL_CALLS]write_file[ARGS]{WRITE}",
+    "DeepSeek": f"<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>write_file<｜tool▁sep｜>{WRITE}<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
+    "gpt-oss": "<|channel|>analysis<|message|>A file.<|end|><|start|>assistant<|channel|>commentary to=functions.write_file "
+    f"<|constrain|>json<|message|>{WRITE}<|call|>",
+    "Llama": f'{{"name": "write_file", "parameters": {WRITE}}}',
+}
 
 
 def tool(then: Reply, name: str = "write_file", arguments: str = WRITE, words: str = "Writing.") -> Sequence[Reply]:
@@ -89,6 +104,10 @@ RECOVERED: dict[str, Sequence[Reply]] = {
     "413 once": ((status(413, ERROR),), FINE),
     "text tool call": ((HEAD, *(text(piece) for piece in HERMES), end()), AFTER),
     "text tool call cut": ((HEAD, text(HERMES[:60])), (HEAD, text(HERMES), end()), AFTER),
+    "text tool call without its end tag": ((HEAD, text(HERMES.removesuffix("</tool_call>")), end()), AFTER),
+    "text tool call that cannot be read": ((HEAD, text(HERMES.replace(": {", ": [{", 1)), end()), (HEAD, text(HERMES), end()), AFTER),
+    **{f"text tool call of {name}": ((HEAD, *(text(piece) for piece in re.split("(?<=[>|n])", said)), end()), AFTER) for name, said in FORMS.items()},
+    "thinks aloud and ends it": ((HEAD, text("They want to know how it is.\n"), text("</thi"), text("nk>\n\nAll is well."), end()),),
     "housekeeping and nothing": tool((HEAD, end()), "todo", "{}", "All is done."),
     "no finish chunk but usage": ((HEAD, text("All is well."), event({"choices": [], "usage": {"prompt_tokens": 1}})), (HEAD, text(" Indeed."), end())),
     "silence behind the finish": ((HEAD, text("All is well."), delta("stop"), Act.HANG),),
