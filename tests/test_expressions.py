@@ -32,8 +32,7 @@ EXCEPTIONS: Mapping[str, str] = {
     "agent_core.model.families.notation._QUOTED": AT_ITS_PLACE,
     "agent_core.model.families.steps._STRUCTURE": AT_ITS_PLACE,
     "agent_core.model.families.values._STRING": AT_ITS_PLACE,
-    "agent_core.promises.TABLE": "it is given a sentence of at most 400 characters",
-    "agent_core.promises._NO_SENTENCE": "it is given a line of at most 400 characters",
+    "agent_core.promises.ROWS": "it is given a sentence of at most 400 characters",
     "agent_core.why._OF_REQUEST": SHORT,
     "agent_core.why._QUOTED": SHORT,
 }

@@ -47,11 +47,14 @@ PURE = (
             "stalls",
             "overlap",
             "promises",
-            "promisewords",
             "masking",
             "compaction",
             "settings",
         )
+    ),
+    *(
+        f"agent_core/promising/{name}.py"
+        for name in ("language", "tongue", "later", "germanic", "romance", "slavic", "further", "eastern")
     ),
     *(f"agent_core/{name}.py" for name in ("replay", "replaywords", "slices", "model/knownbad")),
     *(f"agent_core/{name}.py" for name in ("messages", "replies", "redaction", "why", "timeline", "budgets")),
