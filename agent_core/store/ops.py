@@ -231,7 +231,7 @@ class Settle:
 
 @dataclass(frozen=True, slots=True)
 class Touch:
-    """Writes this node's own row as it is: the proof that a write gets through."""
+    """Writes this node's own row, a little differently each time: the proof that a write gets through."""
 
 
 Op: TypeAlias = (

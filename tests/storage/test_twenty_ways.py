@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import sqlite3
 import subprocess
@@ -137,6 +138,63 @@ def test_a_full_disk_is_told_does_not_flap_and_is_over_by_itself(tmp_path: Path)
         until(lambda: ready(env))
         assert say(env, "hello", "after")[0] == 200
         acknowledged(env, tmp_path, ["before", "after"])
+
+
+@contextmanager
+def failing_disk(at: Path, image: Path) -> Generator[Callable[[], None]]:
+    """A file system that becomes read-only when an error of its disk is met, as it is usual; call what is given to have one met."""
+    at.mkdir(exist_ok=True)
+    with image.open("wb") as file:
+        file.truncate(64 * 1024**2)
+    mount = ["mount", "-o", "loop,errors=remount-ro", str(image), str(at)]
+    if (
+        subprocess.run(["mkfs.ext4", "-q", str(image)], check=False).returncode
+        or subprocess.run(mount, check=False).returncode
+    ):
+        pytest.skip("only root can make a disk")
+    try:
+        device = Path(
+            subprocess.run(
+                ["findmnt", "-no", "SOURCE", str(at)], check=True, capture_output=True, text=True
+            ).stdout.strip()
+        )
+        yield lambda: Path(f"/sys/fs/ext4/{device.name}/trigger_fs_error").write_text("1") and None
+    finally:
+        subprocess.run(["umount", "-l", str(at)], check=True)
+
+
+@pytest.mark.skipif(os.name != "posix" or shutil.which("mkfs.ext4") is None, reason="needs mount and ext4")
+@pytest.mark.timeout(180)
+def test_a_disk_that_becomes_read_only_under_a_running_gateway_is_told_and_nothing_acknowledged_is_lost(
+    tmp_path: Path,
+) -> None:
+    env = setting(tmp_path, OUTSPOKEN_STORAGE__MIN_FREE_MIB="4")
+    image = tmp_path / "image"
+    with failing_disk(tmp_path / "home", image) as fail, daemon(env, tmp_path / "log") as process:
+        assert say(env, "hello", "before")[0] == 200
+        fail()
+        until(lambda: not ready(env))
+        seen = told(env, "read-only")
+        assert (seen.status, seen.ready) == (503, False)
+        assert "cannot store anything just now" in seen.chat
+        assert "cannot be written" in seen.words
+        assert "directory:" in seen.doctor
+        process.send_signal(signal.SIGTERM)
+        process.wait(90)
+        assert "Traceback" not in (tmp_path / "log").read_text()
+    subprocess.run(["fsck.ext4", "-fy", str(image)], check=False, stdout=subprocess.DEVNULL)
+    with failing_disk_again(tmp_path / "home", image), daemon(env, tmp_path / "second.log"):
+        assert say(env, "hello", "after")[0] == 200
+        acknowledged(env, tmp_path, ["before", "after"])
+
+
+@contextmanager
+def failing_disk_again(at: Path, image: Path) -> Generator[None]:
+    subprocess.run(["mount", "-o", "loop", str(image), str(at)], check=True)
+    try:
+        yield
+    finally:
+        subprocess.run(["umount", "-l", str(at)], check=True)
 
 
 @pytest.mark.timeout(180)
@@ -333,7 +391,7 @@ def stopped(env: Mapping[str, str], tmp_path: Path, *, killed: bool = False) -> 
 
 
 @pytest.mark.timeout(240)
-@pytest.mark.parametrize("what", ["journal", "sqlite_autoindex_journal_1", "troubles", "turn_inputs"])
+@pytest.mark.parametrize("what", ["journal", "sqlite_autoindex_journal_1", "troubles", "turn_inputs", "turns"])
 def test_damaged_pages_are_found_and_named_everywhere(tmp_path: Path, what: str) -> None:
     env = setting(tmp_path)
     with stopped(env, tmp_path) as database:

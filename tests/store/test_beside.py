@@ -152,3 +152,13 @@ def test_what_is_noted_is_of_the_handle() -> None:
     noted = Beside((1, 1), 3, (1, 2))
     assert after(noted, replace(noted, size=1)).size == 1
     assert SqliteLine(parse_place("/nowhere/at/all.db")).astray() is False  # type: ignore[arg-type]
+
+
+async def test_what_proves_that_a_write_gets_through_is_written(sqlite: str) -> None:
+    async with opened(sqlite) as store:
+        before = Path(f"{sqlite}-wal").stat().st_size
+        for _ in range(3):
+            await store.check()
+            after = Path(f"{sqlite}-wal").stat().st_size
+            assert after > before
+            before = after
