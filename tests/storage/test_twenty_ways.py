@@ -141,7 +141,7 @@ def test_a_full_disk_is_told_does_not_flap_and_is_over_by_itself(tmp_path: Path)
 
 
 @contextmanager
-def failing_disk(at: Path, image: Path) -> Generator[Callable[[], None]]:
+def failing_disk(at: Path, image: Path) -> Generator[Callable[[], int]]:
     """A file system that becomes read-only when an error of its disk is met, as it is usual; call what is given to have one met."""
     at.mkdir(exist_ok=True)
     with image.open("wb") as file:
@@ -158,7 +158,7 @@ def failing_disk(at: Path, image: Path) -> Generator[Callable[[], None]]:
                 ["findmnt", "-no", "SOURCE", str(at)], check=True, capture_output=True, text=True
             ).stdout.strip()
         )
-        yield lambda: Path(f"/sys/fs/ext4/{device.name}/trigger_fs_error").write_text("1") and None
+        yield lambda: Path(f"/sys/fs/ext4/{device.name}/trigger_fs_error").write_text("1")
     finally:
         subprocess.run(["umount", "-l", str(at)], check=True)
 
