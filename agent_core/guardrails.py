@@ -6,6 +6,8 @@ warning becomes text in the tool's result; a stop ends the turn after one tool-l
 
 Progress clears the counts that speak against a call. Reading again is honest once something has been changed; so is a call that fails again
 after a change, if it now fails otherwise (tests after an edit). A change is a call with effects that worked and had not been made before.
+Calls side by side are asked for before any result is known: that several of one reply fail is one failure of their tool, and none if
+another of them worked.
 
 Laws (tests/agent_core/test_guardrails.py): a rule never stops before it has warned; different results never count as no progress.
 """
@@ -67,13 +69,25 @@ class Loops:
     counts: GuardCounts
     _calls: dict[str, _Call] = field(default_factory=dict[str, _Call])
     _failing: dict[str, int] = field(default_factory=dict[str, int])
+    _reply: int = -1
+    _before: dict[str, int] = field(default_factory=dict[str, int])
+    """How often each tool had failed in a row before the reply whose calls come back now."""
+    _worked: set[str] = field(default_factory=set[str])
+    """Tools of which a call of that reply worked."""
+    _failed: set[str] = field(default_factory=set[str])
+    """Calls of that reply that failed."""
     _changes: int = 0
     """Successful calls with effects that had not been made before: after one, the world may be another."""
     _trail: list[_Passed] = field(default_factory=list[_Passed])
     """The latest calls, at most enough for the longest cycle to be stopped."""
 
-    def observe(self, tool: str, arguments: str, result: str, *, ok: bool, read_only: bool) -> Finding | None:
-        """Take note of a call that came back; the gravest finding, or None."""
+    def observe(
+        self, tool: str, arguments: str, result: str, *, ok: bool, read_only: bool, reply: int | None = None
+    ) -> Finding | None:
+        """Take note of a call that came back, one of the `reply` with that number (None: one of its own); the gravest finding, or None."""
+        if reply is None or reply != self._reply:
+            self._reply = self._reply + 1 if reply is None else reply
+            self._before, self._worked, self._failed = dict(self._failing), set(), set()
         key = digest(f"{tool}\0{canonical_arguments(arguments)}")
         new = key not in self._calls
         call = self._calls.setdefault(key, _Call(changes=self._changes))
@@ -83,11 +97,12 @@ class Loops:
         idle = self._no_progress(call, tool, now, changed=changed, counts=ok and read_only)
         circle = self._circles(_Passed(key, tool, now))
         found = [
-            self._failing_call(call, tool, ok=ok, better=better),
+            self._failing_call(call, tool, ok=ok, better=better, first=key not in self._failed),
             self._failing_tool(tool, ok=ok, better=better),
             idle if circle is None else circle,  # each call of a cycle is also a repeated one; the cycle says more
         ]
         call.failure = None if ok else now
+        self._failed |= set() if ok else {key}
         if ok and not read_only and new:
             self._changes += 1
         call.changes = self._changes
@@ -97,10 +112,11 @@ class Loops:
     def fingerprint(self) -> str:
         """The state in one short text, to compare states with."""
         calls = sorted((key, repr(call)) for key, call in self._calls.items())
-        return digest(repr((calls, sorted(self._failing.items()), self._changes, self._trail)))
+        reply = (sorted(self._before.items()), sorted(self._worked), sorted(self._failed))
+        return digest(repr((calls, sorted(self._failing.items()), reply, self._changes, self._trail)))
 
-    def _failing_call(self, call: _Call, tool: str, *, ok: bool, better: bool) -> Finding | None:
-        call.failures = 0 if ok else 1 if better else call.failures + 1
+    def _failing_call(self, call: _Call, tool: str, *, ok: bool, better: bool, first: bool) -> Finding | None:
+        call.failures = 0 if ok else 1 if better else call.failures + first
         return self._judge(
             ExitCode.REPEATING_FAILING_CALL,
             tool,
@@ -112,7 +128,9 @@ class Loops:
         )
 
     def _failing_tool(self, tool: str, *, ok: bool, better: bool) -> Finding | None:
-        count = 0 if ok else 1 if better else self._failing.get(tool, 0) + 1
+        if ok:
+            self._worked.add(tool)
+        count = 0 if tool in self._worked else 1 if better else self._before.get(tool, 0) + 1
         self._failing[tool] = count
         return self._judge(
             ExitCode.FAILING_TOOL,

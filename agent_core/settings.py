@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from agent_core.tools.base import EffectClass
 
-RULES = 5
+RULES = 6
 """The rules of turns that begin now. Each later set says what it changes:
 
 1: a restart ends a turn in which a tool with effects was under way, and climbs the ladder of the model call that it broke off.
@@ -14,6 +14,7 @@ RULES = 5
 3: a reply's calls beyond `CALLS_A_REPLY` are not run.
 4: about a call of which something decisive cannot be shown whole nobody is asked; it is not run.
 5: a finish reason that nobody knows, and one that says "tools" without any, is no end of a reply.
+6: calls of one reply that fail are one failure of their tool; progress told beside housekeeping may be a promise as any other text.
 """
 
 REPLY_CHARS = 600_000
@@ -118,6 +119,16 @@ class TurnSettings:
     def calls_a_reply(self) -> int | None:
         """How many calls of one reply are run; None: all."""
         return CALLS_A_REPLY if self.rules >= 3 else None
+
+    @property
+    def counts_failures_by_reply(self) -> bool:
+        """Calls side by side that fail are one failure."""
+        return self.rules >= 6
+
+    @property
+    def doubts_housekeeping(self) -> bool:
+        """What was said beside housekeeping is an answer only if it promises nothing."""
+        return self.rules >= 6
 
     @property
     def doubts_the_finish(self) -> bool:

@@ -42,3 +42,9 @@ def housekeeping_answer(timeline: Sequence[TimelineEntry], settings: TurnSetting
         elif entry.kind is SegmentKind.INTERIM and entry.visible:
             return entry if kept_house else None
     return None
+
+
+def left_open(text: str) -> str:
+    """The last line of a text that announces what comes next by its colon; else an empty text. Where nothing came, that is a promise."""
+    last = text.rstrip().rpartition("\n")[2].strip()
+    return last if last.endswith((":", "：")) else ""

@@ -64,6 +64,7 @@ class ToolRound:
         "_denied",
         "_items",
         "_loops",
+        "_round",
         "_settings",
         "_unknown_tools",
         "_unreadable",
@@ -78,6 +79,7 @@ class ToolRound:
         self._settings = settings
         self._items = items
         self._loops = Loops(settings.guards)
+        self._round = 0  # counts replies with calls
         self._unknown_tools = 0
         self._unreadable = 0
         self._denied: set[str] = set()
@@ -105,6 +107,7 @@ class ToolRound:
 
     def begin(self, activities: list[Activity], at: int) -> Outcome:
         """A reply asked for these calls."""
+        self._round += 1
         self.activities = activities
         self._by_call = {activity.call: activity for activity in activities}
         return self._advance(at)
@@ -264,7 +267,8 @@ class ToolRound:
     def _watched(self, activity: Activity, text: str, *, ok: bool) -> str:
         """The result as the model reads it: with a warning, if the guardrails have one."""
         read_only = self._effect_class(activity.name) is EffectClass.PURE
-        finding = self._loops.observe(activity.name, activity.arguments, text, ok=ok, read_only=read_only)
+        reply = self._round if self._settings.counts_failures_by_reply else None
+        finding = self._loops.observe(activity.name, activity.arguments, text, ok=ok, read_only=read_only, reply=reply)
         if finding is None:
             return text
         if finding.stop and self.stopping is None:

@@ -74,7 +74,7 @@ from agent_core.recovery import (
 )
 from agent_core.replies import ReplyKind, judge
 from agent_core.settings import REPLY_CHARS, Route, TurnSettings
-from agent_core.timeline import adopt_answer, answered_after_all, housekeeping_answer
+from agent_core.timeline import adopt_answer, answered_after_all, housekeeping_answer, left_open
 from agent_core.toolround import MustEnd, Outcome, RoundOver, ToolRound, Waiting
 from agent_core.tools.base import Json
 from agent_core.troubles import Trouble, Troubles
@@ -435,7 +435,9 @@ class Turn:
     def _nothing_came(self, failure: Failure, at: int) -> list[Effect]:
         """No text and no call. Beside housekeeping tools only, the interim text had been the answer."""
         answer = housekeeping_answer(self.timeline, self.settings) if not self._promised else None
-        if answer is not None and failure is Failure.EMPTY:
+        if answer is not None and failure is Failure.EMPTY and self.settings.doubts_housekeeping:
+            self._promised = announced_action(answer.text) or left_open(answer.text)
+        if answer is not None and failure is Failure.EMPTY and not self._promised:
             answer.kind = SegmentKind.ANSWER
             return [*self._succeeded(), *self._end(at, ExitCode.ANSWERED)]
         broke = CallBroke(at=at, cause=BreakCause.ENDED_EARLY)

@@ -134,11 +134,47 @@ CASES: dict[str, tuple[list[Call], list[Told]]] = {
 }
 
 
-def run(calls: list[Call], counts: GuardCounts, rules: ModuleType = guardrails) -> list[Told]:
+SIDE_BY_SIDE: dict[str, tuple[list[list[Call]], list[Told]]] = {
+    "many calls of one reply fail": ([[failing(n) for n in range(9)]], []),
+    "the same call fails often in one reply": ([[failing()] * 9], []),
+    "replies with failing calls are counted": (
+        [[failing(f"{reply}.{n}") for n in range(2)] for reply in range(7)],
+        told("failing_tool", {5: 3, 6: 3, 7: 4, 8: 4, 9: 5, 10: 5, 11: 6, 12: 6, 13: 7}, stop=13),
+    ),
+    "the same call in several replies": (
+        [[failing(), failing(n + 10)] for n in range(2)],
+        told("repeating_failing_call", {3: 2}),
+    ),
+    "one of them works": ([*[[failing(n), changing(n, "write"), failing(n + 50)] for n in range(9)]], []),
+    "a reply of which one works clears what was before": (
+        [[failing(1)], [failing(2)], [failing(3), changing(1, "write")], [failing(4)], [failing(5)], [failing(6)]],
+        told("failing_tool", {3: 3, 7: 3}),
+    ),
+    "another tool that works clears nothing": (
+        [[failing(n), reading(f"{n}")] for n in range(3)],
+        told("failing_tool", {5: 3}),
+    ),
+}
+"""The same for calls that one reply asked for together."""
+
+
+def run_replies(replies: list[list[Call]], counts: GuardCounts, rules: ModuleType = guardrails) -> list[Told]:
+    return run(
+        [call for reply in replies for call in reply],
+        counts,
+        rules,
+        [n for n, reply in enumerate(replies) for _ in reply],
+    )
+
+
+def run(
+    calls: list[Call], counts: GuardCounts, rules: ModuleType = guardrails, replies: list[int] | None = None
+) -> list[Told]:
     loops = rules.Loops(counts)
     said: list[Told] = []
     for at, (tool, arguments, result, ok, read_only) in enumerate(calls, 1):
-        finding = loops.observe(tool, arguments, result, ok=ok, read_only=read_only)
+        reply = replies[at - 1] if replies is not None else None
+        finding = loops.observe(tool, arguments, result, ok=ok, read_only=read_only, reply=reply)
         if finding is not None:
             said.append((at, "stop" if finding.stop else "warn", str(finding.code), finding.count))
             if finding.stop:
@@ -148,13 +184,22 @@ def run(calls: list[Call], counts: GuardCounts, rules: ModuleType = guardrails) 
 
 def otherwise(counts: GuardCounts, rules: ModuleType = guardrails) -> list[str]:
     """The cases that come out otherwise than they should."""
-    return [name for name, (calls, expected) in CASES.items() if run(calls, counts, rules) != expected]
+    alone = [name for name, (calls, expected) in CASES.items() if run(calls, counts, rules) != expected]
+    return alone + [
+        n for n, (replies, expected) in SIDE_BY_SIDE.items() if run_replies(replies, counts, rules) != expected
+    ]
 
 
 @pytest.mark.parametrize("name", CASES)
 def test_each_case_comes_out_as_it_should(name: str) -> None:
     calls, expected = CASES[name]
     assert run(calls, GuardCounts()) == expected
+
+
+@pytest.mark.parametrize("name", SIDE_BY_SIDE)
+def test_calls_side_by_side_come_out_as_they_should(name: str) -> None:
+    replies, expected = SIDE_BY_SIDE[name]
+    assert run_replies(replies, GuardCounts()) == expected
 
 
 @pytest.mark.parametrize("change", [1, -1])
@@ -169,11 +214,27 @@ MISTAKES: tuple[tuple[str, str, str], ...] = (
     ("guardrails", "if count >= stop", "if count > stop"),
     ("guardrails", "if count >= warn", "if count > warn"),
     ("guardrails", "stop=True", "stop=False"),
-    ("guardrails", "0 if ok else 1 if better else call.failures + 1", "1 if better else call.failures + 1"),
-    ("guardrails", "0 if ok else 1 if better else call.failures + 1", "0 if ok else call.failures + 1"),
-    ("guardrails", "0 if ok else 1 if better else self._failing", "1 if better else self._failing"),
-    ("guardrails", "0 if ok else 1 if better else self._failing", "0 if ok else self._failing"),
-    ("guardrails", "self._failing.get(tool, 0)", "max(self._failing.values(), default=0)"),
+    ("guardrails", "0 if ok else 1 if better else call.failures + first", "1 if better else call.failures + first"),
+    ("guardrails", "0 if ok else 1 if better else call.failures + first", "0 if ok else call.failures + first"),
+    (
+        "guardrails",
+        "0 if ok else 1 if better else call.failures + first",
+        "0 if ok else 1 if better else call.failures + 1",
+    ),
+    ("guardrails", "0 if tool in self._worked else 1 if better else self._before", "1 if better else self._before"),
+    (
+        "guardrails",
+        "0 if tool in self._worked else 1 if better else self._before",
+        "0 if tool in self._worked else self._before",
+    ),
+    ("guardrails", "0 if tool in self._worked else 1", "0 if ok else 1"),
+    ("guardrails", "self._before.get(tool, 0)", "self._failing.get(tool, 0)"),
+    ("guardrails", "self._before.get(tool, 0)", "max(self._before.values(), default=0)"),
+    ("guardrails", "self._worked.add(tool)", "pass"),
+    ("guardrails", "first=key not in self._failed", "first=True"),
+    ("guardrails", "if reply is None or reply != self._reply:", "if reply is None:"),
+    ("guardrails", "dict(self._failing), set(), set()", "dict(self._failing), self._worked, set()"),
+    ("guardrails", "dict(self._failing), set(), set()", "dict(self._failing), set(), self._failed"),
     ("guardrails", "better = changed and ", "better = "),
     ("guardrails", "not call.failure.same(now)", "call.failure.same(now)"),
     ("guardrails", "call.failure = None if ok else now", "pass"),

@@ -293,6 +293,81 @@ def test_text_beside_housekeeping_only_is_the_answer_if_nothing_follows():
     assert rig.view().bubbles[0].kind is BubbleKind.ANSWER
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Now dispatching task 5 (UI):",
+        "Noted.\n\nNow I will run the tests:",
+        "记下了。下一步：",
+        "Let me check the file now.",
+    ],
+)
+def test_a_promise_beside_housekeeping_is_no_answer_if_nothing_follows(text: str):
+    rig = Rig()
+    rig.calls_tool("todo", text=text)
+    rig.returns()
+    rig.finish("stop")
+    assert rig.turn.exit is None
+    assert rig.last_call.advice is Advice.ACT_NOW
+    rig.finish("stop")
+    assert rig.code is ExitCode.PROMISED_WITHOUT_ACTING
+    assert all(bubble.kind is not BubbleKind.ANSWER for bubble in rig.view().bubbles)
+
+
+def test_turns_of_older_rules_end_as_they_did():
+    rig = Rig(replace(SETTINGS, rules=5))
+    rig.calls_tool("todo", text="Now dispatching task 5 (UI):")
+    rig.returns()
+    rig.finish("stop")
+    assert rig.code is ExitCode.ANSWERED
+
+
+def test_calls_side_by_side_that_fail_are_one_failure():
+    rig = Rig()
+    for step in range(2):
+        for index in range(7):
+            rig.begins_call("read", f'{{"n": {step * 10 + index}}}', index)
+        rig.finish("tool_calls")
+        rig.returns(f"no such file in step {step}", status=ToolStatus.FAILED)
+    assert rig.turn.exit is None
+    assert rig.turn.round.stopping is None
+    for step in range(2, 7):
+        rig.calls_tool("read", f'{{"n": {step * 10}}}')
+        rig.returns(f"no such file in step {step}", status=ToolStatus.FAILED)
+    assert rig.turn.round.stopping is not None
+    assert rig.turn.round.stopping.code is ExitCode.FAILING_TOOL
+
+
+def test_a_reply_beyond_our_own_limit_ends_at_once_and_says_whose_it_was():
+    for cut in (False, True):
+        rig = Rig()
+        rig.text("A very long story.")
+        if cut:
+            rig.begins_call("write", '{"text": "')
+        rig.breaks(BreakCause.TOO_LONG)
+        assert rig.code is (ExitCode.TOOL_CALL_CUT_BY_LENGTH if cut else ExitCode.CUT_BY_LENGTH)
+        assert len(rig.calls) == 1, "the model is not asked again"
+        notice = rig.view().bubbles[-1].text
+        assert "outspoken's own limit" in notice
+        assert "600,000" in notice
+
+
+def test_a_loop_is_told_and_the_model_goes_on_without_it():
+    rig = Rig()
+    rig.text("The first part.")
+    rig.breaks(BreakCause.REPEATING)
+    assert rig.last_call.partial == "The first part."
+    assert rig.last_call.advice is Advice.REPEATED
+    rig.says(" The second part.")
+    assert rig.code is ExitCode.ANSWERED
+    rig = Rig()
+    for _ in range(10):
+        if rig.turn.exit is None:
+            rig.breaks(BreakCause.REPEATING)
+    assert rig.code is ExitCode.BROKEN_BEFORE_TEXT
+    assert "repeated itself" in rig.view().bubbles[-1].text
+
+
 def test_text_beside_housekeeping_and_another_tool_is_progress():
     rig = Rig()
     rig.text("Working on it.")
