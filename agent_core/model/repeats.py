@@ -31,6 +31,8 @@ from agent_core.shown import something_to_see
 WINDOW_CHARS = 16_384
 PERIOD_CHARS = WINDOW_CHARS // 2
 """The longest part whose repetition is found."""
+NEAR_CHARS, CHECK_CHARS = 512, 256
+"""Where a piece is looked for, and after how many characters in all that is kept."""
 KEY_CHARS = 32
 HOLD_CHARS = 64
 """A repetition that is longer than this, and than what it repeats, is worth waiting for how it goes on."""
@@ -44,10 +46,14 @@ _LETTERS_OR_BLANKS = re.compile(r"[^\W\d_]|\s")
 class Repeats:
     """Feed it one text as it arrives. `run` is how many characters at its end are repetition, `period` of how long a part."""
 
-    __slots__ = ("_limit", "_window", "period", "run")
+    __slots__ = ("_limit", "_near", "_pending", "_stale", "_window", "period", "run")
 
     def __init__(self) -> None:
         self._window = ""
+        self._near = ""
+        self._pending = ""
+        """What came since the whole window was searched."""
+        self._stale = False
         self._limit = 0
         self.period = 0
         """0 if the end of the text is no repetition (or one that is too short to speak of)."""
@@ -70,22 +76,34 @@ class Repeats:
         return fresh
 
     def _block(self, text: str) -> bool:
-        whole = self._window + text
-        self._window = whole[-WINDOW_CHARS:]
+        """As long as all is fresh, most pieces are looked for among the latest words only: a token should cost little."""
+        self._pending += text
+        if not self._stale and len(self._pending) < CHECK_CHARS:
+            near = self._near + self._pending
+            if _found_before(near) < 0:
+                return something_to_see(text) and not near.endswith(text * 3)
+        whole, self._pending = self._window + self._pending, ""
+        self._window, self._near = whole[-WINDOW_CHARS:], whole[-NEAR_CHARS:]
         if self.period and whole.endswith(text, 0, len(whole) - self.period):
             self.run += len(text)
             return False
         self.period = self.run = 0
-        key = whole[-min(KEY_CHARS, 2 * len(whole) // 3) :]
-        at = whole.rfind(key, 0, len(whole) - 1) if len(whole) > 1 else -1
-        if at < 0:
+        period = _found_before(whole)
+        self._stale = period > 0
+        if not self._stale:
             return something_to_see(text) and not whole.endswith(text * 3)
-        period = len(whole) - len(key) - at
         run = _common_end(whole, period)
         if run >= max(HOLD_CHARS, period):
             self.period, self.run = period, run
             self._limit = _limit(whole[-period:])
         return False
+
+
+def _found_before(text: str) -> int:
+    """How long before its end the same end stood in `text` last; -1 if it did not."""
+    length = min(KEY_CHARS, 2 * len(text) // 3)
+    at = text.rfind(text[-length:], 0, len(text) - 1) if length else -1
+    return len(text) - length - at if at >= 0 else -1
 
 
 def _limit(unit: str) -> int:
