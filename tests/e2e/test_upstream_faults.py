@@ -13,7 +13,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from tests.e2e.upstream import HEAD, Act, Reply, call, delta, end, event, status, text, upstream
+from tests.e2e.upstream import HEAD, Act, Drip, Reply, call, delta, end, event, status, text, upstream
 from tests.serving import served
 
 SECRET = "sk-proj-doNotShowMe123456"
@@ -110,11 +110,54 @@ RECOVERED: dict[str, Sequence[Reply]] = {
     "thinks aloud and ends it": ((HEAD, text("They want to know how it is.\n"), text("</thi"), text("nk>\n\nAll is well."), end()),),
     "housekeeping and nothing": tool((HEAD, end()), "todo", "{}", "All is done."),
     "no finish chunk but usage": ((HEAD, text("All is well."), event({"choices": [], "usage": {"prompt_tokens": 1}})), (HEAD, text(" Indeed."), end())),
+    **{
+        f"a drip of {name}": ((HEAD, Drip(piece)), FINE)
+        for name, piece in {
+            "blanks": text(" "), "line breaks": text("\n"), "zero-width characters": text("\u200b"), "one sentence": text("Still at it. "),
+            "one thought": delta(reasoning_content="Let me think about it again. "), "dots": text("."), "empty arguments": call("write_file", ""),
+        }.items()
+    },
+    "a drip in the text": ((HEAD, text("All is "), Drip(text(" \n"))), (HEAD, text("well."), end())),
+    "a drip in a call": ((HEAD, call("write_file", HALF), Drip(call("write_file", " "))), *tool(AFTER)),
+    "a loop in the text": ((HEAD, text("All is as it was. "), *[text("And so it goes on and on. ") * 200] * 5), (HEAD, text("All is well."), end())),
+    "a loop in the thoughts": ((HEAD, *[delta(reasoning_content="The the the ") * 200] * 6), FINE),
+    "a loop in a call": ((HEAD, call("write_file", '{"content": "'), *[call("write_file", "and then once more ") * 200] * 5), *tool(AFTER)),
+    "a loop up to the limit": ((HEAD, text("All is as it was. "), *[text("court ") * 100] * 4, end("length")), (HEAD, text("All is well."), end())),
+    "the whole again as a message": ((HEAD, text("All is "), text("well."), event({"choices": [{"delta": {}, "message": {"content": "All is well."}, "finish_reason": "stop"}]})),),
+    "all so far in each delta": ((HEAD, text("All"), text("All is"), text("All is well."), end()),),
+    "a finish that nobody knows": ((HEAD, text("All is "), end("fin")), (HEAD, text("well."), end())),
+    "MAX_TOKENS": ((HEAD, text("All is "), end("MAX_TOKENS")), (HEAD, text("well."), end())),
+    "STOP": ((HEAD, text("All is well."), end("STOP")),),
+    "a malformed call": ((HEAD, end("MALFORMED_FUNCTION_CALL")), *tool(AFTER)),
+    "a tool with a prefix": tool(AFTER, "default_api:write_file"),
+    "a tool with a token behind it": tool(AFTER, "write_file<|channel|>commentary"),
+    "a promise beside housekeeping": (*tool((HEAD, end()), "todo", "{}", "Now dispatching task 5 (UI):"), AFTER),
+    "seven calls that fail together": (
+        (HEAD, *(call("read_file", json.dumps({"path": f"no{n}.txt"}), n, f"c{n}") for n in range(7)), end("tool_calls")), AFTER,
+    ),
+    "a pause in words": ((status(429, json.dumps({"error": {"message": "Rate limit reached. Please try again in 20ms."}})),), FINE),
+    "a field is refused": ((status(400, json.dumps({"error": {"message": "Unrecognized request argument supplied: stream_options"}})),), FINE),
+    "half characters everywhere": (
+        (HEAD, b'data: {"choices": [{"delta": {"reasoning_content": "\\ud83d"}}]}\n\ndata: {"choices": [{"delta": {"reasoning_content": "\\ude00"}}]}\n\n',
+         b'data: {"choices": [{"delta": {"tool_calls": [{"index": 0, "id": "\\ud83d", "function": {"name": "read_file\\ud83d", "arguments": "{}"}}]}}]}\n\n', end("tool_calls")),
+        AFTER,
+    ),
+    "NUL everywhere": (
+        (HEAD, b'data: {"choices": [{"delta": {"content": "a\\u0000", "tool_calls": [{"index": 0, "id": "\\u0000", "function": {"name": "read\\u0000file", "arguments": "{\\u0000}"}}]}}]}\n\n',
+         end("tool_calls")),
+        AFTER,
+    ),
+    "a name of 100 000 characters": ((HEAD, call("n" * 100_000, "{}"), end("tool_calls")), AFTER),
+    "numbers that are none": (
+        (HEAD, text("All is well."), b'data: {"choices": [{"delta": {}, "finish_reason": "stop"}], "usage": {"prompt_tokens": -5, "completion_tokens": NaN, "prompt_tokens_details": {"cached_tokens": 1e400}}}\n\n', event(b"[DONE]")),
+    ),
     "silence behind the finish": ((HEAD, text("All is well."), delta("stop"), Act.HANG),),
     "crlf and split utf-8": ((HEAD, "data: {\"choices\":[{\"delta\":{\"content\":\"é".encode()[:-1], "é\"}}]}\r\n\r\n".encode()[1:], b"data: " + json.dumps({"choices": [{"delta": {}, "finish_reason": "stop"}]}).encode() + b"\r\n\r\n"),),
 }  # fmt: skip
 
 TOLD: dict[str, tuple[Any, str]] = {
+    "always a loop": (((HEAD, text("All is as it was. "), *[text("And so it goes on and on. ") * 200] * 5),), "broken_in_text"),
+    "always a drip": (((HEAD, Drip(text(" "))),), "broken_before_text"),
     "always stalls before text": (((HEAD, Act.HANG),), "broken_before_text"),
     "always stalls in text": (((HEAD, text("half "), Act.HANG),), "broken_in_text"),
     "always stalls in tool call": ((STALL_CALL,), "broken_in_tool_call"),
@@ -203,6 +246,8 @@ async def test_no_failure_of_a_provider_is_silent_hangs_lies_or_shows_a_secret(t
                 complaints.append(f"{name}: silent")
             if (finish == "stop") != (code == "answered"):
                 complaints.append(f"{name}: finish reason {finish} for {code}")
+            if said.count("And so it goes on") > 12:
+                complaints.append(f"{name}: shows a loop")
             if SECRET in said or "tool_call>" in said:
                 complaints.append(f"{name}: shows what must not be shown: {said!r}")
         assert complaints == []

@@ -35,7 +35,14 @@ class Wait:
     seconds: float
 
 
-Step: TypeAlias = bytes | Wait | Act
+@dataclass(frozen=True)
+class Drip:
+    """The same piece again and again, until nobody listens any more."""
+
+    piece: bytes
+
+
+Step: TypeAlias = bytes | Wait | Act | Drip
 Reply: TypeAlias = Sequence[Step]
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
@@ -120,6 +127,12 @@ class Upstream:
                 case Act.PINGS:
                     while not reader.at_eof():
                         writer.write(b": ping\n\n" + delta())
+                        await writer.drain()
+                        await asyncio.sleep(0.1)
+                    self.hung_up += 1
+                case Drip():
+                    while not reader.at_eof():
+                        writer.write(step.piece)
                         await writer.drain()
                         await asyncio.sleep(0.1)
                     self.hung_up += 1
