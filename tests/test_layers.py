@@ -56,6 +56,11 @@ PURE = (
         f"agent_core/promising/{name}.py"
         for name in ("language", "tongue", "later", "germanic", "romance", "slavic", "further", "eastern")
     ),
+    *(f"agent_core/model/{name}.py" for name in ("text_calls", "thoughts", "markdown", "chunks")),
+    *(
+        f"agent_core/model/families/{name}.py"
+        for name in ("marks", "steps", "jsoncalls", "tagged", "notation", "values", "registry", "bare")
+    ),
     *(f"agent_core/{name}.py" for name in ("replay", "replaywords", "slices", "model/knownbad")),
     *(f"agent_core/{name}.py" for name in ("messages", "replies", "redaction", "why", "timeline", "budgets")),
     "adapters/reconcile.py",
@@ -70,6 +75,7 @@ PURE = (
             "logcatalogue",
             "configpage",
             "exitpage",
+            "familypage",
         )
     ),
 )

@@ -12,12 +12,13 @@ from agent_core.exits import ExitClass, ExitCode
 from agent_core.notices import notice_for
 from agent_core.recovery import LADDERS, Failure, Rung
 from gateway.configkeys import describe, describe_tables
-from gateway.ops import configpage, exitpage, logcatalogue
+from gateway.ops import configpage, exitpage, familypage, logcatalogue
 
 DOCS = Path(__file__).parents[2] / "docs"
 PRINTED: dict[str, tuple[str, Callable[[], str]]] = {
     "configuration.md": ("gateway.ops.configpage", configpage.markdown),
     "exits.md": ("gateway.ops.exitpage", exitpage.markdown),
+    "families.md": ("gateway.ops.familypage", familypage.markdown),
     "logs.md": ("gateway.ops.logcatalogue", lambda: logcatalogue.markdown() + "\n"),
 }
 

@@ -26,7 +26,8 @@ def _read(calls: Calls, _opener: str) -> Grammar:
         yield from spaces()
         mark = yield from one_of("{")
     if mark != "{":
-        calls.broken(BrokenReason.CUT_OFF if mark == END else BrokenReason.UNREADABLE, "…")
+        rest, _ = ("", END) if mark == END else (yield from until("\n\n"))
+        calls.broken(BrokenReason.UNREADABLE if rest.strip() else BrokenReason.CUT_OFF, rest.strip())
         return
     text, whole, _ = yield from json_value(deep=1)
     if whole:

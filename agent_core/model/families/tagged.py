@@ -23,6 +23,10 @@ _NAME = re.compile(r"[\w.:/-]{1,128}")
 Values: TypeAlias = dict[str, Json]
 
 
+class _Unclear(Exception):
+    """The text of an argument ends twice, and nothing says where."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tags:
     """The tags of a family."""
@@ -81,7 +85,11 @@ def arguments(calls: Calls, tags: Tags, *, first: str | None = None) -> Grammar:
         if not well:
             break
         inside = f"name={inside}" if mark.endswith("name=") else inside
-        value = yield from _value(tags)
+        try:
+            value = yield from _value(tags)
+        except _Unclear as unclear:
+            calls.broken(BrokenReason.UNREADABLE, str(unclear))
+            return
         if value is None:
             calls.broken(BrokenReason.CUT_OFF)
             return
@@ -131,6 +139,8 @@ def _value(tags: Tags) -> Generator[Step, None, tuple[str, str] | None]:
             if follows is not None:
                 return trimmed("".join(parts)), follows
         elif (yield from one_of(*tags.around, *tags.nexts, *tags.ends, take=False)) is not None:
+            if any(end in parts for end in tags.value_ends):
+                raise _Unclear("".join(parts))
             return trimmed("".join(parts)), mark  # the end of the argument was forgotten
         parts += (mark, gap)
 

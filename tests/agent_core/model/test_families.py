@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
@@ -300,3 +301,180 @@ def test_a_long_reply_of_many_calls_is_read_whole(family: Family, one: Example, 
         return
     pieces = read((one.text + "\n\n") * 200, size)
     assert len(calls(pieces)) == 200 * len(one.calls)
+
+
+# --- thoughts -------------------------------------------------------------------------------------------------------
+
+THOUGHTS = [
+    ("Hello <think>secret</think> world", "secret", "Hello world"),
+    ("Hello <think> a secret plan </think> world", " a secret plan ", "Hello world"),
+    ("<think>a<think>b</think>c</think>d", "abc", "d"),
+    ("<think>\n<think>\nab</think>Hello", "\n\nab", "Hello"),
+    ("<THINK>x</Think>Y", "x", "Y"),
+    ('<thinking type="x" n=2>q</thinking>\n\nA', "q", "A"),
+    ("<think>never closed", "never closed", ""),
+    ("<think/>Hi", "", "Hi"),
+    ("Yes.\n\n<thought>hm</thought>\n\nNo.", "hm", "Yes.\n\nNo."),
+    ("<reasoning>a</reasoning>b<reflection>c</reflection>d", "ac", "bd"),
+    ("◁think▷a◁/think▷b", "a", "b"),
+    ("[THINK]a[/THINK]b", "a", "b"),
+    ("<|channel>thought\nhm\n<channel|>Hi", "\nhm\n", "Hi"),
+    ("<seed:think>a</seed:think>b", "a", "b"),
+    ("<mm:think>a</mm:think>b", "a", "b"),
+    ("<think>a</thinking>b", "a", "b"),
+    ("<think>the tag `</think>` ends it</think>b", "the tag `</think>` ends it", "b"),
+    ("analysisWe think.assistantfinalHello", "We think.", "Hello"),
+    ("Here is my thought process:\nhm\nHere is my response:\nHello", "\nhm\n", "Hello"),
+    ("<think>x</think>\n<answer>\nHello\n</answer>", "x", "Hello"),
+    ("</think>\n\nHi", "", "Hi"),
+    ("Answer.\n</think>", "", "Answer."),
+    ("Hm, a number.\n</think>\n\nFour.", "", "Four."),
+    ("Hm.</think>Four.", "", "Four."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "inside", "seen"), THOUGHTS)
+@pytest.mark.parametrize("with_calls", [True, False])
+def test_thoughts_in_any_marks_are_thoughts_and_are_not_shown(
+    text: str, inside: str, seen: str, with_calls: bool
+) -> None:
+    for parts in ([text], list(text), re.findall(r"(?s).{1,3}", text)):
+        pieces = read_parts(parts, calls=with_calls)
+        assert (thought(pieces), shown(pieces)) == (inside, seen)
+
+
+def test_calls_at_the_end_of_a_thought_that_was_not_closed_are_calls() -> None:
+    pieces = read('Now.<tool_call>{"name": "now"}</tool_call><think>Again.<tool_call>{"name": "now"}</tool_call>')
+    assert calls(pieces) == [("now", {}), ("now", {})]
+    assert [piece.index for piece in pieces if isinstance(piece, TextCall)] == [0, 1]
+
+
+def test_a_thought_that_only_mentions_a_call_makes_none() -> None:
+    assert calls(read('<think>I could write <tool_call>{"name": "now"}</tool_call> but I do not.</think>No.')) == []
+    assert calls(read('<think>I could write <tool_call>{"name": "now"}</tool_call> but I do not.')) == []
+
+
+def test_replies_that_are_known_to_begin_inside_a_thought_show_nothing_of_it() -> None:
+    assert read_parts(["Hm, ", "four.</th", "ink>Four."], inside_thought=True) == [
+        Thought("Hm, four."),
+        VisibleText("Four."),
+    ]
+    assert shown(read_parts(["No thought ", "at all."], inside_thought=True)) == "No thought at all."
+    assert shown(read_parts(["A thought that a limit cu"], inside_thought=True, well=False)) == ""
+    assert shown(read_parts(["<think>", "Hm.</think>Yes."], inside_thought=True)) == "Yes."
+
+
+# --- what cannot be read, and what texts mean -----------------------------------------------------------------------
+
+FAILED = [
+    ('Text <tool_call>{"name": "now", "arguments": {"a": }}</tool_call>', "now", BrokenReason.UNREADABLE, "Text"),
+    ("<tool_call>{no json}</tool_call>", None, BrokenReason.UNREADABLE, ""),
+    ('<tool_call>{"name": "now", "arguments": {"a": "', "now", BrokenReason.CUT_OFF, ""),
+    ('[TOOL_CALLS]now[ARGS]not json', "now", BrokenReason.UNREADABLE, ""),
+    ('<|tool_call_begin|>functions.now:0<|tool_call_argument_begin|>{"a": 1<|tool_call_end|>', "now", BrokenReason.UNREADABLE, ""),
+    ("<function=now>\n<parameter=a>\nhalf", "now", BrokenReason.CUT_OFF, ""),
+    ('<minimax:tool_call>\n<invoke name="now">\n<parameter name="a">1</parameter>\nwhat?\n</invoke>', "now", BrokenReason.UNREADABLE, ""),
+    ("<|channel|>commentary to=functions.now <|constrain|>json<|message|>{\"a\"", "now", BrokenReason.CUT_OFF, ""),
+    ("<start_function_call>call:now{a:<escape>b}<end_function_call>", "now", BrokenReason.CUT_OFF, ""),
+    ('{"name": "now", "parameters": {"a": ', "now", BrokenReason.CUT_OFF, ""),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "name", "reason", "seen"), FAILED)
+def test_what_looks_like_a_call_and_cannot_be_read_is_a_broken_call_and_not_text(
+    text: str, name: str | None, reason: BrokenReason, seen: str
+) -> None:
+    for size in (None, 1):
+        pieces = read(text, size)
+        assert (broken(pieces), calls(pieces), shown(pieces)) == ([(name, reason)], [], seen)
+
+
+PROPERTIES = {
+    "text": {"type": "string"},
+    "count": {"type": "integer"},
+    "share": {"type": ["number", "null"]},
+    "on": {"type": "boolean"},
+    "many": {"type": "array", "items": {"type": "integer"}},
+    "deep": {"anyOf": [{"type": "object"}, {"type": "null"}]},
+    "choice": {"enum": ["1", "2"]},
+    "any": {},
+}
+
+
+@pytest.mark.parametrize(
+    ("key", "text", "value"),
+    [
+        ("text", "1", "1"),
+        ("text", " as it is \n", " as it is \n"),
+        ("text", "null", "null"),
+        ("text", '{"a": 1}', '{"a": 1}'),
+        ("count", " 3 ", 3),
+        ("count", "three", "three"),
+        ("share", "0.5", 0.5),
+        ("share", "None", None),
+        ("on", "True", True),
+        ("on", "false", False),
+        ("on", "perhaps", "perhaps"),
+        ("many", "[1, 2]", [1, 2]),
+        ("many", "(1, 2)", [1, 2]),
+        ("many", "1, 2", "1, 2"),
+        ("deep", "{'a': [True, None]}", {"a": [True, None]}),
+        ("deep", "null", None),
+        ("choice", "1", "1"),
+        ("any", "1", 1),
+        ("any", "word", "word"),
+        ("unknown", "1", 1),
+    ],
+)
+def test_texts_become_what_the_schema_says(key: str, text: str, value: object) -> None:
+    tools = Offered(orjson.dumps([{"function": {"name": "f", "parameters": {"properties": PROPERTIES}}}]))
+    assert tools.value("f", key, text) == value
+    assert tools.value("functions.f", key, text) == value
+    assert tools.value("unknown", key, text) == text
+
+
+@pytest.mark.parametrize(
+    "unit",
+    [
+        "<tool_call> is a tag. ",
+        "<think> and ",
+        "a <b> ",
+        "[TOOL_CALLS] ",
+        "</think>x ",
+        "<think>a</think>b ",
+        "`<tool_call>` ",
+        "<|channel|> ",
+        "</parameter>\n",
+        "<think ",
+    ],
+)
+@pytest.mark.parametrize(
+    "before",
+    [
+        "",
+        "<function=write_note>\n<parameter=title>\n",
+        "<think>",
+        '<tool_call>{"name": "now", "arguments": {"a": "',
+        "{",
+        '[look_up(word="',
+    ],
+)
+def test_time_grows_with_the_text_alone(unit: str, before: str) -> None:
+    def steps(size: int, parts: int) -> int:
+        text = before + unit * size
+        count = 0
+
+        def note(_frame: object, event: str, _arg: object) -> None:
+            nonlocal count
+            count += event in ("call", "c_call")
+
+        cut = [text[at : at + parts] for at in range(0, len(text), parts)]
+        sys.setprofile(note)
+        try:
+            read_parts(cut)
+        finally:
+            sys.setprofile(None)
+        return count
+
+    for parts in (7, 10**9):
+        assert steps(800, parts) < 3 * steps(400, parts) + 1_000
