@@ -352,11 +352,11 @@ def bytes_of(number: int, size: int) -> list[dict[str, Any]]:
 
 async def test_a_user_of_the_api_has_a_limit_over_all_of_their_conversations(tmp_path: Path) -> None:
     async with api(tmp_path, WORKSPACE_MIB="1") as (client, url):
-        assert "Wrote a.txt" in await said(client, "fill a.txt 600", "one")
-        full = await said(client, "fill b.txt 600", "two")
-        assert "There is no more room for your files (600 KB of 1 MB are used)" in full
+        assert "Wrote a.txt" in await said(client, "fill a.txt 560", "one")
+        full = await said(client, "fill b.txt 560", "two")
+        assert "There is no more room for your files (560 KB of 1 MB are used)" in full
         assert "Done: The workspace is full" in full
-        assert "Wrote c.txt" in await said(client, "fill c.txt 600", "three", user="bob")
+        assert "Wrote c.txt" in await said(client, "fill c.txt 560", "three", user="bob")
         assert (await quota_status(url))["refused"]["workspace"] == 1
 
 
@@ -418,7 +418,8 @@ async def test_when_the_whole_is_full_what_is_kept_already_may_be_brought_again(
         history: list[Any] = []
         await quota_status(url)
         assert "seen1" in await with_history(client, history, bytes_of(1, 1_000_000))
-        assert "Wrote a.txt" in await said(client, "fill a.txt 1500")
+        for name in ("a.txt", "b.txt", "c.txt"):
+            assert f"Wrote {name}" in await said(client, f"fill {name} 500")
         assert "fine" in await with_history(client, history, "say fine")
         with pytest.raises(openai.RateLimitError, match="no more room for files, for anybody"):
             await with_history(client, [*history], bytes_of(2, 1_600_000))
