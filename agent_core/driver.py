@@ -38,7 +38,7 @@ from agent_core.events import (
 )
 from agent_core.exits import Exit, ExitCode, Facts
 from agent_core.invariants import broken_laws
-from agent_core.journal import encode, merged
+from agent_core.journal import encode, merged, recorded
 from agent_core.modelcalls import ModelCaller
 from agent_core.overdue import longest_timer_seconds, seconds_left
 from agent_core.ports import Clock, Ids
@@ -169,19 +169,21 @@ class TurnDriver:
 
     async def begin(self, opened: TurnOpened) -> None:
         """Open the turn in the store. From here on the message belongs to this turn."""
-        row = self._row(opened, 0)
+        effects = self.turn.feed(opened)
+        rows = [self._row(event, seq) for seq, event in enumerate(recorded(opened, effects))]
         await self._world.store.start(
             session=self.identity.session,
             epoch=self.identity.epoch,
             turn=self.identity.turn,
             inbox_ids=self.identity.inbox_ids,
-            row=row,
+            row=rows[0],
             opened_at=opened.at,
             deadline=opened.at + opened.settings.turn_seconds * 1000,
+            judged=rows[1:],
         )
-        self._seq = 1
+        self._seq = len(rows)
         self._begun_at = self._world.clock.monotonic()
-        self._effects = self.turn.feed(opened)
+        self._effects = [effect for effect in effects if not isinstance(effect, Record)]
 
     def resume(self, turn: Turn, seq: int, taken_over: TakenOver) -> None:
         """Go on with an open turn from the journal. Its `taken_over` row, the last of `seq` rows, is written already."""
@@ -189,8 +191,7 @@ class TurnDriver:
         self._seq = seq
         self._begun = {activity.call for activity in turn.round.unfinished if activity.started}
         self._effects = turn.feed(taken_over)
-        if turn.exit is not None and not self._effects:  # decided before, by a process that died before it was stored
-            self._effects = [EndTurn(turn.exit)]
+        self._unwritten += recorded(taken_over, self._effects)[1:]
 
     def _row(self, event: Event, seq: int) -> JournalRow:
         written = encode(event)
@@ -391,7 +392,7 @@ class TurnDriver:
             effect = effects.pop(0)
             match effect:
                 case Record():
-                    self._unwritten.append(effect.event)
+                    pass  # it is written behind its fact
                 case RunTool() if not self._holding:
                     effects += await self._check(effect, intended, doing)
                 case EndTurn():
@@ -417,10 +418,14 @@ class TurnDriver:
     def _feed(self, event: Event) -> list[Effect]:
         if self.turn.exit is not None:
             return []
-        self._unwritten.append(event)
+        late = self.turn.misfit(event)
+        if late:
+            log.info("turn.late", turn=self.identity.turn, kind=type(event).__name__, why=late)
+            return []
         if isinstance(event, ToolReturned):
             self.progress.pop(event.call, None)
         effects = self.turn.feed(event)
+        self._unwritten += recorded(event, effects)
         found = broken_laws(self.turn, effects, self._begun)
         if found:
             self._world.count_broken()
@@ -474,7 +479,7 @@ class TurnDriver:
         """Cancel what runs, then close the turn in one commit, then let it be seen."""
         await self._cancel_all()
         now = self._world.clock.now_ms()
-        self._unwritten.append(TurnEnded(at=now, exit=ending.exit))
+        self._unwritten.append(TurnEnded(at=now, exit=ending.exit, answer=ending.answer))
         rows, identity = self._rows(), self.identity
         used = (self.turn.input_tokens, self.turn.output_tokens)
         heard = self.heard

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from agent_core.events import RungClimbed, RungJudged
+from agent_core.events import Judgement
 from agent_core.exits import Exit
 from agent_core.leftout import Suspect
 from agent_core.recovery import Advice
@@ -81,9 +81,9 @@ class SetAside:
 
 @dataclass(frozen=True, slots=True)
 class Record:
-    """Journal a decision."""
+    """Journal a judgement, in the commit of the fact that it is about."""
 
-    event: RungClimbed | RungJudged
+    event: Judgement
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +91,8 @@ class EndTurn:
     """Cancel whatever is still running, then close the turn with this exit. Always the last effect of a turn."""
 
     exit: Exit
+    answer: str = ""
+    """As in `TurnEnded`."""
 
 
 Effect: TypeAlias = CallModel | Wait | RunTool | AskApproval | Compact | SetAside | Record | EndTurn

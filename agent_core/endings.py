@@ -1,4 +1,4 @@
-"""The facts that an ending's notice needs, put together from where a turn stands. Pure; used by `turn` alone."""
+"""The facts that an ending's notice needs, put together from where a turn stands. Pure; used by `judging` alone."""
 
 from __future__ import annotations
 

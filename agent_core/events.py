@@ -1,6 +1,9 @@
-"""What can happen to a turn. Each is a frozen fact with a past-tense name and the wall-clock time `at` (ms) it carries.
+"""What can happen to a turn, and what was judged of it. Each is frozen, with a past-tense name and the wall-clock time `at` (ms) it carries.
 
-The journal is the list of these; a turn's state is their fold. Adjacent `TextArrived` (and likewise reasoning and argument
+The journal is the list of these; a turn's state is their fold. *Facts* come from outside: the model, tools, people, the process. A
+*judgement* (`Judgement`, at the end of this file) is what the rules of that time made of a fact; it is journalled in the fact's own commit,
+and whoever reads the journal takes it. Where nothing stands, the ordinary was judged: see `agent_core.questions`.
+ Adjacent `TextArrived` (and likewise reasoning and argument
 pieces) may be merged, keeping the later `at`, without changing the fold: how a stream was cut never matters.
 """
 
@@ -12,11 +15,11 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from agent_core.complaints import NOTHING_SAID, Complaint
-from agent_core.exits import BreakCause, Exit, Spend
+from agent_core.exits import BreakCause, Exit, ExitCode, Spend
 from agent_core.known import Known
 from agent_core.leftout import LeftOut, Suspect
 from agent_core.messages import InputMessage, Message
-from agent_core.recovery import Failure, Rung
+from agent_core.recovery import Advice, AdviceItem, Failure, Rung
 from agent_core.settings import TurnSettings
 from agent_core.tools.base import Json, ToolStatus
 
@@ -248,20 +251,107 @@ class DriverFailed(Happened):
     """Words for the person, if there are any."""
 
 
+# ---------------------------------------------------------------------- judgements
+
+
+class Reply(StrEnum):
+    """What a reply amounted to that is neither the answer (`TurnEnded` says that) nor a failure (`FailureJudged`)."""
+
+    TOOLS = "tools"
+    """It asks for tools."""
+    HANDED = "handed"
+    """It asks for tools of the client's, which are handed over."""
+    SAID = "said"
+    """A text that would be the answer, had the person not added something meanwhile."""
+    PROMISED = "promised"
+    """It only announces an action."""
+    SUMMARY = "summary"
+    """The last words of a turn that has to end."""
+
+
+class Resume(StrEnum):
+    """How a turn goes on in another process."""
+
+    CALL = "call"
+    """The model is asked as it had been."""
+    GO_ON = "go_on"
+    """The model is asked to go on from the text that had come."""
+    ANEW = "anew"
+    """The model is asked again, and what it had said beside a call that was arriving stays."""
+    COMPACT = "compact"
+    ACT = "act"
+    """The tools that were not back run again, as far as they may."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnBegun(Happened):
+    """How the turn begins, if not at its first route, without advice and with all its tools."""
+
+    route: int = 0
+    advice: tuple[AdviceItem, ...] = ()
+    withheld: tuple[str, ...] = ()
+    """Own tools that are not offered."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OverlapFound(Happened):
+    """What a model call said again of the text that it was to go on from: it is shown as `text` and what followed."""
+
+    dropped: int = 0
+    """How many of the call's first characters are not shown."""
+    text: str = ""
+    """What is shown in place of them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReplyJudged(Happened):
+    """What a reply amounted to."""
+
+    reply: Reply = Reply.TOOLS
+    promised: str = ""
+    """The sentence that announces an action."""
+    solved: tuple[str, ...] = ()
+    """Tools whose known stall is over with this reply."""
+    taken: int = -1
+    """How many of its calls are run; -1: all."""
+    words: str = ""
+    """For the model, about the calls beyond those."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FailureJudged(Happened):
+    """What went wrong with a model call."""
+
+    failure: Failure
+    cause: BreakCause
+    code: ExitCode
+    """The exit that it leads to if nothing helps."""
+    detail: str = ""
+    aside_seconds: float = 0
+    """For how long the route's credential is set aside."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RungClimbed(Happened):
-    """A record of a decision of the machine: which remedy it chose for which failure."""
+    """Which remedy was chosen for which failure, and all that follows from it."""
 
     failure: Failure
     rung: Rung
     number: int
     """The how-many-th time this rung is climbed for this failure in this step, from 1."""
     cause: BreakCause | None = None
+    route: int = -1
+    """The route from now on; -1: as before."""
+    advice: Advice | None = None
+    """What the model is told."""
+    detail: str = ""
+    """What the advice speaks of."""
+    pause_ms: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RungJudged(Happened):
-    """A record: whether the remedy that was chosen last helped."""
+    """Whether the remedy that was chosen last helped."""
 
     failure: Failure
     rung: Rung
@@ -269,13 +359,64 @@ class RungJudged(Happened):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TurnEnded(Happened):
-    """A record: the exit, written in the transaction that closes the turn."""
+class LoopFound(Happened):
+    """What the guardrails found in a tool's result."""
+
+    call: str
+    code: ExitCode
+    tool: str
+    count: int
+    stop: bool = False
+    words: str = ""
+    """For the model, in the tool's result."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalAsked(Happened):
+    """A person is asked whether a call may run."""
+
+    call: str
+    seconds: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallSettled(Happened):
+    """A call gets no result of its tool: it is not run, or nobody knows what came of it."""
+
+    call: str
+    words: str
+    """For the model, in place of a result."""
+    denied: bool = False
+    """Nobody approved it."""
+    unsure: bool = False
+    """It was begun, and may or may not have been done."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SummaryAsked(Happened):
+    """The model is asked for last words, without tools; then the turn ends so."""
 
     exit: Exit
+    advice: Advice
 
 
-Event: TypeAlias = (
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnResumed(Happened):
+    """How the turn goes on after it was taken over."""
+
+    how: Resume
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TurnEnded(Happened):
+    """The exit, written in the transaction that closes the turn. It answers every question that is open."""
+
+    exit: Exit
+    answer: str = ""
+    """The piece of text that is the answer; empty: what the last reply said."""
+
+
+Fact: TypeAlias = (
     TurnOpened
     | TextArrived
     | ReasoningArrived
@@ -299,7 +440,19 @@ Event: TypeAlias = (
     | TurnLeft
     | TakenOver
     | DriverFailed
+)
+Judgement: TypeAlias = (
+    TurnBegun
+    | OverlapFound
+    | ReplyJudged
+    | FailureJudged
     | RungClimbed
     | RungJudged
+    | LoopFound
+    | ApprovalAsked
+    | CallSettled
+    | SummaryAsked
+    | TurnResumed
     | TurnEnded
 )
+Event: TypeAlias = Fact | Judgement

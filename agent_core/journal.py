@@ -9,18 +9,21 @@ from __future__ import annotations
 
 import functools
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, cast, get_args
 
 from agent_core import slim
+from agent_core.effects import Effect, Record
 from agent_core.events import (
     Event,
     ReasoningArrived,
     TextArrived,
     ToolArgumentsArrived,
+    TurnOpened,
 )
+from agent_core.questions import MUST_BE_ANSWERED
 from agent_core.wellformed import storable
 
 if TYPE_CHECKING:
@@ -123,11 +126,41 @@ def merged(events: Iterable[Event]) -> list[Event]:
     return out
 
 
+def recorded(event: Event, effects: Iterable[Effect]) -> list[Event]:
+    """What has to be journalled of an event that was fed to a turn and had these effects: it, and what was judged of it."""
+    return [event, *(effect.event for effect in effects if isinstance(effect, Record))]
+
+
+def read(rows: Iterable[tuple[str, bytes]]) -> list[Event]:
+    """The events of a journal, with what was judged of them, whatever version wrote it. Raises `UnreadableJournal`."""
+    return list(completed([decode(kind, body) for kind, body in rows]))
+
+
+def completed(events: Sequence[Event]) -> Sequence[Event]:
+    """`events` with the judgements that stand in a journal since version 7 of the rules, if it is an older one."""
+    if not events or not isinstance(events[0], TurnOpened) or events[0].settings.judged:
+        return events
+    from agent_core.oldjournals import judged
+
+    return judged(events)
+
+
 def fold(rows: Iterable[tuple[str, bytes]]) -> Turn:
-    """The turn that a journal tells."""
-    from agent_core.turn import Turn  # whoever only reads events needs no machine
+    """The turn that a journal tells. Raises `UnreadableJournal`, and as one `agent_core.turn.ProtocolError`."""
+    return turn_of(read(rows))
+
+
+def turn_of(events: Iterable[Event]) -> Turn:
+    """The turn that these events tell, with all that was judged of them."""
+    from agent_core.turn import ProtocolError, Turn  # whoever only reads events needs no machine
 
     turn = Turn()
-    for kind, body in rows:
-        turn.feed(decode(kind, body))
+    for number, event in enumerate(events):
+        try:
+            turn.apply(event)
+        except ProtocolError as error:
+            raise ProtocolError(f"event {number} of the journal does not fit: {error}") from error
+    while turn.questions and turn.settings.judged and not isinstance(turn.questions[0], MUST_BE_ANSWERED):
+        turn.silence()  # a commit holds what was judged of its facts
+    turn.draft.show()
     return turn

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 
 from agent_core.exits import ExitCode
 from agent_core.known import Known
-from agent_core.recovery import Advice, Helps, Rung, next_route
+from agent_core.recovery import Advice, AdviceItem, Helps, Rung, next_route
 from agent_core.settings import TurnSettings
-from agent_core.turnstate import AdviceItem
 
 NEXT_MODEL_AFTER = 2
 """So many turns must have ended by a tool's calls that break off before the first model is passed over."""
@@ -27,6 +26,8 @@ class Start:
     route: int = 0
     """Index of the first route."""
     advice: tuple[AdviceItem, ...] = ()
+    withheld: tuple[str, ...] = ()
+    """Own tools that are not offered."""
 
 
 def prevention(settings: TurnSettings, known: Known) -> Start:
@@ -49,4 +50,4 @@ def prevention(settings: TurnSettings, known: Known) -> Start:
         incident.remedy is Rung.NEXT_ROUTE for incident in incidents
     )
     following = next_route(settings.routes, 0, Helps.OTHER_MODEL) if passed_over else None
-    return Start(following or 0, tuple(advice))
+    return Start(following or 0, tuple(advice), tuple(withheld))

@@ -69,6 +69,14 @@ class Advice(StrEnum):
     SUM_UP_LOOP = "sum_up_loop"
 
 
+@dataclass(frozen=True, slots=True)
+class AdviceItem:
+    """Advice of the gateway that stays before the model for the rest of the turn; never part of later turns."""
+
+    advice: Advice
+    detail: str = ""
+
+
 class Helps(StrEnum):
     """Which other routes can help with a failure."""
 

@@ -1,19 +1,16 @@
-"""A turn decided again from its journal, and compared with what was recorded. Pure.
+"""A turn read from its journal, and compared with what today's rules say. Pure.
 
-Theory. The journal holds two kinds of rows: what happened to the turn, and what the machine decided (`RungClimbed`, `RungJudged`,
-`TurnEnded`). `replay` feeds the first kind to a new machine and compares the second with what that one decides, byte by byte in
-today's encoding. Decisions without a row of their own (to call the model, to wait, to run a tool) show in what follows them: a
-tool's result comes only after the tool was wanted, text only while the model is being called. An event that nothing before it
-led to is *out of place*.
+Theory. The turn is folded as anywhere: what was judged is taken from the journal. Beside that, `replay` asks today's rules each question that the
+turn was asked, and compares what they say with what stands there, byte by byte in today's encoding. So a difference does not lead to
+others: the state is the recorded one. An event that nothing before it led to is *out of place*; behind it nothing can be read.
 
-Rows of decisions stand behind the events of the batch in which they were made, so they are compared in order, not by position.
-What a take-over decided may be missing, if that process died too before it wrote anything.
+Of a journal from before judgements were journalled (`oldjournals`), only what was recorded or can be inferred is compared.
 
-`parting` feeds the same events to two machines with different settings, up to the first event at which their decisions part.
-Behind it the recorded events tell what followed from the other decision, so it looks no further.
+`parting` asks the rules each question twice, with the turn's own settings and with others, up to the first at which they part. Behind it the
+recorded events tell what followed from the other decision, so it looks no further.
 
 Laws (tests/agent_core/test_replay.py): a journal that a driver wrote from the machine's decisions replays without a difference; one
-in which a decision, or an event that a decision rests on, was taken out or changed does not.
+in which a judgement, or an event that one rests on, was taken out or changed does not.
 """
 
 from __future__ import annotations
@@ -22,43 +19,49 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
+from typing import cast, get_args
 
 from agent_core import slim
 from agent_core.effects import AskApproval, CallModel, Effect, EndTurn, Record, RunTool, SetAside, Wait
 from agent_core.events import (
-    ApprovalAnswered,
-    CallBroke,
-    Compacted,
+    ApprovalAsked,
+    CallSettled,
     DeadlinePassed,
     Event,
+    FailureJudged,
+    Judgement,
+    LoopFound,
+    OverlapFound,
     ReasoningArrived,
-    ReplyFinished,
+    ReplyJudged,
     RungClimbed,
     RungJudged,
-    TakenOver,
+    SummaryAsked,
     TextArrived,
     TextTakenBack,
     ToolArgumentsArrived,
     ToolCallCut,
     ToolCallNamed,
-    ToolReturned,
     ToolStarted,
+    TurnBegun,
     TurnEnded,
     TurnOpened,
-    WaitEnded,
+    TurnResumed,
 )
 from agent_core.exits import Exit, ExitCode, Facts
 from agent_core.invariants import broken_laws
-from agent_core.journal import UnreadableJournal, Written, decode, encode, merged
+from agent_core.journal import UnreadableJournal, completed, decode, encode, merged, turn_of
+from agent_core.judging import decide
+from agent_core.questions import MUST_BE_ANSWERED, Calls, End, Question
 from agent_core.settings import TurnSettings
 from agent_core.store.rows import JournalRow
 from agent_core.turn import ProtocolError, Turn
-from agent_core.turnstate import ActivityState, Item, Phase
+from agent_core.turnstate import Phase
 from agent_core.view import View, view
 
 CONTENT = (TextArrived, ReasoningArrived, TextTakenBack, ToolCallNamed, ToolArgumentsArrived, ToolCallCut)
-DECIDED = (RungClimbed, RungJudged, TurnEnded)
-"""Rows that record a decision of the machine."""
+DECIDED: tuple[type[Event], ...] = get_args(Judgement)
+"""Rows that record what was judged."""
 
 
 class Mismatch(StrEnum):
@@ -132,30 +135,34 @@ class Replay:
 
 
 def replay(rows: Sequence[JournalRow]) -> Replay:
-    """Decide the turn of `rows` (all of its journal, in order) again, and compare. Never raises for what the rows hold."""
+    """Fold the turn of `rows` (all of its journal, in order), and compare. Never raises for what the rows hold."""
     work = _Replaying()
+    events: list[Event] = []
     for expected, row in enumerate(rows):
         if row.seq != expected and not work.found.differences:
             work.differs(row.seq, Mismatch.ROWS, f"row {row.seq}", f"row {expected}")
         try:
-            event = decode(row.kind, row.body)
-            work.take(row.seq, event)
-        except (UnreadableJournal, ProtocolError) as error:
+            events.append(decode(row.kind, row.body))
+        except UnreadableJournal as error:
             work.differs(row.seq, Mismatch.ROWS, str(error), "")
             break
-        if event.at != row.at:
-            work.differs(row.seq, Mismatch.ROWS, f"the time {row.at}", f"the event's own time {event.at}")
-    work.finish()
+        if events[-1].at != row.at:
+            work.differs(row.seq, Mismatch.ROWS, f"the time {row.at}", f"the event's own time {events[-1].at}")
+    work.all(events, [row.seq for row in rows])
     return work.found
 
 
-@dataclass(slots=True)
-class _Due:
-    """A decision that has to be in the journal."""
-
-    written: Written
-    event: RungClimbed | RungJudged
-    after_take_over: bool
+def _numbered(events: Sequence[Event], numbers: Sequence[int]) -> list[tuple[int, Event]]:
+    """The events with what was judged of them, each with its row. What no row holds has the one before."""
+    written = {id(event): number for event, number in zip(events, numbers, strict=False)}
+    found: list[tuple[int, Event]] = []
+    last = 0
+    for event in completed(events):
+        last = written.get(id(event), last)
+        if isinstance(event, TurnEnded):
+            last = max(last, numbers[len(events) - 1])
+        found.append((last, event))
+    return found
 
 
 @dataclass(slots=True)
@@ -163,60 +170,156 @@ class _Replaying:
     """The state of one replay."""
 
     found: Replay = field(default_factory=Replay)
-    due: deque[_Due] = field(default_factory=deque[_Due])
+    settings: TurnSettings | None = None
+    other: Turn | None = None
+    """The same turn with these settings, as long as they decide alike."""
+    parted: Parting | None = None
+    asked: Question | None = None
+    due: deque[Judgement] = field(default_factory=deque[Judgement])
+    """What today's rules say to `asked`, as far as it was not compared yet."""
+    wanted: set[str] = field(default_factory=set[str])
+    """Calls that are to run."""
     begun: set[str] = field(default_factory=set[str])
-    asked: set[str] = field(default_factory=set[str])
-    """Calls for which approval was asked at some time."""
+    fact: int = 0
+    """Which moment is the latest fact."""
+
+    @property
+    def old(self) -> bool:
+        opened = self.found.turn.opened
+        return opened is not None and not opened.settings.judged
 
     def differs(self, seq: int, about: Mismatch, recorded: str, replayed: str) -> None:
         self.found.differences.append(Difference(seq, about, recorded, replayed))
 
-    def take(self, seq: int, event: Event) -> None:
-        match event:
-            case RungClimbed() | RungJudged():
-                self._recorded(seq, event)
-                self.found.moments.append(Moment(seq, event))
-            case TurnEnded():
-                self._ended(seq, event)
-                self.found.turn.feed(event)
-                self.found.moments.append(Moment(seq, event))
-            case _:
-                self._happened(seq, event)
-
-    def _happened(self, seq: int, event: Event) -> None:
-        turn = self.found.turn
-        problem = misplaced(turn, event, self.asked)
-        if problem:
-            self.differs(seq, Mismatch.PLACE, type(event).__name__, problem)
-        if isinstance(event, TakenOver):
-            self.due = deque(due for due in self.due if not due.after_take_over)
-        effects = turn.feed(event)
-        for effect in effects:
-            if isinstance(effect, Record):
-                self.due.append(_Due(encode(effect.event), effect.event, isinstance(event, TakenOver)))
-            if isinstance(effect, AskApproval):
-                self.asked.add(effect.call)
-        if not isinstance(event, CONTENT) and not problem:
-            for law in broken_laws(turn, effects, self.begun):
-                self.differs(seq, Mismatch.LAW, "", law)
-        if isinstance(event, ToolStarted):
-            self.begun.add(event.call)
-        self.found.moments.append(Moment(seq, event, tuple(effects)))
-
-    def _recorded(self, seq: int, event: RungClimbed | RungJudged) -> None:
-        self.found.decisions += 1
-        if not self.due:
-            self.differs(seq, Mismatch.DECISION, decided(event), "")
+    def all(self, events: Sequence[Event], numbers: Sequence[int]) -> None:
+        try:
+            numbered = _numbered(events, numbers) if events else []
+        except ProtocolError as error:
+            self.differs(numbers[0], Mismatch.PLACE, "the journal", str(error))
             return
-        due = self.due.popleft()
-        if encode(event) != due.written:
-            self.differs(seq, Mismatch.DECISION, decided(event), decided(due.event))
+        for seq, event in numbered:
+            try:
+                self.take(seq, event)
+            except ProtocolError as error:
+                self.differs(seq, Mismatch.PLACE, type(event).__name__, str(error).partition(": ")[2])
+                return
+        self.finish(events)
+
+    def take(self, seq: int, event: Event) -> None:
+        turn, found = self.found.turn, self.found
+        before = len(found.differences)
+        self._silent(seq, event)
+        effects: list[Effect] = []
+        match event:
+            case TurnEnded():
+                found.decisions += 1
+                self._ended(seq, event)
+                effects.append(EndTurn(event.exit, event.answer))
+            case _ if isinstance(event, DECIDED):
+                found.decisions += 1
+                self._compare(seq, event)
+                effects.append(Record(cast("Judgement", event)))
+            case _:
+                if isinstance(event, ToolStarted):
+                    self._started(seq, event)
+                self.fact = len(found.moments)
+        found.moments.append(Moment(seq, event))
+        effects += turn.apply(event)
+        if self.other is not None:
+            theirs = replace(event, settings=self.settings) if isinstance(event, TurnOpened) else event
+            self.other.apply(theirs)
+        self._wants(effects)
+        if not turn.questions and turn.phase is not Phase.ACTING and len(found.differences) == before:
+            wanted = found.moments[self.fact].effects
+            for law in broken_laws(turn, wanted, self.begun) if wanted else ():
+                self.differs(seq, Mismatch.LAW, "", law)
+
+    def _started(self, seq: int, event: ToolStarted) -> None:
+        if event.call not in self.wanted and self.found.turn.round.activity(event.call) is not None:
+            self.differs(seq, Mismatch.PLACE, type(event).__name__, "this tool call was not wanted")
+        self.begun.add(event.call)
+
+    def _wants(self, effects: Sequence[Effect]) -> None:
+        """Decisions stand with the fact that led to them."""
+        if effects:
+            moment = self.found.moments[self.fact]
+            self.found.moments[self.fact] = replace(moment, effects=(*moment.effects, *effects))
+
+    def _silent(self, seq: int, event: Event | None) -> None:
+        """What is open before `event` and not answered by it was answered by silence: do the rules say so?"""
+        turn = self.found.turn
+        while turn.questions and not (event is not None and turn.answered_by(event)):
+            question = turn.questions[0]
+            if isinstance(question, MUST_BE_ANSWERED):
+                return
+            self._ask(question)
+            for one in self.due:
+                if not (self.old and isinstance(one, LoopFound | ApprovalAsked | CallSettled)):
+                    self.differs(seq, Mismatch.DECISION, "", decided(one))
+            self.due.clear()
+            self._wants(turn.silence())
+            if self.other is not None:
+                self.other.silence()
+
+    def _ask(self, question: Question) -> None:
+        """What today's rules say."""
+        if self.asked is question:
+            return
+        turn = self.found.turn
+        decisions = decide(question, turn)
+        self.asked = question
+        self.due = deque(one for one in decisions if not isinstance(one, RunTool))
+        runs = [one for one in decisions if isinstance(one, RunTool)]
+        if isinstance(question, Calls):
+            self.wanted = {one.call for one in runs}
+        self._wants(runs)
+        if self.other is not None and self.parted is None:
+            self._shadow(decisions)
+
+    def _shadow(self, decisions: Sequence[Judgement | RunTool]) -> None:
+        other = self.other
+        assert other is not None
+        theirs = decide(other.questions[0], other)
+        if list(theirs) == list(decisions):
+            return
+        moment = self.found.moments[self.fact]
+        told = (_told(decisions), _told(theirs))
+        self.parted = Parting(moment.seq, moment.event, moment.effects, tuple(other.go_on()), told)
+        self.other = None
+
+    def _compare(self, seq: int, event: Event) -> None:
+        """A recorded judgement against that of today's rules."""
+        turn = self.found.turn
+        if isinstance(event, TurnEnded):
+            self._ended(seq, event)
+            return
+        if not turn.questions or turn.misfit(event):
+            return  # it is out of place, and said to be so
+        self._ask(turn.questions[0])
+        mine = self.due.popleft() if self.due else None
+        if mine is None or not self._same(mine, event):
+            self.due.clear()
+            self.differs(seq, Mismatch.DECISION, decided(event), decided(mine) if mine is not None else "")
+
+    def _same(self, mine: Judgement, recorded: Event) -> bool:
+        if not self.old:
+            return encode(mine) == encode(recorded)
+        return outline(mine) == outline(recorded)
 
     def _ended(self, seq: int, event: TurnEnded) -> None:
-        self.found.decisions += 1
-        self._all_recorded(seq)
-        mine = self.found.turn.exit
-        if mine is not None and slim.dumps(mine) == slim.dumps(event.exit):
+        turn = self.found.turn
+        if turn.questions:
+            self._ask(turn.questions[0])
+        while self.due and not isinstance(self.due[0], TurnEnded):
+            self.differs(seq, Mismatch.DECISION, "", decided(self.due.popleft()))
+        mine = self.due.popleft() if self.due else None
+        mine = mine if isinstance(mine, TurnEnded) else None
+        if mine is not None and slim.dumps(mine.exit) == slim.dumps(event.exit):
+            if self.old or mine.answer == event.answer:
+                return
+            self.differs(
+                seq, Mismatch.EXIT, f"the answer is {event.answer or 'the last text'}", mine.answer or "the last text"
+            )
             return
         if event.exit.code is ExitCode.INTERNAL_ERROR:  # the driver's own failure: it drops what it had not written
             self.found.notes.append(
@@ -224,71 +327,49 @@ class _Replaying:
                 "in the journal, so the end cannot be compared."
             )
             return
-        recorded, replayed = exit_words(event.exit), exit_words(mine) if mine is not None else ""
+        recorded, replayed = exit_words(event.exit), exit_words(mine.exit) if mine is not None else ""
         if mine is not None and recorded == replayed:
             recorded, replayed = (
-                f"{words}, with another {_unlike(mine, event.exit)}" for words in (recorded, replayed)
+                f"{words}, with another {_unlike(mine.exit, event.exit)}" for words in (recorded, replayed)
             )
         self.differs(seq, Mismatch.EXIT, recorded, replayed)
 
-    def _all_recorded(self, seq: int) -> None:
-        for due in self.due:
-            if not due.after_take_over:
-                self.differs(seq, Mismatch.DECISION, "", decided(due.event))
-        self.due.clear()
-
-    def finish(self) -> None:
+    def finish(self, events: Sequence[Event]) -> None:
         found = self.found
         if not found.moments:
             return
         last = found.moments[-1].seq
-        self._all_recorded(last)
-        if found.turn.exit is not None and not found.ended and not found.differences:
+        if not self.old:
+            self._silent(last, None)
+        if any(isinstance(question, End) for question in found.turn.questions):
             found.notes.append("The turn has decided to end, and that end is not stored yet.")
+        found.turn.draft.show()
         if found.differences:
             return
-        again = Turn()
-        for event in merged(event for event in found.events if not isinstance(event, RungClimbed | RungJudged)):
-            again.feed(event)
+        again = turn_of(completed(merged(events)))
         if slim.dumps(view(again, found.moments[-1].event.at)) != found.view_bytes:
             self.differs(
                 last, Mismatch.VIEW, "the view of the journal as it is stored", "the view of the joined journal"
             )
 
 
-def misplaced(turn: Turn, event: Event, asked: set[str] | None = None) -> str:
-    """Why nothing before `event` led to it, in words; empty if all is well. `asked` are calls that approval was asked for."""
-    if isinstance(event, TurnOpened) or turn.opened is None:
-        return ""
-    if turn.phase is Phase.ENDED:
-        return "" if isinstance(event, TakenOver) else "the turn had ended by then"
+def outline(event: Event) -> object:
+    """What a judgement comes to, without words, times and what follows from it."""
     match event:
-        case (
-            TextArrived()
-            | ReasoningArrived()
-            | TextTakenBack()
-            | ToolCallNamed()
-            | ToolArgumentsArrived()
-            | ToolCallCut()
-        ):
-            return _unless(turn, Phase.CALLING, "the model was not being called")
-        case ReplyFinished() | CallBroke():
-            return _unless(turn, Phase.CALLING, "the model was not being called")
-        case WaitEnded():
-            return _unless(turn, Phase.WAITING, "the turn was not waiting for a retry")
-        case Compacted():
-            return _unless(turn, Phase.COMPACTING, "no shortening was wanted")
-        case ToolStarted(call=call) | ToolReturned(call=call):
-            running = {a.call for a in turn.round.unfinished if a.state is ActivityState.RUNNING}
-            return "" if turn.phase is Phase.ACTING and call in running else "this tool call was not wanted"
-        case ApprovalAnswered(call=call):
-            return "" if asked is None or call in asked else "no approval was asked for this call"
+        case ReplyJudged():
+            return (event.reply, event.taken)
+        case FailureJudged():
+            return (event.failure, event.cause)
+        case RungClimbed():
+            return (event.failure, event.rung, event.number, event.cause)
+        case CallSettled():
+            return (event.call, event.denied, event.unsure)
+        case LoopFound():
+            return (event.call, event.code, event.stop)
+        case SummaryAsked():
+            return (event.exit.code, event.advice)
         case _:
-            return ""  # what people, the clock and the process do comes at any time
-
-
-def _unless(turn: Turn, phase: Phase, words: str) -> str:
-    return "" if turn.phase is phase else words
+            return event
 
 
 # ---------------------------------------------------------------------- other settings
@@ -311,47 +392,40 @@ class Parting:
 
 def parting(moments: Sequence[Moment], settings: TurnSettings) -> Parting | None:
     """Where a turn with `settings` would have decided otherwise than with its own; None if nowhere in its journal."""
-    mine, other = Turn(), Turn()
+    if not moments or not isinstance(moments[0].event, TurnOpened):
+        return None
+    own = moments[0].event
+    work = _Replaying(settings=settings, other=Turn())
     for moment in moments:
-        event = moment.event
-        if isinstance(event, RungClimbed | RungJudged):
-            continue
-        if isinstance(event, TurnEnded):
-            return None
-        late = other.opened is not None and event.at > other.deadline_at > 0
-        if late and other.deadline_at < mine.deadline_at:
-            passed = DeadlinePassed(at=other.deadline_at)
-            return Parting(
-                moment.seq, event, tuple(mine.feed(event)), tuple(_lasting(other.feed(passed))), time_is_up=True
-            )
-        if isinstance(event, DeadlinePassed) and other.deadline_at > mine.deadline_at:
-            return Parting(moment.seq, event, tuple(_lasting(mine.feed(event))), ())
-        before = (len(mine.items), len(other.items))
-        own = mine.feed(event)
-        changed = replace(event, settings=settings) if isinstance(event, TurnOpened) else event
-        theirs = other.feed(changed)
-        told = (_told(mine.items[before[0] :]), _told(other.items[before[1] :]))
-        same = own == theirs and mine.items[before[0] :] == other.items[before[1] :] and mine.phase is other.phase
-        if not same:
-            return Parting(moment.seq, event, tuple(own), tuple(theirs), told if told[0] != told[1] else ("", ""))
+        late = _late(moment, own, settings) if moment.event is not own else None
+        if late is not None:
+            return late
+        before = work.fact
+        work.take(moment.seq, moment.event)
+        if work.parted is not None:
+            return replace(work.parted, recorded=moments[before].effects)
     return None
 
 
-_NOTE = "[Note from the gateway: "
+def _late(moment: Moment, own: TurnOpened, settings: TurnSettings) -> Parting | None:
+    """The turn's time would have been up before, or not yet."""
+    mine, theirs = (own.at + one.turn_seconds * 1000 for one in (own.settings, settings))
+    event = moment.event
+    if event.at > theirs and theirs < mine:
+        ending = EndTurn(Exit(ExitCode.TIME_LIMIT, Facts(limit=settings.turn_seconds)))
+        return Parting(moment.seq, event, moment.effects, (ending,), time_is_up=True)
+    if isinstance(event, DeadlinePassed) and theirs > mine:
+        return Parting(moment.seq, event, _lasting(moment.effects), ())
+    return None
 
 
-def _told(items: Sequence[Item]) -> str:
-    """What the gateway itself put before the model with these items."""
-    words: list[str] = []
-    for item in items:
-        text = getattr(item, "text", "")
-        if isinstance(text, str) and _NOTE in text:
-            words.append(text.rpartition(_NOTE)[2].rstrip("]"))
-    return " ".join(words)
+def _told(decisions: Sequence[Judgement | RunTool]) -> str:
+    """What the gateway puts before the model with these."""
+    return " ".join(one.words for one in decisions if isinstance(one, LoopFound | CallSettled))
 
 
-def _lasting(effects: Sequence[Effect]) -> list[Effect]:
-    return [effect for effect in effects if not isinstance(effect, Record)]
+def _lasting(effects: Sequence[Effect]) -> tuple[Effect, ...]:
+    return tuple(effect for effect in effects if not isinstance(effect, Record))
 
 
 def skeleton(effects: Sequence[Effect]) -> tuple[object, ...]:
@@ -389,13 +463,48 @@ def _bare(effect: Effect) -> object:
 # ---------------------------------------------------------------------- words for what is compared
 
 
-def decided(event: RungClimbed | RungJudged) -> str:
-    """A recorded decision, for comparing by eye."""
-    failure, rung = event.failure.value.replace("_", " "), event.rung.value.replace("_", " ")
-    if isinstance(event, RungClimbed):
-        cause = f", {event.cause.value.replace('_', ' ')}" if event.cause is not None else ""
-        return f"remedy for “{failure}”: {rung}, number {event.number}{cause}"
-    return f"remedy for “{failure}”: {rung} {'helped' if event.helped else 'did not help'}"
+def decided(event: Event) -> str:
+    """A judgement, for comparing by eye; no word of a person's, a model's or a provider's."""
+    match event:
+        case RungClimbed():
+            cause = f", {_plain(event.cause)}" if event.cause is not None else ""
+            follows = [f"route {event.route}"] if event.route >= 0 else []
+            follows += [f"advice {_plain(event.advice)}"] if event.advice is not None else []
+            follows += [f"after {event.pause_ms} ms"] if event.pause_ms else []
+            rest = f" ({', '.join(follows)})" if follows else ""
+            return f"remedy for “{_plain(event.failure)}”: {_plain(event.rung)}, number {event.number}{cause}{rest}"
+        case RungJudged():
+            helped = "helped" if event.helped else "did not help"
+            return f"remedy for “{_plain(event.failure)}”: {_plain(event.rung)} {helped}"
+        case TurnBegun():
+            advice = ", ".join(_plain(item.advice) for item in event.advice) or "none"
+            return f"beginning at route {event.route}, advice: {advice}"
+        case OverlapFound():
+            return f"said again: {event.dropped} characters"
+        case ReplyJudged():
+            promised = f", {len(event.promised)} characters" if event.promised else ""
+            taken = f", {event.taken} calls of it" if event.taken >= 0 else ""
+            return f"the reply: {_plain(event.reply)}{promised}{taken}"
+        case FailureJudged():
+            aside = f", its key set aside for {event.aside_seconds:.0f} s" if event.aside_seconds else ""
+            return f"failure “{_plain(event.failure)}”, {_plain(event.cause)}, leads to “{_plain(event.code)}”{aside}"
+        case LoopFound():
+            return f"{_plain(event.code)} of {event.tool}, {event.count} times: {'stop' if event.stop else 'warning'}"
+        case ApprovalAsked():
+            return f"approval asked for {event.call}, {event.seconds} s"
+        case CallSettled():
+            how = "denied" if event.denied else "outcome unknown" if event.unsure else "not run"
+            return f"the call {event.call}: {how}"
+        case SummaryAsked():
+            return f"last words asked for, then {exit_words(event.exit)}"
+        case TurnResumed():
+            return f"goes on: {_plain(event.how)}"
+        case _:
+            return type(event).__name__
+
+
+def _plain(value: StrEnum) -> str:
+    return value.value.replace("_", " ")
 
 
 def exit_words(ending: Exit) -> str:

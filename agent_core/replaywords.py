@@ -19,6 +19,7 @@ from agent_core.events import (
     DrainEnded,
     DriverFailed,
     Event,
+    Judgement,
     ReasoningArrived,
     ReplyFinished,
     RungClimbed,
@@ -40,7 +41,7 @@ from agent_core.events import (
 )
 from agent_core.exits import ExitCode, Facts
 from agent_core.notices import cause_words
-from agent_core.replay import CONTENT, Difference, Mismatch, Moment, Parting, Replay, decided, exit_words
+from agent_core.replay import CONTENT, DECIDED, Difference, Mismatch, Moment, Parting, Replay, decided, exit_words
 from agent_core.tools.base import ToolStatus
 from agent_core.why import rung_words
 
@@ -67,7 +68,7 @@ def timeline(moments: Sequence[Moment], *, show_text: bool = False) -> list[Line
         if isinstance(moment.event, CONTENT) and not moment.effects:
             pieces.append(moment)
             continue
-        if isinstance(moment.event, RungClimbed | RungJudged):
+        if isinstance(moment.event, DECIDED) and not isinstance(moment.event, TurnEnded):
             continue
         if pieces:
             lines.append(_content_line(pieces, show_text=show_text))
@@ -155,7 +156,7 @@ def event_words(event: Event, *, show_text: bool = False) -> str:
             return f"the gateway itself failed (reference {event.reference})"
         case TurnEnded():
             return f"recorded end: {exit_words(event.exit)}"
-        case RungClimbed() | RungJudged():
+        case _ if isinstance(event, DECIDED):
             return f"recorded: {decided(event)}"
         case _:
             words = "".join(f" {c.lower()}" if c.isupper() else c for c in type(event).__name__).strip()
@@ -192,12 +193,14 @@ def decision_words(effect: Effect, *, show_text: bool = False) -> str:
             assert_never(effect)
 
 
-def _record_words(event: RungClimbed | RungJudged) -> str:
+def _record_words(event: Judgement) -> str:
     if isinstance(event, RungJudged):
         return (
             f"the remedy before ({event.rung.value.replace('_', ' ')}) {'helped' if event.helped else 'did not help'}"
         )
-    return f"remedy: {rung_words(event.rung)} (number {event.number} for {event.failure.value.replace('_', ' ')})"
+    if isinstance(event, RungClimbed):
+        return f"remedy: {rung_words(event.rung)} (number {event.number} for {event.failure.value.replace('_', ' ')})"
+    return decided(event)
 
 
 def decisions_words(effects: Sequence[Effect], *, show_text: bool = False) -> str:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from agent_core.tools.base import EffectClass
 
-RULES = 6
+RULES = 7
 """The rules of turns that begin now. Each later set says what it changes:
 
 1: a restart ends a turn in which a tool with effects was under way, and climbs the ladder of the model call that it broke off.
@@ -15,6 +15,7 @@ RULES = 6
 4: about a call of which something decisive cannot be shown whole nobody is asked; it is not run.
 5: a finish reason that nobody knows, and one that says "tools" without any, is no end of a reply.
 6: calls of one reply that fail are one failure of their tool; progress told beside housekeeping may be a promise as any other text.
+7: what was judged stands in the journal, and whoever reads it takes that. (Of older journals it is inferred: `agent_core.oldjournals`.)
 """
 
 REPLY_CHARS = 600_000
@@ -139,6 +140,11 @@ class TurnSettings:
     def asks_only_what_is_shown(self) -> bool:
         """No person is asked about a call of which something decisive would have to be left out."""
         return self.rules >= 4
+
+    @property
+    def judged(self) -> bool:
+        """What was judged stands in the turn's journal."""
+        return self.rules >= 7
 
     def tool(self, name: str) -> ToolFacts | None:
         """The facts of an own tool, or None if there is none of that name."""

@@ -27,16 +27,22 @@ from dataclasses import dataclass, field, fields, replace
 
 import orjson
 
-from agent_core.effects import Effect
 from agent_core.events import (
     ApprovalAnswered,
     CallBroke,
+    CallSettled,
     Compacted,
     Event,
+    FailureJudged,
+    LoopFound,
+    OverlapFound,
     ReasoningArrived,
     ReplyFinished,
+    ReplyJudged,
+    RungClimbed,
     Steered,
     StopRequested,
+    SummaryAsked,
     TakenOver,
     TextArrived,
     TextTakenBack,
@@ -53,9 +59,9 @@ from agent_core.journal import decode, encode
 from agent_core.masking import mask
 from agent_core.messages import InputMessage, text_of
 from agent_core.promises import announced_action
-from agent_core.replay import DECIDED, replay, skeleton
+from agent_core.recovery import Rung
+from agent_core.replay import replay
 from agent_core.store.rows import JournalRow
-from agent_core.turn import Turn
 
 FORMAT = 1
 
@@ -133,22 +139,10 @@ def redacted(rows: Sequence[JournalRow], key: bytes) -> tuple[list[JournalRow], 
     """
     events = [decode(row.kind, row.body) for row in rows]
     work = _Redacting(Letters(key))
-    clean = work.all(events)
-    written = [encode(event) for event in clean]
+    written = [encode(event) for event in work.all(events)]
     made = [JournalRow(row.seq, new.kind, new.body, row.at) for row, new in zip(rows, written, strict=True)]
-    parted = [
-        row.seq
-        for row, own, other in zip(rows, _decided(events), _decided(clean), strict=True)
-        if skeleton(own) != skeleton(other)
-    ]
-    if not replay(rows).differences:
-        parted += [one.seq for one in replay(made).differences]
-    return made, min(parted, default=-1)
-
-
-def _decided(events: Sequence[Event]) -> list[Sequence[Effect]]:
-    turn = Turn()
-    return [() if isinstance(event, DECIDED) else turn.feed(event) for event in events]
+    known = {one.seq for one in replay(rows).differences}
+    return made, min((one.seq for one in replay(made).differences if one.seq not in known), default=-1)
 
 
 _LOWER, _UPPER, _DIGITS = string.ascii_lowercase, string.ascii_uppercase, "123456789"
@@ -351,7 +345,27 @@ class _Redacting:
                 return replace(event, intention=None)
             case TakenOver():
                 return replace(event, node="")
-            case TurnEnded(exit=ending):
+            case _:
+                return self._judged(event)
+
+    def _judged(self, event: Event) -> Event:
+        """What was judged quotes what was said before."""
+        match event:
+            case OverlapFound():
+                return replace(event, text=self.letters.text(event.text))
+            case ReplyJudged():
+                return replace(event, promised=self._again(event.promised))
+            case FailureJudged():
+                return replace(event, detail=self._again(event.detail))
+            case RungClimbed(rung=Rung.ADVISE_SMALLER):
+                return replace(event, detail=self._name(event.detail))
+            case RungClimbed():
+                return replace(event, detail=self._again(event.detail))
+            case LoopFound():
+                return replace(event, tool=self._named(event.tool), words=self._named(event.words))
+            case CallSettled():
+                return replace(event, words=self._named(event.words))
+            case SummaryAsked(exit=ending) | TurnEnded(exit=ending):
                 return replace(event, exit=self._exit(ending))
             case _:
                 return event

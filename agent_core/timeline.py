@@ -1,4 +1,4 @@
-"""Which piece of the model's text is the answer. Pure functions over a turn's timeline, used by `turn` alone."""
+"""Which piece of the model's text is the answer. Pure functions over a turn's timeline, used by `judging` alone."""
 
 from __future__ import annotations
 
@@ -9,24 +9,15 @@ from agent_core.tools.base import ToolStatus
 from agent_core.turnstate import Activity, Segment, SegmentKind, TimelineEntry
 
 
-def adopt_answer(timeline: Sequence[TimelineEntry], segment: Segment) -> None:
-    """`segment` is the finished answer. If it only says again what is on screen already, that is the answer."""
-    if not segment.visible:
-        text = segment.text.strip()
-        for entry in reversed(timeline):
-            if isinstance(entry, Segment) and entry is not segment and entry.visible.strip().startswith(text):
-                entry.kind, entry.final = SegmentKind.ANSWER, True
-                return
-        segment.repeats = ""
-    segment.kind, segment.final = SegmentKind.ANSWER, True
-
-
-def answered_after_all(timeline: Sequence[TimelineEntry]) -> None:
-    """The journal says that the turn was answered: if no text has been taken for the answer, the last one is it. Only an older
-    version's judgement of an ending can differ from ours; what people saw as the answer stays the answer."""
-    texts = [entry for entry in timeline if isinstance(entry, Segment) and entry.visible]
-    if texts and all(entry.kind is not SegmentKind.ANSWER for entry in texts):
-        texts[-1].kind, texts[-1].final = SegmentKind.ANSWER, True
+def said_again(timeline: Sequence[TimelineEntry], segment: Segment) -> Segment | None:
+    """The text that is on screen already and that `segment`, the finished answer, only says again; None if it says something new."""
+    if segment.visible:
+        return None
+    text = segment.text.strip()
+    for entry in reversed(timeline):
+        if isinstance(entry, Segment) and entry is not segment and entry.visible.strip().startswith(text):
+            return entry
+    return None
 
 
 def housekeeping_answer(timeline: Sequence[TimelineEntry], settings: TurnSettings) -> Segment | None:

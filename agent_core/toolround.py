@@ -1,59 +1,23 @@
-"""The tool half of a step: the calls of one reply, until the last of them is back. Pure; driven by `turn` alone.
+"""The tool half of a step: the calls of one reply, until the last of them is back. Only state; driven by `turn` alone.
 
-Theory. Calls are answered in the order in which the model asked. Neighbouring *pure* calls run together, any other runs alone.
-A call that needs approval is asked for first. A call that cannot be started (unknown tool, unreadable arguments) is
-answered with the complaint. `guardrails` watches what comes back; a stop lets what runs come back and gives up the rest.
-
-What follows is said by an `Outcome`: effects to wait for, the round being over, or the turn having to end. Only `turn` acts on it.
+Calls are answered in the order in which the model asked. What becomes of those that wait (they run, somebody is asked, they are not run), and what
+a result says about loops, is judged in `judging`; what is here only takes it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TypeAlias, assert_never
 
-from agent_core.asked import unasked
-from agent_core.effects import AskApproval, Effect, RunTool
-from agent_core.events import ApprovalAnswered, Refusal, ToolReturned, ToolStarted, Verdict
-from agent_core.exits import Exit, ExitCode, Facts
-from agent_core.guardrails import Loops
+from agent_core.events import ApprovalAsked, CallSettled, LoopFound, Refusal, ToolReturned, ToolStarted
+from agent_core.exits import Exit, Facts
+from agent_core.guardrails import Finding, Loops
 from agent_core.quotas import read_full
 from agent_core.settings import TurnSettings
 from agent_core.tools.base import FULL, EffectClass, ToolStatus
-from agent_core.turnstate import Activity, ActivityState, DraftCall, Item, ToolItem
+from agent_core.turnstate import Activity, ActivityState, Item, ToolItem
 
-
-@dataclass(frozen=True, slots=True)
-class Waiting:
-    """These effects are wanted (none: something still runs)."""
-
-    effects: tuple[Effect, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class RoundOver:
-    """Every call has its result."""
-
-
-@dataclass(frozen=True, slots=True)
-class MustEnd:
-    """The turn cannot go on."""
-
-    exit: Exit
-
-
-Outcome: TypeAlias = Waiting | RoundOver | MustEnd
 DOUBTFUL = (ToolStatus.TIMED_OUT, ToolStatus.UNKNOWN)
 """A call that is no mere look may or may not have been done, in whole or in part."""
-
-
-def unknown_words(name: str) -> str:
-    """What the model reads in place of a result that nobody knows."""
-    return (
-        f"{name} was started, and the gateway was restarted before it came back: it may have been done, in whole or in part, or "
-        "not at all. Do not simply repeat it: check first whether it was done, or ask the person."
-    )
 
 
 class ToolRound:
@@ -61,28 +25,40 @@ class ToolRound:
 
     __slots__ = (
         "_by_call",
-        "_denied",
+        "_finding",
         "_items",
         "_loops",
-        "_round",
+        "_passed",
+        "_reply",
+        "_seen",
         "_settings",
-        "_unknown_tools",
-        "_unreadable",
         "activities",
+        "denied",
+        "refusal",
         "stopping",
         "tools_done",
         "tools_run",
         "tools_unsure",
+        "unknown_tools",
+        "unreadable",
     )
 
     def __init__(self, settings: TurnSettings, items: list[Item]) -> None:
         self._settings = settings
         self._items = items
+        self._passed: list[tuple[int, str, str, str, bool]] = []
+        """All calls of the turn that came back: number of their reply, tool, arguments, result, and whether it did what was asked."""
+        self._reply = 0
         self._loops = Loops(settings.guards)
-        self._round = 0  # counts replies with calls
-        self._unknown_tools = 0
-        self._unreadable = 0
-        self._denied: set[str] = set()
+        self._seen = 0
+        """How many of them `_loops` was told."""
+        self._finding: Finding | None = None
+        self.refusal = Refusal.NONE
+        """Why the latest call to come back was not even started."""
+        self.unknown_tools = 0  # such calls in a row
+        self.unreadable = 0
+        self.denied: set[str] = set()
+        """Names of tools that were not approved."""
         self.activities: list[Activity] = []
         self._by_call: dict[str, Activity] = {}
         self.tools_run: list[str] = []
@@ -94,39 +70,16 @@ class ToolRound:
         self.stopping: Exit | None = None
         """A guardrail wants the turn to end so, after one tool-less step."""
 
-    # ------------------------------------------------------------------ beginning and going on
-
-    def taken(self, calls: Sequence[DraftCall]) -> Sequence[DraftCall]:
-        """Those of a reply's calls that are run. Each of the others is answered at once: not run, and why."""
-        limit = self._settings.calls_a_reply
-        if limit is None or len(calls) <= limit:
-            return calls
-        words = f"Not run: a reply may ask for at most {limit} calls at once. Ask for it again in a later reply if it is still needed."
-        self._items += [ToolItem(call.call, call.name, words) for call in calls[limit:]]
-        return calls[:limit]
-
-    def begin(self, activities: list[Activity], at: int) -> Outcome:
-        """A reply asked for these calls."""
-        self._round += 1
-        self.activities = activities
-        self._by_call = {activity.call: activity for activity in activities}
-        return self._advance(at)
-
-    def resume(self, at: int) -> Outcome:
-        """Another process takes over. What may run again does; of what may not, nobody knows how it ended."""
-        for activity in self.unfinished:
-            if activity.started and self._effect_class(activity.name) is EffectClass.EFFECT:
-                activity.status, activity.since = ToolStatus.UNKNOWN, at
-                self.tools_run.append(activity.name)
-                self._not_known(activity)
-                self._items.append(ToolItem(activity.call, activity.name, unknown_words(activity.name)))
-            else:
-                activity.state = ActivityState.WAITING
-        return self._advance(at)
+    # ------------------------------------------------------------------ how it stands
 
     @property
     def unfinished(self) -> list[Activity]:
         return [activity for activity in self.activities if not activity.returned]
+
+    @property
+    def waiting(self) -> list[Activity]:
+        """The calls that somebody has to decide about; none while one runs, or while somebody is asked."""
+        return [] if self.under_way else self.unfinished
 
     @property
     def under_way(self) -> bool:
@@ -139,161 +92,147 @@ class ToolRound:
     @property
     def unsure(self) -> list[Activity]:
         """Calls that may or may not have had their effect."""
-        return [a for a in self.unfinished if a.started and self._effect_class(a.name) is not EffectClass.PURE]
+        return [a for a in self.unfinished if a.started and self.effect_class(a.name) is not EffectClass.PURE]
 
     @property
     def unrepeatable(self) -> bool:
         """A call is under way that must not be run again."""
-        return any(self._effect_class(activity.name) is EffectClass.EFFECT for activity in self.unsure)
+        return any(self.effect_class(activity.name) is EffectClass.EFFECT for activity in self.unsure)
 
-    def _advance(self, at: int) -> Outcome:
-        """The next calls that may run now."""
-        if self.under_way:
-            return Waiting()
-        waiting = self.unfinished
-        if self.stopping is not None:
-            for activity in waiting:
-                self._give_up(activity, at, "Not run: the turn is being stopped.")
-            return RoundOver()
-        if not waiting:
-            return RoundOver()
-        first = waiting[0]
-        if self._needs_approval(first):
-            return self._ask_approval(first, at)
-        batch = [first]
-        if self._effect_class(first.name) is EffectClass.PURE:
-            for activity in waiting[1:]:
-                if self._effect_class(activity.name) is not EffectClass.PURE or self._needs_approval(activity):
-                    break
-                batch.append(activity)
-        for activity in batch:
-            activity.state, activity.since = ActivityState.RUNNING, at
-        return Waiting(tuple(RunTool(a.call, a.name, a.arguments, a.intention, a.started) for a in batch))
+    @property
+    def over(self) -> bool:
+        """Every call has its result."""
+        return all(activity.returned for activity in self.activities)
 
-    def _effect_class(self, name: str) -> EffectClass:
+    def effect_class(self, name: str) -> EffectClass:
         tool = self._settings.tool(name)
         return tool.effect if tool is not None else EffectClass.PURE  # an unknown tool is refused: that changes nothing
 
-    def _find(self, call: str, state: ActivityState) -> Activity | None:
+    def activity(self, call: str) -> Activity | None:
+        """A call of this round that is not back."""
         found = self._by_call.get(call)
-        return found if found is not None and found.state is state and not found.returned else None
+        return found if found is not None and not found.returned else None
 
-    def _not_known(self, activity: Activity) -> None:
-        activity.state = ActivityState.UNSURE
-        self.tools_unsure.append(activity.name)
+    def named(self, call: str) -> str:
+        """The tool of a call of this round."""
+        return self._by_call[call].name
 
-    def _give_up(self, activity: Activity, at: int, words: str) -> None:
-        activity.state, activity.status, activity.since = ActivityState.NOT_RUN, ToolStatus.REFUSED, at
-        self._items.append(ToolItem(activity.call, activity.name, words))
+    def may_return(self, event: ToolReturned) -> bool:
+        """Whether a result can belong to a call of this round. What is refused was not even begun."""
+        found = self.activity(event.call)
+        if found is None:
+            return False
+        refused = event.refusal is not Refusal.NONE and found.state is ActivityState.WAITING
+        return found.state is ActivityState.RUNNING or refused
 
-    # ------------------------------------------------------------------ approval
+    def finding(self) -> Finding | None:
+        """What today's rules of loops find in the latest result. They are told of earlier ones as far as they were not asked then."""
+        by_reply = self._settings.counts_failures_by_reply
+        for reply, tool, arguments, text, ok in self._passed[self._seen :]:
+            read_only = self.effect_class(tool) is EffectClass.PURE
+            self._finding = self._loops.observe(
+                tool, arguments, text, ok=ok, read_only=read_only, reply=reply if by_reply else None
+            )
+        self._seen = len(self._passed)
+        return self._finding
 
-    def _needs_approval(self, activity: Activity) -> bool:
-        tool = self._settings.tool(activity.name)
-        return tool is not None and tool.needs_approval and not activity.approved
+    # ------------------------------------------------------------------ what happens
 
-    def _ask_approval(self, activity: Activity, at: int) -> Outcome:
-        if not self._settings.can_approve:
-            return self._deny(activity, at, "Not run: it needs a person's approval, and nobody can give it here.")
-        if self._settings.asks_only_what_is_shown and (why := unasked(activity.arguments)):
-            self._give_up(activity, at, f"Not run: {why}.")
-            return self._advance(at)
-        seconds = self._settings.approval_seconds
-        activity.state, activity.since = ActivityState.APPROVAL, at
-        activity.approval_deadline = at + seconds * 1000
-        return Waiting((AskApproval(activity.call, activity.name, activity.arguments, seconds),))
+    def begin(self, activities: list[Activity]) -> None:
+        """A reply asked for these calls."""
+        self._reply += 1
+        self.activities = activities
+        self._by_call = {activity.call: activity for activity in activities}
 
-    def approval_answered(self, event: ApprovalAnswered) -> Outcome:
-        activity = self._find(event.call, ActivityState.APPROVAL)
-        if activity is None:
-            return Waiting()
-        match event.verdict:
-            case Verdict.GIVEN:
-                activity.approved = True
-                activity.state = ActivityState.WAITING
-                return self._advance(event.at)
-            case Verdict.DENIED:
-                return self._deny(activity, event.at, "Not run: the person did not approve this call.")
-            case Verdict.EXPIRED:
-                facts = Facts(tool=activity.name, limit=self._settings.approval_seconds)
-                return MustEnd(Exit(ExitCode.APPROVAL_EXPIRED, facts))
-            case _:
-                assert_never(event.verdict)
+    def resume(self) -> None:
+        """Another process takes over: nothing runs any more."""
+        for activity in self.unfinished:
+            activity.state = ActivityState.WAITING
 
-    def _deny(self, activity: Activity, at: int, words: str) -> Outcome:
-        """Denied once, the model hears of it; denied again, the turn cannot go on without it."""
-        if activity.name in self._denied:
-            return MustEnd(Exit(ExitCode.APPROVAL_DENIED, Facts(tool=activity.name)))
-        self._denied.add(activity.name)
-        self._give_up(activity, at, f"{words} Do not ask for it again; go on without it or say what is needed.")
-        return self._advance(at)
-
-    # ------------------------------------------------------------------ results
+    def running(self, call: str, at: int) -> None:
+        activity = self._by_call[call]
+        activity.state, activity.since = ActivityState.RUNNING, at
 
     def started(self, event: ToolStarted) -> None:
-        activity = self._find(event.call, ActivityState.RUNNING)
-        if activity is not None:
-            activity.started, activity.since = True, event.at
-            activity.intention = activity.intention if event.intention is None else event.intention
+        activity = self._by_call[event.call]
+        activity.state, activity.started, activity.since = ActivityState.RUNNING, True, event.at
+        activity.intention = activity.intention if event.intention is None else event.intention
 
-    def returned(self, event: ToolReturned) -> Outcome:
-        activity = self._find(event.call, ActivityState.RUNNING)
-        if activity is None:
-            return Waiting()
+    def returned(self, event: ToolReturned) -> None:
+        activity = self._by_call[event.call]
         activity.status, activity.since, activity.seconds = event.status, event.at, event.seconds
         sent = event.facts.get("sent_file")
         activity.file = sent if isinstance(sent, str) else ""
         activity.full = read_full(event.facts.get(FULL))
-        if event.refusal is not Refusal.NONE:
-            activity.state = ActivityState.NOT_RUN
-            self._items.append(ToolItem(activity.call, activity.name, event.text))
-            ending = self._refused_too_often(activity.name, event.refusal)
-            return MustEnd(ending) if ending is not None else self._advance(event.at)
-        self._unknown_tools = self._unreadable = 0
+        self._items.append(ToolItem(activity.call, activity.name, event.text))
+        self.refusal = event.refusal
+        match event.refusal:
+            case Refusal.NONE:
+                self._ran(activity, event)
+                return
+            case Refusal.UNKNOWN_TOOL:
+                self.unknown_tools += 1
+            case Refusal.UNREADABLE_ARGUMENTS:
+                self.unreadable += 1
+        activity.state = ActivityState.NOT_RUN
+
+    def _ran(self, activity: Activity, event: ToolReturned) -> None:
+        self.unknown_tools = self.unreadable = 0
         self.tools_run.append(activity.name)
         ok = event.status is ToolStatus.OK
         if ok:
             self.tools_done.append(activity.name)
         activity.state = ActivityState.DONE if ok else ActivityState.FAILED
-        if (
-            self._settings.goes_on
-            and event.status in DOUBTFUL
-            and self._effect_class(activity.name) is not EffectClass.PURE
-        ):
+        doubtful = self._settings.goes_on and event.status in DOUBTFUL
+        if doubtful and self.effect_class(activity.name) is not EffectClass.PURE:
             self._not_known(activity)
-        self._items.append(ToolItem(activity.call, activity.name, self._watched(activity, event.text, ok=ok)))
-        return self._advance(event.at)
+        self._passed.append((self._reply, activity.name, activity.arguments, event.text, ok))
 
-    def _watched(self, activity: Activity, text: str, *, ok: bool) -> str:
-        """The result as the model reads it: with a warning, if the guardrails have one."""
-        read_only = self._effect_class(activity.name) is EffectClass.PURE
-        reply = self._round if self._settings.counts_failures_by_reply else None
-        finding = self._loops.observe(activity.name, activity.arguments, text, ok=ok, read_only=read_only, reply=reply)
-        if finding is None:
-            return text
-        if finding.stop and self.stopping is None:
-            self.stopping = Exit(finding.code, Facts(tool=finding.tool, count=finding.count))
-        return f"{text}\n\n[Note from the gateway: {finding.words}]"
+    def found(self, event: LoopFound) -> None:
+        """The model reads a warning with the result; or the round is the last one."""
+        item = self._items[-1]
+        assert isinstance(item, ToolItem)
+        if event.words:
+            self._items[-1] = ToolItem(item.call, item.name, f"{item.text}\n\n[Note from the gateway: {event.words}]")
+        if event.stop and self.stopping is None:
+            self.stopping = Exit(event.code, Facts(tool=event.tool, count=event.count))
 
-    def _refused_too_often(self, tool: str, refusal: Refusal) -> Exit | None:
-        """Calls that cannot be started are complained of a few times in a row; then the turn ends."""
-        ladder = self._settings.ladder
-        if refusal is Refusal.UNKNOWN_TOOL:
-            self._unknown_tools += 1
-            if self._unknown_tools > ladder.unknown_tool:
-                return Exit(ExitCode.UNKNOWN_TOOL, Facts(tool=tool, count=self._unknown_tools))
-            return None
-        self._unreadable += 1
-        if self._unreadable > ladder.unreadable_arguments:
-            return Exit(ExitCode.UNREADABLE_ARGUMENTS, Facts(tool=tool, count=self._unreadable))
-        return None
+    def asked(self, event: ApprovalAsked) -> None:
+        activity = self._by_call[event.call]
+        activity.state, activity.since = ActivityState.APPROVAL, event.at
+        activity.approval_deadline = event.at + event.seconds * 1000
 
-    def close(self) -> tuple[Sequence[str], Sequence[str]]:
-        """The turn ends: (names of calls that were not executed, names of those that may or may not have been)."""
+    def approved(self, call: str) -> None:
+        activity = self._by_call[call]
+        activity.approved, activity.state = True, ActivityState.WAITING
+
+    def settled(self, event: CallSettled) -> None:
+        activity = self._by_call[event.call]
+        activity.since = event.at
+        if event.unsure:
+            activity.status = ToolStatus.UNKNOWN
+            self.tools_run.append(activity.name)
+            self._not_known(activity)
+        else:
+            activity.state, activity.status = ActivityState.NOT_RUN, ToolStatus.REFUSED
+        if event.denied:
+            self.denied.add(activity.name)
+        self._items.append(ToolItem(activity.call, activity.name, event.words))
+
+    def _not_known(self, activity: Activity) -> None:
+        activity.state = ActivityState.UNSURE
+        self.tools_unsure.append(activity.name)
+
+    # ------------------------------------------------------------------ the end
+
+    def left(self) -> tuple[Sequence[str], Sequence[str]]:
+        """What an end leaves: (names of calls that were not executed, names of those that may or may not have been)."""
         unsure = self.unsure
-        lost = [activity for activity in self.unfinished if activity not in unsure]
-        for activity in unsure:
-            activity.state = ActivityState.UNSURE
-        for activity in lost:
-            activity.state = ActivityState.NOT_RUN
-        return [activity.name for activity in lost], [activity.name for activity in unsure]
+        lost = [activity.name for activity in self.unfinished if activity not in unsure]
+        return lost, [activity.name for activity in unsure]
+
+    def close(self) -> None:
+        """The turn ends."""
+        unsure = self.unsure
+        for activity in self.unfinished:
+            activity.state = ActivityState.UNSURE if activity in unsure else ActivityState.NOT_RUN

@@ -27,6 +27,7 @@ from agent_core.turnstate import AdviceItem, AssistantItem, Item, PersonItem, Se
 
 REMEMBERED_THOUGHT_CHARS = 8_000
 """How much of a plain thought of an earlier turn goes back: its provider wants to see one, not to read it."""
+MARK = "[Notice from the gateway, not written by the model:"
 REASONING_TAIL_CHARS = 6_000
 """How much of an unfinished reasoning is handed back."""
 NO_OUTPUT = "(no output)"
@@ -136,7 +137,7 @@ def closed_turn_messages(turn: Turn) -> list[Message]:
     notice = notice_for(turn.exit)
     closing = "\n\n".join(cut)
     if notice is not None:
-        marked = f"[Notice from the gateway, not written by the model: {notice.text}]"
+        marked = f"{MARK} {notice.text}]"
         closing = f"{closing}\n\n{marked}" if closing else marked
     if closing:
         messages.append({"role": "assistant", "content": closing})

@@ -76,11 +76,6 @@ class Troubles:
         self._rounds = Counter({stall.tool: stall.ended for stall in self.known.stalls})
         self._in_step: set[str] = set()
 
-    @property
-    def withheld(self) -> frozenset[str]:
-        """Tools that are not offered."""
-        return frozenset(stall.tool for stall in self.known.stalls if stall.withheld)
-
     def note(self, trouble: Trouble) -> None:
         self.found.append(trouble)
 
@@ -90,17 +85,20 @@ class Troubles:
         self._judging = (failure, rung)
 
     @property
-    def judging(self) -> Failure | None:
-        """The failure whose remedy is at work."""
-        return self._judging[0] if self._judging is not None else None
+    def judging(self) -> tuple[Failure, Rung] | None:
+        """The remedy that is at work, and for which failure."""
+        return self._judging
 
-    def judge(self, *, helped: bool) -> tuple[Failure, Rung] | None:
-        """The result of the remedy at work is known; what it was, if there was one."""
-        judged, self._judging = self._judging, None
-        if judged is not None:
-            outcome = Outcome.HELPED if helped else Outcome.NOT_HELPED
-            self.found[-1] = replace(self.found[-1], outcome=outcome)
-        return judged
+    @property
+    def nudged(self) -> bool:
+        """The model was reminded of a promise, and this is what came of it."""
+        return self._judging is not None and self._judging[0] is Failure.PROMISED
+
+    def judge(self, *, helped: bool) -> None:
+        """The result of the remedy at work is known."""
+        self._judging = None
+        if self.found:
+            self.found[-1] = replace(self.found[-1], outcome=Outcome.HELPED if helped else Outcome.NOT_HELPED)
 
     def ended_by(self, trouble: Trouble) -> None:
         """The turn ends by this trouble; one that is recorded already is not recorded twice."""
@@ -117,7 +115,7 @@ class Troubles:
         self._in_step.clear()
 
     def rounds_of(self, names: Iterable[str]) -> int:
-        """In how many steps and earlier turns the call of one of these tools broke off, at most."""
+        """In how many steps and earlier turns the call of one of these tools broke off, at most. The latest time is counted."""
         return max((self._rounds[name] for name in names), default=0)
 
     def useless(self, failure: Failure, tool: str, *, long_pause: bool) -> frozenset[Rung]:
@@ -137,23 +135,25 @@ class Troubles:
         tried += [rung for _, rung in rungs]
         return tuple(rung.value.replace("_", " ") for rung in dict.fromkeys(tried))
 
-    def broke_off(self, names: Sequence[str]) -> int:
-        """Calls of these tools broke off; as `rounds_of`, this time included. Several tries in one step count once."""
+    def broke_off(self, names: Sequence[str]) -> None:
+        """Calls of these tools broke off. Several tries in one step count once."""
         for name in names:
             if name not in self._in_step:
                 self._in_step.add(name)
                 self._rounds[name] += 1
-        return self.rounds_of(names)
 
-    def came_whole(self, calls: Iterable[tuple[str, int]]) -> None:
-        """Calls (tool, characters of arguments) arrived. One of the kind that had broken off clears what is known of it.
+    def came_whole(self, calls: Iterable[tuple[str, int]]) -> tuple[str, ...]:
+        """Calls (tool, characters of arguments) arrived. The tools of those that are of the kind that had broken off, which clears what is
+        known of it.
 
         Pieces do not: that they arrive is what the advice is for, and says nothing about large calls.
         """
+        solved: list[str] = []
         for tool, chars in calls:
             stall = next((s for s in self.known.stalls if s.tool == tool), None)
-            if stall is None or tool in self.solved:
+            if stall is None or tool in self.solved or tool in solved:
                 continue
             least = max(WHOLE_CHARS, stall.chars) if self.advised else stall.chars
             if chars >= least or (not self.advised and size_bucket(chars) == size_bucket(stall.chars)):
-                self.solved.append(tool)
+                solved.append(tool)
+        return tuple(solved)

@@ -1,45 +1,69 @@
 """The turn: a pure machine that turns events into effects, and the one place that ends a turn.
 
-Theory. A turn is the fold of its events. `Turn.feed` takes what happened and answers what is wanted next; it has no clock
-(time is in the events), no randomness (jitter comes from the seed in `TurnOpened`) and no I/O. The driver, a crash recovery,
-a replay and the simulation all drive this same class.
+Theory. A turn is the fold of its events, and the machine has two halves. `apply` takes what the journal holds: facts, and what was judged of
+them; it changes the state by nothing else, and never asks a rule. A fact that rules have something to say about leaves a *question* open
+(`questions`). `feed` is for what happens now: it takes the fact, and as long as a question is open asks today's rules (`judging.decide`),
+takes the judgement, and wants it journalled in the fact's commit (`Record`; the end is wanted by `EndTurn`). A fold answers the question by
+what follows in the journal. So a journal that one version wrote is read by any other to the same state; rules are asked only for what is new.
 
-The machine waits for one thing at a time (`Phase`). In CALLING, stream events fill a `Draft`; when the stream ends, well
-or not, `replies.judge` and the break's cause say what it amounts to, and either the turn goes on (tools, the next step), or a
-failure climbs its ladder in `recovery`, or the turn ends. In ACTING, tools come back one by one, watched by `guardrails`; when
-the last is back (`toolround`) the next step begins.
+There is no clock (time is in the events), no randomness (jitter comes from the seed in `TurnOpened`) and no I/O. The driver, a crash
+recovery, a replay and the simulation all drive this same class.
 
-Rules for this file: everything that changes a turn's state is here; nothing here knows words for people (`notices`), words
-for the model (`transcript`) or how things look (`view`). An event that does not fit the phase changes nothing.
+The machine waits for one thing at a time (`Phase`). In CALLING, stream events fill a `Draft`; when the stream ends, well or not, it is judged
+what the call amounts to, and either the turn goes on (tools, the next step), or a failure gets a remedy, or the turn ends. In ACTING, tools
+come back one by one; when the last is back (`toolround`) the next step begins.
 
-Laws (tests): any interleaving of events leads to at most one `EndTurn`, and from every state a deadline ends it; merging
-adjacent text events gives the same state; no `RunTool` comes twice for an `effect` tool.
+Rules for this file: everything that changes a turn's state is here; nothing here knows words for people (`notices`), words for the model
+(`transcript`), how things look (`view`) or how anything is judged (`judging`). An event that does not fit raises in `apply`; in `feed`,
+where it is only late, it changes nothing.
+
+Laws (tests): any interleaving of events leads to at most one `EndTurn`, and from every state a deadline ends it; merging adjacent text
+events gives the same state; no `RunTool` comes twice for an `effect` tool; what `feed` was given and wanted recorded, applied, gives
+the state that `feed` left, whatever the rules are by then.
 """
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import assert_never
 
-from agent_core.effects import CallModel, Compact, Effect, EndTurn, Record, SetAside, Wait
-from agent_core.endings import again_facts, doing, end_facts, failed_facts
+from agent_core.effects import (
+    AskApproval,
+    CallModel,
+    Compact,
+    Effect,
+    EndTurn,
+    Record,
+    RunTool,
+    SetAside,
+    Wait,
+)
 from agent_core.events import (
     ApprovalAnswered,
+    ApprovalAsked,
     CallBroke,
+    CallSettled,
     Compacted,
     DeadlinePassed,
     DrainEnded,
     DriverFailed,
     Event,
+    FailureJudged,
+    LoopFound,
+    OverlapFound,
     ReasoningArrived,
+    Reply,
     ReplyFinished,
+    ReplyJudged,
+    Resume,
     RungClimbed,
     RungJudged,
     SpendRefused,
     Steered,
     StopRequested,
+    SummaryAsked,
     Superseded,
     TakenOver,
     TextArrived,
@@ -49,37 +73,43 @@ from agent_core.events import (
     ToolCallNamed,
     ToolReturned,
     ToolStarted,
+    TurnBegun,
     TurnEnded,
     TurnLeft,
     TurnOpened,
+    TurnResumed,
+    Verdict,
     WaitEnded,
 )
-from agent_core.exits import BreakCause, Exit, ExitClass, ExitCode, Facts, exit_class
+from agent_core.exits import Exit, ExitClass, ExitCode, Facts, exit_class
+from agent_core.journal import UnreadableJournal
+from agent_core.judging import decide
 from agent_core.leftout import LeftOut
 from agent_core.messages import carried_thoughts
-from agent_core.overlap import OverlapRemover
-from agent_core.prevention import prevention
-from agent_core.promises import announced_action
-from agent_core.recovery import (
-    CAUSE_TO_FAILURE,
-    SET_ASIDE_SECONDS,
-    Advice,
-    Failure,
-    LadderStep,
-    Rung,
-    backoff_seconds,
-    exit_for,
-    next_route,
-    next_rung,
+from agent_core.questions import (
+    MUST_BE_ANSWERED,
+    Beginning,
+    CallOver,
+    Calls,
+    End,
+    NextStep,
+    Overlap,
+    Promised,
+    Question,
+    Refused,
+    Remedy,
+    Restart,
+    Result,
+    answers,
 )
-from agent_core.replies import ReplyKind, judge
-from agent_core.settings import REPLY_CHARS, Route, TurnSettings
-from agent_core.timeline import adopt_answer, answered_after_all, housekeeping_answer, left_open
-from agent_core.toolround import MustEnd, Outcome, RoundOver, ToolRound, Waiting
+from agent_core.recovery import Advice, Failure, Rung
+from agent_core.settings import Route, TurnSettings
+from agent_core.toolround import ToolRound
 from agent_core.tools.base import Json
 from agent_core.troubles import Trouble, Troubles
 from agent_core.turnstate import (
     Activity,
+    ActivityState,
     AdviceItem,
     Ask,
     AssistantItem,
@@ -92,30 +122,70 @@ from agent_core.turnstate import (
     Segment,
     SegmentKind,
     TimelineEntry,
+    ToolItem,
 )
 
+ENDING = StopRequested | Superseded | DeadlinePassed | DrainEnded | DriverFailed
+"""What ends every turn at once."""
 
-class ProtocolError(Exception):
-    """A bug of the caller, with the rule that it broke."""
+
+OUTSIDE = (ExitCode.INTERNAL_ERROR, ExitCode.INTERRUPTED_BY_RESTART)
+"""The ends of turns that somebody ends without looking into them."""
+
+
+class ProtocolError(UnreadableJournal):
+    """An event that nothing before it led to; says which, and what is wrong with it."""
 
 
 class Turn:
     """One turn. Create it, feed it `TurnOpened`, then whatever happens, until `exit` is set.
 
-    The attributes are for reading (`view`, `transcript`, the driver's log); only `feed` changes them.
+    The attributes are for reading (`judging`, `view`, `transcript`, the driver's log); only `feed` and `apply` change them.
     """
 
     __slots__ = (
-        "_ask", "_climbed", "_closing", "_draft", "_failed_seconds", "_ids", "_promised", "_steers",
-        "attempts", "attempts_in_all", "calls_made", "compacted", "exit", "failing", "input_tokens", "items", "kept_out",
-        "last_break", "left", "life_at", "opened", "output_tokens", "phase", "phase_since", "restarts", "round", "route_index",
-        "rungs", "step", "timeline", "troubles", "wait_until",
+        "_ids",
+        "ask",
+        "attempts",
+        "attempts_in_all",
+        "calls_made",
+        "climbed",
+        "closing",
+        "compacted",
+        "draft",
+        "exit",
+        "failed_seconds",
+        "failing",
+        "input_tokens",
+        "items",
+        "kept_out",
+        "last_break",
+        "left",
+        "life_at",
+        "opened",
+        "output_tokens",
+        "phase",
+        "phase_since",
+        "promised",
+        "questions",
+        "restarts",
+        "round",
+        "route_index",
+        "rungs",
+        "steers",
+        "step",
+        "timeline",
+        "troubles",
+        "wait_until",
+        "withheld",
     )  # fmt: skip
 
     def __init__(self) -> None:
         self.opened: TurnOpened | None = None
         self.phase = Phase.NEW
         self.exit: Exit | None = None
+        self.questions: deque[Question] = deque()
+        """What is not judged yet, the next one first. Empty outside `feed`, except where a journal ends."""
         self.timeline: list[TimelineEntry] = []
         self.items: list[Item] = []
         self.step = 0
@@ -130,93 +200,339 @@ class Turn:
         self.failing: Failure | None = None
         self.attempts = 0  # failed calls of the current step
         self.attempts_in_all = 0
+        self.failed_seconds = 0.0  # that they took
         self.restarts = 0  # that broke off the current step
         self.left = False
         """The process that ran it has ended in order, and no other has taken it over yet."""
         self.rungs: list[tuple[Failure, Rung]] = []
+        self.climbed: Counter[tuple[Failure, Rung]] = Counter()
+        """How often each remedy was chosen in the current step."""
         self.input_tokens = 0
         self.output_tokens = 0
         self.round = ToolRound(TurnSettings(routes=()), self.items)  # the tools of the current step
         self.compacted: Compacted | None = None
         self.kept_out: list[LeftOut] = []
         """What providers have refused of the conversation in this turn, and was left out with success."""
-        self._draft = Draft(Segment("s0"))
-        self._ask = Ask()
-        self._climbed: Counter[tuple[Failure, Rung]] = Counter()
+        self.draft = Draft(Segment("s0"))
+        self.ask = Ask()
         self.troubles = Troubles()
-        self._closing: Exit | None = None
+        self.closing: Exit | None = None
+        """How the turn ends after the model's last words, if these are wanted now."""
+        self.promised = ""
+        """What the latest reply of the current step announced."""
+        self.steers: list[PersonItem] = []
+        """What the person added and the model has not been told; at the end it must become a turn of its own."""
+        self.withheld: frozenset[str] = frozenset()
+        """Own tools that are not offered, because their calls broke off too often."""
         self._ids: set[str] = set()  # of all tool calls of the turn
-        self._steers: list[PersonItem] = []
-        self._promised = ""
-        self._failed_seconds = 0.0
 
-    # ------------------------------------------------------------------ the front door
+    # ------------------------------------------------------------------ the two doors
 
     def feed(self, event: Event) -> list[Effect]:
-        """Take note of what happened; what is wanted next, in order.
+        """Take what happens now, and judge it; what is wanted next, in order. What comes late (`misfit` says so) changes nothing.
 
         Raises `ProtocolError` if the first event is not `TurnOpened`, or if it comes twice.
         """
-        if isinstance(event, TurnOpened):
-            return self._open(event)
-        if self.opened is None:
-            raise ProtocolError(f"the first event of a turn must be TurnOpened, not {type(event).__name__}")
-        if isinstance(event, TurnEnded):
-            return self._adopt_end(event)
-        if self.phase is Phase.ENDED:
+        if isinstance(event, TurnEnded):  # somebody else ended it, or it could not be ended as it had decided
+            self._close(event)
             return []
+        effects = self._unasked(event)
+        problem = self.misfit(event)
+        if problem and (self.opened is None or isinstance(event, TurnOpened)):
+            raise ProtocolError(problem)
+        if problem:
+            return effects
+        effects += self._take(event)
+        self.draft.show()
+        return self._judged(effects)
+
+    def apply(self, event: Event) -> list[Effect]:
+        """Take what the journal holds. No rule is asked. Raises `ProtocolError` if the event does not fit what stands before it."""
+        effects = self._unasked(event)
+        problem = self.misfit(event)
+        if problem:
+            raise ProtocolError(f"{type(event).__name__}: {problem}")
+        return effects + self._take(event)
+
+    def _judged(self, effects: list[Effect]) -> list[Effect]:
+        """Ask today's rules until no question is open."""
+        while self.questions:
+            question = self.questions[0]
+            if isinstance(question, Restart):  # nothing that was wanted before has been begun
+                effects = [effect for effect in effects if isinstance(effect, Record | SetAside)]
+            decisions = decide(question, self)
+            if not decisions or isinstance(decisions[0], RunTool):
+                effects += self._ordinarily()
+            for decision in decisions:
+                match decision:
+                    case RunTool():
+                        self.round.running(decision.call, question.at)
+                        effects.append(decision)
+                    case TurnEnded():
+                        self._take(decision)
+                        effects.append(EndTurn(decision.exit, decision.answer))
+                    case _:
+                        effects += [Record(decision), *self._take(decision)]
+        return effects
+
+    def _unasked(self, event: Event) -> list[Effect]:
+        """What is open and not answered by `event` was judged the ordinary way, or, if that cannot be, not at all."""
+        effects: list[Effect] = []
+        while self.questions and not self.answered_by(event):
+            effects += self._ordinarily(event)
+        if self.questions and self._void(event, self.questions[0]):
+            self.questions.clear()
+        return effects
+
+    def answered_by(self, event: Event) -> bool:
+        """Whether `event` answers what is open, or leaves it open, or void."""
+        head = self.questions[0]
+        if isinstance(event, TurnEnded):
+            return not isinstance(head, Overlap)
+        if isinstance(event, TakenOver) and (isinstance(head, End) or not self.settings.judged):
+            return True
+        return self._answered(event, head) or self._void(event, head)
+
+    def _void(self, event: Event, head: Question) -> bool:
+        """Nobody will answer any more: a process was gone before it could say how it goes on; or, as older journals have it, before
+        it could say anything."""
+        if isinstance(event, ENDING | TakenOver) and isinstance(head, Restart):
+            return True
+        return isinstance(event, ENDING) and isinstance(head, MUST_BE_ANSWERED) and not self.settings.judged
+
+    def _answered(self, event: Event, question: Question) -> bool:
         match event:
-            case TextArrived() | ReasoningArrived() | ToolCallNamed() | ToolArgumentsArrived() | ToolCallCut():
-                if self.phase is Phase.CALLING:
-                    self._content(event)
+            case RungJudged():
+                return isinstance(question, CallOver | Promised | Restart)
+            case (
+                TurnBegun()
+                | OverlapFound()
+                | ReplyJudged()
+                | FailureJudged()
+                | RungClimbed()
+                | LoopFound()
+                | ApprovalAsked()
+                | CallSettled()
+                | SummaryAsked()
+                | TurnResumed()
+            ):
+                return answers(event, question)
+            case _:
+                return False
+
+    def silence(self) -> list[Effect]:
+        """For whoever reads a journal: the next question was answered the ordinary way."""
+        return self._ordinarily()
+
+    def go_on(self) -> list[Effect]:
+        """Judge what a journal left open, by today's rules."""
+        return self._judged([])
+
+    def _ordinarily(self, event: Event | None = None) -> list[Effect]:
+        """The next question is answered by silence."""
+        question = self.questions[0]
+        match question:
+            case Beginning():
+                self.questions.popleft()
+                return self._call(question.at)
+            case Overlap():
+                self.questions.popleft()
+                self.draft.settle()
                 return []
-            case TextTakenBack():
-                if self.phase is Phase.CALLING:
-                    self._take_back(event)
+            case Result():
+                self.questions.popleft()
+                return self._go_on(question.at)
+            case Calls():
+                self.questions.popleft()
                 return []
-            case ReplyFinished():
-                return self._reply_finished(event) if self.phase is Phase.CALLING else []
-            case CallBroke():
-                return self._call_broke(event) if self.phase is Phase.CALLING else []
-            case SpendRefused(spend=spend):
-                spent = Exit(ExitCode.SPEND_LIMIT, Facts(spend=spend))
-                return self._close_summary(event.at, spent) if self.phase is Phase.CALLING else []
+            case NextStep():
+                self.questions.popleft()
+                self._hear()
+                self.step += 1
+                return self._call(question.at)
+            case CallOver() | Promised() | Remedy() | Refused() | Restart() | End():
+                came = f"{type(event).__name__} came instead" if event is not None else "there is none"
+                raise ProtocolError(f"a judgement was due here ({type(question).__name__}), and {came}")
+            case _:
+                assert_never(question)
+
+    def misfit(self, event: Event) -> str:
+        """What speaks against this event now, in words; empty if it fits."""
+        if isinstance(event, TurnOpened):
+            if self.opened is not None:
+                return "TurnOpened came twice"
+            return "" if event.settings.routes else "a turn needs at least one route to a model"
+        if self.opened is None:
+            return f"the first event of a turn must be TurnOpened, not {type(event).__name__}"
+        if self.phase is Phase.ENDED:
+            return "the turn had ended by then"
+        match event:
+            case (
+                TextArrived()
+                | ReasoningArrived()
+                | TextTakenBack()
+                | ToolCallNamed()
+                | ToolArgumentsArrived()
+                | ToolCallCut()
+                | ReplyFinished()
+                | CallBroke()
+                | SpendRefused()
+            ):
+                return "" if self.phase is Phase.CALLING else "the model was not being called"
             case WaitEnded():
-                return self._call(event.at) if self.phase is Phase.WAITING else []
-            case ToolStarted():
-                if self.phase is Phase.ACTING:
-                    self.round.started(event)
-                return []
-            case ToolReturned():
-                return self._after(self.round.returned(event), event.at) if self.phase is Phase.ACTING else []
-            case ApprovalAnswered():
-                return self._after(self.round.approval_answered(event), event.at) if self.phase is Phase.ACTING else []
-            case Steered():
-                self._steers.append(PersonItem(event.input, event.inbox))
-                return []
+                return "" if self.phase is Phase.WAITING else "the turn was not waiting for a retry"
             case Compacted():
-                return self._compaction_done(event) if self.phase is Phase.COMPACTING else []
+                return "" if self.phase is Phase.COMPACTING else "no shortening was wanted"
+            case ToolStarted() | ToolReturned() | ApprovalAnswered():
+                return self._misfit_tool(event) if self.phase is Phase.ACTING else "no tools were wanted"
+            case (
+                Steered()
+                | StopRequested()
+                | Superseded()
+                | DeadlinePassed()
+                | DrainEnded()
+                | TurnLeft()
+                | TakenOver()
+                | DriverFailed()
+            ):
+                return ""  # what people, the clock and the process do comes at any time
+            case _:
+                return self._misfit_judgement(event)
+
+    def _misfit_tool(self, event: ToolStarted | ToolReturned | ApprovalAnswered) -> str:
+        activity = self.round.activity(event.call)
+        if activity is None:
+            return "this tool call was not wanted"
+        match event:
+            case ToolStarted():
+                fits = activity.state in (ActivityState.WAITING, ActivityState.RUNNING)
+                return "" if fits else "this tool call was not wanted"
+            case ToolReturned():
+                return "" if self.round.may_return(event) else "this tool call was not begun"
+            case ApprovalAnswered():
+                return "" if activity.state is ActivityState.APPROVAL else "no approval was asked for this call"
+
+    def _misfit_judgement(self, event: Event) -> str:
+        question = self.questions[0] if self.questions else None
+        match event:
+            case RungJudged():
+                judged = (event.failure, event.rung)
+                return "" if self.troubles.judging == judged else "this remedy was not at work"
+            case TurnEnded(exit=ending):
+                return self._misfit_end(ending, question)
+            case RungClimbed() if isinstance(question, Remedy):
+                return "" if event.failure is question.failure else f"the failure was {question.failure.value}"
+            case LoopFound() if isinstance(question, Result):
+                return "" if event.call == question.call else "another call came back"
+            case CallSettled() | ApprovalAsked():
+                fits = question is not None and self.round.activity(event.call) is not None
+                return "" if fits else "nothing was to be decided about this call"
+            case _:
+                fits = question is not None and self._answered(event, question)
+                return "" if fits else "nothing was to be judged"
+
+    def _misfit_end(self, ending: Exit, question: Question | None) -> str:
+        if ending.code in OUTSIDE or not self.settings.judged:
+            return ""
+        match question:
+            case End():
+                return "" if question.code is ending.code else f"the turn was to end with {question.code.value}"
+            case CallOver():
+                return ""
+            case Remedy() | Result() | Refused() | Restart() | Calls():
+                wrong = ending.code in (ExitCode.ANSWERED, ExitCode.HANDED_TO_CLIENT)
+                return "no reply was over that could be the answer" if wrong else ""
+            case _:
+                return "nothing led to this end"
+
+    def _take(self, event: Event) -> list[Effect]:
+        """Change the state by an event that fits."""
+        match event:
+            case TurnOpened():
+                return self._open(event)
+            case TextArrived() | ReasoningArrived() | ToolCallNamed() | ToolArgumentsArrived() | ToolCallCut():
+                self.life_at = event.at
+                self.draft.take(event, self._ids)
+            case TextTakenBack():
+                self._take_back(event)
+            case ReplyFinished() | CallBroke():
+                self.input_tokens += event.input_tokens
+                self.output_tokens += event.output_tokens
+                self._over(CallOver(event))
+            case SpendRefused():
+                self._over(CallOver(event))
+            case WaitEnded():
+                return self._call(event.at)
+            case ToolStarted():
+                self.round.started(event)
+            case ToolReturned():
+                self.round.returned(event)
+                self.questions.appendleft(Result(event.at, event.call))
+            case ApprovalAnswered():
+                return self._approval_answered(event)
+            case Steered():
+                self.steers.append(PersonItem(event.input, event.inbox))
+            case Compacted():
+                self.compacted = event  # also if little could be left out: the provider has the last word on what fits
+                return self._call(event.at)
             case TakenOver():
-                return self._taken_over(event)
+                self._taken_over(event)
             case StopRequested():
-                detail = doing(self.phase, self.naming, self.round.unfinished)
-                return self._end(event.at, ExitCode.STOPPED, Facts(detail=detail, forgotten=event.forgotten))
+                self._over(End(event.at, ExitCode.STOPPED, Facts(forgotten=event.forgotten)))
             case Superseded():
-                return self._end(event.at, ExitCode.SUPERSEDED)
+                self._over(End(event.at, ExitCode.SUPERSEDED))
             case DeadlinePassed():
-                return self._end(event.at, ExitCode.TIME_LIMIT, Facts(limit=self.settings.turn_seconds))
+                self._over(End(event.at, ExitCode.TIME_LIMIT, Facts(limit=self.settings.turn_seconds)))
             case TurnLeft():
                 self.left = True
-                return []
             case DrainEnded():
-                return self._end(event.at, ExitCode.INTERRUPTED_BY_RESTART)
+                self._over(End(event.at, ExitCode.INTERRUPTED_BY_RESTART))
             case DriverFailed():
                 facts = Facts(reference=event.reference, detail=event.why)
-                return self._end(event.at, ExitCode.INTERNAL_ERROR, facts)
-            case RungClimbed() | RungJudged():
-                return []  # records of what this machine decided; the decisions are made again by the fold
+                self._over(End(event.at, ExitCode.INTERNAL_ERROR, facts))
             case _:
-                assert_never(event)
+                return self._take_judgement(event)
+        return []
+
+    def _take_judgement(self, event: Event) -> list[Effect]:
+        question = self.questions[0] if self.questions else None
+        if question is not None and not isinstance(event, RungJudged | TurnEnded):
+            self.questions.popleft()
+        match event:
+            case TurnBegun():
+                return self._begun(event)
+            case OverlapFound():
+                self.draft.settle(event.text + self.draft.own_text[event.dropped :])
+            case ReplyJudged():
+                return self._reply_judged(event, question)
+            case FailureJudged():
+                return self._failed(event, question)
+            case RungClimbed():
+                return self._climb(event)
+            case RungJudged():
+                self.troubles.judge(helped=event.helped)
+            case LoopFound():
+                self.round.found(event)
+                return self._go_on(event.at)
+            case ApprovalAsked():
+                self.round.asked(event)
+                activity = self.round.activity(event.call)
+                assert activity is not None
+                return [AskApproval(event.call, activity.name, activity.arguments, event.seconds)]
+            case CallSettled():
+                self.round.settled(event)
+                return self._go_on(event.at)
+            case SummaryAsked():
+                self._hear()
+                self.closing, self.ask = event.exit, Ask(event.advice)
+                return self._call(event.at)
+            case TurnResumed():
+                return self._resume(event)
+            case TurnEnded():
+                self._close(event)
+            case _:
+                raise AssertionError(event)
+        return []
 
     @property
     def settings(self) -> TurnSettings:
@@ -241,18 +557,18 @@ class Turn:
     @property
     def thinking(self) -> bool:
         """The model is reasoning, and has not begun to reply."""
-        return self.phase is Phase.CALLING and bool(self._draft.reasoning) and not self._draft.said
+        return self.phase is Phase.CALLING and bool(self.draft.reasoning) and not self.draft.said
 
     @property
     def naming(self) -> str:
         """The tool whose call is arriving right now, or an empty string."""
-        names = self._draft.call_names
+        names = self.draft.call_names
         return names[-1] if self.phase is Phase.CALLING and names else ""
 
     @property
     def arriving_chars(self) -> int:
         """How many characters of tool-call arguments have arrived in the current call."""
-        return sum(len(piece) for call in self._draft.calls.values() for piece in call.pieces)
+        return sum(len(piece) for call in self.draft.calls.values() for piece in call.pieces)
 
     @property
     def handed_calls(self) -> tuple[CallItem, ...]:
@@ -262,44 +578,35 @@ class Turn:
         last = self.items[-1]
         return last.calls if isinstance(last, AssistantItem) else ()
 
-    @property
-    def withheld(self) -> frozenset[str]:
-        """Own tools that are not offered, because their calls broke off too often."""
-        return self.troubles.withheld - {*self.settings.client_tools}
-
-    @property
-    def steers(self) -> tuple[PersonItem, ...]:
-        """What the person added during the turn and the model has not been told; it must become a turn of its own."""
-        return tuple(self._steers)
-
     # ------------------------------------------------------------------ beginning, calling
 
     def _open(self, event: TurnOpened) -> list[Effect]:
-        if self.opened is not None:
-            raise ProtocolError("TurnOpened came twice")
-        if not event.settings.routes:
-            raise ProtocolError("a turn needs at least one route to a model")
         self.opened = event
         self.round = ToolRound(event.settings, self.items)
         self.troubles = Troubles(event.known)
-        start = prevention(event.settings, event.known)
-        self.route_index = start.route
-        self.items += start.advice
-        self.troubles.advised = bool(start.advice)
         self.step = 1
         self._new_segment()
+        self._enter(Phase.CALLING, event.at)
+        self.questions.append(Beginning(event.at))
+        return []
+
+    def _begun(self, event: TurnBegun) -> list[Effect]:
+        self.route_index = event.route
+        self.items += event.advice
+        self.troubles.advised = bool(event.advice)
+        self.withheld = frozenset(event.withheld)
         return self._call(event.at)
 
     def _new_segment(self) -> None:
         segment = Segment(f"text{sum(isinstance(entry, Segment) for entry in self.timeline)}")
         self.timeline.append(segment)
-        self._draft = Draft(segment)
+        self.draft = Draft(segment)
 
     def _call(self, at: int) -> list[Effect]:
-        """Ask the model, in the way that `_ask` says."""
-        segment = self._draft.segment
-        partial = segment.text if self._ask.continues else ""
-        self._draft = Draft(segment, OverlapRemover(partial) if partial else None, partial)
+        """Ask the model, in the way that `ask` says."""
+        segment = self.draft.segment
+        partial = segment.text if self.ask.continues else ""
+        self.draft = Draft(segment, partial)
         self.calls_made += 1
         self._enter(Phase.CALLING, at)
         self.life_at = at
@@ -307,11 +614,11 @@ class Turn:
             CallModel(
                 number=self.calls_made,
                 route=self.route,
-                offer_tools=self._closing is None,
+                offer_tools=self.closing is None,
                 partial=partial,
-                advice=self._ask.advice,
-                reasoning=self._ask.reasoning,
-                detail=self._ask.detail,
+                advice=self.ask.advice,
+                reasoning=self.ask.reasoning,
+                detail=self.ask.detail,
             )
         ]
 
@@ -319,407 +626,262 @@ class Turn:
         self.phase = phase
         self.phase_since = at
 
-    # ------------------------------------------------------------------ listening
-
-    def _content(
-        self, event: TextArrived | ReasoningArrived | ToolCallNamed | ToolArgumentsArrived | ToolCallCut
-    ) -> None:
-        self.life_at = event.at
-        self._draft.take(event, self._ids)
-
     def _take_back(self, event: TextTakenBack) -> None:
         """What the call said so far was a thought: it vanishes from the screen."""
         self.life_at = event.at
-        draft = self._draft
+        draft = self.draft
         self._new_segment()
-        draft.take_back(self._draft.segment)
-        self._draft = draft
+        draft.take_back(self.draft.segment)
+        self.draft = draft
 
-    def _call_over(self, event: ReplyFinished | CallBroke) -> None:
-        self.input_tokens += event.input_tokens
-        self.output_tokens += event.output_tokens
-        self._draft.settle_overlap()
+    # ------------------------------------------------------------------ a call is over
 
-    def _reply_finished(self, event: ReplyFinished) -> list[Effect]:
-        self._call_over(event)
-        if self._closing is not None:
-            return self._close_summary(event.at)
-        draft = self._draft
-        text = draft.segment.text if self._ask.continues else "".join(draft.text_pieces)
-        calls = [call for _, call in sorted(draft.calls.items())]
-        kind = judge(
-            event.reason,
-            "".join(draft.text_pieces),
-            "".join(draft.reasoning),
-            [call.arguments for call in calls],
-            cut_calls=bool(draft.cut),
-            doubting=self.settings.doubts_the_finish,
-        )
-        broke = CallBroke(at=event.at, cause=BreakCause.ENDED_EARLY, detail=event.reason[:40])
-        match kind:
-            case ReplyKind.TEXT:
-                return self._said(text, event.at, self._thoughts(event))
-            case ReplyKind.TOOLS:
-                return self._succeeded() + self._act(text, calls, event.at, self._thoughts(event))
-            case ReplyKind.EMPTY:
-                return self._nothing_came(Failure.EMPTY, event.at)
-            case ReplyKind.THINKING_ONLY:
-                return self._nothing_came(Failure.THINKING_ONLY, event.at)
-            case ReplyKind.LENGTH:
-                return self._cut_by_length(Failure.LENGTH, event.at)
-            case ReplyKind.LENGTH_IN_TOOL_CALL:
-                return self._cut_by_length(Failure.LENGTH_IN_TOOL_CALL, event.at)
-            case ReplyKind.FILTERED:
-                return self._filtered(event.at)
-            case ReplyKind.CONTRADICTED:
-                return self._fail(Failure.IN_TOOL_CALL, broke)
-            case ReplyKind.UNCERTAIN:
-                return self._broke_somewhere(broke)
-            case ReplyKind.ERROR:
-                return self._broke_somewhere(replace(broke, cause=BreakCause.ERROR_IN_STREAM))
+    def _over(self, question: CallOver | End) -> None:
+        """A model call, or the turn with it, is over: what it said again comes first."""
+        self.questions.appendleft(question)
+        self._ask_overlap(question.at)
+
+    def _ask_overlap(self, at: int) -> None:
+        if self.phase is Phase.CALLING and self.draft.partial:
+            if self.draft.text_pieces:
+                self.questions.appendleft(Overlap(at))
+            else:
+                self.draft.settle()
+
+    @property
+    def reply_text(self) -> str:
+        """What the reply says that is over, with what it went on from."""
+        return self.draft.segment.text if self.ask.continues else self.draft.own_text
+
+    @property
+    def reply_calls(self) -> list[DraftCall]:
+        """The tool calls of the reply, in order."""
+        return [call for _, call in sorted(self.draft.calls.items())]
+
+    def _thoughts(self, question: Question | None) -> Mapping[str, Json]:
+        """What the model of the reply that is over wants back of its thoughts."""
+        finished = question.event if isinstance(question, CallOver) else None
+        if not isinstance(finished, ReplyFinished):
+            return {}
+        calls = {index: call.call for index, call in self.draft.calls.items()}
+        reasoning, route = "".join(self.draft.reasoning), self.route
+        return carried_thoughts(route.endpoint, route.model, reasoning, finished.thoughts, calls)
+
+    def _reply_judged(self, event: ReplyJudged, question: Question | None) -> list[Effect]:
+        text, thoughts = self.reply_text, self._thoughts(question)
+        match event.reply:
+            case Reply.TOOLS | Reply.HANDED:
+                self._succeeded()
+                return self._act(text, event, thoughts)
+            case Reply.SAID:
+                self.items.append(AssistantItem(text, thoughts=thoughts))
+                self._succeeded()
+                self._settle_segment(SegmentKind.INTERIM)
+                self.questions.appendleft(NextStep(event.at))
+            case Reply.PROMISED if not self.draft.said:
+                self.promised = event.promised
+                self.questions.appendleft(Promised(event.at))
+            case Reply.PROMISED:
+                self.items.append(AssistantItem(text, thoughts=thoughts))
+                used = self.climbed[Failure.PROMISED, Rung.NUDGE]
+                self.climbed.clear()
+                self.climbed[Failure.PROMISED, Rung.NUDGE] = used
+                self.promised = event.promised
+                self._settle_segment(SegmentKind.INTERIM)
+                self.questions.appendleft(Promised(event.at))
+            case Reply.SUMMARY:
+                assert self.closing is not None
+                self.items.append(AssistantItem(self.draft.own_text))
+                self._settle_segment(SegmentKind.INTERIM)
+                self.questions.appendleft(End(event.at, self.closing.code, self.closing.facts))
             case _:
-                assert_never(kind)
+                assert_never(event.reply)
+        return []
 
-    def _call_broke(self, event: CallBroke) -> list[Effect]:
-        self._call_over(event)
-        if self._closing is not None:
-            return self._close_summary(event.at)
-        return self._broke_somewhere(event)
-
-    def _broke_somewhere(self, event: CallBroke) -> list[Effect]:
-        """A break: what it is depends on how far the reply had come."""
-        if event.cause is BreakCause.TOO_LONG:
-            code = ExitCode.TOOL_CALL_CUT_BY_LENGTH if self._draft.in_tool_call else ExitCode.CUT_BY_LENGTH
-            return self._end(
-                event.at, code, Facts(cause=event.cause, limit=REPLY_CHARS), dropped=self._draft.call_names
-            )
-        if self._draft.in_tool_call:
-            return self._fail(Failure.IN_TOOL_CALL, event)
-        if self._draft.said:
-            return self._fail(Failure.IN_TEXT, event)
-        failure = CAUSE_TO_FAILURE[event.cause]
-        if failure is Failure.BEFORE_CONTENT and self._ask.continues is not None and not event.status:
-            return self._fail(self._ask.continues, event)
-        return self._fail(failure, event)
-
-    def _thoughts(self, event: ReplyFinished) -> Mapping[str, Json]:
-        """What this reply's model wants back of its thoughts."""
-        calls = {index: call.call for index, call in self._draft.calls.items()}
-        route = self.route
-        return carried_thoughts(route.endpoint, route.model, "".join(self._draft.reasoning), event.thoughts, calls)
-
-    def _said(self, text: str, at: int, thoughts: Mapping[str, Json]) -> list[Effect]:
-        """The model finished a reply with text and without a call."""
-        self.items.append(AssistantItem(text, thoughts=thoughts))
-        promised = announced_action(text) if self.settings.tools or self.settings.client_tools else None
-        if promised is not None:
-            return self._announced(promised, at)
-        effects = self._succeeded()
-        if self._steers:
-            self._settle_segment(SegmentKind.INTERIM)
-            return effects + self._next_step(at)
-        adopt_answer(self.timeline, self._draft.segment)
-        return effects + self._end(at, ExitCode.ANSWERED)
-
-    def _announced(self, promised: str, at: int) -> list[Effect]:
-        """The reply only announces an action. What it says is progress; the model is asked to act."""
-        nudged = self.troubles.judging is Failure.PROMISED
-        effects = [] if nudged else self._judge_rung(helped=True)
-        used = self._climbed[Failure.PROMISED, Rung.NUDGE]
-        self._climbed.clear()
-        self._climbed[Failure.PROMISED, Rung.NUDGE] = used
-        self._promised = promised
-        self._settle_segment(SegmentKind.INTERIM)
-        return effects + self._fail(Failure.PROMISED, CallBroke(at=at, cause=BreakCause.ENDED_EARLY))
-
-    def _nothing_came(self, failure: Failure, at: int) -> list[Effect]:
-        """No text and no call. Beside housekeeping tools only, the interim text had been the answer."""
-        answer = housekeeping_answer(self.timeline, self.settings) if not self._promised else None
-        if answer is not None and failure is Failure.EMPTY and self.settings.doubts_housekeeping:
-            self._promised = announced_action(answer.text) or left_open(answer.text)
-        if answer is not None and failure is Failure.EMPTY and not self._promised:
-            answer.kind = SegmentKind.ANSWER
-            return [*self._succeeded(), *self._end(at, ExitCode.ANSWERED)]
-        broke = CallBroke(at=at, cause=BreakCause.ENDED_EARLY)
-        if self._ask.continues is not None:
-            return self._fail(self._ask.continues, broke)
-        return self._fail(Failure.PROMISED if self._promised else failure, broke)
-
-    def _cut_by_length(self, failure: Failure, at: int) -> list[Effect]:
-        broke = CallBroke(at=at, cause=BreakCause.ENDED_EARLY)
-        if self.settings.client_output_limit:
-            code = ExitCode.CUT_BY_LENGTH if failure is Failure.LENGTH else ExitCode.TOOL_CALL_CUT_BY_LENGTH
-            return self._end(at, code, Facts(limit_was_asked=True), dropped=self._draft.call_names)
-        return self._fail(failure, broke)
-
-    def _filtered(self, at: int) -> list[Effect]:
-        if self._draft.segment.visible.strip():
-            return self._end(at, ExitCode.REFUSED_MIDWAY, dropped=self._draft.call_names)
-        return self._fail(Failure.REQUEST, CallBroke(at=at, cause=BreakCause.REFUSED))
-
-    # ------------------------------------------------------------------ recovering
-
-    def _succeeded(self) -> list[Effect]:
-        """A reply came to a good end: the step's counts are cleared, and the last remedy has helped."""
-        effects = self._judge_rung(helped=True)
-        self._climbed.clear()
-        self._promised = ""
+    def _succeeded(self) -> None:
+        """A reply came to a good end: the step's counts are cleared."""
+        self.climbed.clear()
+        self.promised = ""
         self.attempts = self.restarts = 0
         self.last_break = None
         self.failing = None
-        self._failed_seconds = 0.0
+        self.failed_seconds = 0.0
         self.troubles.step_over()
-        self._ask = Ask()
-        return effects
-
-    def _judge_rung(self, *, helped: bool) -> list[Effect]:
-        judged = self.troubles.judge(helped=helped)
-        if judged is None:
-            return []
-        return [Record(RungJudged(at=self.life_at, failure=judged[0], rung=judged[1], helped=helped))]
-
-    def _fail(self, failure: Failure, broke: CallBroke) -> list[Effect]:
-        """A failure climbs its ladder; if no rung is left, the turn ends."""
-        effects = self._judge_rung(helped=False)
-        self.attempts += 1
-        self.attempts_in_all += 1
-        self.last_break = broke
-        self.failing = failure
-        self._failed_seconds += broke.waited_seconds
-        if broke.cause in SET_ASIDE_SECONDS and self.route.credential:
-            seconds = max(SET_ASIDE_SECONDS[broke.cause], broke.retry_after_seconds)
-            effects.append(SetAside(self.route.credential, seconds, broke.cause.value))
-        trouble = self._trouble(failure, broke)
-        self.troubles.note(trouble)
-        settings = self.settings
-        if failure is Failure.IN_TOOL_CALL:
-            rounds = self.troubles.broke_off(self._draft.call_names)
-            if rounds >= settings.ladder.same_stall_rounds:
-                return effects + self._end_failed(failure, broke, again=True)
-        ladder = next_rung(
-            failure,
-            self._climbed,
-            settings.ladder,
-            settings.routes,
-            self.route_index,
-            skip=self.troubles.useless(
-                failure, trouble.tool, long_pause=broke.retry_after_seconds > settings.retry_after_max_seconds
-            ),
-            first=self.troubles.known.remedy(trouble.code, trouble.endpoint, trouble.model, trouble.tool),
-        )
-        if ladder is None:
-            return effects + self._end_failed(failure, broke)
-        number = self._climbed[failure, ladder.rung] = self._climbed[failure, ladder.rung] + 1
-        self.troubles.chose(failure, ladder.rung)
-        self.rungs.append((failure, ladder.rung))
-        climbed = RungClimbed(at=broke.at, failure=failure, rung=ladder.rung, number=number, cause=broke.cause)
-        return [*effects, Record(climbed), *self._climb(ladder, failure, broke, number)]
-
-    def _trouble(self, failure: Failure, broke: CallBroke) -> Trouble:
-        code = exit_for(failure, broke.cause, tools_ran=bool(self.round.tools_run))
-        tool = "".join(self._draft.call_names[:1])
-        return Trouble(code, broke.cause, self.route.endpoint, self.route.model, tool, self.arriving_chars)
-
-    def _climb(self, ladder: LadderStep, failure: Failure, broke: CallBroke, number: int) -> list[Effect]:
-        """Do what a rung says."""
-        match ladder.rung:
-            case Rung.RETRY:
-                pass
-            case Rung.NEXT_ROUTE:
-                following = next_route(self.settings.routes, self.route_index, ladder.helps)
-                self.route_index = self.route_index if following is None else following
-            case Rung.CONTINUE:
-                repeated = broke.cause is BreakCause.REPEATING
-                self._ask = Ask(Advice.REPEATED if repeated else Advice.CONTINUE, continues=failure)
-            case Rung.ADVISE_SMALLER:
-                names = self._draft.call_names
-                self.items.append(AdviceItem(Advice.SMALLER_PIECES, names[0] if names else ""))
-            case Rung.NUDGE:
-                promised = failure is Failure.PROMISED
-                self._ask = Ask(Advice.ACT_NOW if promised else Advice.RETURNED_NOTHING, detail=self._promised)
-            case Rung.CONTINUE_THINKING:
-                self._ask = Ask(Advice.THOUGHT_ONLY, reasoning="".join(self._draft.reasoning))
-            case Rung.COMPACT:
-                self._enter(Phase.COMPACTING, broke.at)
-                return [Compact()]
-            case _:
-                assert_never(ladder.rung)
-        if failure in (Failure.IN_TOOL_CALL, Failure.LENGTH_IN_TOOL_CALL) and not self._ask.continues:
-            self._keep_preamble()
-        return self._pause(number, broke) if ladder.pause else self._call(broke.at)
-
-    def _keep_preamble(self) -> None:
-        """The call is repeated: what it had said stays on screen, and is not shown a second time."""
-        segment = self._draft.segment
-        kept = (segment.visible or segment.repeats).strip()
-        if segment.visible:
-            self._settle_segment(SegmentKind.INTERIM)
-        else:
-            segment.pieces.clear()
-        self._draft = Draft(self._draft.segment)
-        self._draft.segment.repeats = kept
-
-    def _pause(self, number: int, broke: CallBroke) -> list[Effect]:
-        settings = self.settings
-        seed = (self.opened.seed if self.opened else 0) + self.calls_made
-        pause = backoff_seconds(number, seed, settings.retry_min_seconds, settings.retry_max_seconds)
-        pause = max(pause, broke.retry_after_seconds)
-        self._enter(Phase.WAITING, broke.at)
-        self.wait_until = broke.at + round(pause * 1000)
-        return [Wait(pause)]
-
-    def _compaction_done(self, event: Compacted) -> list[Effect]:
-        self.compacted = event  # also if little could be left out: the provider has the last word on what fits
-        return self._call(event.at)
-
-    def _end_failed(self, failure: Failure, broke: CallBroke, *, again: bool = False) -> list[Effect]:
-        """No rung is left: the exit that the failure leads to, with the facts for its notice."""
-        names = self._draft.call_names
-        names = names or (("",) if failure in (Failure.IN_TOOL_CALL, Failure.LENGTH_IN_TOOL_CALL) else ())
-        last = "".join(self.round.tools_run[-1:])
-        facts = failed_facts(broke, names, last, self.attempts, self._failed_seconds, self._promised)
-        if not again:
-            code = exit_for(failure, broke.cause, tools_ran=bool(self.round.tools_run))
-            return self._end(broke.at, code, facts, dropped=names)
-        facts = again_facts(facts, names, self.troubles, self.rungs)
-        return self._end(broke.at, ExitCode.SAME_STALL_AGAIN, facts, dropped=names)
-
-    # ------------------------------------------------------------------ acting
+        self.ask = Ask()
 
     def _settle_segment(self, kind: SegmentKind) -> None:
         """The current segment is complete; what comes next is a new one."""
-        segment = self._draft.segment
+        segment = self.draft.segment
         if segment.text.strip():
             segment.kind, segment.final = kind, True
             self._new_segment()
         else:
             segment.pieces.clear()
-            self._draft = Draft(segment)
+            self.draft = Draft(segment)
 
-    def _act(self, text: str, calls: list[DraftCall], at: int, thoughts: Mapping[str, Json]) -> list[Effect]:
-        """The model asked for tools."""
-        self.items.append(AssistantItem(text, tuple(CallItem(c.call, c.name, c.arguments) for c in calls), thoughts))
-        self.troubles.came_whole((c.name, len(c.arguments)) for c in calls)
-        self._settle_segment(SegmentKind.INTERIM)
-        if calls and all(call.name in self.settings.client_tools for call in calls):
-            return self._end(at, ExitCode.HANDED_TO_CLIENT)
-        activities = [Activity(c.call, c.call, c.name, c.arguments, since=at) for c in self.round.taken(calls)]
-        # The screen shows activities before the (still empty) segment of the next reply.
-        self.timeline = [e for e in self.timeline if e is not self._draft.segment]
-        self.timeline += [*activities, self._draft.segment]
-        self._enter(Phase.ACTING, at)
-        return self._after(self.round.begin(activities, at), at)
+    # ------------------------------------------------------------------ recovering
 
-    def _after(self, outcome: Outcome, at: int) -> list[Effect]:
-        """What a tool round's outcome leads to."""
-        match outcome:
-            case Waiting():
-                return list(outcome.effects)
-            case RoundOver():
-                self._closing = self._closing or self.round.stopping
-                return self._next_step(at)
-            case MustEnd():
-                return self._end(at, outcome.exit.code, outcome.exit.facts)
-            case _:
-                assert_never(outcome)
+    def _failed(self, event: FailureJudged, question: Question | None) -> list[Effect]:
+        broke = CallBroke(at=event.at, cause=event.cause, detail=event.detail)
+        if isinstance(question, CallOver) and isinstance(question.event, CallBroke):
+            broke = replace(question.event, cause=event.cause)
+        self.attempts += 1
+        self.attempts_in_all += 1
+        self.last_break = broke
+        self.failing = event.failure
+        self.failed_seconds += broke.waited_seconds
+        names = self.draft.call_names
+        route = self.route
+        tool = "".join(names[:1])
+        self.troubles.note(Trouble(event.code, event.cause, route.endpoint, route.model, tool, self.arriving_chars))
+        if event.failure is Failure.IN_TOOL_CALL:
+            self.troubles.broke_off(names)
+        self.questions.appendleft(Remedy(event.failure, broke))
+        return [SetAside(route.credential, event.aside_seconds, event.cause.value)] if event.aside_seconds else []
 
-    def _next_step(self, at: int) -> list[Effect]:
-        """All tools are back: the model's turn again, unless a limit says otherwise."""
-        settings = self.settings
-        self.items += self._steers
-        self._steers = []
-        if self._closing is not None:
-            self._ask = Ask(Advice.SUM_UP_LOOP)
-            return self._call(at)
-        self.step += 1
-        if self.step > settings.max_steps:
-            self._closing = Exit(ExitCode.STEP_LIMIT, Facts(limit=settings.max_steps))
-            self._ask = Ask(Advice.SUM_UP_LIMIT)
-        return self._call(at)
-
-    def _close_summary(self, at: int, otherwise: Exit | None = None) -> list[Effect]:
-        """The last step is over, or could not be paid for; what it said stays on screen, and the turn ends as it had to."""
-        closing = self._closing or otherwise
-        assert closing is not None
-        text = "".join(self._draft.text_pieces)
-        if text.strip():
-            self.items.append(AssistantItem(text))
-            self._settle_segment(SegmentKind.INTERIM)
-        return self._end(at, closing.code, closing.facts)
-
-    # ------------------------------------------------------------------ ending, and coming back
-
-    def _taken_over(self, event: TakenOver) -> list[Effect]:
-        """Another process begins where the old one stopped: what is safe goes on, and what nobody knows is said to be so."""
-        goes_on, left = self.settings.goes_on, self.left
-        self.left = False
-        self.restarts += not left  # an orderly stop is none
-        if event.at >= self.deadline_at or (goes_on and self.restarts > self.settings.restarts_a_step):
-            return self._end(event.at, ExitCode.INTERRUPTED_BY_RESTART)
-        match self.phase:
-            case Phase.CALLING if left and not self._draft.said and not self._draft.in_tool_call:
-                return self._call(event.at)  # a call that the gateway itself broke off in order is no failure
-            case Phase.CALLING:
-                broke = CallBroke(at=event.at, cause=BreakCause.RESTARTED)
-                return self._ask_again(event.at) if goes_on else self._call_broke(broke)
-            case Phase.WAITING:
-                return self._call(event.at)
-            case Phase.COMPACTING:
+    def _climb(self, event: RungClimbed) -> list[Effect]:
+        """Do what a rung says."""
+        failure = event.failure
+        self.climbed[failure, event.rung] = event.number
+        self.troubles.chose(failure, event.rung)
+        self.rungs.append((failure, event.rung))
+        if event.route >= 0:
+            self.route_index = event.route
+        match event.rung:
+            case Rung.RETRY | Rung.NEXT_ROUTE:
+                pass
+            case Rung.CONTINUE:
+                self.ask = Ask(event.advice, continues=failure)
+            case Rung.ADVISE_SMALLER:
+                self.items.append(AdviceItem(event.advice or Advice.SMALLER_PIECES, event.detail))
+            case Rung.NUDGE:
+                self.ask = Ask(event.advice, detail=event.detail)
+            case Rung.CONTINUE_THINKING:
+                self.ask = Ask(event.advice, reasoning="".join(self.draft.reasoning))
+            case Rung.COMPACT:
+                self._enter(Phase.COMPACTING, event.at)
                 return [Compact()]
-            case Phase.ACTING:
-                if self.round.unrepeatable and not goes_on:
-                    return self._end(event.at, ExitCode.INTERRUPTED_BY_RESTART)
-                return self._after(self.round.resume(event.at), event.at)
-            case Phase.NEW | Phase.ENDED:
-                return []
+            case _:
+                assert_never(event.rung)
+        if failure in (Failure.IN_TOOL_CALL, Failure.LENGTH_IN_TOOL_CALL) and not self.ask.continues:
+            self._keep_preamble()
+        if not event.pause_ms:
+            return self._call(event.at)
+        self._enter(Phase.WAITING, event.at)
+        self.wait_until = event.at + event.pause_ms
+        return [Wait(event.pause_ms / 1000)]
 
-    def _ask_again(self, at: int) -> list[Effect]:
-        """The process died while the model was being asked. That is no failure of the model: no ladder is climbed for it."""
-        self._draft.settle_overlap()
-        if self._closing is not None:
-            return self._close_summary(at)
-        if self._draft.in_tool_call:
-            if self._ask.continues is None:
-                self._keep_preamble()
-        elif self._draft.said and self._ask.continues is None:
-            self._ask = Ask(Advice.CONTINUE, continues=Failure.IN_TEXT)
-        return self._call(at)
+    def _keep_preamble(self) -> None:
+        """The call is repeated: what it had said stays on screen, and is not shown a second time."""
+        segment = self.draft.segment
+        kept = (segment.visible or segment.repeats).strip()
+        if segment.visible:
+            self._settle_segment(SegmentKind.INTERIM)
+        else:
+            segment.pieces.clear()
+        self.draft = Draft(self.draft.segment)
+        self.draft.segment.repeats = kept
 
-    def _end(
-        self, at: int, code: ExitCode, facts: Facts | None = None, *, dropped: tuple[str, ...] = ()
-    ) -> list[Effect]:
-        """End the turn: the only place that decides it. Adds to the facts what had run, what had not, what may have."""
-        lost, unsure = self.round.close() if self.phase is Phase.ACTING else ((), ())
-        arriving = self._draft.call_names if self.phase is Phase.CALLING else ()
-        self._draft.settle_overlap()
-        segment = self._draft.segment
-        cut = self._closing is None and segment.kind is SegmentKind.PARTIAL and bool(segment.visible)
-        progress = code is ExitCode.EMPTY_AFTER_TOOLS and any(
-            isinstance(e, Segment) and e.visible for e in self.timeline
-        )
-        segment.final = True
-        if exit_class(code) not in (ExitClass.CLEAN, ExitClass.HANDED, ExitClass.STOPPED):
-            tool = facts.tool if facts else ""
-            self.troubles.ended_by(Trouble(code, None, self.route.endpoint, self.route.model, tool))
-        self.exit = Exit(
-            code,
-            end_facts(
-                facts or Facts(),
-                model=self.route.model,
-                steps=self.steps_done,
-                tools=self.round,
-                dropped=dropped or (*arriving, *lost),
-                unsure=unsure,
-                text_shown=cut or progress,
-            ),
-        )
-        self._enter(Phase.ENDED, at)
-        return [EndTurn(self.exit)]
+    # ------------------------------------------------------------------ acting
 
-    def _adopt_end(self, event: TurnEnded) -> list[Effect]:
-        """The journal says that the turn ended here. Only an older version's decisions can differ from ours; they stand."""
-        self.exit = event.exit
-        if event.exit.code is ExitCode.ANSWERED:
-            answered_after_all(self.timeline)
-        self._enter(Phase.ENDED, event.at)
+    def _act(self, text: str, event: ReplyJudged, thoughts: Mapping[str, Json]) -> list[Effect]:
+        """The model asked for tools."""
+        calls = self.reply_calls
+        self.items.append(AssistantItem(text, tuple(CallItem(c.call, c.name, c.arguments) for c in calls), thoughts))
+        self.troubles.solved += event.solved
+        self._settle_segment(SegmentKind.INTERIM)
+        if event.reply is Reply.HANDED:
+            self.questions.appendleft(End(event.at, ExitCode.HANDED_TO_CLIENT))
+            return []
+        if event.taken >= 0:
+            self.items += [ToolItem(call.call, call.name, event.words) for call in calls[event.taken :]]
+            calls = calls[: event.taken]
+        activities = [Activity(c.call, c.call, c.name, c.arguments, since=event.at) for c in calls]
+        # The screen shows activities before the (still empty) segment of the next reply.
+        self.timeline = [e for e in self.timeline if e is not self.draft.segment]
+        self.timeline += [*activities, self.draft.segment]
+        self._enter(Phase.ACTING, event.at)
+        self.round.begin(activities)
+        return self._go_on(event.at)
+
+    def _go_on(self, at: int) -> list[Effect]:
+        """Something in the round of tools has changed."""
+        if self.round.over:
+            self.questions.appendleft(NextStep(at))
+        elif not self.round.under_way:
+            self.questions.appendleft(Calls(at))
         return []
+
+    def _approval_answered(self, event: ApprovalAnswered) -> list[Effect]:
+        if event.verdict is Verdict.GIVEN:
+            self.round.approved(event.call)
+            return self._go_on(event.at)
+        self.questions.appendleft(Refused(event.at, event.call, event.verdict))
+        return []
+
+    def _hear(self) -> None:
+        """The next call tells the model what the person has added."""
+        self.items += self.steers
+        self.steers = []
+
+    # ------------------------------------------------------------------ coming back, and ending
+
+    def _taken_over(self, event: TakenOver) -> None:
+        """Another process begins where the old one stopped."""
+        left, self.left = self.left, False
+        self.restarts += not left  # an orderly stop is none
+        if any(isinstance(question, End) for question in self.questions):
+            return
+        undecided = bool(self.questions)
+        self.questions.append(Restart(event, left))
+        if not undecided:
+            self._ask_overlap(event.at)
+
+    def _resume(self, event: TurnResumed) -> list[Effect]:
+        match event.how:
+            case Resume.CALL:
+                pass
+            case Resume.GO_ON:
+                self.ask = Ask(Advice.CONTINUE, continues=Failure.IN_TEXT)
+            case Resume.ANEW:
+                self._keep_preamble()
+            case Resume.COMPACT:
+                return [Compact()]
+            case Resume.ACT:
+                self.round.resume()
+                return self._go_on(event.at)
+            case _:
+                assert_never(event.how)
+        return self._call(event.at)
+
+    def _close(self, event: TurnEnded) -> None:
+        """The only place that ends a turn."""
+        ending = event.exit
+        over = next((question for question in self.questions if isinstance(question, CallOver)), None)
+        self.questions.clear()
+        if self.exit is not None:
+            self.exit = ending
+            return
+        if self.phase is Phase.ACTING:
+            self.round.close()
+        self.draft.settle()
+        if ending.code is ExitCode.ANSWERED:
+            self._answer(event.answer, self._thoughts(over))
+        self.draft.segment.final = True
+        if exit_class(ending.code) not in (ExitClass.CLEAN, ExitClass.HANDED, ExitClass.STOPPED):
+            self.troubles.ended_by(Trouble(ending.code, None, self.route.endpoint, self.route.model, ending.facts.tool))
+        self.exit = ending
+        self._enter(Phase.ENDED, event.at)
+
+    def _answer(self, key: str, thoughts: Mapping[str, Json]) -> None:
+        """The last reply, or the piece of text that is named, is the answer."""
+        if self.draft.own_text.strip():
+            self.items.append(AssistantItem(self.reply_text, thoughts=thoughts))
+        self._succeeded()
+        segment = self.draft.segment
+        for entry in self.timeline:
+            if isinstance(entry, Segment) and entry.key == key:
+                segment = entry
+        if segment is self.draft.segment:
+            segment.repeats = ""
+        segment.kind, segment.final = SegmentKind.ANSWER, True

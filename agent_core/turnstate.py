@@ -7,17 +7,11 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeAlias
 
-from agent_core.events import (
-    ReasoningArrived,
-    TextArrived,
-    ToolArgumentsArrived,
-    ToolCallCut,
-    ToolCallNamed,
-)
+from agent_core.events import ReasoningArrived, TextArrived, ToolArgumentsArrived, ToolCallCut, ToolCallNamed
 from agent_core.messages import InputMessage
 from agent_core.overlap import OverlapRemover
 from agent_core.quotas import Full
-from agent_core.recovery import Advice, Failure
+from agent_core.recovery import Advice, AdviceItem, Failure
 from agent_core.tools.base import Json, ToolStatus
 
 
@@ -153,14 +147,6 @@ class PersonItem:
     """The accepted message that they are; 0 if they are none."""
 
 
-@dataclass(frozen=True, slots=True)
-class AdviceItem:
-    """Advice of the gateway that stays before the model for the rest of the turn; never part of later turns."""
-
-    advice: Advice
-    detail: str = ""
-
-
 Item: TypeAlias = AssistantItem | ToolItem | PersonItem | AdviceItem
 
 
@@ -184,16 +170,17 @@ class Draft:
     """What one model call has brought so far."""
 
     segment: Segment
-    remover: OverlapRemover | None = None
-    """Present if the model was asked to go on from text that is already there."""
-    kept: str = ""
-    """What the segment held of earlier calls, from which this one goes on."""
+    partial: str = ""
+    """The text of the segment that the model was asked to go on from."""
     text_pieces: list[str] = field(default_factory=list[str])
     """What this call itself said, before overlap is removed."""
     reasoning: list[str] = field(default_factory=list[str])
     calls: dict[int, DraftCall] = field(default_factory=dict[int, DraftCall])
     cut: list[str] = field(default_factory=list[str])
     """Names of calls in the text form that were not completed."""
+    _remover: OverlapRemover | None = None
+    _seen: int = 0
+    """How many of the text's pieces were put through it."""
 
     def take(
         self, event: TextArrived | ReasoningArrived | ToolCallNamed | ToolArgumentsArrived | ToolCallCut, ids: set[str]
@@ -204,9 +191,8 @@ class Draft:
                 if not event.text:
                     return
                 self.text_pieces.append(event.text)
-                new = self.remover.feed(event.text) if self.remover else event.text
-                if new:
-                    self.segment.pieces.append(new)
+                if not self.partial:
+                    self.segment.pieces.append(event.text)
             case ReasoningArrived():
                 self.reasoning.append(event.text)
             case ToolCallNamed():
@@ -220,23 +206,40 @@ class Draft:
 
     def take_back(self, segment: Segment) -> None:
         """What this call said was a thought. What earlier calls had said goes on in `segment`, the new last one."""
-        self.reasoning.append("".join(self.text_pieces))
+        self.reasoning.append(self.own_text)
         self.text_pieces.clear()
         self.segment.pieces.clear()
         self.segment.final = True
         segment.repeats, self.segment.repeats = self.segment.repeats, ""
         self.segment = segment
-        if self.kept:
-            segment.pieces.append(self.kept)
-            self.remover = OverlapRemover(self.kept)
+        self._remover, self._seen = None, 0
+        if self.partial:
+            segment.pieces.append(self.partial)
 
-    def settle_overlap(self) -> None:
-        """The stream is over: text that was held back, because it might have been a repetition, is decided now."""
-        if self.remover is not None:
-            rest = self.remover.finish()
-            if rest:
-                self.segment.pieces.append(rest)
-            self.remover = None
+    def show(self) -> None:
+        """Put on the segment what has come to go on from its text, as far as that is no repetition by today's rule.
+
+        Only who looks on needs it: what counts is said once by `settle`, when the call is over.
+        """
+        if not self.partial:
+            return
+        self._remover = self._remover or OverlapRemover(self.partial)
+        for piece in self.text_pieces[self._seen :]:
+            new = self._remover.feed(piece)
+            if new:
+                self.segment.pieces.append(new)
+        self._seen = len(self.text_pieces)
+
+    @property
+    def own_text(self) -> str:
+        """What this call itself said."""
+        return "".join(self.text_pieces)
+
+    def settle(self, shown: str | None = None) -> None:
+        """The call is over: `shown` goes on from the text; None: all that it said."""
+        if self.partial:
+            self.segment.pieces[:] = [self.partial + (self.own_text if shown is None else shown)]
+            self.partial, self._remover = "", None
 
     def name_call(self, index: int, call: str, name: str, taken: set[str]) -> None:
         """Begin a call, once. Two calls of a turn never have one id: the model could not tell their results apart."""

@@ -16,6 +16,7 @@ from dataclasses import dataclass
 
 import structlog
 
+from agent_core import salvage
 from agent_core.compaction import SessionMemory, ToldTurn, told_turn
 from agent_core.journal import UnreadableJournal, fold
 from agent_core.store.store import Store
@@ -111,7 +112,11 @@ def closed_turn(turn: str, rows: Rows) -> Turn | None:
 
 def _told(turn: str, rows: Rows) -> ToldTurn:
     """What a turn tells later ones; nothing if a client brought the conversation along."""
-    folded = closed_turn(turn, rows)
-    if folded is None or folded.opened is None or folded.opened.own_history is not None:
+    try:
+        folded = fold(rows)
+    except UnreadableJournal as error:
+        log.warning("turn.unreadable", turn=turn, error=str(error))
+        return ToldTurn(salvage.told(rows))  # what ran must not be done again for that
+    if folded.exit is None or folded.opened is None or folded.opened.own_history is not None:
         return ToldTurn()
     return told_turn(folded)

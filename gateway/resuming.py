@@ -15,6 +15,7 @@ from agent_core.events import DriverFailed, TakenOver, TurnEnded
 from agent_core.exits import Exit, ExitCode, Facts
 from agent_core.journal import UnreadableJournal, decode, encode, fold
 from agent_core.ports import Clock, Ids
+from agent_core.salvage import unreadable_end
 from agent_core.store.asides import Fresh
 from agent_core.store.rows import InboxRow, JournalRow, OpenTurn
 from agent_core.store.store import Conflict, Store
@@ -74,7 +75,7 @@ class Resuming:
         except (UnreadableJournal, inbox.UnreadableMessage) as error:
             reference = self._ids.new("err")
             log.exception("turn.unreadable", turn=found.turn, reference=reference, error=str(error))
-            await self._end(found, asked, len(rows), Exit(ExitCode.INTERNAL_ERROR, Facts(reference=reference)))
+            await self._end(found, asked, len(rows), unreadable_end(rows, reference))
             await self._unblock(found, key)
             return
         assert isinstance(taken_over, TakenOver)

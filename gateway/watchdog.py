@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 import structlog
 
 from agent_core.events import DriverFailed, Event, TurnEnded
-from agent_core.journal import encode, fold
+from agent_core.journal import UnreadableJournal, encode, fold, recorded
 from agent_core.ports import Clock, Ids
 from agent_core.stalls import rows_of
 from agent_core.store.rows import JournalRow
@@ -84,11 +84,15 @@ class Watchdog:
         driver, now = running.driver, self._clock.now_ms()
         identity = driver.identity
         stored = await self._store.journal(identity.turn)
-        turn = fold((row.kind, row.body) for row in stored)
+        try:
+            turn = fold((row.kind, row.body) for row in stored)
+        except UnreadableJournal as error:  # our own bug; what this process knows of the turn has to do
+            log.exception("turn.unreadable", turn=identity.turn, reference=reference, error=str(error))
+            turn = driver.turn
         events: list[Event] = []
         if turn.exit is None:
-            events.append(DriverFailed(at=now, reference=reference))
-            turn.feed(events[0])
+            failed = DriverFailed(at=now, reference=reference)
+            events += recorded(failed, turn.feed(failed))
         assert turn.exit is not None
         if not any(row.kind == TurnEnded.__name__ for row in stored):
             events.append(TurnEnded(at=now, exit=turn.exit))

@@ -226,15 +226,15 @@ def _start(facts: Facts, op: Start) -> None:
     if known is not None:
         inputs = facts.inputs.get(op.turn)
         same = known.session == op.session and inputs == frozenset(op.inbox_ids)
-        if same and facts.journal.get((op.turn, op.row.seq)) == op.row:
+        if same and all(facts.journal.get((op.turn, row.seq)) == row for row in op.rows):
             return
         raise Fenced(f"Turn {op.turn} is stored already, and with other content. Start a turn under a new id.")
     if session.open_turn is not None:
         raise Conflict(
             f"Session {op.session} still has turn {session.open_turn} open; close it before {op.turn} starts."
         )
-    if op.row.seq != 0:
-        raise Conflict(f"The journal of turn {op.turn} must begin with row 0, not {op.row.seq}.")
+    if [row.seq for row in op.rows] != list(range(len(op.rows))):
+        raise Conflict(f"The journal of turn {op.turn} must begin with row 0, not {op.rows[0].seq}.")
     if len(set(op.inbox_ids)) != len(op.inbox_ids):
         raise Conflict(f"Turn {op.turn} names a message twice: {op.inbox_ids}.")
     messages = [_startable(facts, inbox_id, op) for inbox_id in op.inbox_ids]
@@ -262,7 +262,7 @@ def _start(facts: Facts, op: Start) -> None:
     )
     facts.turns[op.turn] = turn
     facts.inputs[op.turn] = frozenset(op.inbox_ids)
-    _add_rows(facts, turn, op.epoch, [op.row])
+    _add_rows(facts, turn, op.epoch, op.rows)
 
 
 def askers(known: str, messages: Sequence[InboxFact]) -> str:

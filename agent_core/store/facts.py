@@ -274,12 +274,12 @@ def _add_needs(found: Needs, op: Op) -> None:
         case Claim(session):
             found.sessions.add(session)
             found.claims.add(session)
-        case Start(session=session, turn=turn, inbox_ids=inbox_ids, row=row):
+        case Start(session=session, turn=turn, inbox_ids=inbox_ids, rows=rows):
             found.sessions.add(session)
             found.turns.add(turn)
             found.starts.add(turn)
             found.inbox.update(inbox_ids)
-            found.rows.add((turn, row.seq))
+            found.rows.update((turn, row.seq) for row in rows)
         case Append(session=session, turn=turn, rows=rows, intended=intended, finished=finished):
             found.sessions.add(session)
             found.turns.add(turn)

@@ -64,7 +64,7 @@ class Start:
     epoch: int
     turn: str
     inbox_ids: tuple[int, ...]
-    row: JournalRow
+    rows: tuple[JournalRow, ...]
     opened_at: int
     deadline: int
     pieces: Pieces = ()
@@ -265,9 +265,7 @@ def size_bytes(op: Op) -> int:
     match op:
         case Accept(message=message, pieces=pieces):
             return len(message.body) + _weight(pieces)
-        case Start(row=row, pieces=pieces):
-            return len(row.body) + _weight(pieces)
-        case Append(rows=rows, pieces=pieces):
+        case Start(rows=rows, pieces=pieces) | Append(rows=rows, pieces=pieces):
             return sum(len(row.body) for row in rows) + _weight(pieces)
         case Close(rows=rows, deliveries=deliveries, pieces=pieces):
             bodies = sum(len(row.body) for row in rows) + sum(len(wanted.want) for wanted in deliveries)

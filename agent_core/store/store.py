@@ -229,13 +229,15 @@ class Store(Reads):
         row: JournalRow,
         opened_at: int,
         deadline: int,
+        judged: Sequence[JournalRow] = (),
     ) -> None:
-        """Promises: the turn is open, its messages are taken by it alone, and its journal begins with `row` (number 0).
+        """Promises: the turn is open, its messages are taken by it alone, and its journal begins with `row` (number 0), and `judged`.
 
         Raises Conflict if the session has an open turn, or a message is not new, or not of this session.
         """
-        [row], pieces = await _packed_rows([row])
-        await self._writer.submit(Start(session, epoch, turn, tuple(inbox_ids), row, opened_at, deadline, pieces))
+        rows, pieces = await _packed_rows([row, *judged])
+        start = Start(session, epoch, turn, tuple(inbox_ids), tuple(rows), opened_at, deadline, pieces)
+        await self._writer.submit(start)
 
     async def append(self, session: str, epoch: int, turn: str, rows: Sequence[JournalRow]) -> None:
         """Promises: `rows` are in the journal; only now may they be shown or acted on.

@@ -269,6 +269,8 @@ CATALOGUE: tuple[LogEvent, ...] = (
        sometimes="surface seconds first_content_seconds steps tool_calls tools_failed endpoint model model_calls input_tokens "
        "output_tokens rungs fingerprint troubles cause status reference"),
     _e("turn.taken_over", "info", "A turn that a dead process left open goes on here.", "turn epoch"),
+    _e("turn.late", "info", "Something came for a turn that had gone on meanwhile, such as an answer to what was answered; it changes nothing.",
+       "turn kind why"),
     _e("turn.not_opened", "warning error", "No turn could be opened for a message: the storage is away (warning, tried again) or a mistake.",
        "session error", "Look at the storage if it is a warning; report the traceback if it is an error.", sometimes="inbox"),
     _e("turn.overtaken", "warning", "Another process has taken the turn over; this one lets go.", "turn session",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from hypothesis import strategies as st
@@ -31,7 +32,7 @@ from agent_core.events import (
     WaitEnded,
 )
 from agent_core.exits import BreakCause
-from agent_core.journal import encode, merged
+from agent_core.journal import encode, merged, recorded
 from agent_core.messages import InputMessage
 from agent_core.settings import TurnSettings
 from agent_core.store.rows import JournalRow
@@ -49,6 +50,8 @@ class Writer:
     events: list[Event] = field(default_factory=list[Event])
     wanted: list[Effect] = field(default_factory=list[Effect])
     now: int = 1_000
+    causes: Sequence[BreakCause] = tuple(BreakCause)
+    """For which model calls break."""
 
     def __post_init__(self) -> None:
         self.take(opened(self.settings, self.now))
@@ -66,12 +69,12 @@ class Writer:
             effect = effects.pop(0)
             match effect:
                 case Record():
-                    self.events.append(effect.event)
+                    pass  # it stands behind its fact
                 case RunTool():
                     effects += self._feed(ToolStarted(at=self.now, call=effect.call))
                     self.wanted.append(effect)
                 case EndTurn():
-                    self.events.append(TurnEnded(at=self.now, exit=effect.exit))
+                    self.events.append(TurnEnded(at=self.now, exit=effect.exit, answer=effect.answer))
                     self.wanted = []
                 case CallModel() | Wait() | Compact() | AskApproval():
                     self.wanted.append(effect)
@@ -79,10 +82,11 @@ class Writer:
                     pass
 
     def _feed(self, event: Event) -> list[Effect]:
-        if self.turn.exit is not None:
+        if self.turn.exit is not None or self.turn.misfit(event):
             return []
-        self.events.append(event)
-        return self.turn.feed(event)
+        effects = self.turn.feed(event)
+        self.events += recorded(event, effects)
+        return effects
 
     @property
     def over(self) -> bool:
@@ -120,9 +124,14 @@ RESULTS = [
 
 
 @st.composite
-def journals(draw: st.DrawFn, settings: TurnSettings = SETTINGS, ended: bool = True) -> Writer:
+def journals(
+    draw: st.DrawFn,
+    settings: TurnSettings = SETTINGS,
+    ended: bool = True,
+    causes: Sequence[BreakCause] = tuple(BreakCause),
+) -> Writer:
     """Any journal that a driver may write, to its end if `ended`."""
-    writer = Writer(settings)
+    writer = Writer(settings, causes=causes)
     for _ in range(draw(st.integers(1, 25))):
         if writer.over:
             break
@@ -184,7 +193,7 @@ def _reply(draw: st.DrawFn, writer: Writer, number: int) -> list[Event]:
     for event in events:  # content goes into the machine as it comes, not by the batch
         writer.take(event)
     if draw(st.integers(0, 2)) == 0:
-        cause = draw(st.sampled_from([cause for cause in BreakCause if cause is not BreakCause.RESTARTED]))
+        cause = draw(st.sampled_from([one for one in writer.causes if one is not BreakCause.RESTARTED]))
         detail = draw(st.sampled_from(["", "Ann's quota is used up"]))
         return [CallBroke(at=writer.tick(), cause=cause, waited_seconds=3, detail=detail)]
     return [

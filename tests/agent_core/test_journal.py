@@ -2,24 +2,35 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from agent_core.events import (
     ApprovalAnswered,
+    ApprovalAsked,
     CallBroke,
+    CallSettled,
     Compacted,
     DeadlinePassed,
     DrainEnded,
     DriverFailed,
     Event,
+    FailureJudged,
+    LoopFound,
+    OverlapFound,
     ReasoningArrived,
     Refusal,
+    Reply,
     ReplyFinished,
+    ReplyJudged,
+    Resume,
     RungClimbed,
     RungJudged,
     SpendRefused,
     Steered,
     StopRequested,
+    SummaryAsked,
     Superseded,
     TakenOver,
     TextArrived,
@@ -29,17 +40,20 @@ from agent_core.events import (
     ToolCallNamed,
     ToolReturned,
     ToolStarted,
+    TurnBegun,
     TurnEnded,
     TurnLeft,
+    TurnResumed,
     Verdict,
     WaitEnded,
 )
 from agent_core.exits import BreakCause, Budget, Exit, ExitCode, Facts, Measure, NotStarted, Spend
 from agent_core.journal import KINDS, UnreadableJournal, decode, encode, fold
 from agent_core.messages import InputMessage
-from agent_core.recovery import Failure, Rung
+from agent_core.recovery import Advice, AdviceItem, Failure, Rung
 from agent_core.tools.base import Json, ToolStatus
-from tests.agent_core.turns import opened
+from agent_core.turn import ProtocolError
+from tests.agent_core.turns import SETTINGS, opened
 
 PARTS: Json = [{"type": "text", "text": "look \0 \ud83d\ude00".encode("utf-16", "surrogatepass").decode("utf-16")}]
 SPEND = Spend(
@@ -72,7 +86,28 @@ EXAMPLES: list[Event] = [
     TakenOver(at=1, epoch=3, node="n"),
     DriverFailed(at=1, reference="err"),
     RungClimbed(at=1, failure=Failure.IN_TEXT, rung=Rung.CONTINUE, number=2, cause=BreakCause.DROPPED),
+    RungClimbed(
+        at=1, failure=Failure.EMPTY, rung=Rung.NUDGE, number=1, route=2, advice=Advice.ACT_NOW, detail="d", pause_ms=9
+    ),
     RungJudged(at=1, failure=Failure.EMPTY, rung=Rung.NUDGE, helped=True),
+    TurnBegun(at=1, route=1, advice=(AdviceItem(Advice.WITHHELD, "w"),), withheld=("w",)),
+    OverlapFound(at=1, dropped=3, text="x"),
+    ReplyJudged(at=1),
+    ReplyJudged(at=1, reply=Reply.PROMISED, promised="p:", solved=("w",), taken=64, words="no"),
+    FailureJudged(
+        at=1,
+        failure=Failure.IN_TEXT,
+        cause=BreakCause.DROPPED,
+        code=ExitCode.BROKEN_IN_TEXT,
+        detail="d",
+        aside_seconds=9,
+    ),
+    LoopFound(at=1, call="c", code=ExitCode.NO_PROGRESS, tool="t", count=4, stop=True, words="w"),
+    ApprovalAsked(at=1, call="c", seconds=60),
+    CallSettled(at=1, call="c", words="no", denied=True, unsure=True),
+    SummaryAsked(at=1, exit=Exit(ExitCode.STEP_LIMIT, Facts(limit=5)), advice=Advice.SUM_UP_LIMIT),
+    TurnResumed(at=1, how=Resume.GO_ON),
+    TurnEnded(at=1, exit=Exit(ExitCode.ANSWERED), answer="text1"),
     TurnEnded(at=1, exit=Exit(ExitCode.SPEND_LIMIT, Facts(spend=SPEND))),
     TurnEnded(at=1, exit=Exit(ExitCode.NOT_STARTED, Facts(reason=NotStarted.QUOTA, tools_done=("a", "b")))),
 ]
@@ -98,5 +133,34 @@ def test_what_cannot_be_read_is_told_and_not_guessed():
 
 def test_an_exit_in_the_journal_stands_even_if_this_version_would_decide_otherwise():
     ended = TurnEnded(at=9, exit=Exit(ExitCode.STEP_LIMIT))
-    turn = fold([(row.kind, row.body) for row in map(encode, [opened(), ended])])
+    older = opened(replace(SETTINGS, rules=4))
+    turn = fold([(row.kind, row.body) for row in map(encode, [older, ended])])
     assert turn.exit == ended.exit
+
+
+@pytest.mark.parametrize(
+    ("following", "what"),
+    [
+        (TurnEnded(at=9, exit=Exit(ExitCode.STEP_LIMIT)), "nothing led to this end"),
+        (TurnEnded(at=9, exit=Exit(ExitCode.ANSWERED)), "nothing led to this end"),
+        (WaitEnded(at=9), "was not waiting"),
+        (ToolStarted(at=9, call="c"), "no tools were wanted"),
+        (ReplyJudged(at=9), "nothing was to be judged"),
+        (RungJudged(at=9, failure=Failure.EMPTY, rung=Rung.NUDGE, helped=True), "was not at work"),
+        (opened(), "twice"),
+    ],
+    ids=lambda value: type(value).__name__,
+)
+def test_an_event_that_does_not_fit_is_refused_with_its_place_and_the_reason(following: Event, what: str):
+    rows = [(row.kind, row.body) for row in map(encode, [opened(), following])]
+    with pytest.raises(
+        ProtocolError, match=f"event 1 of the journal does not fit: {type(following).__name__}: .*{what}"
+    ):
+        fold(rows)
+
+
+def test_a_reply_without_a_judgement_is_not_guessed():
+    journal: list[Event] = [opened(), TextArrived(at=2, text="x"), ReplyFinished(at=3, reason="stop")]
+    rows = [(row.kind, row.body) for row in map(encode, [*journal, TextArrived(at=4, text="y")])]
+    with pytest.raises(ProtocolError, match="a judgement was due here"):
+        fold(rows)

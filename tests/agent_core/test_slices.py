@@ -164,7 +164,7 @@ def test_an_announcement_that_is_too_short_for_other_words_is_said_to_part():
     rig.says("我现在检查文件。")
     made, parts_at = redacted(rows_of(rig.fed), KEY)
     ended = next(i for i, event in enumerate(rig.fed) if isinstance(event, ReplyFinished))
-    assert parts_at == ended
+    assert parts_at == ended + 1, "the row that says what the reply amounted to"
     assert replay(made).differences
 
 

@@ -673,7 +673,7 @@ def test_steering_reaches_the_model_at_the_next_step_and_an_answer_waits_for_it(
     assert "French" in str(rig.turn.items[-1])
     rig.says("Bonjour.")
     assert rig.code is ExitCode.ANSWERED
-    assert rig.turn.steers == ()
+    assert rig.turn.steers == []
 
 
 def test_what_the_model_never_heard_is_handed_back():

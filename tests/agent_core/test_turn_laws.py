@@ -32,11 +32,12 @@ from agent_core.events import (
     ToolCallNamed,
     ToolReturned,
     ToolStarted,
+    TurnEnded,
     Verdict,
     WaitEnded,
 )
 from agent_core.exits import BreakCause, Budget, ExitCode, Measure, Spend
-from agent_core.journal import decode, encode, fold, merged
+from agent_core.journal import decode, encode, fold, merged, recorded
 from agent_core.messages import InputMessage
 from agent_core.settings import Route
 from agent_core.tools.base import EffectClass, ToolStatus
@@ -267,8 +268,15 @@ def test_replaying_a_journal_gives_the_same_view(script: list[Event], last: Even
     for event in [*script, last]:
         if live.exit is not None:
             break
-        journal.append(event)
-        live.feed(event)
+        if live.misfit(event):
+            continue
+        effects = live.feed(event)
+        journal += recorded(event, effects)
+        journal += [
+            TurnEnded(at=event.at, exit=effect.exit, answer=effect.answer)
+            for effect in effects
+            if isinstance(effect, EndTurn)
+        ]
     rows = [encode(event) for event in merged(journal)]
     assert [decode(row.kind, row.body) for row in rows] == merged(journal)
     replayed = fold((row.kind, row.body) for row in rows)

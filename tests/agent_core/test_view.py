@@ -7,7 +7,7 @@ from dataclasses import replace
 from agent_core.effects import RunTool
 from agent_core.events import ReasoningArrived, ReplyFinished, TextArrived, ToolStarted, TurnEnded
 from agent_core.exits import BreakCause, Exit, ExitCode
-from agent_core.turn import Turn
+from agent_core.journal import completed, turn_of
 from agent_core.view import BubbleKind, view
 from tests.agent_core.turns import SETTINGS, Rig, opened
 
@@ -69,15 +69,13 @@ def test_nothing_but_the_notice_remains_of_a_turn_that_never_spoke():
 
 
 def test_what_an_older_version_took_for_the_answer_stays_the_answer():
-    turn = Turn()
-    for event in (
-        opened(),
+    journal = [
+        opened(replace(SETTINGS, rules=4)),
         TextArrived(at=2_000, text="Let me check the file."),  # an announcement, as we see it now
         ReplyFinished(at=3_000, reason="stop"),
-    ):
-        turn.feed(event)
-    assert turn.exit is None
-    turn.feed(TurnEnded(at=4_000, exit=Exit(ExitCode.ANSWERED)))
+        TurnEnded(at=4_000, exit=Exit(ExitCode.ANSWERED)),
+    ]
+    turn = turn_of(completed(journal))
     assert [(bubble.kind, bubble.text) for bubble in view(turn, 5_000).bubbles] == [
         (BubbleKind.ANSWER, "Let me check the file.")
     ]

@@ -120,7 +120,7 @@ class Found:
 def alphabet(turn: Turn) -> Iterator[Event]:
     """The events that may come next, those that do not fit included; pieces of a reply only while they are few."""
     yield from ALWAYS
-    if not turn._steers and turn.step == 1:
+    if not turn.steers and turn.step == 1:
         yield Steered(at=AT, input=InputMessage("more"))
     if turn.phase is Phase.CALLING:
         yield from _stream(turn)
@@ -129,7 +129,7 @@ def alphabet(turn: Turn) -> Iterator[Event]:
 
 
 def _stream(turn: Turn) -> Iterator[Event]:
-    draft = turn._draft
+    draft = turn.draft
     if len(draft.text_pieces) < 1:
         yield TextArrived(at=AT, text="a")
         yield TextArrived(at=AT, text="Let me check the file now:")

@@ -12,7 +12,10 @@ from itertools import pairwise
 from agent_core.events import Event, TakenOver, ToolReturned, ToolStarted, TurnEnded
 from agent_core.exits import ExitCode
 from agent_core.journal import decode, fold
+from agent_core.replay import replay
+from agent_core.replaywords import difference_words
 from agent_core.settings import LadderCounts
+from agent_core.store.rows import JournalRow
 from agent_core.tools.base import EffectClass
 from agent_core.transcript import closed_turn_messages, problems, repaired
 from agent_core.turn import Turn
@@ -113,9 +116,8 @@ def _of_a_turn(database: sqlite3.Connection, turn: str, turns: dict[str, Turn], 
         return
     if ends[0].exit.code.value != exit_code:
         yield f"turn {turn} ended with {ends[0].exit.code} in the journal and with {exit_code} in the table"
-    decided = fold((row[1], row[2]) for row in rows[:-1])
-    if decided.exit is None or decided.exit.code is not ends[0].exit.code:
-        yield f"turn {turn} ended with {ends[0].exit.code}, and its events lead to {decided.exit and decided.exit.code}"
+    journal = [JournalRow(seq, kind, body, event.at) for (seq, kind, body), event in zip(rows, events, strict=True)]
+    yield from (f"turn {turn}, judged again: {difference_words(one)}" for one in replay(journal).differences)
     folded = fold((row[1], row[2]) for row in rows)
     turns[turn] = folded
     yield from _of_its_tools(turn, events)

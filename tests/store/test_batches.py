@@ -57,7 +57,7 @@ def _accept(key: str, name: str, cursor: bool) -> Op:
 
 
 def _start(session: str, epoch: int, turn: str, ids: list[int], body: bytes) -> Op:
-    return Start(session, epoch, turn, tuple(ids), JournalRow(0, "k", body, 1), 1, 2)
+    return Start(session, epoch, turn, tuple(ids), (JournalRow(0, "k", body, 1),), 1, 2)
 
 
 def _intend(session: str, turn: str, rows: tuple[JournalRow, ...], call: str) -> Op:

@@ -1,0 +1,524 @@
+"""What today's rules say to what is not judged yet. The other half of the machine; see `turn`. Pure: it reads a turn and changes nothing.
+
+`decide` answers a question (`questions`) with judgements, the last of which is the answer; nothing at all is the ordinary answer. A call that
+is to run is the one thing that is wanted without a row of its own: that it was begun is a fact.
+
+Rules for this file: nothing here changes a turn. What it says is journalled, so a later version with other rules reads it all the same, and
+whatever a judgement leads to has to stand in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeAlias, assert_never
+
+from agent_core.asked import unasked
+from agent_core.effects import RunTool
+from agent_core.endings import again_facts, doing, end_facts, failed_facts
+from agent_core.events import (
+    ApprovalAsked,
+    CallBroke,
+    CallSettled,
+    FailureJudged,
+    Judgement,
+    LoopFound,
+    OverlapFound,
+    Refusal,
+    Reply,
+    ReplyFinished,
+    ReplyJudged,
+    Resume,
+    RungClimbed,
+    RungJudged,
+    SpendRefused,
+    SummaryAsked,
+    TurnBegun,
+    TurnEnded,
+    TurnResumed,
+    Verdict,
+)
+from agent_core.exits import BreakCause, Exit, ExitCode, Facts
+from agent_core.overlap import OverlapRemover
+from agent_core.prevention import prevention
+from agent_core.promises import announced_action
+from agent_core.questions import (
+    Beginning,
+    CallOver,
+    Calls,
+    End,
+    NextStep,
+    Overlap,
+    Promised,
+    Question,
+    Refused,
+    Remedy,
+    Restart,
+    Result,
+)
+from agent_core.recovery import (
+    CAUSE_TO_FAILURE,
+    SET_ASIDE_SECONDS,
+    Advice,
+    Failure,
+    LadderStep,
+    Rung,
+    backoff_seconds,
+    exit_for,
+    next_route,
+    next_rung,
+)
+from agent_core.replies import ReplyKind, judge
+from agent_core.settings import REPLY_CHARS
+from agent_core.timeline import housekeeping_answer, left_open, said_again
+from agent_core.tools.base import EffectClass
+from agent_core.turnstate import Activity, Phase, Segment, SegmentKind
+
+if TYPE_CHECKING:
+    from agent_core.turn import Turn
+
+Decision: TypeAlias = Judgement | RunTool
+Decisions: TypeAlias = Sequence[Decision]
+
+
+def decide(question: Question, turn: Turn) -> Decisions:
+    """What is judged by today's rules; empty: the ordinary."""
+    match question:
+        case Beginning():
+            return _beginning(turn, question.at)
+        case Overlap():
+            return _overlap(turn, question.at)
+        case CallOver():
+            return _call_over(turn, question.event)
+        case Promised(at=at):
+            broke = CallBroke(at=at, cause=BreakCause.ENDED_EARLY)
+            return _failed(turn, Failure.PROMISED, broke)
+        case Remedy():
+            return _remedy(turn, question.failure, question.broke)
+        case Result():
+            return _result(turn, question)
+        case Refused():
+            return _refused(turn, question)
+        case Calls():
+            return _calls(turn, question.at)
+        case NextStep():
+            return _next_step(turn, question.at)
+        case Restart():
+            return _restart(turn, question)
+        case End(at=at, code=code, facts=facts):
+            if code is ExitCode.STOPPED:
+                facts = replace(facts, detail=doing(turn.phase, turn.naming, turn.round.unfinished))
+            return [_ended(turn, at, code, facts)]
+        case _:
+            assert_never(question)
+
+
+def _beginning(turn: Turn, at: int) -> Decisions:
+    assert turn.opened is not None
+    start = prevention(turn.settings, turn.opened.known)
+    if not (start.route or start.advice or start.withheld):
+        return ()
+    return [TurnBegun(at=at, route=start.route, advice=start.advice, withheld=start.withheld)]
+
+
+# ---------------------------------------------------------------------- a model call is over
+
+
+def _overlap(turn: Turn, at: int) -> Decisions:
+    own = turn.draft.own_text
+    remover = OverlapRemover(turn.draft.partial)
+    shown = remover.feed(own) + remover.finish()
+    if shown == own:
+        return ()
+    kept = next((n for n in range(min(len(own), len(shown)), 0, -1) if own.endswith(shown[len(shown) - n :])), 0)
+    return [OverlapFound(at=at, dropped=len(own) - kept, text=shown[: len(shown) - kept])]
+
+
+def _call_over(turn: Turn, event: ReplyFinished | CallBroke | SpendRefused) -> Decisions:
+    if turn.closing is not None:
+        return _last_words(turn, event.at)
+    match event:
+        case ReplyFinished():
+            return _reply(turn, event)
+        case CallBroke():
+            return _broke(turn, event, said_before=True)
+        case SpendRefused(spend=spend):
+            return [_ended(turn, event.at, ExitCode.SPEND_LIMIT, Facts(spend=spend))]
+
+
+def _last_words(turn: Turn, at: int) -> Decisions:
+    """What the last step said stays on screen, and the turn ends as it had to."""
+    assert turn.closing is not None
+    if turn.draft.said:
+        return [ReplyJudged(at=at, reply=Reply.SUMMARY)]
+    return [_ended(turn, at, turn.closing.code, turn.closing.facts)]
+
+
+def _reply(turn: Turn, event: ReplyFinished) -> Decisions:
+    draft, at = turn.draft, event.at
+    arguments = [call.arguments for call in turn.reply_calls]
+    kind = judge(
+        event.reason,
+        draft.own_text,
+        "".join(draft.reasoning),
+        arguments,
+        cut_calls=bool(draft.cut),
+        doubting=turn.settings.doubts_the_finish,
+    )
+    broke = CallBroke(at=at, cause=BreakCause.ENDED_EARLY, detail=event.reason[:40])
+    early = replace(broke, detail="")
+    match kind:
+        case ReplyKind.TEXT:
+            return _text(turn, at)
+        case ReplyKind.TOOLS:
+            return [*_helped(turn), _tools(turn, at)]
+        case ReplyKind.EMPTY | ReplyKind.THINKING_ONLY:
+            return _nothing(turn, Failure.EMPTY if kind is ReplyKind.EMPTY else Failure.THINKING_ONLY, early)
+        case ReplyKind.LENGTH | ReplyKind.LENGTH_IN_TOOL_CALL:
+            in_call = kind is ReplyKind.LENGTH_IN_TOOL_CALL
+            if turn.settings.client_output_limit:
+                code = ExitCode.TOOL_CALL_CUT_BY_LENGTH if in_call else ExitCode.CUT_BY_LENGTH
+                return [_ended(turn, at, code, Facts(limit_was_asked=True), dropped=draft.call_names)]
+            return _failed(turn, Failure.LENGTH_IN_TOOL_CALL if in_call else Failure.LENGTH, early)
+        case ReplyKind.FILTERED:
+            if draft.segment.visible.strip():
+                return [_ended(turn, at, ExitCode.REFUSED_MIDWAY, dropped=draft.call_names)]
+            return _failed(turn, Failure.REQUEST, replace(early, cause=BreakCause.REFUSED))
+        case ReplyKind.CONTRADICTED:
+            return _failed(turn, Failure.IN_TOOL_CALL, broke)
+        case ReplyKind.UNCERTAIN:
+            return _broke(turn, broke)
+        case ReplyKind.ERROR:
+            return _broke(turn, replace(broke, cause=BreakCause.ERROR_IN_STREAM))
+        case _:
+            assert_never(kind)
+
+
+def _broke(turn: Turn, broke: CallBroke, *, said_before: bool = False) -> Decisions:
+    """A break: what it is depends on how far the reply had come."""
+    draft = turn.draft
+    if broke.cause is BreakCause.TOO_LONG:
+        code = ExitCode.TOOL_CALL_CUT_BY_LENGTH if draft.in_tool_call else ExitCode.CUT_BY_LENGTH
+        facts = Facts(cause=broke.cause, limit=REPLY_CHARS)
+        return [_ended(turn, broke.at, code, facts, dropped=draft.call_names)]
+    failure = CAUSE_TO_FAILURE[broke.cause]
+    if draft.in_tool_call:
+        failure = Failure.IN_TOOL_CALL
+    elif draft.said:
+        failure = Failure.IN_TEXT
+    elif failure is Failure.BEFORE_CONTENT and turn.ask.continues is not None and not broke.status:
+        failure = turn.ask.continues
+    return _failed(turn, failure, broke, said_before=said_before)
+
+
+def _text(turn: Turn, at: int) -> Decisions:
+    """The model finished a reply with text and without a call."""
+    text = turn.reply_text
+    promised = announced_action(text) if turn.settings.tools or turn.settings.client_tools else None
+    if promised is not None:
+        helped = [] if turn.troubles.nudged else _helped(turn)
+        return [*helped, ReplyJudged(at=at, reply=Reply.PROMISED, promised=promised)]
+    if turn.steers:
+        return [*_helped(turn), ReplyJudged(at=at, reply=Reply.SAID)]
+    again = said_again(turn.timeline, turn.draft.segment)
+    return [*_helped(turn), _answered(turn, at, again, steps=turn.steps_done + 1, text_shown=False)]
+
+
+def _tools(turn: Turn, at: int) -> ReplyJudged:
+    calls = turn.reply_calls
+    solved = turn.troubles.came_whole((call.name, len(call.arguments)) for call in calls)
+    if calls and all(call.name in turn.settings.client_tools for call in calls):
+        return ReplyJudged(at=at, reply=Reply.HANDED, solved=solved)
+    limit = turn.settings.calls_a_reply
+    if limit is None or len(calls) <= limit:
+        return ReplyJudged(at=at, solved=solved)
+    words = f"Not run: a reply may ask for at most {limit} calls at once. Ask for it again in a later reply if it is still needed."
+    return ReplyJudged(at=at, solved=solved, taken=limit, words=words)
+
+
+def _nothing(turn: Turn, failure: Failure, broke: CallBroke) -> Decisions:
+    """No text and no call. Beside housekeeping tools only, the interim text had been the answer."""
+    answer = housekeeping_answer(turn.timeline, turn.settings) if not turn.promised else None
+    if answer is not None and failure is Failure.EMPTY:
+        doubted = turn.settings.doubts_housekeeping and turn.ask.continues is None
+        promised = (announced_action(answer.text) or left_open(answer.text)) if doubted else ""
+        if promised:
+            return [ReplyJudged(at=broke.at, reply=Reply.PROMISED, promised=promised)]
+        return [*_helped(turn), _answered(turn, broke.at, answer, steps=turn.steps_done, text_shown=_cut(turn))]
+    if turn.ask.continues is not None:
+        return _failed(turn, turn.ask.continues, broke)
+    return _failed(turn, Failure.PROMISED if turn.promised else failure, broke)
+
+
+def _answered(turn: Turn, at: int, answer: Segment | None, *, steps: int, text_shown: bool) -> TurnEnded:
+    facts = end_facts(
+        Facts(), model=turn.route.model, steps=steps, tools=turn.round, dropped=(), unsure=(), text_shown=text_shown
+    )
+    return TurnEnded(at=at, exit=Exit(ExitCode.ANSWERED, facts), answer=answer.key if answer is not None else "")
+
+
+# ---------------------------------------------------------------------- failures and remedies
+
+
+def _helped(turn: Turn) -> list[RungJudged]:
+    return _rung_judged(turn, helped=True)
+
+
+def _rung_judged(turn: Turn, *, helped: bool) -> list[RungJudged]:
+    """Whether the remedy at work helped is known now, if there was one."""
+    judging = turn.troubles.judging
+    return [RungJudged(at=turn.life_at, failure=judging[0], rung=judging[1], helped=helped)] if judging else []
+
+
+def _failed(turn: Turn, failure: Failure, broke: CallBroke, *, said_before: bool = False) -> Decisions:
+    """`said_before`: `broke` is in the journal itself."""
+    code = exit_for(failure, broke.cause, tools_ran=bool(turn.round.tools_run))
+    aside = 0.0
+    if broke.cause in SET_ASIDE_SECONDS and turn.route.credential:
+        aside = float(max(SET_ASIDE_SECONDS[broke.cause], broke.retry_after_seconds))
+    detail = "" if said_before else broke.detail
+    judged = FailureJudged(
+        at=broke.at, failure=failure, cause=broke.cause, code=code, detail=detail, aside_seconds=aside
+    )
+    return [*_rung_judged(turn, helped=False), judged]
+
+
+def _remedy(turn: Turn, failure: Failure, broke: CallBroke) -> Decisions:
+    """A failure climbs its ladder; if no rung is left, the turn ends."""
+    settings, names = turn.settings, turn.draft.call_names
+    if failure is Failure.IN_TOOL_CALL and turn.troubles.rounds_of(names) >= settings.ladder.same_stall_rounds:
+        return [_end_failed(turn, failure, broke, again=True)]
+    trouble = turn.troubles.found[-1]
+    ladder = next_rung(
+        failure,
+        turn.climbed,
+        settings.ladder,
+        settings.routes,
+        turn.route_index,
+        skip=turn.troubles.useless(
+            failure, trouble.tool, long_pause=broke.retry_after_seconds > settings.retry_after_max_seconds
+        ),
+        first=turn.troubles.known.remedy(trouble.code, trouble.endpoint, trouble.model, trouble.tool),
+    )
+    if ladder is None:
+        return [_end_failed(turn, failure, broke)]
+    number = turn.climbed[failure, ladder.rung] + 1
+    advice, detail = _advice(turn, failure, ladder.rung, broke)
+    route = next_route(settings.routes, turn.route_index, ladder.helps) if ladder.rung is Rung.NEXT_ROUTE else None
+    climbed = RungClimbed(
+        at=broke.at,
+        failure=failure,
+        rung=ladder.rung,
+        number=number,
+        cause=broke.cause,
+        route=-1 if route is None else route,
+        advice=advice,
+        detail=detail,
+        pause_ms=_pause(turn, ladder, number, broke),
+    )
+    return [climbed]
+
+
+def _advice(turn: Turn, failure: Failure, rung: Rung, broke: CallBroke) -> tuple[Advice | None, str]:
+    """What the model is told with a remedy, and what that speaks of."""
+    match rung:
+        case Rung.RETRY | Rung.NEXT_ROUTE | Rung.COMPACT:
+            return None, ""
+        case Rung.CONTINUE:
+            return Advice.REPEATED if broke.cause is BreakCause.REPEATING else Advice.CONTINUE, ""
+        case Rung.ADVISE_SMALLER:
+            return Advice.SMALLER_PIECES, "".join(turn.draft.call_names[:1])
+        case Rung.NUDGE:
+            return Advice.ACT_NOW if failure is Failure.PROMISED else Advice.RETURNED_NOTHING, turn.promised
+        case Rung.CONTINUE_THINKING:
+            return Advice.THOUGHT_ONLY, ""
+        case _:
+            assert_never(rung)
+
+
+def _pause(turn: Turn, ladder: LadderStep, number: int, broke: CallBroke) -> int:
+    """Before the remedy, ms."""
+    if not ladder.pause:
+        return 0
+    settings = turn.settings
+    seed = (turn.opened.seed if turn.opened else 0) + turn.calls_made
+    pause = backoff_seconds(number, seed, settings.retry_min_seconds, settings.retry_max_seconds)
+    return max(1, round(max(pause, broke.retry_after_seconds) * 1000))
+
+
+def _end_failed(turn: Turn, failure: Failure, broke: CallBroke, *, again: bool = False) -> TurnEnded:
+    """No rung is left: the exit that the failure leads to, with the facts for its notice."""
+    names = turn.draft.call_names
+    names = names or (("",) if failure in (Failure.IN_TOOL_CALL, Failure.LENGTH_IN_TOOL_CALL) else ())
+    last = "".join(turn.round.tools_run[-1:])
+    facts = failed_facts(broke, names, last, turn.attempts, turn.failed_seconds, turn.promised)
+    if not again:
+        return _ended(turn, broke.at, turn.troubles.found[-1].code, facts, dropped=names)
+    facts = again_facts(facts, names, turn.troubles, turn.rungs)
+    return _ended(turn, broke.at, ExitCode.SAME_STALL_AGAIN, facts, dropped=names)
+
+
+# ---------------------------------------------------------------------- tools
+
+
+def _result(turn: Turn, question: Result) -> Decisions:
+    round_, ladder = turn.round, turn.settings.ladder
+    match round_.refusal:  # what could not be started is complained of a few times in a row
+        case Refusal.UNKNOWN_TOOL:
+            code, count, most = ExitCode.UNKNOWN_TOOL, round_.unknown_tools, ladder.unknown_tool
+        case Refusal.UNREADABLE_ARGUMENTS:
+            code, count, most = ExitCode.UNREADABLE_ARGUMENTS, round_.unreadable, ladder.unreadable_arguments
+        case Refusal.NONE:
+            return _loops(turn, question)
+    facts = Facts(tool=round_.named(question.call), count=count)
+    return [_ended(turn, question.at, code, facts)] if count > most else ()
+
+
+def _loops(turn: Turn, question: Result) -> Decisions:
+    finding = turn.round.finding()
+    if finding is None:
+        return ()
+    found = LoopFound(
+        at=question.at,
+        call=question.call,
+        code=finding.code,
+        tool=finding.tool,
+        count=finding.count,
+        stop=finding.stop,
+        words=finding.words,
+    )
+    return [found]
+
+
+def _calls(turn: Turn, at: int) -> Decisions:
+    """The next calls: neighbouring *pure* ones run together, any other runs alone; some need approval first."""
+    round_ = turn.round
+    waiting = round_.waiting
+    for activity in waiting:
+        if activity.started and round_.effect_class(activity.name) is EffectClass.EFFECT:
+            return [CallSettled(at=at, call=activity.call, words=unknown_words(activity.name), unsure=True)]
+    if not waiting:
+        return ()
+    first = waiting[0]
+    if round_.stopping is not None:
+        return [CallSettled(at=at, call=first.call, words="Not run: the turn is being stopped.")]
+    if _needs_approval(turn, first):
+        return _approval(turn, first, at)
+    batch = [first]
+    if round_.effect_class(first.name) is EffectClass.PURE:
+        for activity in waiting[1:]:
+            if round_.effect_class(activity.name) is not EffectClass.PURE or _needs_approval(turn, activity):
+                break
+            batch.append(activity)
+    return [RunTool(a.call, a.name, a.arguments, a.intention, a.started) for a in batch]
+
+
+def unknown_words(name: str) -> str:
+    """What the model reads in place of a result that nobody knows."""
+    return (
+        f"{name} was started, and the gateway was restarted before it came back: it may have been done, in whole or in part, or "
+        "not at all. Do not simply repeat it: check first whether it was done, or ask the person."
+    )
+
+
+def _needs_approval(turn: Turn, activity: Activity) -> bool:
+    tool = turn.settings.tool(activity.name)
+    return tool is not None and tool.needs_approval and not activity.approved
+
+
+def _approval(turn: Turn, activity: Activity, at: int) -> Decisions:
+    settings = turn.settings
+    if not settings.can_approve:
+        return _deny(turn, activity, at, "Not run: it needs a person's approval, and nobody can give it here.")
+    if settings.asks_only_what_is_shown and (why := unasked(activity.arguments)):
+        return [CallSettled(at=at, call=activity.call, words=f"Not run: {why}.")]
+    return [ApprovalAsked(at=at, call=activity.call, seconds=settings.approval_seconds)]
+
+
+def _refused(turn: Turn, question: Refused) -> Decisions:
+    activity = turn.round.activity(question.call)
+    assert activity is not None
+    match question.verdict:
+        case Verdict.EXPIRED:
+            facts = Facts(tool=activity.name, limit=turn.settings.approval_seconds)
+            return [_ended(turn, question.at, ExitCode.APPROVAL_EXPIRED, facts)]
+        case _:
+            return _deny(turn, activity, question.at, "Not run: the person did not approve this call.")
+
+
+def _deny(turn: Turn, activity: Activity, at: int, words: str) -> Decisions:
+    """Denied once, the model hears of it; denied again, the turn cannot go on without it."""
+    if activity.name in turn.round.denied:
+        return [_ended(turn, at, ExitCode.APPROVAL_DENIED, Facts(tool=activity.name))]
+    told = f"{words} Do not ask for it again; go on without it or say what is needed."
+    return [CallSettled(at=at, call=activity.call, words=told, denied=True)]
+
+
+def _next_step(turn: Turn, at: int) -> Decisions:
+    """All tools are back: the model's turn again, unless a limit says otherwise."""
+    if turn.round.stopping is not None:
+        return [SummaryAsked(at=at, exit=turn.round.stopping, advice=Advice.SUM_UP_LOOP)]
+    most = turn.settings.max_steps
+    if turn.step >= most:
+        return [SummaryAsked(at=at, exit=Exit(ExitCode.STEP_LIMIT, Facts(limit=most)), advice=Advice.SUM_UP_LIMIT)]
+    return ()
+
+
+# ---------------------------------------------------------------------- restarts and ends
+
+
+def _restart(turn: Turn, question: Restart) -> Decisions:
+    """What is safe goes on, and what nobody knows is said to be so."""
+    at, settings, draft = question.at, turn.settings, turn.draft
+    if at >= turn.deadline_at or (settings.goes_on and turn.restarts > settings.restarts_a_step):
+        return [_ended(turn, at, ExitCode.INTERRUPTED_BY_RESTART)]
+    match turn.phase:
+        case Phase.CALLING if question.left and not draft.said and not draft.in_tool_call:
+            how = Resume.CALL  # a call that the gateway itself broke off in order is no failure
+        case Phase.CALLING if turn.closing is not None:
+            return _last_words(turn, at)
+        case Phase.CALLING if not settings.goes_on:
+            return _broke(turn, CallBroke(at=at, cause=BreakCause.RESTARTED))
+        case Phase.CALLING:  # that the process died is no failure of the model: no ladder is climbed for it
+            how = Resume.CALL
+            if turn.ask.continues is None:
+                how = Resume.ANEW if draft.in_tool_call else Resume.GO_ON if draft.said else Resume.CALL
+        case Phase.WAITING:
+            how = Resume.CALL
+        case Phase.COMPACTING:
+            how = Resume.COMPACT
+        case Phase.ACTING:
+            if turn.round.unrepeatable and not settings.goes_on:
+                return [_ended(turn, at, ExitCode.INTERRUPTED_BY_RESTART)]
+            how = Resume.ACT
+        case Phase.NEW | Phase.ENDED:
+            raise AssertionError(turn.phase)
+    return [TurnResumed(at=at, how=how)]
+
+
+def _cut(turn: Turn) -> bool:
+    """Part of a reply is on screen that is not finished."""
+    segment = turn.draft.segment
+    return turn.closing is None and segment.kind is SegmentKind.PARTIAL and bool(segment.visible)
+
+
+def _ended(
+    turn: Turn, at: int, code: ExitCode, facts: Facts | None = None, *, dropped: tuple[str, ...] = ()
+) -> TurnEnded:
+    """The end, with what had run, what had not, what may have."""
+    lost, unsure = turn.round.left() if turn.phase is Phase.ACTING else ((), ())
+    arriving = turn.draft.call_names if turn.phase is Phase.CALLING else ()
+    progress = code is ExitCode.EMPTY_AFTER_TOOLS and any(isinstance(e, Segment) and e.visible for e in turn.timeline)
+    ending = Exit(
+        code,
+        end_facts(
+            facts or Facts(),
+            model=turn.route.model,
+            steps=turn.steps_done,
+            tools=turn.round,
+            dropped=dropped or (*arriving, *lost),
+            unsure=unsure,
+            text_shown=_cut(turn) or progress,
+        ),
+    )
+    return TurnEnded(at=at, exit=ending)

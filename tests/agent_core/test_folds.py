@@ -1,0 +1,178 @@
+"""A journal is read, not decided again: whatever the rules are by now, its fold is the state that the machine was in."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Generator
+from contextlib import contextmanager
+from dataclasses import replace
+from unittest import mock
+
+from hypothesis import given, settings
+
+from agent_core.effects import CallModel
+from agent_core.events import (
+    ApprovalAsked,
+    CallSettled,
+    Event,
+    FailureJudged,
+    LoopFound,
+    OverlapFound,
+    ReplyJudged,
+    RungClimbed,
+    SummaryAsked,
+    TurnBegun,
+    TurnEnded,
+    TurnOpened,
+    TurnResumed,
+)
+from agent_core.exits import BreakCause
+from agent_core.journal import completed, encode, fold, merged, turn_of
+from agent_core.notices import notice_for
+from agent_core.settings import Route
+from agent_core.stalls import rows_of as trouble_rows
+from agent_core.transcript import closed_turn_messages, request_messages
+from agent_core.turn import Turn
+from agent_core.turnstate import ToolItem
+from agent_core.view import view
+from tests.agent_core.journals import Writer, journals
+from tests.agent_core.turns import SETTINGS
+
+ROUTES = (Route("m1", "h", "k1"), Route("m1", "h", "k2"), Route("m2", "h2", "k3"))
+BASE = replace(SETTINGS, routes=ROUTES, max_steps=5)
+OLD_CAUSES = tuple(
+    BreakCause(word)
+    for word in [
+        "no_content",
+        "stalled",
+        "dropped",
+        "ended_early",
+        "garbage",
+        "unreadable_call",
+        "error_in_stream",
+        "unreachable",
+        "connection_refused",
+        "unknown_name",
+        "not_connected",
+        "by_proxy",
+        "bad_certificate",
+        "not_tls",
+        "wants_tls",
+        "region",
+        "no_route",
+        "rate_limited",
+        "server_error",
+        "restarted",
+        "repeating",
+        "too_long",
+        "unauthorised",
+        "forbidden",
+        "payment_required",
+        "not_found",
+        "bad_request",
+        "refused",
+        "context_overflow",
+        "too_large",
+    ]
+)
+"""Those that there were before judgements were journalled."""
+NEW = (
+    TurnBegun, OverlapFound, ReplyJudged, FailureJudged, LoopFound, ApprovalAsked, CallSettled, SummaryAsked, TurnResumed,
+)  # fmt: skip
+"""Judgements that older journals do not hold."""
+
+
+@contextmanager
+def rules_gone() -> Generator[None]:
+    """Whoever asks a rule fails."""
+    with (
+        mock.patch("agent_core.turn.decide", side_effect=AssertionError("a rule was asked")),
+        mock.patch("agent_core.judging.decide", side_effect=AssertionError("a rule was asked")),
+        mock.patch("agent_core.guardrails.Loops.observe", side_effect=AssertionError("a rule was asked")),
+        mock.patch("agent_core.judging.announced_action", side_effect=AssertionError("a rule was asked")),
+        mock.patch("agent_core.judging.judge", side_effect=AssertionError("a rule was asked")),
+        mock.patch("agent_core.judging.next_rung", side_effect=AssertionError("a rule was asked")),
+        mock.patch("agent_core.judging.prevention", side_effect=AssertionError("a rule was asked")),
+    ):
+        yield
+
+
+def state(turn: Turn) -> dict[str, object]:
+    """Everything that later decisions and views depend on, in comparable form."""
+    other = copy.deepcopy(turn)
+    return {
+        "view": view(other, other.phase_since),
+        "phase": other.phase,
+        "exit": other.exit,
+        "notice": notice_for(other.exit) if other.exit is not None else None,
+        "items": other.items,
+        "history": closed_turn_messages(other),
+        "asked": request_messages("", [], other, CallModel(number=1, route=ROUTES[0], offer_tools=True)),
+        "step": (other.step, other.steps_done, other.calls_made, other.route_index, other.withheld),
+        "recovery": (other.rungs, other.climbed, other.attempts, other.attempts_in_all, other.failing, other.last_break),
+        "ask": (other.ask, other.closing, other.promised, other.failed_seconds, other.restarts, other.left),
+        "troubles": [replace(row, at=0) for row in trouble_rows(other)],
+        "tools": (other.round.tools_run, other.round.tools_done, other.round.tools_unsure, other.round.stopping),
+        "tokens": (other.input_tokens, other.output_tokens),
+        "questions": list(other.questions),
+    }  # fmt: skip
+
+
+def differing(one: Turn, other: Turn) -> dict[str, tuple[object, object]]:
+    mine, theirs = state(one), state(other)
+    return {name: (mine[name], theirs[name]) for name in mine if mine[name] != theirs[name]}
+
+
+@settings(max_examples=300, deadline=None)
+@given(journals(BASE, ended=False))
+def test_a_fold_asks_no_rule_and_gives_the_state_that_the_machine_was_in(writer: Writer):
+    rows = [(row.kind, row.body) for row in writer.rows()]
+    with rules_gone():
+        folded = fold(rows)
+    assert differing(writer.turn, folded) == {}, told(writer)
+
+
+def told(writer: Writer) -> str:
+    """What happened, to read."""
+    return "\n".join(f"{type(event).__name__} {encode(event).body[:150]!r}" for event in writer.events)
+
+
+def older(events: list[Event]) -> list[Event]:
+    """The journal as version 4 of the rules would have written it: without most of what was judged."""
+    found: list[Event] = []
+    for event in events:
+        match event:
+            case TurnOpened():
+                found.append(replace(event, settings=replace(event.settings, rules=5)))
+            case RungClimbed():
+                found.append(replace(event, route=-1, advice=None, detail="", pause_ms=0))
+            case TurnEnded():
+                found.append(replace(event, answer=""))
+            case _ if not isinstance(event, NEW):
+                found.append(event)
+            case _:
+                pass
+    return found
+
+
+@settings(max_examples=500, deadline=None)
+@given(journals(BASE, ended=True, causes=OLD_CAUSES))
+def test_an_older_journal_is_read_as_it_was_decided(writer: Writer):
+    with rules_gone():
+        folded = turn_of(completed(older(merged(writer.events))))
+    different = differing(without_words(writer.turn), without_words(folded))
+    assert different == {}, told(writer)
+
+
+def without_words(turn: Turn) -> Turn:
+    """A turn without what an older journal does not tell: a loop's warning, and which sentence of a reply was a promise."""
+    other = copy.deepcopy(turn)
+    other.items[:] = [
+        replace(item, text=item.text.partition("\n\n[Note from the gateway: ")[0])
+        if isinstance(item, ToolItem)
+        else item
+        for item in other.items
+    ]
+    other.promised = ""
+    other.ask = replace(other.ask, detail="")
+    return other
