@@ -16,7 +16,7 @@ import orjson
 
 from agent_core.leftout import LeftOut
 from agent_core.messages import Message, text_of
-from agent_core.transcript import closed_turn_messages
+from agent_core.transcript import TOO_MUCH, closed_turn_messages
 from agent_core.turn import Turn
 
 ASSUMED_WINDOW_TOKENS = 128_000
@@ -56,7 +56,7 @@ def told_turn(turn: Turn) -> ToldTurn:
     """What a closed turn leaves behind."""
     group = closed_turn_messages(turn)
     left_out = tuple(turn.kept_out)
-    if turn.compacted is None or not turn.compacted.summary:
+    if turn.compacted is None or not turn.compacted.summary or (turn.exit is not None and turn.exit.code in TOO_MUCH):
         return ToldTurn(group, left_out=left_out)
     return ToldTurn(group, turn.compacted.summary, turn.compacted.kept_turns, left_out)
 

@@ -14,7 +14,13 @@ from agent_core.turnstate import Activity, Phase
 
 
 def failed_facts(
-    broke: CallBroke, names: Sequence[str], last_tool: str, attempts: int, failed_seconds: float, promised: str
+    broke: CallBroke,
+    names: Sequence[str],
+    last_tool: str,
+    attempts: int,
+    failed_seconds: float,
+    promised: str,
+    chars: int = 0,
 ) -> Facts:
     """A model call failed for good. `names` are the tools whose call was arriving, `last_tool` is what had run last."""
     silent = broke.cause in (BreakCause.NO_CONTENT, BreakCause.STALLED)
@@ -26,7 +32,21 @@ def failed_facts(
         retry_after_seconds=round(broke.retry_after_seconds),
         detail=broke.detail,
         announced=promised,
+        chars=chars,
         tool=names[0] if names else last_tool,
+    )
+
+
+def during_facts(facts: Facts, broke: CallBroke, attempts: int) -> Facts:
+    """A limit came while a model call was failing: that is why nothing came of the turn."""
+    silent = broke.cause in (BreakCause.NO_CONTENT, BreakCause.STALLED)
+    return replace(
+        facts,
+        cause=broke.cause,
+        seconds=round(broke.waited_seconds) if silent else 0,
+        attempts=attempts,
+        status=broke.status,
+        detail=broke.detail,
     )
 
 

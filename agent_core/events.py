@@ -347,6 +347,10 @@ class RungClimbed(Happened):
     detail: str = ""
     """What the advice speaks of."""
     pause_ms: int = 0
+    left_out: tuple[Suspect, ...] = ()
+    """What of the conversation is not sent from now on, beside what was left out before this step."""
+    tried: int = 0
+    """How many groups of suspects have been left out by then, this one included."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

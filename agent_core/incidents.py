@@ -19,7 +19,7 @@ from agent_core.recovery import Rung
 from agent_core.store.rows import IncidentRow, IncidentState, RungCount, TroubleCount
 from agent_core.troubles import Outcome
 
-HICCUPS = (Rung.RETRY, Rung.CONTINUE, Rung.NUDGE, Rung.CONTINUE_THINKING, Rung.COMPACT)
+HICCUPS = (Rung.RETRY, Rung.CONTINUE, Rung.NUDGE, Rung.CONTINUE_THINKING, Rung.COMPACT, Rung.LEAVE_OUT)
 """What these cured at once is no incident: the same model did the same work after all."""
 
 

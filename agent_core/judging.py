@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, TypeAlias, assert_never
 
 from agent_core.asked import unasked
 from agent_core.effects import RunTool
-from agent_core.endings import again_facts, doing, end_facts, failed_facts
+from agent_core.endings import again_facts, doing, during_facts, end_facts, failed_facts
 from agent_core.events import (
     ApprovalAsked,
     CallBroke,
@@ -39,6 +39,7 @@ from agent_core.events import (
     Verdict,
 )
 from agent_core.exits import BreakCause, Exit, ExitCode, Facts
+from agent_core.leftout import ALL_OF_KIND
 from agent_core.overlap import OverlapRemover
 from agent_core.prevention import prevention
 from agent_core.promises import announced_action
@@ -106,6 +107,8 @@ def decide(question: Question, turn: Turn) -> Decisions:
         case Restart():
             return _restart(turn, question)
         case End(at=at, code=code, facts=facts):
+            if code is ExitCode.TIME_LIMIT and turn.last_break is not None:
+                facts = during_facts(facts, turn.last_break, turn.attempts)
             if code is ExitCode.STOPPED:
                 facts = replace(facts, detail=doing(turn.phase, turn.naming, turn.round.unfinished))
             return [_ended(turn, at, code, facts)]
@@ -143,7 +146,10 @@ def _call_over(turn: Turn, event: ReplyFinished | CallBroke | SpendRefused) -> D
         case CallBroke():
             return _broke(turn, event, said_before=True)
         case SpendRefused(spend=spend):
-            return [_ended(turn, event.at, ExitCode.SPEND_LIMIT, Facts(spend=spend))]
+            facts = Facts(spend=spend)
+            if turn.last_break is not None:
+                facts = during_facts(facts, turn.last_break, turn.attempts)
+            return [_ended(turn, event.at, ExitCode.SPEND_LIMIT, facts)]
 
 
 def _last_words(turn: Turn, at: int) -> Decisions:
@@ -185,7 +191,7 @@ def _reply(turn: Turn, event: ReplyFinished) -> Decisions:
                 return [_ended(turn, at, ExitCode.REFUSED_MIDWAY, dropped=draft.call_names)]
             return _failed(turn, Failure.REQUEST, replace(early, cause=BreakCause.REFUSED))
         case ReplyKind.CONTRADICTED:
-            return _failed(turn, Failure.IN_TOOL_CALL, broke)
+            return _failed(turn, Failure.IN_TOOL_CALL, replace(broke, cause=BreakCause.UNREADABLE_CALL))
         case ReplyKind.UNCERTAIN:
             return _broke(turn, broke)
         case ReplyKind.ERROR:
@@ -289,16 +295,20 @@ def _remedy(turn: Turn, failure: Failure, broke: CallBroke) -> Decisions:
     if failure is Failure.IN_TOOL_CALL and turn.troubles.rounds_of(names) >= settings.ladder.same_stall_rounds:
         return [_end_failed(turn, failure, broke, again=True)]
     trouble = turn.troubles.found[-1]
+    further = turn.leaving.next(broke.suspects) if settings.leaves_out else None
+    named = further is not None and broke.complaint.concern not in ALL_OF_KIND and any(s.named for s in broke.suspects)
+    useless = turn.troubles.useless(
+        failure, trouble.tool, long_pause=broke.retry_after_seconds > settings.retry_after_max_seconds
+    )
+    known = turn.troubles.known.remedy(trouble.code, trouble.endpoint, trouble.model, trouble.tool)
     ladder = next_rung(
         failure,
         turn.climbed,
         settings.ladder,
         settings.routes,
         turn.route_index,
-        skip=turn.troubles.useless(
-            failure, trouble.tool, long_pause=broke.retry_after_seconds > settings.retry_after_max_seconds
-        ),
-        first=turn.troubles.known.remedy(trouble.code, trouble.endpoint, trouble.model, trouble.tool),
+        skip=useless if further is not None else useless | {Rung.LEAVE_OUT},
+        first=Rung.LEAVE_OUT if named else known,
     )
     if ladder is None:
         return [_end_failed(turn, failure, broke)]
@@ -316,13 +326,15 @@ def _remedy(turn: Turn, failure: Failure, broke: CallBroke) -> Decisions:
         detail=detail,
         pause_ms=_pause(turn, ladder, number, broke),
     )
+    if ladder.rung is Rung.LEAVE_OUT and further is not None:
+        return [replace(climbed, left_out=further.parts, tried=further.tried)]
     return [climbed]
 
 
 def _advice(turn: Turn, failure: Failure, rung: Rung, broke: CallBroke) -> tuple[Advice | None, str]:
     """What the model is told with a remedy, and what that speaks of."""
     match rung:
-        case Rung.RETRY | Rung.NEXT_ROUTE | Rung.COMPACT:
+        case Rung.RETRY | Rung.NEXT_ROUTE | Rung.COMPACT | Rung.LEAVE_OUT:
             return None, ""
         case Rung.CONTINUE:
             return Advice.REPEATED if broke.cause is BreakCause.REPEATING else Advice.CONTINUE, ""
@@ -351,7 +363,7 @@ def _end_failed(turn: Turn, failure: Failure, broke: CallBroke, *, again: bool =
     names = turn.draft.call_names
     names = names or (("",) if failure in (Failure.IN_TOOL_CALL, Failure.LENGTH_IN_TOOL_CALL) else ())
     last = "".join(turn.round.tools_run[-1:])
-    facts = failed_facts(broke, names, last, turn.attempts, turn.failed_seconds, turn.promised)
+    facts = failed_facts(broke, names, last, turn.attempts, turn.failed_seconds, turn.promised, turn.arriving_chars)
     if not again:
         return _ended(turn, broke.at, turn.troubles.found[-1].code, facts, dropped=names)
     facts = again_facts(facts, names, turn.troubles, turn.rungs)

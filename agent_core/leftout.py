@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import orjson
@@ -90,7 +90,7 @@ _KIND_OF_CONCERN: Mapping[Concern, Kind] = {
     Concern.THOUGHTS: Kind.THOUGHTS,
     Concern.MESSAGE: Kind.MESSAGE,
 }
-_ALL_OF_KIND = frozenset({Concern.PICTURES, Concern.SOUNDS, Concern.FILES})
+ALL_OF_KIND = frozenset({Concern.PICTURES, Concern.SOUNDS, Concern.FILES})
 _PLAIN_KEYS = frozenset({"role", "content", "tool_calls", "tool_call_id", "name"})
 _WORDS: Mapping[Kind, str] = {
     Kind.PICTURE: "a picture was here; the gateway left it out, because the model's provider did not take it",
@@ -99,6 +99,10 @@ _WORDS: Mapping[Kind, str] = {
     Kind.MESSAGE: "a message was here; the gateway left it out, because the model's provider did not take it",
     Kind.THOUGHTS: "",
 }
+
+
+_PLACEHOLDER = f"[{_WORDS[Kind.MESSAGE]}]"
+"""What was left out already is no suspect."""
 
 
 # ---------------------------------------------------------------------- what there is
@@ -158,7 +162,7 @@ def _beginnings(messages: Sequence[Message]) -> list[int]:
 
 def _all_of(complaint: Complaint, found: Iterable[Suspect]) -> tuple[Suspect, ...]:
     """A kind that the model does not take at all, if there is anything of it."""
-    if complaint.concern not in _ALL_OF_KIND:
+    if complaint.concern not in ALL_OF_KIND:
         return ()
     kind = _KIND_OF_CONCERN[complaint.concern]
     now = [one.now for one in found if one.kind is kind]
@@ -171,7 +175,9 @@ def _parts(message: Message) -> list[tuple[Kind, str]]:
     role = message.get("role")
     if role in ("system", "developer"):
         return []
-    if role == "assistant" and isinstance(content, str) and content.startswith(NOTICE_PREFIX):
+    if isinstance(content, str) and content.startswith(
+        (_PLACEHOLDER, NOTICE_PREFIX) if role == "assistant" else _PLACEHOLDER
+    ):
         return []
     parts: list[tuple[Kind, str]] = []
     if isinstance(content, list):
@@ -288,24 +294,30 @@ def tries(found: Sequence[Suspect]) -> list[tuple[Suspect, ...]]:
 _MEDIA = frozenset({Kind.PICTURE, Kind.SOUND, Kind.FILE})
 
 
-def next_try(
-    first: Sequence[Suspect], latest: Sequence[Suspect], left: Collection[Suspect], tried: int
-) -> tuple[tuple[Suspect, ...], int] | None:
-    """What is left out of the next call, and the number of tries without a name by then; None: there is nothing left to try.
+@dataclass(frozen=True, slots=True)
+class Leaving:
+    """How far the search has come, in one step of a turn and for one model."""
 
-    `first` are the suspects of the step's first refusal, `latest` those of the one just now, `left` what the refused call had left out, `tried` how
-    many windows have been tried.
-    """
-    known = {(one.key, one.kind) for one in left}
-    sure = tuple(one for one in left if one.named)
-    named = tuple(one for one in latest if one.named and (one.key, one.kind) not in known)
-    wide = tuple(one for one in named if not one.key)
-    if named:
-        return (*sure, *(wide or named)), tried
-    unnamed = tries([one for one in first if not one.named])
-    if tried >= len(unnamed):
-        return None
-    return (*sure, *unnamed[tried]), tried + 1
+    parts: tuple[Suspect, ...] = ()
+    """What is left out now."""
+    first: tuple[Suspect, ...] = ()
+    """The suspects of the first refusal."""
+    tried: int = 0
+    """How many groups of them have been tried."""
+
+    def next(self, latest: Sequence[Suspect]) -> Leaving | None:
+        """What is left out of the next call, after a refusal whose suspects are `latest`; None: there is nothing left to try."""
+        first = self.first or tuple(latest)
+        known = {(one.key, one.kind) for one in self.parts}
+        sure = tuple(one for one in self.parts if one.named)
+        named = tuple(one for one in latest if one.named and (one.key, one.kind) not in known)
+        if named:
+            wide = tuple(one for one in named if not one.key)
+            return Leaving((*sure, *(wide or named)), first, self.tried)
+        groups = tries([one for one in first if not one.named])
+        if self.tried >= len(groups):
+            return None
+        return Leaving((*sure, *groups[self.tried]), first, self.tried + 1)
 
 
 # ---------------------------------------------------------------------- leaving out
@@ -359,7 +371,7 @@ def _placeholder(message: Message) -> Message:
         out["content"] = None
     else:
         advice = _own(message.get("content"))[1]
-        out["content"] = f"[{_WORDS[Kind.MESSAGE]}]" + (f"\n\n{advice}" if advice else "")
+        out["content"] = _PLACEHOLDER + (f"\n\n{advice}" if advice else "")
     return out
 
 
@@ -376,8 +388,12 @@ def fitting(known: Iterable[LeftOut], endpoint: str, model: str) -> tuple[Suspec
     return tuple(part for one in known if (one.endpoint, one.model) == (endpoint, model) for part in one.parts)
 
 
-def concerns(left: Iterable[Suspect], messages: Sequence[Message]) -> tuple[Suspect, ...]:
-    """Those of `left` that are about something in `messages`."""
+def looked_at(known: Iterable[LeftOut], messages: Sequence[Message]) -> tuple[LeftOut, ...]:
+    """`known` for a turn that answers `messages`: with a mark at what is about something in them."""
     there = {(key, kind) for message in messages for kind, key in _parts(message)}
     kinds = {kind for _, kind in there}
-    return tuple(one for one in left if (one.key, one.kind) in there or (not one.key and one.kind in kinds))
+
+    def marked(one: Suspect) -> Suspect:
+        return replace(one, now=(one.key, one.kind) in there or (not one.key and one.kind in kinds))
+
+    return tuple(replace(left, parts=tuple(marked(one) for one in left.parts)) for left in known)

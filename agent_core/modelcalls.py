@@ -230,6 +230,8 @@ class ModelCaller:
         """Shorten the history: by a summary of the model's, or, if that fails, by a plain digest."""
         _, groups = self._history(turn)
         window = self.client.endpoint(turn.route.endpoint).context_tokens or ASSUMED_WINDOW_TOKENS
+        told = turn.last_break.complaint.window if turn.last_break is not None else 0
+        window = min(window, told or window)
         probe = CallModel(number=0, route=turn.route, offer_tools=False)
         current = request_messages("", [], turn, probe)
         tokens = estimate_tokens([message for group in groups for message in group]) + estimate_tokens(current)

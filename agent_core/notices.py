@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import Literal, TypeAlias, assert_never
 
 from agent_core.exits import Action, BreakCause, Budget, Exit, ExitCode, Facts, Measure, Notice, NotStarted, Spend
+from agent_core.leftout import Kind, Suspect
 from agent_core.tools.base import ToolStatus
 
 
@@ -164,6 +165,45 @@ def unsure_words(tool: str, status: ToolStatus) -> str:
 
 SMALL_CHARS = 1_500
 """A call with fewer characters of arguments did not break off for its size."""
+
+
+_MEDIA_WORDS = {Kind.PICTURE: "picture", Kind.SOUND: "recording", Kind.FILE: "file"}
+
+
+def left_out_words(left: Sequence[Suspect], model: str, endpoint: str, cause: BreakCause | None) -> str:
+    """What was left out of what a model is sent, so that the conversation can go on."""
+    said: list[str] = []
+    for kind, word in _MEDIA_WORDS.items():
+        mine = [one for one in left if one.kind is kind]
+        if any(not one.key for one in mine):
+            whose = "yours" if any(one.now for one in mine) else "the earlier ones"
+            said.append(f"The model {model} at {endpoint} can't take {word}s; I left {whose} out.")
+        elif mine:
+            what = f"a {word}" if len(mine) == 1 else f"{len(mine)} {word}s"
+            whose = "of yours" if any(one.now for one in mine) else "from earlier on"
+            said.append(f"{model} did not accept {what} {whose}; I left {'it' if len(mine) == 1 else 'them'} out.")
+    messages = [one for one in left if one.kind is Kind.MESSAGE]
+    if messages:
+        why = (
+            "is too long for"
+            if cause in _TOO_MUCH
+            else "was refused by the content filter of"
+            if cause is BreakCause.REFUSED
+            else "was not accepted by"
+        )
+        said.append(_left_messages(messages, why, model))
+    return " ".join(said)
+
+
+_TOO_MUCH = frozenset({BreakCause.TOO_LARGE, BreakCause.CONTEXT_OVERFLOW})
+
+
+def _left_messages(messages: Sequence[Suspect], why: str, model: str) -> str:
+    if len(messages) > 1:
+        return f"Something in {len(messages)} earlier messages {why} {model}; I left them out so that this can go on."
+    results = messages[0].role == "tool"
+    what = "A tool's result" if results else "An earlier message"
+    return f"{what} {why} {model}; I left it out so that this can go on."
 
 
 def _was_large(facts: Facts) -> bool:

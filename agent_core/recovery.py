@@ -6,7 +6,7 @@ first that is not used up and can help. When none is left, `exit_for` says how t
 that came to a good end, never by a stub of one.
 
 Laws (tests/agent_core/test_recovery.py): every ladder ends; a rung is never climbed more often than its count; a failure that
-the same route cannot mend (400, 401, 402, 403, 404, filter) never repeats the same route.
+the same route cannot mend (400, 401, 402, 403, 404, filter) never repeats the same request there.
 """
 
 from __future__ import annotations
@@ -49,6 +49,8 @@ class Rung(StrEnum):
     NUDGE = "nudge"
     CONTINUE_THINKING = "continue_thinking"
     COMPACT = "compact"
+    LEAVE_OUT = "leave_out"
+    """Ask again without what the provider objects to; see `leftout`."""
 
 
 class Advice(StrEnum):
@@ -101,6 +103,7 @@ def _always(_: LadderCounts) -> int:
 
 
 _NEXT = LadderStep(Rung.NEXT_ROUTE, _always)
+_LEAVE_OUT = LadderStep(Rung.LEAVE_OUT, lambda c: c.leave_out)
 
 LADDERS: Mapping[Failure, Sequence[LadderStep]] = {
     Failure.BEFORE_CONTENT: (LadderStep(Rung.RETRY, lambda c: c.retry, pause=True), _NEXT),
@@ -118,10 +121,10 @@ LADDERS: Mapping[Failure, Sequence[LadderStep]] = {
     Failure.PROMISED: (LadderStep(Rung.NUDGE, lambda c: c.promise_nudge),),
     Failure.LENGTH: (LadderStep(Rung.CONTINUE, lambda c: c.continue_length),),
     Failure.LENGTH_IN_TOOL_CALL: (LadderStep(Rung.ADVISE_SMALLER, lambda c: c.tool_call_length_advice),),
-    Failure.OVERFLOW: (LadderStep(Rung.COMPACT, lambda c: c.compact),),
-    Failure.TOO_LARGE: (LadderStep(Rung.COMPACT, lambda c: c.compact),),
+    Failure.OVERFLOW: (LadderStep(Rung.COMPACT, lambda c: c.compact), _LEAVE_OUT),
+    Failure.TOO_LARGE: (LadderStep(Rung.COMPACT, lambda c: c.compact), _LEAVE_OUT),
     Failure.CREDENTIAL: (LadderStep(Rung.NEXT_ROUTE, _always, helps=Helps.OTHER_CREDENTIAL),),
-    Failure.REQUEST: (LadderStep(Rung.NEXT_ROUTE, _always, helps=Helps.OTHER_MODEL),),
+    Failure.REQUEST: (LadderStep(Rung.NEXT_ROUTE, _always, helps=Helps.OTHER_MODEL), _LEAVE_OUT),
 }
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from agent_core.tools.base import EffectClass
 
-RULES = 7
+RULES = 8
 """The rules of turns that begin now. Each later set says what it changes:
 
 1: a restart ends a turn in which a tool with effects was under way, and climbs the ladder of the model call that it broke off.
@@ -16,6 +16,7 @@ RULES = 7
 5: a finish reason that nobody knows, and one that says "tools" without any, is no end of a reply.
 6: calls of one reply that fail are one failure of their tool; progress told beside housekeeping may be a promise as any other text.
 7: what was judged stands in the journal, and whoever reads it takes that. (Of older journals it is inferred: `agent_core.oldjournals`.)
+8: what a provider refuses of a conversation is left out, and the model is asked again.
 """
 
 REPLY_CHARS = 600_000
@@ -140,6 +141,11 @@ class TurnSettings:
     def asks_only_what_is_shown(self) -> bool:
         """No person is asked about a call of which something decisive would have to be left out."""
         return self.rules >= 4
+
+    @property
+    def leaves_out(self) -> bool:
+        """What a provider refuses of the conversation is left out."""
+        return self.rules >= 8
 
     @property
     def judged(self) -> bool:

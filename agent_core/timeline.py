@@ -1,12 +1,14 @@
-"""Which piece of the model's text is the answer. Pure functions over a turn's timeline, used by `judging` alone."""
+"""Which piece of the model's text is the answer, and what is remarked beside it. Pure functions over a turn's timeline."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agent_core.settings import TurnSettings
+from agent_core.events import CallBroke
+from agent_core.leftout import Suspect
+from agent_core.settings import Route, TurnSettings
 from agent_core.tools.base import ToolStatus
-from agent_core.turnstate import Activity, Segment, SegmentKind, TimelineEntry
+from agent_core.turnstate import Activity, Remark, Segment, SegmentKind, TimelineEntry
 
 
 def said_again(timeline: Sequence[TimelineEntry], segment: Segment) -> Segment | None:
@@ -30,7 +32,7 @@ def housekeeping_answer(timeline: Sequence[TimelineEntry], settings: TurnSetting
             if tool is None or not tool.housekeeping or entry.status is not ToolStatus.OK:
                 return None
             kept_house = True
-        elif entry.kind is SegmentKind.INTERIM and entry.visible:
+        elif isinstance(entry, Segment) and entry.kind is SegmentKind.INTERIM and entry.visible:
             return entry if kept_house else None
     return None
 
@@ -39,3 +41,18 @@ def left_open(text: str) -> str:
     """The last line of a text that announces what comes next by its colon; else an empty text. Where nothing came, that is a promise."""
     last = text.rstrip().rpartition("\n")[2].strip()
     return last if last.endswith((":", "：")) else ""
+
+
+def remark(
+    timeline: Sequence[TimelineEntry],
+    left_out: Sequence[Suspect],
+    new: Sequence[Suspect],
+    route: Route,
+    broke: CallBroke | None,
+) -> Sequence[Remark]:
+    """The model takes what it is sent: before its words stands what of it was left out, if that has not been said."""
+    told = {(one.key, one.kind) for entry in timeline if isinstance(entry, Remark) for one in entry.left_out}
+    found = (*new, *(one for one in left_out if one.now))
+    parts = tuple({(one.key, one.kind): one for one in found if (one.key, one.kind) not in told}.values())
+    cause = broke.cause if new and broke is not None else None
+    return [Remark(f"left{len(told)}", parts, route.endpoint, route.model, cause)] if parts else []

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from agent_core.effects import CallModel
+from agent_core.exits import ExitCode
 from agent_core.messages import GATEWAY_PREFIX, THOUGHTS, Message, shown_still, text_of
 from agent_core.notices import notice_for
 from agent_core.recovery import Advice
@@ -132,6 +133,8 @@ def closed_turn_messages(turn: Turn) -> list[Message]:
     if turn.opened is None or turn.exit is None:
         return []
     messages = [shown_still(message.to_message()) for message in turn.opened.input]
+    if turn.exit.code in TOO_MUCH:
+        messages = [shortened(message) for message in messages]
     messages += _remembered(_item_messages(turn.items, with_advice=False))
     cut = [e.text for e in turn.timeline if isinstance(e, Segment) and e.visible and not _told(e, turn.items)]
     notice = notice_for(turn.exit)
@@ -158,6 +161,30 @@ def _remembered(messages: list[Message]) -> list[Message]:
         else:
             out.append(message)
     return out
+
+
+TOO_MUCH = frozenset({ExitCode.CONTEXT_OVERFLOW, ExitCode.REQUEST_TOO_LARGE})
+"""A turn that ended so had said more than the model can read: later turns tell only how it began, or each of them would end so."""
+TOLD_CHARS = 2_000
+
+
+def shortened(message: Message) -> Message:
+    """The message with the beginnings of its long texts, and a word in place of each picture or file."""
+    content = message.get("content")
+    if isinstance(content, str):
+        return {**message, "content": _beginning(content)}
+    if not isinstance(content, list):
+        return message
+    return {**message, "content": _beginning(text_of(content))}
+
+
+def _beginning(text: str) -> str:
+    rest = len(text) - TOLD_CHARS
+    return (
+        text
+        if rest <= 0
+        else f"{text[:TOLD_CHARS]}\n[… {rest} characters are left out here: they were more than the model can read]"
+    )
 
 
 def _told(segment: Segment, items: Iterable[Item]) -> bool:

@@ -84,7 +84,7 @@ from agent_core.events import (
 from agent_core.exits import Exit, ExitClass, ExitCode, Facts, exit_class
 from agent_core.journal import UnreadableJournal
 from agent_core.judging import decide
-from agent_core.leftout import LeftOut
+from agent_core.leftout import Leaving, LeftOut, Suspect, fitting
 from agent_core.messages import carried_thoughts
 from agent_core.questions import (
     MUST_BE_ANSWERED,
@@ -104,6 +104,7 @@ from agent_core.questions import (
 )
 from agent_core.recovery import Advice, Failure, Rung
 from agent_core.settings import Route, TurnSettings
+from agent_core.timeline import remark
 from agent_core.toolround import ToolRound
 from agent_core.tools.base import Json
 from agent_core.troubles import Trouble, Troubles
@@ -144,40 +145,10 @@ class Turn:
     """
 
     __slots__ = (
-        "_ids",
-        "ask",
-        "attempts",
-        "attempts_in_all",
-        "calls_made",
-        "climbed",
-        "closing",
-        "compacted",
-        "draft",
-        "exit",
-        "failed_seconds",
-        "failing",
-        "input_tokens",
-        "items",
-        "kept_out",
-        "last_break",
-        "left",
-        "life_at",
-        "opened",
-        "output_tokens",
-        "phase",
-        "phase_since",
-        "promised",
-        "questions",
-        "restarts",
-        "round",
-        "route_index",
-        "rungs",
-        "steers",
-        "step",
-        "timeline",
-        "troubles",
-        "wait_until",
-        "withheld",
+        "_ids", "ask", "attempts", "attempts_in_all", "calls_made", "climbed", "closing", "compacted", "draft", "exit",
+        "failed_seconds", "failing", "input_tokens", "items", "kept_out", "last_break", "leaving", "left", "life_at", "opened",
+        "output_tokens", "phase", "phase_since", "promised", "questions", "restarts", "round", "route_index", "rungs", "steers",
+        "step", "timeline", "troubles", "wait_until", "withheld",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -213,6 +184,7 @@ class Turn:
         self.compacted: Compacted | None = None
         self.kept_out: list[LeftOut] = []
         """What providers have refused of the conversation in this turn, and was left out with success."""
+        self.leaving = Leaving()  # what is left out in this step, and how far the search has come
         self.draft = Draft(Segment("s0"))
         self.ask = Ask()
         self.troubles = Troubles()
@@ -452,6 +424,9 @@ class Turn:
                 return self._open(event)
             case TextArrived() | ReasoningArrived() | ToolCallNamed() | ToolArgumentsArrived() | ToolCallCut():
                 self.life_at = event.at
+                if self.left_out and not self.draft.begun:
+                    told = remark(self.timeline, self.left_out, self.leaving.parts, self.route, self.last_break)
+                    self.timeline[-1:-1] = told
                 self.draft.take(event, self._ids)
             case TextTakenBack():
                 self._take_back(event)
@@ -619,8 +594,16 @@ class Turn:
                 advice=self.ask.advice,
                 reasoning=self.ask.reasoning,
                 detail=self.ask.detail,
+                left_out=self.left_out,
             )
         ]
+
+    @property
+    def left_out(self) -> tuple[Suspect, ...]:
+        """What of the conversation the model is not sent."""
+        assert self.opened is not None
+        known = fitting((*self.opened.left_out, *self.kept_out), self.route.endpoint, self.route.model)
+        return tuple(dict.fromkeys((*known, *self.leaving.parts)))
 
     def _enter(self, phase: Phase, at: int) -> None:
         self.phase = phase
@@ -707,6 +690,9 @@ class Turn:
         self.failing = None
         self.failed_seconds = 0.0
         self.troubles.step_over()
+        if self.leaving.parts:
+            self.kept_out.append(LeftOut(self.route.endpoint, self.route.model, self.leaving.parts))
+        self.leaving = Leaving()
         self.ask = Ask()
 
     def _settle_segment(self, kind: SegmentKind) -> None:
@@ -723,8 +709,13 @@ class Turn:
 
     def _failed(self, event: FailureJudged, question: Question | None) -> list[Effect]:
         broke = CallBroke(at=event.at, cause=event.cause, detail=event.detail)
-        if isinstance(question, CallOver) and isinstance(question.event, CallBroke):
-            broke = replace(question.event, cause=event.cause)
+        match question:
+            case CallOver(event=ReplyFinished(suspects=found)):
+                broke = replace(broke, suspects=found)
+            case CallOver(event=CallBroke() as came):
+                broke = replace(came, cause=event.cause)
+            case _:
+                pass
         self.attempts += 1
         self.attempts_in_all += 1
         self.last_break = broke
@@ -748,8 +739,13 @@ class Turn:
         if event.route >= 0:
             self.route_index = event.route
         match event.rung:
-            case Rung.RETRY | Rung.NEXT_ROUTE:
+            case Rung.RETRY:
                 pass
+            case Rung.NEXT_ROUTE:
+                self.leaving = Leaving()
+            case Rung.LEAVE_OUT:
+                assert self.last_break is not None
+                self.leaving = Leaving(event.left_out, self.leaving.first or self.last_break.suspects, event.tried)
             case Rung.CONTINUE:
                 self.ask = Ask(event.advice, continues=failure)
             case Rung.ADVISE_SMALLER:

@@ -8,6 +8,8 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from agent_core.events import ReasoningArrived, TextArrived, ToolArgumentsArrived, ToolCallCut, ToolCallNamed
+from agent_core.exits import BreakCause
+from agent_core.leftout import Suspect
 from agent_core.messages import InputMessage
 from agent_core.overlap import OverlapRemover
 from agent_core.quotas import Full
@@ -107,7 +109,19 @@ class Activity:
         return self.status is not None
 
 
-TimelineEntry: TypeAlias = Segment | Activity
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """Something that people hear of a call while the turn goes on: what was left out of it."""
+
+    key: str
+    left_out: tuple[Suspect, ...]
+    endpoint: str
+    model: str
+    cause: BreakCause | None = None
+    """How the provider had refused it; None: in an earlier turn."""
+
+
+TimelineEntry: TypeAlias = Segment | Activity | Remark
 
 
 @dataclass(frozen=True, slots=True)
@@ -251,6 +265,11 @@ class Draft:
             unique = f"{call}.{count}"
         taken.add(unique)
         self.calls[index] = DraftCall(unique, name)
+
+    @property
+    def begun(self) -> bool:
+        """Anything of the reply has come."""
+        return bool(self.text_pieces or self.reasoning or self.calls or self.cut)
 
     @property
     def said(self) -> bool:

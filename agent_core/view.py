@@ -16,11 +16,11 @@ from typing import assert_never
 
 from agent_core.asked import question, whole
 from agent_core.exits import Action, BreakCause, Exit, Facts
-from agent_core.notices import cause_words, duration, notice_for, unsure_words
+from agent_core.notices import cause_words, duration, left_out_words, notice_for, unsure_words
 from agent_core.quotas import Kind, for_person
 from agent_core.shown import plain
 from agent_core.turn import Turn
-from agent_core.turnstate import Activity, ActivityState, Phase, Segment, SegmentKind
+from agent_core.turnstate import Activity, ActivityState, Phase, Remark, Segment, SegmentKind
 
 LEFT_WORDS = "The gateway is being restarted; this goes on afterwards"
 STATUS_AFTER_SECONDS, STATUS_SOON_SECONDS = 20, 5
@@ -86,6 +86,8 @@ def view(turn: Turn, now: int) -> View:
     told: set[Kind] = set()
     for entry in turn.timeline:
         match entry:
+            case Remark():
+                bubbles.append(Bubble(entry.key, BubbleKind.NOTE, remark_words(entry), final=True))
             case Segment():
                 visible = entry.visible
                 if visible:
@@ -109,6 +111,11 @@ def view(turn: Turn, now: int) -> View:
         return View(tuple(bubbles), open=turn.opened is not None)
     ending = exit_view(turn.exit)
     return View((*bubbles, *ending.bubbles), open=False, exit_code=ending.exit_code)
+
+
+def remark_words(remark: Remark) -> str:
+    """What people read of what was left out."""
+    return left_out_words(remark.left_out, remark.model, remark.endpoint, remark.cause)
 
 
 def exit_view(ending: Exit) -> View:

@@ -587,6 +587,8 @@ def rung_words(rung: Rung) -> str:
             return "asked the model to reply from its thoughts so far"
         case Rung.COMPACT:
             return "shortened the conversation"
+        case Rung.LEAVE_OUT:
+            return "left out what the provider may object to"
         case _:
             assert_never(rung)
 

@@ -12,7 +12,7 @@ from agent_core import slim
 from agent_core.events import TurnOpened
 from agent_core.incidents import IncidentRules
 from agent_core.known import Known
-from agent_core.leftout import LeftOut
+from agent_core.leftout import LeftOut, looked_at
 from agent_core.modelcalls import client_tools
 from agent_core.retention import Keep
 from agent_core.settings import Route, TurnSettings
@@ -73,9 +73,11 @@ def opened_event(
         can_approve=first.can_approve,
         client_output_limit=first.client_output_limit,
     )
+    asked = tuple(message for inbound in inbounds for message in inbound.input)
+    said = [message.to_message() for message in asked]
     return TurnOpened(
         at=at,
-        input=tuple(message for inbound in inbounds for message in inbound.input),
+        input=asked,
         settings=turn,
         seed=seed,
         own_history=first.own_history,
@@ -83,7 +85,7 @@ def opened_event(
         client_tools=first.client_tools,
         surface=first.surface,
         known=known,
-        left_out=tuple(left_out) if first.own_history is None else (),
+        left_out=looked_at(left_out, said) if first.own_history is None else (),
     )
 
 

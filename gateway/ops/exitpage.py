@@ -150,6 +150,7 @@ RUNGS: Mapping[Rung, str] = {
     Rung.NUDGE: "tell the model what is missing",
     Rung.CONTINUE_THINKING: "let it go on to an answer",
     Rung.COMPACT: "shorten the conversation",
+    Rung.LEAVE_OUT: "leave out what the provider objects to: what it names, else a picture, else messages, the latest first",
 }
 MOST = 100
 """More often than that is as often as there is another way."""

@@ -9,7 +9,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from agent_core.complaints import NOTHING_SAID, Complaint, Concern, Place
-from agent_core.leftout import MOST_TRIES, Kind, Suspect, next_try, suspects, tries, without
+from agent_core.leftout import MOST_TRIES, Kind, Leaving, Suspect, suspects, tries, without
 from agent_core.messages import Message
 from agent_core.tools.base import Json
 from agent_core.transcript import problems
@@ -66,19 +66,15 @@ def asked(
     messages: Sequence[Message], current: int, poison: set[str], complaint: Complaint = NOTHING_SAID
 ) -> tuple[int, list[Message]]:
     """How many calls it takes until no poison is in what is sent, and what is sent then. A provider that refuses says `complaint`."""
-    left: tuple[Suspect, ...] = ()
-    first: tuple[Suspect, ...] | None = None
-    tried, calls = 0, 0
+    leaving, calls = Leaving(), 0
     while True:
-        sent = without(messages, left)
+        sent = without(messages, leaving.parts)
         if not any(word in str(message) for word in poison for message in sent):
             return calls, sent
-        found = suspects(sent, complaint, current)
-        first = found if first is None else first
-        chosen = next_try(first, found, left, tried)
-        if chosen is None:
+        further = leaving.next(suspects(sent, complaint, current))
+        if further is None:
             return -1, sent
-        left, tried = chosen
+        leaving = further
         calls += 1
         assert calls <= 50
 
@@ -145,14 +141,11 @@ def test_a_model_that_takes_no_pictures_gets_none_and_hears_of_each(made: tuple[
 
 def test_two_bad_pictures_that_are_named_one_after_the_other_are_both_left_out():
     messages: list[Message] = [user("a", picture(1)), said("x"), user("b", picture(2))]
-    first = suspects(messages, Complaint(Concern.PICTURE, (Place(0, 1),)), 2)
-    chosen = next_try(first, first, (), 0)
-    assert chosen is not None
-    left, tried = chosen
-    second = suspects(without(messages, left), Complaint(Concern.PICTURE, (Place(2, 1),)), 2)
-    chosen = next_try(first, second, left, tried)
-    assert chosen is not None
-    assert "base64" not in str(without(messages, chosen[0]))
+    first = Leaving().next(suspects(messages, Complaint(Concern.PICTURE, (Place(0, 1),)), 2))
+    assert first is not None
+    second = first.next(suspects(without(messages, first.parts), Complaint(Concern.PICTURE, (Place(2, 1),)), 2))
+    assert second is not None
+    assert "base64" not in str(without(messages, second.parts))
 
 
 def test_what_is_left_out_in_vain_is_put_back():
@@ -164,9 +157,11 @@ def test_what_is_left_out_in_vain_is_put_back():
         user("c"),
     ]
     found = suspects(messages, NOTHING_SAID, 4)
-    left, tried = next_try(found, found, (), 0) or ((), 0)
-    again, _ = next_try(found, found, left, tried) or ((), 0)
-    assert not {one.key for one in left} & {one.key for one in again}
+    first = Leaving().next(found)
+    assert first is not None
+    second = first.next(found)
+    assert second is not None
+    assert not {one.key for one in first.parts} & {one.key for one in second.parts}
 
 
 def test_a_refused_parameter_accuses_no_message():

@@ -7,6 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_core.exits import (
+    Action,
     BreakCause,
     Budget,
     Exit,
@@ -155,3 +156,34 @@ def test_a_spend_limit_of_an_earlier_version_keeps_its_words():
     told = notice_for(Exit(ExitCode.SPEND_LIMIT, Facts(limit=600, count=700)))
     assert told is not None
     assert "limit of 600 tokens for one message (700 used)" in told.text
+
+
+def test_a_limit_names_what_led_to_it():
+    facts = Facts(limit=1800, cause=BreakCause.RATE_LIMITED, status=429, attempts=5)
+    notice = notice_for(Exit(ExitCode.TIME_LIMIT, facts))
+    assert notice is not None
+    assert "30 min" in notice.text
+    assert "rate limit was hit" in notice.text
+    assert "5 attempts" in notice.text
+
+
+@pytest.mark.parametrize(
+    ("facts", "smaller"),
+    [
+        (Facts(cause=BreakCause.STALLED, chars=40_000, tools_dropped=("write_file",)), True),
+        (Facts(cause=BreakCause.STALLED, chars=40, tools_dropped=("write_file",)), False),
+        (Facts(cause=BreakCause.UNREADABLE_CALL, chars=40_000, tools_dropped=("write_file",)), False),
+    ],
+)
+def test_smaller_pieces_are_advised_where_the_size_may_be_the_reason(facts: Facts, smaller: bool):
+    notice = notice_for(Exit(ExitCode.BROKEN_IN_TOOL_CALL, facts))
+    assert notice is not None
+    assert ("smaller pieces" in notice.text) is smaller
+
+
+@pytest.mark.parametrize("code", [ExitCode.NO_PROGRESS, ExitCode.GOING_IN_CIRCLES, ExitCode.REPEATING_FAILING_CALL])
+def test_nobody_is_told_to_continue_what_only_repeats(code: ExitCode):
+    notice = notice_for(Exit(code, Facts(tool="read_file", count=4)))
+    assert notice is not None
+    assert "continue" not in notice.text
+    assert Action.CONTINUE not in notice.actions

@@ -48,8 +48,8 @@ def test_every_failure_has_a_ladder_that_ends(failure: Failure):
 
 
 @pytest.mark.parametrize("failure", [Failure.CREDENTIAL, Failure.REQUEST])
-def test_what_the_same_route_cannot_mend_never_repeats_it(failure: Failure):
-    assert all(step.rung is Rung.NEXT_ROUTE for step in LADDERS[failure])
+def test_what_the_same_route_cannot_mend_is_never_sent_there_as_it_was(failure: Failure):
+    assert all(step.rung in (Rung.NEXT_ROUTE, Rung.LEAVE_OUT) for step in LADDERS[failure])
 
 
 def test_the_ladders_are_those_of_the_rules():
@@ -65,7 +65,9 @@ def test_the_ladders_are_those_of_the_rules():
     assert rungs(Failure.PROMISED) == [(Rung.NUDGE, 1)]
     assert rungs(Failure.LENGTH) == [(Rung.CONTINUE, 3)]
     assert rungs(Failure.LENGTH_IN_TOOL_CALL) == [(Rung.ADVISE_SMALLER, 2)]
-    assert rungs(Failure.OVERFLOW) == [(Rung.COMPACT, 1)]
+    assert rungs(Failure.OVERFLOW) == [(Rung.COMPACT, 1), (Rung.LEAVE_OUT, 6)]
+    assert rungs(Failure.TOO_LARGE) == [(Rung.COMPACT, 1), (Rung.LEAVE_OUT, 6)]
+    assert rungs(Failure.REQUEST) == [(Rung.LEAVE_OUT, 6)]
 
 
 def test_another_credential_and_another_model_are_told_apart():

@@ -68,12 +68,12 @@ async def refused_key(folder: Path) -> AsyncGenerator[Desk]:
 
 @asynccontextmanager
 async def poisoned(folder: Path) -> AsyncGenerator[Desk]:
-    """Something in one conversation's history is refused, whatever is said after it."""
+    """Everything is refused in one conversation, whatever is left out of its history."""
     async with telegram(folder) as scene:
         await scene.traffic()
         ada = await scene.newcomer()
         scene.model.refuse = lambda body: (
-            (400, "messages.1: content is not allowed to be empty") if asks_for(body, "good day Ada") else None
+            (400, "messages.1: content is not allowed to be empty") if asks_for(body, "say hello") else None
         )
         for number in range(3):
             scene.say(*ada, f"say hello {number}")
