@@ -28,7 +28,7 @@ from agent_core.tools.base import Json
 MOST_SECONDS = 30 * 86_400.0
 BODY_CHARS = 20_000
 _DURATION = re.compile(
-    r"(\d+(?:\.\d+)?)\s*(ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?)(?![a-z])",
+    r"(\d{1,12}(?:\.\d{1,12})?)\s{0,4}(ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?)(?![a-z])",
     re.IGNORECASE,
 )
 _LENGTH = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
@@ -36,8 +36,8 @@ _WORDS = re.compile(
     r"(?:try(?:ing)? again|retry(?:ing)?|available again|wait|reset[s]?)(?: \w+){0,3}? (?:in|after|for)?:? ?",
     re.IGNORECASE,
 )
-_ONE = r"\d+(?:\.\d+)?\s*(?:milliseconds?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d)(?![a-z])"
-_SPAN = re.compile(rf"{_ONE}(?:[\s,]*(?:and )?{_ONE})*", re.IGNORECASE)
+_ONE = r"\d{1,12}(?:\.\d{1,12})?\s{0,4}(?:milliseconds?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d)(?![a-z])"
+_SPAN = re.compile(rf"{_ONE}(?:[\s,]{{0,4}}(?:and )?{_ONE}){{0,8}}", re.IGNORECASE)
 _DELAY_KEYS = frozenset({"retrydelay", "retry_delay", "retry_after", "retryafter", "retry_after_seconds"})
 
 
