@@ -310,6 +310,8 @@ class ReplyJudged(Happened):
     reply: Reply = Reply.TOOLS
     promised: str = ""
     """The sentence that announces an action."""
+    sign: str = ""
+    """By what it was taken for a promise (`promises.Sign`)."""
     solved: tuple[str, ...] = ()
     """Tools whose known stall is over with this reply."""
     taken: int = -1

@@ -42,7 +42,8 @@ from agent_core.exits import BreakCause, Exit, ExitCode, Facts
 from agent_core.leftout import ALL_OF_KIND
 from agent_core.overlap import OverlapRemover
 from agent_core.prevention import prevention
-from agent_core.promises import announced_action
+from agent_core.promises import ANSWERED, SHORT_REPLY_CHARS, Ending, Reading, read_ending
+from agent_core.promising.done import says_done
 from agent_core.questions import (
     Beginning,
     CallOver,
@@ -71,7 +72,7 @@ from agent_core.recovery import (
 )
 from agent_core.replies import ReplyKind, judge
 from agent_core.settings import REPLY_CHARS
-from agent_core.timeline import housekeeping_answer, left_open, said_again
+from agent_core.timeline import housekeeping_answer, left_open, said_again, said_last
 from agent_core.tools.base import EffectClass
 from agent_core.turnstate import Activity, Phase, Segment, SegmentKind
 
@@ -220,14 +221,24 @@ def _broke(turn: Turn, broke: CallBroke, *, said_before: bool = False) -> Decisi
 def _text(turn: Turn, at: int) -> Decisions:
     """The model finished a reply with text and without a call."""
     text = turn.reply_text
-    promised = announced_action(text) if turn.settings.tools or turn.settings.client_tools else None
-    if promised is not None:
+    again = said_again(turn.timeline, turn.draft.segment)
+    if again is None and turn.promised and says_done(text):
+        again = said_last(turn.timeline)
+    insists = again is not None and len(text) > SHORT_REPLY_CHARS
+    ending = ANSWERED if insists else _ending(turn, text)
+    if ending.reading is Reading.PROMISE:
         helped = [] if turn.troubles.nudged else _helped(turn)
-        return [*helped, ReplyJudged(at=at, reply=Reply.PROMISED, promised=promised)]
+        return [*helped, ReplyJudged(at=at, reply=Reply.PROMISED, promised=ending.sentence, sign=ending.sign.value)]
     if turn.steers:
         return [*_helped(turn), ReplyJudged(at=at, reply=Reply.SAID)]
-    again = said_again(turn.timeline, turn.draft.segment)
     return [*_helped(turn), _answered(turn, at, again, steps=turn.steps_done + 1, text_shown=False)]
+
+
+def _ending(turn: Turn, text: str) -> Ending:
+    """How the reply ends. With nothing to act with, whatever it says is the answer; what is unclear is the answer as well."""
+    if not (turn.settings.tools or turn.settings.client_tools):
+        return ANSWERED
+    return read_ending(text, turn.round.tools_done)
 
 
 def _tools(turn: Turn, at: int) -> ReplyJudged:

@@ -8,8 +8,8 @@ and what is only polite are none.
 
 Who promises a reminder or word later promises as well: a turn that is over wakes nobody. If a tool that can do so ran, it is kept.
 
-What stays unclear is said to be unclear; the turn may ask the model. Without an answer it counts as the answer: a promise that is missed
-is a reply that says too much, and one that is seen where there is none denies a whole answer.
+What stays unclear is said to be unclear, and counts as the answer: a promise that is missed is a reply that says too much, and one that is
+seen where there is none makes the model say what it has said already. `agent_core.judging` takes care that nobody sees it twice.
 """
 
 from __future__ import annotations
@@ -141,6 +141,19 @@ def read_ending(text: str, tools_run: Sequence[str] = ()) -> Ending:
     if "el" in languages and plain.endswith(";"):
         return ANSWERED
     return _read(last, before, languages, _Whole(len(text), tuple(tools_run)))
+
+
+def sign_words(sign: str) -> str:
+    """By what a reply was taken for a promise, for whoever asks why."""
+    match sign:
+        case Sign.ACT:
+            return "its last sentence says what the model does next, and nothing was done"
+        case Sign.LEADS_ON:
+            return "it ended in a colon, and nothing followed"
+        case Sign.PATIENCE:
+            return "it ended by asking for patience, and nothing was under way"
+        case _:
+            return ""
 
 
 def announced_action(text: str) -> str | None:

@@ -71,6 +71,10 @@ class Advice(StrEnum):
     SUM_UP_LOOP = "sum_up_loop"
 
 
+NOTHING_TO_ADD = "DONE."
+"""What a model that is asked to act replies if nothing is left to do. It is not shown."""
+
+
 @dataclass(frozen=True, slots=True)
 class AdviceItem:
     """Advice of the gateway that stays before the model for the rest of the turn; never part of later turns."""

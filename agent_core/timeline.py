@@ -12,14 +12,26 @@ from agent_core.turnstate import Activity, Remark, Segment, SegmentKind, Timelin
 
 
 def said_again(timeline: Sequence[TimelineEntry], segment: Segment) -> Segment | None:
-    """The text that is on screen already and that `segment`, the finished answer, only says again; None if it says something new."""
+    """The text that is on screen already and that `segment`, the finished answer, only says again, or adds nothing to; None if it says
+    something new."""
     if segment.visible:
         return None
-    text = segment.text.strip()
+    text = "" if segment.adds_nothing else segment.text.strip()
     for entry in reversed(timeline):
-        if isinstance(entry, Segment) and entry is not segment and entry.visible.strip().startswith(text):
+        if (
+            isinstance(entry, Segment)
+            and entry is not segment
+            and entry.visible
+            and entry.visible.strip().startswith(text)
+        ):
             return entry
     return None
+
+
+def said_last(timeline: Sequence[TimelineEntry]) -> Segment | None:
+    """The last whole piece of text on screen."""
+    whole = (entry for entry in reversed(timeline) if isinstance(entry, Segment) and entry.final and entry.visible)
+    return next(whole, None)
 
 
 def housekeeping_answer(timeline: Sequence[TimelineEntry], settings: TurnSettings) -> Segment | None:

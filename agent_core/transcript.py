@@ -77,8 +77,9 @@ def advice_words(advice: Advice, detail: str = "", reasoning: str = "") -> str:
                 words += f" This is the end of your thoughts so far:\n\n{tail}"
         case Advice.ACT_NOW:
             words = (
-                f"You announced “{detail}” and then stopped without calling a tool. Do it now by calling the tool, or, if "
-                "nothing is left to do, give the final answer."
+                f"You announced “{detail}” and then stopped without calling a tool. Do it now by calling the tool. If no tool "
+                "can do it (nothing wakes you later, for example), say plainly that you can't. If nothing is left to do, reply with the one "
+                "word DONE: what you have said stands, and the person has it."
             )
         case Advice.SUM_UP_LIMIT:
             words = (

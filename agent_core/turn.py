@@ -102,7 +102,7 @@ from agent_core.questions import (
     Result,
     answers,
 )
-from agent_core.recovery import Advice, Failure, Rung
+from agent_core.recovery import NOTHING_TO_ADD, Advice, Failure, Rung
 from agent_core.settings import Route, TurnSettings
 from agent_core.timeline import remark
 from agent_core.toolround import ToolRound
@@ -670,7 +670,7 @@ class Turn:
                 self.climbed.clear()
                 self.climbed[Failure.PROMISED, Rung.NUDGE] = used
                 self.promised = event.promised
-                self._settle_segment(SegmentKind.INTERIM)
+                self._doubt_segment()
                 self.questions.appendleft(Promised(event.at))
             case Reply.SUMMARY:
                 assert self.closing is not None
@@ -704,6 +704,12 @@ class Turn:
         else:
             segment.pieces.clear()
             self.draft = Draft(segment)
+
+    def _doubt_segment(self) -> None:
+        """What was said may be the answer after all: it stays on screen, and neither its repetition nor a mere "done" is shown."""
+        shown = (self.draft.segment.visible or self.draft.segment.repeats).strip()
+        self._settle_segment(SegmentKind.INTERIM)
+        self.draft.segment.repeats, self.draft.segment.unsaid = shown, NOTHING_TO_ADD
 
     # ------------------------------------------------------------------ recovering
 
@@ -871,7 +877,7 @@ class Turn:
 
     def _answer(self, key: str, thoughts: Mapping[str, Json]) -> None:
         """The last reply, or the piece of text that is named, is the answer."""
-        if self.draft.own_text.strip():
+        if self.draft.own_text.strip() and not self.draft.segment.adds_nothing:
             self.items.append(AssistantItem(self.reply_text, thoughts=thoughts))
         self._succeeded()
         segment = self.draft.segment
@@ -880,4 +886,6 @@ class Turn:
                 segment = entry
         if segment is self.draft.segment:
             segment.repeats = ""
+        else:
+            self.draft.segment.kind = SegmentKind.INTERIM
         segment.kind, segment.final = SegmentKind.ANSWER, True

@@ -52,6 +52,9 @@ class Segment:
     repeats: str = ""
     """Text already on screen that the model may be saying again, because its call was repeated; while this segment is
     the beginning of it, there is nothing new to see."""
+    unsaid: str = ""
+    """What the model was asked to reply if it has nothing to add. It is for the gateway: while this segment is the beginning of it, it is
+    not shown."""
 
     @property
     def text(self) -> str:
@@ -63,9 +66,14 @@ class Segment:
     def visible(self) -> str:
         """What a person should see of it."""
         text = self.text
-        if not text or text.isspace() or (self.repeats and self.repeats.startswith(text.strip())):
+        if not text or text.isspace() or self.repeats.startswith(text.strip()) or self.adds_nothing:
             return ""
         return text
+
+    @property
+    def adds_nothing(self) -> bool:
+        """It says no more than that there is nothing to add."""
+        return bool(self.unsaid) and self.unsaid.startswith(self.text.strip())
 
 
 class ActivityState(StrEnum):

@@ -27,6 +27,7 @@ from agent_core.events import (
     ReasoningArrived,
     Refusal,
     ReplyFinished,
+    ReplyJudged,
     RungClimbed,
     RungJudged,
     SpendRefused,
@@ -46,6 +47,7 @@ from agent_core.events import (
 )
 from agent_core.exits import Exit, ExitCode, Facts
 from agent_core.notices import RESTORED, cause_words, duration, spent_words
+from agent_core.promises import sign_words
 from agent_core.recovery import Rung
 from agent_core.store.rows import (
     BY_HAND,
@@ -454,6 +456,8 @@ class _Teller:
                 return (
                     f"The model's reply was over after {seconds:.1f} s ({self._reason(event.reason)}{tokens}{first})."
                 )
+            case ReplyJudged(sign=sign) if sign_words(sign):
+                return f"The reply was taken for a promise: {sign_words(sign)}."
             case RungClimbed():
                 self._calls(event.at)
                 return self._remedy(event, later)

@@ -89,7 +89,7 @@ def rules_gone() -> Generator[None]:
         mock.patch("agent_core.turn.decide", side_effect=AssertionError("a rule was asked")),
         mock.patch("agent_core.judging.decide", side_effect=AssertionError("a rule was asked")),
         mock.patch("agent_core.guardrails.Loops.observe", side_effect=AssertionError("a rule was asked")),
-        mock.patch("agent_core.judging.announced_action", side_effect=AssertionError("a rule was asked")),
+        mock.patch("agent_core.judging.read_ending", side_effect=AssertionError("a rule was asked")),
         mock.patch("agent_core.judging.judge", side_effect=AssertionError("a rule was asked")),
         mock.patch("agent_core.judging.next_rung", side_effect=AssertionError("a rule was asked")),
         mock.patch("agent_core.judging.prevention", side_effect=AssertionError("a rule was asked")),
