@@ -19,7 +19,18 @@ from dataclasses import dataclass, replace
 import structlog
 
 from agent_core.bell import Bell
-from agent_core.effects import AskApproval, CallModel, Compact, Effect, EndTurn, Record, RunTool, SetAside, Wait
+from agent_core.effects import (
+    AskApproval,
+    AskDone,
+    CallModel,
+    Compact,
+    Effect,
+    EndTurn,
+    Record,
+    RunTool,
+    SetAside,
+    Wait,
+)
 from agent_core.events import (
     ApprovalAnswered,
     DeadlinePassed,
@@ -626,6 +637,8 @@ class TurnDriver:
                 self._start(group, lambda: self._run_tool(effect), f"tool {effect.name}")
             case Compact():
                 self._start(group, self._compact, "compaction")
+            case AskDone():
+                self._start(group, lambda: self._ask_done(effect), "question")
             case Wait():
                 self._later(effect.seconds, lambda at: WaitEnded(at=at))
             case AskApproval(call=call):
@@ -674,6 +687,10 @@ class TurnDriver:
     async def _compact(self) -> None:
         compacted = await self._caller.compact(self.turn)
         self._put(lambda _: compacted)
+
+    async def _ask_done(self, effect: AskDone) -> None:
+        said = await self._caller.ask_done(self.turn, effect)
+        self._put(lambda _: said)
 
     async def _run_tool(self, effect: RunTool) -> None:
         world = self._world

@@ -71,6 +71,14 @@ class Compact:
 
 
 @dataclass(frozen=True, slots=True)
+class AskDone:
+    """Ask the model whether this reply of its is finished, then feed `DoneSaid`. Nobody sees it, and it takes seconds at most."""
+
+    route: Route
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class SetAside:
     """The credential is no good for a while; other turns try the others first."""
 
@@ -95,4 +103,4 @@ class EndTurn:
     """As in `TurnEnded`."""
 
 
-Effect: TypeAlias = CallModel | Wait | RunTool | AskApproval | Compact | SetAside | Record | EndTurn
+Effect: TypeAlias = CallModel | Wait | RunTool | AskApproval | Compact | AskDone | SetAside | Record | EndTurn

@@ -95,5 +95,7 @@ def doing(phase: Phase, naming: str, unfinished: Sequence[Activity]) -> str:
             return "shortening the conversation"
         case Phase.ACTING:
             return ", ".join(activity.name for activity in unfinished)
+        case Phase.ASKING:
+            return "making sure that the reply is finished"
         case Phase.NEW | Phase.ENDED:
             return ""

@@ -225,6 +225,18 @@ class Compacted(Happened):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class DoneSaid(Happened):
+    """What the model said when it was asked whether its reply is finished."""
+
+    finished: bool | None = None
+    """None: it said neither, or nothing in time."""
+    said: str = ""
+    """Its words, the first of them."""
+    input_tokens: int = 0
+    output_tokens: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DrainEnded(Happened):
     """The daemon shuts down and could not wait any longer. Only older versions ended a turn so; now it is left open (`TurnLeft`)."""
 
@@ -265,6 +277,8 @@ class Reply(StrEnum):
     """A text that would be the answer, had the person not added something meanwhile."""
     PROMISED = "promised"
     """It only announces an action."""
+    UNCLEAR = "unclear"
+    """It may; the model is asked."""
     SUMMARY = "summary"
     """The last words of a turn that has to end."""
 
@@ -279,6 +293,8 @@ class Resume(StrEnum):
     ANEW = "anew"
     """The model is asked again, and what it had said beside a call that was arriving stays."""
     COMPACT = "compact"
+    ASK = "ask"
+    """The model is asked again whether its reply is finished."""
     ACT = "act"
     """The tools that were not back run again, as far as they may."""
 
@@ -442,6 +458,7 @@ Fact: TypeAlias = (
     | Superseded
     | DeadlinePassed
     | Compacted
+    | DoneSaid
     | DrainEnded
     | TurnLeft
     | TakenOver

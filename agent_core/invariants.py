@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Container, Sequence
 
-from agent_core.effects import AskApproval, CallModel, Compact, Effect, EndTurn, RunTool, Wait
+from agent_core.effects import AskApproval, AskDone, CallModel, Compact, Effect, EndTurn, RunTool, Wait
 from agent_core.exits import ExitCode
 from agent_core.tools.base import EffectClass
 from agent_core.turn import Turn
@@ -52,9 +52,13 @@ def _of_the_end(turn: Turn, effects: Sequence[Effect]) -> list[str]:
 def _of_waiting(turn: Turn, effects: Sequence[Effect]) -> list[str]:
     """An open turn waits for something that somebody does."""
     if turn.phase is not Phase.ACTING:
-        wanted = {Phase.CALLING: CallModel, Phase.WAITING: Wait, Phase.COMPACTING: Compact}.get(turn.phase)
+        wanted = {Phase.CALLING: CallModel, Phase.WAITING: Wait, Phase.COMPACTING: Compact, Phase.ASKING: AskDone}.get(
+            turn.phase
+        )
         lasting = [
-            effect for effect in effects if isinstance(effect, CallModel | Wait | Compact | RunTool | AskApproval)
+            effect
+            for effect in effects
+            if isinstance(effect, CallModel | Wait | Compact | AskDone | RunTool | AskApproval)
         ]
         if wanted is None or (lasting and not isinstance(lasting[-1], wanted)):
             return [f"the turn is {turn.phase.value} and waits for {[type(effect).__name__ for effect in lasting]}"]

@@ -72,7 +72,7 @@ from agent_core.recovery import (
 )
 from agent_core.replies import ReplyKind, judge
 from agent_core.settings import REPLY_CHARS
-from agent_core.timeline import housekeeping_answer, left_open, said_again, said_last
+from agent_core.timeline import housekeeping_answer, said_again, said_last
 from agent_core.tools.base import EffectClass
 from agent_core.turnstate import Activity, Phase, Segment, SegmentKind
 
@@ -226,7 +226,10 @@ def _text(turn: Turn, at: int) -> Decisions:
         again = said_last(turn.timeline)
     insists = again is not None and len(text) > SHORT_REPLY_CHARS
     ending = ANSWERED if insists else _ending(turn, text)
-    if ending.reading is Reading.PROMISE:
+    sure, said = ending.reading, turn.done_said
+    if sure is Reading.UNCLEAR and said is None and turn.done_asked < turn.settings.questions_a_turn:
+        return [ReplyJudged(at=at, reply=Reply.UNCLEAR, promised=ending.sentence, sign=ending.sign.value)]
+    if sure is Reading.PROMISE or (sure is Reading.UNCLEAR and said is not None and said.finished is False):
         helped = [] if turn.troubles.nudged else _helped(turn)
         return [*helped, ReplyJudged(at=at, reply=Reply.PROMISED, promised=ending.sentence, sign=ending.sign.value)]
     if turn.steers:
@@ -258,9 +261,10 @@ def _nothing(turn: Turn, failure: Failure, broke: CallBroke) -> Decisions:
     answer = housekeeping_answer(turn.timeline, turn.settings) if not turn.promised else None
     if answer is not None and failure is Failure.EMPTY:
         doubted = turn.settings.doubts_housekeeping and turn.ask.continues is None
-        promised = (announced_action(answer.text) or left_open(answer.text)) if doubted else ""
-        if promised:
-            return [ReplyJudged(at=broke.at, reply=Reply.PROMISED, promised=promised)]
+        ending = _ending(turn, answer.text) if doubted else ANSWERED
+        if ending.reading is Reading.PROMISE:
+            words, sign = ending.sentence, ending.sign.value
+            return [ReplyJudged(at=broke.at, reply=Reply.PROMISED, promised=words, sign=sign)]
         return [*_helped(turn), _answered(turn, broke.at, answer, steps=turn.steps_done, text_shown=_cut(turn))]
     if turn.ask.continues is not None:
         return _failed(turn, turn.ask.continues, broke)
@@ -510,6 +514,8 @@ def _restart(turn: Turn, question: Restart) -> Decisions:
             how = Resume.CALL
         case Phase.COMPACTING:
             how = Resume.COMPACT
+        case Phase.ASKING:
+            how = Resume.ASK
         case Phase.ACTING:
             if turn.round.unrepeatable and not settings.goes_on:
                 return [_ended(turn, at, ExitCode.INTERRUPTED_BY_RESTART)]

@@ -6,6 +6,7 @@ together with the client.
 
 from __future__ import annotations
 
+import asyncio
 import functools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -25,14 +26,24 @@ from agent_core.compaction import (
     summary_words,
 )
 from agent_core.complaints import NOTHING_SAID
-from agent_core.effects import CallModel
-from agent_core.events import CallBroke, Compacted, Event, ReplyFinished, SpendRefused, TextArrived, TextTakenBack
+from agent_core.effects import AskDone, CallModel
+from agent_core.events import (
+    CallBroke,
+    Compacted,
+    DoneSaid,
+    Event,
+    ReplyFinished,
+    SpendRefused,
+    TextArrived,
+    TextTakenBack,
+)
 from agent_core.exits import BreakCause
 from agent_core.leftout import suspects, without
 from agent_core.messages import Message
 from agent_core.model.client import ModelClient, ModelRequest, Sink
 from agent_core.ports import Clock
-from agent_core.recovery import patience
+from agent_core.promising.done import done_question, read_done
+from agent_core.recovery import DONE_SECONDS, patience
 from agent_core.replies import Finish, finish_of
 from agent_core.signals import CANCELLED, ModelCalled, Tell, nobody
 from agent_core.spending import Spending
@@ -88,6 +99,7 @@ class ModelCaller:
     session: str = ""
     tell: Tell = nobody
     _summaries: int = 0
+    _questions: int = 0
 
     def offered(self, turn: Turn) -> tuple[str, ...]:
         """The tools that the turn may use."""
@@ -243,6 +255,41 @@ class ModelCaller:
             summary = await self._summary(turn, chosen.given_up)
         return Compacted(
             at=self.clock.now_ms(), summary=summary, kept_turns=len(chosen.kept), helped=True, tokens_before=tokens
+        )
+
+    async def ask_done(self, turn: Turn, effect: AskDone) -> DoneSaid:
+        """The model's word whether a reply is finished; none if it does not come in time, or if there is no room for the question."""
+        text: list[str] = []
+
+        def collect(events: Sequence[Event]) -> None:
+            text.extend(event.text for event in events if isinstance(event, TextArrived))
+
+        messages: list[Message] = [{"role": "user", "content": done_question(effect.text)}]
+        request = ModelRequest(
+            route=effect.route,
+            number=0,
+            messages=messages,
+            first_content_seconds=min(DONE_SECONDS, turn.settings.first_content_seconds),
+            stall_seconds=min(DONE_SECONDS, turn.settings.stall_seconds),
+            connect_seconds=min(DONE_SECONDS, self.connect_seconds),
+            parse_text_calls=False,
+        )
+        self._questions += 1
+        ending: ReplyFinished | CallBroke | SpendRefused | None = None
+        try:
+            async with asyncio.timeout(DONE_SECONDS):
+                ending = await self._paid(request, f"done{self._questions}", estimate_tokens(messages), collect)
+        except TimeoutError:
+            pass  # no word in time
+        said = "".join(text).strip()
+        finished = read_done(said) if isinstance(ending, ReplyFinished) else None
+        told = ending if isinstance(ending, ReplyFinished | CallBroke) else None
+        return DoneSaid(
+            at=self.clock.now_ms(),
+            finished=finished,
+            said=said[:40],
+            input_tokens=told.input_tokens if told is not None else 0,
+            output_tokens=told.output_tokens if told is not None else 0,
         )
 
     async def _summary(self, turn: Turn, given_up: Sequence[Group]) -> str:

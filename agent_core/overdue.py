@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from agent_core.recovery import DONE_SECONDS
 from agent_core.turn import Turn
 from agent_core.turnstate import ActivityState, Phase
 
@@ -26,6 +27,8 @@ def longest_timer_seconds(turn: Turn, silence_seconds: float, deadline_of: Calla
             return min(whole, max(0, turn.wait_until - turn.phase_since) / 1000)
         case Phase.COMPACTING:
             return whole
+        case Phase.ASKING:
+            return min(whole, 2 * DONE_SECONDS)
         case Phase.ACTING:
             open_calls = turn.round.unfinished
             waits = any(activity.state is ActivityState.APPROVAL for activity in open_calls)

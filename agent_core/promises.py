@@ -31,6 +31,8 @@ SENTENCE_CHARS = 400
 """A last sentence of more is a paragraph."""
 ASIDE_CHARS = 60
 """A last sentence of less may be a word that follows a promise ("Won't be a minute!")."""
+SENTENCE_WORDS = 3
+"""Fewer long words are a name or a word of thanks."""
 SHORT_REPLY_CHARS = 300
 """A reply of less may be nothing but a promise."""
 
@@ -191,7 +193,7 @@ def _left_open(plain: str, said: str, before: str, rows: list[_Row], whole: _Who
     leads, trails = plain.endswith(_LEADS), plain.endswith(_TRAILS)
     little = whole.chars <= SHORT_REPLY_CHARS
     aside = little and len(said) <= ASIDE_CHARS and _before_announces(before, rows)
-    foreign = little and not rows and bool(whole.tools_run)
+    foreign = little and not rows and bool(whole.tools_run) and len(_LONG_WORD.findall(said)) >= SENTENCE_WORDS
     if not (leads or (trails and little) or aside or foreign) or _none_of_it(plain, rows):
         return ANSWERED
     if leads:

@@ -15,13 +15,14 @@ from agent_core.events import (
     ApprovalAsked,
     CallBroke,
     CallSettled,
+    Event,
     FailureJudged,
-    Judgement,
     LoopFound,
     OverlapFound,
     ReplyFinished,
     ReplyJudged,
     RungClimbed,
+    RungJudged,
     SpendRefused,
     SummaryAsked,
     TakenOver,
@@ -136,8 +137,10 @@ Question: TypeAlias = (
 MUST_BE_ANSWERED = CallOver | Promised | Remedy | Refused | Restart | End
 
 
-def answers(event: Judgement, question: Question) -> bool:
-    """Whether a judgement is one about this question. A turn's end answers every one, and is not asked about here."""
+def answers(event: Event, question: Question) -> bool:
+    """Whether an event is a judgement about this question. A turn's end answers every one, and is not asked about here."""
+    if isinstance(event, RungJudged):
+        return isinstance(question, CallOver | Promised | Restart)
     match question:
         case Beginning():
             return isinstance(event, TurnBegun)

@@ -71,6 +71,8 @@ class Advice(StrEnum):
     SUM_UP_LOOP = "sum_up_loop"
 
 
+DONE_SECONDS = 6.0
+"""For so long the model's word is waited for whether a doubtful reply is finished."""
 NOTHING_TO_ADD = "DONE."
 """What a model that is asked to act replies if nothing is left to do. It is not shown."""
 

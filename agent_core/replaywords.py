@@ -10,12 +10,24 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import assert_never
 
-from agent_core.effects import AskApproval, CallModel, Compact, Effect, EndTurn, Record, RunTool, SetAside, Wait
+from agent_core.effects import (
+    AskApproval,
+    AskDone,
+    CallModel,
+    Compact,
+    Effect,
+    EndTurn,
+    Record,
+    RunTool,
+    SetAside,
+    Wait,
+)
 from agent_core.events import (
     ApprovalAnswered,
     CallBroke,
     Compacted,
     DeadlinePassed,
+    DoneSaid,
     DrainEnded,
     DriverFailed,
     Event,
@@ -146,6 +158,8 @@ def event_words(event: Event, *, show_text: bool = False) -> str:
             return "the turn's time was up"
         case Compacted():
             return "the conversation was shortened" if event.helped else "the conversation could not be shortened"
+        case DoneSaid():
+            return f"the model, asked whether its reply is finished, said {finished_words(event.finished)}"
         case TurnLeft():
             return "the gateway was shut down, and left the turn open"
         case DrainEnded():
@@ -161,6 +175,11 @@ def event_words(event: Event, *, show_text: bool = False) -> str:
         case _:
             words = "".join(f" {c.lower()}" if c.isupper() else c for c in type(event).__name__).strip()
             return {"wait ended": "the pause was over"}.get(words, words)
+
+
+def finished_words(finished: bool | None) -> str:
+    """What a model said when it was asked whether its reply is finished."""
+    return {True: "that it is", False: "that it is not", None: "neither, or nothing in time"}[finished]
 
 
 def decision_words(effect: Effect, *, show_text: bool = False) -> str:
@@ -183,6 +202,8 @@ def decision_words(effect: Effect, *, show_text: bool = False) -> str:
             return f"asks for approval of {effect.name}, for {effect.seconds} s"
         case Compact():
             return "shortens the conversation"
+        case AskDone():
+            return "asks the model whether its reply is finished"
         case SetAside():
             return f"sets the key {effect.credential} aside for {effect.seconds:.0f} s ({effect.why.replace('_', ' ')})"
         case Record(event=event):

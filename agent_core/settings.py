@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from agent_core.tools.base import EffectClass
 
-RULES = 8
+RULES = 9
 """The rules of turns that begin now. Each later set says what it changes:
 
 1: a restart ends a turn in which a tool with effects was under way, and climbs the ladder of the model call that it broke off.
@@ -17,6 +17,7 @@ RULES = 8
 6: calls of one reply that fail are one failure of their tool; progress told beside housekeeping may be a promise as any other text.
 7: what was judged stands in the journal, and whoever reads it takes that. (Of older journals it is inferred: `agent_core.oldjournals`.)
 8: what a provider refuses of a conversation is left out, and the model is asked again.
+9: of a reply that may only promise something the model is asked whether it is finished.
 """
 
 REPLY_CHARS = 600_000
@@ -58,6 +59,7 @@ class LadderCounts:
     empty_nudge: int = 2
     continue_thinking: int = 2
     promise_nudge: int = 1
+    promise_question: int = 1
     continue_length: int = 3
     tool_call_length_advice: int = 2
     unknown_tool: int = 3
@@ -116,6 +118,11 @@ class TurnSettings:
     def goes_on(self) -> bool:
         """A turn goes on after a restart, also with what nobody knows."""
         return self.rules >= 2
+
+    @property
+    def questions_a_turn(self) -> int:
+        """How often the model is asked whether a doubtful reply is finished."""
+        return self.ladder.promise_question if self.rules >= 9 else 0
 
     @property
     def calls_a_reply(self) -> int | None:

@@ -32,6 +32,7 @@ from agent_core.events import (
     CallBroke,
     CallSettled,
     Compacted,
+    DoneSaid,
     Event,
     FailureJudged,
     LoopFound,
@@ -341,6 +342,8 @@ class _Redacting:
                 return replace(event, by="")
             case Compacted():
                 return replace(event, summary=self.letters.text(event.summary))
+            case DoneSaid():
+                return replace(event, said=self.letters.text(event.said))
             case ToolStarted():
                 return replace(event, intention=None)
             case TakenOver():

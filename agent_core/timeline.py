@@ -49,12 +49,6 @@ def housekeeping_answer(timeline: Sequence[TimelineEntry], settings: TurnSetting
     return None
 
 
-def left_open(text: str) -> str:
-    """The last line of a text that announces what comes next by its colon; else an empty text. Where nothing came, that is a promise."""
-    last = text.rstrip().rpartition("\n")[2].strip()
-    return last if last.endswith((":", "：")) else ""
-
-
 def remark(
     timeline: Sequence[TimelineEntry],
     left_out: Sequence[Suspect],

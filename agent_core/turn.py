@@ -31,6 +31,7 @@ from typing import assert_never
 
 from agent_core.effects import (
     AskApproval,
+    AskDone,
     CallModel,
     Compact,
     Effect,
@@ -47,6 +48,7 @@ from agent_core.events import (
     CallSettled,
     Compacted,
     DeadlinePassed,
+    DoneSaid,
     DrainEnded,
     DriverFailed,
     Event,
@@ -145,10 +147,10 @@ class Turn:
     """
 
     __slots__ = (
-        "_ids", "ask", "attempts", "attempts_in_all", "calls_made", "climbed", "closing", "compacted", "draft", "exit",
-        "failed_seconds", "failing", "input_tokens", "items", "kept_out", "last_break", "leaving", "left", "life_at", "opened",
-        "output_tokens", "phase", "phase_since", "promised", "questions", "restarts", "round", "route_index", "rungs", "steers",
-        "step", "timeline", "troubles", "wait_until", "withheld",
+        "_ids", "ask", "attempts", "attempts_in_all", "calls_made", "climbed", "closing", "compacted", "done_asked", "done_said",
+        "doubted", "draft", "exit", "failed_seconds", "failing", "input_tokens", "items", "kept_out", "last_break", "leaving", "left",
+        "life_at", "opened", "output_tokens", "phase", "phase_since", "promised", "questions", "restarts", "round", "route_index",
+        "rungs", "steers", "step", "timeline", "troubles", "wait_until", "withheld",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -192,6 +194,9 @@ class Turn:
         """How the turn ends after the model's last words, if these are wanted now."""
         self.promised = ""
         """What the latest reply of the current step announced."""
+        self.done_asked = 0  # how often the model was asked whether a reply is finished
+        self.done_said: DoneSaid | None = None  # of the latest reply
+        self.doubted: CallOver | None = None  # that reply
         self.steers: list[PersonItem] = []
         """What the person added and the model has not been told; at the end it must become a turn of its own."""
         self.withheld: frozenset[str] = frozenset()
@@ -263,7 +268,7 @@ class Turn:
             return not isinstance(head, Overlap)
         if isinstance(event, TakenOver) and (isinstance(head, End) or not self.settings.judged):
             return True
-        return self._answered(event, head) or self._void(event, head)
+        return answers(event, head) or self._void(event, head)
 
     def _void(self, event: Event, head: Question) -> bool:
         """Nobody will answer any more: a process was gone before it could say how it goes on; or, as older journals have it, before
@@ -271,26 +276,6 @@ class Turn:
         if isinstance(event, ENDING | TakenOver) and isinstance(head, Restart):
             return True
         return isinstance(event, ENDING) and isinstance(head, MUST_BE_ANSWERED) and not self.settings.judged
-
-    def _answered(self, event: Event, question: Question) -> bool:
-        match event:
-            case RungJudged():
-                return isinstance(question, CallOver | Promised | Restart)
-            case (
-                TurnBegun()
-                | OverlapFound()
-                | ReplyJudged()
-                | FailureJudged()
-                | RungClimbed()
-                | LoopFound()
-                | ApprovalAsked()
-                | CallSettled()
-                | SummaryAsked()
-                | TurnResumed()
-            ):
-                return answers(event, question)
-            case _:
-                return False
 
     def silence(self) -> list[Effect]:
         """For whoever reads a journal: the next question was answered the ordinary way."""
@@ -355,6 +340,8 @@ class Turn:
                 return "" if self.phase is Phase.WAITING else "the turn was not waiting for a retry"
             case Compacted():
                 return "" if self.phase is Phase.COMPACTING else "no shortening was wanted"
+            case DoneSaid():
+                return "" if self.phase is Phase.ASKING else "the model was not asked whether it is done"
             case ToolStarted() | ToolReturned() | ApprovalAnswered():
                 return self._misfit_tool(event) if self.phase is Phase.ACTING else "no tools were wanted"
             case (
@@ -400,7 +387,7 @@ class Turn:
                 fits = question is not None and self.round.activity(event.call) is not None
                 return "" if fits else "nothing was to be decided about this call"
             case _:
-                fits = question is not None and self._answered(event, question)
+                fits = question is not None and answers(event, question)
                 return "" if fits else "nothing was to be judged"
 
     def _misfit_end(self, ending: Exit, question: Question | None) -> str:
@@ -450,6 +437,8 @@ class Turn:
             case Compacted():
                 self.compacted = event  # also if little could be left out: the provider has the last word on what fits
                 return self._call(event.at)
+            case DoneSaid():
+                self._done_said(event)
             case TakenOver():
                 self._taken_over(event)
             case StopRequested():
@@ -579,6 +568,7 @@ class Turn:
 
     def _call(self, at: int) -> list[Effect]:
         """Ask the model, in the way that `ask` says."""
+        self.done_said = self.doubted = None
         segment = self.draft.segment
         partial = segment.text if self.ask.continues else ""
         self.draft = Draft(segment, partial)
@@ -672,6 +662,12 @@ class Turn:
                 self.promised = event.promised
                 self._doubt_segment()
                 self.questions.appendleft(Promised(event.at))
+            case Reply.UNCLEAR:
+                assert isinstance(question, CallOver)
+                self.doubted = question
+                self.done_asked += 1
+                self._enter(Phase.ASKING, event.at)
+                return [AskDone(self.route, self.reply_text)]
             case Reply.SUMMARY:
                 assert self.closing is not None
                 self.items.append(AssistantItem(self.draft.own_text))
@@ -704,6 +700,15 @@ class Turn:
         else:
             segment.pieces.clear()
             self.draft = Draft(segment)
+
+    def _done_said(self, event: DoneSaid) -> None:
+        """The model was asked whether its reply is finished: now it is judged again."""
+        assert self.doubted is not None
+        self.input_tokens += event.input_tokens
+        self.output_tokens += event.output_tokens
+        self.done_said = event
+        self._enter(Phase.CALLING, event.at)
+        self.questions.appendleft(self.doubted)
 
     def _doubt_segment(self) -> None:
         """What was said may be the answer after all: it stays on screen, and neither its repetition nor a mere "done" is shown."""
@@ -849,6 +854,8 @@ class Turn:
                 self._keep_preamble()
             case Resume.COMPACT:
                 return [Compact()]
+            case Resume.ASK:
+                return [AskDone(self.route, self.reply_text)]
             case Resume.ACT:
                 self.round.resume()
                 return self._go_on(event.at)

@@ -28,6 +28,8 @@ class Phase(StrEnum):
     ACTING = "acting"
     """Tools, or somebody's approval."""
     COMPACTING = "compacting"
+    ASKING = "asking"
+    """The model's word whether its reply is finished."""
     ENDED = "ended"
 
 

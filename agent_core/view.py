@@ -188,7 +188,7 @@ def status_words(turn: Turn, now: int) -> str:
             return f"Running {', '.join(dict.fromkeys(names))}, {in_phase} s"
         case Phase.COMPACTING:
             return "The conversation has become long; shortening it"
-        case Phase.NEW | Phase.ENDED:
+        case Phase.NEW | Phase.ASKING | Phase.ENDED:
             return ""
         case _:
             assert_never(turn.phase)

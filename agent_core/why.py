@@ -21,6 +21,7 @@ from agent_core.events import (
     CallBroke,
     Compacted,
     DeadlinePassed,
+    DoneSaid,
     DrainEnded,
     DriverFailed,
     Event,
@@ -497,6 +498,11 @@ class _Teller:
             case Compacted():
                 self._calls(event.at)
                 return "The conversation was shortened." if event.helped else "The conversation could not be shortened."
+            case DoneSaid(finished=finished):
+                word = {True: "It said that it is", False: "It said that it is not", None: "It did not say in time"}[
+                    finished
+                ]
+                return f"It was unclear whether the reply only promises something, so the model was asked whether it is finished. {word}."
             case ApprovalAnswered():
                 return f"{self._named(event.call)}: approval {event.verdict.value}."
             case SpendRefused():

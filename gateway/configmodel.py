@@ -539,6 +539,11 @@ class Recovery(Section):
     promise_nudge: int = _times(
         _LADDER.promise_nudge, "Remind the model of an action that it announced and did not take."
     )
+    promise_question: int = _times(
+        _LADDER.promise_question,
+        "Ask the model, in a turn, whether a reply is finished that may only announce something; a few tokens, a few seconds, seen by nobody. "
+        "0: never, such a reply is the answer.",
+    )
     continue_length: int = _times(_LADDER.continue_length, "Go on from a text that the output limit cut.")
     tool_call_length_advice: int = _times(
         _LADDER.tool_call_length_advice, "Advise smaller pieces after the output limit cut a tool call."

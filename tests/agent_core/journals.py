@@ -7,12 +7,13 @@ from dataclasses import dataclass, field
 
 from hypothesis import strategies as st
 
-from agent_core.effects import AskApproval, CallModel, Compact, Effect, EndTurn, Record, RunTool, Wait
+from agent_core.effects import AskApproval, AskDone, CallModel, Compact, Effect, EndTurn, Record, RunTool, Wait
 from agent_core.events import (
     ApprovalAnswered,
     CallBroke,
     Compacted,
     DeadlinePassed,
+    DoneSaid,
     Event,
     ReasoningArrived,
     Refusal,
@@ -76,7 +77,7 @@ class Writer:
                 case EndTurn():
                     self.events.append(TurnEnded(at=self.now, exit=effect.exit, answer=effect.answer))
                     self.wanted = []
-                case CallModel() | Wait() | Compact() | AskApproval():
+                case CallModel() | Wait() | Compact() | AskDone() | AskApproval():
                     self.wanted.append(effect)
                 case _:
                     pass
@@ -162,6 +163,8 @@ def _answer(draw: st.DrawFn, writer: Writer) -> list[Event]:
             return [WaitEnded(at=writer.tick(round(effect.seconds * 1000)))]
         case Compact():
             return [Compacted(at=writer.tick(), summary="Ann asked for a file.", helped=draw(st.booleans()))]
+        case AskDone():
+            return [DoneSaid(at=writer.tick(), finished=draw(st.sampled_from([True, False, None])))]
         case AskApproval():
             verdict = draw(st.sampled_from(list(Verdict)))
             return [ApprovalAnswered(at=writer.tick(), call=effect.call, verdict=verdict, by="ann")]

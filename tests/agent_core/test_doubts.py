@@ -6,12 +6,13 @@ from dataclasses import replace
 
 import pytest
 
-from agent_core.events import ReplyJudged, TextArrived
+from agent_core.effects import AskDone
+from agent_core.events import DoneSaid, ReplyJudged, StopRequested, TakenOver, TextArrived
 from agent_core.exits import ExitCode
 from agent_core.promises import SHORT_REPLY_CHARS, Sign, sign_words
-from agent_core.promising.done import FEW_CHARS, says_done
+from agent_core.promising.done import FEW_CHARS, done_question, read_done, says_done
 from agent_core.recovery import Advice
-from agent_core.settings import ToolFacts
+from agent_core.settings import LadderCounts, ToolFacts
 from agent_core.tools.base import EffectClass
 from agent_core.transcript import advice_words
 from agent_core.turnstate import Segment, SegmentKind
@@ -122,6 +123,71 @@ def test_the_end_of_a_doubt_leaves_one_bubble_and_no_notice() -> None:
 
 def test_a_model_is_told_the_word_that_says_that_nothing_is_left() -> None:
     assert "the one word DONE" in advice_words(Advice.ACT_NOW, "I'll check it.")
+
+
+UNCLEAR = "The rest of it…"
+
+
+def test_a_reply_that_may_only_promise_something_is_asked_about_and_nobody_sees_it() -> None:
+    rig = Rig()
+    rig.says(UNCLEAR)
+    assert isinstance(rig.wanted[-1], AskDone)
+    assert rig.wanted[-1].text == UNCLEAR
+    assert rig.turn.exit is None
+    assert shown(rig) == [UNCLEAR]
+    assert all(bubble.text in ("", UNCLEAR) for bubble in rig.view().bubbles)
+
+
+@pytest.mark.parametrize("finished", [True, None])
+def test_a_reply_that_is_finished_or_of_which_nothing_is_said_is_the_answer(finished: bool | None) -> None:
+    rig = Rig()
+    rig.says(UNCLEAR)
+    rig.feed(DoneSaid(at=rig.tick(), finished=finished, input_tokens=90, output_tokens=3))
+    assert rig.code is ExitCode.ANSWERED
+    assert answer(rig) == UNCLEAR
+    assert (rig.turn.input_tokens, rig.turn.output_tokens) == (90, 3)
+
+
+def test_a_reply_that_the_model_says_is_not_finished_is_a_promise_and_is_asked_about_once_a_turn() -> None:
+    rig = Rig()
+    rig.says(UNCLEAR)
+    rig.feed(DoneSaid(at=rig.tick(), finished=False))
+    assert rig.last_call.advice is Advice.ACT_NOW
+    rig.says("And the rest of that…")
+    assert rig.code is ExitCode.ANSWERED
+
+
+def test_the_question_can_be_switched_off() -> None:
+    rig = Rig(replace(SETTINGS, ladder=LadderCounts(promise_question=0)))
+    rig.says(UNCLEAR)
+    assert rig.code is ExitCode.ANSWERED
+
+
+def test_a_stop_while_the_model_is_asked_ends_the_turn_and_what_it_says_then_is_late() -> None:
+    rig = Rig()
+    rig.says(UNCLEAR)
+    rig.feed(StopRequested(at=rig.tick()))
+    assert rig.code is ExitCode.STOPPED
+    rig.feed(DoneSaid(at=rig.tick(), finished=False))
+    assert rig.code is ExitCode.STOPPED
+
+
+def test_a_restart_while_the_model_is_asked_asks_again() -> None:
+    rig = Rig()
+    rig.says(UNCLEAR)
+    rig.feed(TakenOver(at=rig.tick(), epoch=2))
+    assert isinstance(rig.wanted[-1], AskDone)
+    rig.feed(DoneSaid(at=rig.tick(), finished=True))
+    assert rig.code is ExitCode.ANSWERED
+
+
+def test_what_the_model_says_is_one_word_or_it_is_nothing() -> None:
+    assert read_done("FINISHED") is True
+    assert read_done("**Announces.**") is False
+    assert read_done("I think it's finished.") is True
+    assert read_done("FINISHED or ANNOUNCES") is None
+    assert read_done("") is None
+    assert "The rest of it…" in done_question(UNCLEAR)
 
 
 @pytest.mark.parametrize(

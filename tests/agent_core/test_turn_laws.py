@@ -8,12 +8,13 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent_core.effects import AskApproval, CallModel, Compact, Effect, EndTurn, RunTool, Wait
+from agent_core.effects import AskApproval, AskDone, CallModel, Compact, Effect, EndTurn, RunTool, Wait
 from agent_core.events import (
     ApprovalAnswered,
     CallBroke,
     Compacted,
     DeadlinePassed,
+    DoneSaid,
     DrainEnded,
     DriverFailed,
     Event,
@@ -89,6 +90,7 @@ def _events() -> st.SearchStrategy[Event]:
         ),
         st.builds(ApprovalAnswered, at=at, call=calls, verdict=st.sampled_from(list(Verdict))),
         st.builds(Steered, at=at, input=st.just(InputMessage("more"))),
+        st.builds(DoneSaid, at=at, finished=st.sampled_from([True, False, None])),
         st.builds(Compacted, at=at, summary=st.just("short"), helped=st.booleans()),
         st.builds(TakenOver, at=at, epoch=st.integers(1, 9)),
     )
@@ -122,6 +124,8 @@ def plausible(effects: list[Effect], fitting: st.DataObject, now: int) -> list[E
                 events.append(WaitEnded(at=now))
             case Compact():
                 events.append(Compacted(at=now, summary="s", helped=True))
+            case AskDone():
+                events.append(DoneSaid(at=now, finished=fitting.draw(st.sampled_from([True, False, None]))))
             case AskApproval():
                 events.append(
                     ApprovalAnswered(at=now, call=effect.call, verdict=fitting.draw(st.sampled_from(list(Verdict))))

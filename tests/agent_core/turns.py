@@ -4,7 +4,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from agent_core.effects import AskApproval, CallModel, Compact, Effect, EndTurn, Record, RunTool, SetAside, Wait
+from agent_core.effects import (
+    AskApproval,
+    AskDone,
+    CallModel,
+    Compact,
+    Effect,
+    EndTurn,
+    Record,
+    RunTool,
+    SetAside,
+    Wait,
+)
 from agent_core.events import (
     CallBroke,
     Compacted,
@@ -82,7 +93,7 @@ class Rig:
                 case RunTool():
                     self.tools_run.append(effect)
                     lasting.append(effect)
-                case Wait() | AskApproval() | Compact() | EndTurn():
+                case Wait() | AskApproval() | Compact() | AskDone() | EndTurn():
                     lasting.append(effect)
         if lasting:
             self.wanted = lasting

@@ -24,6 +24,7 @@ from agent_core.events import (
     CallBroke,
     Compacted,
     DeadlinePassed,
+    DoneSaid,
     DrainEnded,
     DriverFailed,
     Event,
@@ -92,6 +93,7 @@ ALWAYS: tuple[Event, ...] = (
     SpendRefused(at=AT, spend=Spend(budget=Budget.DAY, measure=Measure.TOKENS, limit=100, used=120)),
     Compacted(at=AT, summary="s", helped=True),
     Compacted(at=AT, summary="", helped=False),
+    *(DoneSaid(at=AT, finished=finished) for finished in (True, False, None)),
     ToolStarted(at=AT, call="nobody"),
     ToolReturned(at=AT, call="nobody", status=ToolStatus.OK, text="r"),
     ApprovalAnswered(at=AT, call="nobody", verdict=Verdict.GIVEN),
@@ -133,6 +135,7 @@ def _stream(turn: Turn) -> Iterator[Event]:
     if len(draft.text_pieces) < 1:
         yield TextArrived(at=AT, text="a")
         yield TextArrived(at=AT, text="Let me check the file now:")
+        yield TextArrived(at=AT, text="The rest of it…")
     if len(draft.reasoning) < 1:
         yield ReasoningArrived(at=AT, text="r")
         yield TextTakenBack(at=AT)
