@@ -23,7 +23,7 @@ CHAT_MARKS = ("⚠", "🔐", "⏳", "\u2139")
 THEIRS = "\u203a"
 """Stands before a message of the model's that begins like one of ours."""
 
-_DRESS = r"[^\S\n]{0,20}[^\w\n]{0,12}"
+_DRESS = r"[^\w\n]{0,24}"
 _LINE = re.compile(rf"^({_DRESS}){re.escape(MARK)}", re.IGNORECASE | re.MULTILINE)
 _UNDECIDED = re.compile(
     rf"{_DRESS}(?:" + "|".join(re.escape(MARK[:length]) for length in range(len(MARK) - 1, 0, -1)) + r")?\Z",
