@@ -51,6 +51,8 @@ class Answer:
     tool_calls: int = 0
     turn: str = ""
     model: str = ""
+    recovered: tuple[str, ...] = ()
+    """What had gone wrong on the way, and was mended."""
     left: bool = False
     """The gateway was stopped; the turn goes on after its restart."""
     notices: list[str] = field(default_factory=list[str])
@@ -71,6 +73,7 @@ class Answer:
             "tool_calls": self.tool_calls,
             "turn": self.turn,
             "model": self.model,
+            "recovered": list(self.recovered),
         }
 
 
@@ -112,13 +115,13 @@ async def ask(
 
 
 def footer(answer: Answer) -> str:
-    """The line behind an answer: time, steps, tool calls, and how it ended if not cleanly."""
+    """The lines behind an answer: what was mended on the way; time, steps, tool calls, and how it ended if not cleanly."""
     parts = [f"{answer.seconds:.1f} s", _count(answer.steps, "step"), _count(answer.tool_calls, "tool call")]
     if answer.left:
         parts.append("goes on after the gateway's restart")
     elif answer.status() != 0:
         parts.append(f"ended: {answer.exit}")
-    return f"[{' · '.join(parts)}]"
+    return "\n".join([*(f"[{words}]" for words in answer.recovered), f"[{' · '.join(parts)}]"])
 
 
 def _count(number: int, word: str) -> str:
@@ -210,6 +213,9 @@ def _note(answer: Answer, facts: dict[str, Json]) -> None:
         value = facts.get(name)
         if isinstance(value, int):
             setattr(answer, name, value)
+    recovered = facts.get("recovered")
+    if isinstance(recovered, list):
+        answer.recovered = tuple(words for words in recovered if isinstance(words, str))
     seconds = facts.get("seconds")
     if isinstance(seconds, int | float):
         answer.seconds = float(seconds)

@@ -136,7 +136,7 @@ def is_asked_limit(ended: Ended) -> bool:
 def comment(view: View) -> str:
     """What a comment says about a running turn: its status, else the latest tool that runs."""
     for bubble in reversed(view.bubbles):
-        if bubble.kind is BubbleKind.STATUS:
+        if bubble.kind in (BubbleKind.STATUS, BubbleKind.MENDED):
             return bubble.text
         if bubble.kind is BubbleKind.APPROVAL:
             return f"waiting for approval of {bubble.tool}"
@@ -171,7 +171,13 @@ def facts_of(ended: Ended, session: str) -> dict[str, Json]:
         "model_calls": summary.attempts,
         "model": summary.model,
         "notice": next((b.text for b in ended.view.bubbles if b.kind is BubbleKind.NOTICE), None),
-    }
+    } | recovered_facts(ended.view)
+
+
+def recovered_facts(view: View) -> dict[str, Json]:
+    """What had gone wrong for some time on the way, and was mended; nothing if nothing had."""
+    mended: list[Json] = [bubble.text for bubble in view.bubbles if bubble.kind is BubbleKind.MENDED]
+    return {"recovered": mended} if mended else {}
 
 
 def left_words(*, keyed: bool) -> str:

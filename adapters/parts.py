@@ -89,7 +89,7 @@ def picture(view: View, turn: str, parts: Parts, *, traits: Traits, reply_to: st
                 wanted.append(_approval(bubble, turn))
             case BubbleKind.FILE:
                 wanted.append(_file(bubble))
-            case BubbleKind.ACTIVITY | BubbleKind.STATUS:
+            case BubbleKind.ACTIVITY | BubbleKind.STATUS | BubbleKind.MENDED:
                 pass
             case _:
                 assert_never(bubble.kind)
@@ -203,12 +203,13 @@ def status_words(bubbles: Sequence[Bubble], *, tools: bool = True) -> str:
         done = [b for b in listed if b.state in _MARKS][-STATUS_TOOLS:]
         lines += [f"{_MARKS[b.state]} {_short(b.text)}" for b in done]
         lines += [f"⚙️ {_short(b.text)} – {b.seconds} s" for b in slow[-STATUS_TOOLS:]]
+    lines += [f"✓ {b.text}" for b in bubbles if b.kind is BubbleKind.MENDED][-1:]
     lines += [f"⏳ {b.text}" for b in bubbles if b.kind is BubbleKind.STATUS]
     return "\n".join(lines)
 
 
 _TOOLS = frozenset({BubbleKind.ACTIVITY, BubbleKind.APPROVAL})
-_BESIDE = frozenset({BubbleKind.FILE, BubbleKind.NOTE})
+_BESIDE = frozenset({BubbleKind.FILE, BubbleKind.NOTE, BubbleKind.MENDED})
 _WORDS = frozenset({BubbleKind.INTERIM, BubbleKind.PARTIAL, BubbleKind.ANSWER, BubbleKind.NOTICE})
 _TASK_STATES = {"waiting": TaskState.WAITING, "running": TaskState.RUNNING, "done": TaskState.DONE}
 _MARKS = {"done": "✓", "failed": "✗", "not_run": "–", "unsure": "?"}

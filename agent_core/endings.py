@@ -50,14 +50,16 @@ def during_facts(facts: Facts, broke: CallBroke, attempts: int) -> Facts:
     )
 
 
-def again_facts(facts: Facts, names: Sequence[str], troubles: Troubles, rungs: Iterable[tuple[Failure, Rung]]) -> Facts:
+def again_facts(
+    facts: Facts, names: Sequence[str], chars: int, troubles: Troubles, rungs: Iterable[tuple[Failure, Rung]]
+) -> Facts:
     """The call of a tool broke off so often that trying it again is of no use."""
-    tool = max(names, key=lambda name: troubles.rounds_of([name]))
+    tool = max(names, key=lambda name: troubles.rounds_of([name], chars))
     return replace(
         facts,
         tool=tool,
         pattern=f"the call of {tool} breaks off while its arguments arrive",
-        count=troubles.rounds_of([tool]),
+        count=troubles.rounds_of([tool], chars),
         tried=troubles.tried(tool, rungs),
     )
 

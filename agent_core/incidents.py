@@ -1,25 +1,26 @@
-"""Incidents: a fingerprint that several conversations meet within a window. Pure.
+"""Incidents: a fingerprint that several people meet within a window. Pure.
 
-Theory. What is counted are failures that were more than hiccups (`HICCUPS`, `store.reads.trouble_counts`). From
-those counts and the open incidents follows which incidents open, change and close; whoever stores them decides nothing.
+Theory. What is counted are failures that were more than hiccups (`HICCUPS`, `store.reads.trouble_counts`), and people: several conversations of
+one person are one, and so are all who do not say who they are. From those counts and the open incidents follows which incidents open,
+change and close; whoever stores them decides nothing. An incident about a model that is not asked any more is over.
 
 Laws (tests/agent_core/test_incidents.py): a fingerprint has at most one open incident; one that still comes up stays open, one
-that has been quiet closes; the same counts twice change nothing the second time.
+that has been quiet closes; the same counts twice change nothing the second time; nobody opens one alone.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from agent_core.exits import ExitCode
 from agent_core.known import KnownIncident
-from agent_core.recovery import Rung
+from agent_core.measured import best_remedy
+from agent_core.recovery import SPECIAL, Rung
 from agent_core.store.rows import IncidentRow, IncidentState, RungCount, TroubleCount
 from agent_core.troubles import Outcome
 
-HICCUPS = (Rung.RETRY, Rung.CONTINUE, Rung.NUDGE, Rung.CONTINUE_THINKING, Rung.COMPACT, Rung.LEAVE_OUT)
+HICCUPS = tuple(rung for rung in Rung if rung not in SPECIAL)
 """What these cured at once is no incident: the same model did the same work after all."""
 
 
@@ -27,26 +28,18 @@ HICCUPS = (Rung.RETRY, Rung.CONTINUE, Rung.NUDGE, Rung.CONTINUE_THINKING, Rung.C
 class IncidentRules:
     """When a failure is an incident."""
 
-    conversations: int = 2
+    people: int = 2
     """So many must have met it."""
     window_ms: int = 3_600_000
     quiet_ms: int = 1_800_000
     """One that did not come up for so long is over."""
 
 
-def best_remedy(counts: Iterable[RungCount]) -> Rung | None:
-    """The remedy that helped in the largest share of its tries (a little doubt for few tries); None if none helped."""
-    helped, tried = Counter[str](), Counter[str]()
-    for count in counts:
-        if count.outcome != Outcome.NOT_KNOWN:
-            tried[count.rung] += count.count
-            helped[count.rung] += count.count if count.outcome == Outcome.HELPED else 0
-    best = max(
-        (rung for rung in tried if helped[rung]),
-        key=lambda rung: ((helped[rung] + 1) / (tried[rung] + 2), rung),
-        default=None,
-    )
-    return Rung(best) if best is not None else None
+def remedy_of(counts: Iterable[RungCount], before: str = "") -> str:
+    """What helps best by these counts; what did so `before` if they say nothing about any."""
+    tries = [(Rung(c.rung), c.outcome == Outcome.HELPED, c.count) for c in counts if c.outcome != Outcome.NOT_KNOWN]
+    best = best_remedy(tries)
+    return best.value if best is not None else "" if tries else before
 
 
 def changes(
@@ -55,20 +48,26 @@ def changes(
     now: int,
     rules: IncidentRules,
     new_id: Callable[[], str],
+    asked: Callable[[str, str], bool] = lambda _endpoint, _model: True,
 ) -> list[IncidentRow]:
-    """The incidents that are not as they are stored (`opened`: those that are open), given the counts of the window."""
+    """The incidents that are not as they are stored (`opened`: those that are open), given the counts of the window.
+
+    `asked` says whether a model at an endpoint is one that turns ask.
+    """
     by_fingerprint = {incident.fingerprint: incident for incident in opened}
     found: list[IncidentRow] = []
     for count in counts:
         known = by_fingerprint.get(count.fingerprint)
-        if known is None and (count.conversations < rules.conversations or now - count.last_at >= rules.quiet_ms):
+        if not asked(*parts_of(count.fingerprint)[1:3]):
+            continue
+        if known is None and (count.people < rules.people or now - count.last_at >= rules.quiet_ms):
             continue
         incident = _with(known or _new(count, new_id()), count)
         if incident != known:
             found.append(incident)
             by_fingerprint[count.fingerprint] = incident
     for incident in by_fingerprint.values():
-        if now - incident.last_at >= rules.quiet_ms:
+        if now - incident.last_at >= rules.quiet_ms or not asked(incident.endpoint, incident.model):
             found = [one for one in found if one.incident != incident.incident]
             found.append(replace(incident, state=IncidentState.CLOSED, closed_at=now))
     return found
@@ -83,13 +82,12 @@ def _new(count: TroubleCount, incident: str) -> IncidentRow:
 
 
 def _with(incident: IncidentRow, count: TroubleCount) -> IncidentRow:
-    remedy = best_remedy(count.rungs)
     return replace(
         incident,
         last_at=max(incident.last_at, count.last_at),
         conversations=max(incident.conversations, count.conversations),
         turns=max(incident.turns, count.turns),
-        remedy=remedy.value if remedy is not None else incident.remedy,
+        remedy=remedy_of(count.rungs, incident.remedy),
     )
 
 
@@ -103,7 +101,14 @@ def parts_of(fingerprint: str) -> tuple[str, str, str, str, str]:
 def known_incidents(opened: Iterable[IncidentRow]) -> tuple[KnownIncident, ...]:
     """The open incidents as a turn is told of them."""
     return tuple(
-        KnownIncident(ExitCode(one.code), one.endpoint, one.model, one.tool, Rung(one.remedy) if one.remedy else None)
+        KnownIncident(
+            ExitCode(one.code),
+            one.endpoint,
+            one.model,
+            one.tool,
+            Rung(one.remedy) if one.remedy else None,
+            parts_of(one.fingerprint)[4],
+        )
         for one in opened
     )
 

@@ -41,7 +41,7 @@ from agent_core.events import (
 from agent_core.exits import BreakCause, Exit, ExitCode, Facts
 from agent_core.leftout import ALL_OF_KIND
 from agent_core.overlap import OverlapRemover
-from agent_core.prevention import prevention
+from agent_core.prevention import Start, prevention
 from agent_core.promises import ANSWERED, SHORT_REPLY_CHARS, Ending, Reading, read_ending
 from agent_core.promising.done import says_done
 from agent_core.questions import (
@@ -60,15 +60,17 @@ from agent_core.questions import (
 )
 from agent_core.recovery import (
     CAUSE_TO_FAILURE,
+    LADDERS,
     SET_ASIDE_SECONDS,
     Advice,
     Failure,
     LadderStep,
+    Pause,
     Rung,
-    backoff_seconds,
     exit_for,
     next_route,
     next_rung,
+    pause_seconds,
 )
 from agent_core.replies import ReplyKind, judge
 from agent_core.settings import REPLY_CHARS
@@ -120,9 +122,7 @@ def decide(question: Question, turn: Turn) -> Decisions:
 def _beginning(turn: Turn, at: int) -> Decisions:
     assert turn.opened is not None
     start = prevention(turn.settings, turn.opened.known)
-    if not (start.route or start.advice or start.withheld):
-        return ()
-    return [TurnBegun(at=at, route=start.route, advice=start.advice, withheld=start.withheld)]
+    return [TurnBegun(at=at, route=start.route, advice=start.advice)] if start != Start() else ()
 
 
 # ---------------------------------------------------------------------- a model call is over
@@ -188,7 +188,7 @@ def _reply(turn: Turn, event: ReplyFinished) -> Decisions:
                 return [_ended(turn, at, code, Facts(limit_was_asked=True), dropped=draft.call_names)]
             return _failed(turn, Failure.LENGTH_IN_TOOL_CALL if in_call else Failure.LENGTH, early)
         case ReplyKind.FILTERED:
-            if draft.segment.visible.strip():
+            if draft.said:
                 return [_ended(turn, at, ExitCode.REFUSED_MIDWAY, dropped=draft.call_names)]
             return _failed(turn, Failure.REQUEST, replace(early, cause=BreakCause.REFUSED))
         case ReplyKind.CONTRADICTED:
@@ -211,10 +211,8 @@ def _broke(turn: Turn, broke: CallBroke, *, said_before: bool = False) -> Decisi
     failure = CAUSE_TO_FAILURE[broke.cause]
     if draft.in_tool_call:
         failure = Failure.IN_TOOL_CALL
-    elif draft.said:
+    elif draft.said or (failure is Failure.BEFORE_CONTENT and turn.ask.continues is not None and not broke.status):
         failure = Failure.IN_TEXT
-    elif failure is Failure.BEFORE_CONTENT and turn.ask.continues is not None and not broke.status:
-        failure = turn.ask.continues
     return _failed(turn, failure, broke, said_before=said_before)
 
 
@@ -266,9 +264,7 @@ def _nothing(turn: Turn, failure: Failure, broke: CallBroke) -> Decisions:
             words, sign = ending.sentence, ending.sign.value
             return [ReplyJudged(at=broke.at, reply=Reply.PROMISED, promised=words, sign=sign)]
         return [*_helped(turn), _answered(turn, broke.at, answer, steps=turn.steps_done, text_shown=_cut(turn))]
-    if turn.ask.continues is not None:
-        return _failed(turn, turn.ask.continues, broke)
-    return _failed(turn, Failure.PROMISED if turn.promised else failure, broke)
+    return _failed(turn, Failure.IN_TEXT if turn.ask.continues is not None else failure, broke)
 
 
 def _answered(turn: Turn, at: int, answer: Segment | None, *, steps: int, text_shown: bool) -> TurnEnded:
@@ -294,6 +290,8 @@ def _rung_judged(turn: Turn, *, helped: bool) -> list[RungJudged]:
 def _failed(turn: Turn, failure: Failure, broke: CallBroke, *, said_before: bool = False) -> Decisions:
     """`said_before`: `broke` is in the journal itself."""
     code = exit_for(failure, broke.cause, tools_ran=bool(turn.round.tools_run))
+    if turn.promised and failure in (Failure.EMPTY, Failure.THINKING_ONLY):
+        code = ExitCode.PROMISED_WITHOUT_ACTING
     aside = 0.0
     if broke.cause in SET_ASIDE_SECONDS and turn.route.credential:
         aside = float(max(SET_ASIDE_SECONDS[broke.cause], broke.retry_after_seconds))
@@ -306,83 +304,109 @@ def _failed(turn: Turn, failure: Failure, broke: CallBroke, *, said_before: bool
 
 def _remedy(turn: Turn, failure: Failure, broke: CallBroke) -> Decisions:
     """A failure climbs its ladder; if no rung is left, the turn ends."""
-    settings, names = turn.settings, turn.draft.call_names
-    if failure is Failure.IN_TOOL_CALL and turn.troubles.rounds_of(names) >= settings.ladder.same_stall_rounds:
-        return [_end_failed(turn, failure, broke, again=True)]
-    trouble = turn.troubles.found[-1]
+    step = _rung(turn, failure, broke)
+    if step is None:
+        return [_end_failed(turn, failure, broke)]
+    further = turn.leaving.next(broke.suspects) if step.rung is Rung.LEAVE_OUT else None
+    number = turn.climbed[failure, step.rung] + 1
+    advice, detail = _advice(turn, failure, step.rung, broke)
+    route = next_route(turn.settings.routes, turn.route_index, step.helps) if step.rung is Rung.NEXT_ROUTE else None
+    climbed = RungClimbed(
+        at=broke.at,
+        failure=failure,
+        rung=step.rung,
+        number=number,
+        cause=broke.cause,
+        route=0 if step.rung is Rung.AS_USUAL else -1 if route is None else route,
+        advice=advice,
+        detail=detail,
+        pause_ms=_pause(turn, step, failure, number, broke),
+    )
+    if further is not None:
+        return [replace(climbed, left_out=further.parts, tried=further.tried)]
+    return [climbed]
+
+
+def _rung(turn: Turn, failure: Failure, broke: CallBroke) -> LadderStep | None:
+    """What was tried because of earlier failures is given up first; to do without the tool is the last of all."""
+    settings = turn.settings
+    too_long = broke.retry_after_seconds > settings.retry_after_max_seconds
+    if turn.trying and not (too_long and turn.route_index == 0):
+        return LadderStep(Rung.AS_USUAL, lambda _: 1)
     further = turn.leaving.next(broke.suspects) if settings.leaves_out else None
     named = further is not None and broke.complaint.concern not in ALL_OF_KIND and any(s.named for s in broke.suspects)
-    useless = turn.troubles.useless(
-        failure, trouble.tool, long_pause=broke.retry_after_seconds > settings.retry_after_max_seconds
-    )
-    known = turn.troubles.known.remedy(trouble.code, trouble.endpoint, trouble.model, trouble.tool)
-    ladder = next_rung(
+    skip = {Rung.RETRY, Rung.CONTINUE} if too_long else set[Rung]()
+    step = next_rung(
         failure,
         turn.climbed,
         settings.ladder,
         settings.routes,
         turn.route_index,
-        skip=useless if further is not None else useless | {Rung.LEAVE_OUT},
-        first=Rung.LEAVE_OUT if named else known,
+        skip=frozenset(skip if further is not None else skip | {Rung.LEAVE_OUT}),
+        first=Rung.LEAVE_OUT if named else None,
     )
-    if ladder is None:
-        return [_end_failed(turn, failure, broke)]
-    number = turn.climbed[failure, ladder.rung] + 1
-    advice, detail = _advice(turn, failure, ladder.rung, broke)
-    route = next_route(settings.routes, turn.route_index, ladder.helps) if ladder.rung is Rung.NEXT_ROUTE else None
-    climbed = RungClimbed(
-        at=broke.at,
-        failure=failure,
-        rung=ladder.rung,
-        number=number,
-        cause=broke.cause,
-        route=-1 if route is None else route,
-        advice=advice,
-        detail=detail,
-        pause_ms=_pause(turn, ladder, number, broke),
-    )
-    if ladder.rung is Rung.LEAVE_OUT and further is not None:
-        return [replace(climbed, left_out=further.parts, tried=further.tried)]
-    return [climbed]
+    if step is not None or not _again(turn, failure) or turn.climbed[failure, Rung.WITHOUT_TOOL]:
+        return step
+    tool = turn.draft.call_names[0]
+    return LadderStep(Rung.WITHOUT_TOOL, lambda _: 1) if tool and settings.tool(tool) is not None else None
+
+
+def _again(turn: Turn, failure: Failure) -> bool:
+    """A tool's calls have broken off so often that this has a name."""
+    rounds = turn.troubles.rounds_of(turn.draft.call_names, turn.arriving_chars)
+    return failure is Failure.IN_TOOL_CALL and rounds >= turn.settings.ladder.same_stall_rounds
 
 
 def _advice(turn: Turn, failure: Failure, rung: Rung, broke: CallBroke) -> tuple[Advice | None, str]:
     """What the model is told with a remedy, and what that speaks of."""
+    go_on = Advice.REPEATED if broke.cause is BreakCause.REPEATING else Advice.CONTINUE
     match rung:
-        case Rung.RETRY | Rung.NEXT_ROUTE | Rung.COMPACT | Rung.LEAVE_OUT:
+        case Rung.RETRY | Rung.COMPACT | Rung.LEAVE_OUT:
             return None, ""
+        case Rung.AS_USUAL | Rung.NEXT_ROUTE:  # with what people have seen it has to go on all the same
+            if failure in (Failure.IN_TEXT, Failure.LENGTH) or turn.ask.continues is not None:
+                return go_on, ""
+            return (Advice.ACT_NOW, turn.promised) if turn.promised else (None, "")
         case Rung.CONTINUE:
-            return Advice.REPEATED if broke.cause is BreakCause.REPEATING else Advice.CONTINUE, ""
+            return go_on, ""
         case Rung.ADVISE_SMALLER:
             return Advice.SMALLER_PIECES, "".join(turn.draft.call_names[:1])
         case Rung.NUDGE:
             return Advice.ACT_NOW if failure is Failure.PROMISED else Advice.RETURNED_NOTHING, turn.promised
         case Rung.CONTINUE_THINKING:
             return Advice.THOUGHT_ONLY, ""
+        case Rung.WITHOUT_TOOL:
+            return Advice.WITHHELD, turn.draft.call_names[0]
         case _:
             assert_never(rung)
 
 
-def _pause(turn: Turn, ladder: LadderStep, number: int, broke: CallBroke) -> int:
+def _pause(turn: Turn, step: LadderStep, failure: Failure, number: int, broke: CallBroke) -> int:
     """Before the remedy, ms."""
-    if not ladder.pause:
-        return 0
     settings = turn.settings
+    if step.rung is Rung.AS_USUAL and turn.route_index == 0:  # the same model again
+        step = replace(step, pause=LADDERS[failure][0].pause)
+    if step.rung in (Rung.NEXT_ROUTE, Rung.AS_USUAL) and step.pause is Pause.NONE:
+        return 0
     seed = (turn.opened.seed if turn.opened else 0) + turn.calls_made
-    pause = backoff_seconds(number, seed, settings.retry_min_seconds, settings.retry_max_seconds)
-    return max(1, round(max(pause, broke.retry_after_seconds) * 1000))
+    pause = pause_seconds(step, number, seed, settings.retry_min_seconds, settings.retry_max_seconds)
+    pause = max(pause, min(broke.retry_after_seconds, settings.retry_after_max_seconds))
+    return max(1, round(pause * 1000)) if pause else 0
 
 
-def _end_failed(turn: Turn, failure: Failure, broke: CallBroke, *, again: bool = False) -> TurnEnded:
+def _end_failed(turn: Turn, failure: Failure, broke: CallBroke) -> TurnEnded:
     """No rung is left: the exit that the failure leads to, with the facts for its notice."""
     names = turn.draft.call_names
     names = names or (("",) if failure in (Failure.IN_TOOL_CALL, Failure.LENGTH_IN_TOOL_CALL) else ())
     last = "".join(turn.round.tools_run[-1:])
     facts = failed_facts(broke, names, last, turn.attempts, turn.failed_seconds, turn.promised, turn.arriving_chars)
-    if not again:
-        return _ended(turn, broke.at, turn.troubles.found[-1].code, facts, dropped=names)
-    facts = again_facts(facts, names, turn.troubles, turn.rungs)
-    return _ended(turn, broke.at, ExitCode.SAME_STALL_AGAIN, facts, dropped=names)
+    code = turn.troubles.found[-1].code
+    if _again(turn, failure):
+        code, facts = (
+            ExitCode.SAME_STALL_AGAIN,
+            again_facts(facts, names, turn.arriving_chars, turn.troubles, turn.rungs),
+        )
+    return _ended(turn, broke.at, code, facts, dropped=names)
 
 
 # ---------------------------------------------------------------------- tools

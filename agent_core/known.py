@@ -1,6 +1,7 @@
 """What a turn is told at its beginning of earlier failures: those of its own conversation, and the open incidents.
 
-It travels in the turn's first event, so a replay decides as the turn did. How it is gathered: `agent_core.stalls`.
+It travels in the turn's first event, so a replay decides as the turn did. How it is gathered: `agent_core.stalls`; what follows from it:
+`agent_core.prevention`.
 """
 
 from __future__ import annotations
@@ -22,12 +23,18 @@ class KnownStall:
     """How many turns ended by it; 0 if the remedies helped each time."""
     tried: tuple[Rung, ...] = ()
     withheld: bool = False
-    """It came back so often that the tool is not offered for a while."""
+    """Only in turns of older versions: the tool was not offered for a while."""
+    size: str = ""
+    """How much had arrived, roughly; calls that broke off earlier or later on their way are another stall. Empty: any."""
+    models: tuple[tuple[str, str], ...] = ()
+    """(endpoint, model) of those whose calls broke off so; empty: any."""
+    remedy: Rung | None = None
+    """What has helped most in this conversation; None if nothing has."""
 
 
 @dataclass(frozen=True, slots=True)
 class KnownIncident:
-    """A failure that several sessions have met lately."""
+    """A failure that several people have met lately."""
 
     code: ExitCode
     """The exit that it leads to if nothing helps."""
@@ -35,7 +42,9 @@ class KnownIncident:
     model: str
     tool: str
     remedy: Rung | None = None
-    """What has helped most; None if that is not known."""
+    """What has helped most, be it only to ask again; None if nothing has."""
+    size: str = ""
+    """Of the calls that break off; empty: any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,13 +55,3 @@ class Known:
     incidents: tuple[KnownIncident, ...] = ()
     conversation: str = ""
     """Under which name the turn's own failures are remembered; empty: its session's."""
-
-    def remedy(self, code: ExitCode, endpoint: str, model: str, tool: str) -> Rung | None:
-        """What has helped most lately, in all sessions, against this failure of this model."""
-        fitting = (
-            incident.remedy
-            for incident in self.incidents
-            if (incident.code, incident.endpoint, incident.model) == (code, endpoint, model)
-            and incident.tool in ("", tool)
-        )
-        return next((remedy for remedy in fitting if remedy is not None), None)

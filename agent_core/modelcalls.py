@@ -43,7 +43,7 @@ from agent_core.messages import Message
 from agent_core.model.client import ModelClient, ModelRequest, Sink
 from agent_core.ports import Clock
 from agent_core.promising.done import done_question, read_done
-from agent_core.recovery import DONE_SECONDS, patience
+from agent_core.recovery import DONE_SECONDS, Rung, patience
 from agent_core.replies import Finish, finish_of
 from agent_core.signals import CANCELLED, ModelCalled, Tell, nobody
 from agent_core.spending import Spending
@@ -56,8 +56,6 @@ REFUSALS = frozenset({BreakCause.BAD_REQUEST, BreakCause.REFUSED, BreakCause.TOO
 """What a provider says of what it was sent."""
 SUMMARY_SECONDS = 60.0
 SLOW_ARGUMENTS_FACTOR = 4.0
-SILENT = (BreakCause.NO_CONTENT, BreakCause.STALLED)
-"""Who was silent for a whole limit once is given less time when it is asked again: a remedy that does not help is seen soon."""
 
 
 @dataclass(frozen=True)
@@ -125,7 +123,7 @@ class ModelCaller:
             for key in ("tool_choice", "parallel_tool_calls"):
                 parameters.pop(key, None)
         first_content, stall = settings.first_content_seconds * grown, settings.stall_seconds * grown * slow
-        if turn.last_break is not None and turn.last_break.cause in SILENT:
+        if hurried(turn):
             first_content, stall = (min(limit, settings.remedy_seconds * grown) for limit in (first_content, stall))
         self.silence_seconds = self.connect_seconds + max(first_content, stall)
         request = ModelRequest(
@@ -318,6 +316,12 @@ class ModelCaller:
         if isinstance(ending, ReplyFinished) and ending.reason == "stop" and summary:
             return summary
         return digest(self.memory.summary, given_up)
+
+
+def hurried(turn: Turn) -> bool:
+    """The model is asked again after it was silent for a whole limit: it is given less time, so that a remedy that does not help is seen soon."""
+    silent = turn.last_break is not None and turn.last_break.cause in (BreakCause.NO_CONTENT, BreakCause.STALLED)
+    return silent and not (turn.rungs and turn.rungs[-1][1] is Rung.AS_USUAL)
 
 
 def _with_summary(system: list[Message], summary: str) -> list[Message]:

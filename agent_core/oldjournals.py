@@ -344,7 +344,7 @@ class _Reading:
                 advice, detail = Advice.ACT_NOW if promised else Advice.RETURNED_NOTHING, turn.promised
             case Rung.CONTINUE_THINKING:
                 advice = Advice.THOUGHT_ONLY
-            case Rung.RETRY | Rung.COMPACT | Rung.LEAVE_OUT:
+            case Rung.RETRY | Rung.COMPACT | Rung.LEAVE_OUT | Rung.AS_USUAL | Rung.WITHOUT_TOOL:
                 pass
         pause = self._pause(climbed, at + 1) if climbed.rung is not Rung.COMPACT else 0
         return replace(climbed, route=route, advice=advice, detail=detail, pause_ms=pause)

@@ -51,6 +51,14 @@ class Rung(StrEnum):
     COMPACT = "compact"
     LEAVE_OUT = "leave_out"
     """Ask again without what the provider objects to; see `leftout`."""
+    AS_USUAL = "as_usual"
+    """What was tried because of earlier failures did not help: ask as a turn asks that knows nothing."""
+    WITHOUT_TOOL = "without_tool"
+    """A tool's calls break off whatever is tried: ask for the same as text. The last of all, for one call."""
+
+
+SPECIAL = frozenset({Rung.NEXT_ROUTE, Rung.ADVISE_SMALLER, Rung.WITHOUT_TOOL})
+"""Remedies that do something else than to ask the same model for the same again."""
 
 
 class Advice(StrEnum):
@@ -91,6 +99,16 @@ class Helps(StrEnum):
     ANY = "any"
     OTHER_CREDENTIAL = "other_credential"
     OTHER_MODEL = "other_model"
+    LARGER_WINDOW = "larger_window"
+
+
+class Pause(StrEnum):
+    """What is waited for before a remedy."""
+
+    NONE = "none"
+    BACKOFF = "backoff"
+    RESTART = "restart"
+    """From the second time on: as long as a provider takes to restart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,8 +117,7 @@ class LadderStep:
 
     rung: Rung
     times: Callable[[LadderCounts], int]
-    pause: bool = False
-    """Wait with backoff before it."""
+    pause: Pause = Pause.NONE
     helps: Helps = Helps.ANY
 
 
@@ -108,30 +125,41 @@ def _always(_: LadderCounts) -> int:
     return 1_000  # as long as there is a further route
 
 
-_NEXT = LadderStep(Rung.NEXT_ROUTE, _always)
 _LEAVE_OUT = LadderStep(Rung.LEAVE_OUT, lambda c: c.leave_out)
+_NEXT_MODEL = LadderStep(Rung.NEXT_ROUTE, _always, helps=Helps.OTHER_MODEL)
+_NEXT_LARGER = LadderStep(Rung.NEXT_ROUTE, _always, helps=Helps.LARGER_WINDOW)
 
 LADDERS: Mapping[Failure, Sequence[LadderStep]] = {
-    Failure.BEFORE_CONTENT: (LadderStep(Rung.RETRY, lambda c: c.retry, pause=True), _NEXT),
-    Failure.IN_TEXT: (LadderStep(Rung.CONTINUE, lambda c: c.continue_text),),
+    Failure.BEFORE_CONTENT: (
+        LadderStep(Rung.RETRY, lambda c: c.retry, Pause.BACKOFF),
+        LadderStep(Rung.NEXT_ROUTE, _always),
+    ),
+    Failure.IN_TEXT: (LadderStep(Rung.CONTINUE, lambda c: c.continue_text, Pause.RESTART), _NEXT_MODEL),
     Failure.IN_TOOL_CALL: (
         LadderStep(Rung.RETRY, lambda c: c.tool_call_retry),
         LadderStep(Rung.ADVISE_SMALLER, lambda c: c.tool_call_advice),
-        _NEXT,
+        _NEXT_MODEL,
     ),
     Failure.EMPTY: (
-        LadderStep(Rung.RETRY, lambda c: c.empty_retry, pause=True),
-        LadderStep(Rung.NUDGE, lambda c: c.empty_nudge, pause=True),
+        LadderStep(Rung.RETRY, lambda c: c.empty_retry, Pause.BACKOFF),
+        LadderStep(Rung.NUDGE, lambda c: c.empty_nudge, Pause.BACKOFF),
+        _NEXT_MODEL,
     ),
-    Failure.THINKING_ONLY: (LadderStep(Rung.CONTINUE_THINKING, lambda c: c.continue_thinking),),
-    Failure.PROMISED: (LadderStep(Rung.NUDGE, lambda c: c.promise_nudge),),
+    Failure.THINKING_ONLY: (LadderStep(Rung.CONTINUE_THINKING, lambda c: c.continue_thinking), _NEXT_MODEL),
+    Failure.PROMISED: (LadderStep(Rung.NUDGE, lambda c: c.promise_nudge), _NEXT_MODEL),
     Failure.LENGTH: (LadderStep(Rung.CONTINUE, lambda c: c.continue_length),),
     Failure.LENGTH_IN_TOOL_CALL: (LadderStep(Rung.ADVISE_SMALLER, lambda c: c.tool_call_length_advice),),
-    Failure.OVERFLOW: (LadderStep(Rung.COMPACT, lambda c: c.compact), _LEAVE_OUT),
-    Failure.TOO_LARGE: (LadderStep(Rung.COMPACT, lambda c: c.compact), _LEAVE_OUT),
+    Failure.OVERFLOW: (LadderStep(Rung.COMPACT, lambda c: c.compact), _NEXT_LARGER, _LEAVE_OUT),
+    Failure.TOO_LARGE: (LadderStep(Rung.COMPACT, lambda c: c.compact), _NEXT_MODEL, _LEAVE_OUT),
     Failure.CREDENTIAL: (LadderStep(Rung.NEXT_ROUTE, _always, helps=Helps.OTHER_CREDENTIAL),),
-    Failure.REQUEST: (LadderStep(Rung.NEXT_ROUTE, _always, helps=Helps.OTHER_MODEL), _LEAVE_OUT),
+    Failure.REQUEST: (_NEXT_MODEL, _LEAVE_OUT),
 }
+"""What is tried against each failure, in order."""
+
+
+def offered_again(rungs: Sequence[tuple[Failure, Rung]], withheld: frozenset[str]) -> frozenset[str]:
+    """The tools that are not offered in the next call: to do without one is for a single call."""
+    return frozenset() if rungs and rungs[-1][1] is Rung.WITHOUT_TOOL else withheld
 
 
 def next_route(routes: Sequence[Route], current: int, helps: Helps) -> int | None:
@@ -147,6 +175,10 @@ def next_route(routes: Sequence[Route], current: int, helps: Helps) -> int | Non
                     return index
             case Helps.OTHER_MODEL:
                 if (there.endpoint, there.model) != (here.endpoint, here.model):
+                    return index
+            case Helps.LARGER_WINDOW:
+                other = (there.endpoint, there.model) != (here.endpoint, here.model)
+                if other and (not here.window or not there.window or there.window > here.window):
                     return index
     return None
 
@@ -164,7 +196,7 @@ def next_rung(
     """The next remedy for a failure, or None if there is none left.
 
     `climbed` holds how often each rung was used in this step of the turn. `skip` are rungs that cannot help (the provider
-    asked for a longer pause than we wait); `first` is the one that has helped most lately and is tried before the others.
+    asked for a longer pause than we wait); `first` is one that is tried before the others.
     """
     for step in sorted(LADDERS[failure], key=lambda one: one.rung is not first):
         if climbed.get((failure, step.rung), 0) >= step.times(counts):
@@ -275,6 +307,22 @@ SET_ASIDE_SECONDS: Mapping[BreakCause, float] = {
 """How long a credential is set aside for what concerns the credential, and for nothing else."""
 
 
+RESTART_SECONDS = (4.0, 10.0)
+"""A provider that restarts is back within so long."""
+
+
+def pause_seconds(step: LadderStep, number: int, seed: int, low: float, high: float) -> float:
+    """The pause before the `number`-th try (from 1) of a remedy. No pause is longer than `high`; jitter comes from `seed` alone."""
+    match step.pause:
+        case Pause.NONE:
+            return 0.0
+        case Pause.BACKOFF:
+            return backoff_seconds(number, seed, low, high)
+        case Pause.RESTART:
+            least, most = (min(seconds, high) for seconds in RESTART_SECONDS)
+            return least + (most - least) * _fraction(number, seed) if number > 1 else 0.0
+
+
 def backoff_seconds(number: int, seed: int, low: float, high: float) -> float:
     """The pause before the `number`-th try (from 1): full jitter in an exponentially growing window.
 
@@ -282,11 +330,15 @@ def backoff_seconds(number: int, seed: int, low: float, high: float) -> float:
     the whole of it. The jitter comes from `seed` alone, so a replay waits as long.
     """
     window = min(high, low * 2 ** min(number - 1, 20))
+    return window * (0.1 + 0.9 * _fraction(number, seed))
+
+
+def _fraction(number: int, seed: int) -> float:
+    """Between 0 and 1, always the same for the same numbers."""
     # A multiplicative hash (Knuth) of seed and number; 53 bits make a fraction.
     mixed = (seed ^ (number * 0x9E3779B97F4A7C15)) * 0xBF58476D1CE4E5B9 & 0xFFFFFFFFFFFFFFFF
     mixed ^= mixed >> 31
-    fraction = (mixed >> 11) / (1 << 53)
-    return window * (0.1 + 0.9 * fraction)
+    return (mixed >> 11) / (1 << 53)
 
 
 def patience(prompt_tokens: int) -> float:

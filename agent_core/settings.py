@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from agent_core.tools.base import EffectClass
 
-RULES = 9
+RULES = 10
 """The rules of turns that begin now. Each later set says what it changes:
 
 1: a restart ends a turn in which a tool with effects was under way, and climbs the ladder of the model call that it broke off.
@@ -18,6 +18,7 @@ RULES = 9
 7: what was judged stands in the journal, and whoever reads it takes that. (Of older journals it is inferred: `agent_core.oldjournals`.)
 8: what a provider refuses of a conversation is left out, and the model is asked again.
 9: of a reply that may only promise something the model is asked whether it is finished.
+10: what earlier failures taught is tried once and never takes a remedy away; more failures ask the next model. (Also what an older turn decides from now on.)
 """
 
 REPLY_CHARS = 600_000
@@ -35,6 +36,8 @@ class Route:
     """A short label of the endpoint (its host), for fingerprints and notices."""
     credential: str = ""
     """The credential's id (never its value); the same key at the same host always has the same id."""
+    window: int = 0
+    """The model's context in tokens; 0 if nobody knows."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +70,7 @@ class LadderCounts:
     compact: int = 1
     leave_out: int = 6
     same_stall_rounds: int = 3
-    """The step of a turn in which the same tool's call stalls for the n-th time ends the turn."""
+    """From the n-th time on that a tool's call stalls (in steps of a turn, in turns), the last remedy is to ask for text, and the end has a name."""
 
 
 @dataclass(frozen=True, slots=True)

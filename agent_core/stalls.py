@@ -1,6 +1,7 @@
 """Patterns across turns: what a conversation and the whole gateway have learned from failures. Pure.
 
-Theory. Each closed turn leaves rows (`rows_of`): its troubles with their remedies, and the calls of a known kind that came whole.
+Theory. Each closed turn leaves rows (`rows_of`): its troubles with their remedies, what became of a remedy that was tried beforehand, and the
+calls of a known kind that came whole.
 A conversation's memory is the fold of its rows, oldest first (`stalls_of`). Over all conversations, rows with one fingerprint
 within the window are an incident (`agent_core.incidents`).
 
@@ -11,20 +12,22 @@ before it; each turn counts once, however often it tried.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from agent_core.exits import ExitClass, ExitCode, exit_class
 from agent_core.known import KnownStall
-from agent_core.recovery import Rung
-from agent_core.store.rows import TroubleRow
-from agent_core.troubles import Trouble, size_bucket
+from agent_core.measured import best_remedy
+from agent_core.prevention import CALLS, tried
+from agent_core.recovery import Failure, Rung
+from agent_core.store.rows import FORESEEN, TroubleRow
+from agent_core.troubles import Outcome, Trouble, size_bucket
 from agent_core.turn import Turn
+from agent_core.turnstate import AssistantItem
 from agent_core.wellformed import storable
 
-STALLED_CALLS = (ExitCode.BROKEN_IN_TOOL_CALL, ExitCode.TOOL_CALL_CUT_BY_LENGTH)
+STALLED_CALLS = CALLS
 """The exits of calls that break off on their way: the kind that smaller pieces can help."""
 REMEMBER_MS = 24 * 3_600_000
-WITHHOLD_MS = 3_600_000
 
 
 def fingerprint(turn: Turn) -> str:
@@ -40,9 +43,25 @@ def fingerprint(turn: Turn) -> str:
 def rows_of(turn: Turn) -> tuple[TroubleRow, ...]:
     """What a closed turn leaves behind."""
     at, conversation = turn.phase_since, turn.troubles.known.conversation
-    found = [_row(number, at, conversation, trouble) for number, trouble in enumerate(turn.troubles.found)]
-    solved = (Trouble(ExitCode.ANSWERED, None, turn.route.endpoint, turn.route.model, t) for t in turn.troubles.solved)
-    return (*found, *(_row(len(found) + offset, at, conversation, one) for offset, one in enumerate(solved)))
+    solved = [Trouble(ExitCode.ANSWERED, None, turn.route.endpoint, turn.route.model, t) for t in turn.troubles.solved]
+    found = [*turn.troubles.found, *foreseen(turn), *solved]
+    return tuple(_row(number, at, conversation, trouble) for number, trouble in enumerate(found))
+
+
+def foreseen(turn: Turn) -> list[Trouble]:
+    """What became of that with which a turn began because of earlier failures, as far as it can be said."""
+    arrived = {call.name for item in turn.items if isinstance(item, AssistantItem) for call in item.calls}
+    found: list[Trouble] = []
+    failed_by = next((failure for failure, rung in turn.rungs if rung is Rung.AS_USUAL), None)
+    if not turn.trying and failed_by is None:
+        return []
+    for one in tried(turn.settings, turn.troubles.known):
+        elsewhere = one.rung is Rung.NEXT_ROUTE
+        good = turn.trying and (turn.steps_done > 0 if elsewhere else one.tool in arrived)
+        bad = failed_by is not None and (elsewhere or failed_by in (Failure.IN_TOOL_CALL, Failure.LENGTH_IN_TOOL_CALL))
+        if good or bad:
+            found.append(replace(one, outcome=Outcome.HELPED if good else Outcome.NOT_HELPED))
+    return found
 
 
 def _row(number: int, at: int, conversation: str, trouble: Trouble) -> TroubleRow:
@@ -52,7 +71,7 @@ def _row(number: int, at: int, conversation: str, trouble: Trouble) -> TroubleRo
         conversation=conversation,
         fingerprint=trouble.fingerprint,
         code=trouble.code.value,
-        cause=trouble.cause.value if trouble.cause is not None else "",
+        cause=FORESEEN if trouble.foreseen else trouble.cause.value if trouble.cause is not None else "",
         endpoint=trouble.endpoint,
         model=trouble.model,
         tool=storable(trouble.tool),
@@ -66,38 +85,45 @@ def _row(number: int, at: int, conversation: str, trouble: Trouble) -> TroubleRo
 
 @dataclass(slots=True)
 class _Stall:
-    """What is known of one tool, while it is gathered."""
+    """What is known of one tool's calls of one size, while it is gathered."""
 
     chars: int = 0
     ended: set[str] = field(default_factory=set[str])
     tried: dict[Rung, None] = field(default_factory=dict[Rung, None])
-    last_at: int = 0
+    models: dict[tuple[str, str], None] = field(default_factory=dict[tuple[str, str], None])
+    measured: list[tuple[Rung, bool, int]] = field(default_factory=list[tuple[Rung, bool, int]])
 
 
-def stalls_of(rows: Iterable[tuple[str, TroubleRow]], now: int, *, rounds: int) -> tuple[KnownStall, ...]:
-    """What a conversation knows of calls that broke off. `rows` are (turn, row), oldest first.
-
-    After `rounds` turns that ended by it, the tool is withheld for an hour from the last time.
-    """
-    found: dict[str, _Stall] = {}
+def stalls_of(rows: Iterable[tuple[str, TroubleRow]], now: int) -> tuple[KnownStall, ...]:
+    """What a conversation knows of calls that broke off. `rows` are (turn, row), oldest first."""
+    found: dict[tuple[str, str], _Stall] = {}
     for turn, row in rows:
         if row.code == ExitCode.ANSWERED:
-            found.pop(row.tool, None)
+            found = {kind: stall for kind, stall in found.items() if kind[0] != row.tool}
         elif row.code in STALLED_CALLS and row.tool and now - row.at < REMEMBER_MS:
-            stall = found.setdefault(row.tool, _Stall())
-            stall.chars = max(stall.chars, row.chars)
-            stall.last_at = row.at
-            if row.ended:
-                stall.ended.add(turn)
+            kind = (row.tool, row.size)
+            if row.cause == FORESEEN and kind not in found:
+                continue
+            stall = found.setdefault(kind, _Stall())
             if row.rung:
                 stall.tried[Rung(row.rung)] = None
+                if row.outcome != Outcome.NOT_KNOWN:
+                    stall.measured.append((Rung(row.rung), row.outcome == Outcome.HELPED, 1))
+            if row.cause == FORESEEN:
+                continue
+            stall.chars = max(stall.chars, row.chars)
+            stall.models[row.endpoint, row.model] = None
+            if row.ended:
+                stall.ended.add(turn)
     return tuple(
         KnownStall(
             tool=tool,
             chars=stall.chars,
             ended=len(stall.ended),
             tried=tuple(stall.tried),
-            withheld=len(stall.ended) >= rounds and now - stall.last_at < WITHHOLD_MS,
+            size=size,
+            models=tuple(stall.models),
+            remedy=best_remedy(stall.measured),
         )
-        for tool, stall in found.items()
+        for (tool, size), stall in found.items()
     )

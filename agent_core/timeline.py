@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
-from agent_core.events import CallBroke
+from agent_core.events import CallBroke, RungJudged
 from agent_core.leftout import Suspect
+from agent_core.mended import Mended
 from agent_core.settings import Route, TurnSettings
 from agent_core.tools.base import ToolStatus
-from agent_core.turnstate import Activity, Remark, Segment, SegmentKind, TimelineEntry
+from agent_core.turnstate import Activity, Draft, Remark, Segment, SegmentKind, TimelineEntry
 
 
 def said_again(timeline: Sequence[TimelineEntry], segment: Segment) -> Segment | None:
@@ -32,6 +34,18 @@ def said_last(timeline: Sequence[TimelineEntry]) -> Segment | None:
     """The last whole piece of text on screen."""
     whole = (entry for entry in reversed(timeline) if isinstance(entry, Segment) and entry.final and entry.visible)
     return next(whole, None)
+
+
+def tell_mended(
+    timeline: list[TimelineEntry], draft: Draft, judged: RungJudged, seconds: float, tool: str, model: str
+) -> None:
+    """If a remedy helped, that stands before the text that came of it, or behind one that it went on from."""
+    if not judged.helped:
+        return
+    mended = Mended(judged.failure, judged.rung, seconds, tool, model)
+    number = sum(isinstance(entry, Mended) for entry in timeline)
+    here = next((at for at, entry in enumerate(timeline) if entry is draft.segment), len(timeline))
+    timeline.insert(here + bool(draft.segment.visible), replace(mended, number=number))
 
 
 def housekeeping_answer(timeline: Sequence[TimelineEntry], settings: TurnSettings) -> Segment | None:

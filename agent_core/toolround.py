@@ -25,6 +25,7 @@ class ToolRound:
 
     __slots__ = (
         "_by_call",
+        "_complained",
         "_finding",
         "_items",
         "_loops",
@@ -50,6 +51,8 @@ class ToolRound:
         """All calls of the turn that came back: number of their reply, tool, arguments, result, and whether it did what was asked."""
         self._reply = 0
         self._loops = Loops(settings.guards)
+        self._complained: set[Refusal] = set()
+        """What calls of the current reply were refused for: several side by side are one failure."""
         self._seen = 0
         """How many of them `_loops` was told."""
         self._finding: Finding | None = None
@@ -141,6 +144,7 @@ class ToolRound:
     def begin(self, activities: list[Activity]) -> None:
         """A reply asked for these calls."""
         self._reply += 1
+        self._complained.clear()
         self.activities = activities
         self._by_call = {activity.call: activity for activity in activities}
 
@@ -171,9 +175,10 @@ class ToolRound:
                 self._ran(activity, event)
                 return
             case Refusal.UNKNOWN_TOOL:
-                self.unknown_tools += 1
+                self.unknown_tools += event.refusal not in self._complained
             case Refusal.UNREADABLE_ARGUMENTS:
-                self.unreadable += 1
+                self.unreadable += event.refusal not in self._complained
+        self._complained.add(event.refusal)
         activity.state = ActivityState.NOT_RUN
 
     def _ran(self, activity: Activity, event: ToolReturned) -> None:

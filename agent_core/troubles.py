@@ -8,11 +8,11 @@ also counted by tool over the steps of the turn and, from `Known`, over the conv
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from agent_core.exits import BreakCause, ExitCode
+from agent_core.exits import BreakCause, Exit, ExitClass, ExitCode, exit_class
 from agent_core.known import Known
 from agent_core.recovery import Failure, Rung
 
@@ -26,6 +26,20 @@ def size_bucket(chars: int) -> str:
     if chars <= 0:
         return "-"
     return next((name for limit, name in _BUCKETS if chars < limit), "XL")
+
+
+def least_chars(size: str) -> int:
+    """The smallest number of characters of a size."""
+    return {"S": 1, "M": 1_000, "L": 8_000, "XL": 40_000}.get(size, 0)
+
+
+_TRIED: Mapping[Rung, str] = {
+    Rung.RETRY: "the same call again",
+    Rung.ADVISE_SMALLER: "advice to send smaller pieces",
+    Rung.NEXT_ROUTE: "another model",
+    Rung.AS_USUAL: "the same call again",
+    Rung.WITHOUT_TOOL: "asking for text instead",
+}
 
 
 class Outcome(StrEnum):
@@ -53,6 +67,8 @@ class Trouble:
     outcome: Outcome = Outcome.NOT_KNOWN
     ended: bool = False
     """It ended the turn."""
+    foreseen: bool = False
+    """It did not happen: the remedy was tried beforehand, because it had happened earlier."""
 
     @property
     def fingerprint(self) -> str:
@@ -60,10 +76,16 @@ class Trouble:
         return "|".join((self.code.value, self.endpoint, self.model, self.tool or "-", size_bucket(self.chars)))
 
 
+def is_trouble(ending: Exit) -> bool:
+    """Whether an end is a failure. A limit that a client set itself is none."""
+    fine = exit_class(ending.code) in (ExitClass.CLEAN, ExitClass.HANDED, ExitClass.STOPPED)
+    return not fine and not ending.facts.limit_was_asked
+
+
 class Troubles:
     """The record of one turn."""
 
-    __slots__ = ("_in_step", "_judging", "_rounds", "advised", "found", "known", "solved")
+    __slots__ = ("_in_step", "_judging", "_rounds", "advised", "found", "known", "solved", "warned")
 
     def __init__(self, known: Known | None = None) -> None:
         self.known = known or Known()
@@ -71,10 +93,14 @@ class Troubles:
         self.solved: list[str] = []
         """Tools whose known stall is over: a call of that kind has come whole."""
         self.advised = False
-        """The model was advised before the first call."""
+        """The model was advised before the first call, and still is."""
+        self.warned = False
+        """It was, whatever became of it."""
         self._judging: tuple[Failure, Rung] | None = None
-        self._rounds = Counter({stall.tool: stall.ended for stall in self.known.stalls})
-        self._in_step: set[str] = set()
+        self._rounds: Counter[tuple[str, str]] = Counter()
+        for stall in self.known.stalls:
+            self._rounds[stall.tool, stall.size] += stall.ended
+        self._in_step: set[tuple[str, str]] = set()
 
     def note(self, trouble: Trouble) -> None:
         self.found.append(trouble)
@@ -114,33 +140,25 @@ class Troubles:
         """A reply came to a good end."""
         self._in_step.clear()
 
-    def rounds_of(self, names: Iterable[str]) -> int:
-        """In how many steps and earlier turns the call of one of these tools broke off, at most. The latest time is counted."""
-        return max((self._rounds[name] for name in names), default=0)
-
-    def useless(self, failure: Failure, tool: str, *, long_pause: bool) -> frozenset[Rung]:
-        """Rungs that cannot help: a retry before a pause longer than we wait; advice that was given before the first call;
-        the same call again where its like has ended turns of this conversation."""
-        rungs = {Rung.RETRY} if long_pause else set[Rung]()
-        if failure in (Failure.IN_TOOL_CALL, Failure.LENGTH_IN_TOOL_CALL) and self.advised:
-            rungs.add(Rung.ADVISE_SMALLER)
-            if any(stall.ended and stall.tool == tool for stall in self.known.stalls):
-                rungs.add(Rung.RETRY)
-        return frozenset(rungs)
+    def rounds_of(self, names: Iterable[str], chars: int) -> int:
+        """In how many steps and earlier turns the call of one of these tools broke off at about this size, at most; the latest time is counted."""
+        size = size_bucket(chars)
+        return max((self._rounds[name, size] + self._rounds[name, ""] for name in names), default=0)
 
     def tried(self, tool: str, rungs: Iterable[tuple[Failure, Rung]]) -> tuple[str, ...]:
         """The remedies of this turn and of earlier ones for the tool's calls, in words."""
         tried = [rung for stall in self.known.stalls if stall.tool == tool for rung in stall.tried]
-        tried += [Rung.ADVISE_SMALLER] if self.advised else []
+        tried += [Rung.ADVISE_SMALLER] if self.warned else []
         tried += [rung for _, rung in rungs]
-        return tuple(rung.value.replace("_", " ") for rung in dict.fromkeys(tried))
+        return tuple(dict.fromkeys(_TRIED.get(rung, rung.value.replace("_", " ")) for rung in tried))
 
-    def broke_off(self, names: Sequence[str]) -> None:
-        """Calls of these tools broke off. Several tries in one step count once."""
+    def broke_off(self, names: Sequence[str], chars: int) -> None:
+        """Calls of these tools broke off when so much had arrived. Several tries in one step count once."""
         for name in names:
-            if name not in self._in_step:
-                self._in_step.add(name)
-                self._rounds[name] += 1
+            kind = (name, size_bucket(chars))
+            if kind not in self._in_step:
+                self._in_step.add(kind)
+                self._rounds[kind] += 1
 
     def came_whole(self, calls: Iterable[tuple[str, int]]) -> tuple[str, ...]:
         """Calls (tool, characters of arguments) arrived. The tools of those that are of the kind that had broken off, which clears what is
@@ -150,10 +168,10 @@ class Troubles:
         """
         solved: list[str] = []
         for tool, chars in calls:
-            stall = next((s for s in self.known.stalls if s.tool == tool), None)
-            if stall is None or tool in self.solved or tool in solved:
+            known = max((stall.chars for stall in self.known.stalls if stall.tool == tool), default=None)
+            if known is None or tool in self.solved or tool in solved:
                 continue
-            least = max(WHOLE_CHARS, stall.chars) if self.advised else stall.chars
-            if chars >= least or (not self.advised and size_bucket(chars) == size_bucket(stall.chars)):
+            least = max(WHOLE_CHARS, known) if self.advised else known
+            if chars >= least or (not self.advised and size_bucket(chars) == size_bucket(known)):
                 solved.append(tool)
         return tuple(solved)

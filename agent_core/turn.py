@@ -83,7 +83,7 @@ from agent_core.events import (
     Verdict,
     WaitEnded,
 )
-from agent_core.exits import Exit, ExitClass, ExitCode, Facts, exit_class
+from agent_core.exits import Exit, ExitCode, Facts
 from agent_core.journal import UnreadableJournal
 from agent_core.judging import decide
 from agent_core.leftout import Leaving, LeftOut, Suspect, fitting
@@ -104,12 +104,12 @@ from agent_core.questions import (
     Result,
     answers,
 )
-from agent_core.recovery import NOTHING_TO_ADD, Advice, Failure, Rung
+from agent_core.recovery import NOTHING_TO_ADD, Advice, Failure, Rung, offered_again
 from agent_core.settings import Route, TurnSettings
-from agent_core.timeline import remark
+from agent_core.timeline import remark, tell_mended
 from agent_core.toolround import ToolRound
 from agent_core.tools.base import Json
-from agent_core.troubles import Trouble, Troubles
+from agent_core.troubles import Trouble, Troubles, is_trouble
 from agent_core.turnstate import (
     Activity,
     ActivityState,
@@ -126,6 +126,8 @@ from agent_core.turnstate import (
     SegmentKind,
     TimelineEntry,
     ToolItem,
+    ask_after,
+    of_the_start,
 )
 
 ENDING = StopRequested | Superseded | DeadlinePassed | DrainEnded | DriverFailed
@@ -150,7 +152,7 @@ class Turn:
         "_ids", "ask", "attempts", "attempts_in_all", "calls_made", "climbed", "closing", "compacted", "done_asked", "done_said",
         "doubted", "draft", "exit", "failed_seconds", "failing", "input_tokens", "items", "kept_out", "last_break", "leaving", "left",
         "life_at", "opened", "output_tokens", "phase", "phase_since", "promised", "questions", "restarts", "round", "route_index",
-        "rungs", "steers", "step", "timeline", "troubles", "wait_until", "withheld",
+        "rungs", "steers", "step", "timeline", "troubles", "trying", "wait_until", "withheld",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -201,6 +203,7 @@ class Turn:
         """What the person added and the model has not been told; at the end it must become a turn of its own."""
         self.withheld: frozenset[str] = frozenset()
         """Own tools that are not offered, because their calls broke off too often."""
+        self.trying = False  # what earlier failures taught; until the first failure
         self._ids: set[str] = set()  # of all tool calls of the turn
 
     # ------------------------------------------------------------------ the two doors
@@ -475,6 +478,8 @@ class Turn:
                 return self._climb(event)
             case RungJudged():
                 self.troubles.judge(helped=event.helped)
+                about = (self.failed_seconds, self.troubles.found[-1].tool, self.route.model)
+                tell_mended(self.timeline, self.draft, event, *about)
             case LoopFound():
                 self.round.found(event)
                 return self._go_on(event.at)
@@ -557,7 +562,8 @@ class Turn:
     def _begun(self, event: TurnBegun) -> list[Effect]:
         self.route_index = event.route
         self.items += event.advice
-        self.troubles.advised = bool(event.advice)
+        self.troubles.advised = self.troubles.warned = bool(event.advice)
+        self.trying = bool(event.route or event.advice)
         self.withheld = frozenset(event.withheld)
         return self._call(event.at)
 
@@ -628,7 +634,6 @@ class Turn:
 
     @property
     def reply_calls(self) -> list[DraftCall]:
-        """The tool calls of the reply, in order."""
         return [call for _, call in sorted(self.draft.calls.items())]
 
     def _thoughts(self, question: Question | None) -> Mapping[str, Json]:
@@ -679,6 +684,7 @@ class Turn:
 
     def _succeeded(self) -> None:
         """A reply came to a good end: the step's counts are cleared."""
+        self.withheld = offered_again(self.rungs, self.withheld)
         self.climbed.clear()
         self.promised = ""
         self.attempts = self.restarts = 0
@@ -737,39 +743,35 @@ class Turn:
         tool = "".join(names[:1])
         self.troubles.note(Trouble(event.code, event.cause, route.endpoint, route.model, tool, self.arriving_chars))
         if event.failure is Failure.IN_TOOL_CALL:
-            self.troubles.broke_off(names)
+            self.troubles.broke_off(names, self.arriving_chars)
         self.questions.appendleft(Remedy(event.failure, broke))
         return [SetAside(route.credential, event.aside_seconds, event.cause.value)] if event.aside_seconds else []
 
     def _climb(self, event: RungClimbed) -> list[Effect]:
         """Do what a rung says."""
+        self.withheld = offered_again(self.rungs, self.withheld)
         failure = event.failure
         self.climbed[failure, event.rung] = event.number
         self.troubles.chose(failure, event.rung)
         self.rungs.append((failure, event.rung))
         if event.route >= 0:
             self.route_index = event.route
-        match event.rung:
-            case Rung.RETRY:
-                pass
-            case Rung.NEXT_ROUTE:
-                self.leaving = Leaving()
-            case Rung.LEAVE_OUT:
-                assert self.last_break is not None
-                self.leaving = Leaving(event.left_out, self.leaving.first or self.last_break.suspects, event.tried)
-            case Rung.CONTINUE:
-                self.ask = Ask(event.advice, continues=failure)
-            case Rung.ADVISE_SMALLER:
-                self.items.append(AdviceItem(event.advice or Advice.SMALLER_PIECES, event.detail))
-            case Rung.NUDGE:
-                self.ask = Ask(event.advice, detail=event.detail)
-            case Rung.CONTINUE_THINKING:
-                self.ask = Ask(event.advice, reasoning="".join(self.draft.reasoning))
-            case Rung.COMPACT:
-                self._enter(Phase.COMPACTING, event.at)
-                return [Compact()]
-            case _:
-                assert_never(event.rung)
+        self.ask = ask_after(event, self.ask, "".join(self.draft.reasoning))
+        if event.rung in (Rung.NEXT_ROUTE, Rung.AS_USUAL):
+            self.leaving = Leaving()
+        if event.rung is Rung.LEAVE_OUT:
+            assert self.last_break is not None
+            self.leaving = Leaving(event.left_out, self.leaving.first or self.last_break.suspects, event.tried)
+        elif event.rung is Rung.AS_USUAL:
+            self.trying = self.troubles.advised = False
+            self.items[:] = [item for item in self.items if not of_the_start(item)]
+        elif event.rung is Rung.WITHOUT_TOOL:
+            self.withheld |= {event.detail}
+        elif event.rung is Rung.ADVISE_SMALLER:
+            self.items.append(AdviceItem(event.advice or Advice.SMALLER_PIECES, event.detail))
+        elif event.rung is Rung.COMPACT:
+            self._enter(Phase.COMPACTING, event.at)
+            return [Compact()]
         if failure in (Failure.IN_TOOL_CALL, Failure.LENGTH_IN_TOOL_CALL) and not self.ask.continues:
             self._keep_preamble()
         if not event.pause_ms:
@@ -877,7 +879,7 @@ class Turn:
         if ending.code is ExitCode.ANSWERED:
             self._answer(event.answer, self._thoughts(over))
         self.draft.segment.final = True
-        if exit_class(ending.code) not in (ExitClass.CLEAN, ExitClass.HANDED, ExitClass.STOPPED):
+        if is_trouble(ending):
             self.troubles.ended_by(Trouble(ending.code, None, self.route.endpoint, self.route.model, ending.facts.tool))
         self.exit = ending
         self._enter(Phase.ENDED, event.at)

@@ -5,15 +5,23 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
-from typing import TypeAlias
+from typing import TypeAlias, assert_never
 
-from agent_core.events import ReasoningArrived, TextArrived, ToolArgumentsArrived, ToolCallCut, ToolCallNamed
+from agent_core.events import (
+    ReasoningArrived,
+    RungClimbed,
+    TextArrived,
+    ToolArgumentsArrived,
+    ToolCallCut,
+    ToolCallNamed,
+)
 from agent_core.exits import BreakCause
 from agent_core.leftout import Suspect
+from agent_core.mended import Mended
 from agent_core.messages import InputMessage
 from agent_core.overlap import OverlapRemover
 from agent_core.quotas import Full
-from agent_core.recovery import Advice, AdviceItem, Failure
+from agent_core.recovery import Advice, AdviceItem, Failure, Rung
 from agent_core.tools.base import Json, ToolStatus
 
 
@@ -131,7 +139,7 @@ class Remark:
     """How the provider had refused it; None: in an earlier turn."""
 
 
-TimelineEntry: TypeAlias = Segment | Activity | Remark
+TimelineEntry: TypeAlias = Segment | Activity | Remark | Mended
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +180,11 @@ class PersonItem:
 
 
 Item: TypeAlias = AssistantItem | ToolItem | PersonItem | AdviceItem
+
+
+def of_the_start(item: Item) -> bool:
+    """Advice with which a turn began because of earlier failures."""
+    return isinstance(item, AdviceItem) and item.advice is Advice.SMALLER_FROM_START
 
 
 @dataclass(slots=True)
@@ -304,3 +317,23 @@ class Ask:
     detail: str = ""
     continues: Failure | None = None
     """The model is to go on from the text of the current segment, because of this failure."""
+
+
+def ask_after(climbed: RungClimbed, before: Ask, reasoning: str) -> Ask:
+    """How the model is asked after a remedy was chosen; it was asked as `before`, and had thought so far."""
+    match climbed.rung:
+        case Rung.RETRY | Rung.ADVISE_SMALLER | Rung.COMPACT | Rung.LEAVE_OUT:
+            return before
+        case Rung.NEXT_ROUTE if climbed.failure not in _ANEW:
+            return before
+        case Rung.CONTINUE_THINKING:
+            return Ask(climbed.advice, reasoning=reasoning)
+        case Rung.CONTINUE | Rung.NUDGE | Rung.NEXT_ROUTE | Rung.AS_USUAL | Rung.WITHOUT_TOOL:
+            goes_on = climbed.rung is Rung.CONTINUE or climbed.advice in (Advice.CONTINUE, Advice.REPEATED)
+            return Ask(climbed.advice, detail=climbed.detail, continues=climbed.failure if goes_on else None)
+        case _:
+            assert_never(climbed.rung)
+
+
+_ANEW = (Failure.IN_TEXT, Failure.EMPTY, Failure.THINKING_ONLY, Failure.PROMISED)
+"""After these another model is not asked as the first one was asked last, but as it would be at first."""

@@ -16,6 +16,7 @@ from typing import assert_never
 
 from agent_core.asked import question, whole
 from agent_core.exits import Action, BreakCause, Exit, Facts
+from agent_core.mended import Mended, mended_words
 from agent_core.notices import cause_words, duration, left_out_words, notice_for, unsure_words
 from agent_core.quotas import Kind, for_person
 from agent_core.shown import plain
@@ -40,6 +41,8 @@ class BubbleKind(StrEnum):
     FILE = "file"
     NOTE = "note"
     """The gateway says something while the turn goes on."""
+    MENDED = "mended"
+    """What had gone wrong for some time, and was mended. It is a status that stays, and no part of the conversation."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +107,9 @@ def view(turn: Turn, now: int) -> View:
                 if entry.file:
                     name = entry.file.rpartition("/")[2]
                     bubbles.append(Bubble(f"{entry.key}.file", BubbleKind.FILE, name, final=True, path=entry.file))
+            case Mended():
+                if entry.seconds >= _status_after(turn):
+                    bubbles.append(Bubble(entry.key, BubbleKind.MENDED, mended_words(entry), final=True))
     if turn.exit is None:
         status = LEFT_WORDS if turn.left else status_words(turn, now)
         if status:

@@ -41,6 +41,7 @@ from agent_core.events import (
     ToolCallNamed,
     ToolReturned,
     ToolStarted,
+    TurnBegun,
     TurnEnded,
     TurnLeft,
     TurnOpened,
@@ -49,7 +50,7 @@ from agent_core.events import (
 from agent_core.exits import Exit, ExitCode, Facts
 from agent_core.notices import RESTORED, cause_words, duration, spent_words
 from agent_core.promises import sign_words
-from agent_core.recovery import Rung
+from agent_core.recovery import Advice, Rung
 from agent_core.store.rows import (
     BY_HAND,
     INSTEAD,
@@ -422,6 +423,7 @@ class _Teller:
     def __init__(self, show_text: bool) -> None:
         self._show_text = show_text
         self._tools: dict[str, str] = {}
+        self._models: list[str] = []
         self._effects: frozenset[str] = frozenset()
         self._begun: list[str] = []
         self._offered: frozenset[str] = frozenset()
@@ -441,6 +443,7 @@ class _Teller:
             case TurnOpened():
                 self._calls(event.at)
                 route = event.settings.routes[0]
+                self._models = [one.model for one in event.settings.routes]
                 if event.settings.goes_on:
                     self._effects = frozenset(t.name for t in event.settings.tools if t.effect is EffectClass.EFFECT)
                 self._offered = frozenset((*(tool.name for tool in event.settings.tools), *event.settings.client_tools))
@@ -465,6 +468,8 @@ class _Teller:
             case WaitEnded():
                 self._calls(event.at)
                 return ""
+            case TurnBegun():
+                return begun_words(event, self._models[event.route] if event.route < len(self._models) else "")
             case ToolStarted():
                 self._begun.append(event.call)
                 return ""
@@ -572,12 +577,22 @@ def _known_words(event: TurnOpened) -> list[str]:
     words: list[str] = []
     if event.known.stalls:
         tools = ", ".join(stall.tool for stall in event.known.stalls)
-        words.append(
-            f"Calls of {tools} had broken off in earlier turns of this conversation; the model was advised from the start."
-        )
+        words.append(f"Calls of {tools} had broken off in earlier turns of this conversation.")
     if event.known.incidents:
         words.append(f"{_counted(len(event.known.incidents), 'incident')} were open about this gateway's models.")
     return words
+
+
+def begun_words(event: TurnBegun, model: str) -> str:
+    """What was tried from the first call on, because of earlier failures. `model` is the one that was asked first."""
+    tried = [
+        f"the advice to send calls of {item.detail} in smaller pieces"
+        if item.advice is Advice.SMALLER_FROM_START
+        else f"without {item.detail}, which was not offered"
+        for item in event.advice
+    ]
+    tried += [f"{model} instead of the first model"] if event.route else []
+    return f"Because of earlier failures the turn began with {' and '.join(tried)}." if tried else ""
 
 
 def rung_words(rung: Rung) -> str:
@@ -599,6 +614,10 @@ def rung_words(rung: Rung) -> str:
             return "shortened the conversation"
         case Rung.LEAVE_OUT:
             return "left out what the provider may object to"
+        case Rung.AS_USUAL:
+            return "gave up what it had tried because of earlier failures, and asked as usual"
+        case Rung.WITHOUT_TOOL:
+            return "asked for the same as text, without the tool"
         case _:
             assert_never(rung)
 

@@ -36,6 +36,14 @@ class ModelChain:
         configured = next((m for e in self._endpoints for m in e.models), "")
         return configured or next(iter(self._names.values()), "the default")
 
+    def asked(self, endpoint: str, model: str) -> bool:
+        """Whether there is a way to this model: it may have been another configuration's."""
+        return any(
+            one.label == endpoint
+            and (model in one.models or (not one.models and self._names.get(endpoint, model) == model))
+            for one in self._endpoints
+        )
+
     async def learn_names(self) -> None:
         """Ask the endpoints without a configured model what they have."""
         self._names = await self._client.model_names()

@@ -557,7 +557,7 @@ class Recovery(Section):
         default=_LADDER.same_stall_rounds,
         ge=1,
         le=20,
-        description="End the turn when the same tool's call stalls for this many times.",
+        description="From so many times on that a tool's calls stall, in a turn or across turns, the last remedy is to ask for the same as text, and the end by it is `same_stall_again`.",
     )
 
     def counts(self, attempts: int) -> LadderCounts:
@@ -566,10 +566,13 @@ class Recovery(Section):
 
 
 class Incidents(Section):
-    """When a failure that several conversations meet is an incident, and where the operators are told."""
+    """When a failure that several people meet is an incident."""
 
     conversations: int = Field(
-        default=2, ge=2, le=1000, description="So many conversations must have met the same failure within the window."
+        default=2,
+        ge=2,
+        le=1000,
+        description="In conversations of so many people the same failure must have come up within the window; one person's count once, and so do those of all who do not say who they are.",
     )
     window_minutes: int = Field(default=60, ge=1, le=24 * 60, description="The window. Minutes.")
     quiet_minutes: int = Field(

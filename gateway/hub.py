@@ -118,7 +118,7 @@ class Hub:
         self._watchdog = Watchdog(
             self.running, store, clock, ids, settings.watch_look_seconds, settings.watch_grace_seconds
         )
-        self.learning = Learning(settings.incidents, settings.turn.ladder.same_stall_rounds, store, clock, ids)
+        self.learning = Learning(settings.incidents, self.chain.asked, store, clock, ids)
         quiet = Quiet(self._lanes.values, self.forget_message, self._recall.forget)
         self.forgetting = Forgetting(store, clock, ids, settings.workspaces, settings.spool, quiet)
         self._closing = False

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
 
 import structlog
 
@@ -24,6 +25,8 @@ from gateway.opening import conversation_of
 log = structlog.get_logger("incident")
 
 LOOK_SECONDS = 30.0
+OURSELVES = "the gateway itself"
+"""What stands in an endpoint's place where no model is to blame."""
 
 Announce = Callable[[str, str], Awaitable[None]]
 """Tells the operators: (key, words). The same key is told once, however often it is asked."""
@@ -32,9 +35,12 @@ Announce = Callable[[str, str], Awaitable[None]]
 class Learning:
     """Use it as an async context manager: it watches for incidents that are over."""
 
-    def __init__(self, rules: IncidentRules, same_stall_rounds: int, store: Store, clock: Clock, ids: Ids) -> None:
+    def __init__(
+        self, rules: IncidentRules, asked: Callable[[str, str], bool], store: Store, clock: Clock, ids: Ids
+    ) -> None:
+        """`asked` says whether a model at an endpoint is one that turns ask."""
         self._rules = rules
-        self._rounds = same_stall_rounds
+        self._asked = asked
         self._store = store
         self._clock = clock
         self._ids = ids
@@ -67,7 +73,7 @@ class Learning:
         model = f"{name}, set aside"
         incident = IncidentRow(
             incident=self._ids.new("i"), fingerprint=f"{ExitCode.INTERNAL_ERROR.value}|gateway|{model}|-|{kind.value}",
-            state=IncidentState.OPEN, code=ExitCode.INTERNAL_ERROR.value, endpoint="the gateway itself", model=model, tool="",
+            state=IncidentState.OPEN, code=ExitCode.INTERNAL_ERROR.value, endpoint=OURSELVES, model=model, tool="",
             opened_at=now, last_at=now, conversations=1, turns=1,
         )  # fmt: skip
         if await self._store.put_incident(incident):
@@ -95,8 +101,7 @@ class Learning:
         except Damaged as error:  # of no use to the turn, and none of its conversation's doing
             log.warning("incident.not_looked", error=str(error))
             rows = []
-        stalls = stalls_of(rows, now, rounds=self._rounds)
-        return Known(stalls, known_incidents(self._incidents), conversation)
+        return Known(stalls_of(rows, now), known_incidents(self._incidents), conversation)
 
     async def look(self, at: int | None = None) -> None:
         """Bring the incidents up to date, as of now or of a time (ms)."""
@@ -127,13 +132,24 @@ class Learning:
 
     async def _compare(self, fingerprints: tuple[str, ...], now: int) -> None:
         rules = self._rules
-        counts = await self._store.trouble_counts(now - rules.window_ms, fingerprints, HICCUPS)
+        since = now - rules.window_ms
+        counts = await self._store.trouble_counts(since, fingerprints, HICCUPS)
         opened = await self._store.incidents()
-        for incident in changes(counts, opened, now, rules, lambda: self._ids.new("i")):
+        known = {incident.fingerprint for incident in opened}
+        counts = [
+            count
+            if count.people < rules.people or count.fingerprint in known
+            else replace(count, people=await self._store.people_of(count.fingerprint, since))
+            for count in counts
+        ]
+        for incident in changes(counts, opened, now, rules, lambda: self._ids.new("i"), self._concerns):
             if await self._store.put_incident(incident):
                 self._log(incident)
                 await self._tell(incident)
         self._incidents = tuple(await self._store.incidents())
+
+    def _concerns(self, endpoint: str, model: str) -> bool:
+        return endpoint == OURSELVES or self._asked(endpoint, model)
 
     async def _tell(self, incident: IncidentRow) -> None:
         if self._announce is not None:

@@ -92,20 +92,14 @@ def opened_event(
 def conversation_of(inbound: Inbound) -> str:
     """Under which name failures of a message's conversation are remembered; empty: its session's.
 
-    A stateless client brings the whole conversation each time, under no name; what it begins with tells it again. Of those who are nobody many
-    begin alike, so that the first reply has to be the same as well.
+    A stateless client brings the whole conversation each time, under no name; who asks and what it begins with tell it again. Of those who are
+    nobody many begin alike, and nobody shares with nobody.
     """
-    if inbound.own_history is None:
+    if inbound.own_history is None or nameless(inbound):
         return ""
     said = [m.get("content") for m in inbound.own_history if m.get("role") == "user"]
     said += [message.content for message in inbound.input if message.role == "user"]
-    opening = said[:1]
-    if nameless(inbound):
-        replies = [m.get("content") for m in inbound.own_history if m.get("role") == "assistant"]
-        if not replies:
-            return ""
-        opening += replies[:1]
-    first = hashlib.blake2b(slim.dumps(opening), digest_size=12).hexdigest()
+    first = hashlib.blake2b(slim.dumps(said[:1]), digest_size=12).hexdigest()
     return f"{inbound.memory_scope}#{first}"
 
 

@@ -24,10 +24,11 @@ QUICK = {
 
 @asynccontextmanager
 async def served(
-    folder: Path, env: Mapping[str, str] | None = None, clock: Clock | None = None
+    folder: Path, env: Mapping[str, str] | None = None, clock: Clock | None = None, *, patient: bool = False
 ) -> AsyncGenerator[Serving]:
-    """A gateway with its home in `folder`; the rehearsal model answers unless `env` says otherwise."""
-    variables = {**QUICK, "OUTSPOKEN_HOME": str(folder), **(env or {})}
+    """A gateway with its home in `folder`; the rehearsal model answers unless `env` says otherwise. A patient one waits as long as any."""
+    base = {name: value for name, value in QUICK.items() if not (patient and name.startswith("OUTSPOKEN_MODEL"))}
+    variables = {**base, "OUTSPOKEN_HOME": str(folder), **(env or {})}
     paths = find_paths(variables, folder)
     async with serving(load(paths.config_file, variables).config, paths, clock=clock) as up:
         yield up

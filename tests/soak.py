@@ -23,6 +23,9 @@ def commands(share: float) -> dict[str, list[list[str]]]:
             ["tests.sim.run", "--turns", str(half), "--seed", str(seed), "--all"] for seed in (10_000_000, 15_000_000)
         ],
         "exploration": [["tests.explore.run", "--transitions", str(round(1_000_000 * share))]],
+        "knowledge": [
+            ["tests.knowledge.run", "--scripts", str(half), "--seed", str(seed)] for seed in (1_000_000, 2_000_000)
+        ],
         "power cuts": [["tests.power.run", "--cuts", str(round(10_000 * share))]],
         "fuzzing": [["tests.fuzz.run", "--seconds", str(round(240 * share))]],
         "kills": [

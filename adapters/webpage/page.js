@@ -257,6 +257,7 @@ function turnNode(turn) {
     if (bubble.kind === "activity") { steps.push(bubble); continue; }
     flush();
     if (bubble.kind === "status") item.append(node("div", "status", bubble.text));
+    else if (bubble.kind === "mended") item.append(node("div", "mended", `✓ ${bubble.text}`));
     else if (bubble.kind === "notice" || bubble.kind === "note") item.append(noticeNode(bubble, turn));
     else if (bubble.kind === "approval") item.append(approvalNode(bubble, turn));
     else item.append(shownText(bubble, turn));

@@ -56,7 +56,8 @@ def chain(endpoints: Sequence[Endpoint], names: Mapping[str, str]) -> tuple[Rout
     routes: list[Route] = []
     for endpoint in endpoints:
         for model in endpoint.models or (names.get(endpoint.label, ""),):
-            routes += [Route(model, endpoint.label, credential.id) for credential in endpoint.credentials]
+            window = endpoint.context_tokens
+            routes += [Route(model, endpoint.label, one.id, window) for one in endpoint.credentials]
     return tuple(dict.fromkeys(routes))
 
 

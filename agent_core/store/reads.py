@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from typing import Any
 
+import orjson
 from sqlalchemy import Column, ColumnElement, Row, Select, and_, func, or_, select, text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
@@ -25,6 +26,7 @@ from agent_core.store.keys import among
 from agent_core.store.overview import Overview
 from agent_core.store.retaining import Retaining
 from agent_core.store.rows import (
+    FORESEEN,
     AdapterStateRow,
     CallState,
     ConversationRow,
@@ -425,12 +427,13 @@ class Reads(Unread):
 
         Failures that a remedy of the `hiccups` cured are left out.
         """
-        c = t.troubles.c
-        counted = (c.at >= since_ms) & (c.code != "answered") & ~(c.rung.in_(hiccups) & (c.outcome == "helped"))
+        c, u = t.troubles.c, t.turns.c
+        of_them = (c.at >= since_ms) & (c.code != "answered")
         if fingerprints:
-            counted &= c.fingerprint.in_(fingerprints)
+            of_them &= c.fingerprint.in_(fingerprints)
         # The latest first, and a bound: else SQLite reads all of them in the order in which they are to be counted.
-        latest = select(c.fingerprint, c.conversation, c.turn, c.ended, c.at, c.rung, c.outcome).where(counted)
+        latest = select(c.fingerprint, c.conversation, c.turn, c.ended, c.at, c.cause, c.rung, c.outcome, u.people)
+        latest = latest.join(t.turns, u.turn == c.turn).where(of_them)
         found = latest.order_by(c.at.desc()).limit(COUNTED_MOST).subquery().c
         totals = (
             select(
@@ -440,7 +443,9 @@ class Reads(Unread):
                 func.coalesce(func.sum(found.ended), 0),
                 func.min(found.at),
                 func.max(found.at),
+                func.count(found.people.distinct()),
             )
+            .where(found.cause != FORESEEN, ~(found.rung.in_(hiccups) & (found.outcome == "helped")))
             .group_by(found.fingerprint)
             .order_by(found.fingerprint)
         )
@@ -454,9 +459,27 @@ class Reads(Unread):
         for row in await self._all(rungs):
             by_rung.setdefault(row[0], []).append(RungCount(row[1], row[2], int(row[3])))
         return [
-            TroubleCount(r[0], int(r[1]), int(r[2]), int(r[3]), int(r[4]), int(r[5]), tuple(by_rung.get(r[0], ())))
+            TroubleCount(
+                fingerprint=r[0], conversations=int(r[1]), turns=int(r[2]), ended=int(r[3]), first_at=int(r[4]), last_at=int(r[5]),
+                people=int(r[6]), rungs=tuple(by_rung.get(r[0], ())),
+            )
             for r in await self._all(totals)
-        ]
+        ]  # fmt: skip
+
+    async def people_of(self, fingerprint: str, since_ms: int, limit: int = 1_000) -> int:
+        """How many people met a failure since a time; joined accounts are one person, and so are all of whom nobody knows who they are."""
+        c, u = t.troubles.c, t.turns.c
+        asked = (
+            select(u.people).join(t.troubles, u.turn == c.turn).where(c.fingerprint == fingerprint, c.at >= since_ms)
+        )
+        rows = await self._all(asked.where(c.cause != FORESEEN).distinct().limit(limit))
+        accounts = {tuple(one) for row in rows for one in orjson.loads(row[0] or "[]")}
+        links = select(t.links.c.account, t.links.c.person, t.links.c.who)
+        who = {
+            (row[0], row[1]): row[2]
+            for row in await self._all(links.where(t.links.c.person.in_({p for _, p in accounts})))
+        }
+        return len({who.get(one, one) for one in accounts} | {"" for row in rows if not row[0]})
 
     async def failures(self, since_ms: int, clean: Sequence[str]) -> list[FailedTurn]:
         """All failures in turns that were closed at or after a time; turns with one of the exits `clean` have ended well."""
@@ -465,7 +488,7 @@ class Reads(Unread):
             select(c.at, c.turn, c.session, s.key, u.exit, c.fingerprint, c.rung, c.outcome, c.ended, c.cause)
             .join(t.turns, u.turn == c.turn)
             .join(t.sessions, s.session == c.session)
-            .where(c.at >= since_ms, c.code != "answered")
+            .where(c.at >= since_ms, c.code != "answered", c.cause != FORESEEN)
         )
         told = select(c.turn).where(c.turn == u.turn, c.ended != 0).exists()
         others = (
@@ -632,7 +655,7 @@ class Reads(Unread):
     ) -> list[tuple[str, TroubleRow]]:
         """Failures of a turn, or with a fingerprint, with their turns; the newest first."""
         c = t.troubles.c
-        query = _TROUBLE.where(c.turn == turn if turn else c.fingerprint == fingerprint)
+        query = _TROUBLE.where(c.turn == turn if turn else (c.fingerprint == fingerprint) & (c.cause != FORESEEN))
         order = (c.number.desc(),) if turn else (c.at.desc(), c.turn, c.number)
         return [_trouble(row) for row in await self._all(query.order_by(*order).limit(limit))]
 

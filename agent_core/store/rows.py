@@ -459,6 +459,10 @@ class PersonRow:
     """Who decided it."""
 
 
+FORESEEN = "foreseen"
+"""What stands in the place of a row's cause if nothing failed: a remedy was tried beforehand, and this is what became of it."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TroubleRow:
     """A failure of a closed turn with the remedy that was chosen for it; or, with code ``answered``, that one is over."""
@@ -528,6 +532,8 @@ class TroubleCount:
     first_at: int
     last_at: int
     rungs: tuple[RungCount, ...] = ()
+    people: int = 0
+    """How many different askers its turns had; those of whom nobody knows who they are count as one."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,7 @@ from agent_core.exits import (
     process_status,
 )
 from agent_core.notices import notice_for
-from agent_core.recovery import LADDERS, Failure, Rung
+from agent_core.recovery import LADDERS, RESTART_SECONDS, Failure, Helps, LadderStep, Pause, Rung
 from agent_core.settings import LadderCounts
 from gateway.ops.actions import action_for
 
@@ -36,7 +36,7 @@ WHEN: Mapping[ExitCode, str] = {
     ExitCode.BROKEN_BEFORE_TEXT: "Nothing came of a reply, or the connection broke before any of it, also on the other ways.",
     ExitCode.BROKEN_IN_TEXT: "The stream broke in the text, and going on from there failed as well.",
     ExitCode.BROKEN_IN_TOOL_CALL: "The stream broke inside a tool call. What is half there is never executed.",
-    ExitCode.SAME_STALL_AGAIN: "The same tool's call stalled again and again, in this turn or in earlier ones.",
+    ExitCode.SAME_STALL_AGAIN: "The same tool's call stalled for the third time or more, in this turn or in earlier ones, and all that there is was tried.",
     ExitCode.EMPTY_REPLY: "The model returned nothing at all.",
     ExitCode.EMPTY_AFTER_TOOLS: "Tools ran, and then the model returned nothing. What it said before is no answer.",
     ExitCode.THINKING_ONLY: "The model only reasoned.",
@@ -75,7 +75,7 @@ WHEN: Mapping[ExitCode, str] = {
 
 _FACTS = Facts(
     cause=BreakCause.STALLED, seconds=120, attempts=4, steps=3, tools_done=("read_file",), tool="write_file", count=4, limit=50,
-    announced="Now dispatching task 5:", pattern="the call of write_file breaks off", tried=("retry", "smaller pieces"),
+    announced="Now dispatching task 5:", pattern="the call of write_file breaks off", tried=("the same call again", "advice to send smaller pieces"),
     reference="err_7k2m", reason=NotStarted.QUEUE_FULL, model="some-model",
 )  # fmt: skip
 _DROPPED = replace(_FACTS, tools_dropped=("write_file",))
@@ -144,13 +144,21 @@ FAILURES: Mapping[Failure, str] = {
 
 RUNGS: Mapping[Rung, str] = {
     Rung.RETRY: "the same call again",
-    Rung.NEXT_ROUTE: "the next key or model that can help, if there is one",
+    Rung.NEXT_ROUTE: "the next key or model",
     Rung.CONTINUE: "go on from where it stopped",
     Rung.ADVISE_SMALLER: "again, with the advice to send smaller pieces",
     Rung.NUDGE: "tell the model what is missing",
     Rung.CONTINUE_THINKING: "let it go on to an answer",
     Rung.COMPACT: "shorten the conversation",
     Rung.LEAVE_OUT: "leave out what the provider objects to: what it names, else a picture, else messages, the latest first",
+    Rung.AS_USUAL: "the same call again, as if nothing were known of earlier failures",
+    Rung.WITHOUT_TOOL: "ask for text instead of the call",
+}
+HELPING: Mapping[Helps, str] = {
+    Helps.ANY: "the next key or model, if there is one",
+    Helps.OTHER_CREDENTIAL: "the next key or model with another key, if there is one",
+    Helps.OTHER_MODEL: "the next model, if there is one",
+    Helps.LARGER_WINDOW: "the next model whose context is larger, if there is one",
 }
 MOST = 100
 """More often than that is as often as there is another way."""
@@ -176,6 +184,19 @@ The remedies, in their order; how often each is tried is configuration ([`[recov
 """
 
 
+_BESIDE = """What is [known of earlier failures](stalls.md) may add to this and never takes away from it: what is tried beforehand is given up at its first
+failure, and the table begins from its first row. A tool's calls that have broken off three times in a conversation are, after all of it, asked for as text.
+"""
+
+
+def _remedy(step: LadderStep, times: int) -> str:
+    if step.rung is Rung.NEXT_ROUTE:
+        return HELPING[step.helps]
+    least, most = (f"{seconds:g}" for seconds in RESTART_SECONDS)
+    pause = f", from the second time on after {least} to {most} s" if step.pause is Pause.RESTART else ""
+    return RUNGS[step.rung] + (f" ({_times(times)}{pause})" if times < MOST else "")
+
+
 def facts_of(code: ExitCode) -> Facts:
     """The facts of the page's example."""
     return EXAMPLES.get(code, _FACTS)
@@ -190,11 +211,10 @@ def _page() -> Iterator[str]:
     counts = LadderCounts()
     rows: list[str] = []
     for failure, steps in LADDERS.items():
-        tried = [
-            RUNGS[step.rung] + (f" ({_times(times)})" if (times := step.times(counts)) < MOST else "") for step in steps
-        ]
+        tried = [_remedy(step, step.times(counts)) for step in steps]
         rows.append(f"| {FAILURES[failure]} | {'; then '.join(tried)} |")
     yield _HEAD + "\n".join(rows) + "\n"
+    yield _BESIDE
     yield "## All of them\n\n| exit | class | `finish_reason` | exit status |\n|---|---|---|---|"
     for code in ExitCode:
         yield f"| [`{code}`](#{code}) | {exit_class(code)} | `{finish_reason(code)}` | {process_status(code)} |"

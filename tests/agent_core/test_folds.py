@@ -29,6 +29,7 @@ from agent_core.events import (
 from agent_core.exits import BreakCause
 from agent_core.journal import completed, encode, fold, merged, turn_of
 from agent_core.notices import notice_for
+from agent_core.recovery import Failure, Rung
 from agent_core.settings import Route
 from agent_core.stalls import rows_of as trouble_rows
 from agent_core.transcript import closed_turn_messages, request_messages
@@ -137,6 +138,17 @@ def told(writer: Writer) -> str:
     return "\n".join(f"{type(event).__name__} {encode(event).body[:150]!r}" for event in writer.events)
 
 
+LATER = {
+    (Failure.IN_TEXT, Rung.CONTINUE),
+    *(
+        (failure, Rung.NEXT_ROUTE)
+        for failure in Failure
+        if failure not in (Failure.BEFORE_CONTENT, Failure.CREDENTIAL, Failure.REQUEST)
+    ),
+}
+"""Remedies that did not exist then, or otherwise: no journal of that version holds them without what they led to."""
+
+
 def older(events: list[Event]) -> list[Event]:
     """The journal as version 4 of the rules would have written it: without most of what was judged."""
     found: list[Event] = []
@@ -144,6 +156,8 @@ def older(events: list[Event]) -> list[Event]:
         match event:
             case TurnOpened():
                 found.append(replace(event, settings=replace(event.settings, rules=5)))
+            case RungClimbed() if (event.failure, event.rung) in LATER:
+                found.append(event)
             case RungClimbed():
                 found.append(replace(event, route=-1, advice=None, detail="", pause_ms=0))
             case TurnEnded():

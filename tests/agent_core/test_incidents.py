@@ -7,11 +7,11 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_core.incidents import IncidentRules, best_remedy, changes, incident_words, known_incidents
+from agent_core.incidents import IncidentRules, changes, incident_words, known_incidents, remedy_of
 from agent_core.recovery import Rung
 from agent_core.store.rows import IncidentRow, IncidentState, RungCount, TroubleCount
 
-RULES = IncidentRules(conversations=2, window_ms=3_600_000, quiet_ms=1_800_000)
+RULES = IncidentRules(people=2, window_ms=3_600_000, quiet_ms=1_800_000)
 NOW = 1_700_000_000_000
 PRINTS = ("provider_down|host|m1|-|-", "broken_in_tool_call|host|a|b|write|L")
 
@@ -23,14 +23,16 @@ rungs = st.builds(
 )
 
 
-def counted(name: str, conversations: int, age: int, found: list[RungCount]) -> TroubleCount:
-    return TroubleCount(name, conversations, conversations, 0, NOW - age, NOW - age, tuple(found))
+def counted(name: str, people: int, more: int, age: int, found: list[RungCount]) -> TroubleCount:
+    conversations = people + more
+    return TroubleCount(name, conversations, conversations, 0, NOW - age, NOW - age, tuple(found), people)
 
 
 counts = st.builds(
     counted,
     st.sampled_from(PRINTS),
     st.integers(1, 5),
+    st.integers(0, 9),
     st.integers(0, RULES.window_ms),
     st.lists(rungs, max_size=4),
 )
@@ -69,40 +71,46 @@ def test_what_is_quiet_is_closed_and_what_goes_on_is_not(found: list[TroubleCoun
     closed = run([], opened, later)
     assert {one.incident for one in closed} == {one.incident for one in opened}
     assert all(one.state is IncidentState.CLOSED and one.closed_at == later for one in closed)
-    fresh = [TroubleCount(one.fingerprint, 9, 9, 0, later, later) for one in opened]
+    fresh = [TroubleCount(one.fingerprint, 9, 9, 0, later, later, (), 9) for one in opened]
     assert all(one.state is IncidentState.OPEN for one in run(fresh, opened, later))
 
 
 @given(several)
-def test_one_conversation_alone_is_no_incident(found: list[TroubleCount]) -> None:
+def test_one_person_alone_is_no_incident_however_many_conversations_they_have(found: list[TroubleCount]) -> None:
     opened = applied([], run(found, []))
-    enough = {count.fingerprint for count in found if count.conversations >= RULES.conversations}
+    enough = {count.fingerprint for count in found if count.people >= RULES.people}
     assert {one.fingerprint for one in opened} <= enough
 
 
-@given(st.lists(rungs, max_size=6))
-def test_the_best_remedy_has_helped(found: list[RungCount]) -> None:
-    best = best_remedy(found)
-    helped = {count.rung for count in found if count.outcome == "helped"}
-    assert best is None if not helped else best in helped
+@given(several, st.sets(st.sampled_from([("host", "m1"), ("host", "a|b")])))
+def test_an_incident_about_a_model_that_nobody_asks_any_more_is_over_and_none_opens(
+    found: list[TroubleCount], asked: set[tuple[str, str]]
+) -> None:
+    def asks(endpoint: str, model: str) -> bool:
+        return (endpoint, model) in asked
+
+    opened = applied([], run(found, []))
+    left = applied(opened, changes(found, opened, NOW, RULES, lambda: "i", asks))
+    assert {one.fingerprint for one in left} == {one.fingerprint for one in opened if asks(one.endpoint, one.model)}
+    assert changes(found, left, NOW, RULES, lambda: "i", asks) == []
 
 
-def test_the_larger_share_wins_and_few_tries_are_doubted() -> None:
-    often = [RungCount("next_route", "helped", 19), RungCount("next_route", "not_helped", 1)]
-    once = [RungCount("retry", "helped", 1)]
-    assert best_remedy([*often, *once]) is Rung.NEXT_ROUTE
-    assert best_remedy(once) is Rung.RETRY
+def test_what_helps_is_what_these_counts_say_and_else_what_was_known() -> None:
+    good, bad, unknown = (RungCount("next_route", outcome, 2) for outcome in ("helped", "not_helped", "not_known"))
+    assert remedy_of([good, bad]) == "next_route"
+    assert remedy_of([bad, unknown], "next_route") == ""
+    assert remedy_of([unknown], "next_route") == "next_route"
 
 
 def test_a_model_whose_name_holds_the_separator_is_read_rightly() -> None:
-    (incident,) = run([TroubleCount(PRINTS[1], 2, 2, 0, NOW, NOW)], [])
+    (incident,) = run([TroubleCount(PRINTS[1], 2, 2, 0, NOW, NOW, (), 2)], [])
     assert (incident.model, incident.tool) == ("a|b", "write")
     (known,) = known_incidents([incident])
-    assert (known.endpoint, known.model, known.tool, known.remedy) == ("host", "a|b", "write", None)
+    assert (known.endpoint, known.model, known.tool, known.size, known.remedy) == ("host", "a|b", "write", "L", None)
 
 
 def test_the_line_says_what_and_how_many() -> None:
-    (incident,) = run([TroubleCount(PRINTS[0], 3, 4, 0, NOW, NOW, (RungCount("next_route", "helped", 3),))], [])
+    (incident,) = run([TroubleCount(PRINTS[0], 3, 4, 0, NOW, NOW, (RungCount("next_route", "helped", 3),), 2)], [])
     words = incident_words(incident)
     assert "provider down" in words
     assert "3 conversations" in words

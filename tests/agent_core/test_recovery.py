@@ -22,6 +22,7 @@ from agent_core.recovery import (
     next_route,
     next_rung,
     patience,
+    pause_seconds,
 )
 from agent_core.settings import LadderCounts, Route
 
@@ -53,21 +54,43 @@ def test_what_the_same_route_cannot_mend_is_never_sent_there_as_it_was(failure: 
 
 
 def test_the_ladders_are_those_of_the_rules():
-    def rungs(failure: Failure) -> list[tuple[Rung, int]]:
+    def rungs(failure: Failure) -> list[tuple[Rung, int | Helps]]:
         counts = LadderCounts()
-        return [(s.rung, s.times(counts)) for s in LADDERS[failure] if s.rung is not Rung.NEXT_ROUTE]
+        return [(s.rung, s.helps if s.rung is Rung.NEXT_ROUTE else s.times(counts)) for s in LADDERS[failure]]
 
-    assert rungs(Failure.BEFORE_CONTENT) == [(Rung.RETRY, 3)]
-    assert rungs(Failure.IN_TEXT) == [(Rung.CONTINUE, 2)]
-    assert rungs(Failure.IN_TOOL_CALL) == [(Rung.RETRY, 1), (Rung.ADVISE_SMALLER, 1)]
-    assert rungs(Failure.EMPTY) == [(Rung.RETRY, 1), (Rung.NUDGE, 2)]
-    assert rungs(Failure.THINKING_ONLY) == [(Rung.CONTINUE_THINKING, 2)]
-    assert rungs(Failure.PROMISED) == [(Rung.NUDGE, 1)]
+    model = (Rung.NEXT_ROUTE, Helps.OTHER_MODEL)
+    assert rungs(Failure.BEFORE_CONTENT) == [(Rung.RETRY, 3), (Rung.NEXT_ROUTE, Helps.ANY)]
+    assert rungs(Failure.IN_TEXT) == [(Rung.CONTINUE, 2), model]
+    assert rungs(Failure.IN_TOOL_CALL) == [(Rung.RETRY, 1), (Rung.ADVISE_SMALLER, 1), model]
+    assert rungs(Failure.EMPTY) == [(Rung.RETRY, 1), (Rung.NUDGE, 2), model]
+    assert rungs(Failure.THINKING_ONLY) == [(Rung.CONTINUE_THINKING, 2), model]
+    assert rungs(Failure.PROMISED) == [(Rung.NUDGE, 1), model]
     assert rungs(Failure.LENGTH) == [(Rung.CONTINUE, 3)]
     assert rungs(Failure.LENGTH_IN_TOOL_CALL) == [(Rung.ADVISE_SMALLER, 2)]
-    assert rungs(Failure.OVERFLOW) == [(Rung.COMPACT, 1), (Rung.LEAVE_OUT, 6)]
-    assert rungs(Failure.TOO_LARGE) == [(Rung.COMPACT, 1), (Rung.LEAVE_OUT, 6)]
-    assert rungs(Failure.REQUEST) == [(Rung.LEAVE_OUT, 6)]
+    assert rungs(Failure.OVERFLOW) == [(Rung.COMPACT, 1), (Rung.NEXT_ROUTE, Helps.LARGER_WINDOW), (Rung.LEAVE_OUT, 6)]
+    assert rungs(Failure.TOO_LARGE) == [(Rung.COMPACT, 1), model, (Rung.LEAVE_OUT, 6)]
+    assert rungs(Failure.CREDENTIAL) == [(Rung.NEXT_ROUTE, Helps.OTHER_CREDENTIAL)]
+    assert rungs(Failure.REQUEST) == [model, (Rung.LEAVE_OUT, 6)]
+
+
+@pytest.mark.parametrize(
+    ("here", "there", "helps"), [(8, 100, True), (100, 8, False), (8, 8, False), (0, 8, True), (8, 0, True)]
+)
+def test_a_model_helps_against_an_overflow_unless_its_context_is_known_to_be_no_larger(
+    here: int, there: int, helps: bool
+):
+    routes = (Route("m1", "h", "k1", here), Route("m1", "h", "k2", here), Route("m2", "h", "k1", there))
+    assert next_route(routes, 0, Helps.LARGER_WINDOW) == (2 if helps else None)
+
+
+@given(st.integers(2, 60), st.integers(0, 2**63 - 1))
+def test_a_second_try_in_the_text_waits_as_long_as_a_provider_takes_to_restart(number: int, seed: int):
+    go_on = next(step for step in LADDERS[Failure.IN_TEXT] if step.rung is Rung.CONTINUE)
+    assert pause_seconds(go_on, 1, seed, 1, 30) == 0
+    pause = pause_seconds(go_on, number, seed, 1, 30)
+    assert 4 <= pause <= 10
+    assert pause == pause_seconds(go_on, number, seed, 1, 30)
+    assert pause_seconds(go_on, number, seed, 0.1, 0.5) == 0.5
 
 
 def test_another_credential_and_another_model_are_told_apart():

@@ -150,7 +150,8 @@ def test_letters_that_are_spelt_as_escapes_are_letters():
 def test_an_announcement_stays_one():
     rig = Rig(BASE)
     rig.says("I read your file, Ann. Now dispatching task 5 for Ann:")
-    rig.says("Now dispatching task 5 for Ann:")
+    while rig.turn.exit is None:
+        rig.says("Now dispatching task 5 for Ann:")
     assert rig.code is ExitCode.PROMISED_WITHOUT_ACTING
     rows = rows_of([*rig.fed, TurnEnded(at=rig.now, exit=rig.exit)])
     made, parts_at = redacted(rows, KEY)

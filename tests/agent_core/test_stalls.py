@@ -11,23 +11,29 @@ from hypothesis import strategies as st
 from agent_core.exits import BreakCause, ExitCode
 from agent_core.journal import decode, encode
 from agent_core.known import Known, KnownIncident, KnownStall
-from agent_core.prevention import prevention
+from agent_core.modelcalls import hurried
+from agent_core.prevention import Start, prevention
 from agent_core.recovery import Advice, Rung
 from agent_core.settings import Route
-from agent_core.stalls import REMEMBER_MS, WITHHOLD_MS, rows_of, stalls_of
-from agent_core.store.rows import TroubleRow
+from agent_core.stalls import REMEMBER_MS, rows_of, stalls_of
+from agent_core.store.rows import FORESEEN, TroubleRow
+from agent_core.transcript import request_messages
 from agent_core.troubles import WHOLE_CHARS, Outcome, Trouble, Troubles, size_bucket
 from tests.agent_core.turns import ROUTE, SETTINGS, Rig, opened
 
+CUT = '{"content": "ab'
 NOW = 1_700_000_000_000
 OTHER = Route("m2", "other", "k2")
 
 
-def row(code: ExitCode = ExitCode.BROKEN_IN_TOOL_CALL, *, ended: bool = False, at: int = NOW, tool: str = "write", chars: int = 500, rung: str = "retry") -> TroubleRow:  # fmt: skip
-    trouble = Trouble(code, None, "host", "m1", tool, chars)
+def row(
+    code: ExitCode = ExitCode.BROKEN_IN_TOOL_CALL, *, ended: bool = False, at: int = NOW, tool: str = "write", chars: int = 500,
+    rung: str = "advise_smaller", outcome: str = "not_helped", cause: str = "", model: str = "m1",
+) -> TroubleRow:  # fmt: skip
+    trouble = Trouble(code, None, "host", model, tool, chars)
     return TroubleRow(
-        number=0, at=at, conversation="c", fingerprint=trouble.fingerprint, code=code.value, cause="", endpoint="host",
-        model="m1", tool=tool, size=size_bucket(chars), chars=chars, rung=rung, outcome="not_helped", ended=ended,
+        number=0, at=at, conversation="c", fingerprint=trouble.fingerprint, code=code.value, cause=cause, endpoint="host",
+        model=model, tool=tool, size=size_bucket(chars), chars=chars, rung=rung, outcome=outcome, ended=ended,
     )  # fmt: skip
 
 
@@ -45,29 +51,43 @@ histories = st.lists(st.tuples(st.sampled_from(["t1", "t2", "t3", "t4"]), troubl
 @given(histories)
 def test_a_call_that_came_whole_clears_all_that_was_before_it(history: list[tuple[str, TroubleRow]]) -> None:
     cleared = [*history, *(("t9", row(ExitCode.ANSWERED, tool=tool)) for tool in ("write", "send"))]
-    assert stalls_of(cleared, NOW, rounds=3) == ()
+    assert stalls_of(cleared, NOW) == ()
 
 
 @given(histories)
 def test_a_turn_counts_once_however_often_it_tried(history: list[tuple[str, TroubleRow]]) -> None:
-    for stall in stalls_of(history, NOW, rounds=3):
+    for stall in stalls_of(history, NOW):
         ended = {turn for turn, one in history if one.ended and one.tool == stall.tool}
         assert stall.ended <= len(ended)
 
 
 @given(histories)
 def test_nothing_but_calls_that_broke_off_lately_is_remembered(history: list[tuple[str, TroubleRow]]) -> None:
-    found = {stall.tool for stall in stalls_of(history, NOW, rounds=3)}
+    found = {stall.tool for stall in stalls_of(history, NOW)}
     assert found == {
         one.tool for _, one in history if one.tool and one.code != ExitCode.EMPTY_REPLY and NOW - one.at < REMEMBER_MS
     }
 
 
-def test_a_tool_is_withheld_for_an_hour_after_the_third_turn() -> None:
-    history = [(f"t{n}", row(ended=True)) for n in range(3)]
-    assert [s.withheld for s in stalls_of(history[:2], NOW, rounds=3)] == [False]
-    assert [s.withheld for s in stalls_of(history, NOW + WITHHOLD_MS - 1, rounds=3)] == [True]
-    assert [s.withheld for s in stalls_of(history, NOW + WITHHOLD_MS, rounds=3)] == [False]
+def test_a_small_call_is_not_a_large_one() -> None:
+    small, large = row(ended=True, chars=500), row(ended=True, chars=20_000)
+    found = stalls_of([("t1", small), ("t2", large), ("t3", large)], NOW)
+    assert [(stall.size, stall.ended) for stall in found] == [("S", 1), ("L", 2)]
+
+
+def test_what_helped_in_the_conversation_is_known_also_if_it_was_only_to_ask_again() -> None:
+    retried = [("t1", row(rung="retry", outcome="helped")), ("t2", row(rung="retry", outcome="helped"))]
+    (stall,) = stalls_of(retried, NOW)
+    assert stall.remedy is Rung.RETRY
+    (stall,) = stalls_of([("t1", row(rung="retry")), ("t1", row(outcome="helped"))], NOW)
+    assert (stall.remedy, stall.models) == (Rung.ADVISE_SMALLER, (("host", "m1"),))
+
+
+def test_what_was_tried_beforehand_is_measured_and_is_no_failure() -> None:
+    foreseen = row(cause=FORESEEN, outcome="helped", at=NOW - 1)
+    assert stalls_of([("t1", foreseen)], NOW) == ()
+    (stall,) = stalls_of([("t1", row(rung="")), ("t2", foreseen)], NOW)
+    assert (stall.remedy, stall.ended) == (Rung.ADVISE_SMALLER, 0)
 
 
 # ---------------------------------------------------------------------- before the first call
@@ -96,24 +116,47 @@ def test_a_tool_that_is_not_offered_is_no_matter() -> None:
     assert prevention(SETTINGS, known).advice == ()
 
 
-def test_a_withheld_tool_is_explained_unless_it_is_the_clients() -> None:
+def test_no_tool_is_taken_away_beforehand_also_by_what_an_older_version_knew() -> None:
     start = prevention(SETTINGS, stall(ended=3, withheld=True))
-    assert [(item.advice, item.detail) for item in start.advice] == [(Advice.WITHHELD, "write")]
-    theirs = replace(SETTINGS, client_tools=("write",))
-    assert [item.advice for item in prevention(theirs, stall(withheld=True)).advice] == [Advice.SMALLER_FROM_START]
+    assert [(item.advice, item.detail) for item in start.advice] == [(Advice.SMALLER_FROM_START, "write")]
+
+
+@pytest.mark.parametrize(
+    ("remedy", "advised"),
+    [(None, True), (Rung.ADVISE_SMALLER, True), (Rung.NEXT_ROUTE, True), (Rung.RETRY, False), (Rung.AS_USUAL, False)],
+)
+def test_where_nothing_special_was_needed_nothing_special_is_done(remedy: Rung | None, advised: bool) -> None:
+    assert bool(prevention(SETTINGS, stall(remedy=remedy)).advice) is advised
+
+
+def test_what_broke_off_at_another_model_says_nothing_about_this_one() -> None:
+    assert prevention(SETTINGS, stall(ended=2, models=(("host", "m9"),))) == Start()
+
+
+def test_a_model_at_which_the_same_calls_broke_off_is_passed_over_as_well() -> None:
+    third = Route("m3", "third", "k3")
+    chain = replace(SETTINGS, routes=(ROUTE, OTHER, third))
+    assert prevention(chain, stall(ended=2, models=(("host", "m1"), ("other", "m2")))).route == 2
 
 
 @pytest.mark.parametrize(
     ("incident", "advised", "route"),
     [
-        (KnownIncident(ExitCode.BROKEN_IN_TOOL_CALL, "host", "m1", "write"), True, 0),
-        (KnownIncident(ExitCode.BROKEN_IN_TOOL_CALL, "host", "m1", "write", Rung.NEXT_ROUTE), True, 1),
+        (KnownIncident(ExitCode.BROKEN_IN_TOOL_CALL, "host", "m1", "write"), False, 0),
+        (KnownIncident(ExitCode.BROKEN_IN_TOOL_CALL, "host", "m1", "write", Rung.RETRY), False, 0),
+        (KnownIncident(ExitCode.BROKEN_IN_TOOL_CALL, "host", "m1", "write", Rung.ADVISE_SMALLER), True, 0),
+        (KnownIncident(ExitCode.BROKEN_IN_TOOL_CALL, "host", "m1", "gone", Rung.ADVISE_SMALLER), False, 0),
+        (KnownIncident(ExitCode.BROKEN_IN_TOOL_CALL, "host", "m1", "write", Rung.NEXT_ROUTE), False, 1),
         (KnownIncident(ExitCode.BROKEN_IN_TOOL_CALL, "host", "m9", "write", Rung.NEXT_ROUTE), False, 0),
-        (KnownIncident(ExitCode.BROKEN_IN_TOOL_CALL, "else", "m1", "write"), False, 0),
-        (KnownIncident(ExitCode.PROVIDER_DOWN, "host", "m1", "", Rung.NEXT_ROUTE), False, 0),
+        (KnownIncident(ExitCode.BROKEN_IN_TOOL_CALL, "else", "m1", "write", Rung.ADVISE_SMALLER), False, 0),
+        (KnownIncident(ExitCode.PROVIDER_DOWN, "host", "m1", "", Rung.NEXT_ROUTE), False, 1),
+        (KnownIncident(ExitCode.REFUSED, "host", "m1", "", Rung.NEXT_ROUTE), False, 0),
+        (KnownIncident(ExitCode.RATE_LIMITED, "host", "m1", "", Rung.NEXT_ROUTE), False, 0),
     ],
 )
-def test_an_incident_counts_for_the_model_that_it_is_about(incident: KnownIncident, advised: bool, route: int) -> None:
+def test_a_turn_begins_with_what_was_measured_to_help_its_first_model(
+    incident: KnownIncident, advised: bool, route: int
+) -> None:
     start = prevention(replace(SETTINGS, routes=(ROUTE, OTHER)), Known(incidents=(incident,)))
     assert (bool(start.advice), start.route) == (advised, route)
 
@@ -121,16 +164,100 @@ def test_an_incident_counts_for_the_model_that_it_is_about(incident: KnownIncide
 # ---------------------------------------------------------------------- in the turn
 
 
-def test_the_remedy_that_helps_most_comes_first() -> None:
+def asked(rig: Rig) -> str:
+    return str(request_messages("", [], rig.turn, rig.last_call))
+
+
+def test_what_was_tried_beforehand_and_fails_is_set_back_and_the_whole_ladder_follows() -> None:
     chain = (ROUTE, OTHER)
-    plain = Rig(replace(SETTINGS, routes=chain))
-    plain.breaks(BreakCause.SERVER_ERROR)
-    assert plain.turn.rungs[-1][1] is Rung.RETRY
-    known = Known(incidents=(KnownIncident(ExitCode.PROVIDER_DOWN, "host", "m1", "", Rung.NEXT_ROUTE),))
-    rig = Rig(replace(SETTINGS, routes=chain), known)
-    rig.breaks(BreakCause.SERVER_ERROR)
-    assert rig.turn.rungs[-1][1] is Rung.NEXT_ROUTE
-    assert rig.turn.route == OTHER
+    rig = Rig(replace(SETTINGS, routes=chain), stall(ended=2))
+    assert rig.last_call.route == OTHER
+    assert "smaller pieces" in asked(rig)
+    seen: list[tuple[str, bool]] = []
+    for _ in range(4):
+        rig.begins_call("write", CUT)
+        rig.breaks(BreakCause.STALLED)
+        seen.append((rig.last_call.route.model, "smaller pieces" in asked(rig)))
+    assert seen == [("m1", False), ("m1", False), ("m1", True), ("m2", True)]
+    assert [rung for _, rung in rig.turn.rungs] == [Rung.AS_USUAL, Rung.RETRY, Rung.ADVISE_SMALLER, Rung.NEXT_ROUTE]
+
+
+def test_the_first_call_after_that_has_all_of_its_time() -> None:
+    rig = Rig(known=stall())
+    rig.begins_call("write", CUT)
+    rig.breaks(BreakCause.STALLED)
+    assert not hurried(rig.turn)
+    rig.begins_call("write", CUT)
+    rig.breaks(BreakCause.STALLED)
+    assert hurried(rig.turn)
+
+
+def test_the_same_stall_again_is_the_name_of_an_end_after_the_whole_ladder_and_after_text_was_asked_for() -> None:
+    rig = Rig(known=stall(ended=2, size="S"))
+    withheld: list[bool] = []
+    while rig.turn.exit is None:
+        rig.begins_call("write", CUT)
+        rig.breaks(BreakCause.STALLED)
+        withheld.append(bool(rig.turn.withheld))
+    assert rig.code is ExitCode.SAME_STALL_AGAIN
+    assert withheld[:-1] == [False, False, False, True]
+    assert [rung for _, rung in rig.turn.rungs] == [Rung.AS_USUAL, Rung.RETRY, Rung.ADVISE_SMALLER, Rung.WITHOUT_TOOL]
+    assert rig.exit.facts.tried == ("advice to send smaller pieces", "the same call again", "asking for text instead")
+    assert rig.exit.facts.count == 3
+
+
+def test_the_tool_is_back_with_the_next_step() -> None:
+    rig = Rig(known=stall(ended=2, size="S"))
+    for _ in range(4):
+        rig.begins_call("write", CUT)
+        rig.breaks(BreakCause.STALLED)
+    assert rig.turn.withheld == {"write"}
+    rig.calls_tool("read")
+    assert rig.turn.withheld == set()
+
+
+def test_a_stall_of_another_size_is_another_stall() -> None:
+    rig = Rig(known=stall(ended=5, size="XL"))
+    while rig.turn.exit is None:
+        rig.begins_call("write", CUT)
+        rig.breaks(BreakCause.STALLED)
+    assert rig.code is ExitCode.BROKEN_IN_TOOL_CALL
+
+
+@pytest.mark.parametrize(("arrives", "outcome"), [(True, "helped"), (False, "not_helped")])
+def test_what_became_of_the_advice_beforehand_is_measured(arrives: bool, outcome: str) -> None:
+    known = Known(
+        incidents=(KnownIncident(ExitCode.BROKEN_IN_TOOL_CALL, "host", "m1", "write", Rung.ADVISE_SMALLER, "L"),)
+    )
+    rig = Rig(known=known)
+    if arrives:
+        rig.calls_tool("write")
+        rig.returns()
+    else:
+        rig.begins_call("write", CUT)
+        rig.breaks(BreakCause.STALLED)
+    rig.says("done")
+    found = [one for one in rows_of(rig.turn) if one.cause == FORESEEN]
+    assert [(one.fingerprint, one.rung, one.outcome) for one in found] == [
+        ("broken_in_tool_call|host|m1|write|L", "advise_smaller", outcome)
+    ]
+
+
+def test_advice_that_was_not_needed_is_not_measured_and_neither_is_what_failed_for_another_reason() -> None:
+    known = Known(incidents=(KnownIncident(ExitCode.BROKEN_IN_TOOL_CALL, "host", "m1", "write", Rung.ADVISE_SMALLER),))
+    rig = Rig(known=known)
+    rig.breaks(BreakCause.UNAUTHORISED, status=401)
+    assert [one.cause for one in rows_of(rig.turn)] == ["unauthorised"]
+    rig = Rig(known=stall())
+    rig.says("Hello!")
+    assert rows_of(rig.turn) == ()
+
+
+def test_a_limit_that_the_client_set_is_no_trouble() -> None:
+    rig = Rig(replace(SETTINGS, client_output_limit=True))
+    rig.says("as much as fits", "length")
+    assert rig.code is ExitCode.CUT_BY_LENGTH
+    assert rows_of(rig.turn) == ()
 
 
 def test_what_a_turn_knows_survives_the_journal() -> None:
@@ -181,8 +308,7 @@ def test_pieces_clear_nothing_and_whole_calls_do(chars: int, advised: bool, clea
 
 
 def test_smaller_calls_say_nothing_about_larger_ones() -> None:
-    record = Troubles(stall(chars=30_000))
-    assert record.came_whole([("write", 900)]) == ()
+    assert Troubles(stall(chars=30_000)).came_whole([("write", 900)]) == ()
 
 
 def test_a_remedy_is_judged_once() -> None:

@@ -98,14 +98,24 @@ async def test_a_stall_is_told_and_recovered(browser: Browser, up: Serving):
     await expect(page.locator(".answer")).to_contain_text("page.html is written, in two pieces")
 
 
-async def test_a_stall_is_told_while_it_lasts(browser: Browser, tmp_path: Path):
-    async with served(tmp_path, {"OUTSPOKEN_MODEL__STALL_SECONDS": "14", "OUTSPOKEN_MODEL__REMEDY_SECONDS": "4"}) as up:
+async def test_what_the_readme_shows_is_what_a_gateway_without_settings_shows_each_time(
+    browser: Browser, tmp_path: Path
+):
+    async with served(tmp_path, patient=True) as up:
         page = await opened(browser, up.url, width=640, height=440)
-        await say(page, "rehearse stall in tool call")
-        await expect(page.locator(".status")).to_contain_text("nothing new for", timeout=20_000)
-        await shot(page, "stall-told")
-        await expect(page.locator(".figures")).to_have_count(1, timeout=40_000)
-        await shot(page, "stall-recovered")
+        for turn in (1, 2):
+            await say(page, "rehearse stall in tool call")
+            told = page.locator(".status")
+            await expect(told).to_contain_text("nothing new for", timeout=20_000)
+            await page.wait_for_timeout(2_000)
+            await expect(told).to_contain_text("nothing new for", timeout=1)
+            if turn == 1:
+                await shot(page, "stall-told")
+            await expect(page.locator(".figures")).to_have_count(turn, timeout=60_000)
+            await expect(page.locator(".mended").last).to_contain_text("– recovered.")
+            await expect(page.locator(".answer").last).to_contain_text("page.html is written, in two pieces")
+            if turn == 1:
+                await shot(page, "stall-recovered")
 
 
 async def test_a_notice_stands_out_and_says_why(browser: Browser, up: Serving):

@@ -10,6 +10,7 @@ from typing import Any
 
 from aiohttp import web
 
+from adapters.base import Ended, once
 from agent_core.exits import ExitCode
 from agent_core.messages import Message
 from agent_core.store.rows import IncidentState
@@ -45,14 +46,24 @@ class Provider:
         self.mended = False
         self.says = ""
         """If set, it only says this."""
+        self.small = False
+        """It has little to write."""
+        self.stalls_without_the_tool = False
+        self.mends_after = 1_000_000
+        """So many stalls, and then a call comes whole."""
 
     async def reply(self, messages: Messages, response: web.StreamResponse, request: web.Request) -> None:
         body = await request.json()
         if self.says:
             await response.write(chunk({"content": self.says}) + chunk({}, "stop"))
         elif not any(tool["function"]["name"] == "write" for tool in body.get("tools", [])):
+            if self.stalls_without_the_tool:
+                await response.write(call_chunk("write", json.dumps({"text": PAGE})[:9_000], None))
+                await asyncio.sleep(20)
             await response.write(chunk({"content": "Here is the page as text."}) + chunk({}, "stop"))
-        elif self.mended or body["model"] == self.good:
+        elif self.small and not pieces_done(messages):
+            await response.write(call_chunk("write", json.dumps({"text": "milk"})))
+        elif self.small or self.mended or body["model"] == self.good or self.stalled >= self.mends_after:
             await self._whole(messages, response)
         elif advised(messages) and self.pieces_help:
             await self._piece(messages, response)
@@ -101,14 +112,18 @@ async def test_a_restart_forgets_nothing(tmp_path: Path) -> None:
         assert provider.stalled == stalled
 
 
-async def test_while_an_incident_is_open_another_session_does_not_stall_at_all(tmp_path: Path) -> None:
+async def as_person(rig: Rig, name: str, session: str = "") -> Ended:
+    return await rig.say("write me the page", session=session or name, memory_scope=f"api/{name}")
+
+
+async def test_while_an_incident_is_open_another_persons_turn_does_not_stall_at_all(tmp_path: Path) -> None:
     provider = Provider()
     async with gateway(tmp_path, provider.reply, tools=[writer(tmp_path)], settings=FAST) as rig:
-        await rig.say("write me the page", session="a")
-        await rig.say("write me the page", session="b")
+        await as_person(rig, "ann")
+        await as_person(rig, "bob")
         stalled = provider.stalled
         assert stalled == 4
-        third = await rig.say("write me the page", session="c")
+        third = await as_person(rig, "cleo")
         assert third.exit.code is ExitCode.ANSWERED
         assert provider.stalled == stalled
         (incident,) = rig.hub.learning.open_incidents
@@ -116,31 +131,105 @@ async def test_while_an_incident_is_open_another_session_does_not_stall_at_all(t
         assert incident.remedy == "advise_smaller"
 
 
-async def test_what_nothing_helps_against_is_told_the_third_time_and_not_tried_again(tmp_path: Path) -> None:
+async def test_a_person_with_ten_conversations_opens_no_incident_and_neither_does_who_is_nobody(tmp_path: Path) -> None:
+    provider = Provider()
+    async with gateway(tmp_path, provider.reply, tools=[writer(tmp_path)], settings=FAST) as rig:
+        for number in range(10):
+            await as_person(rig, "ann", f"s{number}")
+        await rig.hub.learning.look()
+        assert rig.hub.learning.open_incidents == ()
+    async with gateway(tmp_path / "other", provider.reply, tools=[writer(tmp_path)], settings=FAST) as rig:
+        for number in range(3):
+            await rig.say("write me the page", session=f"s{number}", memory_scope="api")
+        await rig.hub.learning.look()
+        assert rig.hub.learning.open_incidents == ()
+
+
+async def test_while_an_incident_is_open_everybody_is_recovered_also_if_its_remedy_helps_no_more(
+    tmp_path: Path,
+) -> None:
+    provider = Provider()
+    async with gateway(tmp_path, provider.reply, tools=[writer(tmp_path)], settings=FAST) as rig:
+        for name in ("ann", "bob", "cleo", "dan"):
+            assert (await as_person(rig, name)).exit.code is ExitCode.ANSWERED
+        provider.pieces_help = False
+        provider.mends_after = provider.stalled + 2
+        for name in ("eve", "fay", "gus"):
+            assert (await as_person(rig, name)).exit.code is ExitCode.ANSWERED
+            provider.mends_after = provider.stalled + 2
+        await rig.hub.learning.look()
+        (incident,) = rig.hub.learning.open_incidents
+        assert incident.remedy in ("retry", "as_usual")
+        before = len(rig.model.requests)
+        await as_person(rig, "hal")
+        assert not advised(rig.model.requests[before]["messages"])
+
+
+async def test_an_incident_ends_with_the_model_that_it_is_about(tmp_path: Path) -> None:
+    provider = Provider()
+    async with gateway(tmp_path, provider.reply, tools=[writer(tmp_path)], settings=FAST) as rig:
+        for name in ("ann", "bob"):
+            await as_person(rig, name)
+        await rig.hub.learning.look()
+        assert len(rig.hub.learning.open_incidents) == 1
+    async with gateway(tmp_path, provider.reply, tools=[writer(tmp_path)], settings=FAST, models=("m2",)) as rig:
+        await rig.hub.learning.look()
+        assert rig.hub.learning.open_incidents == ()
+        assert [one.state for one in await rig.store.incidents(open_only=False)] == [IncidentState.CLOSED]
+
+
+async def test_what_nothing_helps_against_is_given_as_text_the_third_time_after_all_that_there_is(
+    tmp_path: Path,
+) -> None:
     provider = Provider(pieces_help=False)
     async with gateway(tmp_path, provider.reply, tools=[writer(tmp_path)], settings=FAST) as rig:
-        ends = [await rig.say("write me the page"), await rig.say("continue"), await rig.say("continue")]
-        assert [end.exit.code for end in ends[:2]] == [ExitCode.BROKEN_IN_TOOL_CALL] * 2
-        assert ends[2].exit.code is ExitCode.SAME_STALL_AGAIN
-        assert (ends[2].exit.facts.count, ends[2].exit.facts.tried) == (3, ("retry", "advise smaller"))
-        notice = next(bubble.text for bubble in ends[2].view.bubbles if bubble.kind is BubbleKind.NOTICE)
-        assert all(words in notice for words in ("write", "retry", "as text"))
-        assert provider.stalled == 3 + 1 + 1
-        fourth = await rig.say("continue")
-        assert provider.stalled == 5
-        assert (fourth.exit.code, fourth.view.text) == (ExitCode.ANSWERED, "Here is the page as text.")
+        ends = [await rig.say("write me the page"), await rig.say("continue")]
+        assert [end.exit.code for end in ends] == [ExitCode.BROKEN_IN_TOOL_CALL] * 2
+        assert provider.stalled == 3 + 4
+        third = await rig.say("continue")
+        assert provider.stalled == 3 + 4 + 4
+        assert (third.exit.code, third.view.text) == (ExitCode.ANSWERED, "Here is the page as text.")
 
 
-async def test_a_second_time_goes_to_the_next_model(tmp_path: Path) -> None:
+async def test_what_is_not_given_as_text_either_is_told_with_all_that_was_tried(tmp_path: Path) -> None:
     provider = Provider(pieces_help=False)
-    models = ("m1", "m2")
+    provider.stalls_without_the_tool = True
+    async with gateway(tmp_path, provider.reply, tools=[writer(tmp_path)], settings=FAST) as rig:
+        for words in ("write me the page", "continue"):
+            await rig.say(words)
+        third = await rig.say("continue")
+        assert third.exit.code is ExitCode.SAME_STALL_AGAIN
+        assert third.exit.facts.count == 3
+        notice = next(bubble.text for bubble in third.view.bubbles if bubble.kind is BubbleKind.NOTICE)
+        for words in ("write", "the same call again", "smaller pieces", "asking for text instead"):
+            assert words in notice
+
+
+async def test_a_small_call_of_the_tool_works_however_often_large_ones_have_broken_off(tmp_path: Path) -> None:
+    provider = Provider(pieces_help=False)
+    tool = writer(tmp_path)
+    async with gateway(tmp_path, provider.reply, tools=[tool], settings=FAST) as rig:
+        for words in ("write me the page", "continue", "continue", "continue"):
+            await rig.say(words)
+        assert tool.runs() == []
+        provider.small = True
+        assert (await rig.say("note: milk")).exit.code is ExitCode.ANSWERED
+        assert len(tool.runs()) == 1
+
+
+async def test_from_the_second_time_on_it_begins_at_the_next_model(tmp_path: Path) -> None:
+    provider = Provider(pieces_help=False)
+    models = ("m1", "m2", "m3")
     async with gateway(tmp_path, provider.reply, tools=[writer(tmp_path)], settings=FAST, models=models) as rig:
-        await rig.say("write me the page")
-        provider.good = "m2"
+        for words in ("write me the page", "continue"):
+            await rig.say(words)
+        provider.good = "m1"
         before = len(rig.model.requests)
-        second = await rig.say("continue")
-        assert second.exit.code is ExitCode.ANSWERED
-        assert [request["model"] for request in rig.model.requests[before:]] == ["m1", "m2", "m2"]
+        third = await rig.say("continue")
+        assert third.exit.code is ExitCode.ANSWERED
+        assert {request["model"] for request in rig.model.requests[before:]} == {
+            "m1"
+        }  # all had stalled: none is passed over
 
 
 async def test_a_call_that_comes_whole_clears_what_was_known(tmp_path: Path) -> None:
@@ -165,23 +254,40 @@ async def test_a_stub_of_text_clears_nothing(tmp_path: Path) -> None:
         assert advised(rig.model.requests[-1]["messages"])
 
 
-async def test_a_stateless_client_is_known_by_how_its_conversation_begins(tmp_path: Path) -> None:
+async def test_a_stateless_client_is_known_by_who_asks_and_how_the_conversation_begins(tmp_path: Path) -> None:
     provider = Provider()
 
-    async def ask(rig: Rig, history: tuple[Message, ...], words: str, number: int) -> None:
-        await rig.say(words, session=f"once-{number}", own_history=history)
+    async def ask(rig: Rig, who: str, history: tuple[Message, ...], words: str, number: int) -> None:
+        await rig.say(words, session=f"once-{number}", own_history=history, memory_scope=who)
 
+    history: tuple[Message, ...] = (
+        {"role": "user", "content": "write me the page"},
+        {"role": "assistant", "content": "Done."},
+    )
     async with gateway(tmp_path, provider.reply, tools=[writer(tmp_path)], settings=FAST) as rig:
-        await ask(rig, (), "write me the page", 1)
+        await ask(rig, "api/ann", (), "write me the page", 1)
         stalled = provider.stalled
-        history: tuple[Message, ...] = (
-            {"role": "user", "content": "write me the page"},
-            {"role": "assistant", "content": "Done."},
-        )
-        await ask(rig, history, "and another", 2)
+        await ask(rig, "api/ann", history, "and another", 2)
         assert provider.stalled == stalled
-        await ask(rig, (), "something else", 3)
+        await ask(rig, "api/ann", (), "something else", 3)
         assert provider.stalled == stalled + 2
+
+
+async def test_two_who_do_not_say_who_they_are_share_nothing_however_alike_they_begin(tmp_path: Path) -> None:
+    provider = Provider()
+    history: tuple[Message, ...] = ({"role": "user", "content": "Hello"}, {"role": "assistant", "content": "Hello!"})
+    async with gateway(tmp_path, provider.reply, tools=[writer(tmp_path)], settings=FAST) as rig:
+        for number in range(2):
+            stalled = provider.stalled
+            inbound = replace(
+                rig.inbound("write me the page", session=""),
+                session=once(f"x{number}"),
+                own_history=history,
+                memory_scope="api",
+            )
+            await rig.end(await rig.hub.accept(inbound))
+            assert provider.stalled == stalled + 2
+            assert not advised(rig.model.requests[0]["messages"])
 
 
 async def test_ten_sessions_with_one_fault_are_one_incident(tmp_path: Path) -> None:
@@ -190,7 +296,7 @@ async def test_ten_sessions_with_one_fault_are_one_incident(tmp_path: Path) -> N
 
     quick = replace(FAST, first_content_seconds=0.1)
     async with gateway(tmp_path, down, settings=quick) as rig:
-        ends = await asyncio.gather(*(rig.say("hello", session=f"s{n}") for n in range(10)))
+        ends = await asyncio.gather(*(rig.say("hello", session=f"s{n}", memory_scope=f"api/p{n}") for n in range(10)))
         assert {end.exit.code for end in ends} == {ExitCode.BROKEN_BEFORE_TEXT}
         assert all(any(b.kind is BubbleKind.NOTICE for b in end.view.bubbles) for end in ends)
         for _ in range(100):

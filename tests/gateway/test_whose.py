@@ -224,11 +224,9 @@ def test_what_failed_for_nobody_is_not_known_to_the_next_who_begins_alike():
         said = tuple({"role": role, "content": content} for role, content in history)
         return replace(of_the_api(user, "", 1), own_history=said, input=(InputMessage("hi"),))
 
-    assert conversation_of(message("")) == ""
-    mine = message("", ("user", "hi"), ("assistant", "Hello, Ada."))
-    later = message("", ("user", "hi"), ("assistant", "Hello, Ada."), ("user", "go on"), ("assistant", "Yes."))
-    other = message("", ("user", "hi"), ("assistant", "Hello, Bob."))
-    assert conversation_of(mine) == conversation_of(later) != conversation_of(other)
+    for history in ((), (("user", "hi"), ("assistant", "Hello, Ada."))):
+        assert conversation_of(message("", *history)) == ""
+    assert conversation_of(message("ada")) != conversation_of(message("bob"))
     assert conversation_of(message("ada")) == conversation_of(message("ada", ("user", "hi"), ("assistant", "x")))
 
 

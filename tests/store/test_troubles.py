@@ -8,14 +8,17 @@ from dataclasses import replace
 import pytest_asyncio
 
 from agent_core.store.rows import (
+    FORESEEN,
     IncidentRow,
     IncidentState,
+    LinkCode,
+    LinkRow,
     RungCount,
     TroubleCount,
     TroubleRow,
 )
 from agent_core.store.store import Store
-from tests.store.support import opened, row, turn_of
+from tests.store.support import IDS, message, opened, row, session_of, turn_of
 
 
 @pytest_asyncio.fixture
@@ -54,13 +57,69 @@ async def test_counts_leave_out_what_a_retry_cured(store: Store) -> None:
     await closed(store, "a", TROUBLE, replace(TROUBLE, number=1, at=120, outcome="not_helped", ended=True))
     await closed(store, "b", replace(TROUBLE, at=150))
     await closed(store, "c", replace(TROUBLE, rung="retry"), replace(TROUBLE, number=1, code="answered"))
+    helped, not_helped = RungCount("next_route", "helped", 2), RungCount("next_route", "not_helped", 1)
+    retried = RungCount("retry", "helped", 1)
     assert await store.trouble_counts(0, hiccups=["retry"]) == [
-        TroubleCount(
-            "f", 2, 2, 1, 100, 150, (RungCount("next_route", "helped", 2), RungCount("next_route", "not_helped", 1))
-        )
+        TroubleCount("f", 2, 2, 1, 100, 150, (helped, not_helped, retried), 1)
     ]
     assert await store.trouble_counts(0, ["other"]) == []
     assert [count.conversations for count in await store.trouble_counts(130, hiccups=["retry"])] == [1]
+
+
+async def test_what_was_tried_beforehand_counts_as_a_try_and_as_no_failure(store: Store) -> None:
+    await closed(store, "a", replace(TROUBLE, cause=FORESEEN))
+    assert await store.trouble_counts(0) == []
+    assert await store.people_of("f", 0) == 0
+    await closed(store, "b", replace(TROUBLE, outcome="not_helped"))
+    (count,) = await store.trouble_counts(0)
+    assert (count.turns, count.rungs) == (
+        1,
+        (RungCount("next_route", "helped", 1), RungCount("next_route", "not_helped", 1)),
+    )
+    assert await store.failures(0, ["answered"]) != []
+    assert [one.turn for one in await store.failures(0, ["answered"])] == [
+        turn for turn, _ in await store.troubles_by(fingerprint="f")
+    ]
+
+
+async def met(store: Store, key: str, *people: str) -> None:
+    """A turn that these people asked met the failure."""
+    _, epoch = await session_of(store, key)
+    taken = [await store.accept(replace(message(IDS.new("m"), key), person=person)) for person in people]
+    turn = IDS.new("t")
+    await store.start(taken[0].session, epoch, turn, [one.inbox_id for one in taken], row(0), 100, 200)
+    await store.close(taken[0].session, epoch, turn, [row(1)], "answered", 300, troubles=[replace(TROUBLE, rung="")])
+
+
+async def counted(store: Store) -> tuple[int, int, int]:
+    (count,) = await store.trouble_counts(0)
+    return count.conversations, count.people, await store.people_of("f", 0)
+
+
+async def test_a_person_with_many_conversations_is_one_and_so_are_all_who_do_not_say_who_they_are(store: Store) -> None:
+    for key in ("a", "b", "c"):
+        await met(store, key, "ann")
+    assert await counted(store) == (3, 1, 1)
+    for key in ("d", "e"):
+        await met(store, key, "")
+    assert await counted(store) == (5, 2, 2)
+    await met(store, "f", "bob")
+    assert await counted(store) == (6, 3, 3)
+
+
+async def test_accounts_that_are_joined_are_one_person(store: Store) -> None:
+    await met(store, "a", "ann")
+    await met(store, "b", "anna")
+    assert (await counted(store))[2] == 2
+    await store.put_link_code(LinkCode("c0de", "bot", "ann", "Ann", "ann", "bot/ann/", 10**15))
+    await store.redeem("c0de", LinkRow("bot", "anna", "h_1", "Anna", "anna"), "m", 5)
+    assert (await counted(store))[2] == 1
+
+
+async def test_a_turn_that_two_people_asked_is_of_both(store: Store) -> None:
+    await met(store, "a", "ann", "bob")
+    await met(store, "b", "ann")
+    assert (await counted(store))[2] == 2
 
 
 async def test_an_incident_opens_once_and_closes_once(store: Store) -> None:

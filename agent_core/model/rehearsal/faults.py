@@ -55,7 +55,7 @@ def _in_pieces(conversation: Conversation) -> Script:
     if done == 1:
         return _call("append_file", '{"path": "page.html", "content": "<p>the second piece</p>\\n</html>\\n"}')
     return (
-        Say("page.html is written, in two pieces. The first try had stalled; nothing of it was executed."),
+        Say("page.html is written, in two pieces."),
         Finish("stop"),
     )
 

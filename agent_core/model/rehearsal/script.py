@@ -61,6 +61,13 @@ def _rehearsed(conversation: Conversation) -> Script:
     return fault.acts(conversation) if faulty else fault.mended(conversation)
 
 
+def told_to_its_end(conversation: Conversation, script: Script) -> bool:
+    """Whether the story that the person asked for is over with this reply; asked for again, it is told from its beginning."""
+    found = fault_named(conversation.words) if conversation.words.lower().startswith("rehearse") else None
+    acting = found is not None and (found[1] or conversation.asked <= FAULTS[found[0]].times)
+    return not acting and not any(isinstance(step, Call) for step in script)
+
+
 def _task(part: str) -> Task | None:
     for pattern, make in _RULES:
         found = re.match(pattern, part.strip(), re.IGNORECASE | re.DOTALL)

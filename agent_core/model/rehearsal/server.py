@@ -12,7 +12,7 @@ import orjson
 from aiohttp import web
 
 from agent_core.model.rehearsal.conversation import Conversation, key_of, read
-from agent_core.model.rehearsal.script import plan
+from agent_core.model.rehearsal.script import plan, told_to_its_end
 from agent_core.model.rehearsal.wire import Call, Drop, Finish, Page, Raw, Refuse, Say, Script, Stall, Think
 from agent_core.tools.base import Json
 
@@ -65,7 +65,8 @@ class RehearsalServer:
         if not isinstance(body, dict) or not isinstance(messages := body.get("messages"), list):
             return _error(Refuse(400, "messages must be a list"))
         self.requests.append(body)
-        asked = self._count(key_of(messages))
+        key = key_of(messages)
+        asked = self._count(key)
         conversation = read(messages, body.get("tools"), asked, asked)
         script = plan(conversation)
         match script[0]:
@@ -74,7 +75,10 @@ class RehearsalServer:
             case Page():
                 return web.Response(body=script[0].body, content_type=script[0].kind)
             case _:
-                return await self._stream(request, script, conversation)
+                response = await self._stream(request, script, conversation)
+                if told_to_its_end(conversation, script):
+                    self._asked.pop(key, None)
+                return response
 
     async def _stream(self, request: web.Request, script: Script, conversation: Conversation) -> web.StreamResponse:
         response = web.StreamResponse(headers={"Content-Type": "text/event-stream"})

@@ -1,0 +1,59 @@
+"""Knowledge never hurts: some hundreds of the scripts of which `make soak` plays a hundred thousand, and mistakes that they have to find."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import pytest
+
+import agent_core.judging as judging
+import agent_core.turn as turn_module
+from agent_core.effects import Effect
+from agent_core.events import CallBroke, RungClimbed
+from agent_core.recovery import Failure, LadderStep, Rung
+from agent_core.turn import Turn
+from agent_core.turnstate import Item
+from tests.knowledge.playing import hurts, script
+
+SCRIPTS = range(7_000_000, 7_001_000)
+
+
+def spoilt(scripts: Sequence[int] = SCRIPTS) -> list[str]:
+    return [f"script {seed}: {'; '.join(found)}" for seed in scripts if (found := hurts(script(seed)))]
+
+
+def test_a_turn_that_knows_something_recovers_whenever_one_that_knows_nothing_would() -> None:
+    assert spoilt() == []
+
+
+def never_given_up(patch: pytest.MonkeyPatch) -> None:
+    right = judging._rung
+
+    def wrong(turn: Turn, failure: Failure, broke: CallBroke) -> LadderStep | None:
+        turn.trying = False
+        return right(turn, failure, broke)
+
+    patch.setattr(judging, "_rung", wrong)
+
+
+def advice_stays(patch: pytest.MonkeyPatch) -> None:
+    def never(_: Item) -> bool:
+        return False
+
+    patch.setattr(turn_module, "of_the_start", never)
+
+
+def other_model_for_good(patch: pytest.MonkeyPatch) -> None:
+    right = Turn._climb
+
+    def climb(turn: Turn, event: RungClimbed) -> list[Effect]:
+        return right(turn, replace(event, route=-1) if event.rung is Rung.AS_USUAL else event)
+
+    patch.setattr(Turn, "_climb", climb)
+
+
+@pytest.mark.parametrize("mistake", [never_given_up, advice_stays, other_model_for_good])
+def test_a_mistake_is_found(mistake: Callable[[pytest.MonkeyPatch], None], monkeypatch: pytest.MonkeyPatch) -> None:
+    mistake(monkeypatch)
+    assert spoilt()
