@@ -384,6 +384,10 @@ class Turn:
                 return self._misfit_end(ending, question)
             case RungClimbed() if isinstance(question, Remedy):
                 return "" if event.failure is question.failure else f"the failure was {question.failure.value}"
+            case ReplyJudged(reply=Reply.TOOLS | Reply.HANDED) if isinstance(question, CallOver):
+                return "" if self.draft.calls else "the reply asks for no tools"
+            case ReplyJudged(reply=Reply.SUMMARY) if isinstance(question, CallOver | Restart):
+                return "" if self.closing is not None else "these were not to be the last words"
             case LoopFound() if isinstance(question, Result):
                 return "" if event.call == question.call else "another call came back"
             case CallSettled() | ApprovalAsked():
