@@ -153,6 +153,11 @@ class TurnSettings:
         return self.rules >= 4
 
     @property
+    def keeps_the_doubted(self) -> bool:
+        """What was taken for a promise is not shown a second time if the model says it again."""
+        return self.rules >= 9
+
+    @property
     def leaves_out(self) -> bool:
         """What a provider refuses of the conversation is left out."""
         return self.rules >= 8

@@ -669,7 +669,10 @@ class Turn:
                 self.climbed.clear()
                 self.climbed[Failure.PROMISED, Rung.NUDGE] = used
                 self.promised = event.promised
-                self._doubt_segment()
+                if self.settings.keeps_the_doubted:
+                    self._doubt_segment()
+                else:
+                    self._settle_segment(SegmentKind.INTERIM)
                 self.questions.appendleft(Promised(event.at))
             case Reply.UNCLEAR:
                 assert isinstance(question, CallOver)

@@ -20,6 +20,7 @@ from agent_core.events import Event, TakenOver, ToolStarted
 from agent_core.exits import ExitClass, exit_class
 from agent_core.journal import UnreadableJournal, encode, fold, read, recorded, turn_of
 from agent_core.notices import notice_for
+from agent_core.promises import ANSWERED, Ending, Reading, Sign
 from agent_core.questions import CallOver
 from agent_core.replay import DECIDED, replay
 from agent_core.store.rows import JournalRow
@@ -88,7 +89,7 @@ def what_is_told(turn: Turn) -> dict[str, Any]:
     shown = [b for b in view(turn, turn.phase_since).bubbles if b.kind.value not in ("status", "notice")]
     return {
         "exit": turn.exit.code.value if turn.exit is not None else "",
-        "messages": _clean(messages),  # pyright: ignore[reportArgumentType] - messages are JSON
+        "messages": _clean(messages),
         "bubbles": [[bubble.kind.value, bubble.text, bubble.final] for bubble in shown],
         "tools_run": turn.round.tools_run,
         "rungs": [[failure.value, rung.value] for failure, rung in turn.rungs],
@@ -167,8 +168,8 @@ def _as_it_is(text: str) -> str:
 
 
 MUTANTS: dict[str, tuple[str, object]] = {
-    "no announcement is found": ("agent_core.judging.announced_action", _says(None)),
-    "every text is an announcement": ("agent_core.judging.announced_action", _as_it_is),
+    "no promise is found": ("agent_core.judging.read_ending", _says(ANSWERED)),
+    "every text is a promise": ("agent_core.judging.read_ending", _says(Ending(Reading.PROMISE, Sign.ACT, "x"))),
     "no loop is found": ("agent_core.guardrails.Loops.observe", _says(None)),
     "no remedy is left": ("agent_core.judging.next_rung", _says(None)),
     "nothing is prevented": ("agent_core.judging.prevention", _says(mock.Mock(route=0, advice=(), withheld=()))),
@@ -184,11 +185,11 @@ MUTANTS: dict[str, tuple[str, object]] = {
 
 @pytest.mark.parametrize("mutant", MUTANTS)
 def test_a_rule_that_is_dropped_changes_no_fold_and_is_found_by_replay(mutant: str):
-    before = [len(replay(kept.journal).differences) for kept in NEWEST]
+    before = [replay(kept.journal).differences for kept in NEWEST]
     where, instead = MUTANTS[mutant]
     with mock.patch(where, instead):
         assert [what_is_told(fold(kept.rows)) for kept in NEWEST[::5]] == [
             {**kept.told, "messages": _clean(kept.told["messages"])} for kept in NEWEST[::5]
         ]
-        after = [len(replay(kept.journal).differences) for kept in NEWEST]
+        after = [replay(kept.journal).differences for kept in NEWEST]
     assert after != before
