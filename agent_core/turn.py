@@ -721,7 +721,7 @@ class Turn:
         self.output_tokens += event.output_tokens
         self.done_said = event
         self._enter(Phase.CALLING, event.at)
-        self.questions.appendleft(self.doubted)
+        self.questions.appendleft(replace(self.doubted))  # the same question, asked anew
 
     def _doubt_segment(self) -> None:
         """What was said may be the answer after all: it stays on screen, and neither its repetition nor a mere "done" is shown."""
