@@ -8,7 +8,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from agent_core.events import ApprovalAsked, CallSettled, LoopFound, Refusal, ToolReturned, ToolStarted
+from agent_core.events import (
+    ApprovalAnswered,
+    ApprovalAsked,
+    CallSettled,
+    LoopFound,
+    Refusal,
+    ToolReturned,
+    ToolStarted,
+)
 from agent_core.exits import Exit, Facts
 from agent_core.guardrails import Finding, Loops
 from agent_core.quotas import read_full
@@ -119,6 +127,20 @@ class ToolRound:
     def named(self, call: str) -> str:
         """The tool of a call of this round."""
         return self._by_call[call].name
+
+    def misfit(self, event: ToolStarted | ToolReturned | ApprovalAnswered) -> str:
+        """What speaks against this event now, in words; empty if it fits."""
+        activity = self.activity(event.call)
+        if activity is None:
+            return "this tool call was not wanted"
+        match event:
+            case ToolStarted():
+                fits = activity.state in (ActivityState.WAITING, ActivityState.RUNNING)
+                return "" if fits else "this tool call was not wanted"
+            case ToolReturned():
+                return "" if self.may_return(event) else "this tool call was not begun"
+            case ApprovalAnswered():
+                return "" if activity.state is ActivityState.APPROVAL else "no approval was asked for this call"
 
     def may_return(self, event: ToolReturned) -> bool:
         """Whether a result can belong to a call of this round. What is refused was not even begun."""

@@ -112,7 +112,6 @@ from agent_core.tools.base import Json
 from agent_core.troubles import Trouble, Troubles, is_trouble
 from agent_core.turnstate import (
     Activity,
-    ActivityState,
     AdviceItem,
     Ask,
     AssistantItem,
@@ -346,7 +345,7 @@ class Turn:
             case DoneSaid():
                 return "" if self.phase is Phase.ASKING else "the model was not asked whether it is done"
             case ToolStarted() | ToolReturned() | ApprovalAnswered():
-                return self._misfit_tool(event) if self.phase is Phase.ACTING else "no tools were wanted"
+                return self.round.misfit(event) if self.phase is Phase.ACTING else "no tools were wanted"
             case (
                 Steered()
                 | StopRequested()
@@ -360,19 +359,6 @@ class Turn:
                 return ""  # what people, the clock and the process do comes at any time
             case _:
                 return self._misfit_judgement(event)
-
-    def _misfit_tool(self, event: ToolStarted | ToolReturned | ApprovalAnswered) -> str:
-        activity = self.round.activity(event.call)
-        if activity is None:
-            return "this tool call was not wanted"
-        match event:
-            case ToolStarted():
-                fits = activity.state in (ActivityState.WAITING, ActivityState.RUNNING)
-                return "" if fits else "this tool call was not wanted"
-            case ToolReturned():
-                return "" if self.round.may_return(event) else "this tool call was not begun"
-            case ApprovalAnswered():
-                return "" if activity.state is ActivityState.APPROVAL else "no approval was asked for this call"
 
     def _misfit_judgement(self, event: Event) -> str:
         question = self.questions[0] if self.questions else None
