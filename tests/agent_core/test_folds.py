@@ -30,7 +30,7 @@ from agent_core.exits import BreakCause
 from agent_core.journal import completed, encode, fold, merged, turn_of
 from agent_core.notices import notice_for
 from agent_core.recovery import Failure, Rung
-from agent_core.settings import Route
+from agent_core.settings import LadderCounts, Route
 from agent_core.stalls import rows_of as trouble_rows
 from agent_core.transcript import closed_turn_messages, request_messages
 from agent_core.turn import Turn
@@ -149,6 +149,10 @@ LATER = {
 """Remedies that did not exist then, or otherwise: no journal of that version holds them without what they led to."""
 
 
+UNASKED = replace(BASE, ladder=LadderCounts(promise_question=0))
+"""As it was when no model was asked whether its reply is finished."""
+
+
 def older(events: list[Event]) -> list[Event]:
     """The journal as version 4 of the rules would have written it: without most of what was judged."""
     found: list[Event] = []
@@ -170,7 +174,7 @@ def older(events: list[Event]) -> list[Event]:
 
 
 @settings(max_examples=500, deadline=None)
-@given(journals(BASE, ended=True, causes=OLD_CAUSES))
+@given(journals(UNASKED, ended=True, causes=OLD_CAUSES))
 def test_an_older_journal_is_read_as_it_was_decided(writer: Writer):
     with rules_gone():
         folded = turn_of(completed(older(merged(writer.events))))
