@@ -24,8 +24,10 @@ from agent_core.turn import Turn
 from agent_core.turnstate import Activity, ActivityState, Phase, Remark, Segment, SegmentKind
 
 LEFT_WORDS = "The gateway is being restarted; this goes on afterwards"
-STATUS_AFTER_SECONDS, STATUS_SOON_SECONDS = 20, 5
+STATUS_AFTER_SECONDS, STATUS_SOON_SECONDS = 20, 4
 """Silence after which a status appears (behaviour, section 2)."""
+QUIET_SECONDS = 3
+"""So long nothing new has come, and a status that is shown says so."""
 
 
 class BubbleKind(StrEnum):
@@ -202,13 +204,13 @@ def status_words(turn: Turn, now: int) -> str:
 
 def _status_after(turn: Turn) -> int:
     """Seconds. Where a stall is noticed soon, people hear of it before it is."""
-    return min(STATUS_AFTER_SECONDS, max(STATUS_SOON_SECONDS, round(turn.settings.stall_seconds / 2)))
+    return min(STATUS_AFTER_SECONDS, max(STATUS_SOON_SECONDS, round(turn.settings.stall_seconds / 2) - 1))
 
 
 def _calling_words(turn: Turn, waited: int, in_phase: int) -> str:
     again, after = _again_words(turn), _status_after(turn)
     if (in_phase >= after or waited >= after) and turn.naming:
-        quiet = f", nothing new for {waited} s" if waited >= after else ""
+        quiet = f", nothing new for {waited} s" if waited >= QUIET_SECONDS else ""
         return f"The model is writing a call of {turn.naming} ({turn.arriving_chars} characters, {in_phase} s{quiet})"
     if waited >= after:
         limit = round(

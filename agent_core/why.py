@@ -579,7 +579,8 @@ def _known_words(event: TurnOpened) -> list[str]:
         tools = ", ".join(stall.tool for stall in event.known.stalls)
         words.append(f"Calls of {tools} had broken off in earlier turns of this conversation.")
     if event.known.incidents:
-        words.append(f"{_counted(len(event.known.incidents), 'incident')} were open about this gateway's models.")
+        were = "was" if len(event.known.incidents) == 1 else "were"
+        words.append(f"{_counted(len(event.known.incidents), 'incident')} {were} open about this gateway's models.")
     return words
 
 
