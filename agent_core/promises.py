@@ -184,7 +184,8 @@ def _read(last: str, before: str, languages: tuple[str, ...], whole: _Whole) -> 
             return ANSWERED
         if later and (IS_SET.search(plain) or IS_SET.search(_plain(before[-SENTENCE_CHARS:]))):
             return Ending(Reading.UNCLEAR, Sign.CLAIMED, said)
-        return Ending(Reading.PROMISE, Sign.ACT, said)
+        bare = len(plain.rpartition(": ")[2].split()) == 1 and ": " in plain and not plain.endswith(_TRAILS)
+        return Ending(Reading.UNCLEAR if bare else Reading.PROMISE, Sign.ACT, said)
     return _left_open(plain, said, before, rows, whole)
 
 

@@ -28,7 +28,9 @@ _SHARED = {
 _NO_LATIN = re.compile("[\u0370-\u1cff\u1f00-\u1fff\u3040-\ud7ff\ufb50-\ufdff]")
 _LETTER = re.compile(r"[^\W\d_]")
 _HINTED = 0.5
-"""A reply in Latin letters without a word that is known is in no known language: a name may look like a verb in any."""
+"""A reply in Latin letters without a word that is known is in no known language: a name may look like a verb in any ("hello", "tomato")."""
+_TELLING = 0.3
+"""A word tells something if it is of five languages at most: "ok" is of eleven."""
 _NEAR = 0.7
 """A language whose score is less than this below the best one's is asked as well: a short reply says little of its language."""
 
@@ -72,9 +74,11 @@ def likely_languages(line: str, tail: str) -> tuple[str, ...]:
         return (script,)
     text = f"{line} {tail[-TOLD_CHARS:]}".lower().replace("’", "'")
     scores, hints = [0.0] * len(codes), _HINTS[script]
+    known = False
     for word in _WORD.findall(text):
         for number, weight in hints.get(word, ()):
             scores[number] += weight
+            known = known or weight >= _TELLING
         if len(word) >= _LONG_WORD:
             for number, weight in hints.get(f"-{word[-3:]}", ()):
                 scores[number] += weight
@@ -84,6 +88,8 @@ def likely_languages(line: str, tail: str) -> tuple[str, ...]:
             has = len(own & _ALPHABETS[code])
             scores[number] += 0.3 * has - (len(own) - has)
     best = max(scores)
+    if not script and not known and not own:
+        return ()
     if best < _HINTED:
         return () if not script else codes
     likely = [

@@ -112,6 +112,11 @@ def test_what_its_words_do_not_settle_is_said_to_be_unclear_or_told_by_its_form(
     assert (ending.reading is Reading.PROMISE) is (sign is Sign.ACT)
 
 
+@pytest.mark.parametrize("text", ["ok: hello", "ok hallo", "dhello", "done: gusto", "Es: tomato", "No: espresso", "tomato."])
+def test_a_word_that_ends_like_a_verb_is_no_promise(text: str) -> None:
+    assert read_ending(text).reading is not Reading.PROMISE
+
+
 def test_little_text_after_tools_in_an_unknown_language_is_unclear() -> None:
     text = "Ghabhaim buíochas leat xyzzy qwerty plugh frobnicate wibble wobble zork mudlark"
     assert likely_languages(text, text) == () or read_ending(text, ["read_file"]).reading is not Reading.PROMISE
