@@ -420,14 +420,12 @@ class _Reading:
         if telling is None:
             return None
         ended = self.ended.exit if self.ended is not None else None
-        if ended is None or self.last_tool >= at:
-            return []
-        facts = ended.facts
-        if ended.code in _LOOPS:
-            last = Exit(ended.code, Facts(tool=facts.tool, count=facts.count))
+        if ended is not None and ended.code in _LOOPS and self.last_tool < at:
+            last = Exit(ended.code, Facts(tool=ended.facts.tool, count=ended.facts.count))
             return [SummaryAsked(at=question.at, exit=last, advice=Advice.SUM_UP_LOOP)]
-        if ended.code is ExitCode.STEP_LIMIT:
-            last = Exit(ended.code, Facts(limit=facts.limit))
+        most = self.turn.settings.max_steps
+        if self.turn.step >= most and self.last_tool < at:
+            last = Exit(ExitCode.STEP_LIMIT, Facts(limit=most))
             return [SummaryAsked(at=question.at, exit=last, advice=Advice.SUM_UP_LIMIT)]
         return []
 

@@ -26,7 +26,7 @@ from agent_core.events import (
     TurnOpened,
     TurnResumed,
 )
-from agent_core.exits import BreakCause
+from agent_core.exits import BreakCause, ExitCode
 from agent_core.journal import completed, encode, fold, merged, turn_of
 from agent_core.notices import notice_for
 from agent_core.recovery import Failure, Rung
@@ -149,7 +149,7 @@ LATER = {
 """Remedies that did not exist then, or otherwise: no journal of that version holds them without what they led to."""
 
 
-UNASKED = replace(BASE, ladder=LadderCounts(promise_question=0))
+UNASKED = replace(BASE, rules=6, ladder=LadderCounts(promise_question=0))
 """As it was when no model was asked whether its reply is finished."""
 
 
@@ -183,7 +183,8 @@ def test_an_older_journal_is_read_as_it_was_decided(writer: Writer):
 
 
 def without_words(turn: Turn) -> Turn:
-    """A turn without what an older journal does not tell: a loop's warning, and which sentence of a reply was a promise."""
+    """A turn without what an older journal does not tell: a loop's warning, which sentence of a reply was a promise, and what a
+    failure would have led to, which is not said today as it was then."""
     other = copy.deepcopy(turn)
     other.items[:] = [
         replace(item, text=item.text.partition("\n\n[Note from the gateway: ")[0])
@@ -191,6 +192,7 @@ def without_words(turn: Turn) -> Turn:
         else item
         for item in other.items
     ]
+    other.troubles.found[:] = [replace(trouble, code=ExitCode.ANSWERED) for trouble in other.troubles.found]
     other.promised = ""
     other.ask = replace(other.ask, detail="")
     return other
