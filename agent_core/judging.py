@@ -188,7 +188,7 @@ def _reply(turn: Turn, event: ReplyFinished) -> Decisions:
                 return [_ended(turn, at, code, Facts(limit_was_asked=True), dropped=draft.call_names)]
             return _failed(turn, Failure.LENGTH_IN_TOOL_CALL if in_call else Failure.LENGTH, early)
         case ReplyKind.FILTERED:
-            if draft.said:
+            if draft.said and draft.segment.visible.strip():
                 return [_ended(turn, at, ExitCode.REFUSED_MIDWAY, dropped=draft.call_names)]
             return _failed(turn, Failure.REQUEST, replace(early, cause=BreakCause.REFUSED))
         case ReplyKind.CONTRADICTED:
