@@ -552,6 +552,10 @@ class Recovery(Section):
         _LADDER.unknown_tool, "Name the nearest tool to a model that calls one that is not there."
     )
     unreadable_arguments: int = _times(_LADDER.unreadable_arguments, "Say what is wrong with a tool call's arguments.")
+    leave_out: int = _times(
+        _LADDER.leave_out,
+        "Try again without a part that a provider may have refused: a picture, a file, an earlier message.",
+    )
     compact: int = _times(_LADDER.compact, "Shorten the conversation when it does not fit into the context.")
     same_stall_rounds: int = Field(
         default=_LADDER.same_stall_rounds,

@@ -112,7 +112,9 @@ def test_what_its_words_do_not_settle_is_said_to_be_unclear_or_told_by_its_form(
     assert (ending.reading is Reading.PROMISE) is (sign is Sign.ACT)
 
 
-@pytest.mark.parametrize("text", ["ok: hello", "ok hallo", "dhello", "done: gusto", "Es: tomato", "No: espresso", "tomato."])
+@pytest.mark.parametrize(
+    "text", ["ok: hello", "ok hallo", "dhello", "done: gusto", "Es: tomato", "No: espresso", "tomato."]
+)
 def test_a_word_that_ends_like_a_verb_is_no_promise(text: str) -> None:
     assert read_ending(text).reading is not Reading.PROMISE
 

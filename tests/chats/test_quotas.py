@@ -40,33 +40,33 @@ async def test_a_full_workspace_is_told_and_what_is_deleted_makes_room(platform:
     chat = platform.private(ada)
     async with running(platform, OUTSPOKEN_QUOTA__WORKSPACE_MIB="1") as up:
         await counted(up.url)
-        platform.say(chat, ada, "fill a.txt 700")
+        platform.say(chat, ada, "fill a.txt 552")
         await answer(platform, chat, "Done: Wrote a.txt")
-        platform.say(chat, ada, "fill b.txt 700")
-        await answer(platform, chat, "Done: The workspace is full: 700 KB of 1 MB are used")
+        platform.say(chat, ada, "fill b.txt 552")
+        await answer(platform, chat, "Done: The workspace is full: 552 KB of 1 MB are used")
         told = await answer(platform, chat, FULL)
         assert "/files shows them" in told.text
         platform.command(chat, ada, "files")
-        listed = await answer(platform, chat, "a.txt – 700 KB")
-        assert "Kept for you: 700 KB of 1 MB, 1 file of 10,000 files." in listed.text
+        listed = await answer(platform, chat, "a.txt – 552 KB")
+        assert "Kept for you: 552 KB of 1 MB, 1 file of 10,000 files." in listed.text
         assert "b.txt" not in listed.text
         found = (await status(up.url))["quota"]
         assert found["refused"]["workspace"] == 1
-        assert found["most"][0]["workspace"] == 700 * 1024
+        assert found["most"][0]["workspace"] == 552 * 1024
         lines = "\n".join(status_lines(await status(up.url)))
         assert "Most of it: " in lines
         assert "Refused for want of room since the start: workspace 1" in lines
         seen = await metrics(up.url)
         assert seen['outspoken_quota_refused_total{what="workspace"}'] == 1
         assert seen['outspoken_quota_refused_total{what="memory"}'] == 0
-        assert seen['outspoken_quota_used_bytes{what="workspace"}'] == 700 * 1024
+        assert seen['outspoken_quota_used_bytes{what="workspace"}'] == 552 * 1024
         platform.command(chat, ada, "files", "delete a.txt")
         await answer(platform, chat, "a.txt is deleted.")
-        platform.say(chat, ada, "fill b.txt 701")
+        platform.say(chat, ada, "fill b.txt 551")
         await answer(platform, chat, "Done: Wrote b.txt")
         platform.say(chat, ada, "delete b.txt")
         await answer(platform, chat, "Done: Deleted b.txt")
-        platform.say(chat, ada, "fill c.txt 1000")
+        platform.say(chat, ada, "fill c.txt 580")
         await answer(platform, chat, "Done: Wrote c.txt")
         await quiet(platform, chat)
         assert sum(FULL in text for text in texts(platform, chat)) == 1
@@ -187,7 +187,7 @@ async def test_files_on_their_way_to_a_person_are_limited(platform: Harness) -> 
     ada = platform.person("Ada")
     chat = platform.private(ada)
     async with running(platform, OUTSPOKEN_QUOTA__SPOOL_MIB="1"):
-        platform.say(chat, ada, "fill a.txt 700")
+        platform.say(chat, ada, "fill a.txt 552")
         await answer(platform, chat, "Done: Wrote a.txt")
         platform.say(chat, ada, "send a.txt")
         await answer(platform, chat, "is on its way to the person")
@@ -198,9 +198,11 @@ async def test_files_on_their_way_to_a_person_are_limited(platform: Harness) -> 
 async def test_when_the_whole_is_full_text_is_answered_and_files_are_refused(platform: Harness) -> None:
     ada = platform.person("Ada")
     chat = platform.private(ada)
-    async with running(platform, OUTSPOKEN_QUOTA__WHOLE_MIB="2") as up:
+    async with running(platform, OUTSPOKEN_QUOTA__WHOLE_MIB="1") as up:
         await counted(up.url)
-        platform.say(chat, ada, "fill a.txt 3000")
+        platform.say(chat, ada, "fill a.txt 552")
+        await answer(platform, chat, "Done: Wrote a.txt")
+        platform.say(chat, ada, "fill b.txt 552")
         await answer(platform, chat, "The gateway has no more room for files, for anybody.")
         platform.attach(chat, ada, "one.txt", b"x" * 2_500_000, "text/plain", "say words")
         await answer(platform, chat, "words")
@@ -212,7 +214,7 @@ async def test_when_the_whole_is_full_text_is_answered_and_files_are_refused(pla
         await remote.send(to, "words alone", [], "two")
         await answer(platform, chat, "words alone")
         await quiet(platform, chat)
-        assert not list((platform.folder / "workspaces").rglob("*.txt"))
+        assert [path.name for path in (platform.folder / "workspaces").rglob("*.txt")] == ["a.txt"]
         assert (await status(up.url))["quota"]["refused"]["whole"] == 3
 
 
@@ -222,7 +224,7 @@ async def test_what_a_killed_process_wrote_still_counts(tmp_path: Path) -> None:
         chat = platform.private(ada)
         limits = {"OUTSPOKEN_QUOTA__WORKSPACE_MIB": "1", "OUTSPOKEN_QUOTA__INCOMING_MIB": "1"}
         async with process(platform, **limits) as first:
-            platform.say(chat, ada, "fill a.txt 600")
+            platform.say(chat, ada, "fill a.txt 560")
             await answer(platform, chat, "Done: Wrote a.txt")
             platform.attach(chat, ada, "one.txt", b"x" * 400_000, "text/plain", "say first")
             await answer(platform, chat, "first")
@@ -232,4 +234,4 @@ async def test_what_a_killed_process_wrote_still_counts(tmp_path: Path) -> None:
             await answer(platform, chat, "Done: The workspace is full", 30)
             platform.attach(chat, ada, "two.txt", b"x" * 700_000, "text/plain", "say second")
             await answer(platform, chat, "You have sent as many files and pictures today as you may (391 KB of 1 MB)")
-            assert (await counted(second.url))["most"][0]["workspace"] == (600 + 392) * 1024
+            assert (await counted(second.url))["most"][0]["workspace"] == (560 + 392) * 1024

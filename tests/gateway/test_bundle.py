@@ -24,7 +24,7 @@ __all__ = ["postgres_server", "sqlite", "where"]  # fixtures
 
 SECRETS = {
     "OPENAI_API_KEY": "sk-model-secret-1234567890",
-    "TELEGRAM_BOT_TOKEN": "123456:telegram-token-abcdefghijklmnop",
+    "TELEGRAM_BOT_TOKEN": "123456:AAFq-token-abcdefghijklmnop",
     "DISCORD_BOT_TOKEN": "MTIzNDU2Nzg5MDEy.Gabcde.discordtokenqrstuvwxyz",
     "SLACK_BOT_TOKEN": "xoxb-slack-bot-token-1",
     "SLACK_APP_TOKEN": "xapp-slack-app-token-2",
