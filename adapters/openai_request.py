@@ -16,6 +16,7 @@ import orjson
 from adapters.entrance import NotJson, json_of
 from adapters.http_common import Problem
 from agent_core.messages import InputMessage, Message
+from agent_core.tools.addresses import picture_refusal
 from agent_core.tools.base import Json
 
 _ROLES = frozenset({"system", "developer", "user", "assistant", "tool", "function"})
@@ -192,8 +193,12 @@ def _content(value: Json, path: str) -> Json:
             raise _Bad(f"{path}[{index}].text must be text", f"{path}[{index}].text")
         if kind == "image_url":
             image = part.get("image_url")
-            if not isinstance(image, dict) or not isinstance(image.get("url"), str):
+            url = image.get("url") if isinstance(image, dict) else None
+            if not isinstance(url, str):
                 raise _Bad(f"{path}[{index}].image_url.url must be text", f"{path}[{index}].image_url")
+            why = picture_refusal(url)
+            if why is not None:
+                raise _Bad(f"{path}[{index}].image_url.url is not taken: {why}", f"{path}[{index}].image_url")
     return value
 
 

@@ -6,11 +6,18 @@ multicast; what is embedded is taken out and judged as well.
 
 from __future__ import annotations
 
+import re
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import TypeAlias
+from urllib.parse import urlsplit
 
 Address: TypeAlias = IPv4Address | IPv6Address
 
+_INSIDE = re.compile(
+    r"(?:.*\.)?(?:localhost|local|internal|lan|home\.arpa)\.?|(?:0x[0-9a-f]+|\d+)(?:\.(?:0x[0-9a-f]*|\d*))*\.?",
+    re.IGNORECASE,
+)
+"""Names of a network's own machines, and numbers that resolvers take for an address (`2130706433`, `127.1`)."""
 _NAT64 = (IPv6Network("64:ff9b::/96"), IPv6Network("64:ff9b:1::/48"))
 _COMPATIBLE = IPv6Network("::/96")
 _SPECIAL = (IPv4Network("192.0.0.0/24"), IPv4Network("192.88.99.0/24"), IPv4Network("100.64.0.0/10"))
@@ -55,3 +62,23 @@ def parsed(host: str) -> Address | None:
         return ip_address(host.split("%", 1)[0])
     except ValueError:
         return None
+
+
+def picture_refusal(url: str) -> str | None:
+    """Why a picture's address may not be handed to a model's server, which may fetch it from where it stands, or None.
+
+    Data and public http(s) addresses go; names are not looked up.
+    """
+    if url[:5].lower() == "data:":
+        return None
+    try:
+        parts = urlsplit(url)
+        host = parts.hostname or ""
+    except ValueError:
+        return "it is no address"
+    if parts.scheme not in {"http", "https"} or not host:
+        return "only http, https and data addresses are taken"
+    address = parsed(host)
+    if address is not None:
+        return refusal(address)
+    return f"{host} is inside a network" if _INSIDE.fullmatch(host) else None

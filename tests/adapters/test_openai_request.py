@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -88,3 +89,28 @@ def test_what_an_append_only_client_hears_is_the_final_text_once(growth: list[tu
     ended = View(tuple(Bubble(str(k), BubbleKind.PARTIAL, texts[k], final=True) for k in order), open=False)
     heard += text_of(spoken.new(ended))
     assert heard == "\n\n".join(texts[k] for k in order)
+
+
+def _with_picture(url: str) -> bytes:
+    content = [{"type": "text", "text": "what is it?"}, {"type": "image_url", "image_url": {"url": url}}]
+    return json.dumps({"messages": [{"role": "user", "content": content}]}).encode()
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "file:///etc/passwd", "FILE:///etc/passwd", "gopher://example.org/", "/etc/passwd", "", "http:///x", "http://[::1", "ftp://example.org/a.png",
+        "http://127.0.0.1:8787/v1/models", "http://localhost/a.png", "https://192.168.0.1/x.png", "http://2130706433/", "http://0x7f.1/", "http://127.1/",
+        "http://[::1]/", "http://[::ffff:127.0.0.1]/", "http://169.254.169.254/latest/meta-data", "http://metadata.google.internal/", "http://printer.local/a.png",
+        "http://user@127.0.0.1/", "http://0/", "http://10.0.0.1./",
+    ],
+)  # fmt: skip
+def test_a_picture_s_address_never_leads_into_the_network_of_the_model_s_server(url: str) -> None:
+    found = parse(_with_picture(url))
+    assert isinstance(found, Problem)
+    assert "image_url" in found.message
+
+
+@pytest.mark.parametrize("url", ["data:image/png;base64,aGk=", "https://example.org/a.png", "http://8.8.8.8/a.png"])
+def test_a_picture_s_public_address_or_its_data_is_taken(url: str) -> None:
+    assert isinstance(parse(_with_picture(url)), ChatRequest)
