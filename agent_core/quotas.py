@@ -155,7 +155,7 @@ class Ledger:
 
     def hold(self, holder: str, adding: Amounts) -> int | Full:
         """Take room; the number names what is held, until it is settled or dropped."""
-        full = room(self.used(holder), adding, self.limits.each) or self.whole_room(_on_disk(adding))
+        full = room(self.used(holder), adding, self.limits.each) or self.whole_room(_on_disk(_growing(adding)))
         if full is not None:
             return full
         self._number += 1

@@ -152,6 +152,16 @@ def test_what_everybody_has_together_is_limited_as_well() -> None:
     assert isinstance(ledger.hold("eve", {Kind.FILES: 3}), int)
 
 
+def test_what_is_to_be_removed_makes_no_room_in_the_whole_for_what_is_written_with_it() -> None:
+    ledger = Ledger(Limits(whole=150))
+    for holder, adding in (("ada", {Kind.SPOOL: 50}), ("bob", {Kind.WORKSPACE: 100})):
+        number = ledger.hold(holder, adding)
+        assert isinstance(number, int)
+        ledger.settle(number)
+    assert ledger.hold("ada", {Kind.WORKSPACE: 20, Kind.SPOOL: -20}) == Full(Kind.WHOLE, 150, 150, 20)
+    assert ledger.whole() == 150
+
+
 def test_who_writes_during_a_count_of_everything_is_not_counted_away() -> None:
     ledger = Ledger(Limits({Kind.WORKSPACE: 100}, whole=1000))
     ledger.begin_count()
