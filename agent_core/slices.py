@@ -59,7 +59,7 @@ from agent_core.exits import Exit, ExitCode
 from agent_core.journal import decode, encode
 from agent_core.masking import mask
 from agent_core.messages import InputMessage, text_of
-from agent_core.promises import announced_action
+from agent_core.promises import Reading, announced_action, read_ending
 from agent_core.recovery import Rung
 from agent_core.replay import replay
 from agent_core.store.rows import JournalRow
@@ -237,6 +237,7 @@ _LITERALS = frozenset(
 )
 
 _ANNOUNCEMENT = "Let me check "
+_PLAIN = "It was "
 
 
 @dataclass(slots=True)
@@ -260,6 +261,7 @@ class _Redacting:
         """The new text of each piece: a stream is joined, replaced and cut again, so that the cuts do not matter."""
         streams: dict[tuple[int, str], list[tuple[int, str]]] = {}
         finished: set[int] = set()
+        going_on: set[int] = set()
         call = 0
         for at, event in enumerate(events):
             match event:
@@ -271,6 +273,8 @@ class _Redacting:
                     streams[call, f"thoughts before {at}"] = streams.pop((call, "text"), [])
                 case ToolArgumentsArrived(index=index, text=text):
                     streams.setdefault((call, f"arguments {index}"), []).append((at, text))
+                case RungClimbed(rung=Rung.CONTINUE):
+                    going_on.add(call)
                 case ReplyFinished() | CallBroke() | TakenOver():
                     if isinstance(event, ReplyFinished):
                         finished.add(call)
@@ -283,7 +287,7 @@ class _Redacting:
             if what.startswith("arguments"):
                 made = self.letters.arguments(whole)
             elif what == "text" and call in finished and (call, "arguments 0") not in streams:
-                made = self._said(whole)
+                made = self._said(whole, whole_reply=call not in going_on)
             else:
                 made = self.letters.text(whole)
             start = 0
@@ -292,12 +296,12 @@ class _Redacting:
                 start += len(text)
         return new
 
-    def _said(self, text: str) -> str:
-        """A reply without a call: if it announces an action, so does what stands for it."""
+    def _said(self, text: str, *, whole_reply: bool) -> str:
+        """A reply without a call: if it announces an action, so does what stands for it; if it is plainly the answer, so is that."""
         made = self.letters.text(text)
         announced = announced_action(text)
         if announced is None:
-            return made
+            return self._answer(text, made) if whole_reply else made
         start, size = text.rfind(announced), len(announced)
         if size >= len(_ANNOUNCEMENT) + 2:
             put = f"{_ANNOUNCEMENT}{'x' * (size - len(_ANNOUNCEMENT) - 1)}:"
@@ -307,6 +311,16 @@ class _Redacting:
                 self.known[announced] = found
                 return tried
         return made
+
+    def _answer(self, text: str, made: str) -> str:
+        """Words that nobody knows may be taken for a promise behind tools; a beginning that is no promise in any language is not."""
+        tools = ("a tool",)
+        if read_ending(text, tools).reading is not Reading.ANSWER or read_ending(made, tools).reading is Reading.ANSWER:
+            return made
+        start = made.rstrip().rfind("\n") + 1
+        if len(made) - start <= len(_PLAIN):
+            return made
+        return f"{made[:start]}{_PLAIN}{made[start + len(_PLAIN) :]}"
 
     def _text(self, text: str) -> str:
         made = self.letters.text(text)
