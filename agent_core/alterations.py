@@ -18,9 +18,13 @@ SHORTEST_ALTERED = 12
 """Letters and digits. What is shorter is looked for in whole only: its pieces are found in ordinary words."""
 _PIECE = 8
 _PROBE = 6
+_ORDINARY = 12
+"""A word or a number of fewer signs, standing by itself, is no piece."""
 _TIP = 3
 """So many characters of a secret's beginning or end are a piece where the rest is left out."""
 
+_PUBLIC_ID = re.compile(r"^\d{5,20}:")
+"""A Telegram token begins with the bot's id, which is no secret and stands in every address of its chats."""
 _GAPS = ("**", "...", "…", "••", "xxxx", "###", "[..", "<red", "<hid", "<mas", "[red", "[hid", "[mas")
 """In lower case; where the rest of a key is left out, one of these stands."""
 _GAP = re.compile(r"(?i)\*{2,}|\.{3,}|…+|•{2,}|x{4,}|#{3,}|[\[<](?:\.{2,}|…|redacted|hidden|masked)[\]>]")
@@ -50,7 +54,8 @@ class Alterations:
     @classmethod
     def of(cls, secrets: Iterable[str]) -> Alterations:
         """For these secrets, as far as they are long enough."""
-        known = {one: secret for secret in secrets if len(one := squeezed(secret)) >= SHORTEST_ALTERED}
+        private = (_PUBLIC_ID.sub("", secret) for secret in secrets)
+        known = {one: secret for secret in private if len(one := squeezed(secret)) >= SHORTEST_ALTERED}
         if not known:
             return cls()
         plain = tuple((form, least) for one, secret in sorted(known.items()) for form, least in _spellings(one, secret))
@@ -153,12 +158,23 @@ def _join(spans: list[tuple[int, int]], span: tuple[int, int]) -> None:
     spans.append((first, end))
 
 
+def _is_ordinary(text: str, begins: int, over: int) -> bool:
+    """A word or a number that stands by itself: a key of words ("my-gateway-key-2026") must not take them from every other text."""
+    piece = text[begins:over]
+    alone = not text[begins - 1 : begins].isalnum() and not text[over : over + 1].isalnum()
+    word = piece.isalpha() and (piece.islower() or piece.istitle())
+    return alone and len(piece) < _ORDINARY and (word or piece.isdigit())
+
+
 def _masked(text: str, spans: Sequence[tuple[int, int]], mask: str) -> str:
     """The mask in the place of each span of the squeezed text, with the signs inside it."""
     places = [place for place, char in enumerate(text) if char.isalnum()]
     out: list[str] = []
     done = 0
     for first, end in spans:
-        out += (text[done : places[first]], mask)
-        done = places[end - 1] + 1
+        begins, over = places[first], places[end - 1] + 1
+        if _is_ordinary(text, begins, over):
+            continue
+        out += (text[done:begins], mask)
+        done = over
     return "".join((*out, text[done:]))

@@ -298,3 +298,12 @@ def test_web_tokens_are_found_wherever_they_begin() -> None:
     assert NOBODY.redact(f"token is {token}, sorry") == "token is ***, sorry"
     assert NOBODY.redact(f"x-{token}") == "x-***"
     assert NOBODY.redact(f"a.b.{token}") == "a.b.***"
+
+
+def test_a_bot_s_id_and_the_words_of_a_key_made_of_words_stay_readable() -> None:
+    redactor = Redactor.of(["my-outspoken-gateway-key-2026", "7000000001:AAFqweRTYuiopASDfgh12345678901234"])
+    kept = "outspoken asks the gateway for telegram/7000000001/1003"
+    assert redactor.redact(kept) == kept
+    for told in ("my-outspoken-gateway", "the key begins AAFqweRTYui", "7000000001:AAFqweRTYuiopASDfgh12345678901234"):
+        assert "AAFqwe" not in redactor.redact(told)
+        assert "outspoken" not in redactor.redact(told)
