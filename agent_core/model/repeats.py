@@ -16,7 +16,8 @@ beside what a loop makes. So the text is a loop only once what repeats is longer
 and never before it has come five times. Exact repetition only, of at most `PERIOD_CHARS`: a loop that counts, or that says the same in
 other words, ends at the model's limit or at the turn's time.
 
-The same look tells whether a piece that arrives slowly is *fresh*: it has something to see, and its end did not stand in the text before.
+The same look tells whether a piece that arrives slowly is *fresh*: it has something to see, and it did not stand in the text before
+(with the words before it, if it is short).
 
 Laws (tests): memory is bounded; time is linear in the text; an aperiodic text is never a loop; whatever is repeated endlessly
 becomes one; where the text was cut changes neither.
@@ -96,7 +97,9 @@ class Repeats:
         if run >= max(HOLD_CHARS, period):
             self.period, self.run = period, run
             self._limit = _limit(whole[-period:])
-        return False
+            return False
+        # A line that comes at once may end as others did and still be new at its beginning.
+        return len(text) > KEY_CHARS and something_to_see(text) and whole.find(text, 0, len(whole) - 1) < 0
 
 
 def _found_before(text: str) -> int:

@@ -260,7 +260,7 @@ async def test_a_window_with_room_is_used(tmp_path: Path) -> None:
         ada = discord.person("Ada")
         chat = discord.private(ada)
         async with running(discord):
-            discord.say(chat, ada, "slow " + "word " * 70)
+            discord.say(chat, ada, "slow " + " ".join(f"word{n}" for n in range(70)))
             await answer(discord, chat, "word")
             await discord.until(lambda: texts(discord, chat)[0].count("word") == 70, 30)
             assert discord.fake.shown(chat).messages[-1].edits >= 6

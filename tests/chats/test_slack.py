@@ -19,6 +19,11 @@ from tests.fakes.slack import SIGNING_SECRET, Farewell, StreamState, Tamper, rat
 from tests.ports import free_port
 
 
+def several(words: int) -> str:
+    """So many words, none of them twice: what repeats itself is shown later."""
+    return " ".join(f"word{number}" for number in range(words))
+
+
 @pytest.fixture
 async def slack(tmp_path: Path) -> AsyncGenerator[SlackHarness]:
     async with slack_harness(tmp_path) as harness:
@@ -216,7 +221,7 @@ async def test_a_workspace_without_streams_gets_edits_and_is_asked_once(slack: S
     slack.fake.script("chat.startStream", *[refusal("unknown_method")] * 9)
     async with running(slack):
         for number in range(2):
-            slack.say(chat, ada, f"slow begin {number} " + "on " * 15 + f"end{number}")
+            slack.say(chat, ada, f"slow begin {number} " + f"{several(15)} end{number}")
             await answer(slack, chat, f"end{number}", 20)
         assert called(slack, "chat.startStream") == 1
         assert called(slack, "chat.update") >= 2
@@ -417,11 +422,11 @@ async def test_where_blocks_are_refused_plain_text_goes(slack: SlackHarness) -> 
     for method in ("chat.postMessage", "chat.update", "chat.stopStream"):
         slack.fake.script(method, refusal("invalid_blocks"))
     async with running(slack, OUTSPOKEN_SLACK__STREAMS="false"):
-        slack.say(chat, ada, "slow **bold** " + "and " * 15 + "more")
+        slack.say(chat, ada, f"slow **bold** {several(15)} more")
         await answer(slack, chat, "more", 20)
         await quiet(slack, chat)
         assert len(texts(slack, chat)) == 1
-        assert texts(slack, chat)[0].startswith("bold and")
+        assert texts(slack, chat)[0].startswith("bold word0")
 
 
 @pytest.mark.parametrize("kind", ["say", "slow"])
@@ -469,7 +474,7 @@ async def test_direct_messages_can_be_flat(slack: SlackHarness) -> None:
     ada = slack.person("Ada")
     chat = slack.private(ada)
     async with running(slack, OUTSPOKEN_SLACK__DIRECT="flat"):
-        slack.say(chat, ada, "slow " + "so " * 20 + "it ends")
+        slack.say(chat, ada, f"slow {several(20)} it ends")
         seen = await answer(slack, chat, "it ends", 20)
         assert seen.reply_to == ""
         assert called(slack, "chat.startStream") == 0
@@ -595,9 +600,9 @@ async def test_a_stream_is_not_given_up_because_one_answer_has_no_thread(slack: 
     ada = slack.person("Ada")
     chat = slack.private(ada)
     async with running(slack):
-        slack.command(chat, ada, "queue", "slow " + "so " * 15 + "by command")
+        slack.command(chat, ada, "queue", f"slow {several(15)} by command")
         assert (await answer(slack, chat, "by command", 20)).reply_to == ""
         assert called(slack, "chat.startStream") == 0
-        slack.say(chat, ada, "slow " + "so " * 15 + "by message")
+        slack.say(chat, ada, f"slow {several(15)} by message")
         await answer(slack, chat, "by message", 20)
         assert called(slack, "chat.startStream") == 1

@@ -112,8 +112,8 @@ async def test_a_lost_event_ends_the_turn_with_a_reference(tmp_path: Path, monke
 
 async def test_who_works_within_the_limits_is_left_alone(tmp_path: Path) -> None:
     async def slow(messages: list[dict[str, Any]], response: web.StreamResponse, _: web.Request) -> None:
-        for _number in range(12):
-            await response.write(chunk({"content": "word "}))
+        for number in range(12):
+            await response.write(chunk({"content": f"word{number} "}))
             await asyncio.sleep(0.25)
         await response.write(chunk({}, "stop"))
 

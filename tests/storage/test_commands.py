@@ -142,7 +142,7 @@ def test_a_backup_that_is_not_whole_or_no_backup_at_all_is_refused(tmp_path: Pat
     live = database_of(tmp_path / "home")
     harm = {
         "table": "drop table budgets",
-        "column": "alter table sessions drop column last_at",
+        "column": "alter table sessions drop column since",
         "index": f"drop index {asked(live, INDEX)[0][0]}",
         "version": "delete from alembic_version",
         "orphan": "insert into turn_inputs (turn, inbox) select 't_nobody', max(id) + 5 from inbox",
@@ -156,7 +156,7 @@ def test_a_backup_that_is_not_whole_or_no_backup_at_all_is_refused(tmp_path: Pat
     before = live.read_bytes()
     for name, words in (
         ("table", "the table budgets"),
-        ("column", "the column last_at of sessions"),
+        ("column", "the column since of sessions"),
         ("index", "not whole"),
         ("version", "does not say which schema"),
         ("orphan", "damaged itself"),

@@ -166,3 +166,12 @@ def test_memory_is_bounded_and_time_is_linear() -> None:
         assert held < 8 * WINDOW_CHARS
     assert times[1] < 6 * times[0] + 0.5
     assert PERIOD_CHARS * 2 == WINDOW_CHARS
+
+
+def test_lines_that_differ_only_at_their_beginning_are_new_each_time() -> None:
+    """A model's side that sends whole lines: each ends as those before it, and is no repetition."""
+    heard = Repeats()
+    lines = [f"print({number}, {'x' * 50!r})\n" for number in range(100)]
+    assert {heard.feed(line) for line in lines} == {True}
+    assert heard.period == 0
+    assert {heard.feed(line) for line in lines} == {False}, "the same lines again are"
