@@ -40,7 +40,7 @@ from adapters.http_common import Problem, cors_headers, problem_response, strang
 from adapters.openai_request import ChatRequest, parse
 from adapters.refusals import no_budget, refusal
 from adapters.tracecontext import traceparent_of
-from agent_core.exits import ExitClass, ExitCode, exit_class, finish_reason
+from agent_core.exits import ExitClass, ExitCode, NotStarted, exit_class, finish_reason
 from agent_core.messages import InputMessage
 from agent_core.ours import Said, ours
 from agent_core.ports import Clock, Ids
@@ -620,7 +620,10 @@ def _json(value: dict[str, Json], headers: Mapping[str, str] | None = None) -> w
 
 
 def _not_begun(ended: Ended) -> Problem | None:
-    """The HTTP error for a message for which no model was ever asked; None if one was."""
+    """The HTTP error for a message for which no model was ever asked, or of whose end nothing is left; None if there is something to tell."""
+    if ended.exit.facts.reason is NotStarted.GONE:
+        words = f"{ended.view.text} To have it done again, ask with another Idempotency-Key, or without one."
+        return Problem(410, words, "server_error", code="answer_lost")
     if exit_class(ended.exit.code) is ExitClass.NOT_STARTED:
         return Problem(503, ended.view.text, "server_error", code="not_started", retry_after=5)
     spend = ended.exit.facts.spend

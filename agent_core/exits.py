@@ -136,6 +136,8 @@ class NotStarted(StrEnum):
     QUARANTINED = "quarantined"
     DAMAGED = "damaged"
     """What the conversation held cannot be read: it is set aside, and its chat goes on with a new one."""
+    GONE = "gone"
+    """It was run and is over, but what came of it is not there any more."""
     FORGOTTEN = "forgotten"
     """Its person is being forgotten."""
     RESTORED = "restored"

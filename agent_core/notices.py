@@ -675,6 +675,8 @@ FORGOTTEN = (
     "stopped. What you write from now on is answered."
 )
 """What whoever is forgotten is told where something of theirs ran or waited."""
+UNREADABLE = "cannot be read any more, because the storage is damaged"
+"""What is said of the end of a turn whose journal is lost."""
 AFTER_DAMAGE = (
     "It is kept, but set aside. A new conversation begins here with what you write next; send again what still matters. Whoever runs "
     "the gateway is told."
@@ -721,6 +723,8 @@ def _ours(code: _OurCode, facts: Facts) -> Notice:
                 f"above was done is not known. {AFTER_DAMAGE}",
             )
             return Notice(text, _AGAIN)
+        case ExitCode.INTERNAL_ERROR if facts.reason is NotStarted.GONE:
+            return Notice(_not_started(facts), _AGAIN)
         case ExitCode.INTERNAL_ERROR if facts.detail:
             text = _say(
                 f"This was set aside: {facts.detail} (reference {facts.reference}). The task is not finished.",
@@ -765,6 +769,8 @@ def _not_started(facts: Facts) -> str:
             )
         case NotStarted.QUARANTINED:
             return "Your message was not taken up: this conversation is set aside after repeated failures. Start anew with /new."
+        case NotStarted.GONE:
+            return f"This was worked on before, and is over. What came of it {facts.detail or 'is not there any more'}."
         case NotStarted.FORGOTTEN:
             return f"Your message was not answered. {FORGOTTEN}"
         case NotStarted.RESTORED:

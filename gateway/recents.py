@@ -7,12 +7,13 @@ from collections.abc import Awaitable, Callable, Sequence
 
 import structlog
 
-from adapters.base import Ended, TurnSight
-from agent_core.notices import DAMAGED
-from agent_core.store.rows import InboxState
+from adapters.base import Ended, Summary, TurnSight
+from agent_core.exits import Exit, ExitCode, Facts, NotStarted
+from agent_core.notices import DAMAGED, UNREADABLE
+from agent_core.store.rows import InboxState, TurnRow, TurnState
 from agent_core.store.store import Damaged, Store
 from agent_core.turn import Turn
-from agent_core.view import view
+from agent_core.view import exit_view, view
 from gateway.followers import not_started
 from gateway.lanes import (
     MOST_NUMBER,
@@ -84,10 +85,28 @@ async def _stored_end(store: Store, inbox_id: int) -> Ended | None:
         return None
     if row.state is InboxState.DROPPED:
         return not_started(row.reason or "")
-    turn = await _closed(store, row.turn) if row.turn is not None else None
-    if turn is None or turn.exit is None or row.turn is None:
+    if row.turn is None:
         return None
+    turn = await _closed(store, row.turn) or await _closed_meanwhile(store, row.turn)
+    if turn is None or isinstance(turn, Ended):
+        return turn
+    assert turn.exit is not None
     return Ended(row.turn, view(turn, turn.phase_since), turn.exit, turn.handed_calls, summary_of(turn))
+
+
+async def _closed_meanwhile(store: Store, turn: str) -> Turn | Ended | None:
+    """The turn, if it is closed by now; if it is, and cannot be told any more, that. None while it is open."""
+    row = await store.turn(turn)
+    if row is None or row.state is TurnState.OPEN:
+        return None
+    return await _closed(store, turn) or ended_unseen(row)
+
+
+def ended_unseen(row: TurnRow) -> Ended:
+    """The last sight of a turn that is over, and of which no more is known than that."""
+    why = f"is {row.removed}" if row.removed else UNREADABLE
+    ending = Exit(ExitCode.INTERNAL_ERROR, Facts(reason=NotStarted.GONE, detail=why))
+    return Ended(row.turn, exit_view(ending), ending, (), Summary(0, 0, 0, 0, 0, 0, ""))
 
 
 async def _closed(store: Store, turn: str) -> Turn | None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncGenerator
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import pytest
 
 from gateway.daemon import Serving
 from tests.serving import served
+from tests.storage.harm import changed
 
 
 @pytest.fixture
@@ -83,3 +85,34 @@ async def test_no_key_can_be_made_up_that_names_somebody_elses_request(up: Servi
             status, got = await ask(up.url, "hello", {header: guess})
             assert status == 200
             assert got["id"] != mine["id"]
+
+
+@pytest.mark.parametrize("stream", [False, True])
+@pytest.mark.parametrize(
+    ("harm", "why"),
+    [
+        ("update journal set body = x'fffe00'", "cannot be read any more"),
+        ("delete from journal", "cannot be read any more"),
+        ("update turns set removed = 'no longer kept: they are old'", "no longer kept: they are old"),
+    ],
+)
+async def test_a_request_whose_stored_answer_is_lost_ends_in_an_error_when_it_is_repeated(
+    up: Serving, tmp_path: Path, harm: str, why: str, stream: bool
+):
+    headers = {"Idempotency-Key": "K"}
+    body = {"model": "outspoken", "messages": [{"role": "user", "content": "hello"}], "stream": stream}
+    async with aiohttp.ClientSession() as http:
+        for whole in (True, False):
+            async with (
+                asyncio.timeout(20),
+                http.post(f"{up.url}/v1/chat/completions", json=body, headers=headers) as got,
+            ):
+                said, status = await got.text(), got.status
+            if whole:
+                assert status == 200
+                changed(tmp_path / "outspoken.db", "delete from journal" if "removed" in harm else harm)
+                changed(tmp_path / "outspoken.db", harm)
+    assert (status, "answer_lost" in said, why in said, "another Idempotency-Key" in said) == (410, True, True, True), (
+        status,
+        said,
+    )
