@@ -8,7 +8,7 @@ PostgreSQL do not deadlock; SQLite has one writer and ignores the locking clause
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any, TypeAlias
 
 from sqlalchemy import (
@@ -22,6 +22,7 @@ from sqlalchemy import (
     case,
     cast,
     delete,
+    exists,
     func,
     insert,
     literal_column,
@@ -35,9 +36,11 @@ from sqlalchemy.dialects import postgresql, sqlite
 from agent_core.store import pieces, sqlbudgets
 from agent_core.store import tables as t
 from agent_core.store.facts import AddedTrouble, CallFact, Facts, InboxFact, Needs, SessionFact, TurnFact
+from agent_core.store.forgetting import FORGOTTEN
 from agent_core.store.keys import among, padded
 from agent_core.store.rows import (
     CallState,
+    DeliveryRow,
     DeliveryState,
     InboxState,
     JournalRow,
@@ -351,13 +354,20 @@ _PLACES_PARTED = (
 """Nothing goes on across the border between an account and the others."""
 
 _DELIVERY_KEY = ("surface", "origin", "bubble", "part")
+_GIVEN = [t.deliveries.c[name] for name in (*(field.name for field in fields(DeliveryRow)), "session", "epoch")]
+_PART = select(*(bindparam(column.name, type_=column.type) for column in _GIVEN)).where(
+    ~exists().where(
+        t.turns.c.turn == bindparam("origin", type_=t.deliveries.c.origin.type), t.turns.c.removed == FORGOTTEN
+    )
+)
+"""A part, but none of a turn that is forgotten: its surface may still take back what it showed, and would store their words again."""
 
 
 def _upserts(dialect: Any) -> tuple[Any, Any, Any, Any, Any, Any, Any]:
     """The same upserts for either dialect's module: cursors, memory, schedules, places, deliveries, gates, people."""
     cursor = dialect.insert(t.cursors)
     memory = dialect.insert(t.memory)
-    part = dialect.insert(t.deliveries)
+    part = dialect.insert(t.deliveries).from_select(_GIVEN, _PART, include_defaults=False)
     gate = dialect.insert(t.gates)
     person = dialect.insert(t.people)
     schedule = dialect.insert(t.schedules)

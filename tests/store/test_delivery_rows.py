@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
+from agent_core.store.forgetting import remove_turns
 from agent_core.store.rows import (
     DeliveryRow,
     DeliveryState,
@@ -104,3 +105,15 @@ async def test_gates_and_people_are_remembered(store: Store) -> None:
     await store.put_person(replace(ada, state=PersonState.APPROVED, by="bob"))
     assert await store.people("a") == [replace(ada, state=PersonState.APPROVED, by="bob")]
     assert await store.people("b") == []
+
+
+async def test_of_a_forgotten_turn_no_part_is_stored_any_more(store: Store) -> None:
+    session, epoch, turn = await turn_of(store)
+    asked = part(turn, state=DeliveryState.SENT, platform_id="55", want=b"May delete_file run with a name of theirs?")
+    await store.put_deliveries(session, epoch, [asked])
+    await store.close(session, epoch, turn, [row(1)], "stopped", 300)
+    assert await store.remove(remove_turns([turn])) == 1
+    taken_back = replace(asked, state=DeliveryState.SKIPPED, gone=True, rev=2)
+    await store.put_deliveries(session, epoch, [taken_back, part(turn, 1), part("forgot:7")])
+    assert await store.deliveries_of(turn) == []
+    assert [one.row for one in await store.open_deliveries()] == [part("forgot:7")]
