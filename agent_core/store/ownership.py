@@ -29,7 +29,7 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from agent_core.store.errors import AlreadyRunning, CannotOpenNow, StorageUnavailable
 from agent_core.store.lines import postgres_engine
-from agent_core.store.place import PostgresPlace
+from agent_core.store.place import PostgresPlace, no_file
 from agent_core.store.trouble import in_words
 
 log = structlog.get_logger("storage")
@@ -38,6 +38,7 @@ LEASE_SECONDS = 4.0
 """How long the server lets a silent pulse live."""
 MARGIN_SECONDS = 1.0
 PING_SECONDS = 1.0
+LOCK = ".lock"
 LOCK_TRIES = 10
 LOCK_TRY_SECONDS = 0.03
 """`running_pid` holds the lock for an instant; a start must not take that for a running process."""
@@ -83,7 +84,12 @@ class FileLock:
 
     @classmethod
     async def acquire(cls, database: Path) -> FileLock:
-        """Take the lock for the life of the process. Raises `AlreadyRunning` (after 0.3 s) and OSError."""
+        """Take the lock for the life of the process. Raises `AlreadyRunning` (after 0.3 s), `CannotOpen` and OSError."""
+        no_file(
+            database,
+            LOCK,
+            "It is locked while a gateway runs. Stop the gateway, if one runs, and remove it: the next start makes it.",
+        )
         with ExitStack() as stack:
             beside = os.open(lock_path(database), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             stack.callback(os.close, beside)
@@ -127,7 +133,7 @@ async def _locked(handle: int) -> bool:
 
 def lock_path(database: Path) -> Path:
     """The lock file that belongs to a SQLite database."""
-    return database.with_name(f"{database.name}.lock")
+    return database.with_name(f"{database.name}{LOCK}")
 
 
 def running_pid(database: Path) -> int | None:

@@ -6,6 +6,7 @@ Laws: `Place.shown` and the repr never hold a password; whatever form is given, 
 from __future__ import annotations
 
 import stat
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
@@ -16,6 +17,10 @@ from sqlalchemy.exc import ArgumentError
 from agent_core.store.errors import CannotOpen
 
 RIGHTS = "Check that this user may read and write the file and its folder, and that the file system is not mounted read-only."
+_BESIDE = {
+    "-wal": "if the file that was there is somewhere else, put it back: it is the database's log, and holds what was stored last.",
+    "-shm": "it belongs to the database's log, and is made anew.",
+}
 _SQLITE = {"sqlite", "sqlite+aiosqlite", "sqlite+pysqlite"}
 _POSTGRES = {"postgres", "postgresql", "postgresql+asyncpg"}
 
@@ -32,8 +37,10 @@ class SqlitePlace:
         return str(self.path)
 
     def there(self) -> bool:
-        """Whether something is there that can be opened as a database. Raises `CannotOpen` if it is what SQLite would wait for, for ever,
-        or a link that leads nowhere."""
+        """Whether something is there that can be opened as a database. Raises `CannotOpen` if it, its log or the log's index is what SQLite
+        would wait for, for ever, or cannot use; or if it is a link that leads nowhere."""
+        for end, what in _BESIDE.items():
+            no_file(self.path, end, f"Move it away; {what}")
         try:
             found = self.path.stat()
         except FileNotFoundError:
@@ -61,6 +68,15 @@ class PostgresPlace:
 
 
 Place: TypeAlias = SqlitePlace | PostgresPlace
+
+
+def no_file(database: Path, end: str, remedy: str) -> None:
+    """Raises `CannotOpen` if what belongs to a database under that ending is there, and is no file."""
+    path = Path(f"{database}{end}")
+    with suppress(OSError):
+        mode = path.stat().st_mode
+        if not stat.S_ISREG(mode):
+            raise CannotOpen(f"The database {database} cannot be opened: {path} is {_kind(mode)}. {remedy}")
 
 
 def _kind(mode: int) -> str:

@@ -349,14 +349,22 @@ def test_what_is_no_file_in_the_place_of_the_database_is_said_by_every_command_a
     assert (found.returncode, words in found.stdout) == (1, True), found.stdout
 
 
-@pytest.mark.timeout(120)
-def test_a_lock_that_is_no_file_is_named(tmp_path: Path) -> None:
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("kind", ["pipe", "directory"])
+@pytest.mark.parametrize("end", [".lock", "-wal", "-shm"])
+def test_what_lies_beside_a_database_and_is_no_file_is_named_at_a_start(tmp_path: Path, end: str, kind: str) -> None:
     env = setting(tmp_path)
-    (tmp_path / "home" / "outspoken.db.lock").mkdir(parents=True)
-    done = outspoken(env, "run")
-    assert (done.returncode, "outspoken.db.lock cannot be" in done.stderr) == (78, True), done
+    with daemon(env, tmp_path / "log"):
+        pass
+    beside = tmp_path / "home" / f"outspoken.db{end}"
+    beside.unlink(missing_ok=True)
+    os.mkfifo(beside) if kind == "pipe" else beside.mkdir()
+    for command in (("run",), ("ask", "hello")):
+        done = outspoken(env, *command)
+        assert (done.returncode, f"outspoken.db{end} is a {kind}" in done.stderr) == (78, True), (command, done)
+        assert "server" not in done.stderr, done
     found = outspoken(env, "doctor")
-    assert (found.returncode, "outspoken.db.lock" in found.stdout) == (1, True), found.stdout
+    assert (found.returncode, f"outspoken.db{end}" in found.stdout) == (1, True), found.stdout
 
 
 @pytest.mark.timeout(120)
