@@ -11,8 +11,10 @@ noted was cut (or emptied, of which SQLite knows whether anything is lost), and 
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from enum import Enum, auto
+from itertools import count
 from pathlib import Path
 from typing import TypeAlias
 
@@ -81,6 +83,15 @@ def after(noted: Beside | None, now: Beside) -> Beside:
     if noted is None:
         return now
     return Beside(noted.log, now.size if now.log == noted.log else noted.size, noted.index)
+
+
+def clear(path: Path) -> None:
+    """Nothing is called that any more. A directory may hold something of somebody's: it is moved aside. Raises OSError."""
+    if not path.is_dir() or path.is_symlink():
+        path.unlink(missing_ok=True)
+        return
+    taken = (Path(f"{path}.moved-away-{number}") for number in count(1))
+    path.rename(next(one for one in taken if not os.path.lexists(one)))
 
 
 def _file(path: Path) -> tuple[File | None, int]:

@@ -41,6 +41,7 @@ from agent_core.store.beside import (
     State,
     after,
     beside,
+    clear,
     companion,
     judged,
 )
@@ -245,7 +246,7 @@ class SqliteLine:
         now, noted = beside(self._place.path), self._noted or Beside()
         for end, there, ours in zip(COMPANIONS, (now.log, now.index), (noted.log, noted.index), strict=True):
             if there is not None and there != ours:  # SQLite would take a stranger's for its own
-                companion(self._place.path, end).unlink(missing_ok=True)
+                clear(companion(self._place.path, end))
         self.saved += now.log != noted.log
         self._renewed_at = time.monotonic()
 

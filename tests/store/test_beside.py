@@ -162,3 +162,20 @@ async def test_what_proves_that_a_write_gets_through_is_written(sqlite: str) -> 
             after = Path(f"{sqlite}-wal").stat().st_size
             assert after > before
             before = after
+
+
+@pytest.mark.parametrize("end", ["-wal", "-shm"])
+async def test_a_directory_in_the_place_of_the_log_or_its_index_is_moved_away(
+    sqlite: str, tmp_path: Path, end: str
+) -> None:
+    async with opened(sqlite) as store:
+        keys = {await told(store, "before")}
+        Path(f"{sqlite}{end}").unlink()
+        Path(f"{sqlite}{end}").mkdir()
+        (Path(f"{sqlite}{end}") / "theirs").write_text("kept")
+        keys.add(await told(store, "after"))
+        assert Path(f"{sqlite}{end}").is_file()
+        assert [one.read_text() for one in tmp_path.rglob("theirs")] == ["kept"]
+        assert keys_in(as_left(sqlite, tmp_path)) == keys
+    async with opened(sqlite) as store:
+        assert await told(store, "later") == "later"
