@@ -54,3 +54,27 @@ async def test_whoever_is_forgotten_while_they_wait_is_told_so_and_is_answered_t
             assert not_started_words(NotStarted.FORGOTTEN) in seen
             telegram.say(hers, anna, "say later")
             await answer(telegram, hers, "later", 30)
+
+
+@pytest.mark.timeout(120)
+async def test_the_question_of_an_approval_is_not_stored_again_when_it_is_taken_back(tmp_path: Path) -> None:
+    asking = {"OUTSPOKEN_TOOLS__APPROVAL": "write_file"}
+    async with telegram_harness(tmp_path) as telegram:
+        anna = telegram.person("Anna")
+        hers = telegram.private(anna)
+        async with running(telegram, **asking) as up:
+            for _ in range(3):
+                telegram.say(hers, anna, "write quinces.txt: x")
+                await telegram.until(lambda: "May write_file run" in texts(telegram, hers)[-1], 20)
+                telegram.say(hers, anna, "say medlars")
+                waiting = "select 1 from inbox where state = 'new'"
+                await telegram.until(lambda: asked(database_of(tmp_path), waiting) != [])
+                ((account,),) = asked(database_of(tmp_path), "select distinct account from inbox")
+                await forget(up.url, str(account), telegram.id_of(anna))
+                left = "select 1 from forgets where done_at is null"
+                await telegram.until(lambda left=left: asked(database_of(tmp_path), left) == [], 30)
+                telegram.say(hers, anna, "say afterwards")
+                await answer(telegram, hers, "afterwards", 30)
+            await telegram.until(lambda: not any("May write_file" in one for one in texts(telegram, hers)), 20)
+        holding = "select origin, state from deliveries where instr(want, 'quinces')"
+        assert asked(database_of(tmp_path), holding) == []
