@@ -63,18 +63,17 @@ async def test_the_question_of_an_approval_is_not_stored_again_when_it_is_taken_
         anna = telegram.person("Anna")
         hers = telegram.private(anna)
         async with running(telegram, **asking) as up:
-            for _ in range(3):
+            for number in range(3):
                 telegram.say(hers, anna, "write quinces.txt: x")
-                await telegram.until(lambda: "May write_file run" in texts(telegram, hers)[-1], 20)
+                await telegram.until(lambda: any("May write_file" in one for one in texts(telegram, hers)[-1:]), 20)
                 telegram.say(hers, anna, "say medlars")
                 waiting = "select 1 from inbox where state = 'new'"
-                await telegram.until(lambda: asked(database_of(tmp_path), waiting) != [])
-                ((account,),) = asked(database_of(tmp_path), "select distinct account from inbox")
+                await telegram.until(lambda waiting=waiting: asked(database_of(tmp_path), waiting) != [])
+                account = asked(database_of(tmp_path), "select distinct account from inbox")[0][0]
                 await forget(up.url, str(account), telegram.id_of(anna))
                 left = "select 1 from forgets where done_at is null"
                 await telegram.until(lambda left=left: asked(database_of(tmp_path), left) == [], 30)
-                telegram.say(hers, anna, "say afterwards")
-                await answer(telegram, hers, "afterwards", 30)
-            await telegram.until(lambda: not any("May write_file" in one for one in texts(telegram, hers)), 20)
+                telegram.say(hers, anna, f"say afterwards{number}")
+                await answer(telegram, hers, f"afterwards{number}", 30)
         holding = "select origin, state from deliveries where instr(want, 'quinces')"
         assert asked(database_of(tmp_path), holding) == []
