@@ -9,7 +9,7 @@ whatever a judgement leads to has to stand in it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, TypeAlias, assert_never
 
@@ -83,17 +83,19 @@ if TYPE_CHECKING:
 
 Decision: TypeAlias = Judgement | RunTool
 Decisions: TypeAlias = Sequence[Decision]
+Reads: TypeAlias = Callable[[str, Sequence[str]], Ending]
+"""How a reply ends, from its words and the tools that ran."""
 
 
-def decide(question: Question, turn: Turn) -> Decisions:
-    """What is judged by today's rules; empty: the ordinary."""
+def decide(question: Question, turn: Turn, reads: Reads | None = None) -> Decisions:
+    """What is judged by today's rules; empty: the ordinary. `reads` says how a reply ends where its words are gone."""
     match question:
         case Beginning():
             return _beginning(turn, question.at)
         case Overlap():
             return _overlap(turn, question.at)
         case CallOver():
-            return _call_over(turn, question.event)
+            return _call_over(turn, question.event, reads)
         case Promised(at=at):
             broke = CallBroke(at=at, cause=BreakCause.ENDED_EARLY)
             return _failed(turn, Failure.PROMISED, broke)
@@ -138,12 +140,12 @@ def _overlap(turn: Turn, at: int) -> Decisions:
     return [OverlapFound(at=at, dropped=len(own) - kept, text=shown[: len(shown) - kept])]
 
 
-def _call_over(turn: Turn, event: ReplyFinished | CallBroke | SpendRefused) -> Decisions:
+def _call_over(turn: Turn, event: ReplyFinished | CallBroke | SpendRefused, reads: Reads | None) -> Decisions:
     if turn.closing is not None:
         return _last_words(turn, event.at)
     match event:
         case ReplyFinished():
-            return _reply(turn, event)
+            return _reply(turn, event, reads)
         case CallBroke():
             return _broke(turn, event, said_before=True)
         case SpendRefused(spend=spend):
@@ -161,7 +163,7 @@ def _last_words(turn: Turn, at: int) -> Decisions:
     return [_ended(turn, at, turn.closing.code, turn.closing.facts)]
 
 
-def _reply(turn: Turn, event: ReplyFinished) -> Decisions:
+def _reply(turn: Turn, event: ReplyFinished, reads: Reads | None) -> Decisions:
     draft, at = turn.draft, event.at
     arguments = [call.arguments for call in turn.reply_calls]
     kind = judge(
@@ -176,11 +178,12 @@ def _reply(turn: Turn, event: ReplyFinished) -> Decisions:
     early = replace(broke, detail="")
     match kind:
         case ReplyKind.TEXT:
-            return _text(turn, at)
+            return _text(turn, at, reads)
         case ReplyKind.TOOLS:
             return [*_helped(turn), _tools(turn, at)]
         case ReplyKind.EMPTY | ReplyKind.THINKING_ONLY:
-            return _nothing(turn, Failure.EMPTY if kind is ReplyKind.EMPTY else Failure.THINKING_ONLY, early)
+            failure = Failure.EMPTY if kind is ReplyKind.EMPTY else Failure.THINKING_ONLY
+            return _nothing(turn, failure, early, reads)
         case ReplyKind.LENGTH | ReplyKind.LENGTH_IN_TOOL_CALL:
             in_call = kind is ReplyKind.LENGTH_IN_TOOL_CALL
             if turn.settings.client_output_limit:
@@ -216,14 +219,14 @@ def _broke(turn: Turn, broke: CallBroke, *, said_before: bool = False) -> Decisi
     return _failed(turn, failure, broke, said_before=said_before)
 
 
-def _text(turn: Turn, at: int) -> Decisions:
+def _text(turn: Turn, at: int, reads: Reads | None) -> Decisions:
     """The model finished a reply with text and without a call."""
     text = turn.reply_text
     again = said_again(turn.timeline, turn.draft.segment)
     if again is None and turn.promised and says_done(text):
         again = said_last(turn.timeline)
     insists = again is not None and len(text) > SHORT_REPLY_CHARS
-    ending = ANSWERED if insists else _ending(turn, text)
+    ending = ANSWERED if insists else _ending(turn, text, reads)
     sure, said = ending.reading, turn.done_said
     if sure is Reading.UNCLEAR and said is None and turn.done_asked < turn.settings.questions_a_turn:
         return [ReplyJudged(at=at, reply=Reply.UNCLEAR, promised=ending.sentence, sign=ending.sign.value)]
@@ -235,11 +238,11 @@ def _text(turn: Turn, at: int) -> Decisions:
     return [*_helped(turn), _answered(turn, at, again, steps=turn.steps_done + 1, text_shown=False)]
 
 
-def _ending(turn: Turn, text: str) -> Ending:
+def _ending(turn: Turn, text: str, reads: Reads | None) -> Ending:
     """How the reply ends. With nothing to act with, whatever it says is the answer; what is unclear is the answer as well."""
     if not (turn.settings.tools or turn.settings.client_tools):
         return ANSWERED
-    return read_ending(text, turn.round.tools_done)
+    return (reads or read_ending)(text, turn.round.tools_done)
 
 
 def _tools(turn: Turn, at: int) -> ReplyJudged:
@@ -254,12 +257,12 @@ def _tools(turn: Turn, at: int) -> ReplyJudged:
     return ReplyJudged(at=at, solved=solved, taken=limit, words=words)
 
 
-def _nothing(turn: Turn, failure: Failure, broke: CallBroke) -> Decisions:
+def _nothing(turn: Turn, failure: Failure, broke: CallBroke, reads: Reads | None) -> Decisions:
     """No text and no call. Beside housekeeping tools only, the interim text had been the answer."""
     answer = housekeeping_answer(turn.timeline, turn.settings) if not turn.promised else None
     if answer is not None and failure is Failure.EMPTY:
         doubted = turn.settings.doubts_housekeeping and turn.ask.continues is None
-        ending = _ending(turn, answer.text) if doubted else ANSWERED
+        ending = _ending(turn, answer.text, reads) if doubted else ANSWERED
         if ending.reading is Reading.PROMISE:
             words, sign = ending.sentence, ending.sign.value
             return [ReplyJudged(at=broke.at, reply=Reply.PROMISED, promised=words, sign=sign)]

@@ -158,12 +158,6 @@ def sign_words(sign: str) -> str:
             return ""
 
 
-def announced_action(text: str) -> str | None:
-    """The sentence at the end of a reply that promises, whatever ran beside it; None if none does surely."""
-    ending = read_ending(text)
-    return ending.sentence if ending.reading is Reading.PROMISE else None
-
-
 class _Whole(NamedTuple):
     """What of the rest matters."""
 

@@ -6,6 +6,9 @@ others: the state is the recorded one. An event that nothing before it led to is
 
 Of a journal from before judgements were journalled (`oldjournals`), only what was recorded or can be inferred is compared.
 
+Of a redacted journal the words are gone. How a reply ends is told by words, so there it is taken from the journal
+(`_Replaying._read`); whatever else is decided by it is compared as always.
+
 `parting` asks the rules each question twice, with the turn's own settings and with others, up to the first at which they part. Behind it the
 recorded events tell what followed from the other decision, so it looks no further.
 
@@ -33,6 +36,7 @@ from agent_core.events import (
     LoopFound,
     OverlapFound,
     ReasoningArrived,
+    Reply,
     ReplyJudged,
     RungClimbed,
     RungJudged,
@@ -52,6 +56,7 @@ from agent_core.exits import Exit, ExitCode, Facts
 from agent_core.invariants import broken_laws
 from agent_core.journal import UnreadableJournal, completed, decode, encode, merged, turn_of
 from agent_core.judging import decide
+from agent_core.promises import ANSWERED, Ending, Reading, Sign
 from agent_core.questions import MUST_BE_ANSWERED, Calls, End, Question
 from agent_core.settings import TurnSettings
 from agent_core.store.rows import JournalRow
@@ -62,6 +67,9 @@ from agent_core.view import View, view
 CONTENT = (TextArrived, ReasoningArrived, TextTakenBack, ToolCallNamed, ToolArgumentsArrived, ToolCallCut)
 DECIDED: tuple[type[Event], ...] = get_args(Judgement)
 """Rows that record what was judged."""
+
+
+_READINGS = {Reply.PROMISED: Reading.PROMISE, Reply.UNCLEAR: Reading.UNCLEAR}
 
 
 class Mismatch(StrEnum):
@@ -134,9 +142,9 @@ class Replay:
         return slim.dumps(self.view)
 
 
-def replay(rows: Sequence[JournalRow]) -> Replay:
+def replay(rows: Sequence[JournalRow], *, redacted: bool = False) -> Replay:
     """Fold the turn of `rows` (all of its journal, in order), and compare. Never raises for what the rows hold."""
-    work = _Replaying()
+    work = _Replaying(redacted=redacted)
     events: list[Event] = []
     for expected, row in enumerate(rows):
         if row.seq != expected and not work.found.differences:
@@ -170,6 +178,9 @@ class _Replaying:
     """The state of one replay."""
 
     found: Replay = field(default_factory=Replay)
+    redacted: bool = False
+    events: Sequence[Event] = ()
+    """The whole turn, with what was judged."""
     settings: TurnSettings | None = None
     other: Turn | None = None
     """The same turn with these settings, as long as they decide alike."""
@@ -197,6 +208,7 @@ class _Replaying:
         except ProtocolError as error:
             self.differs(numbers[0], Mismatch.PLACE, "the journal", str(error))
             return
+        self.events = [event for _, event in numbered]
         for seq, event in numbered:
             try:
                 self.take(seq, event)
@@ -266,7 +278,7 @@ class _Replaying:
         if self.asked is question:
             return
         turn = self.found.turn
-        decisions = decide(question, turn)
+        decisions = decide(question, turn, self._read if self.redacted else None)
         self.asked = question
         self.due = deque(one for one in decisions if not isinstance(one, RunTool))
         runs = [one for one in decisions if isinstance(one, RunTool)]
@@ -276,10 +288,19 @@ class _Replaying:
         if self.other is not None and self.parted is None:
             self._shadow(decisions)
 
+    def _read(self, _text: str, _tools_run: Sequence[str]) -> Ending:
+        """How a redacted reply ends. Its letters say nothing of that: what it was judged to be then does."""
+        following = self.events[len(self.found.moments) :]
+        judged = next((one for one in following if isinstance(one, ReplyJudged | FailureJudged | TurnEnded)), None)
+        reading = _READINGS.get(judged.reply) if isinstance(judged, ReplyJudged) else None
+        if reading is None or not isinstance(judged, ReplyJudged):
+            return ANSWERED
+        return Ending(reading, Sign(judged.sign) if judged.sign in set(Sign) else Sign.NOTHING, judged.promised)
+
     def _shadow(self, decisions: Sequence[Judgement | RunTool]) -> None:
         other = self.other
         assert other is not None
-        theirs = decide(other.questions[0], other)
+        theirs = decide(other.questions[0], other, self._read if self.redacted else None)
         if list(theirs) == list(decisions):
             return
         moment = self.found.moments[self.fact]
@@ -390,12 +411,12 @@ class Parting:
     """The other settings end the turn by its deadline before this event."""
 
 
-def parting(moments: Sequence[Moment], settings: TurnSettings) -> Parting | None:
+def parting(moments: Sequence[Moment], settings: TurnSettings, *, redacted: bool = False) -> Parting | None:
     """Where a turn with `settings` would have decided otherwise than with its own; None if nowhere in its journal."""
     if not moments or not isinstance(moments[0].event, TurnOpened):
         return None
     own = moments[0].event
-    work = _Replaying(settings=settings, other=Turn())
+    work = _Replaying(redacted=redacted, events=[one.event for one in moments], settings=settings, other=Turn())
     for moment in moments:
         late = _late(moment, own, settings) if moment.event is not own else None
         if late is not None:

@@ -11,9 +11,9 @@ tools or providers, and is still decided alike, as far as that can be had:
 - Names of tools, models, endpoints and keys' ids, numbers of tokens, times, causes and settings stay. What nothing is decided by is
   left out: earlier conversation, request parameters, schemas, who stopped or approved.
 
-Whether a reply *announces an action* is told by its words, which are gone. Where such a reply is long enough, its end is replaced
-by an announcement of the same length; where it is not, the redacted slice is decided otherwise. `redacted` decides both turns
-and says at which row they part, so that nobody has to guess.
+Whether a reply *announces an action* is told by its words, which are gone; a replay of a redacted slice takes it from the journal.
+Where something else was decided by words, the slice is decided otherwise: `redacted` decides both turns and says at which row they
+part, so that nobody has to guess.
 """
 
 from __future__ import annotations
@@ -59,7 +59,6 @@ from agent_core.exits import Exit, ExitCode
 from agent_core.journal import decode, encode
 from agent_core.masking import mask
 from agent_core.messages import InputMessage, text_of
-from agent_core.promises import Reading, announced_action, read_ending
 from agent_core.recovery import Rung
 from agent_core.replay import replay
 from agent_core.store.rows import JournalRow
@@ -143,7 +142,7 @@ def redacted(rows: Sequence[JournalRow], key: bytes) -> tuple[list[JournalRow], 
     written = [encode(event) for event in work.all(events)]
     made = [JournalRow(row.seq, new.kind, new.body, row.at) for row, new in zip(rows, written, strict=True)]
     known = {one.seq for one in replay(rows).differences}
-    return made, min((one.seq for one in replay(made).differences if one.seq not in known), default=-1)
+    return made, min((one.seq for one in replay(made, redacted=True).differences if one.seq not in known), default=-1)
 
 
 _LOWER, _UPPER, _DIGITS = string.ascii_lowercase, string.ascii_uppercase, "123456789"
@@ -236,9 +235,6 @@ _LITERALS = frozenset(
     {"e", "E"} | {word[:n] for word in ("true", "false", "null", "NaN", "Infinity") for n in range(1, 9)}
 )
 
-_ANNOUNCEMENT = "Let me check "
-_PLAIN = "It was "
-
 
 @dataclass(slots=True)
 class _Redacting:
@@ -260,8 +256,6 @@ class _Redacting:
     def _streams(self, events: Sequence[Event]) -> dict[int, str]:
         """The new text of each piece: a stream is joined, replaced and cut again, so that the cuts do not matter."""
         streams: dict[tuple[int, str], list[tuple[int, str]]] = {}
-        finished: set[int] = set()
-        going_on: set[int] = set()
         call = 0
         for at, event in enumerate(events):
             match event:
@@ -273,54 +267,19 @@ class _Redacting:
                     streams[call, f"thoughts before {at}"] = streams.pop((call, "text"), [])
                 case ToolArgumentsArrived(index=index, text=text):
                     streams.setdefault((call, f"arguments {index}"), []).append((at, text))
-                case RungClimbed(rung=Rung.CONTINUE):
-                    going_on.add(call)
                 case ReplyFinished() | CallBroke() | TakenOver():
-                    if isinstance(event, ReplyFinished):
-                        finished.add(call)
                     call += 1
                 case _:
                     pass
         new: dict[int, str] = {}
-        for (call, what), pieces in streams.items():
+        for (_, what), pieces in streams.items():
             whole = "".join(text for _, text in pieces)
-            if what.startswith("arguments"):
-                made = self.letters.arguments(whole)
-            elif what == "text" and call in finished and (call, "arguments 0") not in streams:
-                made = self._said(whole, whole_reply=call not in going_on)
-            else:
-                made = self.letters.text(whole)
+            made = self.letters.arguments(whole) if what.startswith("arguments") else self.letters.text(whole)
             start = 0
             for at, text in pieces:
                 new[at] = made[start : start + len(text)]
                 start += len(text)
         return new
-
-    def _said(self, text: str, *, whole_reply: bool) -> str:
-        """A reply without a call: if it announces an action, so does what stands for it; if it is plainly the answer, so is that."""
-        made = self.letters.text(text)
-        announced = announced_action(text)
-        if announced is None:
-            return self._answer(text, made) if whole_reply else made
-        start, size = text.rfind(announced), len(announced)
-        if size >= len(_ANNOUNCEMENT) + 2:
-            put = f"{_ANNOUNCEMENT}{'x' * (size - len(_ANNOUNCEMENT) - 1)}:"
-            tried = made[:start] + put + made[start + size :]
-            found = announced_action(tried)
-            if found is not None:
-                self.known[announced] = found
-                return tried
-        return made
-
-    def _answer(self, text: str, made: str) -> str:
-        """Words that nobody knows may be taken for a promise behind tools; a beginning that is no promise in any language is not."""
-        tools = ("a tool",)
-        if read_ending(text, tools).reading is not Reading.ANSWER or read_ending(made, tools).reading is Reading.ANSWER:
-            return made
-        start = made.rstrip().rfind("\n") + 1
-        if len(made) - start <= len(_PLAIN):
-            return made
-        return f"{made[:start]}{_PLAIN}{made[start + len(_PLAIN) :]}"
 
     def _text(self, text: str) -> str:
         made = self.letters.text(text)

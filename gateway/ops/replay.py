@@ -94,13 +94,13 @@ async def run(wish: Wish, configured: Callable[[], tuple[Config, Paths]], say: C
     if wish.export is not None:
         say(_export(wish.export, source, show_text=wish.show_text))
         return True
-    found = replay(source.rows)
+    found = replay(source.rows, redacted=source.redacted)
     delivered = _compare_stored(found, source)
     parted = None
     if wish.sets:
         if found.turn.opened is None:
             raise CannotReplay("This journal holds no beginning of a turn, so there are no settings to change.")
-        parted = parting(found.moments, changed(found.turn.settings, wish.sets))
+        parted = parting(found.moments, changed(found.turn.settings, wish.sets), redacted=source.redacted)
     if wish.as_json:
         say(redactor.redact(_json(found, source, delivered, wish, parted)))
     else:
@@ -164,8 +164,8 @@ def _export(to: Path, source: Source, *, show_text: bool) -> str:
 
 def _parts_words(row: int) -> str:
     return (
-        f"The words are gone, and from row {row} on something was decided by them (most likely, that a reply only announces an "
-        "action): there the redacted slice differs from the turn. Only one exported with --show-text is exact."
+        f"The words are gone, and from row {row} on something was decided by them: there the redacted slice "
+        "differs from the turn. Only one exported with --show-text is exact."
     )
 
 

@@ -9,14 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent_core.events import CallBroke, ReplyFinished, TakenOver, TextArrived, ToolReturned, TurnEnded
+from agent_core.effects import EndTurn
+from agent_core.events import CallBroke, OverlapFound, RungClimbed, TakenOver, TextArrived, ToolReturned, TurnEnded
 from agent_core.exits import BreakCause, ExitCode
 from agent_core.journal import decode
 from agent_core.messages import InputMessage
+from agent_core.recovery import Rung
 from agent_core.replay import replay
 from agent_core.replies import arguments_state
 from agent_core.settings import Route
 from agent_core.slices import Head, Letters, UnreadableSlice, dump, load, redacted
+from agent_core.turnstate import Phase
 from tests.agent_core.journals import Writer, journals, rows_of
 from tests.agent_core.turns import SETTINGS, Rig, opened
 
@@ -56,7 +59,7 @@ def test_what_is_no_slice_is_refused_in_words(text: str, words: str):
 def test_a_redacted_slice_is_decided_alike_or_says_where_it_is_not(writer: Writer, key: bytes):
     rows = writer.rows()
     made, parts_at = redacted(rows, key)
-    found = replay(made)
+    found = replay(made, redacted=True)
     if parts_at < 0:
         assert found.differences == []
         assert found.turn.exit is not None
@@ -68,7 +71,9 @@ def test_a_redacted_slice_is_decided_alike_or_says_where_it_is_not(writer: Write
         restarted = any(
             isinstance(e, TakenOver) for e in writer.events
         )  # what is said twice then is told by its letters
-        assert restarted or any(word in said for word in announcing)
+        # What is repeated from the middle of a word on has other letters there.
+        overlapping = any(isinstance(e, OverlapFound) for e in writer.events)
+        assert restarted or overlapping or any(word in said for word in announcing)
 
 
 SECRETS = (
@@ -156,17 +161,44 @@ def test_an_announcement_stays_one():
     rows = rows_of([*rig.fed, TurnEnded(at=rig.now, exit=rig.exit)])
     made, parts_at = redacted(rows, KEY)
     assert parts_at == -1
-    assert replay(made).differences == []
+    assert replay(made, redacted=True).differences == []
     assert "dispatching" not in dump(HEAD, made)
 
 
-def test_an_announcement_that_is_too_short_for_other_words_is_said_to_part():
+# Answers in languages whose forms are known and not, promises that are long and short, what may be one; after tools and without.
+ENDINGS = (
+    "There is **nothing** in them.", "It is in the second one.", "Kaikki tiedostot ovat nyt kunnossa.", "Here it is:", "我现在检查文件。", "Now dispatching task 5:",
+    "Let me check the logs.", "Is that what you want?", "One moment, please…", "Step 1:\n- read\n- write", "Working on all of the files...",
+)  # fmt: skip
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(st.sampled_from(ENDINGS), min_size=3, max_size=6), st.booleans(), st.booleans(), keys)
+def test_how_a_reply_ends_is_not_read_from_other_letters(said: list[str], tools: bool, asked: bool, key: bytes):
+    rig = Rig(replace(BASE, ladder=replace(BASE.ladder, promise_question=int(asked))))
+    if tools:
+        rig.calls_tool("read", text="Let me see.")
+        rig.returns("nothing")
+    for text in said:
+        if rig.turn.exit is None and rig.turn.phase is Phase.CALLING:
+            rig.says(text)
+    ended = [TurnEnded(at=rig.now, exit=one.exit, answer=one.answer) for one in rig.wanted if isinstance(one, EndTurn)]
+    rows = rows_of([*rig.fed, *ended])
+    assert replay(rows).differences == []
+    made, parts_at = redacted(rows, key)
+    assert parts_at == -1
+    assert replay(made, redacted=True).differences == []
+
+
+def test_a_judgement_that_does_not_follow_is_found_in_a_redacted_slice_as_well():
     rig = Rig(BASE)
-    rig.says("我现在检查文件。")
-    made, parts_at = redacted(rows_of(rig.fed), KEY)
-    ended = next(i for i, event in enumerate(rig.fed) if isinstance(event, ReplyFinished))
-    assert parts_at == ended + 1, "the row that says what the reply amounted to"
-    assert replay(made).differences
+    rig.says("Now dispatching task 5 for Ann:")
+    made, _ = redacted(rows_of(rig.fed), KEY)
+    at = next(i for i, row in enumerate(made) if row.kind == "RungClimbed")
+    climbed = decode(made[at].kind, made[at].body)
+    assert isinstance(climbed, RungClimbed)
+    (made[at],) = (replace(row, seq=at) for row in rows_of([replace(climbed, rung=Rung.RETRY)]))
+    assert replay(made, redacted=True).differences
 
 
 def test_a_repetition_that_was_removed_is_removed_again():
@@ -178,7 +210,7 @@ def test_a_repetition_that_was_removed_is_removed_again():
     assert text == "The quick brown fox jumps over the lazy dog, and that is that."
     made, parts_at = redacted(rows_of(rig.fed), KEY)
     assert parts_at == -1
-    assert len(replay(made).view.text) == len(text)
+    assert len(replay(made, redacted=True).view.text) == len(text)
 
 
 def test_results_that_count_as_the_same_still_do():
