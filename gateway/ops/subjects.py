@@ -14,7 +14,7 @@ from functools import lru_cache
 from adapters.chat import Cause
 from agent_core.exits import ExitClass, ExitCode, exit_class
 from agent_core.incidents import parts_of
-from agent_core.notices import RESTORED
+from agent_core.notices import DAMAGED, RESTORED
 from agent_core.store.forgetting import DROPPED, DROPPING
 from gateway.ops.actions import action_for, delivery_action
 from gateway.ops.logcatalogue import BY_NAME, DISK, LogEvent
@@ -27,6 +27,10 @@ CONNECTION = frozenset({"adapter.deaf", "adapter.ended", "telegram.poll_failed"}
 POINTERS = frozenset({"incident.opened"})
 """Lines about failures that are counted already."""
 STORAGE = Subject("storage", "the storage did not answer", DISK, everyone=True)
+DAMAGE = Subject(
+    "storage|damaged", "the database is damaged: conversations set aside",
+    "outspoken db check says where. Restore a backup if it says so: outspoken db restore.", everyone=True,
+)  # fmt: skip
 AFTER_RESTORE = (
     "A backup was put back then (outspoken db restore), and this was open in it. What was done since the backup was made is not known: ask "
     "those whom it concerns, or look into the database that was kept beside it."
@@ -110,6 +114,8 @@ def dropped_subject(reason: str) -> Subject:
             return Subject(f"message|{reason}", f"requests refused: {reason.replace('_', ' ')}", CLIENTS_MISTAKE)
     if reason == RESTORED:
         return SET_ASIDE
+    if reason == DAMAGED:
+        return DAMAGE
     action = NOT_TAKEN.get(reason, "See the log at that time: turn.not_opened says why.")
     return Subject(f"message|{reason}", f"messages not run: {reason.replace('_', ' ')}", action)
 

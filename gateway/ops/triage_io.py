@@ -126,8 +126,11 @@ async def from_database(where: str | Path, since: int, now: int) -> Report:
     async with open_reads(where) as reads:
         groups = await _groups(reads, since)
         turns = await reads.turns_closed(since)
-    note = "The database knows nothing of connections: for those, give the log (journalctl -u outspoken -o cat | outspoken triage -)."
-    return Report(groups, f"the database, since {moment(since)}", now, turns, (note,))
+    notes = (
+        "The database knows nothing of connections: for those, give the log (journalctl -u outspoken -o cat | outspoken triage -).",
+        "Nor is this a look for damage in the database itself: outspoken db check is.",
+    )
+    return Report(groups, f"the database, since {moment(since)}", now, turns, notes)
 
 
 async def _groups(reads: Reads, since: int) -> Groups:

@@ -16,7 +16,9 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
+from agent_core.notices import DAMAGED
 from agent_core.store.rows import DeliveryRow, DeliveryState
+from gateway.ops.subjects import dropped_subject
 from gateway.ops.triage_io import CannotTriage, Wish, from_database, run, since_ms
 from gateway.ops.triage_report import as_json
 from tests.chats.harness import answer, quiet, running
@@ -278,3 +280,10 @@ def test_an_hour_in_which_nobody_writes_logs_next_to_nothing(tmp_path: Path, ada
 
 def test_the_line_of_a_test_is_a_line_of_the_gateway() -> None:
     assert line("a.b").startswith(b'{"timestamp":"2027-01-15T08:00:00.000Z","level":"info","event":"a.b"')
+
+
+def test_conversations_that_were_set_aside_for_damage_name_the_storage() -> None:
+    found = dropped_subject(DAMAGED)
+    assert "db check" in found.action
+    assert "database is damaged" in found.title
+    assert found.everyone
