@@ -6,18 +6,16 @@ multicast; what is embedded is taken out and judged as well.
 
 from __future__ import annotations
 
-import re
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address
 from typing import TypeAlias
 from urllib.parse import urlsplit
 
 Address: TypeAlias = IPv4Address | IPv6Address
 
-_INSIDE = re.compile(
-    r"(?:.*\.)?(?:localhost|local|internal|lan|home\.arpa)\.?|(?:0x[0-9a-f]+|\d+)(?:\.(?:0x[0-9a-f]*|\d*))*\.?",
-    re.IGNORECASE,
-)
-"""Names of a network's own machines, and numbers that resolvers take for an address (`2130706433`, `127.1`)."""
+_LONGEST = 253
+"""Letters of a host's name; what is longer is no name."""
+_INSIDE = (".localhost", ".local", ".internal", ".lan", ".home.arpa")
+"""Ends of the names of a network's own machines."""
 _NAT64 = (IPv6Network("64:ff9b::/96"), IPv6Network("64:ff9b:1::/48"))
 _COMPATIBLE = IPv6Network("::/96")
 _SPECIAL = (IPv4Network("192.0.0.0/24"), IPv4Network("192.88.99.0/24"), IPv4Network("100.64.0.0/10"))
@@ -79,6 +77,27 @@ def picture_refusal(url: str) -> str | None:
     if parts.scheme not in {"http", "https"} or not host:
         return "only http, https and data addresses are taken"
     address = parsed(host)
-    if address is not None:
-        return refusal(address)
-    return f"{host} is inside a network" if _INSIDE.fullmatch(host) else None
+    return refusal(address) if address is not None else _name_refusal(host)
+
+
+def is_number(host: str) -> bool:
+    """Whether resolvers take a name for an address: by its last label, as browsers do.
+
+    These are old spellings, in which few agree on what they mean (`2130706433`, `127.1`, `0x7f.1`).
+    """
+    last = host.rstrip(".").rpartition(".")[2].lower()
+    digits = last.removeprefix("0x")
+    return last.isascii() and (last.isdigit() or (digits != last and not digits.strip("0123456789abcdef")))
+
+
+def _name_refusal(host: str) -> str | None:
+    """Why a name that nobody looked up may not be handed on, or None. It is judged as those read it who will call it: in ASCII."""
+    if len(host) > _LONGEST:
+        return "its host is too long for a name"
+    try:
+        name = host.encode("idna").decode("ascii").lower().removesuffix(".")
+    except UnicodeError:
+        return f"{host} is no name of a host"
+    if is_number(name):
+        return f"{host} is a number and no name"
+    return f"{host} is inside a network" if f".{name}".endswith(_INSIDE) else None

@@ -8,14 +8,13 @@ address that is dialled), no cookies, no credentials. What came is unpacked, dec
 from __future__ import annotations
 
 import asyncio
-import re
 import socket
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
-from agent_core.tools.addresses import Address, parsed, refusal
+from agent_core.tools.addresses import Address, is_number, parsed, refusal
 from agent_core.tools.base import EffectClass, Json, ToolContext, ToolOutcome, ToolSpec, ToolStatus
 from agent_core.tools.names import resolver
 from agent_core.tools.outside import outside
@@ -56,10 +55,6 @@ _NOT_HTTP_PORTS = frozenset(
         27017,
     }
 )
-
-
-_NUMBER = re.compile("0x[0-9a-f]*|[0-9]+", re.ASCII)
-"""A host that ends in one is an address in an old spelling, in which few agree on what it means (127.1, 2130706433, 0x7f.1)."""
 _NO_TEXT = ("image/", "audio/", "video/", "font/")
 _LESS = "Read another page, or a smaller part of this one if its site has one."
 
@@ -181,7 +176,7 @@ class FetchUrl:
         literal = parsed(parts.hostname)
         if literal is not None:
             self._judge(literal)
-        elif _NUMBER.fullmatch(parts.hostname.rstrip(".").rpartition(".")[2]):
+        elif is_number(parts.hostname):
             raise NotAllowed(
                 f"Not read: {parts.hostname} is a number and no name. Only names and public addresses can be called."
             )
