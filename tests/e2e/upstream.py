@@ -89,6 +89,8 @@ class Upstream:
     url: str = ""
     violations: list[str] = field(default_factory=list[str])
     asked: Counter[str] = field(default_factory=Counter[str])
+    latest: dict[str, list[dict[str, Any]]] = field(default_factory=dict[str, list[dict[str, Any]]])
+    """The messages of the last request of each scenario."""
     hung_up: int = 0
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -98,6 +100,7 @@ class Upstream:
             length = next((int(line.split(b":")[1]) for line in lines if line.startswith(b"content-length")), 0)
             body = json.loads(await reader.readexactly(length) or b"{}")
             name = self._scenario(body.get("messages", []))
+            self.latest[name] = body.get("messages", [])
             replies = self.scenarios[name]
             number = self.asked[name]
             self.asked[name] += 1
