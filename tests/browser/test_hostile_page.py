@@ -12,12 +12,15 @@ import pytest
 from playwright.async_api import Browser, Page, Route, async_playwright, expect
 
 from gateway.daemon import Serving
+from tests.browser.computed import computed
 from tests.browser.test_page import CHROMIUM, FLAGS, opened
 from tests.browser.test_page import pytestmark as pytestmark
 from tests.serving import served
 
 MOST_MS = 200
-"""A frame, on a machine with nothing else to do; the slowest of them is compared with what an empty page has meanwhile."""
+"""Of processor time: for so long a page may compute until an answer is seen."""
+FRAME_MS = 2 * MOST_MS
+"""Of processor time: for so long a page may compute without a look at what its reader does. Ten answers may come in one task."""
 N = 10_000
 HOSTILE: dict[str, str] = {
     "pictures": "![" * N,
@@ -85,38 +88,41 @@ async def up(tmp_path: Path) -> AsyncGenerator[Serving]:
         yield serving
 
 
-MEASURED = """async (text) => {
+MEASURED = """async ([name, text]) => {
   const { markdown } = await import("/static/markdown.js");
   const frame = () => new Promise((resolve) => requestAnimationFrame(resolve));
   const box = document.createElement("div");
   box.className = "bubble";
   document.getElementById("turns").append(box);
   await frame(); await frame();
-  const began = performance.now();
+  const next = new Promise((resolve) => setTimeout(resolve));
+  performance.mark("before " + name);
+  await next; // the rest is another task, and so all of it is after the mark
+  performance.mark(name);
+  await new Promise((resolve) => setTimeout(resolve));
   box.append(markdown(text));
-  const parsed = performance.now() - began;
   const height = document.getElementById("scroll").scrollHeight;
-  await frame(); await frame();
-  const took = performance.now() - began;
+  await frame(); await frame(); await new Promise((resolve) => setTimeout(resolve));
+  performance.mark("after " + name);
   const nodes = box.querySelectorAll("*").length;
-  const said = box.textContent.replace(/Copy/g, "").length;
   box.remove();
-  return { parsed, took, nodes, said, height };
+  return { nodes, height };
 }"""
 
 
 async def test_no_answer_holds_the_readers_browser(browser: Browser, up: Serving):
     page = await opened(browser, up.url)
-    slow: dict[str, Any] = {}
-    for name, text in HOSTILE.items():
-        tries = [await page.evaluate(MEASURED, text)]
-        while tries[-1]["took"] > MOST_MS and len(tries) < 3:  # a machine that is busy with other things is asked again
-            tries.append(await page.evaluate(MEASURED, text))
-        best = min(tries, key=lambda one: one["took"])
-        print(f"{name}: parsed in {best['parsed']:.0f} ms, shown after {best['took']:.0f} ms, {best['nodes']} nodes")
-        if best["took"] > MOST_MS:
-            slow[name] = best
-    assert not slow
+    await page.evaluate(MEASURED, ["first", "hello"])  # the module is read
+    best: dict[str, float] = {}
+    tries = 0
+    while (names := [name for name in HOSTILE if best.get(name, FRAME_MS) > MOST_MS]) and tries < 3:
+        tries += 1  # a processor that is shared is slower at times
+        async with computed(browser, page) as found:
+            for name in names:
+                await page.evaluate(MEASURED, [name, HOSTILE[name]])
+        best |= {name: min(best.get(name, FRAME_MS), found.between[name]) for name in names}
+    print({name: f"{took:.0f} ms" for name, took in best.items()})
+    assert not {name: took for name, took in best.items() if took > MOST_MS}
 
 
 def turn(number: int, text: str, *, final: bool) -> dict[str, Any]:
@@ -139,16 +145,17 @@ def turn(number: int, text: str, *, final: bool) -> dict[str, Any]:
     }  # fmt: skip
 
 
-FRAMES = """() => {
-  window.frames_ = [];
-  let last = performance.now();
-  const next = (now) => { window.frames_.push(now - last); last = now; requestAnimationFrame(next); };
-  requestAnimationFrame(next);
-}"""
+async def never_held(browser: Browser, url: str, events: list[list[dict[str, Any]]], turns: int) -> None:
+    """No task of a page that is told these things is long; a processor that is shared is slower at times."""
+    longest = await longest_task(browser, url, events, turns)
+    if longest > FRAME_MS:
+        longest = await longest_task(browser, url, events, turns)
+    print(f"longest task: {longest:.0f} ms")
+    assert longest < FRAME_MS
 
 
-async def longest_frame(browser: Browser, url: str, events: list[list[dict[str, Any]]], turns: int) -> float:
-    """The longest frame of a page that is told these things, until all turns are there."""
+async def longest_task(browser: Browser, url: str, events: list[list[dict[str, Any]]], turns: int) -> float:
+    """In milliseconds of processor time, until all turns are there."""
     page: Page = await (await browser.new_context()).new_page()
 
     async def told(route: Route) -> None:
@@ -159,31 +166,25 @@ async def longest_frame(browser: Browser, url: str, events: list[list[dict[str, 
         await route.fulfill(body=body, content_type="text/event-stream")
 
     page.on("pageerror", lambda error: pytest.fail(f"the page's script failed: {error}"))
-    await page.add_init_script(f"({FRAMES})()")
+    await page.add_init_script('performance.mark("began")')
     await page.route("**/events", told)
-    await page.goto(url)
-    await expect(page.locator(".turn")).to_have_count(turns, timeout=30_000)
-    await page.wait_for_timeout(500)
-    longest = max(await page.evaluate("window.frames_"))
+    async with computed(browser, page) as found:
+        await page.goto(url)
+        await expect(page.locator(".turn")).to_have_count(turns, timeout=60_000)
+        await page.wait_for_timeout(500)
     await page.context.close()
-    return float(longest)
+    return found.longest
 
 
-async def test_a_conversation_full_of_them_is_shown_frame_by_frame(browser: Browser, up: Serving):
-    quiet = await longest_frame(browser, up.url, [[turn(0, "hello", final=True)]], 1)
+async def test_a_conversation_full_of_them_is_shown_piece_by_piece(browser: Browser, up: Serving):
     snapshot = [turn(number, text, final=True) for number, text in enumerate([*HOSTILE.values()][:50])]
-    found = [await longest_frame(browser, up.url, [snapshot], len(snapshot)) for _ in range(2)]
-    print(f"longest frame: {found} ms; of a page with one word: {quiet:.0f} ms")
-    assert min(found) < 2 * MOST_MS + quiet
+    await never_held(browser, up.url, [snapshot], len(snapshot))
 
 
-async def test_an_answer_that_grows_is_shown_frame_by_frame(browser: Browser, up: Serving):
-    quiet = await longest_frame(browser, up.url, [[turn(0, "hello", final=True)]], 1)
+async def test_an_answer_that_grows_is_shown_piece_by_piece(browser: Browser, up: Serving):
     text = "> **a** [b](http://c) `d` 🇩🇪\n- e\n" * 3_000
     events = [[turn(0, text[: size * 1_000], final=False)] for size in range(1, 60)]
-    found = [await longest_frame(browser, up.url, events, 1) for _ in range(2)]
-    print(f"longest frame: {found} ms; of a page with one word: {quiet:.0f} ms")
-    assert min(found) < 2 * MOST_MS + quiet
+    await never_held(browser, up.url, events, 1)
 
 
 async def test_nothing_of_a_long_answer_is_lost(browser: Browser, up: Serving):
