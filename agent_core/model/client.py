@@ -37,6 +37,7 @@ from agent_core.model.manners import AMENDS, POLITE, Manners, amended, put
 from agent_core.model.pauses import asked_pause
 from agent_core.model.reach import reason, speaks_tls
 from agent_core.model.sse import SseReader, SseTooLarge
+from agent_core.model.templates import plainer
 from agent_core.model.thinking import with_thoughts
 from agent_core.ports import Clock
 from agent_core.redaction import Redactor
@@ -178,7 +179,7 @@ class ModelClient:
         self._frames = self._frames or Frames()
         way = (request.route.endpoint, request.route.model)
         endings = self._endings.setdefault(way, Endings())
-        request = replace(request, manners=self._manners.get(way, POLITE))
+        request = _with(self._manners.get(way, POLITE), request)
         for tried in itertools.count():
             call = _Call(request, sink, self._clock, self._redactor, self._frames, endings)
             try:
@@ -201,7 +202,7 @@ class ModelClient:
             if better is None:
                 return ending
             log.info("model.request_amended", endpoint=way[0], model=way[1], left_out=sorted(better.left_out))
-            request, self._manners[way] = replace(request, manners=better), better.kept()
+            request, self._manners[way] = _with(better, request), better.kept()
         raise AssertionError("counting has no end")
 
     async def _hung_up(self, broke: CallBroke, endpoint: Endpoint) -> CallBroke:
@@ -278,6 +279,11 @@ def _client_trouble(error: Exception) -> str:
     if isinstance(error, FileNotFoundError):
         return "a certificate file was not found; check SSL_CERT_FILE and SSL_CERT_DIR"
     return f"{type(error).__name__}: {error}"
+
+
+def _with(manners: Manners, request: ModelRequest) -> ModelRequest:
+    """The request as this way to this model takes it."""
+    return replace(request, manners=manners, tools=plainer(request.tools) if manners.plain_schemas else request.tools)
 
 
 def _body(endpoint: Endpoint, request: ModelRequest, known_bad: Sequence[KnownBad]) -> dict[str, object]:

@@ -49,6 +49,7 @@ _BY_STATUS: Mapping[int, BreakCause] = {
     408: BreakCause.SERVER_ERROR,
     409: BreakCause.SERVER_ERROR,
     413: BreakCause.TOO_LARGE,
+    424: BreakCause.SERVER_ERROR,  # text-generation-inference: its shard failed
     425: BreakCause.SERVER_ERROR,
     429: BreakCause.RATE_LIMITED,
 }
@@ -74,12 +75,13 @@ _GENERIC = re.compile(
 )
 """A wrapper's words that say nothing: what they wrap is read in their place."""
 _PLACE = re.compile(
-    r"\b(?P<list>messages|contents|input)(?P<open>\W{1,4}|\[)(?P<message>\d{1,5})\b(?:\W{1,4}(?:content|parts)\W{1,4}(?P<part>\d{1,4})\b)?"
+    r"\b(?P<list>messages|contents|input)(?P<open>\W{1,4}|\[)(?P<message>\d{1,5})\b(?! tokens)(?:\W{1,4}(?:content|parts)\W{1,4}(?P<part>\d{1,4})\b)?"
     r"|\bmessage (?:at |number )?(?:index |position )?(?P<index>\d{1,5})\b"
 )
 _WINDOW = re.compile(
     r"maximum context length (?:is|of) (\d+)|tokens > (\d+) maximum|tokens allowed \(?(\d+)|available context size \((\d+)|context length of only (\d+)"
     r"|token limit: (\d+)|must be <= (\d+)|max length: ?(\d+)|with (\d+) maximum context|limit (\d+), requested|prompt length is (\d+)|less than (\d+) tokens"
+    r"|context length \((\d+) tokens|maximum (?:sequence|input) length \((\d+)"
 )
 _MESSAGE_KEYS = ("message", "detail", "error_description", "error_message", "msg", "title")
 _CODE_KEYS = ("code", "type", "status", "reason")
@@ -119,7 +121,8 @@ def rejection(status: int, body: Json) -> Rejection:
     page = isinstance(body, str) and _is_page(body)
     if not page:
         _hear(body, said, DEEPEST_WRAP)
-    detail = storable(" ".join(said.message.split())[:DETAIL_CHARS])
+    told = said.message.rpartition("Jinja Exception: ")[2]  # before it stands a piece of the template
+    detail = storable(" ".join(told.split())[:DETAIL_CHARS])
     numbers = [
         int(code) for code in sorted(said.codes) if code.isdecimal() and len(code) == 3 and 400 <= int(code) <= 599
     ]

@@ -22,16 +22,21 @@ Words of refusals, each seen (the list is `_REFUSAL`; a row is easily added):
 | Function call is missing a thought_signature in functionCall parts | Gemini |
 | Invalid `signature` in `thinking` block; Thought signature is not valid; … could not be verified | Anthropic; Gemini; OpenAI |
 | Expected `thinking` or `redacted_thinking`, but found `tool_use` | Anthropic |
+
+What chat templates refuse is in `templates`.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import cast
 
 import orjson
 
+from agent_core.messages import Message
+from agent_core.model.templates import AS_IT_IS, GRAMMAR, THOUGHTS_BESIDE, Form, fitted, learnt
 from agent_core.tools.base import Json
 
 AMENDS = 6
@@ -48,7 +53,7 @@ _REFUSAL = re.compile(
 )
 _NO_TOOLS = re.compile(
     r"does not support (?:tools|tool use|tool calling|function calling|functions)|support tool use|--enable-auto-tool-choice|"
-    r"tool(?:s| use| calling)? (?:is|are) not supported|function calling is not (?:supported|enabled)",
+    r"tool(?:s| use| calling)? (?:is|are) not supported|function calling is not (?:supported|enabled)|tools param requires --jinja",
     re.IGNORECASE,
 )
 _TOOL_FIELDS = ("tools", "tool_choice", "parallel_tool_calls")
@@ -89,6 +94,10 @@ class Manners:
     """Wants a signature with every call of a tool, also where another model had made it."""
     forget_thoughts: bool = False
     """For this one call: thoughts are left out, because one of their signatures is not accepted any more."""
+    form: Form = AS_IT_IS
+    """What its chat template wants of a conversation."""
+    plain_schemas: bool = False
+    """Tools' schemas have types alone: what narrows their values makes a grammar that the server cannot read."""
 
     def kept(self) -> Manners:
         """What holds for later calls as well."""
@@ -101,6 +110,8 @@ POLITE = Manners()
 def put(body: Mapping[str, object], manners: Manners) -> dict[str, object]:
     """The body of a request as it is taken."""
     found = {key: value for key, value in body.items() if key not in manners.left_out}
+    if manners.form != AS_IT_IS:
+        found["messages"] = fitted(cast("Sequence[Message]", found["messages"]), manners.form)
     if manners.completion_tokens and "max_tokens" in found:
         found.setdefault("max_completion_tokens", found.pop("max_tokens"))
         found.pop("max_tokens", None)
@@ -109,11 +120,23 @@ def put(body: Mapping[str, object], manners: Manners) -> dict[str, object]:
 
 def amended(manners: Manners, sent: Mapping[str, object], status: int, refusal: Json) -> Manners | None:
     """How the same call may be taken after this refusal of `sent`; None if nothing that could be left out was refused."""
-    if status not in REFUSED:
-        return None
     text = _text(refusal)
-    found = _about_thoughts(manners, sent, text) or _about_fields(manners, sent, text, status)
+    found = _about_templates(manners, sent, text)
+    if found is None and status in REFUSED:
+        found = _about_thoughts(manners, sent, text) or _about_fields(manners, sent, text, status)
     return found if found != manners else None
+
+
+def _about_templates(manners: Manners, sent: Mapping[str, object], text: str) -> Manners | None:
+    """What local servers refuse before the model is asked, under any status."""
+    if THOUGHTS_BESIDE.search(text):
+        return replace(manners, thoughts_refused=True)
+    if "tools" in sent and GRAMMAR.search(text) and not manners.plain_schemas:
+        return replace(manners, plain_schemas=True)
+    if "tools" in sent and (GRAMMAR.search(text) or _NO_TOOLS.search(text)):
+        return replace(manners, left_out=manners.left_out.union(_TOOL_FIELDS))
+    form = learnt(manners.form, cast("Sequence[Message]", sent["messages"]), text)
+    return replace(manners, form=form) if form != manners.form else None
 
 
 def _about_thoughts(manners: Manners, sent: Mapping[str, object], text: str) -> Manners | None:
@@ -134,8 +157,6 @@ def _about_thoughts(manners: Manners, sent: Mapping[str, object], text: str) -> 
 def _about_fields(manners: Manners, sent: Mapping[str, object], text: str, status: int) -> Manners | None:
     if "max_tokens" in sent and not manners.completion_tokens and "max_completion_tokens" in text:
         return replace(manners, completion_tokens=True)
-    if "tools" in sent and _NO_TOOLS.search(text):
-        return replace(manners, left_out=manners.left_out.union(_TOOL_FIELDS))
     if status == 404 or not _REFUSAL.search(text):
         return None
     named = [

@@ -194,6 +194,23 @@ SHAPES: tuple[Shape, ...] = (
         ),
         concern=Concern.MESSAGE,
     ),
+    Shape(
+        BreakCause.BAD_REQUEST,
+        "vLLM, llama.cpp, SGLang, mlx-lm: a chat template's exception (see `templates`), under any status",
+        _GITHUB + "idiap/sdialog/issues/122",
+        _words(
+            r"jinja exception|roles must alternate|system role (?:is )?not supported|single tool-calls at once|multiple tool calls are not supported"
+            r"|tool call ids? .{0,100}length (?:of )?9\b|cannot pass both content and thinking"
+        ),
+        concern=Concern.FIELD,
+    ),
+    Shape(
+        BreakCause.BAD_REQUEST,
+        "llama.cpp, LM Studio: a grammar that cannot be made of the tools",
+        _GITHUB + "ggml-org/llama.cpp/issues/25746",
+        _words(r"failed to parse grammar|json schema conversion failed"),
+        concern=Concern.FIELD,
+    ),
     # ------------------------------------------------------------------ the window
     Shape(
         BreakCause.TOO_LARGE,
@@ -217,7 +234,9 @@ SHAPES: tuple[Shape, ...] = (
         BreakCause.CONTEXT_OVERFLOW,
         "OpenAI, vLLM, SGLang, DeepSeek, Together",
         _GITHUB + "crewAIInc/crewAI-examples/issues/121",
-        _words(r"maximum context length|maximum model length|context length is only"),
+        _words(
+            r"maximum context length|maximum model length|context length is only|longer than the model's context length"
+        ),
     ),
     Shape(
         BreakCause.CONTEXT_OVERFLOW,
@@ -244,6 +263,18 @@ SHAPES: tuple[Shape, ...] = (
         _words(
             r"available context size|context size (?:has been )?exceeded|exceed(?:s|ed)? (?:the )?context (?:window|size|length|limit)"
         ),
+    ),
+    Shape(
+        BreakCause.CONTEXT_OVERFLOW,
+        "ik_llama.cpp, llama-box: the cache in place of the window",
+        _GITHUB + "ikawrakow/ik_llama.cpp/issues/1619",
+        _words(r"prompt is too big compared to kv size"),
+    ),
+    Shape(
+        BreakCause.CONTEXT_OVERFLOW,
+        "TensorRT-LLM, Triton",
+        _GITHUB + "triton-inference-server/tensorrtllm_backend/issues/141",
+        _words(r"prompt length \(\d+\) exceeds maximum (?:sequence|input) length"),
     ),
     Shape(
         BreakCause.CONTEXT_OVERFLOW,
@@ -334,6 +365,20 @@ SHAPES: tuple[Shape, ...] = (
         ),
         concern=Concern.MESSAGE,
     ),
+    Shape(
+        BreakCause.REFUSED,
+        "Portkey: a guardrail, as a 446",
+        "https://portkey.ai/docs/product/guardrails",
+        codes=_codes("hooks_failed"),
+        concern=Concern.MESSAGE,
+    ),
+    # ------------------------------------------------------------------ a server that is not well, and calls it our fault
+    Shape(
+        BreakCause.SERVER_ERROR,
+        "LM Studio: a model that has crashed or gone, as a 400",
+        _GITHUB + "lmstudio-ai/lmstudio-bug-tracker/issues/1347",
+        _words(r"model has crashed|model (?:is|was|has been) unloaded"),
+    ),
     # ------------------------------------------------------------------ money, rates, places
     Shape(
         BreakCause.RATE_LIMITED,
@@ -348,7 +393,7 @@ SHAPES: tuple[Shape, ...] = (
         _GITHUB + "langchain-ai/langchainjs/issues/1929",
         codes=_codes(
             "insufficient_quota billing_hard_limit_reached insufficient_balance billing_not_active insufficient_user_quota arrearage"
-            " exceeded_current_quota_error access_terminated credits_exhausted"
+            " exceeded_current_quota_error access_terminated credits_exhausted pre_consume_token_quota_failed budget_exceeded"
         ),
     ),
     Shape(
@@ -397,12 +442,13 @@ SHAPES: tuple[Shape, ...] = (
     ),
     Shape(
         BreakCause.NOT_FOUND,
-        "OpenAI, OpenRouter, Anthropic, Ollama: no such model",
+        "OpenAI, OpenRouter, Anthropic, Ollama, LiteLLM, one-api: no such model",
         "https://platform.openai.com/docs/guides/error-codes",
         _words(
             r"model\W.{0,120}(?:does not exist|not found|is not available)|no endpoints found for|not a valid model id|unknown model|model not exist|no such model"
+            r"|invalid model name passed|无可用渠道"
         ),
-        statuses={0, 400, 403, 404, 422},
+        statuses={0, 400, 403, 404, 422, 503},
     ),
     Shape(
         BreakCause.NOT_FOUND,

@@ -13,7 +13,7 @@ import json
 import socket
 import struct
 from collections import Counter
-from collections.abc import AsyncGenerator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from enum import Enum, auto
@@ -44,6 +44,8 @@ class Drip:
 
 Step: TypeAlias = bytes | Wait | Act | Drip
 Reply: TypeAlias = Sequence[Step]
+Rule: TypeAlias = Callable[[dict[str, Any]], bytes | None]
+"""What is answered to a request that cannot be taken; None if it can."""
 
 HEAD = b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
 
@@ -86,6 +88,8 @@ def end(reason: str = "stop") -> bytes:
 @dataclass
 class Upstream:
     scenarios: Mapping[str, Sequence[Reply]]
+    rules: Mapping[str, Rule] = field(default_factory=dict[str, Rule])
+    """Of scenarios whose server refuses some requests."""
     url: str = ""
     violations: list[str] = field(default_factory=list[str])
     asked: Counter[str] = field(default_factory=Counter[str])
@@ -101,9 +105,10 @@ class Upstream:
             body = json.loads(await reader.readexactly(length) or b"{}")
             name = self._scenario(body.get("messages", []))
             self.latest[name] = body.get("messages", [])
-            replies = self.scenarios[name]
+            refusal = self.rules[name](body) if name in self.rules else None
+            replies = self.scenarios[name] if refusal is None else ((refusal,),)
             number = self.asked[name]
-            self.asked[name] += 1
+            self.asked[name] += refusal is None
             await self._perform(replies[min(number, len(replies) - 1)], reader, writer)
         writer.close()
 
@@ -111,8 +116,8 @@ class Upstream:
         self.violations += problems(messages) or objections(messages)
         for message in messages:
             content = message.get("content")
-            if isinstance(content, str) and message.get("role") == "user" and content.startswith("scenario: "):
-                return said_by_the_person(content).removeprefix("scenario: ")
+            if isinstance(content, str) and message.get("role") == "user" and "scenario: " in content:
+                return said_by_the_person(content).rpartition("scenario: ")[2]
         return "unnamed"
 
     async def _perform(self, reply: Reply, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -146,8 +151,10 @@ class Upstream:
 
 
 @asynccontextmanager
-async def upstream(scenarios: Mapping[str, Sequence[Reply]]) -> AsyncGenerator[Upstream]:
-    made = Upstream(scenarios)
+async def upstream(
+    scenarios: Mapping[str, Sequence[Reply]], rules: Mapping[str, Rule] | None = None
+) -> AsyncGenerator[Upstream]:
+    made = Upstream(scenarios, rules or {})
     server = await asyncio.start_server(made.serve, "127.0.0.1", 0)
     made.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
     try:

@@ -82,6 +82,9 @@ SEEN: list[Seen] = [
     Seen("ollama", GITHUB + "lfnovo/open-notebook/issues/350", 400, {"error": "the input length exceeds the context length"}, OVERFLOW),
     Seen("ollama, pictures", GITHUB + "NousResearch/hermes-agent/pull/82993", 400, {"error": "prompt too long; exceeded max context length by 430000 tokens"}, OVERFLOW),
     Seen("openrouter", GITHUB + "reVrost/go-openrouter/pull/21", 400, openrouter(anthropic("prompt is too long: 210000 tokens > 200000 maximum")), OVERFLOW, window(200000)),
+    Seen("sglang", GITHUB + "QwenLM/Qwen3/issues/1321", 400, {"object": "error", "message": "The input (61709 tokens) is longer than the model's context length (40960 tokens).", "type": "BadRequestError", "param": None, "code": 400}, OVERFLOW, window(40960)),
+    Seen("tensorrt-llm", GITHUB + "triton-inference-server/tensorrtllm_backend/issues/141", 500, openai("Cannot process new request: Prompt length (5056) exceeds maximum sequence length (2048)"), OVERFLOW, window(2048)),
+    Seen("ik_llama.cpp", GITHUB + "ikawrakow/ik_llama.cpp/issues/1619", 500, openai("Input prompt is too big compared to KV size. Please try increasing KV size."), OVERFLOW),
     Seen("nginx", "https://nginx.org/en/docs/http/ngx_http_core_module.html#client_max_body_size", 413, "<html>\r\n<head><title>413 Request Entity Too Large</title></head></html>", BIG),
     Seen("github", GITHUB + "github/copilot-cli/issues/3767", 400, openai("The attached image or document is too large to send natively through CAPI Responses. Try a smaller attachment or fewer attachments. (9.1 MB request; 5.0 MB limit)"), BIG),
     # ---------------------------------------------------------------- pictures
@@ -113,7 +116,17 @@ SEEN: list[Seen] = [
     Seen("vertex, thoughts", GITHUB + "NoeFabris/opencode-antigravity-auth/issues/368", 400, [{"error": {"code": 400, "message": "Unable to submit request because Thought signature is not valid.. Learn more: https://cloud.google.com/", "status": "INVALID_ARGUMENT"}}], BAD, Complaint(Concern.THOUGHTS)),
     Seen("broken arguments in the past", GITHUB + "cymoo/lovia/pull/82", 400, openai("Expecting ',' delimiter: line 1 column 40 (char 39)"), BAD, MESSAGE),
     Seen("openai, a long text", "https://platform.openai.com/docs/guides/error-codes", 400, openai("Invalid 'messages[3].content': string too long. Expected a string with maximum length 10485760, but got a string with length 12000000 instead.", "string_above_max_length", "messages[3].content"), BIG, Complaint(Concern.MESSAGE, (Place(3),))),
+    # ---------------------------------------------------------------- templates and grammars
+    Seen("gemma's template", GITHUB + "vllm-project/vllm/pull/2964", 400, {"object": "error", "message": "System role not supported", "type": "BadRequestError", "param": None, "code": 400}, BAD, FIELD),
+    Seen("devstral's template", GITHUB + "ggml-org/llama.cpp/issues/19851", 500, {"error": {"code": 500, "message": "\n------------\nWhile executing CallExpression at line 189, column 32 in source:\n...\nError: Jinja Exception: After the optional system message, conversation roles must alternate user and assistant roles except for tool calls and results.", "type": "server_error"}}, BAD, FIELD),
+    Seen("mistral's template", GITHUB + "ml-explore/mlx-lm/issues/1375", 404, {"error": "Tool call IDs should be alphanumeric strings with length 9!"}, BAD, FIELD),
+    Seen("a grammar", GITHUB + "ggml-org/llama.cpp/issues/25746", 400, openai("Failed to initialize samplers: failed to parse grammar"), BAD, FIELD),
+    # ---------------------------------------------------------------- servers that are not well
+    Seen("lm studio, crashed", GITHUB + "lmstudio-ai/lmstudio-bug-tracker/issues/1347", 400, {"error": "The model has crashed without additional information. (Exit code: 18446744072635812000)"}, BreakCause.SERVER_ERROR),
+    Seen("lm studio, unloaded", GITHUB + "lmstudio-ai/lmstudio-bug-tracker/issues/1492", 400, {"error": "Model is unloaded."}, BreakCause.SERVER_ERROR),
+    Seen("tgi, a shard", "https://huggingface.github.io/text-generation-inference/", 424, {"error": "Request failed during generation: Server error: CUDA out of memory.", "error_type": "generation"}, BreakCause.SERVER_ERROR),
     # ---------------------------------------------------------------- filters
+    Seen("portkey", "https://portkey.ai/docs/product/guardrails", 446, {"error": {"message": "The guardrail checks defined in the config failed.", "type": "hooks_failed", "param": None, "code": None}}, FILTER, MESSAGE),
     Seen("azure", GITHUB + "compl-ai/compl-ai/issues/20", 400, {"error": {"message": "The response was filtered due to the prompt triggering Azure OpenAI's content management policy. Please modify your prompt and retry.", "type": None, "param": "prompt", "code": "content_filter", "status": 400, "innererror": {"code": "ResponsibleAIPolicyViolation", "content_filter_result": {"hate": {"filtered": False}}}}}, FILTER, MESSAGE),
     Seen("litellm before azure", GITHUB + "BerriAI/litellm/pull/16231", 400, {"error": {"message": "litellm.BadRequestError: litellm.ContentPolicyViolationError: AzureException - The response was filtered due to the prompt triggering Azure OpenAI's content management policy.", "type": None, "param": None, "code": "400"}}, FILTER, MESSAGE),
     Seen("dashscope", GITHUB + "camel-ai/owl/issues/432", 400, {"error": {"code": "data_inspection_failed", "param": None, "message": "Input data may contain inappropriate content.", "type": "data_inspection_failed"}}, FILTER, MESSAGE),
@@ -127,7 +140,11 @@ SEEN: list[Seen] = [
     Seen("openai, where from", GITHUB + "songquanpeng/one-api/issues/1692", 403, openai("Country, region, or territory not supported", "unsupported_country_region_territory", kind="request_forbidden"), BreakCause.REGION),
     Seen("openai, a key", GITHUB + "chatanywhere/GPT_API_free/issues/81", 401, openai("Incorrect API key provided: sk-zhj0s***CMuq.", "invalid_api_key"), BreakCause.UNAUTHORISED),
     Seen("gemini, a key as a 400", "https://ai.google.dev/gemini-api/docs/troubleshooting", 400, [{"error": {"code": 400, "message": "API key not valid. Please pass a valid API key.", "status": "INVALID_ARGUMENT"}}], BreakCause.UNAUTHORISED),
+    Seen("one-api, a key", "https://github.com/songquanpeng/one-api/blob/main/relay/controller/helper.go", 403, openai("令牌额度不足", "pre_consume_token_quota_failed", kind="one_api_error"), PAY),
+    Seen("litellm, a budget", "https://docs.litellm.ai/docs/proxy/users", 400, openai("Budget has been exceeded! Current cost: 11.2, Max budget: 10.0", kind="budget_exceeded"), PAY),
     # ---------------------------------------------------------------- models, routes, fields, pages
+    Seen("one-api, a model", GITHUB + "songquanpeng/one-api/issues/2340", 503, openai("当前分组 default 下对于模型 gpt-4 无可用渠道 (request id: 1)", kind="one_api_error"), BreakCause.NOT_FOUND),
+    Seen("litellm, a model", "https://docs.litellm.ai/docs/proxy/debugging", 400, openai("/chat/completions: Invalid model name passed in model=gpt-9."), BreakCause.NOT_FOUND),
     Seen("openai, a model", "https://platform.openai.com/docs/guides/error-codes", 404, openai("The model `gpt-9` does not exist or you do not have access to it.", "model_not_found"), BreakCause.NOT_FOUND),
     Seen("openrouter, a model", GITHUB + "openclaw/openclaw/pull/99079", 404, openai("No endpoints found for x/y."), BreakCause.NOT_FOUND),
     Seen("kong", GITHUB + "nextcloud/integration_openai/issues/76", 404, {"message": "no Route matched with those values", "request_id": "2ba"}, BreakCause.NO_ROUTE),

@@ -24,7 +24,7 @@ from agent_core.exits import ExitCode
 from agent_core.ours import MARK
 from agent_core.settings import Route
 from gateway.chain import ModelChain
-from tests.e2e.upstream import HEAD, Reply, Upstream, call, end, text, upstream
+from tests.e2e.upstream import HEAD, Reply, Rule, Upstream, call, end, text, upstream
 from tests.serving import served
 
 SECRET = "sk-proj-doNotShowMe123456"
@@ -67,6 +67,10 @@ class Fault:
     tokens: tuple[int, int] | None = None
     """(in, out) as they are booked."""
     never: tuple[str, ...] = ()
+    rule: Rule | None = None
+    """What this model's server answers to a request that it does not take, whatever `replies` are."""
+    read: tuple[str, ...] = ()
+    """Arguments of calls as they were meant."""
 
 
 @dataclass(frozen=True)
@@ -128,10 +132,15 @@ async def play(faults: Sequence[Fault], home: Path, patch: pytest.MonkeyPatch, *
         first, *others = await usual(chain, "")
         return (replace(first, model=model), *others)
 
+    def never(*_: object) -> None:
+        pass
+
     patch.setattr(ModelChain, "routes", routes)
+    patch.setattr(ModelChain, "set_aside", never)  # they have one key between them
     patch.setattr(ModelChain, "names", tuple(fault.name for fault in faults))
     scripts = {**{fault.name: fault.replies for fault in faults}, "unnamed": (FINE,)}
-    async with upstream(scripts) as model, upstream(_Always()) as other:
+    rules = {fault.name: fault.rule for fault in faults if fault.rule is not None}
+    async with upstream(scripts, rules) as model, upstream(_Always()) as other:
         env = {
             "OUTSPOKEN_MODEL__BASE_URL": model.url,
             "OUTSPOKEN_MODEL__NAME": "m",
@@ -174,9 +183,12 @@ def complaints(fault: Fault, played: Played, *, fallback: bool) -> list[str]:
     if not 1 <= asked <= fault.most:
         found.append(f"asked {asked} times")
     if not fallback:
-        ran = _ran(played.model.latest.get(fault.name, []))
+        latest = played.model.latest.get(fault.name, [])
+        ran = _ran(latest)
         if ran != fault.ran:
             found.append(f"ran {ran}")
+        asked_for = [each["function"]["arguments"] for message in latest for each in message.get("tool_calls") or ()]
+        found += [f"did not read {arguments}" for arguments in fault.read if arguments not in asked_for]
         if fault.tokens is not None and got.tokens != fault.tokens:
             found.append(f"booked {got.tokens}")
     return [f"{fault.name} ({fault.source}): {one}; said: {got.said!r}" for one in found]

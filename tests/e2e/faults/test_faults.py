@@ -8,9 +8,17 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.faults.hosted_streams import STREAMS
+from tests.e2e.faults.local_between import PAGES, RELAYS
+from tests.e2e.faults.local_words import TEMPLATES, WORDS
 from tests.e2e.faults.playing import Fault, complaints, ill_formed, play
 
-TABLES: Mapping[str, Sequence[Fault]] = {"hosted, streams": STREAMS}
+TABLES: Mapping[str, Sequence[Fault]] = {
+    "hosted, streams": STREAMS,
+    "local, templates": TEMPLATES,
+    "local, words": WORDS,
+    "between, pages": PAGES,
+    "between, relays": RELAYS,
+}
 
 
 @pytest.mark.timeout(240)

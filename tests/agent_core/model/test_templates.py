@@ -1,0 +1,154 @@
+"""Conversations in the forms that chat templates take: what each wants is so, whatever the conversation, and nothing said is lost."""
+
+from __future__ import annotations
+
+import json
+
+import orjson
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent_core.messages import Message, text_of
+from agent_core.model.manners import POLITE, amended
+from agent_core.model.templates import AS_IT_IS, Form, fitted, learnt, plainer
+from agent_core.tools.base import Json
+from agent_core.transcript import problems
+
+PICTURE: Json = [
+    {"type": "text", "text": "See."},
+    {"type": "image_url", "image_url": {"url": "data:image/png;base64,AA=="}},
+]
+EITHER = (False, True)
+FORMS = [Form(no_system=a, plain_turns=b, single_calls=c, short_ids=d) for a in EITHER for b in EITHER for c in EITHER for d in EITHER]  # fmt: skip
+
+
+@st.composite
+def conversations(draw: st.DrawFn) -> list[Message]:
+    found: list[Message] = []
+    if draw(st.booleans()):
+        found.append({"role": "system", "content": "Be kind."})
+    for turn in range(draw(st.integers(1, 4))):
+        found.append({"role": "user", "content": draw(st.sampled_from([f"Question {turn}.", PICTURE]))})
+        for step in range(draw(st.integers(0, 2))):
+            ids = [f"call_{turn}_{step}_{n}" for n in range(draw(st.integers(1, 3)))]
+            calls: Json = [
+                {"id": i, "type": "function", "function": {"name": "read", "arguments": f'{{"n": "{i}"}}'}} for i in ids
+            ]
+            found.append(
+                {"role": "assistant", "content": draw(st.sampled_from([None, "I look."])), "tool_calls": calls}
+            )
+            found += [
+                {"role": "tool", "tool_call_id": i, "content": f"Result of {i}."} for i in draw(st.permutations(ids))
+            ]
+        found.append({"role": "assistant", "content": f"Answer {turn}."})
+    found.append({"role": "user", "content": "And now?"})
+    return found
+
+
+def said(messages: list[Message]) -> str:
+    return json.dumps([text_of(m.get("content")) for m in messages]) + json.dumps(
+        [m.get("tool_calls") for m in messages]
+    )
+
+
+@given(conversations(), st.sampled_from(FORMS))
+def test_a_conversation_in_any_form_is_valid_has_all_that_was_said_and_stays_as_it_is(
+    messages: list[Message], form: Form
+):
+    found = fitted(messages, form)
+    assert problems(found) == []
+    assert fitted(found, form) == found
+    for each in (
+        "Be kind.",
+        *(f"Question {n}." for n in range(4)),
+        *(f"Answer {n}." for n in range(4)),
+        "And now?",
+        "Result of call_0_0_0.",
+    ):
+        assert said(messages).count(each) == said(found).count(each)
+    pictures = json.dumps(messages).count("image_url")
+    assert json.dumps(found).count("image_url") == pictures
+
+
+@given(conversations(), st.sampled_from(FORMS))
+def test_each_form_is_what_its_template_wants(messages: list[Message], form: Form):
+    found = fitted(messages, form)
+    roles = [message["role"] for message in found]
+    if form.no_system:
+        assert "system" not in roles
+    if form.plain_turns:
+        turns = [role for role in roles if role != "system"]
+        assert turns == ["user", "assistant"] * (len(turns) // 2) + ["user"]
+    calls = [message.get("tool_calls") or [] for message in found]
+    if form.single_calls:
+        assert all(len(each) < 2 for each in calls if isinstance(each, list))
+        assert all(roles[at + 1] == "tool" for at, each in enumerate(calls) if each)
+    if form.short_ids:
+        ids = [str(message["tool_call_id"]) for message in found if "tool_call_id" in message]
+        assert all(len(each) == 9 and each.isalnum() for each in ids)
+        assert len(set(ids)) == len(ids)
+
+
+CALLED: list[Message] = [
+    {"role": "system", "content": "Be kind."},
+    {"role": "user", "content": "Read."},
+    {"role": "assistant", "content": None, "tool_calls": [{"id": "call_1", "type": "function", "function": {"name": "read", "arguments": "{}"}}]},
+    {"role": "tool", "tool_call_id": "call_1", "content": "Words."},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("words", "form"),
+    [
+        ("System role not supported", Form(no_system=True)),
+        ("Conversation roles must alternate user/assistant/user/assistant/...", Form(plain_turns=True)),
+        ("Only user and assistant roles are supported, with the exception of an initial optional system message!", Form(plain_turns=True)),
+        ("This model only supports single tool-calls at once!", Form(single_calls=True)),
+        ("Multiple tool calls are not supported.", Form(single_calls=True)),
+        ("Tool call id was call_49c89af0 but must be a-z, A-Z, 0-9, with a length of 9", Form(short_ids=True)),
+        ("The server is overloaded", AS_IT_IS),
+    ],
+)  # fmt: skip
+def test_what_a_template_says_is_learnt_under_any_status(words: str, form: Form):
+    sent = {"model": "m", "messages": CALLED}
+    assert learnt(AS_IT_IS, CALLED, words) == form
+    for status in (400, 404, 500):
+        found = amended(POLITE, sent, status, {"error": {"message": words}})
+        assert (found.form if found else AS_IT_IS) == form
+
+
+def test_roles_that_must_alternate_without_tools_mean_the_system_role():
+    """Mistral's first templates say so of a system message, which they do not know."""
+    words = "Conversation roles must alternate user/assistant/user/assistant/..."
+    assert learnt(AS_IT_IS, CALLED[:2], words) == Form(no_system=True)
+    plain = learnt(AS_IT_IS, CALLED, words)
+    assert learnt(plain, fitted(CALLED, plain), words) == Form(plain_turns=True, no_system=True)
+
+
+def test_a_template_that_says_the_same_of_every_form_is_not_asked_for_ever():
+    words = "Conversation roles must alternate user/assistant/user/assistant/..."
+    form, tries = AS_IT_IS, 0
+    while (better := learnt(form, fitted(CALLED, form), words)) != form:
+        form, tries = better, tries + 1
+    assert tries == 2
+
+
+def test_a_grammar_that_fails_costs_first_what_narrows_values_and_then_the_tools():
+    tools: Json = [{"type": "function", "function": {"name": "save", "parameters": {"type": "object", "required": ["pattern"], "properties": {
+        "pattern": {"type": "string", "pattern": "^x$", "maxLength": 4000}, "format": {"type": "array", "maxItems": 3, "items": {"type": "string", "format": "date"}}}}}}]  # fmt: skip
+    plain = orjson.loads(plainer(orjson.dumps(tools)))
+    assert plain[0]["function"]["parameters"] == {
+        "type": "object",
+        "required": ["pattern"],
+        "properties": {"pattern": {"type": "string"}, "format": {"type": "array", "items": {"type": "string"}}},
+    }
+    refusal: Json = {"error": {"message": "Failed to initialize samplers: failed to parse grammar"}}
+    sent = {"model": "m", "messages": CALLED, "tools": tools}
+    first = amended(POLITE, sent, 400, refusal)
+    assert first is not None
+    assert first.plain_schemas
+    assert "tools" not in first.left_out
+    second = amended(first, sent, 400, refusal)
+    assert second is not None
+    assert "tools" in second.left_out
