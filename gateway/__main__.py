@@ -1,5 +1,5 @@
 """``python -m gateway``: the same as the ``outspoken`` command."""
 
-from gateway.cli import main
+from gateway.cli.command import main
 
 main()

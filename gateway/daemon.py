@@ -18,47 +18,47 @@ from pathlib import Path
 import structlog
 from aiohttp import web
 
-from adapters.unsaid import keep_to_ourselves
+from adapters.contract.unsaid import keep_to_ourselves
+from agent_core.driver.spending import Spender
 from agent_core.model.client import ModelClient
 from agent_core.model.endpoints import Endpoint
 from agent_core.model.knownbad import overdue
 from agent_core.ports import Clock, SystemClock, SystemIds
-from agent_core.settings import RULES, ToolFacts, TurnSettings
 from agent_core.signals import Committed, Signals
-from agent_core.spending import Spender
 from agent_core.store.place import SqlitePlace, parse_place
 from agent_core.store.store import Store, open_store
 from agent_core.tools.base import Tool
 from agent_core.tools.builtin import builtin_tools
 from agent_core.tools.registry import ToolRegistry
+from agent_core.turn.settings import RULES, ToolFacts, TurnSettings
 from agent_core.workers.pool import Workers
-from gateway.admin import guarded
-from gateway.admission import Bounds
-from gateway.alerting import Alerter
-from gateway.budgets import Budgets
-from gateway.configmodel import Config
-from gateway.configserver import BEYOND_DRAIN_SECONDS
-from gateway.doors import open_doors
-from gateway.firstseries import first_series
-from gateway.health import Facts, Health, ModelWatch, Phase
-from gateway.hub import Hub
-from gateway.keeper import Keeper
-from gateway.leftovers import leftovers, words_of
-from gateway.lifesign import signs_of_life
-from gateway.look import Look
-from gateway.metrics import STALLED, Metrics
-from gateway.models import endpoints_of, rehearsal_endpoint
-from gateway.notify import managed
-from gateway.opening import HubSettings
-from gateway.operatorkey import operator_key_of, with_operator_key
-from gateway.paths import Paths
-from gateway.platforms import Platforms, platforms, started, unread_teller, unstored_teller
-from gateway.quotas import Quotas
-from gateway.readings import reader
-from gateway.setup import CannotServe, prepare_places, redactor_of
-from gateway.soundness import SoundnessWatch
-from gateway.storewatch import MIB, StoreWatch, free_bytes
-from gateway.traces import traced
+from gateway.chats.platforms import Platforms, platforms, started, unread_teller, unstored_teller
+from gateway.cli.context import CannotServe, prepare_places, redactor_of
+from gateway.config.models import endpoints_of, rehearsal_endpoint
+from gateway.config.paths import Paths
+from gateway.config.sections import Config
+from gateway.config.server import BEYOND_DRAIN_SECONDS
+from gateway.http.admin import guarded
+from gateway.http.operatorkey import operator_key_of, with_operator_key
+from gateway.http.server import open_doors
+from gateway.http.status import Look
+from gateway.limits.admission import Bounds
+from gateway.limits.budgets import Budgets
+from gateway.limits.quotas import Quotas
+from gateway.observe.alerting import Alerter
+from gateway.observe.firstseries import first_series
+from gateway.observe.health import Facts, Health, ModelWatch, Phase
+from gateway.observe.lifesign import signs_of_life
+from gateway.observe.metrics import STALLED, Metrics
+from gateway.observe.notify import managed
+from gateway.observe.readings import reader
+from gateway.observe.traces import traced
+from gateway.recovery.keeper import Keeper
+from gateway.sessions.hub import Hub
+from gateway.sessions.opening import HubSettings
+from gateway.storage.leftovers import leftovers, words_of
+from gateway.storage.soundness import SoundnessWatch
+from gateway.storage.storewatch import MIB, StoreWatch, free_bytes
 from gateway.version import program_version
 
 log = structlog.get_logger("gateway")

@@ -116,7 +116,7 @@ def _command(words: list[str], env: dict[str, str], paths: tuple[str, str, str],
     sys.stdout, sys.stderr = (_stream(number) for number in (1, 2))
     sys.argv = ["outspoken", *words]
     exec(prelude, {})
-    from gateway.cli import main
+    from gateway.cli.command import main
 
     with contextlib.suppress(BrokenPipeError):
         main()

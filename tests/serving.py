@@ -7,9 +7,9 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from agent_core.ports import Clock
-from gateway.config import load
+from gateway.config.paths import find_paths
+from gateway.config.reading import load
 from gateway.daemon import Serving, serving
-from gateway.paths import find_paths
 
 QUICK = {
     "OUTSPOKEN_SERVER__PORT": "0",

@@ -28,15 +28,15 @@ EXCEPTIONS: Mapping[str, str] = {
     "adapters.text.growing._REST_OF_LINK": AT_ITS_PLACE,
     "adapters.text.growing._ADDRESS": AT_ITS_PLACE,
     "adapters.text.growing._TAIL": "it is only searched in the markers at the end",
-    "agent_core.model.families.jsoncalls._DEEP": AT_ITS_PLACE,
-    "agent_core.model.families.notation._QUOTED": AT_ITS_PLACE,
-    "agent_core.model.families.steps._STRUCTURE": AT_ITS_PLACE,
-    "agent_core.model.families.values._STRING": AT_ITS_PLACE,
-    "agent_core.promises.ROWS": "it is given a sentence of at most 400 characters",
-    "agent_core.why._OF_REQUEST": SHORT,
-    "agent_core.why._QUOTED": SHORT,
+    "agent_core.model.families.grammar.jsoncalls._DEEP": AT_ITS_PLACE,
+    "agent_core.model.families.grammar.notation._QUOTED": AT_ITS_PLACE,
+    "agent_core.model.families.grammar.steps._STRUCTURE": AT_ITS_PLACE,
+    "agent_core.model.families.grammar.values._STRING": AT_ITS_PLACE,
+    "agent_core.judging.promises.ROWS": "it is given a sentence of at most 400 characters",
+    "agent_core.explain.why._OF_REQUEST": SHORT,
+    "agent_core.explain.why._QUOTED": SHORT,
 }
-OF_OPERATORS = ("gateway.config", "gateway.ops.")
+OF_OPERATORS = ("gateway.config.reading", "gateway.operate.")
 """What operators write themselves, for a program that serves nobody: but not what is written to the log."""
 
 
@@ -52,7 +52,7 @@ def _modules() -> Iterator[tuple[str, Path]]:
         for path in sorted((ROOT / root).rglob("*.py")):
             module = ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
             ours = path.name != "__main__.py"
-            if ours and (not module.startswith(OF_OPERATORS) or module == "gateway.ops.logging"):
+            if ours and (not module.startswith(OF_OPERATORS) or module == "gateway.observe.logging"):
                 yield module, path
 
 

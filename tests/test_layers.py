@@ -35,51 +35,64 @@ NOT_IN: Mapping[str, frozenset[str]] = {
 AIOHTTP_IN_THE_CORE = ("agent_core/model/", "agent_core/tools/")
 
 PURE = (
-    *(
-        f"agent_core/{name}.py"
-        for name in ("turn", "turnstate", "events", "effects", "exits", "notices", "recovery", "guardrails")
-    ),
-    *(
-        f"agent_core/{name}.py"
-        for name in (
-            "view",
-            "transcript",
-            "stalls",
-            "overlap",
-            "promises",
-            "masking",
-            "compaction",
-            "settings",
-        )
-    ),
-    *(
-        f"agent_core/promising/{name}.py"
-        for name in ("language", "tongue", "later", "germanic", "romance", "slavic", "further", "eastern")
-    ),
-    *(f"agent_core/model/{name}.py" for name in ("text_calls", "thoughts", "markdown", "chunks")),
-    *(
-        f"agent_core/model/families/{name}.py"
-        for name in ("marks", "steps", "jsoncalls", "tagged", "notation", "values", "registry", "bare")
-    ),
-    *(f"agent_core/{name}.py" for name in ("replay", "replaywords", "slices", "model/knownbad")),
-    *(f"agent_core/{name}.py" for name in ("messages", "replies", "redaction", "why", "timeline", "budgets")),
-    "adapters/reconcile.py",
-    *(
-        f"gateway/ops/{name}.py"
-        for name in (
-            "triage",
-            "triage_lines",
-            "triage_report",
-            "subjects",
-            "actions",
-            "logcatalogue",
-            "configpage",
-            "exitpage",
-            "familypage",
-        )
-    ),
+    "adapters/delivery/reconcile.py",
+    "agent_core/messages.py",
+    "agent_core/turn/transcript.py",
+    "agent_core/explain/why.py",
+    "agent_core/journal/export.py",
+    "agent_core/journal/replay.py",
+    "agent_core/journal/replaywords.py",
+    "agent_core/judging/compaction.py",
+    "agent_core/judging/guardrails.py",
+    "agent_core/judging/masking.py",
+    "agent_core/judging/overlap.py",
+    "agent_core/judging/promises.py",
+    "agent_core/judging/promising/eastern.py",
+    "agent_core/judging/promising/further.py",
+    "agent_core/judging/promising/germanic.py",
+    "agent_core/judging/promising/language.py",
+    "agent_core/judging/promising/later.py",
+    "agent_core/judging/promising/romance.py",
+    "agent_core/judging/promising/slavic.py",
+    "agent_core/judging/promising/tongue.py",
+    "agent_core/judging/remedies.py",
+    "agent_core/judging/replies.py",
+    "agent_core/learning/stalls.py",
+    "agent_core/limits/budgets.py",
+    "agent_core/model/families/bare.py",
+    "agent_core/model/families/grammar/jsoncalls.py",
+    "agent_core/model/families/grammar/marks.py",
+    "agent_core/model/families/grammar/notation.py",
+    "agent_core/model/families/grammar/steps.py",
+    "agent_core/model/families/grammar/tagged.py",
+    "agent_core/model/families/grammar/values.py",
+    "agent_core/model/families/registry.py",
+    "agent_core/model/knownbad.py",
+    "agent_core/model/stream/chunks.py",
+    "agent_core/model/stream/markdown.py",
+    "agent_core/model/stream/text_calls.py",
+    "agent_core/model/stream/thoughts.py",
+    "agent_core/text/redaction.py",
+    "agent_core/turn/effects.py",
+    "agent_core/turn/events.py",
+    "agent_core/turn/exits.py",
+    "agent_core/turn/machine.py",
+    "agent_core/turn/notices.py",
+    "agent_core/turn/settings.py",
+    "agent_core/turn/state.py",
+    "agent_core/turn/timeline.py",
+    "agent_core/turn/view.py",
+    "gateway/observe/logcatalogue.py",
+    "gateway/operate/pages/configuration.py",
+    "gateway/operate/pages/exits.py",
+    "gateway/operate/pages/families.py",
+    "gateway/operate/triage/actions.py",
+    "gateway/operate/triage/grouping.py",
+    "gateway/operate/triage/lines.py",
+    "gateway/operate/triage/report.py",
+    "gateway/operate/triage/subjects.py",
 )
-"""Modules that only decide. What is not there yet, or no more, is passed over."""
+"""Modules that only decide."""
 IMPURE_LIBRARIES = frozenset(
     {
         "asyncio",
@@ -210,7 +223,7 @@ def test_there_is_something_to_look_at() -> None:
     paths = [path for path, _ in sources(*SOURCE_FOLDERS)]
     assert len(paths) > 20
     assert {PurePosixPath(path).parts[0] for path in paths} == set(PACKAGES)
-    assert "agent_core/turn.py" in paths
+    assert "agent_core/turn/machine.py" in paths
 
 
 def test_every_import_keeps_to_the_layers() -> None:
@@ -239,22 +252,22 @@ def test_no_lock_file_names_the_host_of_an_index() -> None:
 @pytest.mark.parametrize(
     ("path", "source"),
     [
-        ("agent_core/view.py", "import adapters.base"),
-        ("agent_core/view.py", "from gateway import hub"),
-        ("agent_core/view.py", "def f():\n    import discord"),
-        ("agent_core/driver.py", "import aiohttp"),
-        ("agent_core/driver.py", "from aiohttp.web import Request"),
+        ("agent_core/turn/view.py", "import adapters.contract.base"),
+        ("agent_core/turn/view.py", "from gateway import hub"),
+        ("agent_core/turn/view.py", "def f():\n    import discord"),
+        ("agent_core/driver/driver.py", "import aiohttp"),
+        ("agent_core/driver/driver.py", "from aiohttp.web import Request"),
         ("agent_core/store/x.py", "import importlib\nimportlib.import_module('telegram.ext')"),
-        ("agent_core/turn.py", "import time"),
-        ("agent_core/turn.py", "from os import path"),
-        ("agent_core/turn.py", "if TYPE_CHECKING:\n    import sqlalchemy.ext.asyncio"),
-        ("adapters/web.py", "from sqlalchemy import select"),
-        ("adapters/web.py", "import gateway.hub as hub"),
+        ("agent_core/turn/machine.py", "import time"),
+        ("agent_core/turn/machine.py", "from os import path"),
+        ("agent_core/turn/machine.py", "if TYPE_CHECKING:\n    import sqlalchemy.ext.asyncio"),
+        ("adapters/http/web.py", "from sqlalchemy import select"),
+        ("adapters/http/web.py", "import gateway.sessions.hub as hub"),
         ("adapters/text/split.py", "from ...gateway import hub"),
-        ("adapters/reconcile.py", "import asyncio"),
-        ("migrations/env.py", "from gateway.paths import Paths"),
+        ("adapters/delivery/reconcile.py", "import asyncio"),
+        ("migrations/env.py", "from gateway.config.paths import Paths"),
         ("migrations/env.py", "from agent_core.store import tables"),
-        ("agent_core/driver.py", "import migrations"),
+        ("agent_core/driver/driver.py", "import migrations"),
     ],
 )
 def test_a_planted_import_is_found(path: str, source: str) -> None:
@@ -266,10 +279,13 @@ def test_a_planted_import_is_found(path: str, source: str) -> None:
     [
         ("agent_core/model/client.py", "import aiohttp\nimport asyncio"),
         ("agent_core/store/upgrade.py", "from migrations import REVISIONS"),
-        ("agent_core/driver.py", "import asyncio\nfrom agent_core.turn import Turn"),
-        ("agent_core/turn.py", "from agent_core.events import Event\nimport hashlib"),
-        ("agent_core/turn.py", "from . import time, os"),
-        ("adapters/web.py", "import aiohttp\nfrom agent_core.view import view\nfrom adapters.base import Inbound"),
+        ("agent_core/driver/driver.py", "import asyncio\nfrom agent_core.turn.machine import Turn"),
+        ("agent_core/turn/machine.py", "from agent_core.turn.events import Event\nimport hashlib"),
+        ("agent_core/turn/machine.py", "from . import time, os"),
+        (
+            "adapters/http/web.py",
+            "import aiohttp\nfrom agent_core.turn.view import view\nfrom adapters.contract.base import Inbound",
+        ),
         ("gateway/daemon.py", "import sqlalchemy, aiohttp, adapters, agent_core"),
     ],
 )

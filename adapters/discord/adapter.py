@@ -20,15 +20,15 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 import structlog
 from aiohttp import web
 
-from adapters.base import NotAccepted
-from adapters.carried import FileSource
-from adapters.chat import AdapterSight, CallFailed, Cause, ChatDesk, ChatMessage, Raw
+from adapters.contract.base import NotAccepted
+from adapters.contract.carried import FileSource
+from adapters.contract.chat import AdapterSight, CallFailed, Cause, ChatDesk, ChatMessage, Raw
+from adapters.contract.filehosts import FileHosts
+from adapters.contract.intake import WayIn, digest_of, in_words, raw_of
+from adapters.contract.supervision import AdapterDown
 from adapters.discord.inbound import PLATFORM, read_interaction, read_message, whence
 from adapters.discord.missed import Missed
 from adapters.discord.port import DiscordPort
-from adapters.filehosts import FileHosts
-from adapters.intake import WayIn, digest_of, in_words, raw_of
-from adapters.supervision import AdapterDown
 from agent_core.ports import Clock
 
 if TYPE_CHECKING:
@@ -343,7 +343,7 @@ class DiscordAdapter:
                 await self._way.take(kept, lambda: message_of(client, data, channel), said, key=lambda _: key)
 
     async def again(self, body: bytes) -> None:
-        """See `adapters.supervision.Supervised`."""
+        """See `adapters.contract.supervision.Supervised`."""
         from adapters.discord.client import interaction_of, message_of
 
         client = self.port.client

@@ -11,9 +11,9 @@ from urllib.parse import urlencode
 
 import aiohttp
 
+from adapters.checks.findings import Finding, Seen, note, ok, problem, warning
+from adapters.checks.reach import Line, NoReply, Reply, no_reply, odd, parsed, unreachable
 from adapters.discord.adapter import DiscordSettings
-from adapters.findings import Finding, Seen, note, ok, problem, warning
-from adapters.reach import Line, NoReply, Reply, no_reply, odd, parsed, unreachable
 
 API = "https://discord.com/api/v10"
 PORTAL = "https://discord.com/developers/applications"

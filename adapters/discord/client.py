@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Sequence
 from typing import Any, Protocol
 
-from adapters.chat import CommandDoc
+from adapters.contract.chat import CommandDoc
 from adapters.discord.library import DiscordWebSocket, Ratelimit, Route, discord
 
 AT_ONCE = 0.001
@@ -89,7 +89,7 @@ def options_of(settings: Settings) -> dict[str, Any]:
 
 PERSONS = ("MESSAGE_CREATE", "MESSAGE_UPDATE", "MESSAGE_DELETE", "INTERACTION_CREATE")
 """What people do, by the names of the gateway's events. The library would read them at once; what it cannot read ends its connection, and
-is lost. So they are handed over as they came, and read where nothing is lost (`adapters.intake`)."""
+is lost. So they are handed over as they came, and read where nothing is lost (`adapters.contract.intake`)."""
 
 
 class Events:

@@ -11,7 +11,7 @@ import asyncio
 
 import aiohttp
 
-from adapters.chat import CallFailed, Cause, Fate
+from adapters.contract.chat import CallFailed, Cause, Fate
 
 INVALID_FORM = 50035
 _CODES = {

@@ -6,8 +6,16 @@ import re
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, cast
 
-from adapters.chat import Attachment, AttachmentKind, ChatAddress, ChatKind, ChatMessage, ChatOrigin, ChatPerson
-from adapters.intake import Whence
+from adapters.contract.chat import (
+    Attachment,
+    AttachmentKind,
+    ChatAddress,
+    ChatKind,
+    ChatMessage,
+    ChatOrigin,
+    ChatPerson,
+)
+from adapters.contract.intake import Whence
 
 if TYPE_CHECKING:
     import discord

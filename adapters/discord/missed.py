@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import structlog
 
-from adapters.backlog import Backlog, Behind
-from adapters.base import NotAccepted
-from adapters.chat import CallFailed, ChatDesk, Fate
-from adapters.intake import in_words
+from adapters.contract.backlog import Backlog, Behind
+from adapters.contract.base import NotAccepted
+from adapters.contract.chat import CallFailed, ChatDesk, Fate
+from adapters.contract.intake import in_words
 from agent_core.ports import Clock
 
 if TYPE_CHECKING:

@@ -12,7 +12,7 @@ from adapters.text.styled import Styled
 from adapters.text.telegram import is_visible
 
 if TYPE_CHECKING:
-    from adapters.chat import Piece
+    from adapters.contract.chat import Piece
 
 LIMIT_UNITS = 2000
 LABEL_UNITS = 160

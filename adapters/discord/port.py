@@ -1,4 +1,4 @@
-"""Single calls to Discord, as `adapters.chat.ChatPort`.
+"""Single calls to Discord, as `adapters.contract.chat.ChatPort`.
 
 Messages are created with a nonce that follows from the part, and ``enforce_nonce``: within some minutes, the same call does
 nothing twice (https://discord.com/developers/docs/resources/message#create-message). Later, the channel's history is read.
@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import aiohttp
 
-from adapters.carried import FileSource, bytes_of
-from adapters.chat import (
+from adapters.contract.carried import FileSource, bytes_of
+from adapters.contract.chat import (
     Ability,
     Button,
     CallFailed,
@@ -31,9 +31,9 @@ from adapters.chat import (
     id_of,
     not_by_edit,
 )
+from adapters.delivery.pacing import Rate
 from adapters.discord.errors import failure
 from adapters.discord.pieces import LIMIT_UNITS, pieces, shorter
-from adapters.pacing import Rate
 from adapters.text.markup import DISCORD, escaped_within
 from adapters.text.styled import Styled
 

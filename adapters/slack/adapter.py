@@ -1,6 +1,6 @@
 """The Slack app: events over Socket Mode or signed HTTP, each stored before it is acknowledged.
 
-What comes goes through `door`, which is Slack's own framework, to `adapters.intake`, and is acknowledged when that has come back. What one
+What comes goes through `door`, which is Slack's own framework, to `adapters.contract.intake`, and is acknowledged when that has come back. What one
 text brings twice (`message` and `app_mention`, a redelivery) has one key: channel and ts. Sockets are kept by `sockets`, because the
 library's client loses what comes by a socket that is being replaced.
 """
@@ -18,12 +18,13 @@ from typing import Any
 import structlog
 from aiohttp import web
 
-from adapters.base import NotAccepted, NotAcceptedCode
-from adapters.carried import FileSource
-from adapters.chat import AdapterSight, CallFailed, Cause, ChatAddress, ChatDesk, ChatMessage, Doing
-from adapters.filehosts import FileHosts
-from adapters.inorder import InOrder
-from adapters.intake import WayIn, in_words, key_of, raw_of
+from adapters.contract.base import NotAccepted, NotAcceptedCode
+from adapters.contract.carried import FileSource
+from adapters.contract.chat import AdapterSight, CallFailed, Cause, ChatAddress, ChatDesk, ChatMessage, Doing
+from adapters.contract.filehosts import FileHosts
+from adapters.contract.inorder import InOrder
+from adapters.contract.intake import WayIn, in_words, key_of, raw_of
+from adapters.contract.supervision import AdapterDown
 from adapters.slack.inbound import (
     PLATFORM,
     Direct,
@@ -41,7 +42,6 @@ from adapters.slack.inbound import (
 from adapters.slack.missed import Missed, number_of
 from adapters.slack.port import SlackPort
 from adapters.slack.sockets import Sockets
-from adapters.supervision import AdapterDown
 from agent_core.ports import Clock
 
 log = structlog.get_logger("slack")
@@ -246,7 +246,7 @@ class SlackAdapter:
         )
 
     async def again(self, body: bytes) -> None:
-        """See `adapters.supervision.Supervised`."""
+        """See `adapters.contract.supervision.Supervised`."""
         await self._act(read_body(json.loads(body), self._me, self.account, self._settings.direct), late=None)
 
     def _age(self, event: Table) -> int:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from adapters.chat import Button, Content, ContentKind, Flow, Task, TaskState
+from adapters.contract.chat import Button, Content, ContentKind, Flow, Task, TaskState
 from adapters.slack.pieces import LIMIT_UNITS
 from adapters.text.markup import SLACK, SLACK_MARKDOWN, escaped_within, render
 

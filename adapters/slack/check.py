@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 import aiohttp
 
-from adapters.findings import Finding, Seen, note, ok, problem, warning
-from adapters.reach import Line, NoReply, Reply, environment_proxy, no_reply, odd, parsed, unreachable
+from adapters.checks.findings import Finding, Seen, note, ok, problem, warning
+from adapters.checks.reach import Line, NoReply, Reply, environment_proxy, no_reply, odd, parsed, unreachable
 from adapters.slack.adapter import SlackSettings
 from adapters.slack.manifest import APPS, SCOPES
 from agent_core.tools.base import Json

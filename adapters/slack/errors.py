@@ -12,7 +12,7 @@ from typing import Any, cast
 
 import aiohttp
 
-from adapters.chat import CallFailed, Cause, Fate
+from adapters.contract.chat import CallFailed, Cause, Fate
 
 _CAUSES = {
     "message_not_found": Cause.NO_MESSAGE,

@@ -9,8 +9,16 @@ from enum import StrEnum
 from typing import Any, TypeAlias, cast
 from urllib.parse import parse_qsl
 
-from adapters.chat import Attachment, AttachmentKind, ChatAddress, ChatKind, ChatMessage, ChatOrigin, ChatPerson
-from adapters.intake import Whence, digest_of
+from adapters.contract.chat import (
+    Attachment,
+    AttachmentKind,
+    ChatAddress,
+    ChatKind,
+    ChatMessage,
+    ChatOrigin,
+    ChatPerson,
+)
+from adapters.contract.intake import Whence, digest_of
 
 PLATFORM = "slack"
 NEARLY_FULL = 3_900

@@ -12,9 +12,9 @@ from typing import Any, Protocol, cast
 
 import structlog
 
-from adapters.backlog import Backlog, Behind
-from adapters.base import NotAccepted
-from adapters.chat import ChatDesk
+from adapters.contract.backlog import Backlog, Behind
+from adapters.contract.base import NotAccepted
+from adapters.contract.chat import ChatDesk
 from agent_core.ports import Clock
 
 log = structlog.get_logger("slack")

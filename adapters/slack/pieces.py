@@ -12,7 +12,7 @@ from adapters.text.parse import read
 from adapters.text.telegram import is_visible
 
 if TYPE_CHECKING:
-    from adapters.chat import Piece
+    from adapters.contract.chat import Piece
     from adapters.text.styled import Styled
 
 LIMIT_UNITS = 3_900

@@ -1,4 +1,4 @@
-"""Single calls to Slack's Web API, as `adapters.chat.ChatPort`. The SDK's own retries are off.
+"""Single calls to Slack's Web API, as `adapters.contract.chat.ChatPort`. The SDK's own retries are off.
 
 Slack has no documented idempotency key for posts. Each post carries its part's key in ``metadata``, by which it is found again in
 the history when the outcome of a call is not known (https://docs.slack.dev/messaging/message-metadata). A stream gets its key when
@@ -16,8 +16,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import aiohttp
 import structlog
 
-from adapters.carried import FileSource, bytes_of
-from adapters.chat import (
+from adapters.contract.carried import FileSource, bytes_of
+from adapters.contract.chat import (
     GROWS,
     Ability,
     CallFailed,
@@ -32,7 +32,7 @@ from adapters.chat import (
     id_of,
     not_by_edit,
 )
-from adapters.pacing import Rate
+from adapters.delivery.pacing import Rate
 from adapters.slack.blocks import blocks_of, chunks_of, feedback_of, flow_of, text_of
 from adapters.slack.errors import UNABLE, failure
 from adapters.slack.pieces import pieces, shorter

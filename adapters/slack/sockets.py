@@ -20,9 +20,9 @@ import aiohttp
 import orjson
 import structlog
 
-from adapters.chat import CallFailed, Fate
+from adapters.contract.chat import CallFailed, Fate
+from adapters.contract.supervision import AdapterDown
 from adapters.slack.inbound import table
-from adapters.supervision import AdapterDown
 
 log = structlog.get_logger("slack")
 

@@ -1,7 +1,7 @@
 """The Telegram bot: asks for updates (or is sent them), has them stored, and only then confirms them.
 
 The library's own `Updater` is not used: it confirms what it holds only in memory. Here what an answer held is confirmed when all of it
-is in a table (`adapters.intake`), by its own ids (`offsets`); what is not confirmed stays with Telegram for 24 hours.
+is in a table (`adapters.contract.intake`), by its own ids (`offsets`); what is not confirmed stays with Telegram for 24 hours.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from typing import TYPE_CHECKING, cast
 import structlog
 from aiohttp import web
 
-from adapters.base import NotAccepted
-from adapters.chat import AdapterSight, CallFailed, Cause, ChatDesk, ChatMessage, Fate
-from adapters.intake import WayIn, digest_of, key_of, raw_of
-from adapters.pacing import worth_saying
-from adapters.supervision import AdapterDown
+from adapters.contract.base import NotAccepted
+from adapters.contract.chat import AdapterSight, CallFailed, Cause, ChatDesk, ChatMessage, Fate
+from adapters.contract.intake import WayIn, digest_of, key_of, raw_of
+from adapters.contract.supervision import AdapterDown
+from adapters.delivery.pacing import worth_saying
 from adapters.telegram.inbound import PLATFORM, Me, Moved, Pressed, Update, as_table, id_of, read_update, whence
 from adapters.telegram.offsets import Asking, after
 from adapters.telegram.port import TelegramPort
@@ -286,7 +286,7 @@ class TelegramAdapter:
         )
 
     async def again(self, body: bytes) -> None:
-        """See `adapters.supervision.Supervised`."""
+        """See `adapters.contract.supervision.Supervised`."""
         assert self._me is not None
         await self._act(read_update(as_table(json.loads(body)), self._me), None)
 

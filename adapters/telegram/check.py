@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from adapters.findings import Finding, Seen, note, ok, problem, warning
-from adapters.reach import SECONDS, NoReply, Reply, Trouble, odd, parsed, skew_of, unreachable
+from adapters.checks.findings import Finding, Seen, note, ok, problem, warning
+from adapters.checks.reach import SECONDS, NoReply, Reply, Trouble, odd, parsed, skew_of, unreachable
 from adapters.telegram.adapter import TelegramSettings
 
 if TYPE_CHECKING:

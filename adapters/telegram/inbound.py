@@ -8,8 +8,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias, cast
 
-from adapters.chat import Attachment, AttachmentKind, ChatAddress, ChatKind, ChatMessage, ChatOrigin, ChatPerson
-from adapters.intake import Whence
+from adapters.contract.chat import (
+    Attachment,
+    AttachmentKind,
+    ChatAddress,
+    ChatKind,
+    ChatMessage,
+    ChatOrigin,
+    ChatPerson,
+)
+from adapters.contract.intake import Whence
 from agent_core.tools.base import Json
 
 PLATFORM = "telegram"

@@ -12,7 +12,7 @@ from adapters.text.styled import Styled, units
 from adapters.text.telegram import MOST_ENTITIES, is_visible
 
 if TYPE_CHECKING:
-    from adapters.chat import Piece
+    from adapters.contract.chat import Piece
 
 LIMIT_UNITS = 4096
 """Of a message, in UTF-16 units (https://core.telegram.org/bots/api#sendmessage)."""

@@ -1,12 +1,12 @@
-"""Single calls to the Bot API, as `adapters.chat.ChatPort`. Retries nothing, waits for nothing but the answer."""
+"""Single calls to the Bot API, as `adapters.contract.chat.ChatPort`. Retries nothing, waits for nothing but the answer."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable
 from typing import TYPE_CHECKING, TypeVar
 
-from adapters.carried import bytes_of
-from adapters.chat import (
+from adapters.contract.carried import bytes_of
+from adapters.contract.chat import (
     Ability,
     Button,
     CallFailed,
@@ -20,7 +20,7 @@ from adapters.chat import (
     id_of,
     not_by_edit,
 )
-from adapters.pacing import Rate
+from adapters.delivery.pacing import Rate
 from adapters.telegram.errors import failure
 from adapters.telegram.pieces import pieces, shorter
 from adapters.text.styled import Styled

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 from adapters.text.split import split
 from adapters.text.styled import Span, Style, Styled, units
-from agent_core.shown import middle
+from agent_core.text.shown import middle
 
 
 @dataclass(frozen=True, slots=True)

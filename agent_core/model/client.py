@@ -24,27 +24,27 @@ import orjson
 import structlog
 
 from agent_core.bell import Frames
-from agent_core.complaints import NOTHING_SAID, Complaint
-from agent_core.events import CallBroke, Event, ReplyFinished
-from agent_core.exits import BreakCause
+from agent_core.judging.replies import Finish, finish_of
 from agent_core.messages import Message
-from agent_core.model.chunks import ChunkReader, decoded
+from agent_core.model.complaints import NOTHING_SAID, Complaint
 from agent_core.model.endpoints import Endpoint
 from agent_core.model.failures import DETAIL_CHARS, rejection
 from agent_core.model.knownbad import KnownBad, avoiding, nobody_left
-from agent_core.model.listening import Listening
 from agent_core.model.manners import AMENDS, POLITE, Manners, amended, put
 from agent_core.model.pauses import asked_pause
 from agent_core.model.reach import reason, speaks_tls
-from agent_core.model.sse import SseReader, SseTooLarge
+from agent_core.model.stream.chunks import ChunkReader, decoded
+from agent_core.model.stream.listening import Listening
+from agent_core.model.stream.sse import SseReader, SseTooLarge
 from agent_core.model.templates import plainer
 from agent_core.model.thinking import with_thoughts
 from agent_core.ports import Clock
-from agent_core.redaction import Redactor
-from agent_core.replies import Finish, finish_of
-from agent_core.settings import REPLY_CHARS, Route
-from agent_core.shown import plain
+from agent_core.text.redaction import Redactor
+from agent_core.text.shown import plain
 from agent_core.tools.base import Json
+from agent_core.turn.events import CallBroke, Event, ReplyFinished
+from agent_core.turn.exits import BreakCause
+from agent_core.turn.settings import REPLY_CHARS, Route
 
 if TYPE_CHECKING:
     import ssl
@@ -232,7 +232,7 @@ class ModelClient:
                 raise UnknownRoute(f"no credential of {endpoint.label} is called {credential!r}")
             import openai
 
-            from agent_core.model.bodies import bound
+            from agent_core.model.stream.bodies import bound
 
             self._clients[key] = openai.AsyncOpenAI(
                 api_key=secret,

@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from urllib.parse import urlsplit
 
 from agent_core.model.knownbad import ROWS, KnownBad
-from agent_core.settings import Route
 from agent_core.tools.base import Json
+from agent_core.turn.settings import Route
 
 
 @dataclass(frozen=True, slots=True)

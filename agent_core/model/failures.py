@@ -13,11 +13,11 @@ from dataclasses import dataclass
 
 import orjson
 
-from agent_core.complaints import NOTHING_SAID, Complaint, Concern, Place
-from agent_core.exits import BreakCause
+from agent_core.model.complaints import NOTHING_SAID, Complaint, Concern, Place
 from agent_core.model.shapes import shape_of
+from agent_core.text.wellformed import storable
 from agent_core.tools.base import Json
-from agent_core.wellformed import storable
+from agent_core.turn.exits import BreakCause
 
 DETAIL_CHARS = 300
 READ_CHARS = 4_000

@@ -14,8 +14,8 @@ import re
 from collections.abc import Collection
 from dataclasses import dataclass, field
 
-from agent_core.complaints import Concern
-from agent_core.exits import BreakCause
+from agent_core.model.complaints import Concern
+from agent_core.turn.exits import BreakCause
 
 _GITHUB = "https://github.com/"
 

@@ -16,7 +16,7 @@ from typing import TypeAlias, assert_never
 
 import orjson
 
-from agent_core.budgets import Amount, Granted, Level, Pot, Reached, Refused, Settled, refusal, warning
+from agent_core.limits.budgets import Amount, Granted, Level, Pot, Reached, Refused, Settled, refusal, warning
 from agent_core.store.errors import Conflict, Fenced, NoRoomToday, OwnedElsewhere
 from agent_core.store.facts import (
     AddedDelivery,

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from agent_core.budgets import Amount, Level
+from agent_core.limits.budgets import Amount, Level
 from agent_core.store.ops import (
     Accept,
     Act,

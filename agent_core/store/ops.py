@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from agent_core.budgets import Amount, Pot
+from agent_core.limits.budgets import Amount, Pot
 from agent_core.store.packing import Piece
 from agent_core.store.rows import (
     AuditRow,

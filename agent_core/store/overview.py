@@ -11,7 +11,7 @@ from typing import Any
 
 from sqlalchemy import Row, func, select, text
 
-from agent_core.budgets import Level
+from agent_core.limits.budgets import Level
 from agent_core.store import sqlbudgets
 from agent_core.store import tables as t
 from agent_core.store.asks import Asks

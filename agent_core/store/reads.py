@@ -12,9 +12,9 @@ import orjson
 from sqlalchemy import Column, ColumnElement, Row, Select, and_, func, or_, select, text
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from agent_core.budgets import Level
+from agent_core.limits.budgets import Level
+from agent_core.limits.retention import DAY_MS
 from agent_core.ports import time_mark
-from agent_core.retention import DAY_MS
 from agent_core.store import sqlbudgets
 from agent_core.store import tables as t
 from agent_core.store.asides import Asides

@@ -21,7 +21,7 @@ from sqlalchemy import (
 )
 from sqlalchemy import text as sql_text
 
-from agent_core.retention import DAY_MS, MOST_SECONDS, Conversation
+from agent_core.limits.retention import DAY_MS, MOST_SECONDS, Conversation
 from agent_core.store import pieces
 from agent_core.store import tables as t
 from agent_core.store.asks import Asks

@@ -13,7 +13,7 @@ from typing import Any
 import orjson
 from sqlalchemy import Connection, Row, bindparam, insert, select, update
 
-from agent_core.budgets import Amount, Level
+from agent_core.limits.budgets import Amount, Level
 from agent_core.store import tables as t
 from agent_core.store.facts import Facts, LevelFact, Needs, ReservationFact
 from agent_core.store.keys import among, padded

@@ -23,10 +23,10 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-from agent_core.budgets import Amount, Granted, Pot, Refused, Settled
+from agent_core.limits.budgets import Amount, Granted, Pot, Refused, Settled
+from agent_core.limits.reckoning import Leap
+from agent_core.limits.retention import Keep, cutoff, next_size
 from agent_core.ports import Clock, Ids
-from agent_core.reckoning import Leap
-from agent_core.retention import Keep, cutoff, next_size
 from agent_core.store import asides, people, pruning, takeups, unread, upkeep
 from agent_core.store.asides import Fresh
 from agent_core.store.errors import (
@@ -328,7 +328,7 @@ class Store(Reads):
         return await self._writer.submit(op) is True
 
     async def put_deliveries(self, session: str, epoch: int, deliveries: Sequence[DeliveryRow]) -> None:
-        """Promises: these parts are stored as they are given. Before a part is sent, and after, see `gateway.outbox`."""
+        """Promises: these parts are stored as they are given. Before a part is sent, and after, see `gateway.delivery.outbox`."""
         await self._writer.submit(PutDeliveries(session, epoch, tuple(deliveries)))
 
     async def act(

@@ -6,8 +6,8 @@ import json
 
 import orjson
 
+from agent_core.text.wellformed import well_formed
 from agent_core.tools.base import Json
-from agent_core.wellformed import well_formed
 
 COMPLAINT_CHARS = 500
 

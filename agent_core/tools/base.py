@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias, runtime_checkable
 
 from typing_extensions import TypeAliasType
 
+from agent_core.limits.quotas import Amounts, Full, for_model, written
 from agent_core.ports import Clock
-from agent_core.quotas import Amounts, Full, for_model, written
 
 if TYPE_CHECKING:
     Json: TypeAlias = bool | int | float | str | list["Json"] | dict[str, "Json"] | None

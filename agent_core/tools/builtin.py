@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from agent_core.tools.base import MemoryStore, Tool
-from agent_core.tools.fetch import FetchUrl
-from agent_core.tools.files import FILE_TOOLS
+from agent_core.tools.files.readers import readers
+from agent_core.tools.files.sendfile import SendFile
+from agent_core.tools.files.writers import FILE_TOOLS
 from agent_core.tools.notes import Forget, Recall, Remember, Todo
-from agent_core.tools.readers import readers
-from agent_core.tools.sendfile import SendFile
+from agent_core.tools.web.fetch import FetchUrl
 from agent_core.workers.pool import Workers
 
 

@@ -12,9 +12,9 @@ from dataclasses import dataclass
 
 import orjson
 
-from agent_core.quotas import Kind
+from agent_core.limits.quotas import Kind
 from agent_core.tools.base import EffectClass, Json, MemoryStore, ToolContext, ToolOutcome, ToolSpec, ToolStatus
-from agent_core.tools.changes import Change, Found, Verdict, decide, found_of, read_change, written
+from agent_core.tools.files.changes import Change, Found, Verdict, decide, found_of, read_change, written
 
 MEMORY = "memory"
 LISTS = "todo"

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from aiohttp import web
 
-from adapters.http_common import Problem, host_of, stranger
+from adapters.http.common import Problem, host_of, stranger
 
 LOOPBACK_NAMES = frozenset({"127.0.0.1", "localhost", "::1"})
 _OF_PROXIES = (

@@ -10,17 +10,17 @@ from dataclasses import dataclass
 
 import structlog
 
-from adapters.chat import Ability, CallFailed, ChatAddress, Content
-from adapters.elsewhere import for_elsewhere
-from adapters.pacing import Urgency
-from adapters.reconcile import Hand, Part, by_hand, objection
+from adapters.contract.chat import Ability, CallFailed, ChatAddress, Content
+from adapters.contract.elsewhere import for_elsewhere
+from adapters.delivery.pacing import Urgency
+from adapters.delivery.reconcile import Hand, Part, by_hand, objection
 from agent_core.ports import Clock, Ids
 from agent_core.store.rows import AuditRow, Delivery, DeliveryRow
 from agent_core.store.store import Fenced, OwnedElsewhere, Store
+from gateway.chats.where import NoSuchChat, Where
 from gateway.console.words import Elsewhere, audit_words, mark_of, name_of, state_json, will_do
-from gateway.outbox import Outbox
-from gateway.owners import Owner
-from gateway.where import NoSuchChat, Where
+from gateway.delivery.outbox import Outbox
+from gateway.delivery.owners import Owner
 
 log = structlog.get_logger("console")
 

@@ -10,20 +10,20 @@ from typing import TypeVar
 
 import orjson
 
-from adapters.chat import AdapterSight, ChatAddress
-from adapters.pacing import Urgency
-from agent_core.budgets import BudgetRules, window
-from agent_core.exits import Budget
+from adapters.contract.chat import AdapterSight, ChatAddress
+from adapters.delivery.pacing import Urgency
+from agent_core.limits.budgets import BudgetRules, window
 from agent_core.ports import Clock, time_mark
-from agent_core.redaction import Redactor
 from agent_core.store.overview import ExitCount, TurnSummary
 from agent_core.store.rows import Delivery, DeliveryState
 from agent_core.store.store import Damaged, Store
+from agent_core.text.redaction import Redactor
 from agent_core.tools.base import Json
+from agent_core.turn.exits import Budget
 from gateway.console import snapshot
 from gateway.console.words import Around
-from gateway.hub import Hub
-from gateway.outbox import Outbox
+from gateway.delivery.outbox import Outbox
+from gateway.sessions.hub import Hub
 
 T = TypeVar("T")
 FRESH_SECONDS = 0.2

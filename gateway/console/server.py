@@ -13,10 +13,10 @@ from contextlib import asynccontextmanager
 import orjson
 from aiohttp import web
 
-from adapters.entrance import NotJson, json_of
-from adapters.http_common import Problem, problem_response
-from adapters.pagefiles import PageFiles
-from adapters.reconcile import Hand
+from adapters.delivery.reconcile import Hand
+from adapters.http.common import Problem, problem_response
+from adapters.http.entrance import NotJson, json_of
+from adapters.http.pagefiles import PageFiles
 from agent_core.ports import Clock
 from agent_core.store.store import StorageUnavailable
 from agent_core.tools.base import Json
@@ -24,8 +24,8 @@ from gateway.console.access import Access
 from gateway.console.acting import Acting, CannotAct, PartName
 from gateway.console.looking import FRESH_SECONDS, SHARE, Board
 from gateway.console.turns import Turns, TurnSight
-from gateway.ops.named import CannotExplain
-from gateway.storewatch import AWAY_WORDS
+from gateway.operate.ids import CannotExplain
+from gateway.storage.storewatch import AWAY_WORDS
 
 MOST_WATCHERS = 24
 """Streams at once; each page has one or two."""

@@ -9,19 +9,19 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from adapters.chat import AdapterSight
-from adapters.reconcile import Hand, Part, objection
-from agent_core.budgets import Amount, BudgetRules, Level, Pot
-from agent_core.driver import TurnDriver
-from agent_core.exits import Budget, ExitCode, Measure, exit_class
-from agent_core.incidents import incident_words
-from agent_core.notices import amount_words
+from adapters.contract.chat import AdapterSight
+from adapters.delivery.reconcile import Hand, Part, objection
+from agent_core.driver.driver import TurnDriver
+from agent_core.learning.incidents import incident_words
+from agent_core.limits.budgets import Amount, BudgetRules, Level, Pot
 from agent_core.store.overview import ExitCount, PotLevel, SessionSummary, TurnSummary, Waiting
 from agent_core.store.rows import AuditRow, IncidentRow
 from agent_core.tools.base import Json
-from agent_core.view import BubbleKind, View
+from agent_core.turn.exits import Budget, ExitCode, Measure, exit_class
+from agent_core.turn.notices import amount_words
+from agent_core.turn.view import BubbleKind, View
 from gateway.console.words import Around, name_of, what_is, why_waiting
-from gateway.ops.actions import action_for
+from gateway.operate.triage.actions import action_for
 
 LEFT_OUT = "more"
 RUNNING_CLASS = "running"
@@ -265,7 +265,7 @@ def spend_json(
 
 def _pots(rules: BudgetRules, levels: Mapping[str, PotLevel], now: int) -> list[Pot]:
     """The budgets of everybody with a limit, and those of persons and chats that something was put into."""
-    from agent_core.budgets import Payer
+    from agent_core.limits.budgets import Payer
 
     found = [
         pot

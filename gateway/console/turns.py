@@ -7,17 +7,17 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agent_core.bell import Bell
+from agent_core.explain.why import told
+from agent_core.journal.replay import replay
+from agent_core.journal.replaywords import timeline
 from agent_core.ports import Clock
-from agent_core.redaction import Redactor
-from agent_core.replay import replay
-from agent_core.replaywords import timeline
 from agent_core.store.rows import JournalRow, TurnRow, TurnState
 from agent_core.store.store import Store
+from agent_core.text.redaction import Redactor
 from agent_core.tools.base import Json
-from agent_core.why import told
 from gateway.console.snapshot import class_of, doing_of, place_of
-from gateway.hub import Hub
-from gateway.ops.explain import Explainer, local_zone, why
+from gateway.operate.explain import Explainer, local_zone, why
+from gateway.sessions.hub import Hub
 
 MOST_LINES = 600
 """Of a timeline; of a longer one the latest."""

@@ -9,11 +9,11 @@ from typing import assert_never
 
 import orjson
 
-from adapters.chat import Ability, AdapterSight, Content, ContentKind
-from adapters.reconcile import Hand, Part
-from agent_core.notices import RESTORED, duration
+from adapters.contract.chat import Ability, AdapterSight, Content, ContentKind
+from adapters.delivery.reconcile import Hand, Part
+from agent_core.explain.why import UP, unquoted
 from agent_core.store.rows import DeliveryRow, DeliveryState
-from agent_core.why import UP, unquoted
+from agent_core.turn.notices import RESTORED, duration
 
 DUE_MS = 1_500
 """What has been due for so long waits for something else than its turn."""

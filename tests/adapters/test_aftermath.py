@@ -11,13 +11,25 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapters.aftermath import MOST_UNREADABLE, MOST_UPLOADS, failed
-from adapters.carried import MOST_TEXT_BYTES, spelled_out
-from adapters.chat import GROWS, Ability, CallFailed, Cause, Content, ContentKind, Fate, Traits
-from adapters.instead import SMALLEST_UNITS, instead_of, text_of_file
-from adapters.pacing import Urgency
-from adapters.parts import Wanted
-from adapters.reconcile import BLOCKS_MS, PROBE_MS, Create, Delete, Edit, Part, Pause, Wait, begun, next_step, settled
+from adapters.contract.carried import MOST_TEXT_BYTES, spelled_out
+from adapters.contract.chat import GROWS, Ability, CallFailed, Cause, Content, ContentKind, Fate, Traits
+from adapters.delivery.aftermath import MOST_UNREADABLE, MOST_UPLOADS, failed
+from adapters.delivery.instead import SMALLEST_UNITS, instead_of, text_of_file
+from adapters.delivery.pacing import Urgency
+from adapters.delivery.parts import Wanted
+from adapters.delivery.reconcile import (
+    BLOCKS_MS,
+    PROBE_MS,
+    Create,
+    Delete,
+    Edit,
+    Part,
+    Pause,
+    Wait,
+    begun,
+    next_step,
+    settled,
+)
 from adapters.text.split import split
 from adapters.text.styled import Styled, units
 from agent_core.store.rows import INSTEAD, DeliveryState

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.backlog import MOST_MS, Backlog, Behind, after_failure
-from adapters.chat import CallFailed, Fate
+from adapters.contract.backlog import MOST_MS, Backlog, Behind, after_failure
+from adapters.contract.chat import CallFailed, Fate
 from agent_core.ports import SystemClock
 
 FAILURES = st.builds(

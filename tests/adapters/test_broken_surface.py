@@ -9,10 +9,10 @@ from types import TracebackType
 import aiohttp
 from aiohttp import web
 
-from adapters.base import RefusedRequest, Sight, Ticket
-from adapters.openai_api import ApiSettings, OpenAiApi
+from adapters.contract.base import RefusedRequest, Sight, Ticket
+from adapters.http.openai import ApiSettings, OpenAiApi
 from agent_core.ports import SystemClock, SystemIds
-from gateway.hub import Hub
+from gateway.sessions.hub import Hub
 from tests.serving import served
 
 

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from multidict import CIMultiDict
 from structlog.testing import capture_logs
 
-from adapters.entrance import CREDENTIALS, MOST_DEPTH, USED, NotJson, authority_ok, client_of, json_of, unreadable
+from adapters.http.entrance import CREDENTIALS, MOST_DEPTH, USED, NotJson, authority_ok, client_of, json_of, unreadable
 from gateway.daemon import Serving
 from tests.serving import served
 

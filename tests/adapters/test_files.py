@@ -11,9 +11,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from yarl import URL
 
-from adapters.carried import FileSource
-from adapters.chat import AttachmentKind, CallFailed, Fate
-from adapters.filehosts import FileHosts
+from adapters.contract.carried import FileSource
+from adapters.contract.chat import AttachmentKind, CallFailed, Fate
+from adapters.contract.filehosts import FileHosts
 from adapters.slack.inbound import read_message
 
 TOKEN = {"Authorization": "Bearer xoxb-canary"}

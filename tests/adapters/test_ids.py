@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.chat import CallFailed, Cause, Fate, id_of
+from adapters.contract.chat import CallFailed, Cause, Fate, id_of
 
 
 @given(st.one_of(st.integers(min_value=1), st.from_regex(r"[0-9]{1,20}(\.[0-9]{6})?", fullmatch=True)))

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.http_common import Problem
-from adapters.openai_api import Spoken, text_of
-from adapters.openai_request import ChatRequest, parse
-from agent_core.view import Bubble, BubbleKind, View
+from adapters.http.common import Problem
+from adapters.http.openai import Spoken, text_of
+from adapters.http.openai_request import ChatRequest, parse
+from agent_core.turn.view import Bubble, BubbleKind, View
 
 json_values = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=8),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.pacing import LONGEST_PAUSE_SECONDS, Gate, Rate, Refusals, Urgency, backoff_ms
+from adapters.delivery.pacing import LONGEST_PAUSE_SECONDS, Gate, Rate, Refusals, Urgency, backoff_ms
 
 RATES = st.builds(Rate, burst=st.integers(1, 12), interval_ms=st.floats(20, 5_000))
 TRIES = st.lists(st.tuples(st.integers(0, 3_000), st.sampled_from(Urgency)), max_size=120)

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.patience import LONGEST_MS, patience, within
-from adapters.reconcile import BLOCKS_MS
+from adapters.delivery.patience import LONGEST_MS, patience, within
+from adapters.delivery.reconcile import BLOCKS_MS
 from agent_core.store.rows import DeliveryRow
 
 MONTH = 31 * 24 * 3_600_000

@@ -7,7 +7,7 @@ import gzip
 
 import pytest
 
-from adapters.reach import MAX_BYTES, Line, Reply
+from adapters.checks.reach import MAX_BYTES, Line, Reply
 
 BODY = {"": b"x" * 65_536, "gzip": gzip.compress(b" " * 100_000_000)}
 

@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapters.aftermath import Instead, behind, failed, nothing
-from adapters.chat import GROWS, Ability, CallFailed, Cause, Content, ContentKind, Fate, Flow, Traits
-from adapters.pacing import Urgency
-from adapters.parts import Wanted
-from adapters.reconcile import (
+from adapters.contract.chat import GROWS, Ability, CallFailed, Cause, Content, ContentKind, Fate, Flow, Traits
+from adapters.delivery.aftermath import Instead, behind, failed, nothing
+from adapters.delivery.pacing import Urgency
+from adapters.delivery.parts import Wanted
+from adapters.delivery.reconcile import (
     Append,
     Create,
     Delete,

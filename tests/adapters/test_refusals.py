@@ -10,12 +10,12 @@ from pathlib import Path
 
 import aiohttp
 
-from adapters.base import RefusedRequest
+from adapters.contract.base import RefusedRequest
 from agent_core.ports import SystemIds
 from agent_core.signals import RequestRefused, Signal
 from agent_core.store.reading import open_reads
-from gateway.ops.explain import Explainer, Told
-from gateway.refusals import MOST_A_MINUTE, Refusals
+from gateway.http.refusals import MOST_A_MINUTE, Refusals
+from gateway.operate.explain import Explainer, Told
 from tests.chats.model import scripted_model
 from tests.serving import served
 from tests.store.support import FakeClock, opened

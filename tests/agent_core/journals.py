@@ -7,8 +7,12 @@ from dataclasses import dataclass, field
 
 from hypothesis import strategies as st
 
-from agent_core.effects import AskApproval, AskDone, CallModel, Compact, Effect, EndTurn, Record, RunTool, Wait
-from agent_core.events import (
+from agent_core.journal.rows import encode, merged, recorded
+from agent_core.messages import InputMessage
+from agent_core.store.rows import JournalRow
+from agent_core.tools.base import ToolStatus
+from agent_core.turn.effects import AskApproval, AskDone, CallModel, Compact, Effect, EndTurn, Record, RunTool, Wait
+from agent_core.turn.events import (
     ApprovalAnswered,
     CallBroke,
     Compacted,
@@ -32,13 +36,9 @@ from agent_core.events import (
     Verdict,
     WaitEnded,
 )
-from agent_core.exits import BreakCause
-from agent_core.journal import encode, merged, recorded
-from agent_core.messages import InputMessage
-from agent_core.settings import TurnSettings
-from agent_core.store.rows import JournalRow
-from agent_core.tools.base import ToolStatus
-from agent_core.turn import Turn
+from agent_core.turn.exits import BreakCause
+from agent_core.turn.machine import Turn
+from agent_core.turn.settings import TurnSettings
 from tests.agent_core.turns import SETTINGS, opened
 
 

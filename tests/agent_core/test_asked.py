@@ -10,14 +10,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.chat import Traits
+from adapters.contract.chat import Traits
+from adapters.delivery.parts import picture
 from adapters.discord.pieces import LIMIT_UNITS as DISCORD_UNITS
-from adapters.parts import picture
 from adapters.slack.blocks import SECTION_CHARS
 from adapters.text.markup import DISCORD, SLACK, escaped_within
 from adapters.text.styled import Styled, units
-from agent_core.asked import DECISIVE, DECISIVE_MOST, MOST, MOST_LINES, question, unasked, whole
-from agent_core.view import Bubble, BubbleKind, View
+from agent_core.text.asked import DECISIVE, DECISIVE_MOST, MOST, MOST_LINES, question, unasked, whole
+from agent_core.turn.view import Bubble, BubbleKind, View
 from tests.agent_core.test_shown import UNSEEN, odd
 
 values = odd | st.integers() | st.booleans() | st.none() | st.lists(odd, max_size=3)

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_core.budgets import (
+from agent_core.limits.budgets import (
     FREE,
     NANOS,
     Amount,
@@ -28,7 +28,7 @@ from agent_core.budgets import (
     warning,
     window,
 )
-from agent_core.exits import BreakCause, Budget, Measure
+from agent_core.turn.exits import BreakCause, Budget, Measure
 
 amounts = st.builds(Amount, st.integers(0, 300), st.integers(0, 300))
 limits = st.builds(Amount, st.integers(0, 1_000), st.integers(0, 1_000))

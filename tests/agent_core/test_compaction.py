@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_core.compaction import SessionMemory, digest, estimate_tokens, groups_of, plan, summary_request
-from agent_core.events import Compacted
-from agent_core.exits import BreakCause
+from agent_core.judging.compaction import SessionMemory, digest, estimate_tokens, groups_of, plan, summary_request
 from agent_core.messages import Message
+from agent_core.turn.events import Compacted
+from agent_core.turn.exits import BreakCause
 from tests.agent_core.turns import Rig
 
 

@@ -10,8 +10,11 @@ from unittest import mock
 
 from hypothesis import assume, given, settings
 
-from agent_core.effects import CallModel
-from agent_core.events import (
+from agent_core.journal.rows import completed, encode, fold, merged, turn_of
+from agent_core.judging.remedies import Failure, Rung
+from agent_core.learning.stalls import rows_of as trouble_rows
+from agent_core.turn.effects import CallModel
+from agent_core.turn.events import (
     ApprovalAsked,
     CallSettled,
     Event,
@@ -26,16 +29,13 @@ from agent_core.events import (
     TurnOpened,
     TurnResumed,
 )
-from agent_core.exits import BreakCause, ExitCode
-from agent_core.journal import completed, encode, fold, merged, turn_of
-from agent_core.notices import notice_for
-from agent_core.recovery import Failure, Rung
-from agent_core.settings import LadderCounts, Route
-from agent_core.stalls import rows_of as trouble_rows
-from agent_core.transcript import closed_turn_messages, request_messages
-from agent_core.turn import Turn
-from agent_core.turnstate import ToolItem
-from agent_core.view import view
+from agent_core.turn.exits import BreakCause, ExitCode
+from agent_core.turn.machine import Turn
+from agent_core.turn.notices import notice_for
+from agent_core.turn.settings import LadderCounts, Route
+from agent_core.turn.state import ToolItem
+from agent_core.turn.transcript import closed_turn_messages, request_messages
+from agent_core.turn.view import view
 from tests.agent_core.journals import Writer, journals
 from tests.agent_core.turns import SETTINGS
 
@@ -87,13 +87,13 @@ NEW = (
 def rules_gone() -> Generator[None]:
     """Whoever asks a rule fails."""
     with (
-        mock.patch("agent_core.turn.decide", side_effect=AssertionError("a rule was asked")),
-        mock.patch("agent_core.judging.decide", side_effect=AssertionError("a rule was asked")),
-        mock.patch("agent_core.guardrails.Loops.observe", side_effect=AssertionError("a rule was asked")),
-        mock.patch("agent_core.judging.read_ending", side_effect=AssertionError("a rule was asked")),
+        mock.patch("agent_core.turn.machine.decide", side_effect=AssertionError("a rule was asked")),
+        mock.patch("agent_core.judging.judge.decide", side_effect=AssertionError("a rule was asked")),
+        mock.patch("agent_core.judging.guardrails.Loops.observe", side_effect=AssertionError("a rule was asked")),
+        mock.patch("agent_core.judging.judge.read_ending", side_effect=AssertionError("a rule was asked")),
         mock.patch("agent_core.judging.judge", side_effect=AssertionError("a rule was asked")),
-        mock.patch("agent_core.judging.next_rung", side_effect=AssertionError("a rule was asked")),
-        mock.patch("agent_core.judging.prevention", side_effect=AssertionError("a rule was asked")),
+        mock.patch("agent_core.judging.judge.next_rung", side_effect=AssertionError("a rule was asked")),
+        mock.patch("agent_core.judging.judge.prevention", side_effect=AssertionError("a rule was asked")),
     ):
         yield
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_core.exits import ExitCode
-from agent_core.guardrails import Finding, Loops
-from agent_core.masking import canonical_arguments, mask
-from agent_core.settings import GuardCounts
+from agent_core.judging.guardrails import Finding, Loops
+from agent_core.judging.masking import canonical_arguments, mask
+from agent_core.turn.exits import ExitCode
+from agent_core.turn.settings import GuardCounts
 
 
 def run(*calls: tuple[str, str, str, bool, bool]) -> list[Finding | None]:

@@ -7,8 +7,8 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_core.incidents import IncidentRules, changes, incident_words, known_incidents, remedy_of
-from agent_core.recovery import Rung
+from agent_core.judging.remedies import Rung
+from agent_core.learning.incidents import IncidentRules, changes, incident_words, known_incidents, remedy_of
 from agent_core.store.rows import IncidentRow, IncidentState, RungCount, TroubleCount
 
 RULES = IncidentRules(people=2, window_ms=3_600_000, quiet_ms=1_800_000)

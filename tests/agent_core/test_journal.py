@@ -6,7 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from agent_core.events import (
+from agent_core.journal.rows import KINDS, UnreadableJournal, decode, encode, fold
+from agent_core.judging.remedies import Advice, AdviceItem, Failure, Rung
+from agent_core.messages import InputMessage
+from agent_core.tools.base import Json, ToolStatus
+from agent_core.turn.events import (
     ApprovalAnswered,
     ApprovalAsked,
     CallBroke,
@@ -48,12 +52,8 @@ from agent_core.events import (
     Verdict,
     WaitEnded,
 )
-from agent_core.exits import BreakCause, Budget, Exit, ExitCode, Facts, Measure, NotStarted, Spend
-from agent_core.journal import KINDS, UnreadableJournal, decode, encode, fold
-from agent_core.messages import InputMessage
-from agent_core.recovery import Advice, AdviceItem, Failure, Rung
-from agent_core.tools.base import Json, ToolStatus
-from agent_core.turn import ProtocolError
+from agent_core.turn.exits import BreakCause, Budget, Exit, ExitCode, Facts, Measure, NotStarted, Spend
+from agent_core.turn.machine import ProtocolError
 from tests.agent_core.turns import SETTINGS, opened
 
 PARTS: Json = [{"type": "text", "text": "look \0 \ud83d\ude00".encode("utf-16", "surrogatepass").decode("utf-16")}]

@@ -15,19 +15,19 @@ from unittest import mock
 
 import pytest
 
-from agent_core.effects import CallModel, RunTool
-from agent_core.events import Event, TakenOver, ToolStarted
-from agent_core.exits import ExitClass, exit_class
-from agent_core.journal import UnreadableJournal, encode, fold, read, recorded, turn_of
-from agent_core.notices import notice_for
-from agent_core.promises import ANSWERED, Ending, Reading, Sign
-from agent_core.questions import CallOver
-from agent_core.replay import DECIDED, replay
+from agent_core.journal.replay import DECIDED, replay
+from agent_core.journal.rows import UnreadableJournal, encode, fold, read, recorded, turn_of
+from agent_core.judging.promises import ANSWERED, Ending, Reading, Sign
+from agent_core.judging.questions import CallOver
 from agent_core.store.rows import JournalRow
 from agent_core.tools.base import EffectClass
-from agent_core.transcript import closed_turn_messages, request_messages
-from agent_core.turn import Turn
-from agent_core.view import view
+from agent_core.turn.effects import CallModel, RunTool
+from agent_core.turn.events import Event, TakenOver, ToolStarted
+from agent_core.turn.exits import ExitClass, exit_class
+from agent_core.turn.machine import Turn
+from agent_core.turn.notices import notice_for
+from agent_core.turn.transcript import closed_turn_messages, request_messages
+from agent_core.turn.view import view
 from tests.agent_core.test_folds import ROUTES, differing, rules_gone
 
 KEPT = sorted((Path(__file__).parent / "kept").glob("*.jsonl"))
@@ -168,18 +168,18 @@ def _as_it_is(text: str) -> str:
 
 
 MUTANTS: dict[str, tuple[str, object]] = {
-    "no promise is found": ("agent_core.judging.read_ending", _says(ANSWERED)),
-    "every text is a promise": ("agent_core.judging.read_ending", _says(Ending(Reading.PROMISE, Sign.ACT, "x"))),
-    "no loop is found": ("agent_core.guardrails.Loops.observe", _says(None)),
-    "no remedy is left": ("agent_core.judging.next_rung", _says(None)),
-    "nothing is prevented": ("agent_core.judging.prevention", _says(mock.Mock(route=0, advice=(), withheld=()))),
+    "no promise is found": ("agent_core.judging.judge.read_ending", _says(ANSWERED)),
+    "every text is a promise": ("agent_core.judging.judge.read_ending", _says(Ending(Reading.PROMISE, Sign.ACT, "x"))),
+    "no loop is found": ("agent_core.judging.guardrails.Loops.observe", _says(None)),
+    "no remedy is left": ("agent_core.judging.judge.next_rung", _says(None)),
+    "nothing is prevented": ("agent_core.judging.judge.prevention", _says(mock.Mock(route=0, advice=(), withheld=()))),
     "nothing was said again": (
-        "agent_core.judging.OverlapRemover",
+        "agent_core.judging.judge.OverlapRemover",
         _says(mock.Mock(feed=_as_it_is, finish=_says(""))),
     ),
-    "interim text is never the answer": ("agent_core.judging.housekeeping_answer", _says(None)),
-    "nobody has to see all of it": ("agent_core.judging.unasked", _says("")),
-    "no credential is set aside": ("agent_core.judging.SET_ASIDE_SECONDS", dict[str, float]()),
+    "interim text is never the answer": ("agent_core.judging.judge.housekeeping_answer", _says(None)),
+    "nobody has to see all of it": ("agent_core.judging.judge.unasked", _says("")),
+    "no credential is set aside": ("agent_core.judging.judge.SET_ASIDE_SECONDS", dict[str, float]()),
 }
 
 

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 import pytest
 
-import agent_core.judging as judging
-import agent_core.turn as turn_module
-from agent_core.effects import Effect
-from agent_core.events import CallBroke, RungClimbed
-from agent_core.recovery import Failure, LadderStep, Rung
-from agent_core.turn import Turn
-from agent_core.turnstate import Item
+import agent_core.judging.judge as judging
+import agent_core.turn.machine as turn_module
+from agent_core.judging.remedies import Failure, LadderStep, Rung
+from agent_core.turn.effects import Effect
+from agent_core.turn.events import CallBroke, RungClimbed
+from agent_core.turn.machine import Turn
+from agent_core.turn.state import Item
 from tests.knowledge.playing import hurts, script
 
 SCRIPTS = range(7_000_000, 7_001_000)

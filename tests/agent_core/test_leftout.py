@@ -8,11 +8,11 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from agent_core.complaints import NOTHING_SAID, Complaint, Concern, Place
-from agent_core.leftout import MOST_TRIES, Kind, Leaving, Suspect, suspects, tries, without
+from agent_core.judging.leftout import MOST_TRIES, Kind, Leaving, Suspect, suspects, tries, without
 from agent_core.messages import Message
+from agent_core.model.complaints import NOTHING_SAID, Complaint, Concern, Place
 from agent_core.tools.base import Json
-from agent_core.transcript import problems
+from agent_core.turn.transcript import problems
 from tests.agent_core.strict import objections
 
 PICTURE: Json = {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}}

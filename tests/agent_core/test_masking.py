@@ -8,8 +8,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-import agent_core.masking as masking
-from agent_core.masking import MASKS, Outcome, mask
+import agent_core.judging.masking as masking
+from agent_core.judging.masking import MASKS, Outcome, mask
 
 DISGUISED: dict[str, tuple[str, str]] = {
     "colour": ("\x1b[31mfailed\x1b[0m", "failed"),

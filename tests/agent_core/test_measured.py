@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_core.measured import best_remedy
-from agent_core.recovery import SPECIAL, Rung
+from agent_core.judging.remedies import SPECIAL, Rung
+from agent_core.learning.measured import best_remedy
 
 tries = st.lists(st.tuples(st.sampled_from(Rung), st.booleans(), st.integers(1, 50)), max_size=8)
 

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_core.exits import (
+from agent_core.turn.exits import (
     Action,
     BreakCause,
     Budget,
@@ -21,7 +21,7 @@ from agent_core.exits import (
     finish_reason,
     process_status,
 )
-from agent_core.notices import cause_words, duration, notice_for
+from agent_core.turn.notices import cause_words, duration, notice_for
 
 FACTS = Facts(
     cause=BreakCause.STALLED,

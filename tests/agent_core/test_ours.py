@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.chat import Piece, Traits
-from adapters.parts import picture
+from adapters.contract.chat import Piece, Traits
+from adapters.delivery.parts import picture
 from adapters.text.styled import Styled
-from agent_core.ours import CHAT_MARKS, MARK, Said, imitates, ours
-from agent_core.view import Bubble, BubbleKind, View
+from agent_core.text.ours import CHAT_MARKS, MARK, Said, imitates, ours
+from agent_core.turn.view import Bubble, BubbleKind, View
 
 pieces = st.lists(
     st.sampled_from(

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_core.promises import ANSWERED, READ_CHARS, SENTENCE_CHARS, Ending, Reading, Sign, read_ending
-from agent_core.promising import LANGUAGES
-from agent_core.promising.later import keeps_time
-from agent_core.promising.tongue import likely_languages
+from agent_core.judging.promises import ANSWERED, READ_CHARS, SENTENCE_CHARS, Ending, Reading, Sign, read_ending
+from agent_core.judging.promising import LANGUAGES
+from agent_core.judging.promising.later import keeps_time
+from agent_core.judging.promising.tongue import likely_languages
 from tests.corpora.endings import endings
 
 ENDINGS = [ending.text for half in ("development", "held_out") for ending in endings(half)]

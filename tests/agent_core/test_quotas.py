@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from agent_core.quotas import (
+from agent_core.limits.quotas import (
     BLOCK,
     KEPT,
     ON_DISK,

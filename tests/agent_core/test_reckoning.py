@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent_core.reckoning import HOUR_MS, MOST_LEAPS, STEADY_MS, SWING_MS, Reckoning, decoded, encoded, looked
-from agent_core.retention import DAY_MS, cutoff
+from agent_core.limits.reckoning import HOUR_MS, MOST_LEAPS, STEADY_MS, SWING_MS, Reckoning, decoded, encoded, looked
+from agent_core.limits.retention import DAY_MS, cutoff
 
 START = 1_700_000_000_000
 PERIODS = (7, 8, 30, 400)

@@ -9,8 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_core.exits import BreakCause
-from agent_core.recovery import (
+from agent_core.judging.remedies import (
     CAUSE_TO_EXIT,
     CAUSE_TO_FAILURE,
     LADDERS,
@@ -24,7 +23,8 @@ from agent_core.recovery import (
     patience,
     pause_seconds,
 )
-from agent_core.settings import LadderCounts, Route
+from agent_core.turn.exits import BreakCause
+from agent_core.turn.settings import LadderCounts, Route
 
 ROUTES = (Route("m1", "h", "k1"), Route("m1", "h", "k2"), Route("m2", "h", "k1"), Route("m2", "h", "k2"))
 

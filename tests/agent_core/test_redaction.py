@@ -12,8 +12,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from agent_core.alterations import piece_length, squeezed
-from agent_core.redaction import DEEPEST, MASK, SHORTEST_SECRET, Redactor, is_secret_name
+from agent_core.text.alterations import piece_length, squeezed
+from agent_core.text.redaction import DEEPEST, MASK, SHORTEST_SECRET, Redactor, is_secret_name
 
 NOBODY = Redactor()
 # Built from pieces, so that no scanner takes this file for a leak.
@@ -100,7 +100,7 @@ def test_the_usual_shapes_of_secrets_are_masked_and_their_names_stay(text: str, 
         "Bearer authentication required",
         "a basic understanding of the bearer of news",
         "disk-usage-statistics of a task-force-of-many",
-        "turn t_01jzabcdef failed at gateway/ops/logging.py:12 after 3 s",
+        "turn t_01jzabcdef failed at gateway/observe/logging.py:12 after 3 s",
         "https://127.0.0.1:8787/v1/chat/completions?model=gpt",
         "12:34:56 2026-11-20T10:00:00Z",
     ],

@@ -7,8 +7,12 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent_core.effects import CallModel, EndTurn
-from agent_core.events import (
+from agent_core.journal.replay import DECIDED, Mismatch, parting, replay
+from agent_core.journal.replaywords import difference_words, lines_of, parting_words, verdict
+from agent_core.journal.rows import merged
+from agent_core.tools.base import ToolStatus
+from agent_core.turn.effects import CallModel, EndTurn
+from agent_core.turn.events import (
     CallBroke,
     DeadlinePassed,
     DrainEnded,
@@ -29,13 +33,9 @@ from agent_core.events import (
     TurnLeft,
     WaitEnded,
 )
-from agent_core.exits import BreakCause, Exit, ExitCode, Facts
-from agent_core.journal import merged
-from agent_core.replay import DECIDED, Mismatch, parting, replay
-from agent_core.replaywords import difference_words, lines_of, parting_words, verdict
-from agent_core.settings import GuardCounts, LadderCounts, Route
-from agent_core.tools.base import ToolStatus
-from agent_core.turn import Turn
+from agent_core.turn.exits import BreakCause, Exit, ExitCode, Facts
+from agent_core.turn.machine import Turn
+from agent_core.turn.settings import GuardCounts, LadderCounts, Route
 from tests.agent_core.journals import Writer, journals, rows_of
 from tests.agent_core.turns import SETTINGS, Rig
 

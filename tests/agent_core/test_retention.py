@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_core.retention import (
+from agent_core.limits.retention import (
     DAY_MS,
     MOST_SECONDS,
     Conversation,

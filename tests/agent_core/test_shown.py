@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_core.shown import harmless, middle, plain
+from agent_core.text.shown import harmless, middle, plain
 
 STEERING = [
     *map(chr, range(32)),

@@ -9,17 +9,17 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent_core.effects import EndTurn
-from agent_core.events import CallBroke, OverlapFound, RungClimbed, TakenOver, TextArrived, ToolReturned, TurnEnded
-from agent_core.exits import BreakCause, ExitCode
-from agent_core.journal import decode
+from agent_core.journal.export import Head, Letters, UnreadableSlice, dump, load, redacted
+from agent_core.journal.replay import replay
+from agent_core.journal.rows import decode
+from agent_core.judging.remedies import Rung
+from agent_core.judging.replies import arguments_state
 from agent_core.messages import InputMessage
-from agent_core.recovery import Rung
-from agent_core.replay import replay
-from agent_core.replies import arguments_state
-from agent_core.settings import Route
-from agent_core.slices import Head, Letters, UnreadableSlice, dump, load, redacted
-from agent_core.turnstate import Phase
+from agent_core.turn.effects import EndTurn
+from agent_core.turn.events import CallBroke, OverlapFound, RungClimbed, TakenOver, TextArrived, ToolReturned, TurnEnded
+from agent_core.turn.exits import BreakCause, ExitCode
+from agent_core.turn.settings import Route
+from agent_core.turn.state import Phase
 from tests.agent_core.journals import Writer, journals, rows_of
 from tests.agent_core.turns import SETTINGS, Rig, opened
 

@@ -8,17 +8,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_core.exits import BreakCause, ExitCode
-from agent_core.journal import decode, encode
-from agent_core.known import Known, KnownIncident, KnownStall
-from agent_core.modelcalls import hurried
-from agent_core.prevention import Start, prevention
-from agent_core.recovery import Advice, Rung
-from agent_core.settings import Route
-from agent_core.stalls import REMEMBER_MS, rows_of, stalls_of
+from agent_core.driver.modelcalls import hurried
+from agent_core.journal.rows import decode, encode
+from agent_core.judging.remedies import Advice, Rung
+from agent_core.learning.known import Known, KnownIncident, KnownStall
+from agent_core.learning.prevention import Start, prevention
+from agent_core.learning.stalls import REMEMBER_MS, rows_of, stalls_of
+from agent_core.learning.troubles import WHOLE_CHARS, Outcome, Trouble, Troubles, size_bucket
 from agent_core.store.rows import FORESEEN, TroubleRow
-from agent_core.transcript import request_messages
-from agent_core.troubles import WHOLE_CHARS, Outcome, Trouble, Troubles, size_bucket
+from agent_core.turn.exits import BreakCause, ExitCode
+from agent_core.turn.settings import Route
+from agent_core.turn.transcript import request_messages
 from tests.agent_core.turns import ROUTE, SETTINGS, Rig, opened
 
 CUT = '{"content": "ab'

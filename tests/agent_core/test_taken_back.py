@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from agent_core.events import TextArrived, TextTakenBack
-from agent_core.exits import BreakCause, ExitCode
-from agent_core.transcript import closed_turn_messages
-from agent_core.turnstate import AssistantItem
-from agent_core.view import BubbleKind
+from agent_core.turn.events import TextArrived, TextTakenBack
+from agent_core.turn.exits import BreakCause, ExitCode
+from agent_core.turn.state import AssistantItem
+from agent_core.turn.transcript import closed_turn_messages
+from agent_core.turn.view import BubbleKind
 from tests.agent_core.turns import Rig
 
 TEXTS = (BubbleKind.PARTIAL, BubbleKind.INTERIM, BubbleKind.ANSWER)

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_core.toolnames import meant
+from agent_core.model.toolnames import meant
 
 TOOLS = ("read_file", "write_file", "list", "fs.read", "mcp__notes__add")
 

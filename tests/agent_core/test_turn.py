@@ -8,8 +8,12 @@ from dataclasses import replace
 
 import pytest
 
-from agent_core.effects import AskApproval, CallModel, Compact, EndTurn, RunTool
-from agent_core.events import (
+from agent_core.journal.rows import decode, encode
+from agent_core.judging.remedies import Advice, Failure, Rung
+from agent_core.messages import InputMessage
+from agent_core.tools.base import Json, ToolStatus
+from agent_core.turn.effects import AskApproval, CallModel, Compact, EndTurn, RunTool
+from agent_core.turn.events import (
     ApprovalAnswered,
     DeadlinePassed,
     DrainEnded,
@@ -27,15 +31,11 @@ from agent_core.events import (
     TurnOpened,
     Verdict,
 )
-from agent_core.exits import BreakCause, Budget, ExitCode, Measure, Spend
-from agent_core.journal import decode, encode
-from agent_core.messages import InputMessage
-from agent_core.recovery import Advice, Failure, Rung
-from agent_core.settings import CALLS_A_REPLY, RULES, LadderCounts, Route
-from agent_core.tools.base import Json, ToolStatus
-from agent_core.turn import ProtocolError, Turn
-from agent_core.turnstate import AssistantItem, ToolItem
-from agent_core.view import BubbleKind
+from agent_core.turn.exits import BreakCause, Budget, ExitCode, Measure, Spend
+from agent_core.turn.machine import ProtocolError, Turn
+from agent_core.turn.settings import CALLS_A_REPLY, RULES, LadderCounts, Route
+from agent_core.turn.state import AssistantItem, ToolItem
+from agent_core.turn.view import BubbleKind
 from tests.agent_core.turns import SETTINGS, Rig, opened
 
 CUT = '{"path": "a.txt", "content": "hel'

@@ -8,8 +8,11 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent_core.effects import AskApproval, AskDone, CallModel, Compact, Effect, EndTurn, RunTool, Wait
-from agent_core.events import (
+from agent_core.journal.rows import decode, encode, fold, merged, recorded
+from agent_core.messages import InputMessage
+from agent_core.tools.base import EffectClass, ToolStatus
+from agent_core.turn.effects import AskApproval, AskDone, CallModel, Compact, Effect, EndTurn, RunTool, Wait
+from agent_core.turn.events import (
     ApprovalAnswered,
     CallBroke,
     Compacted,
@@ -37,14 +40,11 @@ from agent_core.events import (
     Verdict,
     WaitEnded,
 )
-from agent_core.exits import BreakCause, Budget, ExitCode, Measure, Spend
-from agent_core.journal import decode, encode, fold, merged, recorded
-from agent_core.messages import InputMessage
-from agent_core.settings import Route
-from agent_core.tools.base import EffectClass, ToolStatus
-from agent_core.transcript import closed_turn_messages, problems, repaired, request_messages
-from agent_core.turn import Turn
-from agent_core.view import BubbleKind, view
+from agent_core.turn.exits import BreakCause, Budget, ExitCode, Measure, Spend
+from agent_core.turn.machine import Turn
+from agent_core.turn.settings import Route
+from agent_core.turn.transcript import closed_turn_messages, problems, repaired, request_messages
+from agent_core.turn.view import BubbleKind, view
 from tests.agent_core.turns import SETTINGS, opened
 
 ROUTES = (Route("m1", "h", "k1"), Route("m1", "h", "k2"), Route("m2", "h2", "k3"))

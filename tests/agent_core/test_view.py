@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from agent_core.effects import RunTool
-from agent_core.events import ReasoningArrived, ReplyFinished, TextArrived, ToolStarted, TurnEnded
-from agent_core.exits import BreakCause, Exit, ExitCode
-from agent_core.journal import completed, turn_of
-from agent_core.view import BubbleKind, view
+from agent_core.journal.rows import completed, turn_of
+from agent_core.turn.effects import RunTool
+from agent_core.turn.events import ReasoningArrived, ReplyFinished, TextArrived, ToolStarted, TurnEnded
+from agent_core.turn.exits import BreakCause, Exit, ExitCode
+from agent_core.turn.view import BubbleKind, view
 from tests.agent_core.turns import SETTINGS, Rig, opened
 
 
@@ -41,7 +41,7 @@ def test_a_call_that_arrives_slowly_is_named_with_its_size():
 
 def test_a_pause_before_a_retry_says_why_and_how_long():
     rig = Rig()
-    from agent_core.events import CallBroke
+    from agent_core.turn.events import CallBroke
 
     rig.turn.feed(CallBroke(at=rig.tick(), cause=BreakCause.RATE_LIMITED, status=429, retry_after_seconds=60))
     words = status(rig, 0)

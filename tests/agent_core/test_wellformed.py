@@ -8,11 +8,11 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_core.journal import encode
-from agent_core.model.chunks import ChunkReader
+from agent_core.journal.rows import encode
 from agent_core.model.failures import rejection
+from agent_core.model.stream.chunks import ChunkReader
+from agent_core.text.wellformed import well_formed
 from agent_core.tools.arguments import parsed
-from agent_core.wellformed import well_formed
 
 ODD = st.text(st.one_of(st.characters(), st.integers(0xD800, 0xDFFF).map(chr)), max_size=6)
 

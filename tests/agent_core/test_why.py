@@ -6,12 +6,12 @@ from dataclasses import replace
 
 from hypothesis import given, settings
 
-from agent_core.events import TurnEnded, TurnOpened
-from agent_core.exits import ExitCode
-from agent_core.settings import Route
+from agent_core.explain.why import MOST_LINES, Case, Line, story, story_of, turn_lines, unquoted
+from agent_core.explain.whynot import Missing, missing_lines
 from agent_core.store.rows import AdapterStateRow, DeliveryRow, DeliveryState
-from agent_core.why import MOST_LINES, Case, Line, story, story_of, turn_lines, unquoted
-from agent_core.whynot import Missing, missing_lines
+from agent_core.turn.events import TurnEnded, TurnOpened
+from agent_core.turn.exits import ExitCode
+from agent_core.turn.settings import Route
 from tests.agent_core.journals import Writer, journals
 from tests.agent_core.turns import SETTINGS
 

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
-from agent_core.effects import (
+from agent_core.learning.known import Known
+from agent_core.messages import InputMessage
+from agent_core.tools.base import EffectClass, ToolStatus
+from agent_core.turn.effects import (
     AskApproval,
     AskDone,
     CallModel,
@@ -16,7 +19,7 @@ from agent_core.effects import (
     SetAside,
     Wait,
 )
-from agent_core.events import (
+from agent_core.turn.events import (
     CallBroke,
     Compacted,
     Event,
@@ -29,13 +32,10 @@ from agent_core.events import (
     TurnOpened,
     WaitEnded,
 )
-from agent_core.exits import BreakCause, Exit, ExitCode
-from agent_core.known import Known
-from agent_core.messages import InputMessage
-from agent_core.settings import RULES, Route, ToolFacts, TurnSettings
-from agent_core.tools.base import EffectClass, ToolStatus
-from agent_core.turn import Turn
-from agent_core.view import View, view
+from agent_core.turn.exits import BreakCause, Exit, ExitCode
+from agent_core.turn.machine import Turn
+from agent_core.turn.settings import RULES, Route, ToolFacts, TurnSettings
+from agent_core.turn.view import View, view
 
 TOOLS = (
     ToolFacts("read", EffectClass.PURE),

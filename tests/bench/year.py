@@ -24,10 +24,17 @@ import aiohttp
 import orjson
 from aiohttp import web
 
-from adapters.base import Inbound, SessionKey, once
-from adapters.chat import ChatAddress, ChatKind, ChatOrigin, ChatPerson
-from agent_core.budgets import BudgetRules, Payer
-from agent_core.events import (
+from adapters.contract.base import Inbound, SessionKey, once
+from adapters.contract.chat import ChatAddress, ChatKind, ChatOrigin, ChatPerson
+from agent_core.journal.rows import encode
+from agent_core.limits.budgets import BudgetRules, Payer
+from agent_core.limits.retention import DAY_MS, Keep
+from agent_core.messages import InputMessage
+from agent_core.ports import SystemClock, SystemIds
+from agent_core.store.packing import Piece, needed, pack, squeezed
+from agent_core.store.store import open_store
+from agent_core.tools.base import EffectClass, ToolStatus
+from agent_core.turn.events import (
     Event,
     ReplyFinished,
     TextArrived,
@@ -38,19 +45,12 @@ from agent_core.events import (
     TurnEnded,
     TurnOpened,
 )
-from agent_core.exits import Exit, ExitCode
-from agent_core.journal import encode
-from agent_core.messages import InputMessage
-from agent_core.ports import SystemClock, SystemIds
-from agent_core.retention import DAY_MS, Keep
-from agent_core.settings import RULES, Route, ToolFacts, TurnSettings
-from agent_core.store.packing import Piece, needed, pack, squeezed
-from agent_core.store.store import open_store
-from agent_core.tools.base import EffectClass, ToolStatus
+from agent_core.turn.exits import Exit, ExitCode
+from agent_core.turn.settings import RULES, Route, ToolFacts, TurnSettings
 from gateway.daemon import Serving
-from gateway.forgetting import Forgetting
-from gateway.inbox import encode as message_body
-from gateway.upkeep import Places, Upkeep
+from gateway.retention.forgetting import Forgetting
+from gateway.retention.upkeep import Places, Upkeep
+from gateway.sessions.inbox import encode as message_body
 from tests.gateway.rig import Rig, chunk, gateway
 from tests.serving import served
 

@@ -14,11 +14,11 @@ from typing import Any
 from sqlalchemy import Connection, Row, Select, create_engine
 from sqlalchemy.ext.asyncio import create_async_engine
 
+from agent_core.explain.why import MOST_LINES
 from agent_core.ports import SystemClock
 from agent_core.store.reads import Reads
-from agent_core.why import MOST_LINES
-from gateway.ops.explain import Explainer, Told
-from gateway.ops.named import CannotExplain
+from gateway.operate.explain import Explainer, Told
+from gateway.operate.ids import CannotExplain
 from tests.chats.harness import Seen
 
 NOTICE = "⚠️"

@@ -472,7 +472,7 @@ async def test_an_approval_survives_a_restart(platform: Harness) -> None:
         told = await answer(platform, chat, "outspoken access approve")
         code = re.search(r"approve ([A-Z0-9]{8})", told.text)
         assert code is not None
-        from adapters.operator import Remote
+        from adapters.terminal.operator import Remote
 
         people = await Remote(up.url, None).decide("approve", code.group(1))
         assert people[0]["name"] == "Eve"

@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 
-from agent_core.exits import ExitCode
+from agent_core.explain.why import MOST_LINES
 from agent_core.ports import SystemClock
 from agent_core.store.reading import open_reads
-from agent_core.why import MOST_LINES
-from gateway.ops.explain import Explainer, Told
+from agent_core.turn.exits import ExitCode
+from gateway.operate.explain import Explainer, Told
 from tests.chats.harness import answer, process, quiet, running, starting
 from tests.chats.telegram_harness import TelegramHarness, Where, telegram_harness
 from tests.chats.test_schedule import entry, put_back, scheduled

@@ -22,21 +22,21 @@ import pytest
 from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
 
-import adapters.intake as intake
-from adapters.base import NotAccepted
+import adapters.contract.intake as intake
+from adapters.contract.base import NotAccepted
+from adapters.contract.intake import WayIn
+from adapters.contract.supervision import Supervised
+from adapters.delivery.pacing import Rate
 from adapters.discord.adapter import DiscordAdapter, DiscordSettings
-from adapters.intake import WayIn
-from adapters.pacing import Rate
 from adapters.slack.adapter import SlackAdapter, SlackSettings
-from adapters.supervision import Supervised
 from adapters.telegram.adapter import SECRET_HEADER, TelegramAdapter, TelegramSettings
 from adapters.telegram.inbound import Me
 from agent_core.ports import SystemClock, SystemIds
 from agent_core.store.store import Store
 from agent_core.store.unread import UnreadState
-from gateway.access import rules
-from gateway.chats import AccountRules, Desk
-from gateway.outbox import Line, Outbox
+from gateway.chats.access import rules
+from gateway.chats.arrival import AccountRules, Desk
+from gateway.delivery.outbox import Line, Outbox
 from tests.chats.injection import Injected, Places, Thrown, raising
 from tests.gateway.rig import Rig, gateway
 
@@ -52,17 +52,17 @@ ON_THE_WAY = (
     "adapters/slack/inbound.py",
     "adapters/slack/missed.py",
     "adapters/slack/sockets.py",
-    "adapters/backlog.py",
-    "adapters/intake.py",
-    "gateway/chats.py",
-    "gateway/routing.py",
-    "gateway/access.py",
-    "gateway/inbox.py",
-    "gateway/peoplebook.py",
-    "gateway/people.py",
-    "gateway/storable.py",
-    "gateway/unread.py",
-    "gateway/loglines.py",
+    "adapters/contract/backlog.py",
+    "adapters/contract/intake.py",
+    "gateway/chats/arrival.py",
+    "gateway/chats/routing.py",
+    "gateway/chats/access.py",
+    "gateway/sessions/inbox.py",
+    "gateway/chats/peoplebook.py",
+    "gateway/chats/people.py",
+    "gateway/chats/storable.py",
+    "gateway/chats/unread.py",
+    "gateway/observe/loglines.py",
 )
 IN_THE_HUB = tuple(
     f"Hub.{name}" for name in ("accept", "new_message", "_take_in", "_lane_of", "_own", "_put", "_check_room")

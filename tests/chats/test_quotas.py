@@ -9,8 +9,8 @@ from typing import Any
 import aiohttp
 import pytest
 
-from adapters.ask import GatewayRefused
-from adapters.operator import Remote, status_lines
+from adapters.terminal.ask import GatewayRefused
+from adapters.terminal.operator import Remote, status_lines
 from tests.chats.harness import Harness, answer, process, quiet, running, status, texts
 from tests.chats.telegram_harness import telegram_harness
 from tests.fakes.telegram.objects import Media, MediaKind

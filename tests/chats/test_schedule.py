@@ -12,18 +12,18 @@ from typing import Any
 
 import pytest
 
-from adapters.ask import GatewayRefused
-from adapters.base import Inbound, SessionKey
-from adapters.operator import Remote, delivery_settled
+from adapters.contract.base import Inbound, SessionKey
+from adapters.terminal.ask import GatewayRefused
+from adapters.terminal.operator import Remote, delivery_settled
 from agent_core.messages import InputMessage
 from agent_core.ports import SystemClock, SystemIds
 from agent_core.store.rows import NewMessage
 from agent_core.store.store import open_store
-from gateway.inbox import encode as encode_inbound
-from gateway.schedules import claimed as claimed_now
-from gateway.schedules import decide, encode_happening, key_of
-from gateway.schedules import decode as decode_plan
-from gateway.setup import CannotServe
+from gateway.cli.context import CannotServe
+from gateway.schedule.schedules import claimed as claimed_now
+from gateway.schedule.schedules import decide, encode_happening, key_of
+from gateway.schedule.schedules import decode as decode_plan
+from gateway.sessions.inbox import encode as encode_inbound
 from tests.chats.harness import Harness, answer, answers, process, quiet, running, status, texts
 from tests.chats.telegram_harness import TelegramHarness, telegram_harness
 from tests.chats.test_operator import outspoken

@@ -10,9 +10,9 @@ from typing import Any
 import aiohttp
 import pytest
 
-from adapters.chat import ChatMessage
+from adapters.contract.chat import ChatMessage
 from adapters.telegram.inbound import Me, Moved, Pressed, read_update
-from gateway.chats import Desk
+from gateway.chats.arrival import Desk
 from tests.chats.harness import answer, quiet, running, status, texts
 from tests.chats.telegram_harness import TelegramHarness, Where, telegram_harness
 from tests.fakes.telegram import Pause, conflict, refusal

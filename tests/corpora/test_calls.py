@@ -7,9 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
-from agent_core.exits import ExitCode
-from agent_core.guardrails import Finding, Loops
-from agent_core.settings import GuardCounts
+from agent_core.judging.guardrails import Finding, Loops
+from agent_core.turn.exits import ExitCode
+from agent_core.turn.settings import GuardCounts
 from tests.corpora.calls import Sequence, sequences
 from tests.corpora.score import Score
 

@@ -13,8 +13,7 @@ import aiohttp
 import pytest
 import yaml
 
-from adapters.chat import Cause, Fate
-from agent_core.exits import BreakCause, Budget, ExitCode, Measure
+from adapters.contract.chat import Cause, Fate
 from agent_core.signals import (
     Committed,
     ConnectionCut,
@@ -27,9 +26,10 @@ from agent_core.signals import (
     TurnClosed,
     TurnedAway,
 )
+from agent_core.turn.exits import BreakCause, Budget, ExitCode, Measure
 from gateway.daemon import Serving
-from gateway.keeping import Kind
-from gateway.patience import Cut
+from gateway.http.patience import Cut
+from gateway.recovery.keeping import Kind
 from tests.chats.harness import running, starting
 from tests.chats.telegram_harness import telegram_harness
 from tests.deploy.rules import NOBODY, RULES, Case, Series, judged, series_of, tool, with_value

@@ -14,8 +14,8 @@ import jsonschema
 import pytest
 import yaml
 
-from adapters.probe import Question
-from gateway.config import OTHER_VARIABLES, describe, load
+from adapters.checks.probe import Question
+from gateway.config.reading import OTHER_VARIABLES, describe, load
 from tests.deploy.schemas import COMPOSE, KUBERNETES
 
 DEPLOY = Path(__file__).parents[2] / "deploy"

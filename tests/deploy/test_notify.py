@@ -17,7 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.notify import BEATS, Manager, managed, manager
+from gateway.observe.notify import BEATS, Manager, managed, manager
 from tests.gateway.test_process import environment
 
 LIMIT_SECONDS = 60.0

@@ -9,12 +9,12 @@ from typing import Any
 
 import yaml
 
-from gateway.configserver import BEYOND_DRAIN_SECONDS, DRAIN_SECONDS
+from gateway.chats.supervisor import CLOSE_SECONDS
+from gateway.config.server import BEYOND_DRAIN_SECONDS, DRAIN_SECONDS
 from gateway.daemon import DELIVERY_SECONDS
-from gateway.doors import SHUTDOWN_SECONDS
-from gateway.draining import LEAVE_SECONDS
-from gateway.supervisor import CLOSE_SECONDS
-from gateway.traces import SEND_SECONDS
+from gateway.http.server import SHUTDOWN_SECONDS
+from gateway.observe.traces import SEND_SECONDS
+from gateway.recovery.draining import LEAVE_SECONDS
 from tests.deploy.test_systemd import setting
 from tests.docs.pages import pages
 

@@ -17,8 +17,8 @@ from pathlib import Path
 import click
 import pytest
 
-from gateway.cli import cli
-from gateway.config import OTHER_VARIABLES, describe
+from gateway.cli.command import cli
+from gateway.config.reading import OTHER_VARIABLES, describe
 from tests.docs.pages import ROOT, Block, pages
 from tests.ports import free_port
 from tests.serving import QUICK
@@ -122,7 +122,7 @@ def test_variables_that_are_named_are_known() -> None:
 
 
 def test_blocks_of_configuration_are_valid(tmp_path: Path) -> None:
-    from gateway.config import survey
+    from gateway.config.reading import survey
 
     for block in blocks():
         if block.language != "toml":

@@ -8,18 +8,21 @@ from pathlib import Path
 
 import pytest
 
-from agent_core.exits import ExitClass, ExitCode
-from agent_core.notices import notice_for
-from agent_core.recovery import LADDERS, Failure, Rung
-from gateway.configkeys import describe, describe_tables
-from gateway.ops import configpage, exitpage, familypage, logcatalogue
+from agent_core.judging.remedies import LADDERS, Failure, Rung
+from agent_core.turn.exits import ExitClass, ExitCode
+from agent_core.turn.notices import notice_for
+from gateway.config.keys import describe, describe_tables
+from gateway.observe import logcatalogue
+from gateway.operate.pages import configuration as configpage
+from gateway.operate.pages import exits as exitpage
+from gateway.operate.pages import families as familypage
 
 DOCS = Path(__file__).parents[2] / "docs"
 PRINTED: dict[str, tuple[str, Callable[[], str]]] = {
-    "configuration.md": ("gateway.ops.configpage", configpage.markdown),
-    "exits.md": ("gateway.ops.exitpage", exitpage.markdown),
-    "families.md": ("gateway.ops.familypage", familypage.markdown),
-    "logs.md": ("gateway.ops.logcatalogue", lambda: logcatalogue.markdown() + "\n"),
+    "configuration.md": ("gateway.operate.pages.configuration", configpage.markdown),
+    "exits.md": ("gateway.operate.pages.exits", exitpage.markdown),
+    "families.md": ("gateway.operate.pages.families", familypage.markdown),
+    "logs.md": ("gateway.observe.logcatalogue", lambda: logcatalogue.markdown() + "\n"),
 }
 
 
@@ -45,7 +48,9 @@ def test_every_key_of_the_configuration_has_a_row_with_type_unit_meaning_and_var
         assert len(cells) == 6
         assert cells[4]
         numeric = doc.type.startswith(("number", "whole number"))
-        assert bool(cells[2]) == numeric, f"{doc.name}: gateway/ops/configpage.py says what a number counts"
+        assert bool(cells[2]) == numeric, (
+            f"{doc.name}: gateway/operate/pages/configuration.py says what a number counts"
+        )
     for _, docs in describe_tables().values():
         for doc in docs:
             assert [cells for cells in found.values() if cells[0] == f"`{doc.key}`" and len(cells) == 5], doc.key

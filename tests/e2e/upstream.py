@@ -20,7 +20,7 @@ from enum import Enum, auto
 from typing import Any, TypeAlias
 
 from agent_core.messages import said_by_the_person
-from agent_core.transcript import problems
+from agent_core.turn.transcript import problems
 from tests.agent_core.strict import objections
 
 

@@ -3,7 +3,7 @@
 Time is frozen (every event has the same `at`), texts are one letter, and a reply has at most two pieces and one tool call: what is
 left is the shape of the machine. States that are equal in all that decides and all that shows are visited once.
 
-Laws, checked at each step: those of `agent_core.invariants`; a turn that is over changes no more; an event that does not fit
+Laws, checked at each step: those of `agent_core.turn.invariants`; a turn that is over changes no more; an event that does not fit
 changes nothing that is wanted; every conversation that goes to the model is valid; a deadline, a stop, a drain and a defect
 end every open state at once. And for the whole: no path of events comes back to where it was, so every path comes to an end.
 """
@@ -18,8 +18,10 @@ from dataclasses import dataclass, field, fields, is_dataclass
 from enum import Enum
 from typing import Any, cast
 
-from agent_core.effects import CallModel, Effect, EndTurn
-from agent_core.events import (
+from agent_core.messages import InputMessage
+from agent_core.tools.base import EffectClass, ToolStatus
+from agent_core.turn.effects import CallModel, Effect, EndTurn
+from agent_core.turn.events import (
     ApprovalAnswered,
     CallBroke,
     Compacted,
@@ -47,14 +49,12 @@ from agent_core.events import (
     Verdict,
     WaitEnded,
 )
-from agent_core.exits import BreakCause, Budget, Measure, Spend
-from agent_core.invariants import broken_laws
-from agent_core.messages import InputMessage
-from agent_core.settings import RULES, LadderCounts, Route, ToolFacts, TurnSettings
-from agent_core.tools.base import EffectClass, ToolStatus
-from agent_core.transcript import problems, request_messages
-from agent_core.turn import Turn
-from agent_core.turnstate import ActivityState, Phase
+from agent_core.turn.exits import BreakCause, Budget, Measure, Spend
+from agent_core.turn.invariants import broken_laws
+from agent_core.turn.machine import Turn
+from agent_core.turn.settings import RULES, LadderCounts, Route, ToolFacts, TurnSettings
+from agent_core.turn.state import ActivityState, Phase
+from agent_core.turn.transcript import problems, request_messages
 
 AT = 1_000
 SETTINGS = TurnSettings(

@@ -11,15 +11,15 @@ import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from adapters.http_common import Problem
-from adapters.openai_request import ChatRequest, parse
-from agent_core.events import Event, TextArrived, ToolArgumentsArrived, ToolCallNamed
-from agent_core.journal import merged
-from agent_core.model.chunks import ChunkReader
+from adapters.http.common import Problem
+from adapters.http.openai_request import ChatRequest, parse
+from agent_core.journal.rows import merged
 from agent_core.model.families.pieces import Piece, TextCall, VisibleText
-from agent_core.model.sse import SseReader, SseTooLarge
-from agent_core.model.text_calls import TextCallParser
-from gateway.config import ConfigError, load
+from agent_core.model.stream.chunks import ChunkReader
+from agent_core.model.stream.sse import SseReader, SseTooLarge
+from agent_core.model.stream.text_calls import TextCallParser
+from agent_core.turn.events import Event, TextArrived, ToolArgumentsArrived, ToolCallNamed
+from gateway.config.reading import ConfigError, load
 
 LIMIT_BYTES = 2_000
 CALL_SHOWN = re.compile(r"<tool_call>[ \t\r\n]*[{\[]")

@@ -13,8 +13,8 @@ from typing import Any
 
 from aiohttp import web
 
-from gateway.ops.checkup import exit_status
-from gateway.ops.doctor import as_json, diagnose
+from gateway.operate.doctor.checkup import exit_status
+from gateway.operate.doctor.looks import as_json, diagnose
 from tests.forked import run
 
 ROOT = Path(__file__).parents[2]

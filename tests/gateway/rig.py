@@ -12,23 +12,23 @@ from typing import Any
 
 from aiohttp import web
 
-from adapters.base import Ended, Inbound, SessionKey, Showing, Ticket
-from agent_core.budgets import BudgetRules
+from adapters.contract.base import Ended, Inbound, SessionKey, Showing, Ticket
+from agent_core.driver.spending import Spender
+from agent_core.limits.budgets import BudgetRules
 from agent_core.messages import InputMessage
 from agent_core.model.client import ModelClient
 from agent_core.model.endpoints import Credential, Endpoint
 from agent_core.ports import SystemClock, SystemIds
-from agent_core.redaction import Redactor
-from agent_core.settings import RULES, ToolFacts, TurnSettings
-from agent_core.spending import Spender
 from agent_core.store.store import Store, open_store
+from agent_core.text.redaction import Redactor
 from agent_core.tools.base import EffectClass, Json, Tool, ToolContext, ToolOutcome, ToolSpec, ToolStatus
 from agent_core.tools.registry import ToolRegistry
-from gateway.budgets import Budgets
-from gateway.configtypes import SessionPolicy
-from gateway.hub import Hub
-from gateway.keeper import recovered
-from gateway.opening import HubSettings
+from agent_core.turn.settings import RULES, ToolFacts, TurnSettings
+from gateway.config.types import SessionPolicy
+from gateway.limits.budgets import Budgets
+from gateway.recovery.keeper import recovered
+from gateway.sessions.hub import Hub
+from gateway.sessions.opening import HubSettings
 
 Reply = Callable[[list[dict[str, Any]], web.StreamResponse, web.Request], Awaitable[None]]
 

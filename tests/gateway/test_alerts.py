@@ -15,13 +15,14 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapters.chat import AdapterSight
-from agent_core.budgets import Amount, BudgetRules, Level, Payer
-from agent_core.exits import Budget
+from adapters.contract.chat import AdapterSight
+from agent_core.limits.budgets import Amount, BudgetRules, Level, Payer
 from agent_core.ports import SystemClock, SystemIds
 from agent_core.store.store import open_store
-from gateway.alerting import MIB, Alerter, Sights, conditions
-from gateway.alerts import (
+from agent_core.turn.exits import Budget
+from gateway.chats.supervisor import State
+from gateway.observe.alerting import MIB, Alerter, Sights, conditions
+from gateway.observe.alerts import (
     HOUR_MS,
     AlertKind,
     AlertRules,
@@ -36,8 +37,7 @@ from gateway.alerts import (
     open_now,
     told,
 )
-from gateway.storewatch import StoreWatch
-from gateway.supervisor import State
+from gateway.storage.storewatch import StoreWatch
 from tests.chats.harness import running, texts
 from tests.chats.telegram_harness import telegram_harness
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from gateway.attachments import _save
+from gateway.chats.attachments import _save
 
 
 def test_the_same_bytes_are_stored_once_in_a_folder_whatever_they_are_called(tmp_path: Path) -> None:

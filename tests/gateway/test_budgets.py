@@ -12,12 +12,12 @@ import openai
 import pytest
 from aiohttp import web
 
-from adapters.base import Inbound, SessionKey
-from agent_core.budgets import Amount, BudgetRules, Level, Payer, Price
-from agent_core.exits import Budget, ExitCode
+from adapters.contract.base import Inbound, SessionKey
+from agent_core.limits.budgets import Amount, BudgetRules, Level, Payer, Price
 from agent_core.messages import InputMessage
 from agent_core.tools.base import EffectClass
-from gateway.budgets import BudgetWarning, payer_of
+from agent_core.turn.exits import Budget, ExitCode
+from gateway.limits.budgets import BudgetWarning, payer_of
 from tests.gateway.rig import QUICK, CountingTool, Rig, call_chunk, chunk, gateway
 from tests.serving import served
 

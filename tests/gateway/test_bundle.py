@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from agent_core.store.rows import AdapterStateRow
-from gateway.config import load, secret_values
-from gateway.configmodel import Config
-from gateway.ops.bundle import CannotBundle, NoSlice, shown_config, slice_text, write
-from gateway.ops.replay import CannotReplay, Wish, run
-from gateway.paths import Paths, find_paths
+from gateway.config.paths import Paths, find_paths
+from gateway.config.reading import load, secret_values
+from gateway.config.sections import Config
+from gateway.operate.bundle import CannotBundle, NoSlice, shown_config, slice_text, write
+from gateway.operate.replay import CannotReplay, Wish, run
 from tests.gateway.test_explain import SECRET_WORDS, answered, part
 from tests.store.conftest import postgres_server, sqlite, where
 from tests.store.support import opened

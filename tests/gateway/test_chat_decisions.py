@@ -7,12 +7,12 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.chat import ChatAddress, ChatKind, ChatMessage, ChatOrigin, ChatPerson
+from adapters.contract.chat import ChatAddress, ChatKind, ChatMessage, ChatOrigin, ChatPerson
 from agent_core.store.rows import PersonRow, PersonState
-from gateway.access import AccessRules, Recent, Standing, by_code, code_of, refuse, rules, standing
-from gateway.commands import TYPED
-from gateway.merging import HOLD_MS, Piece, merged
-from gateway.routing import Command, GroupRules, Ignore, Respond, Talk, meaning, session_of, spoken
+from gateway.chats.access import AccessRules, Recent, Standing, by_code, code_of, refuse, rules, standing
+from gateway.chats.merging import HOLD_MS, Piece, merged
+from gateway.chats.routing import Command, GroupRules, Ignore, Respond, Talk, meaning, session_of, spoken
+from gateway.commands.registry import TYPED
 
 ADA = ChatPerson("1", "Ada", "ada")
 KINDS = st.sampled_from(ChatKind)

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import SecretStr, ValidationError
 
-from agent_core.settings import GuardCounts, LadderCounts
-from gateway.config import (
+from agent_core.turn.settings import GuardCounts, LadderCounts
+from gateway.config.reading import (
     ASSUMED_CONTEXT_TOKENS,
     OPENAI_URL,
     Config,
@@ -29,7 +29,7 @@ from gateway.config import (
     redacted,
     secret_values,
 )
-from gateway.configmodel import REHEARSED, Model, Patience
+from gateway.config.sections import REHEARSED, Model, Patience
 
 KEY = "sk-test-0123456789abcdef"
 OTHER_KEY = "sk-other-0123456789abcdef"

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from agent_core.budgets import Amount, Price
-from agent_core.exits import Budget
-from gateway.config import ConfigError, load
+from agent_core.limits.budgets import Amount, Price
+from agent_core.turn.exits import Budget
+from gateway.config.reading import ConfigError, load
 
 
 def test_without_anything_nobody_counts() -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from gateway.config import Config, describe, load, template
-from gateway.configsources import TomlFile, Unreadable, read_dotenv, read_value_file, toml_lines
+from gateway.config.reading import Config, describe, load, template
+from gateway.config.sources import TomlFile, Unreadable, read_dotenv, read_value_file, toml_lines
 
 
 def written(folder: Path, text: str) -> Path:

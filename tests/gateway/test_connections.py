@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.connections import Doorkeeper
-from gateway.patience import Cut, DoorLimits, Stage, Standing, overdue
+from gateway.http.connections import Doorkeeper
+from gateway.http.patience import Cut, DoorLimits, Stage, Standing, overdue
 from tests.serving import served
 
 LIMITS = DoorLimits(header_seconds=5, body_seconds=50, stalled_seconds=10, idle_seconds=20)

@@ -17,21 +17,21 @@ from aiohttp.test_utils import make_mocked_request
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.base import SessionKey
-from adapters.chat import Ability, AdapterSight, Button, ChatAddress, Content, ContentKind
+from adapters.contract.base import SessionKey
+from adapters.contract.chat import Ability, AdapterSight, Button, ChatAddress, Content, ContentKind
+from adapters.contract.elsewhere import for_elsewhere
+from adapters.delivery.pacing import Urgency
+from adapters.delivery.reconcile import Hand, Part, Wait, by_hand, next_step, objection, want_hash
 from adapters.discord.port import pieces as discord_pieces
-from adapters.elsewhere import for_elsewhere
-from adapters.pacing import Urgency
-from adapters.reconcile import Hand, Part, Wait, by_hand, next_step, objection, want_hash
 from adapters.slack.port import pieces as slack_pieces
 from adapters.telegram.port import pieces as telegram_pieces
 from adapters.text.styled import Styled
-from agent_core.budgets import Amount, BudgetRules, Level
-from agent_core.exits import Budget, ExitCode
+from agent_core.explain.why import MOST_LINES
+from agent_core.limits.budgets import Amount, BudgetRules, Level
 from agent_core.store.overview import ExitCount, PotLevel, SessionSummary, TurnSummary, Waiting
 from agent_core.store.rows import DeliveryRow, DeliveryState
-from agent_core.view import Bubble, BubbleKind, View
-from agent_core.why import MOST_LINES
+from agent_core.turn.exits import Budget, ExitCode
+from agent_core.turn.view import Bubble, BubbleKind, View
 from gateway.console import snapshot
 from gateway.console.access import Access
 from gateway.console.words import Around, Elsewhere, mark_of, why_waiting, will_do

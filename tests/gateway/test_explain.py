@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 from sqlalchemy import event as sql_event
 from sqlalchemy.engine import Engine
 
-from agent_core.events import DriverFailed, Event, Steered, TurnEnded
-from agent_core.exits import Exit, ExitCode, Facts
+from agent_core.explain.why import MOST_LINES, Ending, Line, fitted, told
 from agent_core.messages import InputMessage
 from agent_core.ports import SystemClock, SystemIds
 from agent_core.store.reading import open_reads
@@ -32,9 +31,10 @@ from agent_core.store.rows import (
     SessionChange,
 )
 from agent_core.store.store import Store
-from agent_core.why import MOST_LINES, Ending, Line, fitted, told
-from gateway.ops.explain import Explainer, Told
-from gateway.ops.named import CannotExplain, Kind, kinds_of, origins_in, platform_of, time_in, when
+from agent_core.turn.events import DriverFailed, Event, Steered, TurnEnded
+from agent_core.turn.exits import Exit, ExitCode, Facts
+from gateway.operate.explain import Explainer, Told
+from gateway.operate.ids import CannotExplain, Kind, kinds_of, origins_in, platform_of, time_in, when
 from tests.agent_core.journals import rows_of
 from tests.agent_core.turns import SETTINGS, Rig
 from tests.store.conftest import postgres_server, sqlite, where

@@ -16,9 +16,9 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.cli import cli
-from gateway.cli_examples import EXAMPLES
-from gateway.cli_start import Standing, next_steps, typed
+from gateway.cli.command import cli
+from gateway.cli.examples import EXAMPLES
+from gateway.cli.start import Standing, next_steps, typed
 from tests.gateway.test_process import environment, outspoken
 from tests.ports import free_port
 
@@ -53,7 +53,7 @@ def commands() -> dict[str, str]:
 
 def test_every_command_explains_itself_and_shows_examples_of_itself() -> None:
     helps = commands()
-    assert set(EXAMPLES) == set(helps), "gateway/cli_examples.py has an example for every command, and for no other"
+    assert set(EXAMPLES) == set(helps), "gateway/cli/examples.py has an example for every command, and for no other"
     for words, text in helps.items():
         assert text.startswith(f"Usage: outspoken {words}".rstrip()), words
         for line in EXAMPLES[words]:

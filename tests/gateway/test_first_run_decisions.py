@@ -18,24 +18,26 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adapters.checks.findings import Finding, Level, Seen, ok, problem, warning, worst
+from adapters.checks.reach import NoReply, Reply, Trouble, no_reply, odd, skew_of, unreachable
 from adapters.discord import check as discord_check
 from adapters.discord.library import discord
-from adapters.findings import Finding, Level, Seen, ok, problem, warning, worst
-from adapters.reach import NoReply, Reply, Trouble, no_reply, odd, skew_of, unreachable
 from adapters.slack import check as slack_check
 from adapters.slack import manifest
 from adapters.telegram import check as telegram_check
 from adapters.telegram.adapter import TelegramSettings
-from agent_core.events import CallBroke
-from agent_core.exits import BreakCause
 from agent_core.model.endpoints import Credential, Endpoint
 from agent_core.tools.base import Json
-from gateway.config import Config, ConfigError, Problem, describe, load, survey
-from gateway.configsources import read_dotenv
-from gateway.ops import doctor_machine, doctor_model, envfile
-from gateway.ops.checkup import SKEW_SECONDS, Check, examine, exit_status, judged_clock
-from gateway.ops.doctor import as_json, judged_status, known_bad, lines
-from gateway.ops.listeners import listener_of, listening_inodes
+from agent_core.turn.events import CallBroke
+from agent_core.turn.exits import BreakCause
+from gateway.config.reading import Config, ConfigError, Problem, describe, load, survey
+from gateway.config.sources import read_dotenv
+from gateway.operate.doctor import machine as doctor_machine
+from gateway.operate.doctor import model as doctor_model
+from gateway.operate.doctor.checkup import SKEW_SECONDS, Check, examine, exit_status, judged_clock
+from gateway.operate.doctor.listeners import listener_of, listening_inodes
+from gateway.operate.doctor.looks import as_json, judged_status, known_bad, lines
+from gateway.operate.setup import envfile
 from tests.gateway.first_run import ROOT
 from tests.ports import free_port
 

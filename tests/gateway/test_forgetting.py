@@ -13,8 +13,8 @@ import pytest
 from aiohttp import web
 from sqlalchemy import Connection, inspect, text
 
-from adapters.base import SessionKey
-from adapters.chat import ChatAddress, ChatKind, ChatOrigin, ChatPerson
+from adapters.contract.base import SessionKey
+from adapters.contract.chat import ChatAddress, ChatKind, ChatOrigin, ChatPerson
 from agent_core.ports import SystemClock, SystemIds
 from agent_core.store.rows import (
     FILE_SCOPE,
@@ -31,9 +31,9 @@ from agent_core.store.rows import (
 )
 from agent_core.store.store import Store, open_store
 from agent_core.store.unread import UnreadRow
-from gateway.forgetting import Forgetting, copies_beside
-from gateway.ops.explain import why
-from gateway.whose import folder_name
+from gateway.operate.explain import why
+from gateway.retention.forgetting import Forgetting, copies_beside
+from gateway.sessions.whose import folder_name
 from tests.gateway.rig import Rig, chunk, gateway
 from tests.store import conftest as databases
 

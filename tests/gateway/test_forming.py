@@ -9,14 +9,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapters.chat import Piece
+from adapters.contract.chat import Piece
+from adapters.contract.forming import decoded, encoded
 from adapters.discord.pieces import pieces as discord
-from adapters.forming import decoded, encoded
 from adapters.slack.pieces import pieces as slack
 from adapters.telegram.pieces import pieces as telegram
 from adapters.text.styled import Styled
 from agent_core.workers.pool import Workers
-from gateway.forming import AT_ONCE_CHARS, FINAL, GROWING, GROWING_CHARS, Form, Forming
+from gateway.delivery.forming import AT_ONCE_CHARS, FINAL, GROWING, GROWING_CHARS, Form, Forming
 
 FORMS = [telegram, discord, slack]
 ORDINARY = (
@@ -72,13 +72,13 @@ def endless(markdown: str, *, growing: bool, plain: bool = False) -> tuple[Piece
 
 
 async def test_a_text_that_cannot_be_formatted_in_time_is_shown_whole_without_form(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("gateway.forming.FINAL", replace(FINAL, seconds=2.0))
+    monkeypatch.setattr("gateway.delivery.forming.FINAL", replace(FINAL, seconds=2.0))
     async with Workers() as workers:
         assert await Forming(workers).final(endless, "x" * 9000) == (Styled("x" * 9000),)
 
 
 async def test_a_text_on_its_way_that_takes_too_long_is_left_as_it_is(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("gateway.forming.GROWING", replace(GROWING, seconds=2.0))
+    monkeypatch.setattr("gateway.delivery.forming.GROWING", replace(GROWING, seconds=2.0))
     async with Workers() as workers:
         assert await Forming(workers).growing(endless, "x" * 9000) is None
         assert await Forming(workers).growing(telegram, "x " * GROWING_CHARS) is None

@@ -15,15 +15,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 from structlog.testing import capture_logs
 
-from adapters.chat import AdapterSight
-from adapters.probe import Question
+from adapters.checks.probe import Question
+from adapters.contract.chat import AdapterSight
 from agent_core.ports import SystemClock
 from agent_core.signals import CANCELLED, Committed, ModelCalled
 from agent_core.store.store import StorageFull, StorageUnavailable
-from gateway.alerts import AlertKind, Condition
-from gateway.health import Facts, ModelWatch, Phase, judge
-from gateway.storewatch import MIB, Standing, StoreWatch
-from gateway.supervisor import State
+from gateway.chats.supervisor import State
+from gateway.observe.alerts import AlertKind, Condition
+from gateway.observe.health import Facts, ModelWatch, Phase, judge
+from gateway.storage.storewatch import MIB, Standing, StoreWatch
 from tests.chats.harness import answer, running, starting
 from tests.chats.telegram_harness import telegram_harness
 from tests.gateway.test_process import daemon, environment, outspoken

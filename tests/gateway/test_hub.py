@@ -10,12 +10,12 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from adapters.base import Ended, LeftOpen, NotAccepted, NotAcceptedCode, Queued, SessionKey, Showing, TurnState
-from agent_core.events import Verdict
-from agent_core.exits import ExitCode
+from adapters.contract.base import Ended, LeftOpen, NotAccepted, NotAcceptedCode, Queued, SessionKey, Showing, TurnState
 from agent_core.tools.base import EffectClass
-from agent_core.view import BubbleKind, View
-from gateway.configtypes import SessionPolicy
+from agent_core.turn.events import Verdict
+from agent_core.turn.exits import ExitCode
+from agent_core.turn.view import BubbleKind, View
+from gateway.config.types import SessionPolicy
 from tests.gateway.rig import QUICK, CountingTool, call_chunk, chunk, gateway
 
 Messages = list[dict[str, Any]]

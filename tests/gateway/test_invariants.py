@@ -9,9 +9,9 @@ import pytest
 from aiohttp import web
 from structlog.testing import capture_logs
 
-import agent_core.view
-from agent_core.exits import Exit, ExitCode
-from agent_core.notices import Notice, notice_for
+import agent_core.turn.view
+from agent_core.turn.exits import Exit, ExitCode
+from agent_core.turn.notices import Notice, notice_for
 from tests.gateway.rig import chunk, gateway
 
 
@@ -25,7 +25,7 @@ def only_of_bugs(ending: Exit) -> Notice | None:
 
 
 async def test_an_ending_without_a_notice_is_noticed_counted_and_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(agent_core.view, "notice_for", only_of_bugs)
+    monkeypatch.setattr(agent_core.turn.view, "notice_for", only_of_bugs)
     with capture_logs() as logs:
         async with gateway(tmp_path, refuse) as rig:
             ended = await rig.say("hello", key="K")

@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
-from gateway.keeper import Keeper
-from gateway.keeping import SET_ASIDE, Kind
+from gateway.recovery.keeper import Keeper
+from gateway.recovery.keeping import SET_ASIDE, Kind
 from tests.chats.harness import answer, running, texts
 from tests.chats.telegram_harness import telegram_harness
 from tests.forked import Forked, start
@@ -243,13 +243,13 @@ ToolRegistry.run = run
 """
 OPENING = """
 import os, signal
-import gateway.hub
-plain = gateway.hub.opened_event
+import gateway.sessions.hub
+plain = gateway.sessions.hub.opened_event
 def opened_event(inbounds, *more, **others):
     if any("list files" in str(message.content) for one in inbounds for message in one.input):
         os.kill(os.getpid(), signal.SIGKILL)
     return plain(inbounds, *more, **others)
-gateway.hub.opened_event = opened_event
+gateway.sessions.hub.opened_event = opened_event
 """
 
 
@@ -284,7 +284,7 @@ def test_what_kills_the_process_is_set_aside_at_the_third_restart_and_its_neighb
 
 WAITING = """
 import os, signal
-from gateway.lanes import Lane
+from gateway.sessions.queue import Lane
 async def next_messages(self):
     os.kill(os.getpid(), signal.SIGKILL)
 Lane._next_messages = next_messages

@@ -8,7 +8,7 @@ from math import log2
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.keeping import (
+from gateway.recovery.keeping import (
     AGAIN_MOST_SECONDS,
     BATCH_SECONDS,
     LATE_SECONDS,

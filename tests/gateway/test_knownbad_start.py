@@ -7,9 +7,9 @@ from pydantic import ValidationError
 from structlog.testing import capture_logs
 
 from agent_core.model.knownbad import ROWS, avoiding
-from gateway.configmodel import Config, Model
+from gateway.config.models import endpoints_of
+from gateway.config.sections import Config, Model
 from gateway.daemon import tell_of_old_rows
-from gateway.models import endpoints_of
 from tests.store.support import FakeClock
 
 YEAR_MS = 366 * 24 * 3600 * 1000

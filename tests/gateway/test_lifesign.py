@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.probe import Reply
-from gateway.lifesign import BEAT_SECONDS, FILE_NAME, SILENT_SECONDS, Sign, judge, sign_of, signs_of_life
+from adapters.checks.probe import Reply
+from gateway.observe.lifesign import BEAT_SECONDS, FILE_NAME, SILENT_SECONDS, Sign, judge, sign_of, signs_of_life
 from tests.gateway.test_process import daemon, environment, outspoken
 from tests.ports import free_port
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.ops.logcatalogue import BY_NAME, CATALOGUE, FIELDS, FROM_LIBRARIES, GENAI, markdown
+from gateway.observe.logcatalogue import BY_NAME, CATALOGUE, FIELDS, FROM_LIBRARIES, GENAI, markdown
 
 ROOT = Path(__file__).parents[2]
 LEVELS = frozenset({"debug", "info", "warning", "error", "exception", "critical"})
@@ -84,7 +84,7 @@ def test_the_catalogue_says_what_the_source_says() -> None:
     for call in all_calls():
         by_name[call.name].append(call)
     missing = {name: calls[0].where for name, calls in by_name.items() if name not in BY_NAME}
-    assert not missing, "not in gateway/ops/logcatalogue.py"
+    assert not missing, "not in gateway/observe/logcatalogue.py"
     assert set(BY_NAME) == {*by_name, *FROM_LIBRARIES}, "in the catalogue, but not in the source"
     for name, calls in by_name.items():
         event = BY_NAME[name]
@@ -119,7 +119,7 @@ def test_the_catalogue_is_whole() -> None:
 
 def test_the_page_is_printed_from_the_catalogue() -> None:
     page = (ROOT / "docs" / "logs.md").read_text()
-    assert page == markdown() + "\n", "run: python -m gateway.ops.logcatalogue > docs/logs.md"
+    assert page == markdown() + "\n", "run: python -m gateway.observe.logcatalogue > docs/logs.md"
 
 
 @pytest.mark.parametrize(

@@ -18,16 +18,16 @@ import structlog
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_core.redaction import Redactor
-from gateway.configtypes import LogFormat, LogLevel
-from gateway.ops.logging import MAX_CHARS, Cleaner, LibraryHandler, Pretty, Sink, as_json, configure
+from agent_core.text.redaction import Redactor
+from gateway.config.types import LogFormat, LogLevel
+from gateway.observe.logging import MAX_CHARS, Cleaner, LibraryHandler, Pretty, Sink, as_json, configure
 
 ROOT = Path(__file__).parents[2]
 HEAD = """
 import logging, sys, warnings, structlog
-from agent_core.redaction import Redactor
-from gateway.configtypes import LogFormat, LogLevel
-from gateway.ops.logging import about, configure
+from agent_core.text.redaction import Redactor
+from gateway.config.types import LogFormat, LogLevel
+from gateway.observe.logging import about, configure
 sink = configure(LogLevel.INFO, LogFormat(sys.argv[1]), Redactor.of(["swordfish"]), show_text=sys.argv[2] == "show")
 log = structlog.get_logger("test")
 """

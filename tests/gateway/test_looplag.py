@@ -9,7 +9,7 @@ from pathlib import Path
 
 from structlog.testing import capture_logs
 
-from gateway.looplag import LoopWatch, stack_of
+from gateway.observe.looplag import LoopWatch, stack_of
 
 
 def waits() -> None:

@@ -18,15 +18,25 @@ from hypothesis import strategies as st
 from prometheus_client import Metric as Family
 from prometheus_client.parser import text_string_to_metric_families
 
-from adapters.chat import Cause
-from agent_core.exits import ExitCode
+from adapters.contract.chat import Cause
 from agent_core.signals import LawBroken, ModelCalled, Signal, Signals, ToolRan
-from gateway.firstseries import first_series
-from gateway.metrics import FROM_OUTSIDE, MOST_VALUES, OTHER, STALLED, Metrics, Reading
-from gateway.models import rehearsal_endpoint
-from gateway.ops import metricscatalogue as m
-from gateway.ops.metricscatalogue import BY_NAME, CATALOGUE, LABELS, LAWS_BROKEN, OURS, READY, SERIES, Kind, markdown
-from gateway.patience import Cut
+from agent_core.turn.exits import ExitCode
+from gateway.config.models import rehearsal_endpoint
+from gateway.http.patience import Cut
+from gateway.observe import metricscatalogue as m
+from gateway.observe.firstseries import first_series
+from gateway.observe.metrics import FROM_OUTSIDE, MOST_VALUES, OTHER, STALLED, Metrics, Reading
+from gateway.observe.metricscatalogue import (
+    BY_NAME,
+    CATALOGUE,
+    LABELS,
+    LAWS_BROKEN,
+    OURS,
+    READY,
+    SERIES,
+    Kind,
+    markdown,
+)
 from tests.chats.harness import answer, quiet, running
 from tests.chats.telegram_harness import telegram_harness
 
@@ -62,7 +72,7 @@ def test_no_label_can_hold_a_chat_a_person_or_a_conversation() -> None:
 
 def test_the_page_is_printed_from_the_list() -> None:
     page = (ROOT / "docs" / "metrics.md").read_text("utf-8")
-    assert page == markdown() + "\n", "run: python -m gateway.ops.metricscatalogue > docs/metrics.md"
+    assert page == markdown() + "\n", "run: python -m gateway.observe.metricscatalogue > docs/metrics.md"
 
 
 # ---------------------------------------------------------------------- counting

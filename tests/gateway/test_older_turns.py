@@ -13,8 +13,8 @@ from unittest import mock
 
 from aiohttp import web
 
+from agent_core.judging.promises import ANSWERED
 from agent_core.messages import GATEWAY_PREFIX
-from agent_core.promises import ANSWERED
 from agent_core.tools.base import EffectClass
 from tests.gateway.rig import CountingTool, Rig, call_chunk, chunk, gateway
 
@@ -90,7 +90,9 @@ async def test_what_an_older_version_took_for_a_promise_stays_one_and_its_mail_i
         if kind == "RungClimbed":
             del body["advice"], body["detail"]
     _rewrite(tmp_path, turn, older)
-    with mock.patch("agent_core.judging.read_ending", return_value=ANSWERED):  # a version whose list lacks the phrase
+    with mock.patch(
+        "agent_core.judging.judge.read_ending", return_value=ANSWERED
+    ):  # a version whose list lacks the phrase
         async with gateway(tmp_path, sends_mail, tools=[_mail(tmp_path)]) as rig:
             assert rig.recovered == 1
             ended = await rig.end(await rig.hub.accept(rig.inbound("Send the report to Ann.", key="first")))

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.paths import Paths, PathsError, Usual, find_paths, prepare, resolve
+from gateway.config.paths import Paths, PathsError, Usual, find_paths, prepare, resolve
 
 HOME = Path("/h/ada")
 

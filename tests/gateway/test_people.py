@@ -7,10 +7,9 @@ from collections.abc import Mapping
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.base import SessionKey
+from adapters.contract.base import SessionKey
 from agent_core.store.rows import LinkCode, LinkOutcome, LinkRow, PlaceRow
-from gateway.commands import COMMANDS, help_words, menu
-from gateway.people import (
+from gateway.chats.people import (
     CODE_CHARS,
     CODE_LIFE_MS,
     WRONG_MOST,
@@ -28,6 +27,7 @@ from gateway.people import (
     shown_code,
     typed_code,
 )
+from gateway.commands.registry import COMMANDS, help_words, menu
 
 ACCOUNTS = st.sampled_from([("telegram/1", "1"), ("telegram/1", "2"), ("discord/2", "1"), ("slack/T", "U")])
 NAMES = ["a", "b", "c", "d", "e"]

@@ -18,18 +18,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.base import Inbound, SessionKey
+from adapters.contract.base import Inbound, SessionKey
+from agent_core.limits.quotas import BLOCK, Kind, Limits, blocks
 from agent_core.messages import InputMessage
 from agent_core.ports import SystemClock
-from agent_core.quotas import BLOCK, Kind, Limits, blocks
 from agent_core.tools.base import Json, NoRoom, ToolContext, ToolOutcome, ToolStatus
-from agent_core.tools.files import FILE_TOOLS
+from agent_core.tools.files.writers import FILE_TOOLS
 from agent_core.tools.registry import Runnable, ToolRegistry
-from gateway.alerting import Sights, conditions
-from gateway.alerts import Limits as AlertLimits
-from gateway.diskuse import CountStopped, Owners, Stop, count_all, count_folder
-from gateway.quotas import Quotas, ScopedSpace, carried_bytes, holder_of, scopes_of
-from gateway.whose import ROOMS
+from gateway.limits.diskuse import CountStopped, Owners, Stop, count_all, count_folder
+from gateway.limits.quotas import Quotas, ScopedSpace, carried_bytes, holder_of, scopes_of
+from gateway.observe.alerting import Sights, conditions
+from gateway.observe.alerts import Limits as AlertLimits
+from gateway.sessions.whose import ROOMS
 from tests.chats.model import scripted_model
 from tests.serving import served
 

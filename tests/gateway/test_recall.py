@@ -16,7 +16,7 @@ from sqlalchemy import event
 from agent_core.messages import InputMessage
 from agent_core.store.rows import SessionChange
 from agent_core.store.store import Store
-from gateway.recall import KEPT_BYTES, Recall
+from gateway.sessions.recall import KEPT_BYTES, Recall
 from tests.gateway.rig import Rig, chunk, gateway
 
 TURNS = 6

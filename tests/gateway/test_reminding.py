@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.reminding import Cancel, NotUnderstood, ShowAll, Wish, confirmed, meaning
-from gateway.times import Cron, Every, Once, next_after
+from gateway.schedule.reminding import Cancel, NotUnderstood, ShowAll, Wish, confirmed, meaning
+from gateway.schedule.times import Cron, Every, Once, next_after
 from tests.gateway.test_times import ZONES, moments
 
 BERLIN = ZoneInfo("Europe/Berlin")

@@ -12,22 +12,22 @@ from typing import Any
 
 import pytest
 
-from adapters.chat import ChatAddress, Traits
-from adapters.contents import encode
-from adapters.parts import picture
+from adapters.contract.chat import ChatAddress, Traits
+from adapters.contract.contents import encode
+from adapters.delivery.parts import picture
 from adapters.telegram.port import pieces
-from agent_core.events import TurnEnded
-from agent_core.journal import encode as encode_event
-from agent_core.journal import fold
-from agent_core.settings import TurnSettings
+from agent_core.journal.rows import encode as encode_event
+from agent_core.journal.rows import fold
 from agent_core.store.errors import CannotOpen
 from agent_core.store.reading import open_reads
 from agent_core.store.rows import DeliveryRow
-from agent_core.view import view
-from gateway.config import load
-from gateway.configmodel import Config, Storage
-from gateway.ops.replay import CannotReplay, Wish, changed, run
-from gateway.paths import Paths, find_paths
+from agent_core.turn.events import TurnEnded
+from agent_core.turn.settings import TurnSettings
+from agent_core.turn.view import view
+from gateway.config.paths import Paths, find_paths
+from gateway.config.reading import load
+from gateway.config.sections import Config, Storage
+from gateway.operate.replay import CannotReplay, Wish, changed, run
 from tests.agent_core.journals import rows_of
 from tests.agent_core.turns import SETTINGS, Rig
 from tests.gateway.test_process import daemon, environment, facts, outspoken, post

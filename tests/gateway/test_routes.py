@@ -9,10 +9,10 @@ from typing import Any
 
 from aiohttp import web
 
-from adapters.base import Ended
-from agent_core.exits import ExitCode
-from gateway.config import load
-from gateway.models import endpoints_of
+from adapters.contract.base import Ended
+from agent_core.turn.exits import ExitCode
+from gateway.config.models import endpoints_of
+from gateway.config.reading import load
 from tests.gateway.rig import chunk, gateway
 from tests.serving import served
 

@@ -7,10 +7,10 @@ from dataclasses import replace
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapters.chat import ChatAddress
+from adapters.contract.chat import ChatAddress
 from agent_core.store.rows import OccurrenceOutcome, ScheduleRow, ScheduleState
-from gateway.configtypes import IfMissed
-from gateway.schedules import (
+from gateway.config.types import IfMissed
+from gateway.schedule.schedules import (
     ON_TIME_MS,
     Claim,
     Plan,
@@ -27,7 +27,7 @@ from gateway.schedules import (
     scheduled_origin,
     synced,
 )
-from gateway.times import Cron, Every, Once, Rule, next_after
+from gateway.schedule.times import Cron, Every, Once, Rule, next_after
 from tests.gateway.test_times import FIRST, crons
 
 RULES: st.SearchStrategy[Rule] = st.one_of(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from adapters.screen import Screen, draw
+from adapters.terminal.screen import Screen, draw
 from tests.forked import run
 
 ATTACK = "\x1b]0;owned\x07\x1b[2J\x9b31m\x9d52;c;AAAA\x9c \x08\x08\r\u202egnp.exe\u2066\u2028 end"

@@ -16,7 +16,7 @@ import orjson
 import pytest
 
 from adapters.slack.manifest import manifest
-from gateway.config import load
+from gateway.config.reading import load
 from tests.fakes.discord import DiscordFake
 from tests.fakes.slack import SlackFake
 from tests.fakes.telegram import TelegramFake

@@ -10,12 +10,12 @@ from typing import Any
 
 from aiohttp import web
 
-from adapters.base import Ended, once
-from agent_core.exits import ExitCode
+from adapters.contract.base import Ended, once
 from agent_core.messages import Message
 from agent_core.store.rows import IncidentState
 from agent_core.tools.base import EffectClass
-from agent_core.view import BubbleKind
+from agent_core.turn.exits import ExitCode
+from agent_core.turn.view import BubbleKind
 from tests.gateway.rig import QUICK, CountingTool, Rig, call_chunk, chunk, gateway
 
 Messages = list[dict[str, Any]]

@@ -19,10 +19,10 @@ from opentelemetry.proto.common.v1.common_pb2 import AnyValue
 from opentelemetry.proto.trace.v1.trace_pb2 import Span, Status
 from structlog.testing import capture_logs
 
-from adapters.tracecontext import TraceParent, parsed, traceparent_of
+from adapters.http.tracecontext import TraceParent, parsed, traceparent_of
 from agent_core.signals import LawBroken, ModelCalled, Signals, TurnClosed
-from gateway.setup import CannotServe
-from gateway.traces import ids_of, traced
+from gateway.cli.context import CannotServe
+from gateway.observe.traces import ids_of, traced
 from tests.chats.harness import answer, running
 from tests.chats.telegram_harness import telegram_harness
 from tests.serving import served

@@ -16,11 +16,11 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from agent_core.notices import DAMAGED
 from agent_core.store.rows import DeliveryRow, DeliveryState
-from gateway.ops.subjects import dropped_subject
-from gateway.ops.triage_io import CannotTriage, Wish, from_database, run, since_ms
-from gateway.ops.triage_report import as_json
+from agent_core.turn.notices import DAMAGED
+from gateway.operate.triage.reading import CannotTriage, Wish, from_database, run, since_ms
+from gateway.operate.triage.report import as_json
+from gateway.operate.triage.subjects import dropped_subject
 from tests.chats.harness import answer, quiet, running
 from tests.chats.telegram_harness import telegram_harness
 from tests.gateway.test_process import daemon, environment, facts, outspoken, post

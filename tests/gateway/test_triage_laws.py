@@ -11,18 +11,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.chat import Cause
-from adapters.pacing import worth_saying
-from agent_core.exits import ExitCode
-from gateway.configmodel import Config
-from gateway.configtypes import Section
-from gateway.ops.actions import action_for, delivery_action
-from gateway.ops.logcatalogue import CATALOGUE
-from gateway.ops.logging import as_json as log_line
-from gateway.ops.subjects import alike, cause_of, delivery_subject, event_subject, turn_subject
-from gateway.ops.triage import EXAMPLES, Group, Groups, Seen, Subject, add, grouped, merge, ranked, tried
-from gateway.ops.triage_lines import Found, sift, stamp_of
-from gateway.ops.triage_report import WIDTH, Report, as_json, text
+from adapters.contract.chat import Cause
+from adapters.delivery.pacing import worth_saying
+from agent_core.turn.exits import ExitCode
+from gateway.config.sections import Config
+from gateway.config.types import Section
+from gateway.observe.logcatalogue import CATALOGUE
+from gateway.observe.logging import as_json as log_line
+from gateway.operate.triage.actions import action_for, delivery_action
+from gateway.operate.triage.grouping import EXAMPLES, Group, Groups, Seen, Subject, add, grouped, merge, ranked, tried
+from gateway.operate.triage.lines import Found, sift, stamp_of
+from gateway.operate.triage.report import WIDTH, Report, as_json, text
+from gateway.operate.triage.subjects import alike, cause_of, delivery_subject, event_subject, turn_subject
 
 NOW = 1_800_000_000_000
 SUBJECTS = [Subject(f"k{n}", f"title {n}", "do this", everyone=n == 0) for n in range(4)]

@@ -13,16 +13,16 @@ from typing import Any
 import pytest
 from aiohttp import web
 
+from agent_core.limits.reckoning import Reckoning
+from agent_core.limits.retention import DAY_MS, Keep
 from agent_core.messages import InputMessage
 from agent_core.ports import SystemClock, SystemIds
-from agent_core.reckoning import Reckoning
-from agent_core.retention import DAY_MS, Keep
 from agent_core.store import retaining
 from agent_core.store import tables as t
 from agent_core.store.rows import SessionChange
 from agent_core.store.store import open_store
-from gateway.ops.explain import why
-from gateway.upkeep import Places, Upkeep
+from gateway.operate.explain import why
+from gateway.retention.upkeep import Places, Upkeep
 from tests.gateway.rig import Rig, chunk, gateway
 
 CANARY = "tangerine-lighthouse"

@@ -11,14 +11,14 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from adapters.base import Ended
-from agent_core.driver import TurnDriver
-from agent_core.effects import CallModel
-from agent_core.exits import ExitCode
-from agent_core.overdue import longest_timer_seconds
+from adapters.contract.base import Ended
+from agent_core.driver.driver import TurnDriver
+from agent_core.judging.overdue import longest_timer_seconds
 from agent_core.tools.base import EffectClass, Json, ToolContext, ToolOutcome, ToolSpec, ToolStatus
-from agent_core.turnstate import Phase
-from agent_core.view import BubbleKind
+from agent_core.turn.effects import CallModel
+from agent_core.turn.exits import ExitCode
+from agent_core.turn.state import Phase
+from agent_core.turn.view import BubbleKind
 from tests.agent_core.turns import Rig as TurnRig
 from tests.gateway.rig import QUICK, call_chunk, chunk, gateway
 

@@ -14,11 +14,11 @@ import aiohttp
 import structlog
 from click.testing import CliRunner
 
-from agent_core.redaction import Redactor
-from gateway.cli import cli
-from gateway.configtypes import LogFormat, LogLevel
+from agent_core.text.redaction import Redactor
+from gateway.cli.command import cli
+from gateway.config.types import LogFormat, LogLevel
 from gateway.daemon import Serving
-from gateway.ops.logging import configure
+from gateway.observe.logging import configure
 from tests.chats.discord_harness import DiscordHarness
 from tests.chats.harness import Harness, answer, environment, status
 from tests.chats.slack_harness import SlackHarness

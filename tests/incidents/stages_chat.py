@@ -32,7 +32,7 @@ async def deaf_socket(folder: Path) -> AsyncGenerator[Desk]:
         with pytest.MonkeyPatch.context() as patch:  # the same watch, with shorter times
             patch.setattr("adapters.discord.adapter.DEAF_SECONDS", 3.0)
             patch.setattr("adapters.discord.adapter.PROBE_SECONDS", 0.5)
-            patch.setattr("gateway.supervisor.LOOK_SECONDS", 0.2)
+            patch.setattr("gateway.chats.supervisor.LOOK_SECONDS", 0.2)
             up, desk = await stack.enter_async_context(gateway_of(chat))
             await chat.ready()
             ada = chat.person("Ada")

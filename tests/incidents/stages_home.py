@@ -19,7 +19,7 @@ from tests.incidents.model import troubled_model
 from tests.incidents.rig import PATIENCE, Desk, gateway_of, telegram
 
 DIES_IN_A_TOOL = (
-    "import os, signal; from agent_core.tools.writing import WritingTool; "
+    "import os, signal; from agent_core.tools.files.writing import WritingTool; "
     "WritingTool.run = lambda self, arguments, context: os.kill(os.getpid(), signal.SIGKILL); "
 )
 """What is run before the gateway: its process is killed, as by the kernel when memory is short, while a tool runs."""

@@ -14,7 +14,7 @@ from typing import Any
 
 from aiohttp import web
 
-from agent_core.transcript import problems
+from agent_core.turn.transcript import problems
 
 PAUSE = 0.03
 STEPS = 2

@@ -5,16 +5,16 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, replace
 
-from agent_core.effects import CallModel, Compact, Effect, EndTurn, RunTool, Wait
-from agent_core.events import Compacted, Event, ToolReturned, ToolStarted, WaitEnded
-from agent_core.exits import Exit, ExitCode
-from agent_core.known import Known, KnownIncident, KnownStall
-from agent_core.modelcalls import hurried
-from agent_core.recovery import Rung
-from agent_core.settings import RULES, Route, ToolFacts, TurnSettings
+from agent_core.driver.modelcalls import hurried
+from agent_core.judging.remedies import Rung
+from agent_core.learning.known import Known, KnownIncident, KnownStall
 from agent_core.tools.base import EffectClass, ToolStatus
-from agent_core.transcript import request_messages
-from agent_core.turn import Turn
+from agent_core.turn.effects import CallModel, Compact, Effect, EndTurn, RunTool, Wait
+from agent_core.turn.events import Compacted, Event, ToolReturned, ToolStarted, WaitEnded
+from agent_core.turn.exits import Exit, ExitCode
+from agent_core.turn.machine import Turn
+from agent_core.turn.settings import RULES, Route, ToolFacts, TurnSettings
+from agent_core.turn.transcript import request_messages
 from tests.agent_core.strict import objections
 from tests.agent_core.turns import opened
 from tests.knowledge.upstream import LONG_SECONDS, WRITE, Fault, Upstream, illnesses

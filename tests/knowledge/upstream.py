@@ -15,8 +15,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from agent_core.effects import CallModel
-from agent_core.events import (
+from agent_core.messages import Message, text_of
+from agent_core.turn.effects import CallModel
+from agent_core.turn.events import (
     CallBroke,
     Event,
     ReasoningArrived,
@@ -25,8 +26,7 @@ from agent_core.events import (
     ToolArgumentsArrived,
     ToolCallNamed,
 )
-from agent_core.exits import BreakCause
-from agent_core.messages import Message, text_of
+from agent_core.turn.exits import BreakCause
 
 WRITE = "write"
 WHOLE, PIECE, PIECES = 12_000, 1_500, 3

@@ -86,7 +86,7 @@ def test_the_wheel_has_everything_that_is_needed_and_nothing_else(installed: Ins
     with zipfile.ZipFile(installed.wheel) as archive:
         names = archive.namelist()
         [entry] = [name for name in names if name.endswith("entry_points.txt")]
-        assert "outspoken = gateway.cli:main" in archive.read(entry).decode()
+        assert "outspoken = gateway.cli.command:main" in archive.read(entry).decode()
     assert {name.split("/")[0] for name in names} == {
         "agent_core",
         "adapters",

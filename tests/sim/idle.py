@@ -14,15 +14,15 @@ from typing import Any
 
 import orjson
 
-from adapters.chat import AdapterSight
-from adapters.supervision import AdapterDown
+from adapters.contract.chat import AdapterSight
+from adapters.contract.supervision import AdapterDown
 from agent_core.store.store import open_store
 from agent_core.tools.registry import ToolRegistry
-from gateway.configtypes import SessionPolicy
-from gateway.hub import Hub
-from gateway.keeper import recovered
-from gateway.opening import HubSettings
-from gateway.supervisor import Supervisor
+from gateway.chats.supervisor import Supervisor
+from gateway.config.types import SessionPolicy
+from gateway.recovery.keeper import recovered
+from gateway.sessions.hub import Hub
+from gateway.sessions.opening import HubSettings
 from tests.sim import world
 from tests.sim.loop import SimLoop
 from tests.sim.model import ENDPOINTS, Script, SimClient

@@ -15,8 +15,8 @@ import orjson
 from agent_core.model.client import ModelClient, ModelRequest
 from agent_core.model.endpoints import Credential, Endpoint
 from agent_core.ports import Clock
-from agent_core.redaction import Redactor
-from agent_core.transcript import problems
+from agent_core.text.redaction import Redactor
+from agent_core.turn.transcript import problems
 from tests.sim import odd
 from tests.sim.loop import SimLoop
 

@@ -6,11 +6,11 @@ import asyncio
 import random
 from dataclasses import dataclass, field
 
-from adapters.base import Ended, Inbound, NotAccepted, SessionKey, Showing, Ticket
-from agent_core.events import Verdict
+from adapters.contract.base import Ended, Inbound, NotAccepted, SessionKey, Showing, Ticket
 from agent_core.messages import InputMessage
-from agent_core.view import BubbleKind, View
-from gateway.hub import Hub
+from agent_core.turn.events import Verdict
+from agent_core.turn.view import BubbleKind, View
+from gateway.sessions.hub import Hub
 from tests.sim.loop import SimLoop
 
 TEXT = (BubbleKind.NOTE, BubbleKind.INTERIM, BubbleKind.PARTIAL, BubbleKind.ANSWER, BubbleKind.NOTICE)

@@ -13,18 +13,18 @@ from typing import Any
 
 from sqlalchemy.exc import OperationalError
 
-from agent_core.budgets import Amount, BudgetRules
-from agent_core.exits import Budget
-from agent_core.settings import RULES, TurnSettings
-from agent_core.spending import Spender
+from agent_core.driver.spending import Spender
+from agent_core.limits.budgets import Amount, BudgetRules
 from agent_core.store.errors import CannotOpenNow
 from agent_core.store.store import open_store
 from agent_core.tools.registry import ToolRegistry
-from gateway.budgets import Budgets
-from gateway.configtypes import SessionPolicy
-from gateway.hub import Hub
-from gateway.keeper import recovered
-from gateway.opening import HubSettings
+from agent_core.turn.exits import Budget
+from agent_core.turn.settings import RULES, TurnSettings
+from gateway.config.types import SessionPolicy
+from gateway.limits.budgets import Budgets
+from gateway.recovery.keeper import recovered
+from gateway.sessions.hub import Hub
+from gateway.sessions.opening import HubSettings
 from tests.sim import world
 from tests.sim.loop import SimLoop, SimTask
 from tests.sim.model import ENDPOINTS, Script, SimClient

@@ -10,9 +10,9 @@ import random
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from agent_core.settings import ToolFacts
 from agent_core.tools.base import EffectClass, Json, Tool, ToolContext, ToolOutcome, ToolSpec, ToolStatus
-from agent_core.tools.changes import Change, Verdict, decide, found_of, read_change, state_of, written
+from agent_core.tools.files.changes import Change, Verdict, decide, found_of, read_change, state_of, written
+from agent_core.turn.settings import ToolFacts
 
 PUT = "It is on the shelf."
 

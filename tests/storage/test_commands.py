@@ -14,13 +14,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
-from adapters.base import SessionKey
-from adapters.chat import ChatAddress, ChatKind, ChatOrigin, ChatPerson
-from agent_core.notices import RESTORED
+from adapters.contract.base import SessionKey
+from adapters.contract.chat import ChatAddress, ChatKind, ChatOrigin, ChatPerson
 from agent_core.store.shape import _upgrade, missing_in
-from gateway.ops.database import moved_on
-from gateway.schedules import Plan, reminder
-from gateway.times import Once
+from agent_core.turn.notices import RESTORED
+from gateway.operate.database import moved_on
+from gateway.schedule.schedules import Plan, reminder
+from gateway.schedule.times import Once
 from migrations import REVISIONS
 from tests.gateway.test_process import daemon, outspoken
 from tests.storage.harm import asked, changed, damage, database_of

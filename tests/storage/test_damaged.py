@@ -9,7 +9,7 @@ from typing import Any
 import aiohttp
 import pytest
 
-from adapters.operator import status_lines
+from adapters.terminal.operator import status_lines
 from tests.chats.harness import answer, running, status, texts
 from tests.chats.telegram_harness import TelegramHarness, telegram_harness
 from tests.storage.harm import asked, changed, damage, database_of

@@ -8,8 +8,8 @@ from pathlib import Path
 import aiohttp
 import pytest
 
-from agent_core.exits import NotStarted
-from agent_core.notices import not_started_words
+from agent_core.turn.exits import NotStarted
+from agent_core.turn.notices import not_started_words
 from tests.chats.harness import answer, running, texts
 from tests.chats.telegram_harness import telegram_harness
 from tests.storage.harm import asked, database_of

@@ -9,9 +9,9 @@ from pathlib import Path
 
 import structlog
 
-from agent_core.budgets import Amount, Pot
-from agent_core.exits import Budget
+from agent_core.limits.budgets import Amount, Pot
 from agent_core.store.store import Fenced, OwnedElsewhere, StorageUnavailable, StoreError
+from agent_core.turn.exits import Budget
 from tests.store.support import message, opened, row, session_of, turn_of
 
 

@@ -10,8 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sqlalchemy import Connection, insert, select
 
-from agent_core.budgets import Amount, Pot
-from agent_core.exits import Budget
+from agent_core.limits.budgets import Amount, Pot
 from agent_core.store import tables as t
 from agent_core.store.decide import Result
 from agent_core.store.errors import StoreError
@@ -33,6 +32,7 @@ from agent_core.store.ops import (
 from agent_core.store.rows import CallState, FinishedCall, IntendedCall, JournalRow, NewMessage
 from agent_core.store.sql import Who
 from agent_core.store.writer import carry_out
+from agent_core.turn.exits import Budget
 
 
 def _dead(_conn: Connection, nodes: Collection[int]) -> frozenset[int]:

@@ -8,11 +8,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.base import NotAccepted, NotAcceptedCode
-from adapters.chat import ChatAddress, ChatKind, ChatMessage, ChatOrigin, ChatPerson, Raw
+from adapters.contract.base import NotAccepted, NotAcceptedCode
+from adapters.contract.chat import ChatAddress, ChatKind, ChatMessage, ChatOrigin, ChatPerson, Raw
 from agent_core.store.unread import UnreadRow, UnreadState
-from gateway.storable import storable
-from gateway.unread import KEEP_MS, MOST_TRIES, PAUSES_MS, WORDS, Step, Unread, next_step, taken_up
+from gateway.chats.storable import storable
+from gateway.chats.unread import KEEP_MS, MOST_TRIES, PAUSES_MS, WORDS, Step, Unread, next_step, taken_up
 from tests.store.support import FakeClock, opened
 
 ADA = ChatAddress("telegram", "7", "3")
@@ -115,7 +115,7 @@ async def test_what_is_taken_in_after_all_is_done_with(where: str, monkeypatch: 
         async def again(body: bytes) -> None:
             taken.append(body)
 
-        monkeypatch.setattr("gateway.unread.program_version", lambda: "upgraded")
+        monkeypatch.setattr("gateway.chats.unread.program_version", lambda: "upgraded")
         second = Unread(store, clock)
         second.again["telegram/7"] = (lambda: False, again)
         await second.look()

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from aiohttp import web
 from pydantic import ValidationError
 
-from adapters.base import NotAccepted
-from adapters.carried import bytes_of
-from adapters.chat import (
+from adapters.contract.base import NotAccepted
+from adapters.contract.carried import bytes_of
+from adapters.contract.chat import (
     Ability,
     AdapterSight,
     Attachment,
@@ -39,8 +39,8 @@ from adapters.chat import (
     Traits,
     not_by_edit,
 )
-from adapters.intake import WayIn, Whence, raw_of
-from adapters.supervision import AdapterDown
+from adapters.contract.intake import WayIn, Whence, raw_of
+from adapters.contract.supervision import AdapterDown
 from adapters.text.files import lift_long_code
 from adapters.text.flatten import flatten
 from adapters.text.parse import read
@@ -96,7 +96,7 @@ def pieces(markdown: str, *, growing: bool, plain: bool = False) -> tuple[Piece,
 
 
 class ToyPort(NoStreams):
-    """Implements `adapters.chat.ChatPort`."""
+    """Implements `adapters.contract.chat.ChatPort`."""
 
     def __init__(self, settings: ToySettings) -> None:
         self._settings = settings
@@ -250,7 +250,7 @@ def read_event(event: Event, account: str) -> ChatMessage:
 
 
 class ToyAdapter:
-    """Implements `adapters.supervision.Supervised`."""
+    """Implements `adapters.contract.supervision.Supervised`."""
 
     def __init__(self, settings: ToySettings, desk: ChatDesk, clock: Clock) -> None:
         self._settings = settings

@@ -13,15 +13,15 @@ from typing import Annotated
 from pydantic import Field
 from pydantic.fields import FieldInfo
 
-from adapters.chat import ChatDesk
-from adapters.pacing import Rate
+from adapters.contract.chat import ChatDesk
+from adapters.delivery.pacing import Rate
 from agent_core.ports import Clock
-from gateway.configchats import ChatSection
-from gateway.configkeys import forget
-from gateway.configmodel import Config
-from gateway.configtypes import FromOutside, Secret
-from gateway.outbox import Line
-from gateway.platforms import BUILDERS, Built, account_rules
+from gateway.chats.platforms import BUILDERS, Built, account_rules
+from gateway.config.chats import ChatSection
+from gateway.config.keys import forget
+from gateway.config.sections import Config
+from gateway.config.types import FromOutside, Secret
+from gateway.delivery.outbox import Line
 from tests.toy.adapter import PLATFORM, ToyAdapter, ToySettings
 
 RATE = Rate(burst=20, interval_ms=50)

@@ -10,11 +10,22 @@ from collections.abc import Generator
 from dataclasses import dataclass, field
 
 from agent_core.model.families.family import Calls, Example, Family
+from agent_core.model.families.grammar.notation import NotReadable, read_calls
+from agent_core.model.families.grammar.steps import (
+    END,
+    Grammar,
+    NotACall,
+    Step,
+    ahead,
+    json_value,
+    one_of,
+    spaces,
+    until,
+    word,
+)
+from agent_core.model.families.grammar.values import object_of, object_text, read_json
 from agent_core.model.families.llama import plain_calls
-from agent_core.model.families.notation import NotReadable, read_calls
 from agent_core.model.families.pieces import BrokenReason
-from agent_core.model.families.steps import END, Grammar, NotACall, Step, ahead, json_value, one_of, spaces, until, word
-from agent_core.model.families.values import object_of, object_text, read_json
 from agent_core.tools.base import Json
 
 _KEYS = frozenset({"name", "arguments", "parameters", "type", "id", "function", "tool_name", "tool_call_id"})

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from agent_core.model.families.family import Calls, Example, Family
+from agent_core.model.families.grammar.steps import END, Grammar, NotACall, json_value, one_of, spaces, until
+from agent_core.model.families.grammar.tagged import clean_name
 from agent_core.model.families.pieces import BrokenReason
-from agent_core.model.families.steps import END, Grammar, NotACall, json_value, one_of, spaces, until
-from agent_core.model.families.tagged import clean_name
 
 _BARS = ("｜", "|")
 _JOINTS = ("▁", " ")

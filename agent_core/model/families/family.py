@@ -6,9 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from agent_core.model.families.grammar.steps import Grammar
+from agent_core.model.families.grammar.values import Offered, object_text
 from agent_core.model.families.pieces import BrokenReason, Piece, TextCall, TextCallBroken, TextCallOpened
-from agent_core.model.families.steps import Grammar
-from agent_core.model.families.values import Offered, object_text
 
 A_NAME = ""
 """In `follows`: the name of a tool comes."""

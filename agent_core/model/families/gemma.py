@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from agent_core.model.families.family import Calls, Example, Family
-from agent_core.model.families.notation import NotReadable, read_object
+from agent_core.model.families.grammar.notation import NotReadable, read_object
+from agent_core.model.families.grammar.steps import END, Grammar, NotACall, one_of, until, word
+from agent_core.model.families.grammar.values import object_of
 from agent_core.model.families.pieces import BrokenReason
-from agent_core.model.families.steps import END, Grammar, NotACall, one_of, until, word
-from agent_core.model.families.values import object_of
 
 _QUOTES = {"<|tool_call>": ("<tool_call|>", '<|"|>'), "<start_function_call>": ("<end_function_call>", "<escape>")}
 

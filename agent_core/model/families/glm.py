@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from agent_core.model.families.family import Calls, Example, Family
-from agent_core.model.families.steps import END, Grammar, NotACall, one_of, spaces, word
-from agent_core.model.families.tagged import Tags, arguments
+from agent_core.model.families.grammar.steps import END, Grammar, NotACall, one_of, spaces, word
+from agent_core.model.families.grammar.tagged import Tags, arguments
 
 _TAGS = Tags(
     opens=("<arg_key>",),

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 
 from agent_core.model.families.family import Calls, Ends, Example, Family
+from agent_core.model.families.grammar.steps import END, Grammar, NotACall, json_value, one_of, spaces, until
+from agent_core.model.families.grammar.tagged import clean_name
 from agent_core.model.families.pieces import BrokenReason
-from agent_core.model.families.steps import END, Grammar, NotACall, json_value, one_of, spaces, until
-from agent_core.model.families.tagged import clean_name
 
 _START, _CHANNEL, _MESSAGE, _CONSTRAIN = "<|start|>", "<|channel|>", "<|message|>", "<|constrain|>"
 _ENDS = ("<|end|>", "<|return|>", "<|call|>")

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from agent_core.model.families.family import Calls, Example, Family
-from agent_core.model.families.jsoncalls import json_calls
-from agent_core.model.families.steps import Grammar
+from agent_core.model.families.grammar.jsoncalls import json_calls
+from agent_core.model.families.grammar.steps import Grammar
 
 _ENDS = {
     "<tool_call>": "</tool_call>",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from functools import cache
 
 from agent_core.model.families.family import Calls, Example, Family
-from agent_core.model.families.steps import Grammar, NotACall, one_of, spaces
-from agent_core.model.families.tagged import Tags, arguments, begun, clean_name, header
+from agent_core.model.families.grammar.steps import Grammar, NotACall, one_of, spaces
+from agent_core.model.families.grammar.tagged import Tags, arguments, begun, clean_name, header
 
 _SPACES = ("", "antml:", "steptml:", "｜DSML｜", "|DSML|", "minimax:")
 _WRAPPED = ("minimax:tool_call", "function_calls", "antml:function_calls", "tool_calls")

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from agent_core.model.families.family import Calls, Example, Family
-from agent_core.model.families.jsoncalls import json_calls
+from agent_core.model.families.grammar.jsoncalls import json_calls
+from agent_core.model.families.grammar.steps import Grammar, json_value
+from agent_core.model.families.grammar.values import object_of, read_json
 from agent_core.model.families.pieces import BrokenReason
-from agent_core.model.families.steps import Grammar, json_value
-from agent_core.model.families.values import object_of, read_json
 
 _ENDS = {
     "<|tool_call|>": (),

@@ -5,9 +5,9 @@ from __future__ import annotations
 import html
 
 from agent_core.model.families.family import Calls, Example, Family
+from agent_core.model.families.grammar.steps import END, Grammar, NotACall, json_value, one_of, spaces, until
+from agent_core.model.families.grammar.tagged import Tags, arguments, attributes, clean_name, header
 from agent_core.model.families.pieces import BrokenReason
-from agent_core.model.families.steps import END, Grammar, NotACall, json_value, one_of, spaces, until
-from agent_core.model.families.tagged import Tags, arguments, attributes, clean_name, header
 
 _BEGIN, _ARGUMENT, _END = "<|tool_call_begin|>", "<|tool_call_argument_begin|>", "<|tool_call_end|>"
 _SECTION = tuple(f"<|tool_call{s}_section_begin|>" for s in ("s", ""))

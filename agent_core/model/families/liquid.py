@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from agent_core.model.families.family import Calls, Example, Family
-from agent_core.model.families.jsoncalls import json_calls
+from agent_core.model.families.grammar.jsoncalls import json_calls
+from agent_core.model.families.grammar.steps import END, Grammar, NotACall, ahead, one_of, until, word
 from agent_core.model.families.llama import plain_calls
-from agent_core.model.families.steps import END, Grammar, NotACall, ahead, one_of, until, word
 
 _ENDS = {"<|tool_call_start|>": "<|tool_call_end|>", "<function_calls>": "</function_calls>"}
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from agent_core.model.families.family import Calls, Example, Family
-from agent_core.model.families.jsoncalls import json_calls
-from agent_core.model.families.notation import NotReadable, read_calls
+from agent_core.model.families.grammar.jsoncalls import json_calls
+from agent_core.model.families.grammar.notation import NotReadable, read_calls
+from agent_core.model.families.grammar.steps import END, Grammar, one_of, spaces, until
+from agent_core.model.families.grammar.values import object_of
 from agent_core.model.families.pieces import BrokenReason
-from agent_core.model.families.steps import END, Grammar, one_of, spaces, until
-from agent_core.model.families.values import object_of
 
 _TAG = "<|python_tag|>"
 _STOPS = ("<|eom_id|>", "<|eot_id|>", "<|python_end|>", "<|eot|>", "<|header_start|>")

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from agent_core.model.families.family import Calls, Example, Family
-from agent_core.model.families.jsoncalls import json_calls
+from agent_core.model.families.grammar.jsoncalls import json_calls
+from agent_core.model.families.grammar.steps import END, Grammar, NotACall, json_value, one_of, spaces, until, word
 from agent_core.model.families.pieces import BrokenReason
-from agent_core.model.families.steps import END, Grammar, NotACall, json_value, one_of, spaces, until, word
 
 
 def _read(calls: Calls, _opener: str) -> Grammar:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from agent_core.model.families.family import Calls, Example, Family
-from agent_core.model.families.steps import END, Grammar, NotACall, json_value, one_of, spaces
-from agent_core.model.families.tagged import Tags, arguments, begun, clean_name, header
+from agent_core.model.families.grammar.steps import END, Grammar, NotACall, json_value, one_of, spaces
+from agent_core.model.families.grammar.tagged import Tags, arguments, begun, clean_name, header
 
 _TAGS = Tags(
     opens=("<parameter=", "<parameter name=", "<param=", "<param name="),

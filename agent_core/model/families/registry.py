@@ -20,10 +20,20 @@ from agent_core.model.families import (
     qwen,
 )
 from agent_core.model.families.family import A_NAME, Calls, Family
-from agent_core.model.families.marks import marks_of
+from agent_core.model.families.grammar.marks import marks_of
+from agent_core.model.families.grammar.steps import (
+    END,
+    Grammar,
+    NotACall,
+    ahead,
+    json_value,
+    one_of,
+    spaces,
+    until,
+    word,
+)
 from agent_core.model.families.pieces import BrokenReason
-from agent_core.model.families.steps import END, Grammar, NotACall, ahead, json_value, one_of, spaces, until, word
-from agent_core.model.thoughts import GRANITE, GRANITE_ENDS, STRIPPED_ENDS, STRIPPED_HARMONY
+from agent_core.model.stream.thoughts import GRANITE, GRANITE_ENDS, STRIPPED_ENDS, STRIPPED_HARMONY
 
 FAMILIES: tuple[Family, ...] = tuple(
     module.FAMILY

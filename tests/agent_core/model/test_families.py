@@ -14,6 +14,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from agent_core.model.families.family import Example, Family
+from agent_core.model.families.grammar.values import Offered
 from agent_core.model.families.pieces import (
     BrokenReason,
     Piece,
@@ -26,9 +27,8 @@ from agent_core.model.families.pieces import (
     merged,
 )
 from agent_core.model.families.registry import CLOSERS, FAMILIES, NOISE, OPENERS, WRAPPERS
-from agent_core.model.families.values import Offered
-from agent_core.model.text_calls import TextCallParser
-from agent_core.model.thoughts import PAIR_CLOSES, PAIR_ENDS, TAG_CLOSES, TAG_OPENS
+from agent_core.model.stream.text_calls import TextCallParser
+from agent_core.model.stream.thoughts import PAIR_CLOSES, PAIR_ENDS, TAG_CLOSES, TAG_OPENS
 
 
 def _kind(value: object) -> str:

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_core.events import TextArrived, ToolArgumentsArrived
-from agent_core.model.chunks import ChunkReader
-from agent_core.model.once import Once
+from agent_core.model.stream.chunks import ChunkReader
+from agent_core.model.stream.once import Once
+from agent_core.turn.events import TextArrived, ToolArgumentsArrived
 
 PIECES = ["Hello", " there,", " this is", " the whole", " answer."]
 

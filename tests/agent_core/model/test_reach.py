@@ -12,14 +12,14 @@ from pathlib import Path
 
 import pytest
 
-from agent_core.events import CallBroke
-from agent_core.exits import BreakCause, Exit, ExitCode, Facts
 from agent_core.model.client import ModelClient, ModelRequest
 from agent_core.model.endpoints import Credential, Endpoint
-from agent_core.notices import cause_words, notice_for
 from agent_core.ports import SystemClock
-from agent_core.redaction import Redactor
-from agent_core.settings import Route
+from agent_core.text.redaction import Redactor
+from agent_core.turn.events import CallBroke
+from agent_core.turn.exits import BreakCause, Exit, ExitCode, Facts
+from agent_core.turn.notices import cause_words, notice_for
+from agent_core.turn.settings import Route
 from tests.certificates import self_signed
 
 

@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent_core.judging.remedies import Failure
 from agent_core.model.rehearsal import rehearsal_server
 from agent_core.model.rehearsal.conversation import Conversation, read
 from agent_core.model.rehearsal.faults import FAULTS, fault_named
 from agent_core.model.rehearsal.script import plan
 from agent_core.model.rehearsal.wire import Call, Finish, Say
-from agent_core.recovery import Failure
 from agent_core.tools.base import Json
 
 TOOLS = frozenset(

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent_core.model.repeats import PERIOD_CHARS, WINDOW_CHARS, Repeats
+from agent_core.model.stream.repeats import PERIOD_CHARS, WINDOW_CHARS, Repeats
 
 HONEST: dict[str, str] = {
     "a table of equal rows": "| item | yes | no |\n" * 400,

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_core.model.sse import STRAY_BYTES, SseEvent, SseReader, SseTooLarge
+from agent_core.model.stream.sse import STRAY_BYTES, SseEvent, SseReader, SseTooLarge
 
 
 def read(data: bytes, size: int | None = None) -> tuple[list[SseEvent], SseReader]:

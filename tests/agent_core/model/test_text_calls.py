@@ -20,7 +20,7 @@ from agent_core.model.families.pieces import (
     VisibleText,
     merged,
 )
-from agent_core.model.text_calls import TextCallParser
+from agent_core.model.stream.text_calls import TextCallParser
 
 START_TAG, END_TAG = "<tool_call>", "</tool_call>"
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_core.tools.addresses import is_number, picture_refusal
+from agent_core.tools.web.addresses import is_number, picture_refusal
 
 INSIDE = (
     "localhost", "LOCALHOST", "localhost.", "a.localhost", "printer.local", "db.prod.internal", "nas.lan", "x.home.arpa", "home.arpa.",

@@ -9,9 +9,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent_core.tools.base import Json
-from agent_core.tools.changes import Change, State, Verdict, decide, found_of, read_change, state_of, written
-from agent_core.tools.workspace import Refused
-from agent_core.tools.writing import Plan, plan_append, plan_edit, plan_write
+from agent_core.tools.files.changes import Change, State, Verdict, decide, found_of, read_change, state_of, written
+from agent_core.tools.files.workspace import Refused
+from agent_core.tools.files.writing import Plan, plan_append, plan_edit, plan_write
 
 CONTENTS = st.binary(max_size=12) | st.sampled_from([b"", b"a\n", b"b\n", b"a\nb\n"])
 MAYBE = st.none() | CONTENTS

@@ -14,10 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_core.ports import SystemClock
-from agent_core.tools.addresses import refusal
 from agent_core.tools.base import ToolContext, ToolOutcome, ToolStatus
-from agent_core.tools.fetch import FetchUrl
-from agent_core.tools.pages import readable
+from agent_core.tools.web.addresses import refusal
+from agent_core.tools.web.fetch import FetchUrl
+from agent_core.tools.web.pages import readable
 from agent_core.workers.pool import Workers
 
 CONTEXT = ToolContext("t", "c", "k", Path("unused"), "m", SystemClock(), lambda _: None)

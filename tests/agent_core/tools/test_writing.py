@@ -13,9 +13,9 @@ import pytest
 
 from agent_core.ports import SystemClock
 from agent_core.tools.base import Json, ToolContext, ToolOutcome, ToolStatus
-from agent_core.tools.files import FILE_TOOLS
+from agent_core.tools.files.writers import FILE_TOOLS
+from agent_core.tools.files.writing import APPEND_BYTES
 from agent_core.tools.registry import Runnable, ToolRegistry
-from agent_core.tools.writing import APPEND_BYTES
 
 REGISTRY = ToolRegistry(FILE_TOOLS)
 EDIT: dict[str, Json] = {"path": "a/f.txt", "old": "two", "new": "2"}

@@ -10,7 +10,7 @@ import urllib.error
 import urllib.request
 from collections.abc import Callable
 
-from adapters.probe import Question
+from adapters.checks.probe import Question
 from tests.chats.harness import answer
 from tests.chats.telegram_harness import TelegramHarness, Where
 from tests.deploy.real.engines import Place

@@ -1,0 +1,1 @@
+"""Looks from outside that change nothing: what was found, and whether an address can be reached."""

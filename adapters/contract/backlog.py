@@ -1,0 +1,176 @@
+"""Places whose history has to be read, because something may have been said there while nobody listened.
+
+Theory. A place (a channel, a thread) has a mark: everything up to it is stored. While a place is *behind*, its mark is what is
+stored of it, whatever newer message comes in; so a crash in the middle loses nothing. A place is read until that succeeds or is
+refused; a platform that asks for a pause gets it, for all places. What is said in a place that is behind waits for a short time
+for its past, so that the order is kept where that can be had.
+
+Whatever is raised while a place is read, the place stays behind and is tried again, and nobody who waits for it is disturbed.
+
+Laws (tests/adapters/test_backlog.py): a mark never goes back, nor over what was not read; a pause that was asked for is kept;
+a place that can be read is read, whatever befalls the others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Iterable
+from dataclasses import dataclass, replace
+
+import structlog
+
+from adapters.contract.chat import CallFailed, Fate
+from adapters.delivery.pacing import backoff_ms
+from agent_core.ports import Clock
+
+log = structlog.get_logger("chat")
+
+FIRST_MS, MOST_MS = 500, 60_000
+"""Pauses before a place is tried again."""
+LIVE_SECONDS = 5.0
+"""How long a message waits for the past of its place."""
+
+
+@dataclass(frozen=True, slots=True)
+class Behind:
+    """A place that has to be read after `mark`."""
+
+    mark: int
+    since_ms: int
+    """When it was noticed: what was said before then came late."""
+    attempt: int = 0
+    not_before_ms: int = 0
+    """By the monotonic clock."""
+
+
+def after_failure(behind: Behind, error: CallFailed, now: int) -> Behind | None:
+    """What becomes of a place whose reading failed; None if it can never be read. Pure."""
+    match error.fate:
+        case Fate.REFUSED:
+            return None
+        case Fate.TOO_FAST:
+            return replace(behind, not_before_ms=now + round(error.retry_after * 1000))
+        case Fate.NOT_SENT | Fate.UNKNOWN:
+            attempt = behind.attempt + 1
+            pause = backoff_ms(attempt, 1.0, first_ms=FIRST_MS, most_ms=MOST_MS)
+            return replace(behind, attempt=attempt, not_before_ms=now + pause)
+
+
+Read = Callable[[str, Behind], Awaitable[None]]
+"""Reads a place after its mark and hands over what it finds, telling `advanced` for each. Raises `CallFailed`."""
+
+
+class Backlog:
+    """The places of one account that are behind. `run` it as long as the account is connected."""
+
+    def __init__(self, account: str, read: Read, clock: Clock) -> None:
+        self._account = account
+        self._read = read
+        self._clock = clock
+        self._behind: dict[str, Behind] = {}
+        self._hurried: set[str] = set()
+        self._locks: dict[str, asyncio.Lock] = {}
+        self._closed_until_ms = 0
+        """The platform asked for a pause."""
+        self._more = asyncio.Event()
+
+    def _steady(self) -> int:
+        """Milliseconds that never go back: pauses are counted by them."""
+        return round(self._clock.monotonic() * 1000)
+
+    def add(self, marks: Iterable[tuple[str, int]], since_ms: int | None = None, *, pause_seconds: float = 0.0) -> None:
+        """These places have to be read: they are behind since then (default: now). One that is behind already stays where it is."""
+        not_before_ms = self._steady() + round(pause_seconds * 1000) if pause_seconds else 0
+        since = self._clock.now_ms() if since_ms is None else since_ms
+        for place, mark in marks:
+            known = self._behind.get(place)
+            new = Behind(mark, since, not_before_ms=not_before_ms)
+            self._behind[place] = new if known is None else replace(known, since_ms=since)
+        self._more.set()
+
+    def mark(self, place: str) -> int | None:
+        """Up to where everything of a place is stored, if it is behind."""
+        found = self._behind.get(place)
+        return None if found is None else found.mark
+
+    def advanced(self, place: str, mark: int) -> None:
+        """What was read of a place is stored up to here."""
+        found = self._behind.get(place)
+        if found is not None and mark > found.mark:
+            self._behind[place] = replace(found, mark=mark)
+
+    def __len__(self) -> int:
+        return len(self._behind)
+
+    # ------------------------------------------------------------------ reading
+
+    async def run(self) -> None:
+        """Read what is to be read, until cancelled: places that are waited for, and then those with the newest marks."""
+        while True:
+            self._more.clear()
+            now = self._steady()
+            due = [place for place in self._behind if self._wait_ms(place, now) <= 0]
+            if due:
+                await self._try(max(due, key=lambda place: (place in self._hurried, self._behind[place].mark)))
+                continue
+            waits = [self._wait_ms(place, now) for place in self._behind]
+            try:
+                async with asyncio.timeout(min(waits) / 1000 if waits else None):
+                    await self._more.wait()
+            except TimeoutError:
+                continue
+
+    def hurry(self, place: str, pause: float) -> bool:
+        """Somebody waits for a place: it is read before others. False if it is not behind, or not tried for more seconds than that."""
+        if place not in self._behind or self._wait_ms(place, self._steady()) > pause * 1000:
+            return False
+        self._hurried.add(place)
+        return True
+
+    async def catch_up(self, place: str, seconds: float = LIVE_SECONDS) -> None:
+        """Something came from a place that may be behind: read that first, if it can be done so soon."""
+        try:
+            async with asyncio.timeout(seconds):
+                while place in self._behind:
+                    wait = self._wait_ms(place, self._steady())
+                    if wait > seconds * 1000:
+                        return
+                    await asyncio.sleep(max(0, wait) / 1000)
+                    await self._try(place)
+        except TimeoutError:
+            return
+
+    def _wait_ms(self, place: str, now: int) -> int:
+        return max(self._behind[place].not_before_ms, self._closed_until_ms) - now
+
+    async def _try(self, place: str) -> None:
+        async with self._locks.setdefault(place, asyncio.Lock()):
+            behind = self._behind.get(place)
+            if behind is None:
+                return
+            try:
+                await self._read(place, behind)
+            except CallFailed as error:
+                self._failed(place, error)
+                return
+            except Exception as error:
+                # Of the library's, or of ours: whoever waits for this place must not suffer from it, nor the other places.
+                log.exception("chat.history_odd", account=self._account, place=place)
+                self._failed(place, CallFailed(Fate.UNKNOWN, f"reading it failed ({type(error).__name__})"))
+                return
+            self._locks.pop(place, None)
+            self._hurried.discard(place)
+            self._behind.pop(place, None)
+
+    def _failed(self, place: str, error: CallFailed) -> None:
+        now = self._steady()
+        left = after_failure(self._behind[place], error, now)
+        if error.fate is Fate.TOO_FAST:
+            self._closed_until_ms = max(self._closed_until_ms, now + round(error.retry_after * 1000))
+        if left is None:
+            log.warning("chat.history_refused", account=self._account, place=place, words=error.words)
+            self._hurried.discard(place)
+            del self._behind[place]
+            return
+        self._behind[place] = left
+        log.info("chat.history_not_read", account=self._account, place=place, words=error.words, attempt=left.attempt)

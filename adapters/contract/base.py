@@ -1,0 +1,314 @@
+"""What adapters and the gateway say to each other.
+
+An adapter makes an `Inbound` of what a platform brought and hands it to `Gateway.accept`; only when that returns is the
+message durable, and only then may the platform be told so. What there is to see comes back level-triggered: a `Follower` for
+one message (API, one-shot command), a `SessionFollower` for a whole conversation (web page, terminal). The latest state is
+always enough to show; nothing has to be remembered between two sights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from types import TracebackType
+from typing import Protocol, TypeAlias
+
+from adapters.contract.chat import ChatOrigin
+from agent_core.messages import InputMessage, Message
+from agent_core.tools.base import Json
+from agent_core.turn.events import Verdict
+from agent_core.turn.exits import Exit
+from agent_core.turn.state import CallItem
+from agent_core.turn.view import View
+
+
+@dataclass(frozen=True, slots=True)
+class SessionKey:
+    """What makes a conversation: platform, account, chat, and by policy thread and person."""
+
+    platform: str
+    account: str
+    chat: str
+    thread: str = ""
+    person: str = ""
+
+    def text(self) -> str:
+        """The key as one text; different keys never give the same."""
+        parts = (self.platform, self.account, self.chat, self.thread, self.person)
+        return "/".join(part.replace("%", "%25").replace("/", "%2F") for part in parts)
+
+    @staticmethod
+    def of(text: str) -> SessionKey:
+        """The key with this text."""
+        return SessionKey(*(part.replace("%2F", "/").replace("%25", "%") for part in text.split("/")))
+
+
+def once(name: str) -> SessionKey:
+    """The session of a request that brings its whole conversation and is in none; nobody else can name it."""
+    return SessionKey("api", "once", name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inbound:
+    """One message as a platform brought it."""
+
+    account: str
+    """Which account of which platform received it, such as ``api`` or ``web``."""
+    platform_key: str
+    """The platform's own id of the message, unique within the account: a second one with the same is a redelivery."""
+    session: SessionKey
+    input: tuple[InputMessage, ...]
+    surface: str
+    """Where it is seen, for logs: ``api``, ``web``, ``terminal``."""
+    memory_scope: str
+    """In whose name it is asked: who pays, and, if that is a person, whose memory the tools use (`gateway.sessions.whose`)."""
+    own_history: tuple[Message, ...] | None = None
+    """A stateless request brings its whole conversation; None: the session's own history counts."""
+    request: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    """Parameters for the model (temperature, stop, …), in the API's words."""
+    client_tools: tuple[Mapping[str, Json], ...] = ()
+    model: str = ""
+    """The wished model; empty is the configured chain."""
+    can_approve: bool = False
+    client_output_limit: bool = False
+    chat: ChatOrigin | None = None
+    """Where it came from, if that is a chat; what follows is shown there."""
+    browser: str = ""
+    """Which browser's page it came from."""
+    digest: str = ""
+    """Of the request's content: the same platform key with another digest is a client's mistake, not a redelivery."""
+    trace: str = ""
+    """The caller's ``traceparent``, if there is a valid one: the turn's trace goes on with theirs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ticket:
+    """An accepted message."""
+
+    inbox_id: int
+    session: str
+    duplicate: bool
+    """It had been accepted before; nothing new was begun."""
+
+
+class NotAccepted(Exception):
+    """The message is not taken, and nothing of it is kept. The words are for the person."""
+
+    def __init__(self, words: str, code: NotAcceptedCode, retry_after_seconds: int = 0) -> None:
+        super().__init__(words)
+        self.code = code
+        self.retry_after_seconds = retry_after_seconds
+        """When it may be tried again, if that is known; else 0."""
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedRequest:
+    """A request that was not taken, as it is noted: nothing that somebody wrote is in it but the id that the client gave."""
+
+    status: int
+    """Of HTTP."""
+    reason: str = ""
+    """In one of our words, such as ``queue_full``, with the path in the body that is wrong."""
+    request: str = ""
+    """Its id, which the client was told."""
+    stranger: bool = False
+    """Who sent it may not call at all."""
+
+
+class NotAcceptedCode(StrEnum):
+    """Why a message was not accepted."""
+
+    QUEUE_FULL = "queue_full"
+    GATEWAY_FULL = "gateway_full"
+    """Too many people wait."""
+    UNKNOWN_MODEL = "unknown_model"
+    OTHER_CONTENT = "other_content"
+    """The same platform key came with other content."""
+    STORAGE_AWAY = "storage_away"
+    STORAGE_FULL = "storage_full"
+    """There is no room to keep it."""
+    STORAGE_DAMAGED = "storage_damaged"
+    """What all need cannot be read or written, until somebody mends it."""
+    QUOTA = "quota"
+    """A budget is used up."""
+    SHUTTING_DOWN = "shutting_down"
+
+    @property
+    def passes(self) -> bool:
+        """It is of this moment, whatever the message says: not confirmed, it comes again and may be taken then.
+
+        Everything else is the message's answer: it is told, and the message does not come again.
+        """
+        storage = (NotAcceptedCode.STORAGE_AWAY, NotAcceptedCode.STORAGE_FULL, NotAcceptedCode.STORAGE_DAMAGED)
+        return self in (*storage, NotAcceptedCode.SHUTTING_DOWN)
+
+
+@dataclass(frozen=True, slots=True)
+class Queued:
+    """The message waits for its turn."""
+
+    position: int
+    """Its place in its conversation's queue; 1 is the next to run."""
+    line: int = 0
+    """Its conversation's place in the line of everybody who waits for the gateway; 0 if it does not wait there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Showing:
+    """The turn runs; this is what there is to see."""
+
+    turn: str
+    view: View
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """A finished turn in figures."""
+
+    seconds: float
+    steps: int
+    tool_calls: int
+    input_tokens: int
+    output_tokens: int
+    attempts: int
+    model: str
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """The turn is over; nothing will change any more."""
+
+    turn: str
+    view: View
+    exit: Exit
+    handed: tuple[CallItem, ...]
+    """Calls of the client's own tools that the client has to carry out."""
+    summary: Summary
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOpen:
+    """The gateway is about to end, and the next process goes on with the message; this one has nothing more to show of it."""
+
+    turn: str
+    """Empty if it has not begun."""
+    view: View
+
+
+Sight: TypeAlias = Queued | Showing | Ended | LeftOpen
+
+
+class Follower(Protocol):
+    """Follows one accepted message to its end."""
+
+    async def next(self, timeout_seconds: float) -> Sight | None:
+        """The next sight (at most one every 25 ms), or None if nothing changed within the time. Last comes `Ended` or `LeftOpen`."""
+        ...
+
+    async def __aenter__(self) -> Follower: ...
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+class TurnState(StrEnum):
+    """Where a message of a session stands."""
+
+    QUEUED = "queued"
+    OPEN = "open"
+    CLOSED = "closed"
+
+
+@dataclass(frozen=True, slots=True)
+class TurnSight:
+    """One message of a session and what became of it so far."""
+
+    key: str
+    """Stable: the message's platform key."""
+    order: int
+    """Position in the session, growing."""
+    state: TurnState
+    person: str
+    """The person's words."""
+    turn: str = ""
+    """The turn's id, once it has one."""
+    position: int = 0
+    """While queued: as in `Queued`."""
+    view: View = field(default_factory=lambda: View((), open=False))
+    at: int = 0
+    """When it was received, ms."""
+    summary: Summary | None = None
+
+
+class SessionFollower(Protocol):
+    """Follows a whole session: first everything that is there (the latest 50 messages), then what changes."""
+
+    async def next(self, timeout_seconds: float) -> tuple[TurnSight, ...] | None:
+        """The messages that changed, whole; None if nothing did within the time."""
+        ...
+
+    async def __aenter__(self) -> SessionFollower: ...
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class StopOutcome:
+    """What a stop did."""
+
+    stopped: bool
+    """A turn was running and has ended."""
+    words: str
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """What a surface may say about the gateway."""
+
+    version: str
+    models: tuple[str, ...]
+    """Names that a request may ask for; the first is the default."""
+    rehearsal: bool
+    """No model is configured: the rehearsal model answers, and every surface says so."""
+
+
+REHEARSAL_WORDS = (
+    "Rehearsal – no AI model is configured. I follow a script, the tools and the recovery are real. "
+    "Say “help” to see what can be tried."
+)
+
+
+class Gateway(Protocol):
+    """What the gateway offers to its adapters."""
+
+    def about(self) -> About: ...
+
+    async def accept(self, inbound: Inbound) -> Ticket:
+        """Make the message durable and put it into its session's queue. Raises `NotAccepted`."""
+        ...
+
+    def follow(self, ticket: Ticket) -> Follower:
+        """Follow an accepted message, also one whose turn is over or that another process accepted."""
+        ...
+
+    def follow_session(self, key: SessionKey) -> SessionFollower: ...
+
+    async def stop(self, key: SessionKey) -> StopOutcome:
+        """Stop the session's running turn; returns when it has ended."""
+        ...
+
+    async def stop_message(self, ticket: Ticket) -> StopOutcome:
+        """Stop the turn of one message, or take it out of the queue."""
+        ...
+
+    async def approve(self, key: SessionKey, turn: str, call: str, verdict: Verdict, by: str) -> bool:
+        """Answer a request for approval. False if there is none (any more)."""
+        ...
+
+    async def why(self, turn: str) -> tuple[str, ...]:
+        """The causal story of a turn in plain sentences, from the journal alone; empty if there is no such turn."""
+        ...

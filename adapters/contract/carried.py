@@ -1,0 +1,101 @@
+"""Files that contents carry, and files that people attach: read and fetched, the same for all platforms."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+import aiohttp
+from yarl import URL
+
+from adapters.contract.chat import CallFailed, Cause, Content, Fate
+from adapters.contract.filehosts import FileHosts
+
+FETCH_SECONDS = 60.0
+MOST_REDIRECTS = 3
+ELSEWHERE = "it lies on another site, and only files of the platform itself are fetched"
+_REDIRECTS = (301, 302, 303, 307, 308)
+MIB = 1024 * 1024
+MOST_TEXT_BYTES = 32 * 1024
+"""A file with more in it is no text for a chat: that would be a wall of messages."""
+_NOT_TEXT = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
+
+
+async def bytes_of(content: Content, most_bytes: int, platform: str) -> bytes:
+    """What a part of kind file carries. Raises `CallFailed` if it is gone, empty, or more than `platform` takes."""
+    data = content.file_text.encode()
+    if content.file:
+        try:
+            data = await asyncio.to_thread(Path(content.file).read_bytes)
+        except OSError as error:
+            raise CallFailed(Fate.REFUSED, f"it cannot be read ({error.strerror})", cause=Cause.FILE) from error
+    if not data:
+        raise CallFailed(Fate.REFUSED, "it is empty", cause=Cause.FILE)
+    if len(data) > most_bytes:
+        words = f"it is larger than {most_bytes // MIB} MB, the most that {platform} takes"
+        raise CallFailed(Fate.REFUSED, words, cause=Cause.FILE)
+    return data
+
+
+async def spelled_out(content: Content) -> Content:
+    """The same with what is in its file as text, if that can be shown as one; else as it is."""
+    if not content.file or content.file_text:
+        return content
+    text = await asyncio.to_thread(_text_in, Path(content.file))
+    return replace(content, file_text=text) if text else content
+
+
+def _text_in(path: Path) -> str:
+    """What is in a file, if it is a text of a size for a chat; else nothing."""
+    try:
+        with path.open("rb") as file:
+            data = file.read(MOST_TEXT_BYTES + 1)
+        text = data.decode("utf-8-sig")
+    except (OSError, UnicodeDecodeError):
+        return ""
+    readable = len(data) <= MOST_TEXT_BYTES and text.strip() and not _NOT_TEXT.search(text)
+    return text.replace("\r\n", "\n") if readable else ""
+
+
+@dataclass(frozen=True, slots=True)
+class FileSource:
+    """How one platform's files are fetched."""
+
+    hosts: FileHosts
+    headers: Mapping[str, str] = field(default_factory=dict[str, str], repr=False)
+    """Sent to these hosts only: they may hold the token."""
+    proxy: str = ""
+
+    async def fetched(self, address: str, limit_bytes: int) -> bytes:
+        """The bytes at an address. Raises `CallFailed`. A page in place of a file is Slack's way to say no."""
+        timeout = aiohttp.ClientTimeout(total=FETCH_SECONDS)
+        try:
+            async with aiohttp.ClientSession(timeout=timeout, trust_env=True) as http:
+                url = URL(address)
+                for _ in range(MOST_REDIRECTS + 1):
+                    if not self.hosts.allows(url):
+                        raise CallFailed(Fate.REFUSED, ELSEWHERE, cause=Cause.FILE)
+                    async with http.get(
+                        url, headers=self.headers, proxy=self.proxy or None, allow_redirects=False
+                    ) as response:
+                        if (to := response.headers.get("Location")) is None or response.status not in _REDIRECTS:
+                            return await self._read(response, limit_bytes)
+                    url = url.join(URL(to))
+        except ValueError as error:  # an address that cannot be read; some of aiohttp's own errors are of this kind too
+            raise CallFailed(Fate.REFUSED, ELSEWHERE, cause=Cause.FILE) from error
+        except (aiohttp.ClientError, TimeoutError) as error:
+            raise CallFailed(Fate.NOT_SENT, f"it could not be fetched ({type(error).__name__})") from error
+        raise CallFailed(Fate.REFUSED, "the platform sends one from address to address for it", cause=Cause.FILE)
+
+    async def _read(self, response: aiohttp.ClientResponse, limit_bytes: int) -> bytes:
+        if response.status != 200 or (self.headers and response.content_type == "text/html"):
+            raise CallFailed(Fate.REFUSED, f"the platform did not give it ({response.status})", cause=Cause.FILE)
+        data = bytearray()
+        async for piece in response.content.iter_any():
+            data += piece
+            if len(data) > limit_bytes:
+                raise CallFailed(Fate.REFUSED, "it is too large", cause=Cause.FILE)
+        return bytes(data)

@@ -1,0 +1,74 @@
+"""What is shown in place of a content that a platform refuses: the same words in more parts, or a file as text. Pure."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from adapters.contract.chat import Cause, Content, ContentKind, Piece
+from adapters.text.styled import Styled, units
+
+SMALLEST_UNITS = 200
+"""What is too long although it is as short as this is too long in another sense."""
+
+Shorter = Callable[[Styled, int], Sequence[Styled]]
+"""See `adapters.contract.chat.ChatPort.shorter`."""
+_TICKS = re.compile(r"`{3,}")
+_EXTENSION = re.compile(r"[A-Za-z0-9]{1,10}")
+
+
+def instead_of(
+    content: Content, cause: Cause, *, spelled: Sequence[Piece], shorter: Shorter, replies: bool
+) -> tuple[Content, ...]:
+    """What may be shown in its place; nothing if there is no such thing.
+
+    `spelled` is the formatted `text_of_file`; `replies`: every part names what it replies to.
+    """
+    match cause:
+        case Cause.TOO_LONG:
+            return in_more_parts(content, shorter, replies=replies)
+        case Cause.FILE if content.kind is ContentKind.FILE:
+            pieces = [piece for piece in spelled if isinstance(piece, Styled) and piece.text]
+            text = replace(content, kind=ContentKind.TEXT, file="", file_text="", file_name="")
+            return _shared(text, pieces, replies=replies)
+        case _:
+            return ()
+
+
+def in_more_parts(content: Content, shorter: Shorter, *, replies: bool) -> tuple[Content, ...]:
+    """The same words in parts of half the size; nothing if it is short already."""
+    size = units(content.body.text)
+    if size < SMALLEST_UNITS:
+        return ()
+    # What the platform counts is not always what we count: then half of it is too long as well, and is cut again.
+    pieces = [piece for piece in shorter(content.body, size // 2 + 1) if piece.text]
+    return _shared(content, pieces, replies=replies) if len(pieces) > 1 else ()
+
+
+def text_of_file(content: Content) -> str:
+    """What is in a file, as a text to be formatted as one that grows: so its code stays in it. Empty if it is none with a text."""
+    if content.kind is not ContentKind.FILE or not content.file_text:
+        return ""
+    fence = "`" * max(3, *(len(run) + 1 for run in _TICKS.findall(content.file_text)), 3)
+    end = content.file_name.rpartition(".")[2]
+    language = end if _EXTENSION.fullmatch(end) else ""
+    name = content.file_name.replace("`", "'")
+    words = f"`{name}` could not be sent as a file. This is what is in it:"
+    return f"{words}\n\n{fence}{language}\n{content.file_text.rstrip()}\n{fence}"
+
+
+def _shared(content: Content, pieces: Sequence[Styled], *, replies: bool) -> tuple[Content, ...]:
+    """The pieces: the first replies, the last has the buttons."""
+    last = len(pieces) - 1
+    return tuple(
+        replace(
+            content,
+            body=piece,
+            reply_to=content.reply_to if replies or number == 0 else "",
+            buttons=content.buttons if number == last else (),
+            feedback=content.feedback if number == last else "",
+            tasks=content.tasks if number == last else (),
+        )
+        for number, piece in enumerate(pieces)
+    )

@@ -1,0 +1,1 @@
+"""The surfaces over HTTP: the OpenAI-compatible API and the web page."""

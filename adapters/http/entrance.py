@@ -1,0 +1,115 @@
+"""What every request has to be before anybody serves it: headers that can be read, JSON that is not bottomless. Pure.
+
+Law (tests/adapters/test_entrance.py): whatever bytes stand in the headers that are used here, they are read or refused, with 401 or 403 where
+they were to prove who calls and 400 elsewhere; nothing raises. Only headers that somebody here reads are judged.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from collections.abc import Mapping, Sequence
+from urllib.parse import urlsplit
+
+import orjson
+
+from adapters.http.common import Problem
+from agent_core.tools.base import Json
+
+CREDENTIALS: Mapping[str, int] = {
+    "Authorization": 401,
+    "X-Telegram-Bot-Api-Secret-Token": 403,
+    "X-Slack-Signature": 401,
+    "X-Slack-Request-Timestamp": 401,
+}
+"""Headers that are to prove who calls, with the status for one that cannot be read."""
+USED = (
+    "Host", "Origin", "Content-Type", "Idempotency-Key", "X-Client-Request-Id", "X-Request-Id", "X-Outspoken-Session",
+    "X-Outspoken-Disconnect", "Access-Control-Request-Headers", "Sec-Fetch-Site", "X-Forwarded-For", "Last-Event-ID",
+)  # fmt: skip
+_UNREADABLE = re.compile("[\x00-\x08\x0a-\x1f\x7f\ud800-\udfff]")
+"""What no header holds: control characters, and bytes that are no UTF-8 (which the server gives as surrogates)."""
+_NAME = re.compile(r"[A-Za-z0-9._~-]*|\[[0-9A-Fa-f:.]+\]")
+MOST_DEPTH = 100
+"""So deep may JSON be nested: what is stored is read again by a parser that ends at 200."""
+_PARSERS_DEPTH = 1024
+"""orjson refuses what is nested so deep."""
+
+
+def unreadable(headers: Mapping[str, str]) -> Problem | None:
+    """Why a request with these headers is refused before it is looked at, or None."""
+    for name, status in CREDENTIALS.items():
+        if (value := headers.get(name)) is not None and _UNREADABLE.search(value):
+            return Problem(status, f"The header {name} cannot be read.", "authentication_error", code="invalid_api_key")
+    for name in USED:
+        if (value := headers.get(name)) is not None and _UNREADABLE.search(value):
+            return _bad(name)
+    stamp = headers.get("X-Slack-Request-Timestamp")
+    if stamp is not None and not re.fullmatch("[0-9]{1,12}", stamp):
+        return Problem(401, "X-Slack-Request-Timestamp is no time.", "authentication_error", code="invalid_api_key")
+    if not authority_ok(headers.get("Host", "")):
+        return _bad("Host")
+    origin = headers.get("Origin", "")
+    if origin not in ("", "null"):
+        scheme, mark, authority = origin.partition("://")
+        if not mark or not re.fullmatch(r"[A-Za-z][A-Za-z0-9+.-]*", scheme) or not authority_ok(authority):
+            return _bad("Origin")
+    return None
+
+
+def _bad(name: str) -> Problem:
+    return Problem(400, f"The header {name} cannot be read.", code="invalid_header")
+
+
+def authority_ok(text: str) -> bool:
+    """Whether this is a host's name or address, with or without a port, and nothing else."""
+    try:
+        parts = urlsplit(f"//{text}")
+        port = parts.port
+    except ValueError:
+        return False
+    name = text.removesuffix(f":{port}") if port is not None else text.removesuffix(":")
+    return parts.netloc == text and _NAME.fullmatch(name) is not None
+
+
+class NotJson(ValueError):
+    """A body that cannot be read, in words for whoever sent it."""
+
+
+def json_of(raw: bytes) -> Json:
+    """The JSON of a body. Raises `NotJson`."""
+    try:
+        value: Json = orjson.loads(raw)
+        if raw.count(b"[") + raw.count(b"{") > MOST_DEPTH:
+            room = _PARSERS_DEPTH - MOST_DEPTH
+            orjson.loads(b"[" * room + raw + b"]" * room)
+    except orjson.JSONDecodeError as error:
+        if "recursion" in str(error) or "depth" in str(error):
+            raise NotJson(f"The body is not valid JSON: it is nested deeper than {MOST_DEPTH} levels.") from error
+        raise NotJson(f"The body is not valid JSON: {error}") from error
+    return value
+
+
+def client_of(peer: str, forwarded: str, trusted: Sequence[ipaddress.IPv4Network | ipaddress.IPv6Network]) -> str:
+    """Who is at the other end: the peer, or whom a trusted proxy says that it speaks for (the last one that is no proxy of ours)."""
+    if not is_among(peer, trusted):
+        return peer
+    for one in reversed([part.strip() for part in forwarded.split(",")]):
+        if not is_among(one, trusted):
+            return one or peer
+    return peer
+
+
+def is_among(address: str, networks: Sequence[ipaddress.IPv4Network | ipaddress.IPv6Network]) -> bool:
+    """Whether an address belongs to one of these networks; what is no address does not."""
+    found = address_of(address)
+    return found is not None and any(found in network for network in networks if network.version == found.version)
+
+
+def address_of(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
+    """The address, of IPv4 where it is one in the clothes of IPv6; None if it is none."""
+    try:
+        found = ipaddress.ip_address(text.partition("%")[0])
+    except ValueError:
+        return None
+    return getattr(found, "ipv4_mapped", None) or found

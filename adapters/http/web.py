@@ -1,0 +1,224 @@
+"""The web chat: a page at ``/`` and the small API that it uses under ``/api``.
+
+The page follows its session level-triggered: every event carries whole messages as they are now, so a page that reconnects has
+everything after the first event and can never be a word behind or show one twice. A message is acknowledged (202) only when it is
+stored; the page keeps it until then, and sends it again under the same id.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass, field
+
+import orjson
+from aiohttp import web
+
+from adapters.contract.base import REHEARSAL_WORDS, Gateway, Inbound, NotAccepted, SessionKey, TurnSight
+from adapters.http.common import Problem, problem_response, stranger
+from adapters.http.entrance import NotJson, json_of
+from adapters.http.pagefiles import PageFiles
+from adapters.http.refusals import refusal
+from agent_core.messages import InputMessage
+from agent_core.ports import Clock, Ids
+from agent_core.tools.base import Json
+from agent_core.turn.events import Verdict
+
+MAX_TEXT_CHARS = 200_000
+MAX_BODY_BYTES = 1_000_000
+_SESSION = re.compile(r"[A-Za-z0-9_-]{8,64}")
+PAGE = PageFiles("adapters.http.webpage", frozenset({"index.html", "page.css", "page.js", "markdown.js", "icon.svg"}))
+
+
+@dataclass(frozen=True, slots=True)
+class WebSettings:
+    """What the configuration says about the page."""
+
+    api_key: str | None = field(repr=False)
+    keep_alive_seconds: float = 10
+    own_host: str = ""
+
+
+class WebChat:
+    """Serves the page and its API."""
+
+    def __init__(self, gateway: Gateway, settings: WebSettings, clock: Clock, ids: Ids) -> None:
+        self._gateway = gateway
+        self._settings = settings
+        self._clock = clock
+        self._ids = ids
+
+    def routes(self) -> list[web.RouteDef]:
+        return [
+            web.get("/", PAGE.page),
+            web.get("/static/{name}", PAGE.named),
+            web.get("/api/about", self._guarded(self._about)),
+            web.get("/api/sessions/{session}/events", self._guarded(self._events)),
+            web.post("/api/sessions/{session}/messages", self._guarded(self._message)),
+            web.post("/api/sessions/{session}/stop", self._guarded(self._stop)),
+            web.post("/api/sessions/{session}/approvals", self._guarded(self._approve)),
+            web.get("/api/turns/{turn}/why", self._guarded(self._why)),
+        ]
+
+    def _guarded(
+        self, handler: Callable[[web.Request], Awaitable[web.StreamResponse]]
+    ) -> Callable[[web.Request], Awaitable[web.StreamResponse]]:
+        async def handle(request: web.Request) -> web.StreamResponse:
+            problem = stranger(request, self._settings.api_key, (), self._settings.own_host)
+            if problem is not None:
+                return problem_response(problem)
+            try:
+                return await handler(request)
+            except NotAccepted as refused:
+                return problem_response(refusal(refused))
+
+        return handle
+
+    # ------------------------------------------------------------------ its API
+
+    async def _about(self, _: web.Request) -> web.StreamResponse:
+        about = self._gateway.about()
+        return _json(
+            {
+                "version": about.version,
+                "models": list(about.models),
+                "rehearsal": about.rehearsal,
+                "notice": REHEARSAL_WORDS if about.rehearsal else "",
+            }
+        )
+
+    def _key(self, request: web.Request) -> SessionKey | None:
+        session = request.match_info["session"]
+        return SessionKey("web", "page", session) if _SESSION.fullmatch(session) else None
+
+    async def _events(self, request: web.Request) -> web.StreamResponse:
+        key = self._key(request)
+        if key is None:
+            return _bad_session()
+        response = web.StreamResponse(
+            headers={
+                "Content-Type": "text/event-stream; charset=utf-8",
+                "Cache-Control": "no-cache",
+                "X-Accel-Buffering": "no",
+            }
+        )
+        await response.prepare(request)
+        async with self._gateway.follow_session(key) as follower:
+            first = True
+            while True:
+                sights = await follower.next(self._settings.keep_alive_seconds)
+                if sights is None:
+                    await response.write(b": keep-alive\n\n")
+                    continue
+                name = b"snapshot" if first else b"turns"
+                first = False
+                data = orjson.dumps([wire(sight) for sight in sights])
+                await response.write(b"event: " + name + b"\ndata: " + data + b"\n\n")
+
+    async def _body(self, request: web.Request) -> dict[str, Json] | Problem:
+        if request.content_type != "application/json":
+            return Problem(415, "The body must be JSON (Content-Type: application/json).")
+        if (request.content_length or 0) > MAX_BODY_BYTES:
+            return Problem(413, f"The message is larger than {MAX_BODY_BYTES} bytes.")
+        try:
+            value = json_of(await request.read())
+        except NotJson as error:
+            return Problem(400, str(error))
+        return value if isinstance(value, dict) else Problem(400, "The body must be a JSON object.")
+
+    async def _message(self, request: web.Request) -> web.StreamResponse:
+        key = self._key(request)
+        body = await self._body(request)
+        if key is None:
+            return _bad_session()
+        if isinstance(body, Problem):
+            return problem_response(body)
+        message, text, browser = body.get("id"), body.get("text"), body.get("browser", "")
+        if not isinstance(message, str) or not _SESSION.fullmatch(message):
+            return problem_response(Problem(400, "id must be 8 to 64 letters, digits, - or _.", param="id"))
+        if not isinstance(browser, str) or (browser and not _SESSION.fullmatch(browser)):
+            return problem_response(Problem(400, "browser must be 8 to 64 letters, digits, - or _.", param="browser"))
+        if not isinstance(text, str) or not text.strip():
+            return problem_response(Problem(400, "text must be text that is not empty.", param="text"))
+        if len(text) > MAX_TEXT_CHARS:
+            return problem_response(Problem(413, f"The text is longer than {MAX_TEXT_CHARS} characters.", param="text"))
+        ticket = await self._gateway.accept(
+            Inbound(
+                account="web",
+                platform_key=f"{key.chat}:{message}",
+                session=key,
+                input=(InputMessage(text),),
+                surface="web",
+                memory_scope="web",
+                can_approve=True,
+                browser=browser,
+                digest=text,
+            )
+        )
+        return _json({"accepted": True, "duplicate": ticket.duplicate}, status=202)
+
+    async def _stop(self, request: web.Request) -> web.StreamResponse:
+        key = self._key(request)
+        if key is None:
+            return _bad_session()
+        outcome = await self._gateway.stop(key)
+        return _json({"stopped": outcome.stopped, "words": outcome.words})
+
+    async def _approve(self, request: web.Request) -> web.StreamResponse:
+        key = self._key(request)
+        body = await self._body(request)
+        if key is None:
+            return _bad_session()
+        if isinstance(body, Problem):
+            return problem_response(body)
+        verdict = Verdict.GIVEN if body.get("approve") is True else Verdict.DENIED
+        turn, call = str(body.get("turn")), str(body.get("call"))
+        return _json({"done": await self._gateway.approve(key, turn, call, verdict, "web")})
+
+    async def _why(self, request: web.Request) -> web.StreamResponse:
+        return _json({"lines": list(await self._gateway.why(request.match_info["turn"]))})
+
+
+def wire(sight: TurnSight) -> dict[str, Json]:
+    """A message and its turn as the page gets them. Pure."""
+    bubbles: list[Json] = [
+        {
+            "key": b.key,
+            "kind": b.kind.value,
+            "text": b.text,
+            "final": b.final,
+            "tool": b.tool,
+            "state": b.state,
+            "seconds": b.seconds,
+            "call": b.call,
+            "whole": b.whole,
+            "actions": [action.value for action in b.actions],
+        }
+        for b in sight.view.bubbles
+    ]
+    summary = sight.summary
+    figures: Json = (
+        {"seconds": round(summary.seconds, 1), "steps": summary.steps, "tool_calls": summary.tool_calls}
+        if summary
+        else None
+    )
+    return {
+        "key": sight.key,
+        "order": sight.order,
+        "state": sight.state.value,
+        "person": sight.person,
+        "turn": sight.turn,
+        "position": sight.position,
+        "bubbles": bubbles,
+        "exit": sight.view.exit_code,
+        "at": sight.at,
+        "summary": figures,
+    }
+
+
+def _json(value: dict[str, Json], status: int = 200) -> web.Response:
+    return web.Response(body=orjson.dumps(value), content_type="application/json", status=status)
+
+
+def _bad_session() -> web.Response:
+    return problem_response(Problem(400, "A session's name has 8 to 64 letters, digits, - or _.", param="session"))

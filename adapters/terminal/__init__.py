@@ -1,0 +1,1 @@
+"""The surfaces in a terminal, as clients of a running gateway."""

@@ -1,0 +1,239 @@
+"""What whoever runs the gateway asks a running one, from the command line."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from urllib.parse import quote
+
+import aiohttp
+import orjson
+
+from adapters.terminal.ask import GatewayLost, GatewayRefused
+from agent_core.limits.quotas import size_words
+from agent_core.tools.base import Json
+
+Table = Mapping[str, Json]
+
+
+class Remote:
+    """The gateway at an address."""
+
+    def __init__(self, url: str, key: str | None) -> None:
+        self._url = url
+        self._headers = {"Authorization": f"Bearer {key}"} if key else {}
+
+    async def status(self) -> Table:
+        """The status. Raises `GatewayLost`, `GatewayRefused`."""
+        return await self._call("GET", "/status", None)
+
+    async def metrics(self) -> str:
+        """What it has counted, in Prometheus' text format. Raises `GatewayLost`, `GatewayRefused`."""
+        status, answer = await self._ask("GET", "/metrics", None)
+        if status != 200:
+            raise GatewayRefused(f"The gateway does not show its metrics (HTTP {status}).")
+        return answer.decode("utf-8", "replace")
+
+    async def people(self) -> Sequence[Table]:
+        """Everybody who is known."""
+        return tables((await self._call("GET", "/api/access", None)).get("people"))
+
+    async def decide(self, verb: str, who: str) -> Sequence[Table]:
+        """Approve or revoke somebody; who it was."""
+        return tables([(await self._call("POST", "/api/access", {"verb": verb, "who": who})).get("person")])
+
+    async def send(self, to: str, text: str, files: Sequence[tuple[str, bytes]], key: str) -> Table:
+        """Say something in a chat: ``id`` and ``state`` of the delivery, once it is stored."""
+        carried: list[Json] = [{"name": name, "data": base64.b64encode(data).decode()} for name, data in files]
+        return await self._call("POST", "/api/send", {"to": to, "text": text, "files": carried, "key": key})
+
+    async def delivery(self, number: str, wait_seconds: float) -> Table:
+        """How a delivery is doing; comes back at the latest after the time, sooner if it is settled."""
+        return await self._call("GET", f"/api/send/{quote(number, safe='')}?wait={wait_seconds:g}", None)
+
+    async def _ask(self, method: str, path: str, body: Table | None) -> tuple[int, bytes]:
+        data = orjson.dumps(body) if body is not None else None
+        headers = {**self._headers, "Content-Type": "application/json"}
+        try:
+            async with (
+                aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=15)) as http,
+                http.request(method, self._url + path, data=data, headers=headers) as response,
+            ):
+                return response.status, await response.read()
+        except (aiohttp.ClientError, TimeoutError) as error:
+            raise self._lost(error) from error
+
+    def _lost(self, error: Exception) -> GatewayLost:
+        return GatewayLost(f"The gateway at {self._url} does not answer ({type(error).__name__}).")
+
+    async def _call(self, method: str, path: str, body: Table | None) -> Table:
+        _, read = await self._ask(method, path, body)
+        try:
+            answer: Json = orjson.loads(read)
+        except orjson.JSONDecodeError as error:
+            raise self._lost(error) from error
+        table = answer if isinstance(answer, dict) else {}
+        problem = table.get("error")
+        if isinstance(problem, dict):
+            raise GatewayRefused(str(problem.get("message")))
+        return table
+
+
+def tables(value: Json) -> list[Table]:
+    """The objects of a list."""
+    return [one for one in value if isinstance(one, dict)] if isinstance(value, list) else []
+
+
+def status_lines(body: Table) -> list[str]:
+    """The status in lines for a person."""
+    problems = body.get("problems")
+    lines = [f"Not ready: {words}" for words in _words(problems)]
+    known = {*_words(problems), *(str(alert.get("words")) for alert in tables(body.get("alerts")))}
+    lines += [f"Not well: {words}" for words in _words(body.get("unwell")) if words not in known]
+    lines += [f"Storage: {body.get('storage')}"] if body.get("storage") else []
+    lines += [f"⚠️ {alert.get('words')}" for alert in tables(body.get("alerts"))]
+    lines += [
+        f"Set aside, because it cannot be read: {one.get('chat')} ({one.get('session')})"
+        for one in tables(body.get("set_aside"))[:20]
+    ]
+    lines += [
+        f"🚨 Incident {one.get('incident')}: {one.get('fingerprint')}, {one.get('conversations')} conversations"
+        for one in tables(body.get("incidents"))
+    ]
+    lines += [_adapter(one) for one in tables(body.get("adapters"))] or ["No chat platform is configured."]
+    lines.append(
+        f"Open turns: {_known(body.get('open_turns'))}; chats with waiting messages: {_known(body.get('waiting_sessions'))}"
+    )
+    lines += [_spend(one) for one in tables(body.get("spend"))]
+    lines += _kept(body.get("quota"))
+    lines += _removed(body.get("retention"))
+    lines += [f"Forgetting a person ({one.get('forget')})." for one in tables(body.get("forgetting"))]
+    lines += _words(body.get("forgotten"))
+    unsent = body.get("unsent_parts")
+    if unsent:
+        lines.append(
+            f"Not delivered yet: {unsent} part{'' if unsent == 1 else 's'}, the oldest for {body.get('oldest_unsent_seconds')} s"
+        )
+    lines += [
+        f"Trouble in {t.get('chat')}: {t.get('words')} ({t.get('cause')})" for t in tables(body.get("troubled_chats"))
+    ]
+    lines += [
+        f"{'Set aside' if f.get('set_aside') else 'Refused for good'}: {f.get('part')}: {f.get('cause')}"
+        for f in tables(body.get("failed_parts"))
+    ]
+    return lines
+
+
+def _known(value: Json | None) -> str:
+    """What is stored is not known while the storage cannot be read."""
+    return "not known" if value is None else str(value)
+
+
+def _removed(value: Json | None) -> list[str]:
+    """What the last upkeep removed."""
+    found = value if isinstance(value, dict) else {}
+    if not found.get("at"):
+        return []
+    kinds = ("messages", "parts", "journals", "files", "records", "workspaces", "spooled", "failures")
+    gone = [f"{found.get(kind)} {kind}" for kind in kinds if found.get(kind)]
+    size = found.get("database_bytes")
+    told = f" The database is {size_words(size)}." if isinstance(size, int) else ""
+    lines = [f"The last upkeep removed {', '.join(gone) or 'nothing'}.{told}"]
+    if found.get("doubted"):
+        lines.append(
+            "The clock is ahead of the time that is known to have passed: it was put forward, or the gateway was off. "
+            "By the difference nothing counts as older before the gateway has run for a day."
+        )
+    return lines
+
+
+def _words(value: Json | None) -> list[str]:
+    return [str(one) for one in value] if isinstance(value, list) else []
+
+
+def _spend(one: Table) -> str:
+    """A budget of everybody in a line."""
+    parts, full = list[str](), False
+    for measure in ("tokens", "money"):
+        used, limit = one.get(f"{measure}_used"), one.get(f"{measure}_limit")
+        if isinstance(used, int) and isinstance(limit, int) and limit:
+            parts.append(f"{used * 100 // limit} % of its {measure}")
+            full |= used >= limit
+    over = "; it is used up, and no model is asked until it opens again" if full else ""
+    return f"Budget of this {one.get('budget')}: {', '.join(parts)}{over}"
+
+
+def _kept(quota: Json) -> list[str]:
+    """How much is kept, and who has most of it."""
+    if not isinstance(quota, dict):
+        return []
+    used, limit, kinds = quota.get("used_bytes"), quota.get("limit_bytes"), quota.get("kinds")
+    if not isinstance(used, int) or not isinstance(limit, int) or not isinstance(kinds, dict):
+        return []
+    share = f" of {size_words(limit)} ({used * 100 // limit} %)" if limit else ""
+    of = ", ".join(
+        f"{size_words(size)} {kind}"
+        for kind, size in kinds.items()
+        if isinstance(size, int) and kind != "files" and size
+    )
+    lines = [
+        f"Kept: {size_words(used)}{share}{f'; of it {of}' if of else ''}"
+        if quota.get("counted")
+        else "Kept: being counted"
+    ]
+    most = [
+        f"{one.get('holder')} {size_words(sum(v for k in ('workspace', 'spool', 'memory') if isinstance(v := one.get(k), int)))}"
+        for one in tables(quota.get("most"))[:3]
+    ]
+    lines += [f"Most of it: {'; '.join(most)}"] if most else []
+    refused = quota.get("refused")
+    told = [f"{kind} {count}" for kind, count in refused.items() if count] if isinstance(refused, dict) else []
+    return [*lines, f"Refused for want of room since the start: {', '.join(told)}"] if told else lines
+
+
+def _adapter(one: Table) -> str:
+    words = f" – {one.get('words')}" if one.get("words") else ""
+    words += f" – {one.get('unread')} kept that cannot be taken in" if one.get("unread") else ""
+    return (
+        f"{one.get('name')}: {one.get('state')}{words} "
+        f"(last in {_age(one.get('inbound_age_seconds'))}, last out {_age(one.get('outbound_age_seconds'))})"
+    )
+
+
+def _age(seconds: Json) -> str:
+    if not isinstance(seconds, int | float):
+        return "never"
+    return f"{seconds:.0f} s ago" if seconds < 120 else f"{seconds / 60:.0f} min ago"
+
+
+NOBODY_ASKED = "Nobody has asked to come in. (Where everybody may talk, nobody has to: the console and outspoken explain --chat show who spoke.)"
+
+
+def people_lines(people: Sequence[Table]) -> list[str]:
+    """People in lines for a person."""
+    return [_person(one) for one in people] or [NOBODY_ASKED]
+
+
+def _person(one: Table) -> str:
+    at = one.get("at")
+    when = datetime.fromtimestamp(at / 1000, UTC).strftime("%Y-%m-%d %H:%M") if isinstance(at, int) else ""
+    code = f"  code {one.get('code')}" if one.get("code") else ""
+    by = f"  by {one.get('by')}" if one.get("by") else ""
+    return f"{one.get('state')!s:9} {one.get('account')}  {one.get('person')}  {one.get('name')}{code}{by}  {when}"
+
+
+def delivery_settled(body: Table) -> bool:
+    """Nothing more will happen to a delivery."""
+    return body.get("state") in ("sent", "failed")
+
+
+def delivery_line(body: Table) -> str:
+    """A delivery in a line for a person."""
+    match body.get("state"):
+        case "sent":
+            return "Delivered."
+        case "failed":
+            return f"It could not be delivered: {body.get('cause')}"
+        case _:
+            return f"The last try failed: {body.get('cause')}" if body.get("cause") else ""

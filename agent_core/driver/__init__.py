@@ -1,0 +1,1 @@
+"""Performs a turn's effects, and composes what a model reads."""

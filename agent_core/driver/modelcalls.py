@@ -1,0 +1,353 @@
+"""Composes a turn's model calls: from the turn's wish and the session's memory to a request, and back to events.
+
+The words and the order are decided by `transcript`, sizes by `compaction`, patience by `recovery`; this file brings them
+together with the client.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import orjson
+
+from agent_core.driver.spending import Spending
+from agent_core.judging.compaction import (
+    ASSUMED_WINDOW_TOKENS,
+    ELIDE_RESULTS_OVER_CHARS,
+    Group,
+    SessionMemory,
+    digest,
+    estimate_tokens,
+    groups_of,
+    plan,
+    summary_request,
+    summary_words,
+)
+from agent_core.judging.leftout import suspects, without
+from agent_core.judging.promising.done import done_question, read_done
+from agent_core.judging.remedies import DONE_SECONDS, Rung, patience
+from agent_core.judging.replies import Finish, finish_of
+from agent_core.messages import Message
+from agent_core.model.client import ModelClient, ModelRequest, Sink
+from agent_core.model.complaints import NOTHING_SAID
+from agent_core.ports import Clock
+from agent_core.signals import CANCELLED, ModelCalled, Tell, nobody
+from agent_core.tools.base import Json
+from agent_core.turn.effects import AskDone, CallModel
+from agent_core.turn.events import (
+    CallBroke,
+    Compacted,
+    DoneSaid,
+    Event,
+    ReplyFinished,
+    SpendRefused,
+    TextArrived,
+    TextTakenBack,
+)
+from agent_core.turn.exits import BreakCause
+from agent_core.turn.machine import Turn
+from agent_core.turn.state import AssistantItem, CallItem
+from agent_core.turn.transcript import alternating, repaired, request_messages
+
+REFUSALS = frozenset({BreakCause.BAD_REQUEST, BreakCause.REFUSED, BreakCause.TOO_LARGE, BreakCause.CONTEXT_OVERFLOW})
+"""What a provider says of what it was sent."""
+SUMMARY_SECONDS = 60.0
+SLOW_ARGUMENTS_FACTOR = 4.0
+
+
+@dataclass(frozen=True)
+class Offer:
+    """The tools that a turn offers to the model, and in whose words."""
+
+    names: tuple[str, ...] = ()
+    schemas: tuple[Mapping[str, Json], ...] = ()
+
+    def without(self, names: frozenset[str]) -> Offer:
+        """The same offer without these tools."""
+        if not names & set(self.names):
+            return self
+        kept = [(n, schema) for n, schema in zip(self.names, self.schemas, strict=True) if n not in names]
+        return Offer(tuple(n for n, _ in kept), tuple(schema for _, schema in kept))
+
+    @functools.cached_property
+    def encoded(self) -> bytes:
+        """The schemas as a JSON array, empty if there are none."""
+        return orjson.dumps(self.schemas) if self.schemas else b""
+
+
+@dataclass(slots=True)
+class ModelCaller:
+    """Makes the model calls of one turn."""
+
+    client: ModelClient
+    clock: Clock
+    system_prompt: str
+    memory: SessionMemory
+    offer: Offer
+    connect_seconds: float = 10
+    silence_seconds: float = 0
+    """How long the call that was made last may be silent at most, connecting included."""
+    spending: Spending | None = None
+    """What pays for the calls; None if nobody counts."""
+    turn: str = ""
+    """Whose calls they are, for signals."""
+    session: str = ""
+    tell: Tell = nobody
+    _summaries: int = 0
+    _questions: int = 0
+
+    def offered(self, turn: Turn) -> tuple[str, ...]:
+        """The tools that the turn may use."""
+        return tuple(name for name in self.offer.names if name not in turn.withheld)
+
+    async def call(self, turn: Turn, effect: CallModel, sink: Sink) -> ReplyFinished | CallBroke | SpendRefused:
+        """One model call, as the turn wants it, if there is room for it in the budgets. Content goes to `sink`."""
+        assert turn.opened is not None
+        endpoint = self.client.endpoint(effect.route.endpoint)
+        messages = without(self._messages(turn, effect), effect.left_out)
+        tools = self.offer.without(turn.withheld).encoded if effect.offer_tools else b""
+        tokens = estimate_tokens(messages, len(tools))
+        window = endpoint.context_tokens
+        if window and tokens > window * 1.05 and turn.compacted is None:
+            words = f"about {tokens} of {window} tokens"
+            broke = CallBroke(at=self.clock.now_ms(), cause=BreakCause.CONTEXT_OVERFLOW, detail=words)
+            return self._accused(broke, turn, messages)
+        settings = turn.settings
+        grown = patience(tokens)
+        slow = SLOW_ARGUMENTS_FACTOR if endpoint.slow_arguments else 1.0
+        parameters = dict(turn.opened.request)
+        if not tools:
+            for key in ("tool_choice", "parallel_tool_calls"):
+                parameters.pop(key, None)
+        first_content, stall = settings.first_content_seconds * grown, settings.stall_seconds * grown * slow
+        if hurried(turn):
+            first_content, stall = (min(limit, settings.remedy_seconds * grown) for limit in (first_content, stall))
+        self.silence_seconds = self.connect_seconds + max(first_content, stall)
+        request = ModelRequest(
+            route=effect.route,
+            number=effect.number,
+            messages=messages,
+            tools=tools,
+            parameters=parameters,
+            first_content_seconds=first_content,
+            stall_seconds=stall,
+            connect_seconds=self.connect_seconds,
+            taken_ids=frozenset(_call_ids(turn)),
+            parse_text_calls=bool(self.offer.names),
+            offered=frozenset(self.offered(turn)) if tools else frozenset(),
+        )
+        ending = await self._paid(request, f"{effect.number}", tokens, sink)
+        return self._accused(ending, turn, messages)
+
+    def _accused(
+        self, ending: ReplyFinished | CallBroke | SpendRefused, turn: Turn, messages: Sequence[Message]
+    ) -> ReplyFinished | CallBroke | SpendRefused:
+        """A refusal with what of the conversation may be meant by it."""
+        match ending:
+            case CallBroke() if ending.cause in REFUSALS:
+                by_size = ending.cause in (BreakCause.TOO_LARGE, BreakCause.CONTEXT_OVERFLOW)
+                found = suspects(messages, ending.complaint, self._answered(turn), by_size=by_size)
+                return replace(ending, suspects=found)
+            case ReplyFinished() if finish_of(ending.reason) is Finish.FILTER:
+                return replace(ending, suspects=suspects(messages, NOTHING_SAID, self._answered(turn)))
+            case _:
+                return ending
+
+    def _answered(self, turn: Turn) -> int:
+        """Where the message that is answered begins in what is sent: behind the system's words and the history."""
+        assert turn.opened is not None
+        asked = [message.to_message() for message in turn.opened.input]
+        results = sum(message.get("role") == "tool" for message in asked)
+        return max(0, len(alternating(repaired([*self._past(turn)[0], *asked]))) - (results or 1))
+
+    async def _paid(
+        self, request: ModelRequest, name: str, prompt_tokens: int, sink: Sink
+    ) -> ReplyFinished | CallBroke | SpendRefused:
+        """Every call of a turn goes through here."""
+        if self.spending is None:
+            return await self._told(request, name, sink)
+        endpoint = self.client.endpoint(request.route.endpoint)
+        body = {**endpoint.extra_body, "": endpoint.max_output_tokens, **request.parameters}
+        limits = [body.get(key) for key in ("max_completion_tokens", "max_tokens", "")]
+        most = next((limit for limit in limits if isinstance(limit, int) and limit > 0), 0)
+
+        async def listen(counted: Sink) -> ReplyFinished | CallBroke:
+            return await self._told(request, name, counted)
+
+        return await self.spending.ask(name, request.route.model, prompt_tokens, most, listen, sink)
+
+    async def _told(self, request: ModelRequest, name: str, sink: Sink) -> ReplyFinished | CallBroke:
+        """Make the call, and tell of it, however it ends."""
+        began_at, content_at = self.clock.now_ms(), 0
+
+        def noted(events: Sequence[Event]) -> None:
+            nonlocal content_at
+            content_at = content_at or self.clock.now_ms()
+            sink(events)
+
+        told: ReplyFinished | CallBroke | None = None
+        try:
+            ending = told = await self.client.ask(request, noted)
+        finally:
+            broke = told if isinstance(told, CallBroke) else None
+            called = ModelCalled(
+                turn=self.turn, session=self.session, name=name, endpoint=request.route.endpoint, model=request.route.model,
+                began_at=began_at, ended_at=self.clock.now_ms(), content_at=content_at,
+                reason=told.reason if isinstance(told, ReplyFinished) else "",
+                error=CANCELLED if told is None else broke.cause.value if broke is not None else "",
+                status=broke.status if broke is not None else 0,
+                input_tokens=told.input_tokens if told is not None else 0,
+                output_tokens=told.output_tokens if told is not None else 0,
+                cached_tokens=told.cached_tokens if told is not None else 0,
+            )  # fmt: skip
+            self.tell(called)
+        return ending
+
+    def _messages(self, turn: Turn, effect: CallModel) -> list[Message]:
+        """The conversation of one call."""
+        history, elide_over = self._past(turn)
+        return request_messages("", history, turn, effect, elide_results_over=elide_over)
+
+    def _past(self, turn: Turn) -> tuple[list[Message], int]:
+        """What stands before the turn, with what a compaction left of it; over how many characters results are shortened."""
+        system, groups = self._history(turn)
+        elide_over = 0
+        if turn.compacted is not None:
+            kept = turn.compacted.kept_turns
+            groups = groups[len(groups) - kept :] if kept else []
+            elide_over = ELIDE_RESULTS_OVER_CHARS
+            if turn.compacted.summary:
+                system = _with_summary(system, turn.compacted.summary)
+        return [*system, *(message for group in groups for message in group)], elide_over
+
+    def _history(self, turn: Turn) -> tuple[list[Message], list[Group]]:
+        """System messages and earlier groups: the client's own, or the session's."""
+        assert turn.opened is not None
+        if turn.opened.own_history is not None:
+            system, groups = groups_of(turn.opened.own_history)
+            if not system and self.system_prompt:
+                system = [{"role": "system", "content": self.system_prompt}]
+            return system, groups
+        system: list[Message] = [{"role": "system", "content": self.system_prompt}] if self.system_prompt else []
+        if self.memory.summary:
+            system = _with_summary(system, self.memory.summary)
+        return system, self.memory.groups
+
+    async def compact(self, turn: Turn) -> Compacted:
+        """Shorten the history: by a summary of the model's, or, if that fails, by a plain digest."""
+        _, groups = self._history(turn)
+        window = self.client.endpoint(turn.route.endpoint).context_tokens or ASSUMED_WINDOW_TOKENS
+        told = turn.last_break.complaint.window if turn.last_break is not None else 0
+        window = min(window, told or window)
+        probe = CallModel(number=0, route=turn.route, offer_tools=False)
+        current = request_messages("", [], turn, probe)
+        tokens = estimate_tokens([message for group in groups for message in group]) + estimate_tokens(current)
+        chosen = plan(groups, current, window)
+        if not chosen.helps:
+            return Compacted(at=self.clock.now_ms(), summary="", helped=False, tokens_before=tokens)
+        summary = ""
+        if chosen.given_up:
+            summary = await self._summary(turn, chosen.given_up)
+        return Compacted(
+            at=self.clock.now_ms(), summary=summary, kept_turns=len(chosen.kept), helped=True, tokens_before=tokens
+        )
+
+    async def ask_done(self, turn: Turn, effect: AskDone) -> DoneSaid:
+        """The model's word whether a reply is finished; none if it does not come in time, or if there is no room for the question."""
+        text: list[str] = []
+
+        def collect(events: Sequence[Event]) -> None:
+            text.extend(event.text for event in events if isinstance(event, TextArrived))
+
+        messages: list[Message] = [{"role": "user", "content": done_question(effect.text)}]
+        request = ModelRequest(
+            route=effect.route,
+            number=0,
+            messages=messages,
+            first_content_seconds=min(DONE_SECONDS, turn.settings.first_content_seconds),
+            stall_seconds=min(DONE_SECONDS, turn.settings.stall_seconds),
+            connect_seconds=min(DONE_SECONDS, self.connect_seconds),
+            parse_text_calls=False,
+        )
+        self._questions += 1
+        ending: ReplyFinished | CallBroke | SpendRefused | None = None
+        try:
+            async with asyncio.timeout(DONE_SECONDS):
+                ending = await self._paid(request, f"done{self._questions}", estimate_tokens(messages), collect)
+        except TimeoutError:
+            pass  # no word in time
+        said = "".join(text).strip()
+        finished = read_done(said) if isinstance(ending, ReplyFinished) else None
+        told = ending if isinstance(ending, ReplyFinished | CallBroke) else None
+        return DoneSaid(
+            at=self.clock.now_ms(),
+            finished=finished,
+            said=said[:40],
+            input_tokens=told.input_tokens if told is not None else 0,
+            output_tokens=told.output_tokens if told is not None else 0,
+        )
+
+    async def _summary(self, turn: Turn, given_up: Sequence[Group]) -> str:
+        text: list[str] = []
+
+        def collect(events: Sequence[Event]) -> None:
+            for event in events:
+                if isinstance(event, TextArrived):
+                    text.append(event.text)
+                elif isinstance(event, TextTakenBack):
+                    text.clear()
+
+        messages = summary_request(self.memory.summary, given_up)
+        request = ModelRequest(
+            route=turn.route,
+            number=0,
+            messages=messages,
+            first_content_seconds=min(SUMMARY_SECONDS, turn.settings.first_content_seconds),
+            stall_seconds=min(SUMMARY_SECONDS, turn.settings.stall_seconds),
+            connect_seconds=self.connect_seconds,
+            parse_text_calls=False,
+        )
+        self._summaries += 1
+        ending = await self._paid(request, f"summary{self._summaries}", estimate_tokens(messages), collect)
+        summary = "".join(text).strip()
+        if isinstance(ending, ReplyFinished) and ending.reason == "stop" and summary:
+            return summary
+        return digest(self.memory.summary, given_up)
+
+
+def hurried(turn: Turn) -> bool:
+    """The model is asked again after it was silent for a whole limit: it is given less time, so that a remedy that does not help is seen soon."""
+    silent = turn.last_break is not None and turn.last_break.cause in (BreakCause.NO_CONTENT, BreakCause.STALLED)
+    return silent and not (turn.rungs and turn.rungs[-1][1] is Rung.AS_USUAL)
+
+
+def _with_summary(system: list[Message], summary: str) -> list[Message]:
+    words = summary_words(summary)
+    if not system:
+        return [{"role": "system", "content": words}]
+    first = system[0]
+    return [{**first, "content": f"{first.get('content')}\n\n{words}"}, *system[1:]]
+
+
+def _call_ids(turn: Turn) -> list[str]:
+    calls: list[CallItem] = [c for item in turn.items if isinstance(item, AssistantItem) for c in item.calls]
+    return [call.call for call in calls]
+
+
+def own_tools(names: Sequence[str], schemas: Sequence[Mapping[str, Json]]) -> Offer:
+    """An offer of the gateway's own tools."""
+    return Offer(tuple(names), tuple(schemas))
+
+
+def client_tools(schemas: Sequence[Mapping[str, Json]]) -> Offer:
+    """An offer of the tools that an API client brought."""
+    names: list[str] = []
+    for schema in schemas:
+        function = schema.get("function")
+        name = function.get("name") if isinstance(function, dict) else None
+        if isinstance(name, str):
+            names.append(name)
+    return Offer(tuple(names), tuple(schemas))

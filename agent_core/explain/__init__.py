@@ -1,0 +1,1 @@
+"""Why something went as it did, in sentences, from what is stored."""

@@ -1,0 +1,733 @@
+"""Why a message or a turn went as it did, in plain sentences: from the rows of the store and the turn's events alone. Pure.
+
+`/why`, `outspoken explain` and the console say these words. A story has at most `MOST_LINES` lines; what frames it (what was asked,
+the exit, the deliveries) always stays, and of what happened in between the beginning and the end.
+
+Law: without `show_text` no word of a person, a model, a tool or a provider is in it; names of tools, models and exits are.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, tzinfo
+from enum import StrEnum
+from itertools import islice
+from typing import assert_never
+
+from agent_core.judging.promises import sign_words
+from agent_core.judging.remedies import Advice, Rung
+from agent_core.store.rows import (
+    BY_HAND,
+    INSTEAD,
+    AdapterStateRow,
+    DeliveryRow,
+    DeliveryState,
+    InboxState,
+    TurnRow,
+    TurnState,
+)
+from agent_core.tools.base import EffectClass, ToolStatus
+from agent_core.turn.events import (
+    ApprovalAnswered,
+    CallBroke,
+    Compacted,
+    DeadlinePassed,
+    DoneSaid,
+    DrainEnded,
+    DriverFailed,
+    Event,
+    ReasoningArrived,
+    Refusal,
+    ReplyFinished,
+    ReplyJudged,
+    RungClimbed,
+    RungJudged,
+    SpendRefused,
+    Steered,
+    StopRequested,
+    Superseded,
+    TakenOver,
+    TextArrived,
+    TextTakenBack,
+    ToolCallNamed,
+    ToolReturned,
+    ToolStarted,
+    TurnBegun,
+    TurnEnded,
+    TurnLeft,
+    TurnOpened,
+    WaitEnded,
+)
+from agent_core.turn.exits import Exit, ExitCode, Facts
+from agent_core.turn.notices import RESTORED, cause_words, duration, spent_words
+
+MOST_LINES = 15
+COMMANDS, REFUSED = "command", "refused"
+"""Lanes of messages that are no turn's."""
+ON_TIME_MS = 60_000
+"""What was due is on time for so long."""
+WORTH_TELLING_MS = 300
+"""A shorter wait before a turn is none."""
+UP = "up"
+FINISH_REASONS = frozenset(
+    {"stop", "length", "tool_calls", "function_call", "content_filter", "end_turn", "eos", "error"}
+)
+"""What providers say at a reply's end; anything else is words of their own."""
+
+REASONS = {
+    "not allowed to talk": "its person may not talk to the bot here",
+    "too many messages": "its person had sent too many messages within a minute",
+    "nothing in it can be taken": "it held nothing that can be read, such as a voice message",
+    "queue_full": "too many messages were waiting in this conversation",
+    "gateway_full": "too many messages were waiting in the whole gateway",
+    "too_old": "it came too late to act on it",
+    "quota": "the quota was used up",
+    "quarantined": "the conversation is set aside after repeated failures",
+    "shutting_down": "the gateway was shutting down",
+    "its turn could not be opened": "its turn could not be opened because of a mistake of ours; the log has the details",
+    "unknown_model": "it named a model that is not configured",
+    "model_not_found": "it named a model that is not configured",
+    "other_content": "its key was used before, for another request",
+    "idempotency_key_reused": "its key was used before, for another request",
+    "insufficient_quota": "a budget was used up",
+    "invalid_request": "something in it is not as it must be",
+    "invalid_json": "its body is no JSON",
+    "request_too_large": "it was larger than max_body_bytes",
+    "storage_unavailable": "nothing could be stored just then",
+    "withdrawn by the client": "the client took it back before its turn",
+    "withdrawn by the person": "the person took it back before its turn",
+}
+"""Why a message was not run, by the reason that is stored with it."""
+
+
+class Ending(StrEnum):
+    """What a message or a turn has come to."""
+
+    ENDED = "ended"
+    """Its turn is closed; the exit says how."""
+    RUNNING = "running"
+    WAITING = "waiting"
+    """For its turn, or for being carried out."""
+    COMMAND = "command"
+    """A command or a button, carried out."""
+    STEERED = "steered"
+    """It went into a turn that was running."""
+    REFUSED = "refused"
+    """Not taken, and stored with the reason."""
+    DROPPED = "dropped"
+    """Taken, and taken back or given up before its turn."""
+    FORGOTTEN = "forgotten"
+    """It is done, and what it led to is not stored any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One sentence of a story."""
+
+    at: int
+    """When, ms."""
+    words: str
+    frame: bool = False
+    """It stays, however short the story has to be."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Occasion:
+    """An occurrence of a schedule: what is stored instead of a person's message."""
+
+    kind: str
+    """``reminder`` or ``prompt``; empty for the prompt itself, as it is put to the model."""
+    schedule: str
+    missed: bool = False
+    count: int = 1
+    late_ms: int = 0
+    """How late it was when the gateway came to it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """A stored message, as far as it is told."""
+
+    number: int
+    key: str
+    """The platform's own id of it."""
+    where: str
+    lane: str
+    state: InboxState
+    at: int
+    reason: str = ""
+    chars: int = 0
+    words: str = ""
+    """What it says; empty if that is not to be shown."""
+    command: str = ""
+    occasion: Occasion | None = None
+    request: bool = False
+    """It came as a request of the API."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """All that is stored about a message or a turn."""
+
+    now: int
+    messages: tuple[Asked, ...] = ()
+    """Those that the turn answers, in order; or the one that is asked about."""
+    about: int = 0
+    """The number of the message that is asked about; 0: the turn as a whole."""
+    turn: TurnRow | None = None
+    events: Sequence[Event] = ()
+    before: Sequence[TurnRow] = ()
+    """Turns of the conversation that ran while the message waited."""
+    ahead: int = 0
+    """Messages that wait before it."""
+    deliveries: Sequence[DeliveryRow] = ()
+    """What is shown for the turn, or as the answer to a command."""
+    adapters: Sequence[AdapterStateRow] = ()
+    """The states that the adapter of the chat went through since the message came."""
+    show_text: bool = False
+
+
+def ending_of(case: Case) -> Ending:
+    """What it has come to."""
+    asked = next((m for m in case.messages if m.number == case.about), None) if case.about else None
+    if asked is not None and asked.lane == REFUSED:
+        return Ending.REFUSED
+    if asked is not None and asked.state is InboxState.DROPPED:
+        return Ending.DROPPED
+    if case.turn is not None and (asked is None or asked.lane != COMMANDS):
+        if asked is not None and _steered(case, asked):
+            return Ending.STEERED
+        return Ending.ENDED if case.turn.state is TurnState.CLOSED else Ending.RUNNING
+    if asked is None:
+        return Ending.FORGOTTEN
+    if asked.state is InboxState.DONE:
+        return Ending.COMMAND if asked.lane == COMMANDS else Ending.FORGOTTEN
+    return Ending.WAITING
+
+
+def story_of(case: Case) -> list[Line]:
+    """What happened, in order: at most `MOST_LINES` - 1 lines."""
+    lines = [*_asked_lines(case), *turn_lines(case.events, show_text=case.show_text), *_delivery_lines(case)]
+    return fitted(sorted(lines, key=lambda line: line.at), MOST_LINES - 1)
+
+
+def story(events: Sequence[Event]) -> tuple[str, ...]:
+    """A turn by its events alone: at most 15 lines, with times in UTC."""
+    opened = next((event for event in events if isinstance(event, TurnOpened)), None)
+    if opened is None:
+        return ()
+    lines = fitted(turn_lines(events, show_text=True), MOST_LINES - 1)
+    return told(f"Turn on {opened.surface or 'an unknown surface'}.", lines, UTC)
+
+
+def told(head: str, lines: Sequence[Line], zone: tzinfo) -> tuple[str, ...]:
+    """The lines as they are shown, behind a first one that says what it is about and which zone the times are in."""
+    if not lines:
+        return (head,)
+    first = datetime.fromtimestamp(lines[0].at / 1000, zone)
+    named, offset = first.strftime("%Z"), first.strftime("%z")
+    shown = (
+        f"{named} ({offset[:3]}:{offset[3:5]})"
+        if not named.startswith(("+", "-", "UTC"))
+        else f"UTC{offset[:3]}:{offset[3:5]}"
+    )
+    shown = "UTC" if shown == "UTC+00:00" else shown
+    out = [f"{head} Times are {shown}, {first:%Y-%m-%d}."]
+    for line in lines:
+        when = datetime.fromtimestamp(line.at / 1000, zone)
+        day = "" if when.date() == first.date() else f"{when:%m-%d} "
+        out.append(f"{day}{when:%H:%M:%S}.{when.microsecond // 100_000}  {line.words}")
+    return tuple(out)
+
+
+def fitted(lines: Sequence[Line], most: int) -> list[Line]:
+    """At most `most` of the lines, in order; what is left out is said to be."""
+    if len(lines) <= most:
+        return list(lines)
+    room = most - 1
+    frames = [i for i, line in enumerate(lines) if line.frame]
+    if len(frames) > room:
+        keep = {*frames[: room // 2], *frames[-(room - room // 2) :]}
+    else:
+        others = [i for i, line in enumerate(lines) if not line.frame]
+        free = room - len(frames)
+        keep = {*frames, *others[: (free + 1) // 2], *(others[-(free // 2) :] if free // 2 else ())}
+    gone = [i for i in range(len(lines)) if i not in keep]
+    out: list[Line] = []
+    for i, line in enumerate(lines):
+        if i == gone[0]:
+            out.append(Line(line.at, f"… {len(gone)} more events …"))
+        if i in keep:
+            out.append(line)
+    return out
+
+
+# ---------------------------------------------------------------------- what was asked
+
+
+def _steered(case: Case, asked: Asked) -> bool:
+    return any(isinstance(event, Steered) and event.inbox == asked.number for event in case.events)
+
+
+def _asked_lines(case: Case) -> list[Line]:
+    asked = next((m for m in case.messages if m.number == case.about), None) or next(iter(case.messages), None)
+    if asked is None:
+        return []
+    lines = [_arrival(asked)]
+    others = [m.number for m in case.messages if m.number != asked.number]
+    if others and case.turn is not None:
+        numbers = ", ".join(map(str, others[:6])) + ("" if len(others) <= 6 else " and others")
+        lines.append(
+            Line(asked.at, f"It was taken together with message {numbers}: pieces of one, answered as one.", frame=True)
+        )
+    ending = ending_of(case) if case.about else Ending.ENDED
+    match ending:
+        case Ending.REFUSED:
+            lines.append(Line(asked.at, f"It was refused: {_reason(asked)}.", frame=True))
+        case Ending.DROPPED:
+            how = "set aside" if asked.reason == RESTORED else "never run"
+            lines.append(Line(asked.at, f"It was {how}: {_reason(asked)}.", frame=True))
+        case Ending.WAITING:
+            lines.append(Line(case.now, _waiting(case, asked), frame=True))
+        case Ending.COMMAND:
+            lines.append(Line(asked.at, _carried_out(asked.occasion), frame=True))
+        case Ending.STEERED:
+            heard = next(e.at for e in case.events if isinstance(e, Steered) and e.inbox == asked.number)
+            turn = case.turn.turn if case.turn is not None else ""
+            lines.append(
+                Line(heard, f"It went into the turn {turn}, which was running, and is answered there.", frame=True)
+            )
+        case Ending.FORGOTTEN:
+            lines.append(Line(asked.at, "It is done; what it led to is not stored any more.", frame=True))
+        case Ending.ENDED | Ending.RUNNING:
+            lines += _waited(case, asked)
+        case _:
+            assert_never(ending)
+    return lines
+
+
+def _carried_out(occasion: Occasion | None) -> str:
+    if occasion is None:
+        return "It is a command and was carried out at once; commands wait for no turn."
+    if occasion.missed:
+        return "It was not done any more, and the chat was told that it was missed."
+    if occasion.kind == "reminder":
+        return "The chat was reminded at once; reminders wait for no turn."
+    return "Its prompt was put into the conversation's queue, if there was room; else the chat was told that there was none."
+
+
+def _occurred(asked: Asked, occasion: Occasion) -> Line:
+    named = f"(number {asked.number}, id {asked.key})"
+    if not occasion.kind:
+        words = f"The schedule {occasion.schedule} put its prompt into {asked.where} {named}; no person wrote it."
+        return Line(asked.at, words, frame=True)
+    what = "The reminder" if occasion.kind == "reminder" else "The prompt"
+    late = duration(occasion.late_ms // 1000)
+    if occasion.missed:
+        times = f"{occasion.count} times, the first time" if occasion.count > 1 else "once,"
+        words = f"{what} of {occasion.schedule} for {asked.where} had been missed {times} {late} before {named}."
+    else:
+        since = (
+            f"had been due for {late}: the gateway was stopped, or busy" if occasion.late_ms > ON_TIME_MS else "was due"
+        )
+        words = f"{what} of {occasion.schedule} for {asked.where} {since} {named}."
+    return Line(asked.at, words, frame=True)
+
+
+def _arrival(asked: Asked) -> Line:
+    if asked.occasion is not None:
+        return _occurred(asked, asked.occasion)
+    what = "A request" if asked.request else f"The command /{asked.command}" if asked.command else "A message"
+    if asked.words:
+        size = f": “{_short(asked.words)}”"
+    else:
+        size = f", {asked.chars} characters" if asked.chars and not asked.command else ""
+    return Line(asked.at, f"{what} came from {asked.where} (number {asked.number}, id {asked.key}{size}).", frame=True)
+
+
+_OF_REQUEST = re.compile(r"(\w+)((?: at \S+)? \(HTTP \d+\))")
+
+
+def _reason(asked: Asked) -> str:
+    request = _OF_REQUEST.fullmatch(asked.reason)
+    if request is not None:
+        return f"{REASONS.get(request[1], request[1].replace('_', ' '))}{request[2]}"
+    return REASONS.get(asked.reason, asked.reason.replace("_", " ") or "no reason is stored")
+
+
+def _waiting(case: Case, asked: Asked) -> str:
+    since = duration((case.now - asked.at) // 1000)
+    if asked.lane == COMMANDS:
+        return f"It has waited for {since} and is not carried out yet; a gateway that starts takes it up."
+    parts = [f"{case.ahead} earlier messages" if case.ahead > 1 else "an earlier message"] if case.ahead else []
+    running = next((t for t in reversed(case.before) if t.state is TurnState.OPEN), None)
+    if running is not None:
+        parts.append(f"the turn {running.turn}, which runs since {duration((case.now - running.opened_at) // 1000)}")
+    behind = (
+        f"behind {' and '.join(parts)}"
+        if parts
+        else "and nothing runs in its conversation: a gateway that starts takes it up"
+    )
+    return f"It has waited for {since}, {behind}."
+
+
+def _waited(case: Case, asked: Asked) -> list[Line]:
+    """How long it waited for its turn, and behind what."""
+    if case.turn is None or case.turn.opened_at - asked.at < WORTH_TELLING_MS:
+        return []
+    seconds = (case.turn.opened_at - asked.at) / 1000
+    earlier = [t for t in case.before if t.turn != case.turn.turn]
+    shown = ", ".join(f"{t.turn} ({(t.exit or 'running').replace('_', ' ')})" for t in earlier[-3:])
+    if earlier:
+        what = f"behind {_counted(len(earlier), 'earlier turn')}: {shown}"
+    elif len(case.messages) > 1:
+        what = "for its other pieces"
+    else:
+        what = "and no turn of its conversation ran meanwhile: the gateway was busy, or stopped"
+    return [Line(case.turn.opened_at, f"It had waited for {seconds:.1f} s, {what}.", frame=True)]
+
+
+def _counted(count: int, word: str) -> str:
+    return f"{count} {word}" if count == 1 else f"{count} {word}s"
+
+
+def _short(text: str) -> str:
+    flat = " ".join(text.split())
+    return flat if len(flat) <= 120 else f"{flat[:117]}…"
+
+
+# ---------------------------------------------------------------------- what the turn did
+
+
+def turn_lines(events: Sequence[Event], *, show_text: bool) -> list[Line]:
+    """What a turn did, a line for each thing worth one. A clock that was set back does not turn the order round."""
+    teller = _Teller(show_text)
+    lines: list[Line] = []
+    at = 0
+    for number, event in enumerate(events):
+        at = max(at, event.at)
+        words = teller.words(event, islice(events, number + 1, None))
+        if words:
+            frame = isinstance(event, TurnOpened | TurnEnded)
+            lines.append(Line(at, words, frame))
+            if isinstance(event, TurnOpened):
+                lines += [Line(at, known) for known in _known_words(event)]
+    return lines
+
+
+class _Teller:
+    """Goes through the events and remembers what later ones refer to."""
+
+    def __init__(self, show_text: bool) -> None:
+        self._show_text = show_text
+        self._tools: dict[str, str] = {}
+        self._models: list[str] = []
+        self._effects: frozenset[str] = frozenset()
+        self._begun: list[str] = []
+        self._offered: frozenset[str] = frozenset()
+        self._called_at = 0
+        self._content_at = 0
+
+    def words(self, event: Event, later: Iterable[Event]) -> str:
+        """The sentence for an event; empty if it is worth none."""
+        match event:
+            case TextArrived() | ReasoningArrived() | TextTakenBack():
+                self._content_at = self._content_at or event.at
+                return ""
+            case ToolCallNamed():
+                self._content_at = self._content_at or event.at
+                self._tools[event.call] = self._tool_name(event.name)
+                return ""
+            case TurnOpened():
+                self._calls(event.at)
+                route = event.settings.routes[0]
+                self._models = [one.model for one in event.settings.routes]
+                if event.settings.goes_on:
+                    self._effects = frozenset(t.name for t in event.settings.tools if t.effect is EffectClass.EFFECT)
+                self._offered = frozenset((*(tool.name for tool in event.settings.tools), *event.settings.client_tools))
+                return f"The turn began: model {route.model} at {route.endpoint}."
+            case CallBroke():
+                first = self._first()
+                self._calls(event.at)
+                return f"The model call failed: {self._cause(event)}{first}."
+            case ReplyFinished():
+                first = self._first()
+                seconds = max(0, event.at - self._called_at) / 1000
+                self._calls(event.at)
+                tokens = f", {event.output_tokens} tokens" if event.output_tokens else ""
+                return (
+                    f"The model's reply was over after {seconds:.1f} s ({self._reason(event.reason)}{tokens}{first})."
+                )
+            case ReplyJudged(sign=sign) if sign_words(sign):
+                return f"The reply was taken for a promise: {sign_words(sign)}."
+            case RungClimbed():
+                self._calls(event.at)
+                return self._remedy(event, later)
+            case WaitEnded():
+                self._calls(event.at)
+                return ""
+            case TurnBegun():
+                return begun_words(event, self._models[event.route] if event.route < len(self._models) else "")
+            case ToolStarted():
+                self._begun.append(event.call)
+                return ""
+            case ToolReturned():
+                self._begun = [call for call in self._begun if call != event.call]
+                self._calls(event.at)
+                return self._tool(event)
+            case _:
+                return self._rest(event)
+
+    def _rest(self, event: Event) -> str:
+        match event:
+            case TakenOver():
+                self._calls(event.at)
+                begun, self._begun = [self._named(call) for call in dict.fromkeys(self._begun)], []
+                unsure = ", ".join(name for name in begun if name in self._effects)
+                taken = "The gateway had been restarted; the turn was taken up again."
+                return f"{taken} It is not known whether this was done: {unsure}." if unsure else taken
+            case StopRequested():
+                return "Its person is being forgotten." if event.forgotten else "A person said stop."
+            case Superseded():
+                return "A newer message took its place."
+            case Steered():
+                return "The person added something" + (f" (message {event.inbox})." if event.inbox else ".")
+            case DeadlinePassed():
+                return "The turn's time was up."
+            case TurnLeft():
+                return "The gateway was shut down in order, and left the turn open."
+            case DrainEnded():
+                return "The gateway was shut down and could wait no longer."
+            case Compacted():
+                self._calls(event.at)
+                return "The conversation was shortened." if event.helped else "The conversation could not be shortened."
+            case DoneSaid(finished=finished):
+                word = {True: "It said that it is", False: "It said that it is not", None: "It did not say in time"}[
+                    finished
+                ]
+                return f"It was unclear whether the reply only promises something, so the model was asked whether it is finished. {word}."
+            case ApprovalAnswered():
+                return f"{self._named(event.call)}: approval {event.verdict.value}."
+            case SpendRefused():
+                return f"The model was not asked. {spent_words(event.spend)}"
+            case DriverFailed():
+                return f"A mistake of ours ended it; the log has it under {event.reference}."
+            case TurnEnded():
+                return exit_words(event.exit, self._tool_name(event.exit.facts.tool), show_text=self._show_text)
+            case _:
+                return ""
+
+    def _calls(self, at: int) -> None:
+        self._called_at, self._content_at = at, 0
+
+    def _first(self) -> str:
+        """When its first content came; a reply that came at once needs no such word."""
+        if not self._content_at or self._content_at - self._called_at < 1_000:
+            return ""
+        return f", first content after {(self._content_at - self._called_at) / 1000:.1f} s"
+
+    def _cause(self, event: CallBroke) -> str:
+        detail = event.detail if self._show_text else ""
+        words = cause_words(
+            Facts(cause=event.cause, seconds=round(event.waited_seconds), status=event.status, detail=detail)
+        )
+        return words if not detail or detail in words else f"{words}; it said: {_short(detail).rstrip('.')}"
+
+    def _reason(self, reason: str) -> str:
+        return f"“{reason[:40]}”" if self._show_text or reason in FINISH_REASONS else "a finish reason of its own"
+
+    def _tool_name(self, name: str) -> str:
+        """A name that is not on offer was made up by the model, and so is a word of its."""
+        return name if self._show_text or name in self._offered or not name else "a tool that there is not"
+
+    def _named(self, call: str) -> str:
+        return self._tools.get(call) or "a tool"
+
+    def _tool(self, event: ToolReturned) -> str:
+        name = self._named(event.call)
+        match event.refusal:
+            case Refusal.UNKNOWN_TOOL:
+                return f"{name} was not run: there is no such tool."
+            case Refusal.UNREADABLE_ARGUMENTS:
+                return f"{name} was not run: its arguments could not be read."
+            case Refusal.NONE:
+                how = "done" if event.status is ToolStatus.OK else event.status.value.replace("_", " ")
+                if event.status is ToolStatus.UNKNOWN:
+                    return f"{name}: it is not known whether it was done; others have changed the same since."
+                return f"{name}: {how} after {event.seconds:.1f} s."
+            case _:
+                assert_never(event.refusal)
+
+    def _remedy(self, event: RungClimbed, later: Iterable[Event]) -> str:
+        pause = helped = ""
+        for one in later:
+            if isinstance(one, WaitEnded) and not pause:
+                pause = f" after {max(0, one.at - event.at) / 1000:.1f} s"
+            if isinstance(one, RungJudged):
+                helped = "; that helped" if one.helped else "; that did not help"
+            if isinstance(one, RungJudged | RungClimbed | TurnEnded):
+                break
+        number = f" (number {event.number})" if event.number > 1 else ""
+        return f"The gateway {rung_words(event.rung)}{number}{pause}{helped}."
+
+
+def _known_words(event: TurnOpened) -> list[str]:
+    words: list[str] = []
+    if event.known.stalls:
+        tools = ", ".join(stall.tool for stall in event.known.stalls)
+        words.append(f"Calls of {tools} had broken off in earlier turns of this conversation.")
+    if event.known.incidents:
+        were = "was" if len(event.known.incidents) == 1 else "were"
+        words.append(f"{_counted(len(event.known.incidents), 'incident')} {were} open about this gateway's models.")
+    return words
+
+
+def begun_words(event: TurnBegun, model: str) -> str:
+    """What was tried from the first call on, because of earlier failures. `model` is the one that was asked first."""
+    tried = [
+        f"the advice to send calls of {item.detail} in smaller pieces"
+        if item.advice is Advice.SMALLER_FROM_START
+        else f"without {item.detail}, which was not offered"
+        for item in event.advice
+    ]
+    tried += [f"{model} instead of the first model"] if event.route else []
+    return f"Because of earlier failures the turn began with {' and '.join(tried)}." if tried else ""
+
+
+def rung_words(rung: Rung) -> str:
+    """A remedy in words."""
+    match rung:
+        case Rung.RETRY:
+            return "tried the same call again"
+        case Rung.NEXT_ROUTE:
+            return "went to the next key or model"
+        case Rung.CONTINUE:
+            return "asked the model to go on from the text so far"
+        case Rung.ADVISE_SMALLER:
+            return "advised the model to send the work in smaller pieces"
+        case Rung.NUDGE:
+            return "reminded the model to go on"
+        case Rung.CONTINUE_THINKING:
+            return "asked the model to reply from its thoughts so far"
+        case Rung.COMPACT:
+            return "shortened the conversation"
+        case Rung.LEAVE_OUT:
+            return "left out what the provider may object to"
+        case Rung.AS_USUAL:
+            return "gave up what it had tried because of earlier failures, and asked as usual"
+        case Rung.WITHOUT_TOOL:
+            return "asked for the same as text, without the tool"
+        case _:
+            assert_never(rung)
+
+
+def exit_words(ending: Exit, tool: str, *, show_text: bool) -> str:
+    """How a turn ended, in one sentence."""
+    facts = ending.facts
+    if ending.code is ExitCode.ANSWERED:
+        return "The turn was answered."
+    if ending.code is ExitCode.HANDED_TO_CLIENT:
+        return "The model's tool calls were handed to the client."
+    if facts.detail == RESTORED:
+        return f"The turn was set aside: {RESTORED}. Nobody was told so."
+    parts: list[str] = []
+    if facts.cause is not None:
+        parts.append(cause_words(facts if show_text else replace(facts, detail="")))
+    parts += [f"about {tool}"] if tool else []
+    parts += [f"after {facts.attempts} attempts"] if facts.attempts > 1 else []
+    parts += [f"may or may not have run: {', '.join(facts.tools_unsure)}"] if facts.tools_unsure else []
+    parts += [f"reference {facts.reference}"] if facts.reference else []
+    why = f" ({'; '.join(parts)})" if parts else ""
+    return f"The turn ended without an answer: {ending.code.value.replace('_', ' ')}{why}. The person was told so."
+
+
+# ---------------------------------------------------------------------- what was shown
+
+
+_QUOTED = re.compile(r"""(["“«'‘`]).*(["”»'’`])""", re.DOTALL)
+
+
+def unquoted(words: str, *, show_text: bool) -> str:
+    """What a platform said about a failure; it may quote the message, so what is in quotes is left out."""
+    return words if show_text else _QUOTED.sub("“…”", words)
+
+
+def _delivery_lines(case: Case) -> list[Line]:
+    rows = [
+        row
+        for row in case.deliveries
+        if row.cause.startswith((BY_HAND, INSTEAD)) or not (row.gone or row.state is DeliveryState.SKIPPED)
+    ]
+    plain = [row for row in rows if row.delivered and not row.failures and not row.labelled and not row.plain]
+    lines: list[Line] = []
+    if len(plain) > 2:
+        ids = f"{plain[0].platform_id} to {plain[-1].platform_id}"
+        words = f"{len(plain)} parts were delivered to {plain[0].surface} (the platform's messages {ids})."
+        lines.append(Line(max(row.at for row in plain), words, frame=True))
+        rows = [row for row in rows if row not in plain]
+    lines += [_delivery_line(case, row) for row in rows]
+    settled = (DeliveryState.SENT, DeliveryState.FAILED, DeliveryState.SKIPPED)
+    waiting = [row for row in rows if row.state not in settled]
+    if waiting and case.adapters and case.adapters[-1].state != UP:
+        lines.append(Line(case.now, adapter_words(case.adapters[-1], show_text=case.show_text), frame=True))
+    if not case.deliveries and case.turn is not None and case.turn.state is TurnState.CLOSED and case.messages:
+        where = case.messages[0].where
+        if "/" not in where:
+            at = case.turn.closed_at or case.now
+            lines.append(
+                Line(at, f"It was shown on {where} as it came; what a client there has received is not recorded.")
+            )
+    return lines
+
+
+def _delivery_line(case: Case, row: DeliveryRow) -> Line:
+    what = f"{row.bubble}, part {row.part + 1}"
+    trouble = unquoted(row.trouble or row.cause, show_text=case.show_text).rstrip(".")
+    failed = f", after {_counted(row.failures, 'failed call')} (the last: {trouble})" if row.failures else ""
+    marks = ", marked as possibly there twice" if row.labelled else ""
+    marks += ", without its form, which the platform had refused" if row.plain else ""
+    match row.state:
+        case DeliveryState.SENT if not row.delivered:
+            return Line(row.at, f"Shown at {row.surface} as far as it was then ({what}){failed}.", frame=True)
+        case DeliveryState.SENT:
+            words = f"Delivered to {row.surface} as message {row.platform_id} ({what}){failed}{marks}."
+            return Line(row.at, words, frame=True)
+        case DeliveryState.WANTED if row.platform_id is not None:
+            return Line(
+                case.now,
+                f"Message {row.platform_id} at {row.surface} has yet to be changed ({what}){failed}.",
+                frame=True,
+            )
+        case DeliveryState.WANTED:
+            wait = (
+                f"; the next try comes in {duration(max(0, row.retry_at - case.now) // 1000)}" if row.retry_at else ""
+            )
+            return Line(case.now, f"Not delivered to {row.surface} yet ({what}){failed}{wait}.", frame=True)
+        case DeliveryState.SENDING:
+            return Line(row.sending_at or row.at, f"It is being sent to {row.surface} ({what}){failed}.", frame=True)
+        case DeliveryState.UNKNOWN:
+            words = f"Sent to {row.surface}, and not known yet whether it came through ({what}){failed}."
+            return Line(row.at, words, frame=True)
+        case DeliveryState.FAILED if row.cause == RESTORED:
+            return Line(row.at, f"Set aside for {row.surface} ({what}): {RESTORED}.", frame=True)
+        case DeliveryState.FAILED:
+            words = f"Refused for good by {row.surface} ({what}): {trouble or 'no reason is stored'}."
+            return Line(row.at, words, frame=True)
+        case DeliveryState.SKIPPED if row.cause.startswith(BY_HAND):
+            words = f"Taken out of the outbox for {row.surface} by hand ({what}){failed}: {row.cause.removeprefix(BY_HAND)}."
+            return Line(row.at, words, frame=True)
+        case DeliveryState.SKIPPED if row.cause.startswith(INSTEAD):
+            how = unquoted(row.cause.removeprefix(INSTEAD), show_text=case.show_text).rstrip(".")
+            return Line(row.at, f"Sent to {row.surface} in another form ({what}): {how}.", frame=True)
+        case DeliveryState.SKIPPED:
+            return Line(row.at, f"Not needed any more at {row.surface} ({what}).")
+        case _:
+            assert_never(row.state)
+
+
+def adapter_words(row: AdapterStateRow, *, show_text: bool) -> str:
+    """What a change of an adapter's state says."""
+    why = f": {unquoted(row.words, show_text=show_text)}" if row.words else "."
+    return f"The adapter {row.account} was {row.state} from then on{why}"

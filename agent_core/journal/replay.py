@@ -1,0 +1,558 @@
+"""A turn read from its journal, and compared with what today's rules say. Pure.
+
+Theory. The turn is folded as anywhere: what was judged is taken from the journal. Beside that, `replay` asks today's rules each question that the
+turn was asked, and compares what they say with what stands there, byte by byte in today's encoding. So a difference does not lead to
+others: the state is the recorded one. An event that nothing before it led to is *out of place*; behind it nothing can be read.
+
+Of a journal from before judgements were journalled (`oldjournals`), only what was recorded or can be inferred is compared.
+
+Of a redacted journal the words are gone. How a reply ends is told by words, so there it is taken from the journal
+(`_Replaying._read`); whatever else is decided by it is compared as always.
+
+`parting` asks the rules each question twice, with the turn's own settings and with others, up to the first at which they part. Behind it the
+recorded events tell what followed from the other decision, so it looks no further.
+
+Laws (tests/agent_core/test_replay.py): a journal that a driver wrote from the machine's decisions replays without a difference; one
+in which a judgement, or an event that one rests on, was taken out or changed does not.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field, fields, replace
+from enum import StrEnum
+from typing import cast, get_args
+
+from agent_core import slim
+from agent_core.journal.rows import UnreadableJournal, completed, decode, encode, merged, turn_of
+from agent_core.judging.judge import decide
+from agent_core.judging.promises import ANSWERED, Ending, Reading, Sign
+from agent_core.judging.questions import MUST_BE_ANSWERED, Calls, End, Question
+from agent_core.store.rows import JournalRow
+from agent_core.turn.effects import AskApproval, CallModel, Effect, EndTurn, Record, RunTool, SetAside, Wait
+from agent_core.turn.events import (
+    ApprovalAsked,
+    CallSettled,
+    DeadlinePassed,
+    Event,
+    FailureJudged,
+    Judgement,
+    LoopFound,
+    OverlapFound,
+    ReasoningArrived,
+    Reply,
+    ReplyJudged,
+    RungClimbed,
+    RungJudged,
+    SummaryAsked,
+    TextArrived,
+    TextTakenBack,
+    ToolArgumentsArrived,
+    ToolCallCut,
+    ToolCallNamed,
+    ToolStarted,
+    TurnBegun,
+    TurnEnded,
+    TurnOpened,
+    TurnResumed,
+)
+from agent_core.turn.exits import Exit, ExitCode, Facts
+from agent_core.turn.invariants import broken_laws
+from agent_core.turn.machine import ProtocolError, Turn
+from agent_core.turn.settings import TurnSettings
+from agent_core.turn.state import Phase
+from agent_core.turn.view import View, view
+
+CONTENT = (TextArrived, ReasoningArrived, TextTakenBack, ToolCallNamed, ToolArgumentsArrived, ToolCallCut)
+DECIDED: tuple[type[Event], ...] = get_args(Judgement)
+"""Rows that record what was judged."""
+
+
+_READINGS = {Reply.PROMISED: Reading.PROMISE, Reply.UNCLEAR: Reading.UNCLEAR}
+
+
+class Mismatch(StrEnum):
+    """What a difference is about."""
+
+    ROWS = "rows"
+    """The journal itself is not whole: rows are missing, out of order or cannot be read."""
+    DECISION = "decision"
+    """The machine decides otherwise than was recorded."""
+    PLACE = "place"
+    """An event that nothing before it led to."""
+    EXIT = "exit"
+    """The turn ends otherwise than was recorded."""
+    LAW = "law"
+    """The machine breaks one of its laws."""
+    VIEW = "view"
+    """What there is to see depends on how the journal was cut, or is not what was delivered."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One thing that does not agree."""
+
+    seq: int
+    """The row at which it was found."""
+    about: Mismatch
+    recorded: str
+    """As the journal (or the database) has it; empty if it has nothing."""
+    replayed: str
+    """As it is by this replay; empty if it decides nothing there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """One row of the journal, and what the machine wants after it."""
+
+    seq: int
+    event: Event
+    effects: tuple[Effect, ...] = ()
+
+
+@dataclass(slots=True)
+class Replay:
+    """What came of it."""
+
+    turn: Turn = field(default_factory=Turn)
+    moments: list[Moment] = field(default_factory=list[Moment])
+    differences: list[Difference] = field(default_factory=list[Difference])
+    notes: list[str] = field(default_factory=list[str])
+    """What could not be compared, and why, in sentences."""
+    decisions: int = 0
+    """How many recorded decisions were compared."""
+
+    @property
+    def events(self) -> list[Event]:
+        return [moment.event for moment in self.moments]
+
+    @property
+    def ended(self) -> bool:
+        """The journal holds the turn's end."""
+        return bool(self.moments) and isinstance(self.moments[-1].event, TurnEnded)
+
+    @property
+    def view(self) -> View:
+        """What there is to see at the end of the journal."""
+        return view(self.turn, self.moments[-1].event.at if self.moments else 0)
+
+    @property
+    def view_bytes(self) -> bytes:
+        return slim.dumps(self.view)
+
+
+def replay(rows: Sequence[JournalRow], *, redacted: bool = False) -> Replay:
+    """Fold the turn of `rows` (all of its journal, in order), and compare. Never raises for what the rows hold."""
+    work = _Replaying(redacted=redacted)
+    events: list[Event] = []
+    for expected, row in enumerate(rows):
+        if row.seq != expected and not work.found.differences:
+            work.differs(row.seq, Mismatch.ROWS, f"row {row.seq}", f"row {expected}")
+        try:
+            events.append(decode(row.kind, row.body))
+        except UnreadableJournal as error:
+            work.differs(row.seq, Mismatch.ROWS, str(error), "")
+            break
+        if events[-1].at != row.at:
+            work.differs(row.seq, Mismatch.ROWS, f"the time {row.at}", f"the event's own time {events[-1].at}")
+    work.all(events, [row.seq for row in rows])
+    return work.found
+
+
+def _numbered(events: Sequence[Event], numbers: Sequence[int]) -> list[tuple[int, Event]]:
+    """The events with what was judged of them, each with its row. What no row holds has the one before."""
+    written = {id(event): number for event, number in zip(events, numbers, strict=False)}
+    found: list[tuple[int, Event]] = []
+    last = 0
+    for event in completed(events):
+        last = written.get(id(event), last)
+        if isinstance(event, TurnEnded):
+            last = max(last, numbers[len(events) - 1])
+        found.append((last, event))
+    return found
+
+
+@dataclass(slots=True)
+class _Replaying:
+    """The state of one replay."""
+
+    found: Replay = field(default_factory=Replay)
+    redacted: bool = False
+    events: Sequence[Event] = ()
+    """The whole turn, with what was judged."""
+    settings: TurnSettings | None = None
+    other: Turn | None = None
+    """The same turn with these settings, as long as they decide alike."""
+    parted: Parting | None = None
+    asked: Question | None = None
+    due: deque[Judgement] = field(default_factory=deque[Judgement])
+    """What today's rules say to `asked`, as far as it was not compared yet."""
+    wanted: set[str] = field(default_factory=set[str])
+    """Calls that are to run."""
+    begun: set[str] = field(default_factory=set[str])
+    fact: int = 0
+    """Which moment is the latest fact."""
+
+    @property
+    def old(self) -> bool:
+        opened = self.found.turn.opened
+        return opened is not None and not opened.settings.judged
+
+    def differs(self, seq: int, about: Mismatch, recorded: str, replayed: str) -> None:
+        self.found.differences.append(Difference(seq, about, recorded, replayed))
+
+    def all(self, events: Sequence[Event], numbers: Sequence[int]) -> None:
+        try:
+            numbered = _numbered(events, numbers) if events else []
+        except ProtocolError as error:
+            self.differs(numbers[0], Mismatch.PLACE, "the journal", str(error))
+            return
+        self.events = [event for _, event in numbered]
+        for seq, event in numbered:
+            try:
+                self.take(seq, event)
+            except ProtocolError as error:
+                self.differs(seq, Mismatch.PLACE, type(event).__name__, str(error).partition(": ")[2])
+                return
+        self.finish(events)
+
+    def take(self, seq: int, event: Event) -> None:
+        turn, found = self.found.turn, self.found
+        before = len(found.differences)
+        self._silent(seq, event)
+        effects: list[Effect] = []
+        match event:
+            case TurnEnded():
+                found.decisions += 1
+                self._ended(seq, event)
+                effects.append(EndTurn(event.exit, event.answer))
+            case _ if isinstance(event, DECIDED):
+                found.decisions += 1
+                self._compare(seq, event)
+                effects.append(Record(cast("Judgement", event)))
+            case _:
+                if isinstance(event, ToolStarted):
+                    self._started(seq, event)
+                self.fact = len(found.moments)
+        found.moments.append(Moment(seq, event))
+        effects += turn.apply(event)
+        if self.other is not None:
+            theirs = replace(event, settings=self.settings) if isinstance(event, TurnOpened) else event
+            self.other.apply(theirs)
+        self._wants(effects)
+        if not turn.questions and turn.phase is not Phase.ACTING and len(found.differences) == before:
+            wanted = found.moments[self.fact].effects
+            for law in broken_laws(turn, wanted, self.begun) if wanted else ():
+                self.differs(seq, Mismatch.LAW, "", law)
+
+    def _started(self, seq: int, event: ToolStarted) -> None:
+        if event.call not in self.wanted and self.found.turn.round.activity(event.call) is not None:
+            self.differs(seq, Mismatch.PLACE, type(event).__name__, "this tool call was not wanted")
+        self.begun.add(event.call)
+
+    def _wants(self, effects: Sequence[Effect]) -> None:
+        """Decisions stand with the fact that led to them."""
+        if effects:
+            moment = self.found.moments[self.fact]
+            self.found.moments[self.fact] = replace(moment, effects=(*moment.effects, *effects))
+
+    def _silent(self, seq: int, event: Event | None) -> None:
+        """What is open before `event` and not answered by it was answered by silence: do the rules say so?"""
+        turn = self.found.turn
+        while turn.questions and not (event is not None and turn.answered_by(event)):
+            question = turn.questions[0]
+            if isinstance(question, MUST_BE_ANSWERED):
+                return
+            self._ask(question)
+            for one in self.due:
+                if not (self.old and isinstance(one, LoopFound | ApprovalAsked | CallSettled)):
+                    self.differs(seq, Mismatch.DECISION, "", decided(one))
+            self.due.clear()
+            self._wants(turn.silence())
+            if self.other is not None:
+                self.other.silence()
+
+    def _ask(self, question: Question) -> None:
+        """What today's rules say."""
+        if self.asked is question:
+            return
+        turn = self.found.turn
+        decisions = decide(question, turn, self._read if self.redacted else None)
+        self.asked = question
+        self.due = deque(one for one in decisions if not isinstance(one, RunTool))
+        runs = [one for one in decisions if isinstance(one, RunTool)]
+        if isinstance(question, Calls):
+            self.wanted = {one.call for one in runs}
+        self._wants(runs)
+        if self.other is not None and self.parted is None:
+            self._shadow(decisions)
+
+    def _read(self, _text: str, _tools_run: Sequence[str]) -> Ending:
+        """How a redacted reply ends. Its letters say nothing of that: what it was judged to be then does."""
+        following = self.events[len(self.found.moments) :]
+        judged = next((one for one in following if isinstance(one, ReplyJudged | FailureJudged | TurnEnded)), None)
+        reading = _READINGS.get(judged.reply) if isinstance(judged, ReplyJudged) else None
+        if reading is None or not isinstance(judged, ReplyJudged):
+            return ANSWERED
+        return Ending(reading, Sign(judged.sign) if judged.sign in set(Sign) else Sign.NOTHING, judged.promised)
+
+    def _shadow(self, decisions: Sequence[Judgement | RunTool]) -> None:
+        other = self.other
+        assert other is not None
+        theirs = decide(other.questions[0], other, self._read if self.redacted else None)
+        if list(theirs) == list(decisions):
+            return
+        moment = self.found.moments[self.fact]
+        told = (_told(decisions), _told(theirs))
+        self.parted = Parting(moment.seq, moment.event, moment.effects, tuple(other.go_on()), told)
+        self.other = None
+
+    def _compare(self, seq: int, event: Event) -> None:
+        """A recorded judgement against that of today's rules."""
+        turn = self.found.turn
+        if isinstance(event, TurnEnded):
+            self._ended(seq, event)
+            return
+        if not turn.questions or turn.misfit(event):
+            return  # it is out of place, and said to be so
+        self._ask(turn.questions[0])
+        mine = self.due.popleft() if self.due else None
+        if mine is None or not self._same(mine, event):
+            self.due.clear()
+            self.differs(seq, Mismatch.DECISION, decided(event), decided(mine) if mine is not None else "")
+
+    def _same(self, mine: Judgement, recorded: Event) -> bool:
+        if not self.old:
+            return encode(mine) == encode(recorded)
+        return outline(mine) == outline(recorded)
+
+    def _ended(self, seq: int, event: TurnEnded) -> None:
+        turn = self.found.turn
+        if turn.questions:
+            self._ask(turn.questions[0])
+        while self.due and not isinstance(self.due[0], TurnEnded):
+            self.differs(seq, Mismatch.DECISION, "", decided(self.due.popleft()))
+        mine = self.due.popleft() if self.due else None
+        mine = mine if isinstance(mine, TurnEnded) else None
+        if mine is not None and slim.dumps(mine.exit) == slim.dumps(event.exit):
+            if self.old or mine.answer == event.answer:
+                return
+            self.differs(
+                seq, Mismatch.EXIT, f"the answer is {event.answer or 'the last text'}", mine.answer or "the last text"
+            )
+            return
+        if event.exit.code is ExitCode.INTERNAL_ERROR:  # the driver's own failure: it drops what it had not written
+            self.found.notes.append(
+                f"The gateway itself failed here (reference {event.exit.facts.reference}); what it had not written then is not "
+                "in the journal, so the end cannot be compared."
+            )
+            return
+        recorded, replayed = exit_words(event.exit), exit_words(mine.exit) if mine is not None else ""
+        if mine is not None and recorded == replayed:
+            recorded, replayed = (
+                f"{words}, with another {_unlike(mine.exit, event.exit)}" for words in (recorded, replayed)
+            )
+        self.differs(seq, Mismatch.EXIT, recorded, replayed)
+
+    def finish(self, events: Sequence[Event]) -> None:
+        found = self.found
+        if not found.moments:
+            return
+        last = found.moments[-1].seq
+        if not self.old:
+            self._silent(last, None)
+        if any(isinstance(question, End) for question in found.turn.questions):
+            found.notes.append("The turn has decided to end, and that end is not stored yet.")
+        found.turn.draft.show()
+        if found.differences:
+            return
+        again = turn_of(completed(merged(events)))
+        if slim.dumps(view(again, found.moments[-1].event.at)) != found.view_bytes:
+            self.differs(
+                last, Mismatch.VIEW, "the view of the journal as it is stored", "the view of the joined journal"
+            )
+
+
+def outline(event: Event) -> object:
+    """What a judgement comes to, without words, times and what follows from it."""
+    match event:
+        case ReplyJudged():
+            return (event.reply, event.taken)
+        case FailureJudged():
+            return (event.failure, event.cause)
+        case RungClimbed():
+            return (event.failure, event.rung, event.number, event.cause)
+        case CallSettled():
+            return (event.call, event.denied, event.unsure)
+        case LoopFound():
+            return (event.call, event.code, event.stop)
+        case SummaryAsked():
+            return (event.exit.code, event.advice)
+        case _:
+            return event
+
+
+# ---------------------------------------------------------------------- other settings
+
+
+@dataclass(frozen=True, slots=True)
+class Parting:
+    """The first event at which other settings decide otherwise."""
+
+    seq: int
+    event: Event
+    recorded: tuple[Effect, ...]
+    """What the turn's own settings decide there."""
+    other: tuple[Effect, ...]
+    told: tuple[str, str] = ("", "")
+    """If what the model is told differs, the two texts (of the gateway's own words)."""
+    time_is_up: bool = False
+    """The other settings end the turn by its deadline before this event."""
+
+
+def parting(moments: Sequence[Moment], settings: TurnSettings, *, redacted: bool = False) -> Parting | None:
+    """Where a turn with `settings` would have decided otherwise than with its own; None if nowhere in its journal."""
+    if not moments or not isinstance(moments[0].event, TurnOpened):
+        return None
+    own = moments[0].event
+    work = _Replaying(redacted=redacted, events=[one.event for one in moments], settings=settings, other=Turn())
+    for moment in moments:
+        late = _late(moment, own, settings) if moment.event is not own else None
+        if late is not None:
+            return late
+        before = work.fact
+        work.take(moment.seq, moment.event)
+        if work.parted is not None:
+            return replace(work.parted, recorded=moments[before].effects)
+    return None
+
+
+def _late(moment: Moment, own: TurnOpened, settings: TurnSettings) -> Parting | None:
+    """The turn's time would have been up before, or not yet."""
+    mine, theirs = (own.at + one.turn_seconds * 1000 for one in (own.settings, settings))
+    event = moment.event
+    if event.at > theirs and theirs < mine:
+        ending = EndTurn(Exit(ExitCode.TIME_LIMIT, Facts(limit=settings.turn_seconds)))
+        return Parting(moment.seq, event, moment.effects, (ending,), time_is_up=True)
+    if isinstance(event, DeadlinePassed) and theirs > mine:
+        return Parting(moment.seq, event, _lasting(moment.effects), ())
+    return None
+
+
+def _told(decisions: Sequence[Judgement | RunTool]) -> str:
+    """What the gateway puts before the model with these."""
+    return " ".join(one.words for one in decisions if isinstance(one, LoopFound | CallSettled))
+
+
+def _lasting(effects: Sequence[Effect]) -> tuple[Effect, ...]:
+    return tuple(effect for effect in effects if not isinstance(effect, Record))
+
+
+def skeleton(effects: Sequence[Effect]) -> tuple[object, ...]:
+    """Decisions without the texts in them: what two replays of one turn are compared by when one of them is redacted."""
+    return tuple(_bare(effect) for effect in effects)
+
+
+def _bare(effect: Effect) -> object:
+    match effect:
+        case CallModel():
+            return (
+                effect.number,
+                effect.route,
+                effect.offer_tools,
+                len(effect.partial),
+                effect.advice,
+                bool(effect.reasoning),
+            )
+        case EndTurn(exit=ending):
+            return (
+                ending.code,
+                ending.facts.cause,
+                ending.facts.count,
+                ending.facts.limit,
+                len(ending.facts.tools_done),
+            )
+        case RunTool(call=call) | AskApproval(call=call):
+            return (type(effect).__name__, call)
+        case Record() | SetAside() | Wait():
+            return effect
+        case _:
+            return type(effect).__name__
+
+
+# ---------------------------------------------------------------------- words for what is compared
+
+
+def decided(event: Event) -> str:
+    """A judgement, for comparing by eye; no word of a person's, a model's or a provider's."""
+    match event:
+        case RungClimbed():
+            cause = f", {_plain(event.cause)}" if event.cause is not None else ""
+            follows = [f"route {event.route}"] if event.route >= 0 else []
+            follows += [f"advice {_plain(event.advice)}"] if event.advice is not None else []
+            follows += [f"after {event.pause_ms} ms"] if event.pause_ms else []
+            rest = f" ({', '.join(follows)})" if follows else ""
+            return f"remedy for “{_plain(event.failure)}”: {_plain(event.rung)}, number {event.number}{cause}{rest}"
+        case RungJudged():
+            helped = "helped" if event.helped else "did not help"
+            return f"remedy for “{_plain(event.failure)}”: {_plain(event.rung)} {helped}"
+        case TurnBegun():
+            advice = ", ".join(_plain(item.advice) for item in event.advice) or "none"
+            return f"beginning at route {event.route}, advice: {advice}"
+        case OverlapFound():
+            return f"said again: {event.dropped} characters"
+        case ReplyJudged():
+            promised = f", {len(event.promised)} characters" if event.promised else ""
+            taken = f", {event.taken} calls of it" if event.taken >= 0 else ""
+            return f"the reply: {_plain(event.reply)}{promised}{taken}"
+        case FailureJudged():
+            aside = f", its key set aside for {event.aside_seconds:.0f} s" if event.aside_seconds else ""
+            return f"failure “{_plain(event.failure)}”, {_plain(event.cause)}, leads to “{_plain(event.code)}”{aside}"
+        case LoopFound():
+            return f"{_plain(event.code)} of {event.tool}, {event.count} times: {'stop' if event.stop else 'warning'}"
+        case ApprovalAsked():
+            return f"approval asked for {event.call}, {event.seconds} s"
+        case CallSettled():
+            how = "denied" if event.denied else "outcome unknown" if event.unsure else "not run"
+            return f"the call {event.call}: {how}"
+        case SummaryAsked():
+            return f"last words asked for, then {exit_words(event.exit)}"
+        case TurnResumed():
+            return f"goes on: {_plain(event.how)}"
+        case _:
+            return type(event).__name__
+
+
+def _plain(value: StrEnum) -> str:
+    return value.value.replace("_", " ")
+
+
+def exit_words(ending: Exit) -> str:
+    """An exit with those of its facts that hold no words of a person, a model or a provider."""
+    facts = ending.facts
+    named = {
+        "cause": facts.cause.value.replace("_", " ") if facts.cause is not None else "",
+        "seconds": facts.seconds,
+        "attempts": facts.attempts,
+        "steps": facts.steps,
+        "tool": facts.tool,
+        "count": facts.count,
+        "limit": facts.limit,
+        "status": facts.status,
+        "retry after seconds": facts.retry_after_seconds,
+        "reference": facts.reference,
+        "tried": ", ".join(facts.tried),
+        "tools done": ", ".join(facts.tools_done),
+        "tools dropped": ", ".join(facts.tools_dropped),
+        "tools unsure": ", ".join(facts.tools_unsure),
+    }
+    said = [f"{name} {value}" for name, value in named.items() if value]
+    code = ending.code.value.replace("_", " ")
+    return f"{code} ({'; '.join(said)})" if said else code
+
+
+def _unlike(one: Exit, other: Exit) -> str:
+    """The names of the facts in which two exits differ."""
+    names = [f.name for f in fields(Facts) if getattr(one.facts, f.name) != getattr(other.facts, f.name)]
+    return ", ".join(name.replace("_", " ") for name in names)

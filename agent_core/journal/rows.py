@@ -1,0 +1,166 @@
+"""Events as rows of the journal, and back.
+
+A row's kind is the event's class name; its body is the event's fields as JSON. Fields that an older program did not know take their defaults.
+
+Law (tests/agent_core/test_journal.py): `decode(*encode(event)) == event` for every event.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, cast, get_args
+
+from agent_core import slim
+from agent_core.judging.questions import MUST_BE_ANSWERED
+from agent_core.text.wellformed import storable
+from agent_core.turn.effects import Effect, Record
+from agent_core.turn.events import (
+    Event,
+    ReasoningArrived,
+    TextArrived,
+    ToolArgumentsArrived,
+    TurnOpened,
+)
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+    from agent_core.turn.machine import Turn
+
+DEEPEST = 100
+"""How deep a value may lie in an event that has to be made plain."""
+LARGEST = 2**53 - 1
+
+KINDS: dict[str, type[Event]] = {cls.__name__: cls for cls in get_args(Event)}
+
+
+class UnreadableJournal(Exception):
+    """A row of the journal cannot be read by this program; says which and why."""
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """An event as it goes into the journal."""
+
+    kind: str
+    body: bytes
+    at: int
+
+
+def encode(event: Event) -> Written:
+    """The row for an event. What came from outside was made storable where it was read; should an event hold something all the same that
+    JSON cannot spell, a plain one takes its place: an end that cannot be stored is none."""
+    try:
+        body = slim.dumps(event)
+    except (TypeError, ValueError):
+        body = slim.dumps(plain(event))
+    return Written(type(event).__name__, body, event.at)
+
+
+def plain(value: Any) -> Any:
+    """The same event with nothing in it that cannot be stored: characters are replaced, numbers bounded, and what lies too deep is left out."""
+    return _plain(value, DEEPEST)
+
+
+def _plain(value: Any, deeper: int) -> Any:
+    match value:
+        case bool() | None:
+            return value
+        case StrEnum():
+            return value
+        case str():
+            return storable(value)
+        case int():
+            return max(-LARGEST, min(LARGEST, value))
+        case float():
+            return value if math.isfinite(value) else 0.0
+        case tuple() | list():
+            inner: Any = [] if deeper == 0 else [_plain(each, deeper - 1) for each in cast("list[Any]", value)]
+            return inner if isinstance(value, list) else tuple(inner)
+        case Mapping():
+            found = cast("Mapping[Any, Any]", value)
+            return {} if deeper == 0 else {storable(str(key)): _plain(each, deeper - 1) for key, each in found.items()}
+        case _ if is_dataclass(value) and not isinstance(value, type):
+            return replace(value, **{each.name: _plain(getattr(value, each.name), deeper) for each in fields(value)})
+        case _:
+            return value
+
+
+@functools.cache
+def _adapter(kind: str) -> TypeAdapter[Event]:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(KINDS[kind])
+
+
+def decode(kind: str, body: bytes) -> Event:
+    """The event of a row. Raises `UnreadableJournal`."""
+    if kind not in KINDS:
+        raise UnreadableJournal(f"the journal holds an event of a kind that this version does not know: {kind}")
+    try:
+        return _adapter(kind).validate_json(body)
+    except ValueError as error:
+        raise UnreadableJournal(
+            f"an event of kind {kind} in the journal cannot be read: {type(error).__name__}"
+        ) from error
+
+
+def merged(events: Iterable[Event]) -> list[Event]:
+    """`events` with neighbouring pieces of one text joined, keeping the later time. The fold stays the same."""
+    out: list[Event] = []
+    for event in events:
+        last = out[-1] if out else None
+        match last, event:
+            case TextArrived(), TextArrived():
+                out[-1] = TextArrived(at=event.at, text=last.text + event.text)
+            case ReasoningArrived(), ReasoningArrived():
+                out[-1] = ReasoningArrived(at=event.at, text=last.text + event.text)
+            case ToolArgumentsArrived(), ToolArgumentsArrived() if last.index == event.index:
+                out[-1] = ToolArgumentsArrived(at=event.at, index=event.index, text=last.text + event.text)
+            case _:
+                out.append(event)
+    return out
+
+
+def recorded(event: Event, effects: Iterable[Effect]) -> list[Event]:
+    """What has to be journalled of an event that was fed to a turn and had these effects: it, and what was judged of it."""
+    return [event, *(effect.event for effect in effects if isinstance(effect, Record))]
+
+
+def read(rows: Iterable[tuple[str, bytes]]) -> list[Event]:
+    """The events of a journal, with what was judged of them, whatever version wrote it. Raises `UnreadableJournal`."""
+    return list(completed([decode(kind, body) for kind, body in rows]))
+
+
+def completed(events: Sequence[Event]) -> Sequence[Event]:
+    """`events` with the judgements that stand in a journal since version 7 of the rules, if it is an older one."""
+    if not events or not isinstance(events[0], TurnOpened) or events[0].settings.judged:
+        return events
+    from agent_core.journal.old import judged
+
+    return judged(events)
+
+
+def fold(rows: Iterable[tuple[str, bytes]]) -> Turn:
+    """The turn that a journal tells. Raises `UnreadableJournal`, and as one `agent_core.turn.machine.ProtocolError`."""
+    return turn_of(read(rows))
+
+
+def turn_of(events: Iterable[Event]) -> Turn:
+    """The turn that these events tell, with all that was judged of them."""
+    from agent_core.turn.machine import ProtocolError, Turn  # whoever only reads events needs no machine
+
+    turn = Turn()
+    for number, event in enumerate(events):
+        try:
+            turn.apply(event)
+        except ProtocolError as error:
+            raise ProtocolError(f"event {number} of the journal does not fit: {error}") from error
+    while turn.questions and turn.settings.judged and not isinstance(turn.questions[0], MUST_BE_ANSWERED):
+        turn.silence()  # a commit holds what was judged of its facts
+    turn.draft.show()
+    return turn

@@ -1,0 +1,168 @@
+"""What to do when the conversation no longer fits: which part is summed up, in which words. Pure.
+
+Theory. A session's history is a list of groups, one a turn. Compaction keeps the latest groups word for word and lets a summary
+stand for the earlier ones: the model's own if it can be had, else a plain digest. Within the running turn, long tool results
+are shortened. If neither can free anything, compaction has not helped, and the turn says so.
+
+Law (tests/agent_core/test_compaction.py): a kept group is kept whole; the latest group is never given up for an earlier one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import orjson
+
+from agent_core.judging.leftout import LeftOut
+from agent_core.messages import Message, text_of
+from agent_core.turn.machine import Turn
+from agent_core.turn.transcript import TOO_MUCH, closed_turn_messages
+
+ASSUMED_WINDOW_TOKENS = 128_000
+ELIDE_RESULTS_OVER_CHARS = 2_000
+SUMMARY_REQUEST_CHARS = 48_000
+_CHARS_A_MESSAGE = 2_000
+MOST_LEFT_OUT = 50
+
+SUMMARY_PROMPT = (
+    "Sum up the following conversation between a person and an assistant, so that the assistant can go on from it without "
+    "having read it. Keep decisions, facts, names, file paths, open tasks and what the person wants. Leave out courtesies. "
+    "Write at most 500 words, in the language of the conversation."
+)
+
+Group = list[Message]
+
+
+def estimate_tokens(messages: Sequence[Message], extra_bytes: int = 0) -> int:
+    """About how many tokens `messages` are: their JSON bytes ÷ 3.6, plus a tenth as a margin."""
+    return round((len(orjson.dumps(list(messages))) + extra_bytes) / 3.6 * 1.1)
+
+
+@dataclass(frozen=True, slots=True)
+class ToldTurn:
+    """What a closed turn leaves behind for later ones."""
+
+    group: Group = field(default_factory=Group)
+    """Its messages; never changed."""
+    summary: str = ""
+    """Where it compacted the history: what stands for the turns before the `kept_turns` last ones."""
+    kept_turns: int = 0
+    left_out: tuple[LeftOut, ...] = ()
+    """What a provider refused of the conversation, as far as leaving it out has helped."""
+
+
+def told_turn(turn: Turn) -> ToldTurn:
+    """What a closed turn leaves behind."""
+    group = closed_turn_messages(turn)
+    left_out = tuple(turn.kept_out)
+    if turn.compacted is None or not turn.compacted.summary or (turn.exit is not None and turn.exit.code in TOO_MUCH):
+        return ToldTurn(group, left_out=left_out)
+    return ToldTurn(group, turn.compacted.summary, turn.compacted.kept_turns, left_out)
+
+
+@dataclass(slots=True)
+class SessionMemory:
+    """A session's conversation as the model is told it, turn by turn."""
+
+    summary: str = ""
+    """Stands for the turns before `groups`."""
+    groups: list[Group] = field(default_factory=list[Group])
+    left_out: list[LeftOut] = field(default_factory=list[LeftOut])
+    """What is left out of them, by model; the latest last, and at most `MOST_LEFT_OUT`."""
+
+    def add(self, turn: Turn) -> None:
+        """Take in a closed turn."""
+        self.take(told_turn(turn))
+
+    def take(self, told: ToldTurn) -> None:
+        """Take in what a turn left behind; one that compacted the history replaces the part that it summed up."""
+        if told.summary:
+            self.summary = told.summary
+            self.groups = self.groups[len(self.groups) - told.kept_turns :] if told.kept_turns else []
+        if told.group:
+            self.groups.append(told.group)
+        self.left_out = [*(one for one in self.left_out if one not in told.left_out), *told.left_out][-MOST_LEFT_OUT:]
+
+    def messages(self) -> list[Message]:
+        return [message for group in self.groups for message in group]
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a compaction gives up and what it keeps."""
+
+    given_up: tuple[Group, ...]
+    kept: tuple[Group, ...]
+    shortens_results: bool
+    """The running turn has tool results that can be shortened."""
+
+    @property
+    def helps(self) -> bool:
+        return bool(self.given_up) or self.shortens_results
+
+
+def groups_of(messages: Sequence[Message]) -> tuple[list[Message], list[Group]]:
+    """A client's flat conversation as (system messages, groups); a group begins with a person's message."""
+    system = [m for m in messages if m.get("role") in ("system", "developer")]
+    groups: list[Group] = []
+    for message in messages:
+        if message.get("role") in ("system", "developer"):
+            continue
+        starts = message.get("role") == "user" and not (groups and groups[-1][-1].get("role") == "user")
+        if starts or not groups:
+            groups.append([])
+        groups[-1].append(message)
+    return system, groups
+
+
+def plan(groups: Sequence[Group], current: Sequence[Message], window_tokens: int) -> Plan:
+    """Keep as many of the latest groups as fit into a third of the window beside the running turn's messages."""
+    room = max(0, window_tokens // 3 - estimate_tokens(current) // 2)
+    kept = 0
+    for group in reversed(groups):
+        size = estimate_tokens(group)
+        if size > room:
+            break
+        room -= size
+        kept += 1
+    if kept == len(groups) and groups:
+        kept = len(groups) // 2  # the provider says that it does not fit, whatever we count
+    cut = len(groups) - kept
+    long = [m for m in current if m.get("role") == "tool" and len(text_of(m.get("content"))) > ELIDE_RESULTS_OVER_CHARS]
+    return Plan(tuple(groups[:cut]), tuple(groups[cut:]), shortens_results=len(long) > 2)
+
+
+def summary_request(earlier: str, given_up: Sequence[Group]) -> list[Message]:
+    """The conversation with which the model is asked for a summary."""
+    parts = [f"Summary of what came before:\n{earlier}"] if earlier else []
+    parts += [f"{message.get('role')}: {_cut(text_of(message.get('content')))}" for g in given_up for message in g]
+    text = "\n\n".join(part for part in parts if part)
+    if len(text) > SUMMARY_REQUEST_CHARS:
+        half = SUMMARY_REQUEST_CHARS // 2
+        text = f"{text[:half]}\n\n[…]\n\n{text[-half:]}"
+    return [{"role": "system", "content": SUMMARY_PROMPT}, {"role": "user", "content": text}]
+
+
+def _cut(text: str, limit: int = _CHARS_A_MESSAGE) -> str:
+    return text if len(text) <= limit else f"{text[:limit]} […]"
+
+
+def digest(earlier: str, given_up: Sequence[Group], limit_chars: int = 6_000) -> str:
+    """A summary without a model: what was asked and what the last words on it were, the latest first to be kept."""
+    lines: list[str] = []
+    for group in reversed(given_up):
+        asked = next((text_of(m.get("content")) for m in group if m.get("role") == "user"), "")
+        said = next((text_of(m.get("content")) for m in reversed(group) if m.get("role") == "assistant"), "")
+        line = f"- Asked: {_cut(' '.join(asked.split()), 200)} – Reply: {_cut(' '.join(said.split()), 200)}"
+        if sum(map(len, lines)) + len(line) > limit_chars:
+            lines.append("- (earlier messages left out)")
+            break
+        lines.append(line)
+    text = "\n".join(reversed(lines))
+    return f"{_cut(earlier, 2_000)}\n{text}".strip() if earlier else text
+
+
+def summary_words(summary: str) -> str:
+    """How a summary is put before the model, at the end of the system prompt."""
+    return f"The earlier part of this conversation was left out to save space. Summary by the gateway:\n{summary}"

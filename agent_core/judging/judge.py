@@ -1,0 +1,580 @@
+"""What today's rules say to what is not judged yet. The other half of the machine; see `turn`. Pure: it reads a turn and changes nothing.
+
+`decide` answers a question (`questions`) with judgements, the last of which is the answer; nothing at all is the ordinary answer. A call that
+is to run is the one thing that is wanted without a row of its own: that it was begun is a fact.
+
+Rules for this file: nothing here changes a turn. What it says is journalled, so a later version with other rules reads it all the same, and
+whatever a judgement leads to has to stand in it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, TypeAlias, assert_never
+
+from agent_core.judging.leftout import ALL_OF_KIND
+from agent_core.judging.overlap import OverlapRemover
+from agent_core.judging.promises import ANSWERED, SHORT_REPLY_CHARS, Ending, Reading, read_ending
+from agent_core.judging.promising.done import says_done
+from agent_core.judging.questions import (
+    Beginning,
+    CallOver,
+    Calls,
+    End,
+    NextStep,
+    Overlap,
+    Promised,
+    Question,
+    Refused,
+    Remedy,
+    Restart,
+    Result,
+)
+from agent_core.judging.remedies import (
+    CAUSE_TO_FAILURE,
+    LADDERS,
+    SET_ASIDE_SECONDS,
+    Advice,
+    Failure,
+    LadderStep,
+    Pause,
+    Rung,
+    exit_for,
+    next_route,
+    next_rung,
+    pause_seconds,
+)
+from agent_core.judging.replies import ReplyKind, judge
+from agent_core.learning.prevention import Start, prevention
+from agent_core.text.asked import unasked
+from agent_core.tools.base import EffectClass
+from agent_core.turn.effects import RunTool
+from agent_core.turn.endings import again_facts, doing, during_facts, end_facts, failed_facts
+from agent_core.turn.events import (
+    ApprovalAsked,
+    CallBroke,
+    CallSettled,
+    FailureJudged,
+    Judgement,
+    LoopFound,
+    OverlapFound,
+    Refusal,
+    Reply,
+    ReplyFinished,
+    ReplyJudged,
+    Resume,
+    RungClimbed,
+    RungJudged,
+    SpendRefused,
+    SummaryAsked,
+    TurnBegun,
+    TurnEnded,
+    TurnResumed,
+    Verdict,
+)
+from agent_core.turn.exits import BreakCause, Exit, ExitCode, Facts
+from agent_core.turn.settings import REPLY_CHARS
+from agent_core.turn.state import Activity, Phase, Segment, SegmentKind
+from agent_core.turn.timeline import housekeeping_answer, said_again, said_last
+
+if TYPE_CHECKING:
+    from agent_core.turn.machine import Turn
+
+Decision: TypeAlias = Judgement | RunTool
+Decisions: TypeAlias = Sequence[Decision]
+Reads: TypeAlias = Callable[[str, Sequence[str]], Ending]
+"""How a reply ends, from its words and the tools that ran."""
+
+
+def decide(question: Question, turn: Turn, reads: Reads | None = None) -> Decisions:
+    """What is judged by today's rules; empty: the ordinary. `reads` says how a reply ends where its words are gone."""
+    match question:
+        case Beginning():
+            return _beginning(turn, question.at)
+        case Overlap():
+            return _overlap(turn, question.at)
+        case CallOver():
+            return _call_over(turn, question.event, reads)
+        case Promised(at=at):
+            broke = CallBroke(at=at, cause=BreakCause.ENDED_EARLY)
+            return _failed(turn, Failure.PROMISED, broke)
+        case Remedy():
+            return _remedy(turn, question.failure, question.broke)
+        case Result():
+            return _result(turn, question)
+        case Refused():
+            return _refused(turn, question)
+        case Calls():
+            return _calls(turn, question.at)
+        case NextStep():
+            return _next_step(turn, question.at)
+        case Restart():
+            return _restart(turn, question)
+        case End(at=at, code=code, facts=facts):
+            if code is ExitCode.TIME_LIMIT and turn.last_break is not None:
+                facts = during_facts(facts, turn.last_break, turn.attempts)
+            if code is ExitCode.STOPPED:
+                facts = replace(facts, detail=doing(turn.phase, turn.naming, turn.round.unfinished))
+            return [_ended(turn, at, code, facts)]
+        case _:
+            assert_never(question)
+
+
+def _beginning(turn: Turn, at: int) -> Decisions:
+    assert turn.opened is not None
+    start = prevention(turn.settings, turn.opened.known)
+    return [TurnBegun(at=at, route=start.route, advice=start.advice)] if start != Start() else ()
+
+
+# ---------------------------------------------------------------------- a model call is over
+
+
+def _overlap(turn: Turn, at: int) -> Decisions:
+    own = turn.draft.own_text
+    remover = OverlapRemover(turn.draft.partial)
+    shown = remover.feed(own) + remover.finish()
+    if shown == own:
+        return ()
+    kept = next((n for n in range(min(len(own), len(shown)), 0, -1) if own.endswith(shown[len(shown) - n :])), 0)
+    return [OverlapFound(at=at, dropped=len(own) - kept, text=shown[: len(shown) - kept])]
+
+
+def _call_over(turn: Turn, event: ReplyFinished | CallBroke | SpendRefused, reads: Reads | None) -> Decisions:
+    if turn.closing is not None:
+        return _last_words(turn, event.at)
+    match event:
+        case ReplyFinished():
+            return _reply(turn, event, reads)
+        case CallBroke():
+            return _broke(turn, event, said_before=True)
+        case SpendRefused(spend=spend):
+            facts = Facts(spend=spend)
+            if turn.last_break is not None:
+                facts = during_facts(facts, turn.last_break, turn.attempts)
+            return [_ended(turn, event.at, ExitCode.SPEND_LIMIT, facts)]
+
+
+def _last_words(turn: Turn, at: int) -> Decisions:
+    """What the last step said stays on screen, and the turn ends as it had to."""
+    assert turn.closing is not None
+    if turn.draft.said:
+        return [ReplyJudged(at=at, reply=Reply.SUMMARY)]
+    return [_ended(turn, at, turn.closing.code, turn.closing.facts)]
+
+
+def _reply(turn: Turn, event: ReplyFinished, reads: Reads | None) -> Decisions:
+    draft, at = turn.draft, event.at
+    arguments = [call.arguments for call in turn.reply_calls]
+    kind = judge(
+        event.reason,
+        draft.own_text,
+        "".join(draft.reasoning),
+        arguments,
+        cut_calls=bool(draft.cut),
+        doubting=turn.settings.doubts_the_finish,
+    )
+    broke = CallBroke(at=at, cause=BreakCause.ENDED_EARLY, detail=event.reason[:40])
+    early = replace(broke, detail="")
+    match kind:
+        case ReplyKind.TEXT:
+            return _text(turn, at, reads)
+        case ReplyKind.TOOLS:
+            return [*_helped(turn), _tools(turn, at)]
+        case ReplyKind.EMPTY | ReplyKind.THINKING_ONLY:
+            failure = Failure.EMPTY if kind is ReplyKind.EMPTY else Failure.THINKING_ONLY
+            return _nothing(turn, failure, early, reads)
+        case ReplyKind.LENGTH | ReplyKind.LENGTH_IN_TOOL_CALL:
+            in_call = kind is ReplyKind.LENGTH_IN_TOOL_CALL
+            if turn.settings.client_output_limit:
+                code = ExitCode.TOOL_CALL_CUT_BY_LENGTH if in_call else ExitCode.CUT_BY_LENGTH
+                return [_ended(turn, at, code, Facts(limit_was_asked=True), dropped=draft.call_names)]
+            return _failed(turn, Failure.LENGTH_IN_TOOL_CALL if in_call else Failure.LENGTH, early)
+        case ReplyKind.FILTERED:
+            if draft.said and draft.segment.visible.strip():
+                return [_ended(turn, at, ExitCode.REFUSED_MIDWAY, dropped=draft.call_names)]
+            return _failed(turn, Failure.REQUEST, replace(early, cause=BreakCause.REFUSED))
+        case ReplyKind.CONTRADICTED:
+            return _failed(turn, Failure.IN_TOOL_CALL, replace(broke, cause=BreakCause.UNREADABLE_CALL))
+        case ReplyKind.UNCERTAIN:
+            return _broke(turn, broke)
+        case ReplyKind.ERROR:
+            return _broke(turn, replace(broke, cause=BreakCause.ERROR_IN_STREAM))
+        case _:
+            assert_never(kind)
+
+
+def _broke(turn: Turn, broke: CallBroke, *, said_before: bool = False) -> Decisions:
+    """A break: what it is depends on how far the reply had come."""
+    draft = turn.draft
+    if broke.cause is BreakCause.TOO_LONG:
+        code = ExitCode.TOOL_CALL_CUT_BY_LENGTH if draft.in_tool_call else ExitCode.CUT_BY_LENGTH
+        facts = Facts(cause=broke.cause, limit=REPLY_CHARS)
+        return [_ended(turn, broke.at, code, facts, dropped=draft.call_names)]
+    failure = CAUSE_TO_FAILURE[broke.cause]
+    if draft.in_tool_call:
+        failure = Failure.IN_TOOL_CALL
+    elif draft.said or (failure is Failure.BEFORE_CONTENT and turn.ask.continues is not None and not broke.status):
+        failure = Failure.IN_TEXT
+    return _failed(turn, failure, broke, said_before=said_before)
+
+
+def _text(turn: Turn, at: int, reads: Reads | None) -> Decisions:
+    """The model finished a reply with text and without a call."""
+    text = turn.reply_text
+    again = said_again(turn.timeline, turn.draft.segment)
+    if again is None and turn.promised and says_done(text):
+        again = said_last(turn.timeline)
+    insists = again is not None and len(text) > SHORT_REPLY_CHARS
+    ending = ANSWERED if insists else _ending(turn, text, reads)
+    sure, said = ending.reading, turn.done_said
+    if sure is Reading.UNCLEAR and said is None and turn.done_asked < turn.settings.questions_a_turn:
+        return [ReplyJudged(at=at, reply=Reply.UNCLEAR, promised=ending.sentence, sign=ending.sign.value)]
+    if sure is Reading.PROMISE or (sure is Reading.UNCLEAR and said is not None and said.finished is False):
+        helped = [] if turn.troubles.nudged else _helped(turn)
+        return [*helped, ReplyJudged(at=at, reply=Reply.PROMISED, promised=ending.sentence, sign=ending.sign.value)]
+    if turn.steers:
+        return [*_helped(turn), ReplyJudged(at=at, reply=Reply.SAID)]
+    return [*_helped(turn), _answered(turn, at, again, steps=turn.steps_done + 1, text_shown=False)]
+
+
+def _ending(turn: Turn, text: str, reads: Reads | None) -> Ending:
+    """How the reply ends. With nothing to act with, whatever it says is the answer; what is unclear is the answer as well."""
+    if not (turn.settings.tools or turn.settings.client_tools):
+        return ANSWERED
+    return (reads or read_ending)(text, turn.round.tools_done)
+
+
+def _tools(turn: Turn, at: int) -> ReplyJudged:
+    calls = turn.reply_calls
+    solved = turn.troubles.came_whole((call.name, len(call.arguments)) for call in calls)
+    if calls and all(call.name in turn.settings.client_tools for call in calls):
+        return ReplyJudged(at=at, reply=Reply.HANDED, solved=solved)
+    limit = turn.settings.calls_a_reply
+    if limit is None or len(calls) <= limit:
+        return ReplyJudged(at=at, solved=solved)
+    words = f"Not run: a reply may ask for at most {limit} calls at once. Ask for it again in a later reply if it is still needed."
+    return ReplyJudged(at=at, solved=solved, taken=limit, words=words)
+
+
+def _nothing(turn: Turn, failure: Failure, broke: CallBroke, reads: Reads | None) -> Decisions:
+    """No text and no call. Beside housekeeping tools only, the interim text had been the answer."""
+    answer = housekeeping_answer(turn.timeline, turn.settings) if not turn.promised else None
+    if answer is not None and failure is Failure.EMPTY:
+        doubted = turn.settings.doubts_housekeeping and turn.ask.continues is None
+        ending = _ending(turn, answer.text, reads) if doubted else ANSWERED
+        if ending.reading is Reading.PROMISE:
+            words, sign = ending.sentence, ending.sign.value
+            return [ReplyJudged(at=broke.at, reply=Reply.PROMISED, promised=words, sign=sign)]
+        return [*_helped(turn), _answered(turn, broke.at, answer, steps=turn.steps_done, text_shown=_cut(turn))]
+    return _failed(turn, Failure.IN_TEXT if turn.ask.continues is not None else failure, broke)
+
+
+def _answered(turn: Turn, at: int, answer: Segment | None, *, steps: int, text_shown: bool) -> TurnEnded:
+    facts = end_facts(
+        Facts(), model=turn.route.model, steps=steps, tools=turn.round, dropped=(), unsure=(), text_shown=text_shown
+    )
+    return TurnEnded(at=at, exit=Exit(ExitCode.ANSWERED, facts), answer=answer.key if answer is not None else "")
+
+
+# ---------------------------------------------------------------------- failures and remedies
+
+
+def _helped(turn: Turn) -> list[RungJudged]:
+    return _rung_judged(turn, helped=True)
+
+
+def _rung_judged(turn: Turn, *, helped: bool) -> list[RungJudged]:
+    """Whether the remedy at work helped is known now, if there was one."""
+    judging = turn.troubles.judging
+    return [RungJudged(at=turn.life_at, failure=judging[0], rung=judging[1], helped=helped)] if judging else []
+
+
+def _failed(turn: Turn, failure: Failure, broke: CallBroke, *, said_before: bool = False) -> Decisions:
+    """`said_before`: `broke` is in the journal itself."""
+    code = exit_for(failure, broke.cause, tools_ran=bool(turn.round.tools_run))
+    if turn.promised and failure in (Failure.EMPTY, Failure.THINKING_ONLY):
+        code = ExitCode.PROMISED_WITHOUT_ACTING
+    aside = 0.0
+    if broke.cause in SET_ASIDE_SECONDS and turn.route.credential:
+        aside = float(max(SET_ASIDE_SECONDS[broke.cause], broke.retry_after_seconds))
+    detail = "" if said_before else broke.detail
+    judged = FailureJudged(
+        at=broke.at, failure=failure, cause=broke.cause, code=code, detail=detail, aside_seconds=aside
+    )
+    return [*_rung_judged(turn, helped=False), judged]
+
+
+def _remedy(turn: Turn, failure: Failure, broke: CallBroke) -> Decisions:
+    """A failure climbs its ladder; if no rung is left, the turn ends."""
+    step = _rung(turn, failure, broke)
+    if step is None:
+        return [_end_failed(turn, failure, broke)]
+    further = turn.leaving.next(broke.suspects) if step.rung is Rung.LEAVE_OUT else None
+    number = turn.climbed[failure, step.rung] + 1
+    advice, detail = _advice(turn, failure, step.rung, broke)
+    route = next_route(turn.settings.routes, turn.route_index, step.helps) if step.rung is Rung.NEXT_ROUTE else None
+    climbed = RungClimbed(
+        at=broke.at,
+        failure=failure,
+        rung=step.rung,
+        number=number,
+        cause=broke.cause,
+        route=0 if step.rung is Rung.AS_USUAL else -1 if route is None else route,
+        advice=advice,
+        detail=detail,
+        pause_ms=_pause(turn, step, failure, number, broke),
+    )
+    if further is not None:
+        return [replace(climbed, left_out=further.parts, tried=further.tried)]
+    return [climbed]
+
+
+def _rung(turn: Turn, failure: Failure, broke: CallBroke) -> LadderStep | None:
+    """What was tried because of earlier failures is given up first; to do without the tool is the last of all."""
+    settings = turn.settings
+    too_long = broke.retry_after_seconds > settings.retry_after_max_seconds
+    if turn.trying and not (too_long and turn.route_index == 0):
+        return LadderStep(Rung.AS_USUAL, lambda _: 1)
+    further = turn.leaving.next(broke.suspects) if settings.leaves_out else None
+    named = further is not None and broke.complaint.concern not in ALL_OF_KIND and any(s.named for s in broke.suspects)
+    skip = {Rung.RETRY, Rung.CONTINUE} if too_long else set[Rung]()
+    step = next_rung(
+        failure,
+        turn.climbed,
+        settings.ladder,
+        settings.routes,
+        turn.route_index,
+        skip=frozenset(skip if further is not None else skip | {Rung.LEAVE_OUT}),
+        first=Rung.LEAVE_OUT if named else None,
+    )
+    if step is not None or not _again(turn, failure) or turn.climbed[failure, Rung.WITHOUT_TOOL]:
+        return step
+    tool = turn.draft.call_names[0]
+    return LadderStep(Rung.WITHOUT_TOOL, lambda _: 1) if tool and settings.tool(tool) is not None else None
+
+
+def _again(turn: Turn, failure: Failure) -> bool:
+    """A tool's calls have broken off so often that this has a name."""
+    rounds = turn.troubles.rounds_of(turn.draft.call_names, turn.arriving_chars)
+    return failure is Failure.IN_TOOL_CALL and rounds >= turn.settings.ladder.same_stall_rounds
+
+
+def _advice(turn: Turn, failure: Failure, rung: Rung, broke: CallBroke) -> tuple[Advice | None, str]:
+    """What the model is told with a remedy, and what that speaks of."""
+    go_on = Advice.REPEATED if broke.cause is BreakCause.REPEATING else Advice.CONTINUE
+    match rung:
+        case Rung.RETRY | Rung.COMPACT | Rung.LEAVE_OUT:
+            return None, ""
+        case Rung.AS_USUAL | Rung.NEXT_ROUTE:  # with what people have seen it has to go on all the same
+            if failure in (Failure.IN_TEXT, Failure.LENGTH) or turn.ask.continues is not None:
+                return go_on, ""
+            return (Advice.ACT_NOW, turn.promised) if turn.promised else (None, "")
+        case Rung.CONTINUE:
+            return go_on, ""
+        case Rung.ADVISE_SMALLER:
+            return Advice.SMALLER_PIECES, "".join(turn.draft.call_names[:1])
+        case Rung.NUDGE:
+            return Advice.ACT_NOW if failure is Failure.PROMISED else Advice.RETURNED_NOTHING, turn.promised
+        case Rung.CONTINUE_THINKING:
+            return Advice.THOUGHT_ONLY, ""
+        case Rung.WITHOUT_TOOL:
+            return Advice.WITHHELD, turn.draft.call_names[0]
+        case _:
+            assert_never(rung)
+
+
+def _pause(turn: Turn, step: LadderStep, failure: Failure, number: int, broke: CallBroke) -> int:
+    """Before the remedy, ms."""
+    settings = turn.settings
+    if step.rung is Rung.AS_USUAL and turn.route_index == 0:  # the same model again
+        step = replace(step, pause=LADDERS[failure][0].pause)
+    if step.rung in (Rung.NEXT_ROUTE, Rung.AS_USUAL) and step.pause is Pause.NONE:
+        return 0
+    seed = (turn.opened.seed if turn.opened else 0) + turn.calls_made
+    pause = pause_seconds(step, number, seed, settings.retry_min_seconds, settings.retry_max_seconds)
+    pause = max(pause, min(broke.retry_after_seconds, settings.retry_after_max_seconds))
+    return max(1, round(pause * 1000)) if pause else 0
+
+
+def _end_failed(turn: Turn, failure: Failure, broke: CallBroke) -> TurnEnded:
+    """No rung is left: the exit that the failure leads to, with the facts for its notice."""
+    names = turn.draft.call_names
+    names = names or (("",) if failure in (Failure.IN_TOOL_CALL, Failure.LENGTH_IN_TOOL_CALL) else ())
+    last = "".join(turn.round.tools_run[-1:])
+    facts = failed_facts(broke, names, last, turn.attempts, turn.failed_seconds, turn.promised, turn.arriving_chars)
+    code = turn.troubles.found[-1].code
+    if _again(turn, failure):
+        code, facts = (
+            ExitCode.SAME_STALL_AGAIN,
+            again_facts(facts, names, turn.arriving_chars, turn.troubles, turn.rungs),
+        )
+    return _ended(turn, broke.at, code, facts, dropped=names)
+
+
+# ---------------------------------------------------------------------- tools
+
+
+def _result(turn: Turn, question: Result) -> Decisions:
+    round_, ladder = turn.round, turn.settings.ladder
+    match round_.refusal:  # what could not be started is complained of a few times in a row
+        case Refusal.UNKNOWN_TOOL:
+            code, count, most = ExitCode.UNKNOWN_TOOL, round_.unknown_tools, ladder.unknown_tool
+        case Refusal.UNREADABLE_ARGUMENTS:
+            code, count, most = ExitCode.UNREADABLE_ARGUMENTS, round_.unreadable, ladder.unreadable_arguments
+        case Refusal.NONE:
+            return _loops(turn, question)
+    facts = Facts(tool=round_.named(question.call), count=count)
+    return [_ended(turn, question.at, code, facts)] if count > most else ()
+
+
+def _loops(turn: Turn, question: Result) -> Decisions:
+    finding = turn.round.finding()
+    if finding is None:
+        return ()
+    found = LoopFound(
+        at=question.at,
+        call=question.call,
+        code=finding.code,
+        tool=finding.tool,
+        count=finding.count,
+        stop=finding.stop,
+        words=finding.words,
+    )
+    return [found]
+
+
+def _calls(turn: Turn, at: int) -> Decisions:
+    """The next calls: neighbouring *pure* ones run together, any other runs alone; some need approval first."""
+    round_ = turn.round
+    waiting = round_.waiting
+    for activity in waiting:
+        if activity.started and round_.effect_class(activity.name) is EffectClass.EFFECT:
+            return [CallSettled(at=at, call=activity.call, words=unknown_words(activity.name), unsure=True)]
+    if not waiting:
+        return ()
+    first = waiting[0]
+    if round_.stopping is not None:
+        return [CallSettled(at=at, call=first.call, words="Not run: the turn is being stopped.")]
+    if _needs_approval(turn, first):
+        return _approval(turn, first, at)
+    batch = [first]
+    if round_.effect_class(first.name) is EffectClass.PURE:
+        for activity in waiting[1:]:
+            if round_.effect_class(activity.name) is not EffectClass.PURE or _needs_approval(turn, activity):
+                break
+            batch.append(activity)
+    return [RunTool(a.call, a.name, a.arguments, a.intention, a.started) for a in batch]
+
+
+def unknown_words(name: str) -> str:
+    """What the model reads in place of a result that nobody knows."""
+    return (
+        f"{name} was started, and the gateway was restarted before it came back: it may have been done, in whole or in part, or "
+        "not at all. Do not simply repeat it: check first whether it was done, or ask the person."
+    )
+
+
+def _needs_approval(turn: Turn, activity: Activity) -> bool:
+    tool = turn.settings.tool(activity.name)
+    return tool is not None and tool.needs_approval and not activity.approved
+
+
+def _approval(turn: Turn, activity: Activity, at: int) -> Decisions:
+    settings = turn.settings
+    if not settings.can_approve:
+        return _deny(turn, activity, at, "Not run: it needs a person's approval, and nobody can give it here.")
+    if settings.asks_only_what_is_shown and (why := unasked(activity.arguments)):
+        return [CallSettled(at=at, call=activity.call, words=f"Not run: {why}.")]
+    return [ApprovalAsked(at=at, call=activity.call, seconds=settings.approval_seconds)]
+
+
+def _refused(turn: Turn, question: Refused) -> Decisions:
+    activity = turn.round.activity(question.call)
+    assert activity is not None
+    match question.verdict:
+        case Verdict.EXPIRED:
+            facts = Facts(tool=activity.name, limit=turn.settings.approval_seconds)
+            return [_ended(turn, question.at, ExitCode.APPROVAL_EXPIRED, facts)]
+        case _:
+            return _deny(turn, activity, question.at, "Not run: the person did not approve this call.")
+
+
+def _deny(turn: Turn, activity: Activity, at: int, words: str) -> Decisions:
+    """Denied once, the model hears of it; denied again, the turn cannot go on without it."""
+    if activity.name in turn.round.denied:
+        return [_ended(turn, at, ExitCode.APPROVAL_DENIED, Facts(tool=activity.name))]
+    told = f"{words} Do not ask for it again; go on without it or say what is needed."
+    return [CallSettled(at=at, call=activity.call, words=told, denied=True)]
+
+
+def _next_step(turn: Turn, at: int) -> Decisions:
+    """All tools are back: the model's turn again, unless a limit says otherwise."""
+    if turn.round.stopping is not None:
+        return [SummaryAsked(at=at, exit=turn.round.stopping, advice=Advice.SUM_UP_LOOP)]
+    most = turn.settings.max_steps
+    if turn.step >= most:
+        return [SummaryAsked(at=at, exit=Exit(ExitCode.STEP_LIMIT, Facts(limit=most)), advice=Advice.SUM_UP_LIMIT)]
+    return ()
+
+
+# ---------------------------------------------------------------------- restarts and ends
+
+
+def _restart(turn: Turn, question: Restart) -> Decisions:
+    """What is safe goes on, and what nobody knows is said to be so."""
+    at, settings, draft = question.at, turn.settings, turn.draft
+    if at >= turn.deadline_at or (settings.goes_on and turn.restarts > settings.restarts_a_step):
+        return [_ended(turn, at, ExitCode.INTERRUPTED_BY_RESTART)]
+    match turn.phase:
+        case Phase.CALLING if question.left and not draft.said and not draft.in_tool_call:
+            how = Resume.CALL  # a call that the gateway itself broke off in order is no failure
+        case Phase.CALLING if turn.closing is not None:
+            return _last_words(turn, at)
+        case Phase.CALLING if not settings.goes_on:
+            return _broke(turn, CallBroke(at=at, cause=BreakCause.RESTARTED))
+        case Phase.CALLING:  # that the process died is no failure of the model: no ladder is climbed for it
+            how = Resume.CALL
+            if turn.ask.continues is None:
+                how = Resume.ANEW if draft.in_tool_call else Resume.GO_ON if draft.said else Resume.CALL
+        case Phase.WAITING:
+            how = Resume.CALL
+        case Phase.COMPACTING:
+            how = Resume.COMPACT
+        case Phase.ASKING:
+            how = Resume.ASK
+        case Phase.ACTING:
+            if turn.round.unrepeatable and not settings.goes_on:
+                return [_ended(turn, at, ExitCode.INTERRUPTED_BY_RESTART)]
+            how = Resume.ACT
+        case Phase.NEW | Phase.ENDED:
+            raise AssertionError(turn.phase)
+    return [TurnResumed(at=at, how=how)]
+
+
+def _cut(turn: Turn) -> bool:
+    """Part of a reply is on screen that is not finished."""
+    segment = turn.draft.segment
+    return turn.closing is None and segment.kind is SegmentKind.PARTIAL and bool(segment.visible)
+
+
+def _ended(
+    turn: Turn, at: int, code: ExitCode, facts: Facts | None = None, *, dropped: tuple[str, ...] = ()
+) -> TurnEnded:
+    """The end, with what had run, what had not, what may have."""
+    lost, unsure = turn.round.left() if turn.phase is Phase.ACTING else ((), ())
+    arriving = turn.draft.call_names if turn.phase is Phase.CALLING else ()
+    progress = code is ExitCode.EMPTY_AFTER_TOOLS and any(isinstance(e, Segment) and e.visible for e in turn.timeline)
+    ending = Exit(
+        code,
+        end_facts(
+            facts or Facts(),
+            model=turn.route.model,
+            steps=turn.steps_done,
+            tools=turn.round,
+            dropped=dropped or (*arriving, *lost),
+            unsure=unsure,
+            text_shown=_cut(turn) or progress,
+        ),
+    )
+    return TurnEnded(at=at, exit=ending)

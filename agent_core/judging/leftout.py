@@ -1,0 +1,399 @@
+"""One refused message does not poison the next: what in a conversation a provider may object to, and what to leave out next. Pure.
+
+Theory. A request that a provider refuses holds something that it will refuse again, in every later request of the conversation. What it may be is
+a list of `Suspect`s: each picture, sound or file, each earlier message, each message's thoughts. A provider that says what it means
+(`Complaint`) names some of them, and those are left out first. If it says nothing, or is wrong, the others are tried in groups, the likeliest
+first (`tries`): pictures, then messages, newest first; a group is twice as large as the one before, and the last holds everything. So a
+refusal costs a handful of calls that providers do not charge for, and what is left out in vain is put back.
+
+Nothing disappears: in the place of what is left out stands a sentence, so that roles, calls and their results stay in order, and the model can
+say that it has not seen it. A suspect is known by its content, wherever it stands; so what was found in one turn is left out of the next as well,
+for the same model.
+
+The words that a person wrote just now are never left out: if nothing else helps, the turn says that it was refused.
+
+Laws (tests/agent_core/test_leftout.py): whatever one part is refused, for any conversation, it is found within `MOST_TRIES` calls; a left-out
+conversation is as valid as before; what is not left out is not changed; leaving out again changes nothing.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+import orjson
+
+from agent_core.messages import GATEWAY_PREFIX, Message, text_of
+from agent_core.model.complaints import Complaint, Concern, Place
+from agent_core.tools.base import Json
+
+MOST_TRIES = 6
+"""How often something is left out and the model asked again, within one step of a turn."""
+MOST_SUSPECTS = 200
+"""Older parts of a conversation are not looked at one by one."""
+NOTICE_PREFIX = "[Notice from the gateway"
+"""How a notice begins in what a model is told of earlier turns."""
+
+
+class Kind(StrEnum):
+    """What is left out."""
+
+    PICTURE = "picture"
+    SOUND = "sound"
+    FILE = "file"
+    MESSAGE = "message"
+    """A message's words; of a call, its arguments as well."""
+    THOUGHTS = "thoughts"
+    """What a message carries beside its words and calls."""
+
+
+@dataclass(frozen=True, slots=True)
+class Suspect:
+    """Something in a conversation that a provider may object to."""
+
+    key: str
+    """Its content's digest; empty: all of its kind."""
+    kind: Kind
+    role: str = "user"
+    named: bool = False
+    """The provider said that it is this."""
+    now: bool = False
+    """It belongs to the message that is being answered."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeftOut:
+    """What is left out of a conversation for one model."""
+
+    endpoint: str
+    model: str
+    parts: tuple[Suspect, ...] = ()
+
+
+_PART_KINDS: Mapping[str, Kind] = {
+    "image_url": Kind.PICTURE,
+    "image": Kind.PICTURE,
+    "input_image": Kind.PICTURE,
+    "input_audio": Kind.SOUND,
+    "audio_url": Kind.SOUND,
+    "file": Kind.FILE,
+    "input_file": Kind.FILE,
+    "video_url": Kind.FILE,
+}
+_KIND_OF_CONCERN: Mapping[Concern, Kind] = {
+    Concern.PICTURES: Kind.PICTURE,
+    Concern.PICTURE: Kind.PICTURE,
+    Concern.SOUNDS: Kind.SOUND,
+    Concern.FILES: Kind.FILE,
+    Concern.THOUGHTS: Kind.THOUGHTS,
+    Concern.MESSAGE: Kind.MESSAGE,
+}
+ALL_OF_KIND = frozenset({Concern.PICTURES, Concern.SOUNDS, Concern.FILES})
+_PLAIN_KEYS = frozenset({"role", "content", "tool_calls", "tool_call_id", "name"})
+_WORDS: Mapping[Kind, str] = {
+    Kind.PICTURE: "a picture was here; the gateway left it out, because the model's provider did not take it",
+    Kind.SOUND: "a recording was here; the gateway left it out, because the model's provider did not take it",
+    Kind.FILE: "a file was here; the gateway left it out, because the model's provider did not take it",
+    Kind.MESSAGE: "a message was here; the gateway left it out, because the model's provider did not take it",
+    Kind.THOUGHTS: "",
+}
+
+
+_PLACEHOLDER = f"[{_WORDS[Kind.MESSAGE]}]"
+"""What was left out already is no suspect."""
+
+
+# ---------------------------------------------------------------------- what there is
+
+
+def suspects(
+    messages: Sequence[Message], complaint: Complaint, current: int, *, by_size: bool = False
+) -> tuple[Suspect, ...]:
+    """What of `messages` may be meant by a refusal, the likeliest first; `by_size` the largest, where it is too much that is refused.
+
+    `current` is the position of the first message that is being answered now.
+    """
+    if complaint.concern is Concern.FIELD:
+        return ()
+    named = _named(messages, complaint)
+    begins = _beginnings(messages)
+    found: dict[tuple[str, Kind], tuple[tuple[bool, int, int, int], Suspect]] = {}
+    for position in range(len(messages) - 1, -1, -1):
+        role, now = str(messages[position].get("role")), position >= current
+        for kind, key in _parts(messages[position]):
+            if kind is Kind.MESSAGE and role == "user" and now:
+                continue
+            meant = (position, key) in named
+            rank = (
+                not meant,
+                -_size(messages[position], kind, key) if by_size else -begins[position],
+                _RANKS.get(kind, _OF_THE_MODEL if role == "assistant" else 1),
+                -position,
+            )
+            suspect = Suspect(key, kind, role, named=meant, now=now)
+            if (key, kind) not in found or rank < found[key, kind][0]:
+                found[key, kind] = (rank, suspect)
+    ordered = [suspect for _, suspect in sorted(found.values(), key=lambda one: one[0])]
+    return (*_all_of(complaint, ordered), *ordered)[:MOST_SUSPECTS]
+
+
+_RANKS: Mapping[Kind, int] = {Kind.PICTURE: 0, Kind.SOUND: 0, Kind.FILE: 0, Kind.THOUGHTS: 2}
+_OF_THE_MODEL = 3
+
+
+def _size(message: Message, kind: Kind, key: str) -> int:
+    """Of a part, or of a message without its pictures and files, in characters."""
+    content = message.get("content")
+    parts = content if isinstance(content, list) else []
+    if kind in _MEDIA:
+        return next((len(str(part)) for part in parts if _kind(part) is kind and digest(part) == key), 0)
+    return len(text_of(content)) + len(str(message.get("tool_calls") or ""))
+
+
+def _beginnings(messages: Sequence[Message]) -> list[int]:
+    """For each message, where its turn begins: at what the person said."""
+    begins: list[int] = []
+    for position, message in enumerate(messages):
+        begins.append(position if message.get("role") == "user" or not begins else begins[-1])
+    return begins
+
+
+def _all_of(complaint: Complaint, found: Iterable[Suspect]) -> tuple[Suspect, ...]:
+    """A kind that the model does not take at all, if there is anything of it."""
+    if complaint.concern not in ALL_OF_KIND:
+        return ()
+    kind = _KIND_OF_CONCERN[complaint.concern]
+    now = [one.now for one in found if one.kind is kind]
+    return (Suspect("", kind, named=True, now=any(now)),) if now else ()
+
+
+def _parts(message: Message) -> list[tuple[Kind, str]]:
+    """What a message consists of, each with its digest; the message as a whole comes last."""
+    content, _ = _own(message.get("content"))
+    role = message.get("role")
+    if role in ("system", "developer"):
+        return []
+    if isinstance(content, str) and content.startswith(
+        (_PLACEHOLDER, NOTICE_PREFIX) if role == "assistant" else _PLACEHOLDER
+    ):
+        return []
+    parts: list[tuple[Kind, str]] = []
+    if isinstance(content, list):
+        parts += [(kind, digest(part)) for part in content if (kind := _kind(part)) is not None]
+    if any(key not in _PLAIN_KEYS for key in message):
+        parts.append((Kind.THOUGHTS, message_digest(message)))
+    if message.get("tool_calls") or (
+        any(_kind(part) is None for part in content) if isinstance(content, list) else content
+    ):
+        parts.append((Kind.MESSAGE, message_digest(message)))
+    return parts
+
+
+def _kind(part: Json) -> Kind | None:
+    return _PART_KINDS.get(str(part.get("type"))) if isinstance(part, dict) else None
+
+
+def _own(content: Json) -> tuple[Json, str]:
+    """A message's own content, and the advice of the gateway that stands behind it for one call."""
+    if isinstance(content, str):
+        if content.startswith(f"{GATEWAY_PREFIX} "):
+            return "", content
+        own, mark, advice = content.partition(f"\n\n{GATEWAY_PREFIX} ")
+        return own, f"{GATEWAY_PREFIX} {advice}" if mark else ""
+    if not isinstance(content, list):
+        return content, ""
+    advice = [
+        part for part in content if isinstance(part, dict) and str(part.get("text")).startswith(f"{GATEWAY_PREFIX} ")
+    ]
+    return [part for part in content if part not in advice], "\n\n".join(text_of([part]) for part in advice)
+
+
+def digest(value: Json) -> str:
+    """By which a part of a conversation is known again."""
+    try:
+        raw = orjson.dumps(value, option=orjson.OPT_SORT_KEYS)
+    except orjson.JSONEncodeError:  # half a surrogate pair
+        raw = repr(value).encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(raw, digest_size=9).hexdigest()
+
+
+def message_digest(message: Message) -> str:
+    """A message's; who sends it and what it says count, not what it is called."""
+    return digest({"role": message.get("role"), "content": _own(message.get("content"))[0], "calls": _called(message)})
+
+
+def _called(message: Message) -> Json:
+    calls = message.get("tool_calls")
+    if not isinstance(calls, list):
+        return None
+    return [call.get("function") for call in calls if isinstance(call, dict)]
+
+
+# ---------------------------------------------------------------------- what is named
+
+
+def _named(messages: Sequence[Message], complaint: Complaint) -> set[tuple[int, str]]:
+    """The parts (position and digest) that a provider names."""
+    kind = _KIND_OF_CONCERN.get(complaint.concern)
+    named: set[tuple[int, str]] = set()
+    for place in complaint.places:
+        for position in _positions(messages, place):
+            parts = _parts(messages[position])
+            if place.part >= 0 and kind not in (Kind.MESSAGE, Kind.THOUGHTS):
+                at = _part_at(messages[position], place.part)
+                parts = [one for one in parts if one[1] == at] or parts
+            fitting = [one for one in parts if one[0] is kind] if kind is not None else parts[-1:]
+            named |= {(position, key) for _, key in fitting}
+    if not named and complaint.concern in (Concern.PICTURE, Concern.THOUGHTS):
+        named = {(p, key) for p, message in enumerate(messages) for k, key in _parts(message) if k is kind}
+    return named
+
+
+def _part_at(message: Message, number: int) -> str:
+    content = message.get("content")
+    return digest(content[number]) if isinstance(content, list) and number < len(content) else ""
+
+
+def _positions(messages: Sequence[Message], place: Place) -> list[int]:
+    """Where a place is in our count. Who joins neighbours of one role and knows no system messages counts otherwise."""
+    if not place.native:
+        return [place.message] if place.message < len(messages) else []
+    joined: list[list[int]] = []
+    last = ""
+    for position, message in enumerate(messages):
+        role = str(message.get("role"))
+        if role in ("system", "developer"):
+            continue
+        side = "assistant" if role == "assistant" else "user"
+        if side != last:
+            joined.append([])
+        joined[-1].append(position)
+        last = side
+    return joined[place.message] if place.message < len(joined) else []
+
+
+# ---------------------------------------------------------------------- what to leave out next
+
+
+def tries(found: Sequence[Suspect]) -> list[tuple[Suspect, ...]]:
+    """What is left out together, try by try: pictures and the like of the message that is answered, then all of them; then messages, the first
+    alone, the next two, the next four …; and at last everything."""
+    media = tuple(one for one in found if one.kind in _MEDIA)
+    rest = [one for one in found if one.kind not in _MEDIA]
+    made: list[tuple[Suspect, ...]] = [tuple(one for one in media if one.now), media]
+    start, size = 0, 1
+    while start < len(rest):
+        made.append(tuple(rest[start : start + size]))
+        start, size = start + size, size * 2
+    telling = [one for one in dict.fromkeys(made) if one]
+    return list(dict.fromkeys([*telling[: MOST_TRIES - 1], tuple(found)])) if found else []
+
+
+_MEDIA = frozenset({Kind.PICTURE, Kind.SOUND, Kind.FILE})
+
+
+@dataclass(frozen=True, slots=True)
+class Leaving:
+    """How far the search has come, in one step of a turn and for one model."""
+
+    parts: tuple[Suspect, ...] = ()
+    """What is left out now."""
+    first: tuple[Suspect, ...] = ()
+    """The suspects of the first refusal."""
+    tried: int = 0
+    """How many groups of them have been tried."""
+
+    def next(self, latest: Sequence[Suspect]) -> Leaving | None:
+        """What is left out of the next call, after a refusal whose suspects are `latest`; None: there is nothing left to try."""
+        first = self.first or tuple(latest)
+        known = {(one.key, one.kind) for one in self.parts}
+        sure = tuple(one for one in self.parts if one.named)
+        named = tuple(one for one in latest if one.named and (one.key, one.kind) not in known)
+        if named:
+            wide = tuple(one for one in named if not one.key)
+            return Leaving((*sure, *(wide or named)), first, self.tried)
+        groups = tries([one for one in first if not one.named])
+        if self.tried >= len(groups):
+            return None
+        return Leaving((*sure, *groups[self.tried]), first, self.tried + 1)
+
+
+# ---------------------------------------------------------------------- leaving out
+
+
+def without(messages: Sequence[Message], left: Iterable[Suspect]) -> list[Message]:
+    """The conversation with a sentence in the place of each part that is left out."""
+    keys = {(one.key, one.kind) for one in left}
+    if not keys:
+        return list(messages)
+    return [_without(message, keys) for message in messages]
+
+
+def _without(message: Message, keys: Collection[tuple[str, Kind]]) -> Message:
+    role = message.get("role")
+    if role in ("system", "developer"):
+        return message
+    whole = message_digest(message) if any(key for key, _ in keys) else ""
+    if (whole, Kind.MESSAGE) in keys:
+        return _placeholder(message)
+    out = message
+    if any(key not in _PLAIN_KEYS for key in message) and {(whole, Kind.THOUGHTS), ("", Kind.THOUGHTS)} & {*keys}:
+        out = {key: value for key, value in message.items() if key in _PLAIN_KEYS}
+    content = out.get("content")
+    if isinstance(content, list):
+        parts = [_part_without(part, keys) for part in content]
+        if parts != content:
+            out = {**out, "content": _plainer(parts)}
+    return out
+
+
+def _part_without(part: Json, keys: Collection[tuple[str, Kind]]) -> Json:
+    kind = _kind(part)
+    if kind is None or not ((("", kind) in keys) or ((digest(part), kind) in keys)):
+        return part
+    return {"type": "text", "text": f"[{_WORDS[kind]}]"}
+
+
+def _plainer(parts: list[Json]) -> Json:
+    """Nothing but texts is one text: a model that takes no pictures often takes no lists either."""
+    texts = [part.get("text") if isinstance(part, dict) and part.get("type") == "text" else None for part in parts]
+    said = [text for text in texts if isinstance(text, str)]
+    return "\n\n".join(text for text in said if text) if len(said) == len(parts) else parts
+
+
+def _placeholder(message: Message) -> Message:
+    out: Message = {key: value for key, value in message.items() if key in _PLAIN_KEYS}
+    calls = message.get("tool_calls")
+    if isinstance(calls, list) and calls:
+        out["tool_calls"] = [_bare_call(call) for call in calls]
+        out["content"] = None
+    else:
+        advice = _own(message.get("content"))[1]
+        out["content"] = _PLACEHOLDER + (f"\n\n{advice}" if advice else "")
+    return out
+
+
+def _bare_call(call: Json) -> Json:
+    if not isinstance(call, dict):
+        return call
+    function = call.get("function")
+    name = function.get("name") if isinstance(function, dict) else ""
+    return {"id": call.get("id"), "type": "function", "function": {"name": name, "arguments": "{}"}}
+
+
+def fitting(known: Iterable[LeftOut], endpoint: str, model: str) -> tuple[Suspect, ...]:
+    """What is left out for a model from the start."""
+    return tuple(part for one in known if (one.endpoint, one.model) == (endpoint, model) for part in one.parts)
+
+
+def looked_at(known: Iterable[LeftOut], messages: Sequence[Message]) -> tuple[LeftOut, ...]:
+    """`known` for a turn that answers `messages`: with a mark at what is about something in them."""
+    there = {(key, kind) for message in messages for kind, key in _parts(message)}
+    kinds = {kind for _, kind in there}
+
+    def marked(one: Suspect) -> Suspect:
+        return replace(one, now=(one.key, one.kind) in there or (not one.key and one.kind in kinds))
+
+    return tuple(replace(left, parts=tuple(marked(one) for one in left.parts)) for left in known)

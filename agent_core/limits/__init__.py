@@ -1,0 +1,1 @@
+"""How much may be used and kept, and for how long."""

@@ -1,0 +1,1 @@
+"""What grammars of calls in text are made of."""

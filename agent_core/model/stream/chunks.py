@@ -1,0 +1,550 @@
+"""Reads the chunks of a Chat Completions stream into events of a turn. Pure, incremental, no clock of its own.
+
+Theory. Servers send the same things in many groupings: several calls in one delta, name and arguments and end together,
+arguments before the id, indexes out of order or missing, ids repeated, tool calls and thoughts in the text in the form of any
+family (`text_calls`), reasoning in one of three places. `ChunkReader` knows them all and gives one plain order of events: a call is named once, its arguments follow.
+Text of one socket read comes as one event, so the cost per token stays small.
+
+What it sees beside content is kept in attributes: the finish reason, usage, an error object, whether anything at all looked
+like a chat completion.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass, field
+
+import orjson
+
+from agent_core.judging.replies import Finish, finish_of
+from agent_core.model.families.grammar.values import Offered, surely_unreadable
+from agent_core.model.families.pieces import (
+    Piece,
+    TakenBack,
+    TextCall,
+    TextCallBroken,
+    TextCallOpened,
+    Thought,
+    VisibleText,
+)
+from agent_core.model.stream.once import Once
+from agent_core.model.stream.text_calls import TextCallParser
+from agent_core.model.thinking import INLINE, Keeper
+from agent_core.model.toolnames import meant
+from agent_core.text.wellformed import Joined, count, label, storable
+from agent_core.tools.base import Json
+from agent_core.turn.events import (
+    Event,
+    ReasoningArrived,
+    TextArrived,
+    TextTakenBack,
+    ToolArgumentsArrived,
+    ToolCallCut,
+    ToolCallNamed,
+)
+
+MAX_CALLS = 1_024
+"""A reply that asks for more than this is cut, like one that is too long: what is kept of a stream must have an end."""
+TEXT_CALL_INDEX = 10_000
+"""Calls in the text form are numbered from here, behind native ones."""
+ID_CHARS = 128
+"""A longer id of a call is not taken; the call gets one of ours."""
+REASON_CHARS = 64
+
+
+@dataclass(slots=True)
+class _Slot:
+    """A native tool call that is arriving."""
+
+    index: int
+    provider_id: str = ""
+    name: str = ""
+    early: list[str] = field(default_factory=list[str])
+    """Arguments that came before the name."""
+    arguments_seen: bool = False
+    arguments: Joined = field(default_factory=Joined)
+    once: Once = field(default_factory=Once)
+
+
+class ChunkReader:
+    """Feed the payloads of ``data:`` lines; get events. One reader a model call."""
+
+    __slots__ = (
+        "_at",
+        "_by_id",
+        "_by_index",
+        "_inside_thought",
+        "_number",
+        "_offered",
+        "_open_text_calls",
+        "_parser",
+        "_reasoning",
+        "_reasoning_joined",
+        "_reasoning_once",
+        "_slots",
+        "_taken",
+        "_text",
+        "_text_call_ids",
+        "_text_joined",
+        "_text_once",
+        "bad_chunk",
+        "cached_tokens",
+        "chars",
+        "done",
+        "error",
+        "finish_reason",
+        "full",
+        "input_tokens",
+        "keeper",
+        "output_tokens",
+        "recognised",
+    )
+
+    def __init__(
+        self,
+        number: int,
+        taken_ids: Iterable[str],
+        *,
+        parse_text_calls: bool,
+        offered: Collection[str] = (),
+        tools: bytes = b"",
+        inside_thought: bool = False,
+    ) -> None:
+        """`tools` are the schemas of what is `offered`; `inside_thought`: replies of this model begin with a thought, without its mark."""
+        self._number = number
+        self._offered = offered
+        self._taken = set(taken_ids)
+        self._parser = TextCallParser(Offered(tools), calls=parse_text_calls, inside_thought=inside_thought)
+        self._inside_thought = inside_thought
+        self._slots: list[_Slot] = []
+        self._by_index: dict[int, _Slot] = {}
+        self._by_id: dict[str, _Slot] = {}
+        self._text_call_ids: dict[int, str] = {}
+        self._text: list[str] = []
+        self._reasoning: list[str] = []
+        self._at = 0
+        self._text_joined = Joined()
+        self._text_once = Once()
+        self._reasoning_joined = Joined()
+        self._reasoning_once = Once()
+        self._open_text_calls: set[int] = set()
+        self.finish_reason = ""
+        self.done = False
+        """``[DONE]`` was seen."""
+        self.input_tokens = 0
+        self.output_tokens = 0
+        self.cached_tokens = 0
+        self.error: Json = None
+        """An error object that the stream carried."""
+        self.bad_chunk = False
+        """A payload was no JSON object."""
+        self.recognised = False
+        """At least one payload was a chat completion (chunk)."""
+        self.chars = 0
+        self.full = False
+        """It asks for more calls than are taken; those beyond were left out."""
+        self.keeper = Keeper()
+        """Of its thoughts: what has to come back."""
+
+    def feed(self, payloads: Iterable[bytes], at: int) -> list[Event]:
+        """Events of some payloads that came together at `at` (ms), in order. Stops at ``[DONE]``, an error or bad JSON."""
+        self._at = at
+        events: list[Event] = []
+        for payload in payloads:
+            if self.done or self.error is not None or self.bad_chunk:
+                break
+            if payload.strip() == b"[DONE]":
+                self.done = True
+                break
+            chunk = decoded(payload)
+            if not isinstance(chunk, dict):
+                self.bad_chunk = True
+                break
+            self._chunk(chunk, events)
+        self._flush(events)
+        return events
+
+    def finish(self, at: int) -> list[Event]:
+        """The stream is over, well or not: what was held back, and the calls that are known to be incomplete."""
+        self._at = at
+        events: list[Event] = []
+        self._think(self._reasoning_once.finish(), events)
+        self._think_whole(self._reasoning_joined.finish(), events)
+        self._say_text(self._text_once.finish(), events)
+        self._split(self._text_joined.finish(), events)
+        finish = finish_of(self.finish_reason) if self.finish_reason else Finish.STOP if self.done else Finish.BROKEN
+        well = finish in (Finish.STOP, Finish.TOOLS, Finish.UNKNOWN)
+        self._pieces(self._parser.finish(well=well), events)
+        for slot in self._slots:
+            rest = slot.arguments.finish()
+            if rest and slot.name:
+                self._arguments(slot, rest, events)
+        self._flush(events)
+        events += [ToolCallCut(at=at, name="") for slot in self._slots if not slot.name]
+        return events
+
+    def whole(self, body: Json, at: int) -> list[Event]:
+        """A plain (not streamed) chat completion, as some servers answer in spite of ``stream``."""
+        self._at = at
+        events: list[Event] = []
+        if isinstance(body, dict):
+            self._chunk(body, events)
+        else:
+            self.bad_chunk = True
+        self._flush(events)
+        self.done = True
+        return events
+
+    @property
+    def began_inside(self) -> bool | None:
+        """Whether the text began inside a thought; None if nothing says so."""
+        return self._parser.began_inside
+
+    # ------------------------------------------------------------------ one chunk
+
+    def _chunk(self, chunk: dict[str, Json], events: list[Event]) -> None:
+        error = chunk.get("error")
+        if error:
+            self.error = chunk if isinstance(error, str) else error
+            return
+        usage = chunk.get("usage")
+        if isinstance(usage, dict):
+            self.input_tokens = count(usage.get("prompt_tokens"), self.input_tokens)
+            self.output_tokens = count(usage.get("completion_tokens"), self.output_tokens)
+            details = usage.get("prompt_tokens_details")
+            if isinstance(details, dict):
+                self.cached_tokens = count(details.get("cached_tokens"), self.cached_tokens)
+        choices = chunk.get("choices")
+        if not isinstance(choices, list):
+            return
+        self.recognised = True
+        choice = choices[0] if choices else None
+        if not isinstance(choice, dict):
+            return
+        reason = choice.get("finish_reason")
+        reason = reason if isinstance(reason, str) else ""
+        delta, message = choice.get("delta"), choice.get("message")
+        if isinstance(delta, dict) and delta:
+            self._delta(delta, events, last=bool(reason))
+        if isinstance(message, dict) and message:
+            self._message(message, events)
+        if isinstance(choice.get("text"), str) and not delta and not message:
+            self._say_text(self._text_once.feed(str(choice["text"])), events)
+        if reason:
+            self.finish_reason = label(reason, REASON_CHARS) or "?"
+        if choice.get("error"):
+            self.error = choice["error"]
+
+    def _delta(self, delta: dict[str, Json], events: list[Event], *, last: bool) -> None:
+        content = delta.get("content")
+        if len(delta) > 1 or content is None:
+            self._thoughts_of(delta, events, last=last)
+        if isinstance(content, str):
+            if content:
+                self._say_text(self._text_once.last(content) if last else self._text_once.feed(content), events)
+        elif isinstance(content, list):
+            self._parts(content, events)
+        if len(delta) > 1 or content is None:
+            self._refusal(delta, events)
+            self._calls_of(delta, events)
+
+    def _message(self, message: dict[str, Json], events: list[Event]) -> None:
+        """The whole reply at once: all there is, or what its deltas had said already."""
+        begun = self._text_once.begun or self._reasoning_once.begun or bool(self._slots)
+        if not begun:
+            self._delta(message, events, last=True)
+            return
+        reasoning = _reasoning_of(message)[1]
+        if reasoning:
+            self._think(self._reasoning_once.message(reasoning), events)
+        content = message.get("content")
+        if isinstance(content, str) and content:
+            self._say_text(self._text_once.message(content), events)
+        if not self._slots:
+            self._calls_of(message, events)
+
+    def _thoughts_of(self, delta: dict[str, Json], events: list[Event], *, last: bool) -> None:
+        name, reasoning = _reasoning_of(delta)
+        if reasoning:
+            self.keeper.name = self.keeper.name or name
+            once = self._reasoning_once
+            self._think(once.last(reasoning) if last else once.feed(reasoning), events)
+        self.keeper.delta(delta)
+
+    def _parts(self, parts: list[Json], events: list[Event]) -> None:
+        """Content in parts: text, and the thoughts of models that think in parts."""
+        for part in parts:
+            if isinstance(part, str):
+                self._say_text(part, events)
+            elif isinstance(part, dict):
+                thought = part.get("thinking")
+                if isinstance(thought, str):
+                    self._think(thought, events)
+                elif isinstance(thought, list):
+                    for inner in thought:
+                        if isinstance(inner, dict) and isinstance(inner.get("text"), str):
+                            self._think(str(inner["text"]), events)
+                elif isinstance(part.get("text"), str):
+                    self._say_text(str(part["text"]), events)
+
+    def _refusal(self, delta: dict[str, Json], events: list[Event]) -> None:
+        refusal = delta.get("refusal")
+        if isinstance(refusal, str) and refusal:
+            self._say_text(refusal, events)
+
+    def _calls_of(self, delta: dict[str, Json], events: list[Event]) -> None:
+        calls = delta.get("tool_calls")
+        if isinstance(calls, list):
+            for entry in calls:
+                if isinstance(entry, dict):
+                    self._native(entry, events)
+        legacy = delta.get("function_call")
+        if isinstance(legacy, dict):
+            self._native({"index": 0, "function": legacy}, events)
+
+    # ------------------------------------------------------------------ text and reasoning
+
+    def _think(self, text: str, events: list[Event]) -> None:
+        if text:
+            self._think_whole(self._reasoning_joined.feed(text), events)
+
+    def _think_whole(self, text: str, events: list[Event]) -> None:
+        if not text:
+            return
+        if self._inside_thought:
+            self._inside_thought = False
+            self._parser.thoughts_come_elsewhere()
+        if self._text:
+            self._flush(events)
+        self._reasoning.append(text)
+        self.chars += len(text)
+
+    def _think_inline(self, text: str, events: list[Event]) -> None:
+        """A thought that stood in the text."""
+        self.keeper.name = self.keeper.name or INLINE
+        if self._text:
+            self._flush(events)
+        self._reasoning.append(text)
+
+    def _say_text(self, text: str, events: list[Event]) -> None:
+        if text:
+            self._split(self._text_joined.feed(text), events)
+
+    def _split(self, text: str, events: list[Event]) -> None:
+        """Text with whole characters: thoughts and calls in it are thoughts and calls."""
+        if text:
+            self.chars += len(text)
+            self._pieces(self._parser.feed(text), events)
+
+    def _say(self, text: str, events: list[Event]) -> None:
+        if self._reasoning:
+            self._flush(events)
+        self._text.append(text)
+
+    def _flush(self, events: list[Event]) -> None:
+        if self._reasoning:
+            events.append(ReasoningArrived(at=self._at, text="".join(self._reasoning)))
+            self._reasoning.clear()
+        if self._text:
+            events.append(TextArrived(at=self._at, text="".join(self._text)))
+            self._text.clear()
+
+    def _pieces(self, pieces: Iterable[Piece], events: list[Event]) -> None:
+        for piece in pieces:
+            match piece:
+                case VisibleText():
+                    self._say(piece.text, events)
+                case Thought():
+                    self._think_inline(piece.text, events)
+                case TakenBack():
+                    self.keeper.name = self.keeper.name or INLINE
+                    self._flush(events)
+                    events.append(TextTakenBack(at=self._at))
+                case TextCallOpened():
+                    if piece.name:
+                        self._open_text_call(piece.index, piece.name, events)
+                case TextCall():
+                    self._open_text_call(piece.index, piece.name, events)
+                    if piece.index not in self._text_call_ids:
+                        continue
+                    index = TEXT_CALL_INDEX + piece.index
+                    events.append(ToolArgumentsArrived(at=self._at, index=index, text=storable(piece.arguments)))
+                    self._open_text_calls.discard(piece.index)
+                case TextCallBroken():
+                    self._broken(piece, events)
+
+    def _broken(self, piece: TextCallBroken, events: list[Event]) -> None:
+        """No call. One that is all there and cannot be read is answered like any call with arguments that cannot be read."""
+        self._flush(events)
+        opened = piece.index in self._open_text_calls
+        index = TEXT_CALL_INDEX + piece.index if opened else -1
+        if opened and piece.raw:
+            events.append(ToolArgumentsArrived(at=self._at, index=index, text=storable(surely_unreadable(piece.raw))))
+            self._open_text_calls.discard(piece.index)
+            return
+        events.append(ToolCallCut(at=self._at, name=self._tool(piece.name or ""), index=index))
+
+    def _open_text_call(self, index: int, name: str, events: list[Event]) -> None:
+        if index in self._text_call_ids or not self._room():
+            return
+        self._flush(events)
+        call = self._own_id(TEXT_CALL_INDEX + index)
+        self._text_call_ids[index] = call
+        self._open_text_calls.add(index)
+        events.append(ToolCallNamed(at=self._at, index=TEXT_CALL_INDEX + index, call=call, name=self._tool(name)))
+
+    def _room(self) -> bool:
+        """Whether one more call is taken."""
+        self.full = self.full or len(self._slots) + len(self._text_call_ids) >= MAX_CALLS
+        return not self.full
+
+    # ------------------------------------------------------------------ native tool calls
+
+    def _tool(self, name: str) -> str:
+        """The tool that a name means, in characters that can be stored."""
+        return meant(label(name), self._offered)
+
+    def _native(self, entry: dict[str, Json], events: list[Event]) -> None:
+        function = entry.get("function")
+        function = function if isinstance(function, dict) else entry
+        name = function.get("name")
+        name = self._tool(name) if isinstance(name, str) and name else ""
+        provider_id = entry.get("id")
+        provider_id = _known_by(provider_id) if isinstance(provider_id, str) else ""
+        index = entry.get("index")
+        slot = self._slot(index if isinstance(index, int) and index is not True else None, provider_id, name)
+        if slot is None:
+            return
+        if len(entry) > 2:
+            self.keeper.call(slot.index, entry)
+        if provider_id and not slot.provider_id:
+            slot.provider_id = provider_id
+            self._by_id.setdefault(provider_id, slot)
+        if name and not slot.name:
+            slot.name = name
+            self._pieces(self._parser.call_came_elsewhere(), events)
+            self._flush(events)
+            events.append(ToolCallNamed(at=self._at, index=slot.index, call=self._id_for(slot), name=name))
+            if slot.early:
+                self._arguments(slot, "".join(slot.early), events)
+                slot.early.clear()
+        arguments = function.get("arguments")
+        if isinstance(arguments, dict | list):
+            arguments = _spelt(arguments)
+        if isinstance(arguments, str) and arguments:
+            self._more_arguments(slot, arguments, events)
+
+    def _more_arguments(self, slot: _Slot, arguments: str, events: list[Event]) -> None:
+        arguments = slot.arguments.feed(arguments)
+        if not arguments or slot.once.whole_again(arguments):
+            return
+        self.chars += len(arguments)
+        slot.arguments_seen = True
+        if slot.name:
+            self._arguments(slot, arguments, events)
+        else:
+            slot.early.append(arguments)
+
+    def _arguments(self, slot: _Slot, text: str, events: list[Event]) -> None:
+        last = events[-1] if events else None
+        if isinstance(last, ToolArgumentsArrived) and last.index == slot.index and not self._text:
+            events[-1] = ToolArgumentsArrived(at=self._at, index=slot.index, text=last.text + text)
+            return
+        self._flush(events)
+        events.append(ToolArgumentsArrived(at=self._at, index=slot.index, text=text))
+
+    def _slot(self, index: int | None, provider_id: str, name: str) -> _Slot | None:
+        """The call that a piece belongs to, for servers that number calls, that only name ids, and that do neither.
+
+        None if it would be one call too many.
+        """
+        latest = self._slots[-1] if self._slots else None
+        found: _Slot | None = None
+        if index is not None:
+            found = self._by_index.get(index)
+            if found is not None and self._is_another(found, provider_id, name):
+                found, index = None, None
+        elif provider_id:
+            found = self._by_id.get(provider_id)
+            if found is None and latest is not None and not latest.provider_id and not (name and latest.name):
+                found = latest
+        elif latest is not None and not (name and latest.name):
+            found = latest
+        if found is not None or not self._room():
+            return found
+        shown = index if index is not None and 0 <= index < TEXT_CALL_INDEX else self._free_index()
+        slot = _Slot(shown)
+        self._slots.append(slot)
+        self._by_index[shown if index is None else index] = slot
+        return slot
+
+    def _free_index(self) -> int:
+        """A place behind the others, for a call whose server numbers none, or as nobody would."""
+        taken = {slot.index for slot in self._slots}
+        behind = max(taken, default=-1) + 1
+        return behind if behind < TEXT_CALL_INDEX else next(n for n in range(TEXT_CALL_INDEX) if n not in taken)
+
+    @staticmethod
+    def _is_another(slot: _Slot, provider_id: str, name: str) -> bool:
+        """A server that always says index 0: a new id with a name, or a new name after arguments, is a new call."""
+        if provider_id and slot.provider_id and provider_id != slot.provider_id:
+            return bool(name)
+        return bool(name and slot.name and slot.arguments_seen and (name != slot.name or not provider_id))
+
+    def _id_for(self, slot: _Slot) -> str:
+        if slot.provider_id and slot.provider_id not in self._taken and _usable(slot.provider_id):
+            self._taken.add(slot.provider_id)
+            return slot.provider_id
+        return self._own_id(slot.index)
+
+    def _own_id(self, index: int) -> str:
+        call = f"call_{self._number}_{index}"
+        while call in self._taken:
+            call += "x"
+        self._taken.add(call)
+        return call
+
+
+def _reasoning_of(delta: dict[str, Json]) -> tuple[str, str]:
+    """The field that holds a thought, and the thought."""
+    for name in ("reasoning_content", "reasoning"):
+        found = delta.get(name)
+        if isinstance(found, str) and found:
+            return name, found
+    return "", ""
+
+
+def _spelt(arguments: Json) -> str:
+    """Arguments that came as an object, as text. What is nested deeper than anybody reads is no object any more."""
+    try:
+        return json.dumps(arguments, ensure_ascii=False, separators=(",", ":"))
+    except (RecursionError, ValueError):
+        return "{"
+
+
+def _known_by(provider_id: str) -> str:
+    """What a call is known by while its pieces come; one of any length takes little room."""
+    return (
+        provider_id
+        if len(provider_id) <= ID_CHARS
+        else hashlib.sha256(provider_id.encode("utf-8", "replace")).hexdigest() * 3
+    )
+
+
+def _usable(provider_id: str) -> bool:
+    """Whether an id can be stored and sent back as it is."""
+    return len(provider_id) <= ID_CHARS and provider_id.isascii() and provider_id.isprintable()
+
+
+def decoded(payload: bytes) -> Json:
+    """A payload as JSON; None if it is none. Half surrogate pairs, which orjson refuses, are let through."""
+    try:
+        return orjson.loads(payload)
+    except orjson.JSONDecodeError:
+        pass
+    try:
+        return json.loads(payload.decode("utf-8", "replace"), strict=False)
+    except (ValueError, RecursionError):
+        return None

@@ -1,0 +1,1 @@
+"""Tools that read public pages, and which addresses they may call."""

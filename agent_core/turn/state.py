@@ -1,0 +1,339 @@
+"""The parts that a turn's state is made of. Only data: what may happen to it is decided in `turn`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TypeAlias, assert_never
+
+from agent_core.judging.leftout import Suspect
+from agent_core.judging.overlap import OverlapRemover
+from agent_core.judging.remedies import Advice, AdviceItem, Failure, Rung
+from agent_core.limits.quotas import Full
+from agent_core.messages import InputMessage
+from agent_core.tools.base import Json, ToolStatus
+from agent_core.turn.events import (
+    ReasoningArrived,
+    RungClimbed,
+    TextArrived,
+    ToolArgumentsArrived,
+    ToolCallCut,
+    ToolCallNamed,
+)
+from agent_core.turn.exits import BreakCause
+from agent_core.turn.mended import Mended
+
+
+class Phase(StrEnum):
+    """What a turn is waiting for."""
+
+    NEW = "new"
+    CALLING = "calling"
+    """The model."""
+    WAITING = "waiting"
+    """The pause before a retry."""
+    ACTING = "acting"
+    """Tools, or somebody's approval."""
+    COMPACTING = "compacting"
+    ASKING = "asking"
+    """The model's word whether its reply is finished."""
+    ENDED = "ended"
+
+
+class SegmentKind(StrEnum):
+    """What a piece of the model's text is, as far as is known."""
+
+    PARTIAL = "partial"
+    """Still coming, or cut for good."""
+    INTERIM = "interim"
+    """Said beside tool calls: progress."""
+    ANSWER = "answer"
+
+
+@dataclass(slots=True)
+class Segment:
+    """One visible piece of the model's text. Only ever grows, or is taken back whole (`Draft.take_back`)."""
+
+    key: str
+    pieces: list[str] = field(default_factory=list[str])
+    kind: SegmentKind = SegmentKind.PARTIAL
+    final: bool = False
+    repeats: str = ""
+    """Text already on screen that the model may be saying again, because its call was repeated; while this segment is
+    the beginning of it, there is nothing new to see."""
+    unsaid: str = ""
+    """What the model was asked to reply if it has nothing to add. It is for the gateway: while this segment is the beginning of it, it is
+    not shown."""
+
+    @property
+    def text(self) -> str:
+        if len(self.pieces) > 1:
+            self.pieces[:] = ["".join(self.pieces)]
+        return self.pieces[0] if self.pieces else ""
+
+    @property
+    def visible(self) -> str:
+        """What a person should see of it."""
+        text = self.text
+        if not text or text.isspace() or self.repeats.startswith(text.strip()) or self.adds_nothing:
+            return ""
+        return text
+
+    @property
+    def adds_nothing(self) -> bool:
+        """It says no more than that there is nothing to add."""
+        return bool(self.unsaid) and self.unsaid.startswith(self.text.strip())
+
+
+class ActivityState(StrEnum):
+    """Where a tool call stands, for the screen."""
+
+    WAITING = "waiting"
+    APPROVAL = "approval"
+    RUNNING = "running"
+    DONE = "done"
+    FAILED = "failed"
+    NOT_RUN = "not_run"
+    UNSURE = "unsure"
+
+
+@dataclass(slots=True)
+class Activity:
+    """One tool call, and how it goes. The same object serves the screen and the decisions."""
+
+    key: str
+    call: str
+    name: str
+    arguments: str
+    state: ActivityState = ActivityState.WAITING
+    since: int = 0
+    """When the state was entered, ms."""
+    seconds: float = 0
+    status: ToolStatus | None = None
+    started: bool = False
+    """`ToolStarted` was journalled: it may have had its effect from there on."""
+    intention: Json = None
+    """What it is about to do, as its tool put it down before it began; what counts is what was put down last."""
+    approved: bool = False
+    approval_deadline: int = 0
+    file: str = ""
+    """The file that the call handed over to be sent."""
+    full: Full | None = None
+    """There was no room for what it would have kept."""
+
+    @property
+    def returned(self) -> bool:
+        return self.status is not None
+
+
+@dataclass(frozen=True, slots=True)
+class Remark:
+    """Something that people hear of a call while the turn goes on: what was left out of it."""
+
+    key: str
+    left_out: tuple[Suspect, ...]
+    endpoint: str
+    model: str
+    cause: BreakCause | None = None
+    """How the provider had refused it; None: in an earlier turn."""
+
+
+TimelineEntry: TypeAlias = Segment | Activity | Remark | Mended
+
+
+@dataclass(frozen=True, slots=True)
+class CallItem:
+    """A tool call as the model asked for it."""
+
+    call: str
+    name: str
+    arguments: str
+
+
+@dataclass(frozen=True, slots=True)
+class AssistantItem:
+    """A reply of the model that came to a good end."""
+
+    text: str
+    calls: tuple[CallItem, ...] = ()
+    thoughts: Mapping[str, Json] = field(default_factory=dict[str, Json])
+    """What of its thoughts goes back to the same model."""
+
+
+@dataclass(frozen=True, slots=True)
+class ToolItem:
+    """A tool's result, as the model reads it."""
+
+    call: str
+    name: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
+class PersonItem:
+    """Words of the person that came during the turn."""
+
+    input: InputMessage
+    inbox: int = 0
+    """The accepted message that they are; 0 if they are none."""
+
+
+Item: TypeAlias = AssistantItem | ToolItem | PersonItem | AdviceItem
+
+
+def of_the_start(item: Item) -> bool:
+    """Advice with which a turn began because of earlier failures."""
+    return isinstance(item, AdviceItem) and item.advice is Advice.SMALLER_FROM_START
+
+
+@dataclass(slots=True)
+class DraftCall:
+    """A tool call that is still arriving."""
+
+    call: str
+    name: str
+    pieces: list[str] = field(default_factory=list[str])
+
+    @property
+    def arguments(self) -> str:
+        if len(self.pieces) > 1:
+            self.pieces[:] = ["".join(self.pieces)]
+        return self.pieces[0] if self.pieces else ""
+
+
+@dataclass(slots=True)
+class Draft:
+    """What one model call has brought so far."""
+
+    segment: Segment
+    partial: str = ""
+    """The text of the segment that the model was asked to go on from."""
+    text_pieces: list[str] = field(default_factory=list[str])
+    """What this call itself said, before overlap is removed."""
+    reasoning: list[str] = field(default_factory=list[str])
+    calls: dict[int, DraftCall] = field(default_factory=dict[int, DraftCall])
+    cut: list[str] = field(default_factory=list[str])
+    """Names of calls in the text form that were not completed."""
+    _remover: OverlapRemover | None = None
+    _seen: int = 0
+    """How many of the text's pieces were put through it."""
+
+    def take(
+        self, event: TextArrived | ReasoningArrived | ToolCallNamed | ToolArgumentsArrived | ToolCallCut, ids: set[str]
+    ) -> None:
+        """Content has come. `ids` are those of all tool calls of the turn."""
+        match event:
+            case TextArrived():
+                if not event.text:
+                    return
+                self.text_pieces.append(event.text)
+                if not self.partial:
+                    self.segment.pieces.append(event.text)
+            case ReasoningArrived():
+                self.reasoning.append(event.text)
+            case ToolCallNamed():
+                self.name_call(event.index, event.call, event.name, ids)
+            case ToolArgumentsArrived():
+                if event.index in self.calls:
+                    self.calls[event.index].pieces.append(event.text)
+            case ToolCallCut():
+                named = self.calls.pop(event.index, None)
+                self.cut.append(event.name or (named.name if named else ""))
+
+    def take_back(self, segment: Segment) -> None:
+        """What this call said was a thought. What earlier calls had said goes on in `segment`, the new last one."""
+        self.reasoning.append(self.own_text)
+        self.text_pieces.clear()
+        self.segment.pieces.clear()
+        self.segment.final = True
+        segment.repeats, self.segment.repeats = self.segment.repeats, ""
+        self.segment = segment
+        self._remover, self._seen = None, 0
+        if self.partial:
+            segment.pieces.append(self.partial)
+
+    def show(self) -> None:
+        """Put on the segment what has come to go on from its text, as far as that is no repetition by today's rule.
+
+        Only who looks on needs it: what counts is said once by `settle`, when the call is over.
+        """
+        if not self.partial:
+            return
+        self._remover = self._remover or OverlapRemover(self.partial)
+        for piece in self.text_pieces[self._seen :]:
+            new = self._remover.feed(piece)
+            if new:
+                self.segment.pieces.append(new)
+        self._seen = len(self.text_pieces)
+
+    @property
+    def own_text(self) -> str:
+        """What this call itself said."""
+        return "".join(self.text_pieces)
+
+    def settle(self, shown: str | None = None) -> None:
+        """The call is over: `shown` goes on from the text; None: all that it said."""
+        if self.partial:
+            self.segment.pieces[:] = [self.partial + (self.own_text if shown is None else shown)]
+            self.partial, self._remover = "", None
+
+    def name_call(self, index: int, call: str, name: str, taken: set[str]) -> None:
+        """Begin a call, once. Two calls of a turn never have one id: the model could not tell their results apart."""
+        if index in self.calls:
+            return
+        unique, count = call, 0
+        while unique in taken:
+            count += 1
+            unique = f"{call}.{count}"
+        taken.add(unique)
+        self.calls[index] = DraftCall(unique, name)
+
+    @property
+    def begun(self) -> bool:
+        """Anything of the reply has come."""
+        return bool(self.text_pieces or self.reasoning or self.calls or self.cut)
+
+    @property
+    def said(self) -> bool:
+        """Whether this call brought any text of its own."""
+        return any(piece.strip() for piece in self.text_pieces)
+
+    @property
+    def in_tool_call(self) -> bool:
+        return bool(self.calls or self.cut)
+
+    @property
+    def call_names(self) -> tuple[str, ...]:
+        return (*(call.name for _, call in sorted(self.calls.items())), *self.cut)
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """How the next model call is put, beside the conversation."""
+
+    advice: Advice | None = None
+    reasoning: str = ""
+    detail: str = ""
+    continues: Failure | None = None
+    """The model is to go on from the text of the current segment, because of this failure."""
+
+
+def ask_after(climbed: RungClimbed, before: Ask, reasoning: str) -> Ask:
+    """How the model is asked after a remedy was chosen; it was asked as `before`, and had thought so far."""
+    match climbed.rung:
+        case Rung.RETRY | Rung.ADVISE_SMALLER | Rung.COMPACT | Rung.LEAVE_OUT:
+            return before
+        case Rung.NEXT_ROUTE if climbed.failure not in _ANEW:
+            return before
+        case Rung.CONTINUE_THINKING:
+            return Ask(climbed.advice, reasoning=reasoning)
+        case Rung.CONTINUE | Rung.NUDGE | Rung.NEXT_ROUTE | Rung.AS_USUAL | Rung.WITHOUT_TOOL:
+            goes_on = climbed.rung is Rung.CONTINUE or climbed.advice in (Advice.CONTINUE, Advice.REPEATED)
+            return Ask(climbed.advice, detail=climbed.detail, continues=climbed.failure if goes_on else None)
+        case _:
+            assert_never(climbed.rung)
+
+
+_ANEW = (Failure.IN_TEXT, Failure.EMPTY, Failure.THINKING_ONLY, Failure.PROMISED)
+"""After these another model is not asked as the first one was asked last, but as it would be at first."""

@@ -1,0 +1,265 @@
+"""The tool half of a step: the calls of one reply, until the last of them is back. Only state; driven by `turn` alone.
+
+Calls are answered in the order in which the model asked. What becomes of those that wait (they run, somebody is asked, they are not run), and what
+a result says about loops, is judged in `judging`; what is here only takes it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from agent_core.judging.guardrails import Finding, Loops
+from agent_core.limits.quotas import read_full
+from agent_core.tools.base import FULL, EffectClass, ToolStatus
+from agent_core.turn.events import (
+    ApprovalAnswered,
+    ApprovalAsked,
+    CallSettled,
+    LoopFound,
+    Refusal,
+    ToolReturned,
+    ToolStarted,
+)
+from agent_core.turn.exits import Exit, Facts
+from agent_core.turn.settings import TurnSettings
+from agent_core.turn.state import Activity, ActivityState, Item, ToolItem
+
+DOUBTFUL = (ToolStatus.TIMED_OUT, ToolStatus.UNKNOWN)
+"""A call that is no mere look may or may not have been done, in whole or in part."""
+
+
+class ToolRound:
+    """The calls of the current step, and what is remembered of earlier ones to judge them. One a turn."""
+
+    __slots__ = (
+        "_by_call",
+        "_complained",
+        "_finding",
+        "_items",
+        "_loops",
+        "_passed",
+        "_reply",
+        "_seen",
+        "_settings",
+        "activities",
+        "denied",
+        "refusal",
+        "stopping",
+        "tools_done",
+        "tools_run",
+        "tools_unsure",
+        "unknown_tools",
+        "unreadable",
+    )
+
+    def __init__(self, settings: TurnSettings, items: list[Item]) -> None:
+        self._settings = settings
+        self._items = items
+        self._passed: list[tuple[int, str, str, str, bool]] = []
+        """All calls of the turn that came back: number of their reply, tool, arguments, result, and whether it did what was asked."""
+        self._reply = 0
+        self._loops = Loops(settings.guards)
+        self._complained: set[Refusal] = set()
+        """What calls of the current reply were refused for: several side by side are one failure."""
+        self._seen = 0
+        """How many of them `_loops` was told."""
+        self._finding: Finding | None = None
+        self.refusal = Refusal.NONE
+        """Why the latest call to come back was not even started."""
+        self.unknown_tools = 0  # such calls in a row
+        self.unreadable = 0
+        self.denied: set[str] = set()
+        """Names of tools that were not approved."""
+        self.activities: list[Activity] = []
+        self._by_call: dict[str, Activity] = {}
+        self.tools_run: list[str] = []
+        """Names of all tools of the turn that came back, in order, also those that failed."""
+        self.tools_done: list[str] = []
+        """Names of those that did what was asked."""
+        self.tools_unsure: list[str] = []
+        """Names of those that may or may not have done it."""
+        self.stopping: Exit | None = None
+        """A guardrail wants the turn to end so, after one tool-less step."""
+
+    # ------------------------------------------------------------------ how it stands
+
+    @property
+    def unfinished(self) -> list[Activity]:
+        return [activity for activity in self.activities if not activity.returned]
+
+    @property
+    def waiting(self) -> list[Activity]:
+        """The calls that somebody has to decide about; none while one runs, or while somebody is asked."""
+        return [] if self.under_way else self.unfinished
+
+    @property
+    def under_way(self) -> bool:
+        """A call runs, or somebody is asked about it. Asked after every event, so the first one found is enough."""
+        return any(
+            activity.state in (ActivityState.RUNNING, ActivityState.APPROVAL) and not activity.returned
+            for activity in self.activities
+        )
+
+    @property
+    def unsure(self) -> list[Activity]:
+        """Calls that may or may not have had their effect."""
+        return [a for a in self.unfinished if a.started and self.effect_class(a.name) is not EffectClass.PURE]
+
+    @property
+    def unrepeatable(self) -> bool:
+        """A call is under way that must not be run again."""
+        return any(self.effect_class(activity.name) is EffectClass.EFFECT for activity in self.unsure)
+
+    @property
+    def over(self) -> bool:
+        """Every call has its result."""
+        return all(activity.returned for activity in self.activities)
+
+    def effect_class(self, name: str) -> EffectClass:
+        tool = self._settings.tool(name)
+        return tool.effect if tool is not None else EffectClass.PURE  # an unknown tool is refused: that changes nothing
+
+    def activity(self, call: str) -> Activity | None:
+        """A call of this round that is not back."""
+        found = self._by_call.get(call)
+        return found if found is not None and not found.returned else None
+
+    def named(self, call: str) -> str:
+        """The tool of a call of this round."""
+        return self._by_call[call].name
+
+    def misfit(self, event: ToolStarted | ToolReturned | ApprovalAnswered) -> str:
+        """What speaks against this event now, in words; empty if it fits."""
+        activity = self.activity(event.call)
+        if activity is None:
+            return "this tool call was not wanted"
+        match event:
+            case ToolStarted():
+                fits = activity.state in (ActivityState.WAITING, ActivityState.RUNNING)
+                return "" if fits else "this tool call was not wanted"
+            case ToolReturned():
+                return "" if self.may_return(event) else "this tool call was not begun"
+            case ApprovalAnswered():
+                return "" if activity.state is ActivityState.APPROVAL else "no approval was asked for this call"
+
+    def may_return(self, event: ToolReturned) -> bool:
+        """Whether a result can belong to a call of this round. What is refused was not even begun."""
+        found = self.activity(event.call)
+        if found is None:
+            return False
+        refused = event.refusal is not Refusal.NONE and found.state is ActivityState.WAITING
+        return found.state is ActivityState.RUNNING or refused
+
+    def finding(self) -> Finding | None:
+        """What today's rules of loops find in the latest result. They are told of earlier ones as far as they were not asked then."""
+        by_reply = self._settings.counts_failures_by_reply
+        for reply, tool, arguments, text, ok in self._passed[self._seen :]:
+            read_only = self.effect_class(tool) is EffectClass.PURE
+            self._finding = self._loops.observe(
+                tool, arguments, text, ok=ok, read_only=read_only, reply=reply if by_reply else None
+            )
+        self._seen = len(self._passed)
+        return self._finding
+
+    # ------------------------------------------------------------------ what happens
+
+    def begin(self, activities: list[Activity]) -> None:
+        """A reply asked for these calls."""
+        self._reply += 1
+        self._complained.clear()
+        self.activities = activities
+        self._by_call = {activity.call: activity for activity in activities}
+
+    def resume(self) -> None:
+        """Another process takes over: nothing runs any more."""
+        for activity in self.unfinished:
+            activity.state = ActivityState.WAITING
+
+    def running(self, call: str, at: int) -> None:
+        activity = self._by_call[call]
+        activity.state, activity.since = ActivityState.RUNNING, at
+
+    def started(self, event: ToolStarted) -> None:
+        activity = self._by_call[event.call]
+        activity.state, activity.started, activity.since = ActivityState.RUNNING, True, event.at
+        activity.intention = activity.intention if event.intention is None else event.intention
+
+    def returned(self, event: ToolReturned) -> None:
+        activity = self._by_call[event.call]
+        activity.status, activity.since, activity.seconds = event.status, event.at, event.seconds
+        sent = event.facts.get("sent_file")
+        activity.file = sent if isinstance(sent, str) else ""
+        activity.full = read_full(event.facts.get(FULL))
+        self._items.append(ToolItem(activity.call, activity.name, event.text))
+        self.refusal = event.refusal
+        match event.refusal:
+            case Refusal.NONE:
+                self._ran(activity, event)
+                return
+            case Refusal.UNKNOWN_TOOL:
+                self.unknown_tools += event.refusal not in self._complained
+            case Refusal.UNREADABLE_ARGUMENTS:
+                self.unreadable += event.refusal not in self._complained
+        self._complained.add(event.refusal)
+        activity.state = ActivityState.NOT_RUN
+
+    def _ran(self, activity: Activity, event: ToolReturned) -> None:
+        self.unknown_tools = self.unreadable = 0
+        self.tools_run.append(activity.name)
+        ok = event.status is ToolStatus.OK
+        if ok:
+            self.tools_done.append(activity.name)
+        activity.state = ActivityState.DONE if ok else ActivityState.FAILED
+        doubtful = self._settings.goes_on and event.status in DOUBTFUL
+        if doubtful and self.effect_class(activity.name) is not EffectClass.PURE:
+            self._not_known(activity)
+        self._passed.append((self._reply, activity.name, activity.arguments, event.text, ok))
+
+    def found(self, event: LoopFound) -> None:
+        """The model reads a warning with the result; or the round is the last one."""
+        item = self._items[-1]
+        assert isinstance(item, ToolItem)
+        if event.words:
+            self._items[-1] = ToolItem(item.call, item.name, f"{item.text}\n\n[Note from the gateway: {event.words}]")
+        if event.stop and self.stopping is None:
+            self.stopping = Exit(event.code, Facts(tool=event.tool, count=event.count))
+
+    def asked(self, event: ApprovalAsked) -> None:
+        activity = self._by_call[event.call]
+        activity.state, activity.since = ActivityState.APPROVAL, event.at
+        activity.approval_deadline = event.at + event.seconds * 1000
+
+    def approved(self, call: str) -> None:
+        activity = self._by_call[call]
+        activity.approved, activity.state = True, ActivityState.WAITING
+
+    def settled(self, event: CallSettled) -> None:
+        activity = self._by_call[event.call]
+        activity.since = event.at
+        if event.unsure:
+            activity.status = ToolStatus.UNKNOWN
+            self.tools_run.append(activity.name)
+            self._not_known(activity)
+        else:
+            activity.state, activity.status = ActivityState.NOT_RUN, ToolStatus.REFUSED
+        if event.denied:
+            self.denied.add(activity.name)
+        self._items.append(ToolItem(activity.call, activity.name, event.words))
+
+    def _not_known(self, activity: Activity) -> None:
+        activity.state = ActivityState.UNSURE
+        self.tools_unsure.append(activity.name)
+
+    # ------------------------------------------------------------------ the end
+
+    def left(self) -> tuple[Sequence[str], Sequence[str]]:
+        """What an end leaves: (names of calls that were not executed, names of those that may or may not have been)."""
+        unsure = self.unsure
+        lost = [activity.name for activity in self.unfinished if activity not in unsure]
+        return lost, [activity.name for activity in unsure]
+
+    def close(self) -> None:
+        """The turn ends."""
+        unsure = self.unsure
+        for activity in self.unfinished:
+            activity.state = ActivityState.UNSURE if activity in unsure else ActivityState.NOT_RUN

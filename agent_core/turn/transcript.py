@@ -1,0 +1,334 @@
+"""Journal to messages: what the model gets to read.
+
+Theory. A request is: the system prompt, the history (closed turns of the session, or the conversation that a stateless
+client brought), the current turn's items, and at the end what this one call needs beside them (partial text to go on from,
+advice). Advice is a paragraph that begins with ``[outspoken]``: marked as the gateway's, never stored, never part of later turns. It
+stands at the end of the person's message or the tool's result before it, and only behind the model's own words in a message of
+its own: some providers and templates refuse two messages of the person in a row (Gemma, Mistral, Llama), or one behind a tool's
+result (Mistral's code 3230). A notice stands in the history behind the text it belongs to, in brackets, as the gateway's words.
+
+Laws (tests/agent_core/test_transcript.py): `problems(messages)` is empty for whatever `request_messages` builds, and the strictest
+provider takes it (tests/agent_core/strict.py); each tool call is answered by exactly one result, right behind it; no user message is
+left without an assistant message between it and the next turn's; nothing that the gateway said appears as the person's words without
+its mark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from agent_core.judging.remedies import Advice
+from agent_core.messages import GATEWAY_PREFIX, THOUGHTS, Message, shown_still, text_of
+from agent_core.tools.base import Json
+from agent_core.turn.effects import CallModel
+from agent_core.turn.exits import ExitCode
+from agent_core.turn.machine import Turn
+from agent_core.turn.notices import notice_for
+from agent_core.turn.state import AdviceItem, AssistantItem, Item, PersonItem, Segment, ToolItem
+
+REMEMBERED_THOUGHT_CHARS = 8_000
+"""How much of a plain thought of an earlier turn goes back: its provider wants to see one, not to read it."""
+MARK = "[Notice from the gateway, not written by the model:"
+REASONING_TAIL_CHARS = 6_000
+"""How much of an unfinished reasoning is handed back."""
+NO_OUTPUT = "(no output)"
+"""A tool's result that is empty: several providers refuse a message without content."""
+READ = "I have the results."
+"""What stands as the model's words between a tool's result and what the person wrote while it ran."""
+
+
+def advice_words(advice: Advice, detail: str = "", reasoning: str = "") -> str:
+    """What the gateway tells the model, marked as the gateway's words."""
+    match advice:
+        case Advice.CONTINUE:
+            words = (
+                "Your reply was cut off before its end. Go on exactly where it stopped, beginning with the very next "
+                "character. Do not repeat anything and do not comment on the interruption."
+            )
+        case Advice.REPEATED:
+            words = (
+                "Your reply had begun to say the same again and again, and was stopped there. Go on with what comes next, or, "
+                "if nothing is left to say, end it in a sentence. Do not repeat anything."
+            )
+        case Advice.SMALLER_PIECES:
+            tool = f" of {detail}" if detail else ""
+            words = (
+                f"Your call{tool} was cut off while its arguments were being sent, so it was not executed. Send the work "
+                "in smaller pieces: for a long text, write a short first part, then append or edit part by part, with at "
+                "most about 2,000 characters of arguments in a call."
+            )
+        case Advice.SMALLER_FROM_START:
+            words = (
+                f"Calls of {detail} with long arguments broke off on their way lately and were not executed. Send the work "
+                "in smaller pieces from the start: for a long text, write a short first part, then append or edit part by "
+                "part, with at most about 2,000 characters of arguments in a call."
+            )
+        case Advice.WITHHELD:
+            words = (
+                f"Calls of {detail} broke off on their way again and again, whatever was tried, so {detail} is not offered "
+                "for now. Give long content as text in your reply, or say what else could be done."
+            )
+        case Advice.RETURNED_NOTHING:
+            words = "You returned nothing. Go on with the task, or say that you are done and what came of it."
+        case Advice.THOUGHT_ONLY:
+            tail = reasoning[-REASONING_TAIL_CHARS:]
+            words = "You thought about it but did not reply. Reply now, or call the tool you need."
+            if tail:
+                words += f" This is the end of your thoughts so far:\n\n{tail}"
+        case Advice.ACT_NOW:
+            words = (
+                f"You announced “{detail}” and then stopped without calling a tool. Do it now by calling the tool. If no tool "
+                "can do it (nothing wakes you later, for example), say plainly that you can't. If nothing is left to do, reply with the one "
+                "word DONE: what you have said stands, and the person has it."
+            )
+        case Advice.SUM_UP_LIMIT:
+            words = (
+                "The step limit for this message is reached, so no more tools can be called. Say briefly what is done, "
+                "what is not done, and what the next step would be."
+            )
+        case Advice.SUM_UP_LOOP:
+            words = (
+                "The tool calls are not getting anywhere, so no more tools can be called. Say briefly what you found, "
+                "what is in the way, and what the person could do."
+            )
+    return f"{GATEWAY_PREFIX} {words}"
+
+
+def _advice_message(advice: Advice, detail: str = "", reasoning: str = "") -> Message:
+    return {"role": "user", "content": advice_words(advice, detail, reasoning)}
+
+
+def _assistant(item: AssistantItem) -> Message:
+    message: Message = {"role": "assistant", "content": item.text or None}
+    if item.calls:
+        message["tool_calls"] = [
+            {"id": c.call, "type": "function", "function": {"name": c.name, "arguments": c.arguments.strip() or "{}"}}
+            for c in item.calls
+        ]
+    elif not item.text:
+        message["content"] = ""
+    if item.thoughts:
+        message[THOUGHTS] = dict(item.thoughts)
+    return message
+
+
+def _item_messages(items: Iterable[Item], *, with_advice: bool) -> list[Message]:
+    messages: list[Message] = []
+    for item in items:
+        match item:
+            case AssistantItem():
+                messages.append(_assistant(item))
+            case ToolItem():
+                content = item.text if item.text.strip() else NO_OUTPUT
+                messages.append({"role": "tool", "tool_call_id": item.call, "content": content})
+            case PersonItem():
+                messages.append(item.input.to_message())
+            case AdviceItem():
+                if with_advice:
+                    messages.append(_advice_message(item.advice, item.detail))
+    return messages
+
+
+def closed_turn_messages(turn: Turn) -> list[Message]:
+    """A closed turn as later turns tell it: the person's words, what was said and done, and how it ended."""
+    if turn.opened is None or turn.exit is None:
+        return []
+    messages = [shown_still(message.to_message()) for message in turn.opened.input]
+    if turn.exit.code in TOO_MUCH:
+        messages = [shortened(message) for message in messages]
+    messages += _remembered(_item_messages(turn.items, with_advice=False))
+    cut = [e.text for e in turn.timeline if isinstance(e, Segment) and e.visible and not _told(e, turn.items)]
+    notice = notice_for(turn.exit)
+    closing = "\n\n".join(cut)
+    if notice is not None:
+        marked = f"{MARK} {notice.text}]"
+        closing = f"{closing}\n\n{marked}" if closing else marked
+    if closing:
+        messages.append({"role": "assistant", "content": closing})
+    return messages
+
+
+def _remembered(messages: list[Message]) -> list[Message]:
+    """The same with the thoughts that later turns still need: those beside calls, the plain ones shortened."""
+    called = any(message.get("tool_calls") for message in messages)
+    out: list[Message] = []
+    for message in messages:
+        thoughts = message.get(THOUGHTS)
+        if isinstance(thoughts, dict):
+            text = thoughts.get("text")
+            brief = {**thoughts, "text": text[:REMEMBERED_THOUGHT_CHARS]} if isinstance(text, str) else thoughts
+            rest = {key: value for key, value in message.items() if key != THOUGHTS}
+            out.append({**message, THOUGHTS: brief} if called or "beside" in thoughts else rest)
+        else:
+            out.append(message)
+    return out
+
+
+TOO_MUCH = frozenset({ExitCode.CONTEXT_OVERFLOW, ExitCode.REQUEST_TOO_LARGE})
+"""A turn that ended so had said more than the model can read: later turns tell only how it began, or each of them would end so."""
+TOLD_CHARS = 2_000
+
+
+def shortened(message: Message) -> Message:
+    """The message with the beginnings of its long texts, and a word in place of each picture or file."""
+    content = message.get("content")
+    if isinstance(content, str):
+        return {**message, "content": _beginning(content)}
+    if not isinstance(content, list):
+        return message
+    return {**message, "content": _beginning(text_of(content))}
+
+
+def _beginning(text: str) -> str:
+    rest = len(text) - TOLD_CHARS
+    return (
+        text
+        if rest <= 0
+        else f"{text[:TOLD_CHARS]}\n[… {rest} characters are left out here: they were more than the model can read]"
+    )
+
+
+def _told(segment: Segment, items: Iterable[Item]) -> bool:
+    """Whether a reply that came to a good end has said this segment's text."""
+    text = segment.text.strip()
+    return any(isinstance(item, AssistantItem) and text in item.text for item in items)
+
+
+def repaired(messages: Sequence[Message]) -> list[Message]:
+    """The same conversation in the form that every provider takes.
+
+    Neighbouring assistant messages become one; a call without a result gets one that says so; a result without a call is
+    left out; a conversation that ends a turn without any reply gets a short one.
+    """
+    merged: list[Message] = []
+    open_calls: dict[str, None] = {}
+    for message in messages:
+        role = message.get("role")
+        if role == "tool":
+            call = message.get("tool_call_id")
+            if isinstance(call, str) and call in open_calls:
+                del open_calls[call]
+                merged.append(message)
+            continue
+        merged += _no_results(open_calls)
+        open_calls = {}
+        if role == "assistant" and merged and merged[-1].get("role") == "assistant":
+            merged[-1] = _joined(merged[-1], message)
+        else:
+            merged.append(message)
+        open_calls = dict.fromkeys(_call_ids(merged[-1]))
+    return merged + _no_results(open_calls)
+
+
+def _no_results(calls: Iterable[str]) -> list[Message]:
+    words = "No result: the call was not carried out."
+    return [{"role": "tool", "tool_call_id": call, "content": words} for call in calls]
+
+
+def _call_ids(message: Message) -> list[str]:
+    calls = message.get("tool_calls")
+    if message.get("role") != "assistant" or not isinstance(calls, list):
+        return []
+    return [c["id"] for c in calls if isinstance(c, dict) and isinstance(c.get("id"), str)]  # pyright: ignore[reportReturnType]
+
+
+def _joined(first: Message, second: Message) -> Message:
+    """Two assistant messages in one. The first never has calls: a call is always followed by its result."""
+    texts = [t for t in (first.get("content"), second.get("content")) if isinstance(t, str) and t]
+    joined: Message = {**first, **second, "content": "\n\n".join(texts) if texts else second.get("content")}
+    return joined
+
+
+def request_messages(
+    system: str, history: Sequence[Message], turn: Turn, call: CallModel, *, elide_results_over: int = 0
+) -> list[Message]:
+    """The whole conversation for one model call.
+
+    `history` is what `closed_turn_messages` gave for earlier turns (or the client's own). `elide_results_over` > 0 shortens
+    tool results of this turn that are longer (characters), all but the latest two: the last means against overflow.
+    """
+    assert turn.opened is not None
+    messages: list[Message] = []
+    if system:
+        messages.append({"role": "system", "content": system})
+    messages += history
+    messages += [message.to_message() for message in turn.opened.input]
+    current = _item_messages(turn.items, with_advice=True)
+    messages += elide(current, elide_results_over, keep=2) if elide_results_over else current
+    if call.partial.strip():
+        messages.append({"role": "assistant", "content": call.partial})
+    if call.advice is not None:
+        messages.append(_advice_message(call.advice, call.detail, call.reasoning))
+    return alternating(repaired(messages))
+
+
+def alternating(messages: Sequence[Message]) -> list[Message]:
+    """The same conversation for a provider that insists on the model's words between the person's: see the theory above."""
+    out: list[Message] = []
+    for message in messages:
+        last = out[-1] if out else {}
+        before, role = last.get("role"), message.get("role")
+        advice = role == "user" and text_of(message.get("content")).startswith(f"{GATEWAY_PREFIX} ")
+        if (role == before == "user" and last.get("name") == message.get("name")) or (advice and before == "tool"):
+            out[-1] = {**last, "content": _followed(last.get("content"), message.get("content"))}
+            continue
+        if role == "user" and before == "tool":
+            out.append({"role": "assistant", "content": READ})
+        out.append(message)
+    return out
+
+
+def _followed(first: Json, second: Json) -> Json:
+    """One content behind another."""
+    if isinstance(first, str) and isinstance(second, str):
+        return f"{first}\n\n{second}" if first and second else first or second
+    return [*_parts(first), *_parts(second)]
+
+
+def _parts(content: Json) -> list[Json]:
+    if isinstance(content, list):
+        return content
+    return [{"type": "text", "text": content}] if isinstance(content, str) and content else []
+
+
+def elide(messages: Sequence[Message], over_chars: int, *, keep: int) -> list[Message]:
+    """`messages` with long tool results shortened to their beginning, except the `keep` latest."""
+    results = [index for index, message in enumerate(messages) if message.get("role") == "tool"]
+    spared = set(results[-keep:]) if keep else set[int]()
+    out: list[Message] = []
+    for index, message in enumerate(messages):
+        content = message.get("content")
+        if index in results and index not in spared and isinstance(content, str) and len(content) > over_chars:
+            note = f"[… {len(content) - over_chars} characters left out to save space]"
+            out.append({**message, "content": f"{content[:over_chars]}\n{note}"})
+        else:
+            out.append(message)
+    return out
+
+
+def problems(messages: Sequence[Message]) -> list[str]:
+    """What a strict provider would object to; empty for a valid conversation."""
+    found: list[str] = []
+    waiting: list[str] = []
+    for position, message in enumerate(messages):
+        role = message.get("role")
+        if role == "tool":
+            call = message.get("tool_call_id")
+            if call not in waiting:
+                found.append(f"message {position}: a result for {call!r}, which is not waiting for one")
+            else:
+                waiting.remove(str(call))
+            continue
+        if waiting:
+            found.append(f"message {position}: calls without a result before it: {', '.join(waiting)}")
+            waiting = []
+        if role not in ("system", "developer", "user", "assistant"):
+            found.append(f"message {position}: unknown role {role!r}")
+        if role == "assistant" and not message.get("content") and not message.get("tool_calls"):
+            found.append(f"message {position}: an assistant message with neither text nor calls")
+        waiting = _call_ids(message)
+        if len(waiting) != len(set(waiting)):
+            found.append(f"message {position}: two calls with one id")
+    if waiting:
+        found.append(f"at the end: calls without a result: {', '.join(waiting)}")
+    return found

@@ -1,0 +1,231 @@
+"""What people should see of a turn right now: `view(turn, now)` gives its bubbles.
+
+Theory. Showing is level-triggered: every surface compares this with what it has delivered and makes up the difference. No
+code path "sends" a notice or a status; they are part of the view. Bubbles keep their keys; the text of a text bubble only
+grows; order is the order of the conversation, with the status last while the turn is open and the notice last when it is over.
+
+Laws (tests/agent_core/test_view.py): a closed turn has no status and exactly one of answer, hand-over or notice; a text bubble
+never shrinks from one view to the next; replaying a journal gives the same view.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import assert_never
+
+from agent_core.limits.quotas import Kind, for_person
+from agent_core.text.asked import question, whole
+from agent_core.text.shown import plain
+from agent_core.turn.exits import Action, BreakCause, Exit, Facts
+from agent_core.turn.machine import Turn
+from agent_core.turn.mended import Mended, mended_words
+from agent_core.turn.notices import cause_words, duration, left_out_words, notice_for, unsure_words
+from agent_core.turn.state import Activity, ActivityState, Phase, Remark, Segment, SegmentKind
+
+LEFT_WORDS = "The gateway is being restarted; this goes on afterwards"
+STATUS_AFTER_SECONDS, STATUS_SOON_SECONDS = 20, 4
+"""Silence after which a status appears (behaviour, section 2)."""
+QUIET_SECONDS = 3
+"""So long nothing new has come, and a status that is shown says so."""
+
+
+class BubbleKind(StrEnum):
+    """What a bubble is. A surface may show some kinds in its own way, or only while they matter."""
+
+    INTERIM = "interim"
+    PARTIAL = "partial"
+    ANSWER = "answer"
+    ACTIVITY = "activity"
+    APPROVAL = "approval"
+    STATUS = "status"
+    NOTICE = "notice"
+    FILE = "file"
+    NOTE = "note"
+    """The gateway says something while the turn goes on."""
+    MENDED = "mended"
+    """What had gone wrong for some time, and was mended. It is a status that stays, and no part of the conversation."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bubble:
+    """One visible piece of a turn."""
+
+    key: str
+    """Stable within the turn."""
+    kind: BubbleKind
+    text: str
+    final: bool
+    """It will not change any more."""
+    tool: str = ""
+    state: str = ""
+    """For activities: an `ActivityState`."""
+    seconds: int = 0
+    call: str = ""
+    """For activities and approvals: the call's id."""
+    actions: tuple[Action, ...] = ()
+    whole: str = ""
+    """For approvals: the question with all of the arguments, if they are too long for the text."""
+    path: str = ""
+    """For files: where the one that was sent lies."""
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Everything there is to see of a turn."""
+
+    bubbles: tuple[Bubble, ...]
+    open: bool
+    exit_code: str = ""
+
+    @property
+    def text(self) -> str:
+        """All text for people that is neither status nor activity, as one text."""
+        kinds = (BubbleKind.INTERIM, BubbleKind.PARTIAL, BubbleKind.ANSWER, BubbleKind.NOTE, BubbleKind.NOTICE)
+        return "\n\n".join(bubble.text for bubble in self.bubbles if bubble.kind in kinds)
+
+
+def view(turn: Turn, now: int) -> View:
+    """The bubbles of `turn` at `now` (ms). Pure; the same turn and time give the same view."""
+    bubbles: list[Bubble] = []
+    told: set[Kind] = set()
+    for entry in turn.timeline:
+        match entry:
+            case Remark():
+                bubbles.append(Bubble(entry.key, BubbleKind.NOTE, remark_words(entry), final=True))
+            case Segment():
+                visible = entry.visible
+                if visible:
+                    bubbles.append(Bubble(entry.key, _kind(entry.kind), visible, entry.final))
+            case Activity():
+                bubbles.append(_activity(entry, now))
+                if entry.status is not None and entry.state is ActivityState.UNSURE:
+                    words = unsure_words(entry.name, entry.status)
+                    bubbles.append(Bubble(f"{entry.key}.unsure", BubbleKind.NOTE, words, final=True))
+                if entry.full is not None and entry.full.kind not in told:  # once, however often it is tried
+                    told.add(entry.full.kind)
+                    words = for_person(entry.full)
+                    bubbles.append(Bubble(f"{entry.key}.full", BubbleKind.NOTE, words, final=True))
+                if entry.file:
+                    name = entry.file.rpartition("/")[2]
+                    bubbles.append(Bubble(f"{entry.key}.file", BubbleKind.FILE, name, final=True, path=entry.file))
+            case Mended():
+                if entry.seconds >= _status_after(turn):
+                    bubbles.append(Bubble(entry.key, BubbleKind.MENDED, mended_words(entry), final=True))
+    if turn.exit is None:
+        status = LEFT_WORDS if turn.left else status_words(turn, now)
+        if status:
+            bubbles.append(Bubble("status", BubbleKind.STATUS, status, final=False))
+        return View(tuple(bubbles), open=turn.opened is not None)
+    ending = exit_view(turn.exit)
+    return View((*bubbles, *ending.bubbles), open=False, exit_code=ending.exit_code)
+
+
+def remark_words(remark: Remark) -> str:
+    """What people read of what was left out."""
+    return left_out_words(remark.left_out, remark.model, remark.endpoint, remark.cause)
+
+
+def exit_view(ending: Exit) -> View:
+    """What an exit alone shows: its notice, if it has one."""
+    notice = notice_for(ending)
+    if notice is None:
+        return View((), open=False, exit_code=ending.code.value)
+    bubble = Bubble("notice", BubbleKind.NOTICE, notice.text, final=True, actions=notice.actions)
+    return View((bubble,), open=False, exit_code=ending.code.value)
+
+
+def _kind(kind: SegmentKind) -> BubbleKind:
+    match kind:
+        case SegmentKind.PARTIAL:
+            return BubbleKind.PARTIAL
+        case SegmentKind.INTERIM:
+            return BubbleKind.INTERIM
+        case SegmentKind.ANSWER:
+            return BubbleKind.ANSWER
+
+
+def _activity(activity: Activity, now: int) -> Bubble:
+    running = activity.state in (ActivityState.RUNNING, ActivityState.APPROVAL)
+    seconds = max(0, (now - activity.since) // 1000) if running else round(activity.seconds)
+    if activity.state is ActivityState.APPROVAL:
+        left = max(0, (activity.approval_deadline - max(now, activity.since)) // 1000)
+        text = f"{question(activity.name, activity.arguments)}\n({duration(left)} left to decide)"
+        return Bubble(
+            activity.key, BubbleKind.APPROVAL, text, final=False, tool=activity.name, state=activity.state.value,
+            seconds=seconds, call=activity.call, whole=whole(activity.name, activity.arguments),
+        )  # fmt: skip
+    return Bubble(
+        activity.key,
+        BubbleKind.ACTIVITY,
+        f"{plain(activity.name)} {_short(activity.arguments)}".rstrip(),
+        final=activity.returned,
+        tool=activity.name,
+        state=activity.state.value,
+        seconds=seconds,
+        call=activity.call,
+    )
+
+
+def _short(arguments: str) -> str:
+    """Arguments on one line, at most 120 characters; what asks a person shows them all (`asked`)."""
+    line = " ".join(arguments.split())
+    if line in ("", "{}"):
+        return ""
+    return plain(line) if len(line) <= 120 else f"{plain(line[:100])} … ({len(arguments)} characters)"
+
+
+def status_words(turn: Turn, now: int) -> str:
+    """What an open turn is waiting for, once that takes long enough to be worth a word; else an empty text."""
+    waited = max(0, (now - turn.life_at) // 1000)
+    in_phase = max(0, (now - turn.phase_since) // 1000)
+    match turn.phase:
+        case Phase.CALLING:
+            return _calling_words(turn, waited, in_phase)
+        case Phase.WAITING:
+            left = max(0, -(-(turn.wait_until - now) // 1000))
+            if turn.wait_until - turn.phase_since < 2000:
+                return ""
+            broke = turn.last_break
+            cause = cause_words(Facts(cause=broke.cause, seconds=round(broke.waited_seconds))) if broke else "it failed"
+            return f"{cause[:1].upper()}{cause[1:]}; trying again in {left} s (attempt {turn.attempts + 1})"
+        case Phase.ACTING:
+            names = [e.name for e in turn.timeline if isinstance(e, Activity) and e.state is ActivityState.RUNNING]
+            if not names or in_phase < _status_after(turn):
+                return ""
+            return f"Running {', '.join(dict.fromkeys(names))}, {in_phase} s"
+        case Phase.COMPACTING:
+            return "The conversation has become long; shortening it"
+        case Phase.NEW | Phase.ASKING | Phase.ENDED:
+            return ""
+        case _:
+            assert_never(turn.phase)
+
+
+def _status_after(turn: Turn) -> int:
+    """Seconds. Where a stall is noticed soon, people hear of it before it is."""
+    return min(STATUS_AFTER_SECONDS, max(STATUS_SOON_SECONDS, round(turn.settings.stall_seconds / 2) - 1))
+
+
+def _calling_words(turn: Turn, waited: int, in_phase: int) -> str:
+    again, after = _again_words(turn), _status_after(turn)
+    if (in_phase >= after or waited >= after) and turn.naming:
+        quiet = f", nothing new for {waited} s" if waited >= QUIET_SECONDS else ""
+        return f"The model is writing a call of {turn.naming} ({turn.arriving_chars} characters, {in_phase} s{quiet})"
+    if waited >= after:
+        limit = round(
+            turn.settings.stall_seconds if turn.life_at > turn.phase_since else turn.settings.first_content_seconds
+        )
+        return f"Waiting for the model, {waited} s{again} (gives up at about {limit} s)"
+    if in_phase >= after and turn.thinking:
+        return f"The model is thinking, {in_phase} s{again}"
+    return f"Trying again{again}" if again and turn.life_at == turn.phase_since else ""
+
+
+def _again_words(turn: Turn) -> str:
+    if turn.last_break is None or turn.attempts == 0:
+        return ""
+    cause = turn.last_break.cause
+    if cause is BreakCause.ENDED_EARLY and not turn.last_break.waited_seconds:
+        return f" (attempt {turn.attempts + 1})"
+    return f" (attempt {turn.attempts + 1}: {cause_words(Facts(cause=cause, seconds=round(turn.last_break.waited_seconds)))})"

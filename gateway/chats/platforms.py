@@ -1,0 +1,420 @@
+"""The chat platforms that are configured: built, supervised, and put together with desk and outbox."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from contextlib import AsyncExitStack, asynccontextmanager
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, TypeAlias
+
+import structlog
+from aiohttp import web
+
+from adapters.contract.base import Inbound, SessionKey
+from adapters.contract.chat import (
+    AdapterSight,
+    CallFailed,
+    ChatAddress,
+    ChatKind,
+    ChatOrigin,
+    ChatPort,
+    Content,
+    ContentKind,
+)
+from adapters.contract.supervision import Supervised
+from adapters.delivery.reconcile import Part
+from adapters.text.styled import Styled
+from agent_core.ports import Clock, Ids
+from agent_core.store.asides import Fresh
+from agent_core.store.forgetting import FORGOT
+from agent_core.store.rows import AdapterStateRow
+from agent_core.store.store import Store
+from agent_core.turn.exits import NotStarted
+from agent_core.turn.notices import not_started_words
+from agent_core.workers.pool import Workers
+from gateway.chats import access
+from gateway.chats.adapterlog import AdapterLog
+from gateway.chats.arrival import AccountRules, Desk
+from gateway.chats.attachments import Attachments
+from gateway.chats.operators import OperatorsChat
+from gateway.chats.routing import Command, GroupRules
+from gateway.chats.supervisor import State, Supervisor
+from gateway.chats.where import Where
+from gateway.cli.context import CannotServe
+from gateway.commands.files import files_command
+from gateway.commands.timed import Post, TimedCommands, encode_post, post_inbound
+from gateway.config.chats import ChatSection, Discord, Slack, Telegram
+from gateway.config.sections import Config
+from gateway.delivery.forming import WORKERS, Forming
+from gateway.delivery.outbox import Elsewhere, Line, Outbox
+from gateway.delivery.owners import Owner
+from gateway.delivery.standing import queue_origin
+from gateway.limits.budgets import BudgetWarning
+from gateway.recovery.setaside import TellChat
+from gateway.schedule.scheduler import Scheduler, zone_in_force
+from gateway.sessions import inbox
+from gateway.sessions.hub import Hub
+
+if TYPE_CHECKING:
+    from adapters.discord.adapter import DiscordSettings
+    from adapters.slack.adapter import SlackSettings
+    from adapters.telegram.adapter import TelegramSettings
+
+log = structlog.get_logger("delivery")
+
+PUT_ASIDE = (
+    "⚠️ Your message was set aside: working on it ended the whole gateway more than once, so it is not tried again. Say it in another "
+    "way, and tell whoever runs the gateway."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Platforms:
+    """All chat platforms of a running gateway."""
+
+    desk: Desk
+    outbox: Outbox
+    supervisors: tuple[Supervisor, ...]
+    where: Where
+    scheduler: Scheduler
+    operators: OperatorsChat | None
+    states: AdapterLog
+
+    def sights(self) -> tuple[AdapterSight, ...]:
+        """How they are doing."""
+        counts = self.desk.unread.counts
+        sights = (supervisor.sight() for supervisor in self.supervisors)
+        return tuple(replace(sight, unread=counts.get(sight.name, 0)) for sight in sights)
+
+    def names(self) -> tuple[str, ...]:
+        """Which platforms there are, each once."""
+        return tuple(dict.fromkeys(one.adapter.name.partition("/")[0] for one in self.supervisors))
+
+    def routes(self) -> list[web.RouteDef]:
+        """What platforms call at our server."""
+        return [route for supervisor in self.supervisors for route in supervisor.adapter.routes()]
+
+
+@dataclass(frozen=True, slots=True)
+class Built:
+    """An adapter with how fast it may write and who may talk to it."""
+
+    adapter: Supervised
+    line: Line
+    rules: AccountRules
+
+
+def account_rules(section: ChatSection) -> AccountRules:
+    """What a section says about its account."""
+    return AccountRules(
+        access=access.rules(section.allow, section.admins, open_to_all=section.open, pairing=section.pairing),
+        groups=GroupRules(section.groups, section.by_person),
+        chats={chat: GroupRules(respond, section.by_person) for chat, respond in section.chats.items()},
+        per_minute=section.per_minute,
+    )
+
+
+def telegram_settings(section: Telegram) -> TelegramSettings | None:
+    """What the section says to the adapter; None if there is no token."""
+    if section.token is None:
+        return None
+    from adapters.telegram.adapter import TelegramSettings
+
+    secret = section.webhook_secret.get_secret_value() if section.webhook_secret else ""
+    return TelegramSettings(
+        token=section.token.get_secret_value(),
+        api_base=section.api_base,
+        drafts=section.drafts,
+        poll_seconds=section.poll_seconds,
+        webhook_url=section.webhook_url,
+        webhook_secret=secret,
+        webhook_look_seconds=section.webhook_look_seconds,
+        proxy=section.proxy,
+    )
+
+
+def telegram(section: Telegram, desk: Desk, clock: Clock) -> Built | None:
+    """The Telegram bot, if there is a token."""
+    settings = telegram_settings(section)
+    if settings is None:
+        return None
+    from adapters.telegram.adapter import TelegramAdapter
+    from adapters.telegram.port import ACCOUNT_RATE, chat_rate
+
+    adapter = TelegramAdapter(settings, desk, clock)
+    return Built(adapter, Line(adapter.port, ACCOUNT_RATE, chat_rate), account_rules(section))
+
+
+def discord_settings(section: Discord) -> DiscordSettings | None:
+    """What the section says to the adapter; None if there is no token."""
+    if section.token is None:
+        return None
+    from adapters.discord.adapter import DiscordSettings
+
+    return DiscordSettings(
+        token=section.token.get_secret_value(),
+        api_base=section.api_base,
+        gateway_url=section.gateway_url,
+        proxy=section.proxy,
+        auto_threads=section.auto_threads,
+        shards=section.shards,
+    )
+
+
+def discord(section: Discord, desk: Desk, clock: Clock) -> Built | None:
+    """The Discord bot, if there is a token."""
+    settings = discord_settings(section)
+    if settings is None:
+        return None
+    from adapters.discord.adapter import DiscordAdapter
+    from adapters.discord.port import ACCOUNT_RATE, CHAT_RATE
+
+    adapter = DiscordAdapter(settings, desk, clock)
+    return Built(adapter, Line(adapter.port, ACCOUNT_RATE, lambda _: CHAT_RATE), account_rules(section))
+
+
+def slack_settings(section: Slack) -> SlackSettings | None:
+    """What the section says to the adapter; None if there is no token."""
+    if section.bot_token is None:
+        return None
+    from adapters.slack.adapter import SlackSettings
+
+    return SlackSettings(
+        bot_token=section.bot_token.get_secret_value(),
+        app_token=section.app_token.get_secret_value() if section.app_token else "",
+        signing_secret=section.signing_secret.get_secret_value() if section.signing_secret else "",
+        api_base=section.api_base,
+        proxy=section.proxy,
+        sockets=section.sockets,
+        direct=section.direct,
+        streams=section.streams,
+        feedback=section.feedback,
+        prompts=section.prompts,
+    )
+
+
+def slack(section: Slack, desk: Desk, clock: Clock) -> Built | None:
+    """The Slack app, if there is a token."""
+    settings = slack_settings(section)
+    if settings is None:
+        return None
+    from adapters.slack.adapter import SlackAdapter
+    from adapters.slack.port import ACCOUNT_RATE, CHAT_RATE
+
+    adapter = SlackAdapter(settings, desk, clock)
+    return Built(adapter, Line(adapter.port, ACCOUNT_RATE, lambda _: CHAT_RATE), account_rules(section))
+
+
+Builder: TypeAlias = Callable[[Config, Desk, Clock], Built | None]
+
+BUILDERS: list[Builder] = [
+    lambda config, desk, clock: telegram(config.telegram, desk, clock),
+    lambda config, desk, clock: discord(config.discord, desk, clock),
+    lambda config, desk, clock: slack(config.slack, desk, clock),
+]
+"""One for each platform there is: its adapter, if it is configured."""
+
+
+@asynccontextmanager
+async def platforms(config: Config, hub: Hub, store: Store, clock: Clock, ids: Ids) -> AsyncGenerator[Platforms]:
+    """Outbox and desk for the block, and an adapter for each platform that is configured. Nothing is received before `started`."""
+    async with AsyncExitStack() as stack:
+        outbox = Outbox(store, clock, ids.seed(), hub.tell)
+        outbox.forming = Forming(await stack.enter_async_context(Workers(WORKERS)))
+        desk = Desk(hub, store, outbox, clock, ids, link=config.people.link)
+        await desk.open()
+        built = [one for build in BUILDERS if (one := build(config, desk, clock)) is not None]
+        for one in built:
+            await stack.enter_async_context(one.adapter.opened())
+        await stack.enter_async_context(outbox)
+        ports: dict[str, ChatPort] = {}
+        supervisors: list[Supervisor] = []
+        states = AdapterLog(store)
+        for one in built:
+            platform, account = one.adapter.name.split("/")
+            desk.add_account(one.adapter.name, one.rules)
+            outbox.open_line(platform, account, one.line)
+            ports[one.adapter.name] = one.adapter.port
+            outbound = _outbound(outbox, platform, account)
+            supervisor = Supervisor(one.adapter, clock, outbound, outbox.share, _noting(states, desk))
+            supervisors.append(supervisor)
+            desk.unread.again[one.adapter.name] = (supervisor.is_up, one.adapter.again)
+        _connect(
+            hub,
+            store,
+            desk,
+            outbox,
+            Attachments(ports, _teller(hub, outbox), hub.quotas, sees_pictures=config.model.pictures),
+        )
+        await stack.enter_async_context(desk.commands_of)
+        _check_entries(config, desk)
+        where = Where(desk, outbox)
+        zone = zone_in_force(config.schedule)
+        scheduler = Scheduler(config.schedule, zone, store, hub, desk, clock, where.find)
+        timed = TimedCommands(hub, store, outbox, desk, clock, zone, config.quota.reminders)
+        desk.commands_of.add(timed.handlers())
+        desk.commands_of.add({"files": files_command(hub)})
+        desk.commands_of.on_scheduled = scheduler.wake
+        operators = OperatorsChat(config.operators.chat, where, desk) if config.operators.chat else None
+        yield Platforms(desk, outbox, tuple(supervisors), where, scheduler, operators, states)
+
+
+def _check_entries(config: Config, desk: Desk) -> None:
+    """Raises `CannotServe` if a scheduled prompt is for a platform that is not there: it would never happen, in silence."""
+    there = {account.partition("/")[0] for account in desk.accounts}
+    for entry in config.schedule.entries:
+        platform = entry.chat.partition("/")[0]
+        if platform not in there:
+            raise CannotServe(
+                f"[schedule] the entry {entry.name!r} is for a chat on {platform}, and no {platform} account is configured. "
+                f"Set its token in [{platform}], or take the entry out."
+            )
+
+
+@asynccontextmanager
+async def started(running: Platforms) -> AsyncGenerator[None]:
+    """The adapters receive for the block; at its end they receive no more."""
+    async with running.states.kept(), running.desk.unread.running():
+        tasks = [asyncio.create_task(s.run(), name=f"adapter {s.adapter.name}") for s in running.supervisors]
+        tasks.append(asyncio.create_task(running.scheduler.run(), name="scheduler"))
+        try:
+            yield
+        finally:
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+
+def _noting(states: AdapterLog, desk: Desk) -> Callable[[AdapterStateRow], None]:
+    def note(row: AdapterStateRow) -> None:
+        states.note(row)
+        if row.state == State.UP.value:
+            desk.unread.wake()  # what waits for this adapter can be tried
+
+    return note
+
+
+def _outbound(outbox: Outbox, platform: str, account: str) -> Callable[[], float | None]:
+    return lambda: outbox.outbound_age(platform, account)
+
+
+def _connect(hub: Hub, store: Store, desk: Desk, outbox: Outbox, attachments: Attachments) -> None:
+    """Where hub, desk and outbox need each other."""
+
+    def begun(inbound: Inbound, inbox_id: int) -> None:
+        if inbound.chat is not None:
+            outbox.take_back(inbound.chat.address, queue_origin(inbox_id))
+
+    def saying(words: str, origin: str = "inbox") -> Callable[[Inbound, int, str, int], Awaitable[None]]:
+        async def say(inbound: Inbound, inbox_id: int, session: str, epoch: int) -> None:
+            if inbound.chat is not None:
+                outbox.take_back(inbound.chat.address, queue_origin(inbox_id))
+                content = Content(ContentKind.ASIDE, Styled(words), reply_to=inbound.chat.reply_to)
+                await outbox.say(inbound.chat.address, Owner(session, epoch), f"{origin}:{inbox_id}", content)
+
+        return say
+
+    async def warned(warning: BudgetWarning) -> None:
+        chat = warning.inbound.chat
+        if chat is not None:
+            content = Content(ContentKind.ASIDE, Styled(warning.words), silent=True)
+            await outbox.say(chat.address, Owner(warning.session, warning.epoch), warning.origin, content)
+
+    async def moved(address: ChatAddress, new_chat: str) -> None:
+        await desk.moved(address.platform, address.account, address.chat, new_chat)
+
+    hub.outlets = outbox.outlet
+    hub.restore = outbox
+    hub.attachments = attachments
+    hub.on_begun = begun
+    hub.on_forgotten = saying(f"⚠️ {not_started_words(NotStarted.FORGOTTEN)}", FORGOT)
+    hub.on_given_up = saying(f"⚠️ {not_started_words(NotStarted.NOT_OPENED)}")
+    hub.on_set_aside = saying(PUT_ASIDE)
+    if hub.budgets is not None:
+        hub.budgets.on_warned = warned
+
+    async def tell_person(address: ChatAddress, key: str, words: str) -> None:
+        await desk.take_command(post_inbound(address, key, key), Command("post", encode_post(Post(words))))
+
+    desk.unread.tell = tell_person
+    outbox.on_moved = moved
+    outbox.elsewhere = _elsewhere(store, outbox)
+
+
+def unread_teller(outbox: Outbox) -> TellChat:
+    """Tells a chat about a message of it that cannot be answered because of what cannot be read."""
+
+    async def tell(inbound: Inbound | None, inbox_id: int, fresh: Fresh, words: str) -> None:
+        chat = inbound.chat if inbound is not None else None
+        at = SessionKey.of(fresh.key)
+        address = chat.address if chat is not None else ChatAddress(at.platform, at.account, at.chat, at.thread)
+        if not outbox.has_line(address):
+            return  # who asked there sees it where they asked
+        outbox.take_back(address, queue_origin(inbox_id))
+        content = Content(ContentKind.ASIDE, Styled(words), reply_to=chat.reply_to if chat is not None else "")
+        await outbox.say(address, Owner(fresh.session, fresh.epoch), f"inbox:{inbox_id}", content)
+
+    return tell
+
+
+def unstored_teller(outbox: Outbox) -> Callable[[Inbound, str], None]:
+    """Tells a chat what cannot be stored. See `gateway.chats.outage`."""
+
+    def tell(inbound: Inbound, words: str) -> None:
+        if (chat := inbound.chat) is not None:
+            outbox.say_unstored(chat.address, Content(ContentKind.ASIDE, Styled(words), reply_to=chat.reply_to))
+
+    return tell
+
+
+def _teller(hub: Hub, outbox: Outbox) -> Callable[[Inbound, str], Awaitable[None]]:
+    async def tell(inbound: Inbound, words: str) -> None:
+        lane = hub.known_lane(inbound.session.text())
+        if lane is None or inbound.chat is None:
+            return
+        content = Content(ContentKind.ASIDE, Styled(words), silent=True)
+        mark = hashlib.blake2b(words.encode(), digest_size=4).hexdigest()
+        origin = f"attached:{inbound.platform_key}:{mark}"
+        await outbox.say(inbound.chat.address, Owner(lane.session, lane.epoch), origin, content)
+
+    return tell
+
+
+async def asker_of(store: Store, origin: str) -> ChatOrigin | None:
+    """Who asked for what a delivery's origin stands for: a turn, or ``inbox:<number>``."""
+    kind, _, number = origin.partition(":")
+    if kind == "inbox" and number.isdigit():
+        row = await store.inbox_row(int(number))
+    else:
+        row = next(iter(await store.inputs(origin)), None)
+    return inbox.decode(row.body).chat if row is not None else None
+
+
+async def owner_of(store: Store, origin: str) -> Owner | None:
+    """Under whose ownership a delivery's origin is written."""
+    found = await store.deliveries_of(origin)
+    return Owner(found[0].session, await store.claim(found[0].session)) if found else None
+
+
+def _elsewhere(store: Store, outbox: Outbox) -> Elsewhere:
+    """What cannot be said in a group is told in private to the person whom it was for."""
+
+    async def tell(address: ChatAddress, part: Part, error: CallFailed) -> None:
+        asker = await asker_of(store, part.row.origin)
+        if asker is None or asker.kind is ChatKind.PRIVATE or asker.address.chat != address.chat:
+            return
+        try:
+            chat = await outbox.port_of(address).private(asker.person.id)
+        except CallFailed as failure:
+            log.info("delivery.nobody_told", chat=address.text(), words=failure.words)
+            return
+        private = replace(asker.address, chat=chat, thread="")
+        words = f"I could not write into the group where you asked me: {error.words}. Nothing more can be shown there until that is changed."
+        owner = await owner_of(store, part.row.origin)
+        if owner is not None:
+            content = Content(ContentKind.ASIDE, Styled(words))
+            await outbox.say(private, owner, f"elsewhere:{part.row.origin}", content)
+
+    return tell

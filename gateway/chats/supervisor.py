@@ -1,0 +1,148 @@
+"""Keeps each adapter running on its own: what one does never touches another, nor the core.
+
+A crash is followed by a new start after a growing pause; a connection without life for too long is cut and made anew; what
+needs a person (a wrong token) is said in words, and tried again rarely.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from enum import StrEnum
+
+import structlog
+
+from adapters.contract.chat import AdapterSight
+from adapters.contract.supervision import AdapterDown, Supervised
+from adapters.delivery.pacing import backoff_ms, worth_saying
+from agent_core.ports import Clock
+from agent_core.store.rows import AdapterStateRow
+
+log = structlog.get_logger("adapter")
+
+LOOK_SECONDS = 5.0
+"""How often it is looked whether a connection still lives."""
+FATAL_PAUSE_SECONDS = 300.0
+CLOSE_SECONDS = 5.0
+"""How long an adapter may take to close its connections."""
+FIRST_PAUSE_MS = 500
+MOST_PAUSE_MS = 30_000
+SOUND_SECONDS = 60.0
+"""An adapter that was up for so long begins its pauses anew."""
+
+
+class State(StrEnum):
+    """How an adapter is doing."""
+
+    STARTING = "starting"
+    UP = "up"
+    DOWN = "down"
+    NEEDS_A_PERSON = "needs a person"
+    STOPPED = "stopped"
+    """The gateway itself was stopped."""
+
+
+class Deaf(Exception):
+    """There was no sign of life for too long."""
+
+
+class Supervisor:
+    """Looks after one adapter."""
+
+    def __init__(
+        self,
+        adapter: Supervised,
+        clock: Clock,
+        outbound: Callable[[], float | None],
+        share: Callable[[], float],
+        note: Callable[[AdapterStateRow], None],
+    ) -> None:
+        """`note` is told of each change of its state."""
+        self.adapter = adapter
+        self._clock = clock
+        self._outbound = outbound
+        self._share = share
+        self._note = note
+        self._noted: tuple[State, str] | None = None
+        self.state = State.STARTING
+        self.words = ""
+        self._up_at = 0.0
+        self.restarts = 0
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        try:
+            await self._run()
+        finally:
+            self._is(State.STOPPED, "")
+
+    async def _run(self) -> None:
+        attempt = 0
+        while True:
+            self._is(State.STARTING, self.words)
+            fatal, pause = False, 0.0
+            try:
+                await self._watched()
+            except AdapterDown as down:
+                fatal, pause, words = down.fatal, down.wait_seconds, str(down)
+                times = 1 if self._was_sound else attempt + 1
+                if worth_saying(times):
+                    (log.error if fatal else log.warning)(
+                        "adapter.down", adapter=self.adapter.name, words=words, times=times
+                    )
+            except Deaf as deaf:
+                words = str(deaf)
+                log.warning("adapter.deaf", adapter=self.adapter.name, words=words)
+            except Exception as error:
+                words = f"It failed because of a mistake of ours ({type(error).__name__}); the log has the details."
+                log.exception("adapter.failed", adapter=self.adapter.name)
+            else:
+                words = "It ended by itself."
+                log.error("adapter.ended", adapter=self.adapter.name)
+            self.restarts += 1
+            attempt = 1 if self._was_sound else attempt + 1
+            self._up_at = 0.0
+            self._is(State.NEEDS_A_PERSON if fatal else State.DOWN, words)
+            grown = backoff_ms(attempt, self._share(), first_ms=FIRST_PAUSE_MS, most_ms=MOST_PAUSE_MS) / 1000
+            await asyncio.sleep(FATAL_PAUSE_SECONDS if fatal else max(pause, grown))
+
+    def _is(self, state: State, words: str) -> None:
+        """From now on; noted, if it is news: that it is tried once more, or fails in the same way again, is none."""
+        self.state, self.words = state, words
+        again = state is State.STARTING and self._noted is not None
+        if not again and self._noted != (state, words):
+            self._noted = (state, words)
+            self._note(AdapterStateRow(self.adapter.name, self._clock.now_ms(), state.value, words))
+
+    @property
+    def _was_sound(self) -> bool:
+        """It was up for long enough to begin anew."""
+        return self._up_at > 0 and self._clock.monotonic() - self._up_at > SOUND_SECONDS
+
+    def _up(self) -> None:
+        self._is(State.UP, "")
+        self._up_at = self._clock.monotonic()
+        log.info("adapter.up", adapter=self.adapter.name)
+
+    async def _watched(self) -> None:
+        """Run the adapter, and cut it off if it has become deaf."""
+        running = asyncio.ensure_future(self.adapter.run(self._up))
+        try:
+            while not running.done():
+                await asyncio.wait({running}, timeout=LOOK_SECONDS)
+                silent = self.adapter.silent_seconds
+                if not running.done() and silent > self.adapter.deaf_after_seconds:
+                    raise Deaf(f"There was no sign of life for {silent:.0f} s; the connection is made anew.")
+            await running
+        finally:
+            if not running.done():
+                running.cancel()
+                await asyncio.wait({running}, timeout=CLOSE_SECONDS)
+
+    def is_up(self) -> bool:
+        """Whether the adapter works just now."""
+        return self.state is State.UP
+
+    def sight(self) -> AdapterSight:
+        """For `status`."""
+        return self.adapter.sight(self.state.value, self.words, self._outbound())

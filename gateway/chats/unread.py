@@ -1,0 +1,188 @@
+"""What a platform brought and nobody could take in: kept as it came, its person and the operators told, and tried again.
+
+Theory. It is kept in the commit that stores the platform's position (`Unread.keep`), so it is confirmed only when it is safe here. One task
+looks at what is kept: at the start, when something is kept, and every minute. How often each was tried is stored before it is tried.
+`next_step` decides, purely.
+
+Laws (tests/store/test_unread.py): it is tried at most `MOST_TRIES` times with one version of the program, at growing pauses, and at once
+after a restart; another version begins anew; what is older than `KEEP_MS` is tried no more. Its person is told once.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import replace
+from enum import Enum, auto
+
+import structlog
+
+from adapters.contract.base import NotAccepted
+from adapters.contract.chat import ChatAddress, Raw
+from adapters.contract.intake import in_words
+from agent_core.bell import Bell
+from agent_core.ports import Clock
+from agent_core.store.store import StorageUnavailable, Store
+from agent_core.store.unread import UnreadRow, UnreadState
+from gateway.version import program_version
+
+log = structlog.get_logger("intake")
+
+LOOK_SECONDS = 60.0
+MOST_TRIES = 5
+PAUSES_MS = (60_000, 600_000, 3_600_000, 6 * 3_600_000)
+"""After the first try with a version, the second, …"""
+KEEP_MS = 7 * 24 * 3_600_000
+"""As long as redeliveries are known again: what is answered after that would be answered out of the blue."""
+TRY_SECONDS = 60.0
+WORDS = (
+    "⚠️ I received a message of yours, but a mistake of mine kept me from reading it, so nothing was done. It is kept, those who run me are "
+    "told, and I try it again. If it is urgent, send it again in other words."
+)
+
+
+class Step(Enum):
+    """What is to be done with something that is kept."""
+
+    WAIT = auto()
+    TRY = auto()
+    GIVE_UP = auto()
+
+
+def next_step(row: UnreadRow, now: int, version: str, started_at: int) -> Step:
+    """What is to be done with a row now. Pure."""
+    if now - row.received_at > KEEP_MS:
+        return Step.GIVE_UP if row.state is UnreadState.WAITING else Step.WAIT
+    if row.version != version:
+        return Step.TRY
+    if row.state is not UnreadState.WAITING:
+        return Step.WAIT
+    if row.tries >= MOST_TRIES:
+        return Step.GIVE_UP
+    if row.tried_at < started_at:
+        return Step.TRY
+    waited = now - row.tried_at
+    return Step.TRY if not 0 <= waited < PAUSES_MS[min(row.tries, len(PAUSES_MS)) - 1] else Step.WAIT
+
+
+def taken_up(row: UnreadRow, now: int, version: str) -> UnreadRow:
+    """The row as it is stored before it is tried. Pure."""
+    tries = row.tries + 1 if row.version == version else 1
+    return replace(row, tries=tries, version=version, tried_at=now, state=UnreadState.WAITING)
+
+
+Again = Callable[[bytes], Awaitable[None]]
+"""Takes in what is kept. Raises whatever went wrong, and `NotAccepted` if that is not to be counted."""
+TellPerson = Callable[[ChatAddress, str, str], Awaitable[None]]
+"""(chat, key under which it is said once, words). Raises whatever went wrong."""
+
+
+class Unread:
+    """All that is kept. `running` is its life; until then things are only kept."""
+
+    def __init__(self, store: Store, clock: Clock) -> None:
+        self._store = store
+        self._clock = clock
+        self._version = program_version()
+        self._started_at = clock.now_ms()
+        self._bell: Bell | None = None
+        self.counts: Mapping[str, int] = {}
+        """How much is kept, by account, as of the last look."""
+        self.again: dict[str, tuple[Callable[[], bool], Again]] = {}
+        """By account: whether it is connected, and how something of it is taken in."""
+        self.tell: TellPerson | None = None
+
+    async def keep(self, account: str, raw: Raw, words: str, cursor: tuple[str, str] | None, *, tell: bool) -> None:
+        """Keep it. Raises `StorageUnavailable`."""
+        now = self._clock.now_ms()
+        chat = raw.address.text() if tell and raw.address is not None else ""
+        row = UnreadRow(account, raw.key, raw.body, words, self._version, now, chat, tried_at=now)
+        if await self._store.keep_unread(row, cursor):
+            self.counts = {**self.counts, account: self.counts.get(account, 0) + 1}
+        self.wake()
+
+    def wake(self) -> None:
+        """Look soon."""
+        if self._bell is not None:
+            self._bell.ring()
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[None]:
+        """What is kept is tried again, for the block."""
+        self._bell = Bell()
+        task = asyncio.create_task(self._run(self._bell), name="unread")
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+            self._bell.close()
+            self._bell = None
+
+    async def _run(self, bell: Bell) -> None:
+        while True:
+            try:
+                await self.look()
+            except StorageUnavailable as error:
+                log.info("intake.not_looked", error=str(error))
+            except Exception:
+                log.exception("intake.look_failed")
+            await bell.wait(LOOK_SECONDS)
+
+    async def look(self) -> None:
+        """Look once at all that is kept."""
+        self.counts = await self._store.unread_counts()
+        if not self.counts:
+            return
+        for row in await self._store.unread(self._version):
+            if row.chat and not row.told:
+                row = await self._tell(row)  # noqa: PLW2901
+            await self._step(row)
+        self.counts = await self._store.unread_counts()
+
+    async def _tell(self, row: UnreadRow) -> UnreadRow:
+        if self.tell is None:
+            return row
+        told = replace(row, told=True)
+        try:
+            await self.tell(ChatAddress.of(row.chat), f"unread:{row.platform_key}", WORDS)
+            await self._store.change_unread(told)
+        except StorageUnavailable:
+            raise
+        except Exception as error:  # noqa: BLE001 - the next look tries again
+            log.warning(
+                "intake.person_not_told", account=row.account, platform_key=row.platform_key, error=in_words(error)
+            )
+            return row
+        return told
+
+    async def _step(self, row: UnreadRow) -> None:
+        now = self._clock.now_ms()
+        match next_step(row, now, self._version, self._started_at):
+            case Step.WAIT:
+                return
+            case Step.GIVE_UP:
+                await self._store.change_unread(replace(row, state=UnreadState.GIVEN_UP))
+                log.error("intake.given_up", account=row.account, platform_key=row.platform_key, error=row.words)
+            case Step.TRY:
+                connected, again = self.again.get(row.account, (lambda: False, None))
+                if again is not None and connected():
+                    await self._try(taken_up(row, now, self._version), again)
+
+    async def _try(self, row: UnreadRow, again: Again) -> None:
+        await self._store.change_unread(row)
+        try:
+            async with asyncio.timeout(TRY_SECONDS):
+                await again(row.body)
+        except (NotAccepted, StorageUnavailable) as error:
+            log.info("intake.not_now", account=row.account, platform_key=row.platform_key, error=str(error))
+        except Exception as error:  # noqa: BLE001 - the law of what is kept: whatever it is, it stays kept
+            row = replace(row, words=in_words(error))
+            await self._store.change_unread(row)
+            log.warning(
+                "intake.not_read", account=row.account, platform_key=row.platform_key, error=row.words, times=row.tries
+            )
+        else:
+            await self._store.change_unread(replace(row, state=UnreadState.DONE))
+            log.info("intake.read", account=row.account, platform_key=row.platform_key, times=row.tries)

@@ -1,0 +1,1 @@
+"""The ``outspoken`` command: its words, its help, its exit statuses."""

@@ -1,0 +1,548 @@
+"""The ``outspoken`` command. Parses words, prints words, and turns outcomes into exit statuses; decides nothing else.
+
+Exit statuses: 0 all is well; 1 a problem; 2 wrong usage; 10 to 15 a turn that did not end cleanly (see `exits.process_status`);
+75 try again later; 78 the configuration has to be changed.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import os
+import sys
+from collections.abc import AsyncGenerator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
+
+import click
+
+from adapters.terminal.screen import put_up
+from gateway.cli.db import db
+from gateway.cli.examples import with_examples
+from gateway.cli.first import doctor, setup
+from gateway.cli.look import bundle, explain, health
+from gateway.cli.start import completion, say_next, typed
+from gateway.version import program_version
+
+if TYPE_CHECKING:
+    from gateway.config.paths import Paths
+    from gateway.config.sections import Config
+    from gateway.observe.lifesign import Found
+    from gateway.operate.replay import Wish
+    from gateway.operate.triage.reading import Wish as TriageWish
+
+PROBLEM, TRY_AGAIN, CONFIGURATION = 1, 75, 78
+
+T = TypeVar("T")
+E = TypeVar("E", bound=Exception)
+
+HELP = """One LLM agent, many chats, never silent.
+
+\b
+  outspoken run               start the gateway; the web chat is at http://127.0.0.1:8787
+  outspoken chat              talk to it in this terminal
+  outspoken ask "a question"  one question, one answer; the exit status is honest
+  outspoken setup             a model, Telegram, Discord, Slack: tried first, then written
+  outspoken doctor            what is wrong, what to do, where to click
+  outspoken explain ID        what became of a message, an answer, an error, and why
+  outspoken triage            what went wrong lately, grouped, the most harmful first
+"""
+
+
+@click.group(invoke_without_command=True, help=HELP, context_settings={"help_option_names": ["-h", "--help"]})
+@click.version_option(program_version(), "--version", "-V", prog_name="outspoken")
+@click.option(
+    "--config", "config_file", type=click.Path(dir_okay=False, path_type=Path), help="Configuration file to use."
+)
+@click.pass_context
+def cli(context: click.Context, config_file: Path | None) -> None:
+    context.obj = config_file
+    if context.invoked_subcommand is None:
+        guarded(lambda: say_next(config_file))
+
+
+@cli.command()
+@click.pass_obj
+def run(config_file: Path | None) -> None:
+    """Start the gateway and serve until it is stopped (Ctrl-C or SIGTERM)."""
+    guarded(lambda: _run(config_file))
+
+
+@cli.command()
+@click.option("--session", default="terminal", show_default=True, help="Which conversation to go on with.")
+@click.option("--new", is_flag=True, help="Begin a new conversation.")
+@click.pass_obj
+def chat(config_file: Path | None, session: str, new: bool) -> None:
+    """Talk to the agent in this terminal."""
+    guarded(lambda: _chat(config_file, session, new=new))
+
+
+@cli.command()
+@click.argument("words", nargs=-1, required=True)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
+@click.option("--session", default="", help="Ask within this conversation; without it, the question stands alone.")
+@click.pass_obj
+def ask(config_file: Path | None, words: tuple[str, ...], as_json: bool, session: str) -> None:
+    """Ask one question and print the answer.
+
+    The words may be "-" to read the question from standard input. The exit status is 0 only if the turn ended cleanly.
+    """
+    question = typed(sys.stdin.read() if words == ("-",) else " ".join(words))
+    if not question.strip():
+        raise click.UsageError("There is no question.")
+    guarded(lambda: _ask(config_file, question, session, as_json=as_json))
+
+
+@cli.command()
+@click.option("--json", "as_json", is_flag=True, help="Print the whole status as JSON.")
+@click.pass_obj
+def status(config_file: Path | None, as_json: bool) -> None:
+    """Say how the running gateway is doing: platforms, what waits, what could not be delivered."""
+    guarded(lambda: _status(config_file, as_json=as_json))
+
+
+@cli.command()
+@click.argument("turn", default="")
+@click.option("--file", type=click.Path(dir_okay=False, path_type=Path), help="Read an exported slice instead.")
+@click.option("--export", type=click.Path(dir_okay=False, path_type=Path), help="Write the turn's journal to a file.")
+@click.option("--set", "sets", multiple=True, metavar="KEY=VALUE", help="Show where this setting decides otherwise.")
+@click.option("--json", "as_json", is_flag=True, help="Print everything as one JSON object.")
+@click.option("--show-text", is_flag=True, help="Show, or export, what was said; else only how long it was.")
+@click.pass_obj
+def replay(
+    config_file: Path | None,
+    turn: str,
+    file: Path | None,
+    export: Path | None,
+    sets: tuple[str, ...],
+    as_json: bool,
+    show_text: bool,
+) -> None:
+    """Decide a TURN again from its journal, and compare with what was recorded. Reads only; the gateway may be running."""
+    from gateway.operate.replay import Wish
+
+    guarded(lambda: _replay(config_file, Wish(turn, file, export, sets, as_json=as_json, show_text=show_text)))
+
+
+@cli.command()
+@click.option(
+    "--to", required=True, help="PLATFORM/CHAT or PLATFORM/CHAT/THREAD; CHAT may be a person that `access list` shows."
+)
+@click.option(
+    "--file",
+    "files",
+    multiple=True,
+    type=click.Path(exists=True, dir_okay=False, path_type=Path),
+    help="A file to send along.",
+)
+@click.option("--key", default="", help="A name of your own: the same message under it is sent once.")
+@click.option("--wait", is_flag=True, help="Wait until it is delivered; the exit status says whether it was.")
+@click.option("--timeout", default=0.0, help="With --wait: seconds to wait at most; 0 is without end.")
+@click.argument("words", nargs=-1)
+@click.pass_obj
+def send(
+    config_file: Path | None,
+    to: str,
+    files: tuple[Path, ...],
+    key: str,
+    wait: bool,
+    timeout: float,
+    words: tuple[str, ...],
+) -> None:
+    """Say something in a chat, through the running gateway.
+
+    The words may be "-" to read them from standard input; Markdown is formatted as in answers. Prints the delivery's id once it
+    is stored: from then on it is sent, whatever happens to the gateway meanwhile.
+    """
+    text = typed(sys.stdin.read() if words == ("-",) else " ".join(words))
+    if not text.strip() and not files:
+        raise click.UsageError("There is nothing to send: give words, or --file.")
+    guarded(lambda: _send(config_file, to, text, files, key, wait_seconds=(timeout or math.inf) if wait else 0))
+
+
+@cli.command()
+@click.argument("sources", nargs=-1, metavar="[FILE | -]...")
+@click.option("--since", default="", metavar="TIME", help="Only from then on: 30m, 2h, 7d, or 2026-11-20T14:00.")
+@click.option("--limit", default=10, show_default=True, type=click.IntRange(min=1), help="So many groups.")
+@click.option("--follow", is_flag=True, help="Go on reading, and group anew whenever something comes.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
+@click.pass_obj
+def triage(
+    config_file: Path | None, sources: tuple[str, ...], since: str, limit: int, follow: bool, as_json: bool
+) -> None:
+    """Group what went wrong, the most harmful first, each with what was tried and what to do.
+
+    From the database (the last 7 days; the gateway may be running), or from JSON logs: files, also rotated and gzipped ones,
+    or "-" for standard input (journalctl -u outspoken -o cat | outspoken triage -). The exit status is 0 if nothing went
+    wrong, 1 if something did, 2 if that cannot be told; 75 and 78, as everywhere, if the database cannot be opened.
+    """
+    from gateway.operate.triage.reading import Wish
+
+    guarded(lambda: _triage(config_file, Wish(sources, since, as_json, follow, limit)))
+
+
+@cli.group()
+def access() -> None:
+    """Who may talk to the bots."""
+
+
+@access.command("list")
+@click.pass_obj
+def access_list(config_file: Path | None) -> None:
+    """List everybody who has asked, or was let in."""
+    guarded(lambda: _access(config_file, "list", ""))
+
+
+@access.command("approve")
+@click.argument("code")
+@click.pass_obj
+def access_approve(config_file: Path | None, code: str) -> None:
+    """Let somebody in, by the CODE that the bot has shown them (or by their id)."""
+    guarded(lambda: _access(config_file, "approve", code))
+
+
+@access.command("revoke")
+@click.argument("person")
+@click.pass_obj
+def access_revoke(config_file: Path | None, person: str) -> None:
+    """Shut somebody out, by their id."""
+    guarded(lambda: _access(config_file, "revoke", person))
+
+
+@access.command("forget")
+@click.argument("who")
+@click.option("--yes", is_flag=True, help="Do not ask first.")
+@click.pass_obj
+def access_forget(config_file: Path | None, who: str, yes: bool) -> None:
+    """Forget WHO (ACCOUNT/PERSON): remove everything that they said and were answered, for good."""
+    if not yes:
+        click.confirm(f"Remove everything that {who} said and was answered? This cannot be undone.", abort=True)
+    guarded(lambda: _forget(config_file, who))
+
+
+@cli.group()
+def config() -> None:
+    """Look at the configuration."""
+
+
+@config.command("show")
+@click.pass_obj
+def config_show(config_file: Path | None) -> None:
+    """Print what is in force, without secrets."""
+    from gateway.cli.context import load_all
+    from gateway.config.reading import redacted
+
+    loaded, _ = _in_words(lambda: load_all(config_file))
+    import json
+
+    click.echo(json.dumps(redacted(loaded.config), indent=2, default=str))
+
+
+@config.command("check")
+@click.pass_obj
+def config_check(config_file: Path | None) -> None:
+    """Say whether the configuration is valid."""
+    from gateway.cli.context import load_all
+
+    loaded, _ = _in_words(lambda: load_all(config_file))
+    for warning in loaded.warnings:
+        click.echo(f"Warning: {warning}", err=True)
+    click.echo("The configuration is valid.")
+
+
+@config.command("template")
+def config_template() -> None:
+    """Print a commented outspoken.toml with all keys and their defaults."""
+    from gateway.config.reading import template
+
+    click.echo(template())
+
+
+cli.add_command(setup)
+cli.add_command(doctor)
+cli.add_command(db)
+cli.add_command(explain)
+cli.add_command(bundle)
+cli.add_command(health)
+cli.add_command(completion)
+with_examples(cli)
+
+
+def main() -> None:
+    """Entry point of the ``outspoken`` command."""
+    put_up()
+    cli(prog_name="outspoken")
+
+
+# ---------------------------------------------------------------------- doing
+
+
+async def _run(config_file: Path | None) -> int:
+    from gateway.cli.context import configure_logs, load_all
+    from gateway.daemon import Serving, run_daemon
+
+    loaded, paths = load_all(config_file)
+    configure_logs(loaded.config)
+    for warning in loaded.warnings:
+        click.echo(f"Warning: {warning}", err=True)
+
+    def announce(up: Serving) -> None:
+        click.echo(f"outspoken {program_version()} is ready: {up.url}")
+        if up.rehearsal:
+            from adapters.contract.base import REHEARSAL_WORDS
+
+            click.echo(REHEARSAL_WORDS)
+            click.echo("To use a model: set OPENAI_API_KEY, or OPENAI_BASE_URL for a local one, and start again.")
+        click.echo("Stop it with Ctrl-C.")
+        sys.stdout.flush()
+
+    await run_daemon(loaded.config, paths, announce)
+    return 0
+
+
+async def _ask(config_file: Path | None, words: str, session: str, *, as_json: bool) -> int:
+    from adapters.terminal.ask import ask as ask_gateway
+
+    async with _gateway(config_file) as (url, key, own):
+        # A gateway of our own ends with us, and nobody could come back for what it left.
+        return await ask_gateway(
+            url, key, words, session=session, as_json=as_json, cancel_on_leave=own, out=sys.stdout, err=sys.stderr
+        )
+
+
+async def _chat(config_file: Path | None, session: str, *, new: bool) -> int:
+    from adapters.terminal.conversation import chat as chat_with
+
+    async with _gateway(config_file) as (url, key, _):
+        return await chat_with(url, key, session, new=new)
+
+
+@asynccontextmanager
+async def _gateway(config_file: Path | None) -> AsyncGenerator[tuple[str, str | None, bool]]:
+    """(address, key, false) of the daemon that runs; if none does, (…, true) of one in this process that ends with the block."""
+    from gateway.cli.context import configure_logs, find_gateway, load_all
+
+    loaded, paths = load_all(config_file)
+    secret = loaded.config.server.api_key
+    key = secret.get_secret_value() if secret else None
+    found = await find_gateway(loaded.config, paths)
+    if found.url:
+        yield found.url, key, False
+        return
+    _unless_it_hangs(found, loaded.config)
+    from gateway.daemon import serving
+
+    configure_logs(loaded.config, quiet=True)
+    server = loaded.config.server.model_copy(update={"host": "127.0.0.1", "port": 0})
+    async with serving(loaded.config.model_copy(update={"server": server}), paths) as up:
+        yield up.url, key, True
+
+
+def _unless_it_hangs(found: Found, config: Config) -> None:
+    """A gateway that runs and does not answer has the database: nothing can be done without it."""
+    from adapters.terminal.ask import GatewayLost
+    from gateway.cli.context import none_answers
+
+    if found.pid:
+        raise GatewayLost(none_answers(found, config))
+
+
+async def _status(config_file: Path | None, *, as_json: bool) -> int:
+    from adapters.terminal.operator import Remote, status_lines
+    from gateway.cli.context import find_gateway, load_all, none_answers
+
+    loaded, paths = load_all(config_file)
+    found = await find_gateway(loaded.config, paths)
+    if not found.url:
+        click.echo(none_answers(found, loaded.config), err=True)
+        return TRY_AGAIN
+    secret = loaded.config.server.operator_key
+    body = await Remote(found.url, secret.get_secret_value() if secret else None).status()
+    if as_json:
+        import json
+
+        click.echo(json.dumps(body, indent=2))
+    else:
+        click.echo("\n".join(status_lines(body)))
+    return 0
+
+
+async def _send(
+    config_file: Path | None, to: str, text: str, files: tuple[Path, ...], key: str, *, wait_seconds: float
+) -> int:
+    from adapters.terminal.operator import Remote, delivery_line, delivery_settled
+    from gateway.cli.context import find_gateway, load_all, none_answers
+
+    loaded, paths = load_all(config_file)
+    gateway = await find_gateway(loaded.config, paths)
+    if not gateway.url:
+        click.echo(none_answers(gateway, loaded.config, so="nothing was sent"), err=True)
+        return TRY_AGAIN
+    secret = loaded.config.server.operator_key
+    remote = Remote(gateway.url, secret.get_secret_value() if secret else None)
+    carried = [(path.name, path.read_bytes()) for path in files]
+    found = await remote.send(to, text, carried, key)
+    number = str(found.get("id"))
+    click.echo(number)
+    sys.stdout.flush()
+    loop = asyncio.get_running_loop()
+    until = loop.time() + wait_seconds
+    while wait_seconds and not delivery_settled(found):
+        if loop.time() >= until:
+            click.echo(f"Not delivered yet; it is still being tried. {delivery_line(found)}".strip(), err=True)
+            return TRY_AGAIN
+        found = await remote.delivery(number, min(10.0, max(0.1, until - loop.time())))
+    if wait_seconds:
+        click.echo(delivery_line(found), err=True)
+    return PROBLEM if found.get("state") == "failed" else 0
+
+
+async def _access(config_file: Path | None, verb: str, who: str) -> int:
+    """Through the daemon if one runs; else in its database, which nobody else holds then."""
+    from adapters.terminal.operator import Remote, people_lines
+    from gateway.cli.context import find_gateway, load_all
+
+    loaded, paths = load_all(config_file)
+    found = await find_gateway(loaded.config, paths)
+    _unless_it_hangs(found, loaded.config)
+    if found.url:
+        secret = loaded.config.server.operator_key
+        remote = Remote(found.url, secret.get_secret_value() if secret else None)
+        people = await remote.people() if verb == "list" else await remote.decide(verb, who)
+    else:
+        from gateway.operate.offline import people_of
+
+        people = await people_of(loaded.config, paths, verb, who)
+    click.echo("\n".join(people_lines(people)))
+    return 0
+
+
+async def _forget(config_file: Path | None, who: str) -> int:
+    """Through the daemon if one runs, which does it beside its turns; else in its database, now."""
+    from adapters.terminal.operator import Remote
+    from gateway.cli.context import find_gateway, load_all
+
+    account, _, person = who.rpartition("/")
+    if not account or not person:
+        click.echo(
+            "Name them as ACCOUNT/PERSON, as access list shows them: telegram/4711/12345678, or api/USER.", err=True
+        )
+        return PROBLEM
+    loaded, paths = load_all(config_file)
+    found = await find_gateway(loaded.config, paths)
+    _unless_it_hangs(found, loaded.config)
+    if found.url:
+        secret = loaded.config.server.operator_key
+        remote = Remote(found.url, secret.get_secret_value() if secret else None)
+        begun = await remote.decide("forget", who)
+        if not all(one.get("known") for one in begun):
+            click.echo(f"Nothing is known of {who}; it is looked for everywhere all the same.")
+        click.echo(
+            "It is begun, and goes on also after a restart. outspoken status says when it is done, and what is kept."
+        )
+        return 0
+    from gateway.operate.offline import forget
+
+    click.echo("\n".join(await forget(loaded.config, paths, account, person)))
+    return 0
+
+
+async def _replay(config_file: Path | None, wish: Wish) -> int:
+    from gateway.cli.context import load_all
+    from gateway.operate.replay import CannotReplay, run
+
+    def configured() -> tuple[Config, Paths]:
+        loaded, paths = load_all(config_file)
+        return loaded.config, paths
+
+    try:
+        return 0 if await run(wish, configured, click.echo) else PROBLEM
+    except CannotReplay as error:
+        click.echo(str(error), err=True)
+        return PROBLEM
+
+
+async def _triage(config_file: Path | None, wish: TriageWish) -> int:
+    from agent_core.ports import SystemClock
+    from gateway.cli.context import load_all
+    from gateway.operate.triage.reading import CANNOT_TELL, CannotTriage
+    from gateway.operate.triage.reading import run as triage_run
+
+    def database() -> str | Path:
+        loaded, paths = load_all(config_file)
+        return loaded.config.storage.url or paths.database
+
+    try:
+        return await triage_run(wish, database, SystemClock().now_ms, click.echo)
+    except CannotTriage as error:
+        click.echo(str(error), err=True)
+        return CANNOT_TELL
+
+
+def guarded(work: Callable[[], Coroutine[Any, Any, int]]) -> NoReturn:
+    """Run a command to its exit status; known problems become words, not tracebacks."""
+    try:
+        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+            status = runner.run(work())
+    except KeyboardInterrupt:
+        status = 130
+    except Exception as error:  # noqa: BLE001 - known problems become words, others are raised again
+        status = _problem(error)
+    sys.stdout.flush()
+    sys.exit(status)
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """uvloop's loop, which costs an eighth less a token; Python's own where there is no uvloop (Windows)."""
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    return uvloop.new_event_loop
+
+
+def _in_words(work: Callable[[], T]) -> T:
+    try:
+        return work()
+    except Exception as error:  # noqa: BLE001
+        sys.exit(_problem(error))
+
+
+def _only(error: Exception, kind: type[E]) -> E | None:
+    """The error, if it is of this kind; of what several tasks raised, the first, if all are."""
+    if not isinstance(error, ExceptionGroup):
+        return error if isinstance(error, kind) else None
+    found = [_only(one, kind) for one in cast("ExceptionGroup[Exception]", error).exceptions]
+    return found[0] if None not in found else None
+
+
+def _problem(error: Exception) -> int:
+    """Say what is wrong; the exit status for it. What is no known problem is a bug, and raised again."""
+    from adapters.terminal.ask import GatewayLost, GatewayRefused
+    from agent_core.store.errors import CannotOpen, CannotOpenNow, StorageUnavailable
+    from agent_core.store.trouble import cannot_start
+    from gateway.cli.context import CannotServe
+    from gateway.config.paths import PathsError
+    from gateway.config.reading import ConfigError
+    from gateway.daemon import OwnershipLost
+
+    away = _only(error, StorageUnavailable)
+    if away is not None:  # whatever was to be read or written, at a start or by a command
+        error = cannot_start(away)
+    match error:
+        case CannotOpenNow() | OwnershipLost():
+            status = TRY_AGAIN
+        case ConfigError() | CannotServe() | PathsError() | CannotOpen():
+            status = CONFIGURATION
+        case GatewayRefused():
+            status = PROBLEM
+        case GatewayLost():
+            status = TRY_AGAIN
+        case BrokenPipeError():
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return PROBLEM
+        case _:
+            raise error
+    click.echo(str(error), err=True)
+    return status

@@ -1,0 +1,96 @@
+"""What every command needs before it can do anything: configuration, places, logs, and the daemon that may be running."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from agent_core.text.redaction import Redactor
+from gateway.config.paths import Paths, find_paths, prepare
+from gateway.config.reading import Loaded, load, secret_values
+from gateway.config.sections import Config
+from gateway.config.types import LogLevel
+from gateway.http.operatorkey import with_operator_key
+
+if TYPE_CHECKING:
+    from gateway.observe.lifesign import Found
+
+
+class CannotServe(Exception):
+    """The daemon cannot start; the words say why and what to do."""
+
+
+def load_all(config_file: Path | None) -> tuple[Loaded, Paths]:
+    """The configuration and the places. Raises `ConfigError` and `PathsError`."""
+    paths = find_paths(os.environ)
+    named = config_file is not None or paths.config_named
+    loaded = load(config_file or paths.config_file, os.environ, required=named)
+    return replace(loaded, config=with_operator_key(loaded.config, paths)), paths
+
+
+def prepare_places(paths: Paths) -> None:
+    """Make the directories that a gateway writes to. Raises `PathsError`."""
+    prepare(paths)
+
+
+def redactor_of(config: Config) -> Redactor:
+    """Knows every secret of the configuration."""
+    return Redactor.of(secret_values(config))
+
+
+def configure_logs(config: Config, *, quiet: bool = False) -> None:
+    """Logs go to standard error. A client that runs the gateway inside itself is `quiet`: only what went wrong."""
+    from gateway.observe.logging import configure
+
+    level = LogLevel.ERROR if quiet else config.log.level
+    configure(level, config.log.format, redactor_of(config), show_text=config.log.show_text)
+
+
+EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - a server that listens everywhere is called at loopback
+"""Of the same family: a server at ``::`` listens to IPv6 only."""
+
+
+def configured_url(config: Config) -> str:
+    """Where the daemon with this configuration is called from this machine; empty if its port is a free one that nobody knows."""
+    server = config.server
+    host = EVERYWHERE.get(server.host, server.host)
+    return f"http://{f'[{host}]' if ':' in host else host}:{server.port}" if server.port else ""
+
+
+async def find_gateway(config: Config, paths: Paths) -> Found:
+    """The daemon that runs with this configuration: whether it answers, and if not, whether there is one; known after some seconds."""
+    # aiohttp costs a third of the start of a command that needs no network.
+    from adapters.checks.probe import Reply, reply_of
+    from gateway.observe.lifesign import judge, sign_of
+
+    url = configured_url(config)
+    reply = await reply_of(url) if url else Reply.NOBODY
+    if reply is Reply.GATEWAY:
+        return judge(reply, url, None, None, 0)
+    holder = await asyncio.to_thread(holder_of_database, config, paths)
+    return judge(reply, url, sign_of(paths.state_dir), holder, time.time())
+
+
+def holder_of_database(config: Config, paths: Paths) -> int | None:
+    """The process that has our SQLite database open; 0 if nobody has, None if that cannot be known (PostgreSQL)."""
+    from agent_core.store.errors import CannotOpen
+    from agent_core.store.look import holder_of
+    from agent_core.store.place import SqlitePlace, parse_place
+
+    try:
+        place = parse_place(config.storage.url or paths.database)
+    except CannotOpen:
+        return None
+    return holder_of(place.path) if isinstance(place, SqlitePlace) else None
+
+
+def none_answers(found: Found, config: Config, so: str = "") -> str:
+    """That no gateway can be asked, why, what follows from it, and what to do."""
+    if found.trouble:
+        return " ".join(words for words in (found.trouble, f"So {so}." if so else "", found.fix) if words)
+    server = config.server
+    return f"No gateway runs at {server.host}:{server.port}{f', so {so}' if so else ''}. Start it with: outspoken run"

@@ -1,0 +1,75 @@
+"""The commands of the first run: ``outspoken doctor`` and ``outspoken setup``."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import click
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
+@click.pass_obj
+def doctor(config_file: Path | None, as_json: bool) -> None:
+    """Look at everything that a gateway needs, and say what to fix and where to click.
+
+    Configuration, directories, database, port, model, and each platform's tokens and rights, by calls that change nothing. The
+    exit status is 0 if there is no problem, 1 if there is one, 78 if the configuration has to be changed first.
+    """
+    from gateway.cli.command import guarded
+
+    guarded(lambda: _doctor(config_file, as_json=as_json))
+
+
+async def _doctor(config_file: Path | None, *, as_json: bool) -> int:
+    import json
+
+    from gateway.operate.doctor import looks as work
+    from gateway.operate.doctor.checkup import exit_status
+
+    findings = await work.diagnose(config_file, os.environ)
+    status = exit_status(findings)
+    click.echo(json.dumps(work.as_json(findings, status), indent=2) if as_json else "\n".join(work.lines(findings)))
+    return status
+
+
+@click.command()
+@click.argument("topics", nargs=-1, type=click.Choice(["model", "telegram", "discord", "slack"]))
+@click.option("--yes", is_flag=True, help="Ask nothing: what is not given by the environment or here is not set up.")
+@click.option("--base-url", default="", help="Address of an OpenAI-compatible API (or OPENAI_BASE_URL).")
+@click.option("--model", default="", help="Name of the model.")
+@click.option("--webhook-url", default="", help="Public address at which Telegram can call; without it, the bot polls.")
+@click.pass_obj
+def setup(
+    config_file: Path | None, topics: tuple[str, ...], yes: bool, base_url: str, model: str, webhook_url: str
+) -> None:
+    """Set up a model and the chat platforms: asks for each (or only for TOPICS), tries every token, and then writes it.
+
+    Everything is written into the file .env beside the configuration file, which only you can read; the configuration file
+    itself is not touched. Tokens are typed unseen, or come from the environment (OPENAI_API_KEY, TELEGRAM_BOT_TOKEN,
+    DISCORD_BOT_TOKEN, SLACK_BOT_TOKEN, SLACK_APP_TOKEN), never from the command line, where others could read them.
+
+    \b
+      outspoken setup                                      # asks for everything
+      outspoken setup discord                              # only Discord
+      TELEGRAM_BOT_TOKEN=… outspoken setup telegram --yes  # in a script
+    """
+    from gateway.config.paths import PathsError, find_paths
+    from gateway.operate.setup.prompts import Talk
+    from gateway.operate.setup.topics import Given
+    from gateway.operate.setup.wizard import Wizard
+
+    given = Given({("model", "base_url"): base_url, ("model", "name"): model, ("telegram", "webhook_url"): webhook_url})
+    try:
+        file = config_file or find_paths(os.environ).config_file
+        status = Wizard(Talk(asks=not yes), file, os.environ, given).run(topics)
+    except PathsError as error:
+        click.echo(str(error), err=True)
+        status = 78
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("\nStopped. What was not complete was not written.", err=True)
+        status = 130
+    sys.stdout.flush()
+    sys.exit(status)

@@ -1,0 +1,113 @@
+"""What the command line says before anything is chosen: the next step, the completion of a shell; and what it makes of odd terminals."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from gateway.version import program_version
+
+SHELLS = ("bash", "zsh", "fish")
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How things stand on this machine."""
+
+    problem: str = ""
+    """Why the configuration cannot be used; empty if it can."""
+    trouble: str = ""
+    """Why the gateway that runs cannot be asked; empty if none runs, or it answers."""
+    url: str = ""
+    """Where a gateway answers; empty if none does."""
+    wanted_url: str = ""
+    """Where one would answer."""
+    rehearsal: bool = True
+    """No model is set up."""
+    platforms: tuple[str, ...] = ()
+    """Those that have a token."""
+
+
+def next_steps(standing: Standing) -> Sequence[str]:
+    """What to type next, the nearest first. Pure."""
+    if standing.problem:
+        return (
+            standing.problem,
+            "",
+            "  outspoken config check   after you have changed it",
+            "  outspoken doctor         everything that is wrong, with what to do",
+        )
+    if standing.trouble:
+        return (standing.trouble, "", "  outspoken doctor         everything that is wrong, with what to do")
+    steps = ["  outspoken --help         everything else, with examples"]
+    if standing.rehearsal or not standing.platforms:
+        missing = "a model, Telegram, Discord, Slack" if standing.rehearsal else "Telegram, Discord, Slack"
+        steps.insert(0, f"  outspoken setup          connect {missing}")
+    if standing.url:
+        head = f"A gateway runs at {standing.url} (the web chat is there)."
+        return (
+            head,
+            "",
+            "  outspoken chat           talk to it in this terminal",
+            "  outspoken status         how it is doing",
+            *steps,
+        )
+    model = "No gateway is running, and no model is set up: a rehearsal model answers, which needs no key."
+    head = model if standing.rehearsal else "A model is set up, and no gateway is running."
+    return (
+        head,
+        "",
+        f"  outspoken run            start it; the web chat is then at {standing.wanted_url}",
+        "  outspoken chat           or just talk, in this terminal",
+        *steps,
+    )
+
+
+async def standing(config_file: Path | None) -> Standing:
+    """Look how things stand; raises nothing that a configuration can cause."""
+    from gateway.cli.context import find_gateway, load_all, none_answers
+    from gateway.config.paths import PathsError
+    from gateway.config.reading import ConfigError
+
+    try:
+        loaded, paths = load_all(config_file)
+    except (ConfigError, PathsError) as error:
+        return Standing(problem=str(error))
+    config = loaded.config
+    found = await find_gateway(config, paths)
+    if found.pid:
+        return Standing(trouble=none_answers(found, config))
+    tokens = {"telegram": config.telegram.token, "discord": config.discord.token, "slack": config.slack.bot_token}
+    return Standing(
+        url=found.url,
+        wanted_url=f"http://{config.server.host}:{config.server.port}",
+        rehearsal=config.model.rehearsal,
+        platforms=tuple(name for name, token in tokens.items() if token is not None),
+    )
+
+
+async def say_next(config_file: Path | None) -> int:
+    """Print what to do next."""
+    click.echo(f"outspoken {program_version()}: one LLM agent, many chats, never silent.\n")
+    click.echo("\n".join(next_steps(await standing(config_file))))
+    return 0
+
+
+@click.command()
+@click.argument("shell", type=click.Choice(SHELLS))
+@click.pass_context
+def completion(context: click.Context, shell: str) -> None:
+    """Print a script with which a SHELL completes commands and options at the Tab key."""
+    from click.shell_completion import get_completion_class
+
+    found = get_completion_class(shell)
+    assert found is not None
+    click.echo(found(context.find_root().command, {}, "outspoken", "_OUTSPOKEN_COMPLETE").source())
+
+
+def typed(words: str) -> str:
+    """What somebody typed, as text that can be sent. Bytes that the terminal's encoding did not know are read as UTF-8."""
+    return words.encode("utf-8", "surrogateescape").decode("utf-8", "replace")

@@ -1,0 +1,1 @@
+"""The commands that people have in chats, and carrying them out."""

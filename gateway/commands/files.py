@@ -1,0 +1,108 @@
+"""``/files``: what is kept in a conversation's workspace, and how a person removes some of it."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import shutil
+from contextlib import suppress
+from pathlib import Path
+
+import structlog
+
+from agent_core.limits.quotas import Kind, size_words
+from agent_core.tools.files.workspace import Refused, folder, remove, remove_empty, split_file
+from gateway.commands.carrying import Handler, Reply, Request
+from gateway.limits.diskuse import count_folder
+from gateway.limits.quotas import Quotas, whose_share
+from gateway.sessions.hub import Hub
+
+log = structlog.get_logger("quota")
+
+SHOWN = 30
+MOST_LOOKED_AT = 20_000
+"""Files that are looked at for one answer."""
+HOW = "/files delete NAME removes one, /files delete all removes all of them."
+NOTHING = "No files are kept here."
+ALL = "all"
+
+
+def files_command(hub: Hub) -> Handler:
+    """The command's handler."""
+
+    async def files(request: Request) -> Reply:
+        quotas = hub.quotas
+        assert quotas is not None, "chats are served by a gateway that counts"
+        workspace = quotas.workspace(request.inbound)
+        verb, _, name = request.words.strip().partition(" ")
+        name = name.strip()
+        if not verb or verb.lower() == "list":
+            words = await asyncio.to_thread(_listed, workspace)
+            return Reply("\n".join((words, *await _room(quotas, request))))
+        if verb.lower() != "delete" or not name:
+            return Reply(f"/files shows what is kept here. {HOW}")
+        words = await asyncio.to_thread(_removed, workspace, name)
+        quotas.changed(whose_share(request.inbound))
+        log.info("quota.removed", session=request.owner.session)
+        return Reply("\n".join((words, *await _room(quotas, request))))
+
+    return files
+
+
+async def _room(quotas: Quotas, request: Request) -> tuple[str, ...]:
+    return await quotas.lines(request.inbound, (Kind.WORKSPACE, Kind.FILES))
+
+
+def _listed(workspace: Path) -> str:
+    found: list[tuple[int, str]] = []
+    for here, folders, names in os.walk(workspace):
+        empty = not folders and not names and Path(here) != workspace
+        links = [name for name in folders if Path(here, name).is_symlink()]
+        for path in [Path(here, name) for name in (*names, *links)] + ([Path(here)] if empty else []):
+            try:
+                size = 0 if empty else path.lstat().st_size
+                found.append((size, f"{path.relative_to(workspace)}{'/' if empty else ''}"))
+            except OSError:
+                continue  # it is gone meanwhile
+        if len(found) > MOST_LOOKED_AT:
+            break
+    if not found:
+        return NOTHING
+    found.sort(key=lambda one: (-one[0], one[1]))
+    lines = [f"{_shown(name)} – {size_words(size)}" for size, name in found[:SHOWN]]
+    if len(found) > SHOWN:
+        lines.append(f"… and {len(found) - SHOWN} smaller ones.")
+    return "\n".join((*lines, HOW))
+
+
+def _shown(name: str) -> str:
+    """One line, whatever the name holds."""
+    plain = "".join(mark if mark.isprintable() else "�" for mark in name)
+    return plain if len(plain) <= 120 else f"{plain[:119]}…"
+
+
+def _removed(workspace: Path, name: str) -> str:
+    if name.lower() == ALL:
+        if not workspace.is_dir():
+            return NOTHING
+        with suppress(OSError):
+            for entry in list(workspace.iterdir()):
+                if entry.is_dir() and not entry.is_symlink():
+                    shutil.rmtree(entry, ignore_errors=True)
+                else:
+                    with suppress(OSError):
+                        entry.unlink()
+        left = count_folder(workspace).files
+        return "All files here are deleted." if not left else f"{left} files could not be deleted."
+    try:
+        folders, last = split_file(name, folders=True)
+        with folder(workspace, folders) as directory:
+            remove(directory, last, _shown(name))
+        remove_empty(workspace, folders)
+    except Refused as refused:
+        return str(refused)
+    except FileNotFoundError:
+        return f"There is no file {_shown(name)} here."
+    except OSError as error:
+        return f"{_shown(name)} could not be deleted: {(error.strerror or type(error).__name__).lower()}."
+    return f"{_shown(name)} is deleted."

@@ -1,0 +1,213 @@
+"""Carries out ``/remind``, what is scheduled and due, and what whoever runs the gateway says in a chat.
+
+All three are commands like the others: stored in the inbox first, done in the commit that stores what is said, and taken up by
+the next process if this one dies in between.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import functools
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol, assert_never
+
+import structlog
+
+from adapters.contract.base import Inbound, NotAccepted
+from adapters.contract.chat import ChatAddress, ChatKind, ChatOrigin, ChatPerson, Content, ContentKind
+from adapters.delivery.parts import content_of
+from adapters.text.styled import Styled
+from agent_core import slim
+from agent_core.ports import Clock
+from agent_core.store.rows import OccurrenceOutcome, ScheduleRow
+from agent_core.store.store import Store
+from gateway.commands.carrying import Handler, Reply, Request
+from gateway.config.types import SessionPolicy
+from gateway.delivery.outbox import Outbox
+from gateway.schedule import reminding, schedules
+from gateway.schedule.reminding import Cancel, NotUnderstood, ShowAll, Wish
+from gateway.schedule.schedules import Happening, Kind, Plan, Unreadable, session_key
+from gateway.schedule.times import Rule
+from gateway.sessions.hub import Hub
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+log = structlog.get_logger("schedule")
+
+UNREAD = "Some reminders cannot be read just now, because the storage is damaged: one that is missing here may be among them."
+MOST_REMINDERS = 50
+"""Of one conversation."""
+AWAY_SECONDS = 1.0
+"""Pause before a prompt is offered again that could not be stored."""
+
+
+@dataclass(frozen=True, slots=True)
+class Post:
+    """What whoever runs the gateway says in a chat."""
+
+    text: str = ""
+    """Markdown."""
+    files: tuple[tuple[Path, str], ...] = ()
+    """(where it was put, its name)"""
+
+
+@functools.cache
+def _posts() -> TypeAdapter[Post]:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(Post)
+
+
+def post_inbound(address: ChatAddress, platform_key: str, digest: str) -> Inbound:
+    """What whoever runs the gateway says in a chat, as a message of that chat; the same `platform_key` is said once."""
+    key = session_key(address)
+    return Inbound(
+        account=f"{address.platform}/{address.account}",
+        platform_key=platform_key,
+        session=key,
+        input=(),
+        surface=address.platform,
+        memory_scope=key.text(),
+        chat=ChatOrigin(address, ChatKind.PRIVATE, ChatPerson("operator", "operator")),
+        digest=digest,
+    )
+
+
+def encode_post(post: Post) -> str:
+    """A post as the words of its command."""
+    kept = {"text": post.text, "files": [[str(path), name] for path, name in post.files]}
+    return slim.dumps(kept).decode()
+
+
+class Submits(Protocol):
+    """What is needed of the desk."""
+
+    async def submit(self, inbound: Inbound, key: str, text: str, busy: SessionPolicy | None) -> int: ...
+
+
+class TimedCommands:
+    """Their handlers. `zone` is the zone whose clocks people mean."""
+
+    def __init__(
+        self, hub: Hub, store: Store, outbox: Outbox, desk: Submits, clock: Clock, zone: str, most: int = MOST_REMINDERS
+    ) -> None:
+        """`most` reminders may be set in one conversation."""
+        self._hub = hub
+        self._store = store
+        self._outbox = outbox
+        self._desk = desk
+        self._clock = clock
+        self._zone = zone
+        self._most = most
+
+    def handlers(self) -> Mapping[str, Handler]:
+        """By the command's name."""
+        return {"remind": self._remind, "happen": self._happen, "post": self._post}
+
+    # ------------------------------------------------------------------ reminders
+
+    async def _remind(self, request: Request) -> Reply:
+        wanted = reminding.meaning(request.words, request.received_at, self._zone)
+        rows = await self._store.schedules_of(request.key, Kind.REMINDER.value)
+        match wanted:
+            case NotUnderstood(words):
+                return Reply(f"{words}\nTimes are those of {self._zone}.")
+            case ShowAll():
+                unread = f"\n{UNREAD}" if self._store.left_out("schedules") else ""
+                return Reply(f"{schedules.list_words(_readable(rows), self._zone)}{unread}")
+            case Cancel(number):
+                return self._cancel(rows, number)
+            case Wish(rule, words):
+                return self._set(request, rows, rule, words)
+            case _:
+                assert_never(wanted)
+
+    def _set(self, request: Request, rows: list[ScheduleRow], rule: Rule, words: str) -> Reply:
+        if len(rows) >= self._most:
+            return Reply(
+                f"There are {len(rows)} reminders here already, and no more are possible. /remind shows them, /remind cancel "
+                "NUMBER takes one back."
+            )
+        number = max((row.number for row in rows), default=0) + 1
+        plan = Plan(words, request.origin, self._zone)
+        now = self._clock.now_ms()
+        row = schedules.reminder(
+            number, str(request.inbox_id), rule, plan, request.inbound.session, request.received_at, now
+        )
+        if row is None or row.next_at is None:
+            return Reply("That time is over, so nothing is set.")
+        return Reply(reminding.confirmed(number, row.next_at, rule, words, self._zone), schedules=(row,))
+
+    def _cancel(self, rows: list[ScheduleRow], number: int) -> Reply:
+        now = self._clock.now_ms()
+        gone = [row for row in rows if not number or row.number == number]
+        if not gone:
+            return Reply(f"There is no reminder {number} here." if number else "There are no reminders here.")
+        words = f"Reminder {number} is taken back." if number else f"{len(gone)} reminders are taken back."
+        return Reply(words, schedules=tuple(schedules.cancelled(row, now) for row in gone))
+
+    # ------------------------------------------------------------------ what is due
+
+    async def _happen(self, request: Request) -> Reply:
+        try:
+            happening = schedules.decode_happening(request.words)
+        except Unreadable as error:
+            log.exception("schedule.unreadable", inbox=request.inbox_id)
+            return Reply(f"⚠️ {error} It is not done.")
+        if happening.outcome is OccurrenceOutcome.MISSED:
+            return Reply(schedules.missed_words(happening))
+        match happening.kind:
+            case Kind.REMINDER:
+                return Reply(schedules.reminder_words(happening))
+            case Kind.PROMPT:
+                return await self._prompt(request, happening)
+            case _:
+                assert_never(happening.kind)
+
+    async def _prompt(self, request: Request, happening: Happening) -> Reply:
+        """Put the prompt into the conversation's queue, as a message that no person wrote."""
+        name = f"scheduled:{happening.schedule}:"
+        key = f"{name}{happening.due}"
+        told = Content(ContentKind.ASIDE, Styled(schedules.announcement(happening)), silent=True)
+        done = await self._store.inbox_by_key(request.inbound.account, key)
+        lane = self._hub.known_lane(request.key)
+        waiting = lane.waiting if lane is not None else []
+        if done is None and any(message.inbound.platform_key.startswith(name) for message in waiting):
+            return Reply(f"{schedules.missed_words(happening)} (The one before it still waits for its turn.)")
+        # Proposed before the prompt is taken, so that its place is before the answer's.
+        self._outbox.propose(request.origin.address, request.owner, f"inbox:{request.inbox_id}", [told])
+        while True:
+            try:
+                await self._desk.submit(request.inbound, key, schedules.prompt_words(happening), SessionPolicy.QUEUE)
+            except NotAccepted as refused:
+                if refused.code.passes:
+                    await asyncio.sleep(AWAY_SECONDS)  # at a shutdown it is left, and the next process takes it up
+                    continue
+                return Reply(f"{schedules.missed_words(happening)} ({refused})")
+            return Reply("", contents=(told,))
+
+    # ------------------------------------------------------------------ the operator's words
+
+    async def _post(self, request: Request) -> Reply:
+        try:
+            post = _posts().validate_json(request.words)
+        except ValueError:
+            log.exception("post.unreadable", inbox=request.inbox_id)
+            return Reply("⚠️ A message was stored here by another version of this program and cannot be shown.")
+        port = self._outbox.port_of(request.origin.address)
+        pieces = await self._outbox.forming.final(port.parts, post.text) if post.text.strip() else ()
+        files = [Content(ContentKind.FILE, Styled(), file=str(path), file_name=name) for path, name in post.files]
+        return Reply("", contents=(*(content_of(piece) for piece in pieces), *files))
+
+
+def _readable(rows: list[ScheduleRow]) -> tuple[tuple[ScheduleRow, Plan, Rule], ...]:
+    found: list[tuple[ScheduleRow, Plan, Rule]] = []
+    for row in rows:
+        try:
+            found.append((row, *schedules.decode(row)))
+        except Unreadable:
+            log.exception("schedule.unreadable", schedule=row.schedule)
+    return tuple(found)

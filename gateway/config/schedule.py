@@ -1,0 +1,95 @@
+"""The section ``[schedule]``: prompts that start at certain times."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from gateway.config.types import IfMissed, Section, complaint, named_tables
+from gateway.schedule import times
+from gateway.schedule.times import BadTime, Cron, Every, Rule
+
+CHAT_PLATFORMS = ("telegram", "discord", "slack")
+
+
+class Entry(Section):
+    """A prompt that starts a turn in a chat at certain times, as if somebody had written it there."""
+
+    name: str = Field(
+        min_length=1,
+        max_length=60,
+        pattern=r"^[^/\s][^/]*$",
+        description="By what it is known, in the chat and in the database; another name is another entry.",
+    )
+    prompt: str = Field(min_length=1, max_length=20_000, description="What the model is asked to do.")
+    chat: str = Field(
+        description="Where the answer goes: PLATFORM/CHAT or PLATFORM/CHAT/THREAD, with the platform's ids."
+    )
+    cron: str = Field(default="", description="When: minute, hour, day of month, month, day of week, as Debian's cron.")
+    every: str = Field(default="", description="Or how often, such as 2 hours; full hours are those of UTC.")
+    timezone: str = Field(default="", description="By whose clocks cron counts; as in [schedule] if empty.")
+    if_missed: IfMissed = Field(
+        default=IfMissed.RUN,
+        description="What becomes of an occurrence whose time passed while the gateway was away: run it late, or skip it and say so.",
+    )
+    late_seconds: int = Field(
+        default=6 * 3600,
+        ge=60,
+        le=30 * 86_400,
+        description="Seconds that it may be late at most; what is later is skipped, and the chat is told.",
+    )
+
+    @model_validator(mode="after")
+    def _usable(self) -> Entry:
+        platform, _, chat = self.chat.partition("/")
+        if platform not in CHAT_PLATFORMS or not chat or chat.startswith("/"):
+            fix = 'Write for example chat = "telegram/12345678". The platforms are: ' + ", ".join(CHAT_PLATFORMS) + "."
+            raise complaint("entries", "an entry's chat is not PLATFORM/CHAT or PLATFORM/CHAT/THREAD", fix)
+        if bool(self.cron) == bool(self.every):
+            fix = 'Write cron = "0 8 * * mon-fri" or every = "2 hours".'
+            raise complaint("entries", "an entry needs either cron or every", fix)
+        try:
+            times.check(self.rule(self.timezone or "UTC"))
+        except BadTime as error:
+            fix = 'Write for example cron = "0 8 * * mon-fri", every = "2 hours", timezone = "Europe/Berlin".'
+            raise complaint("entries", f"an entry's time cannot be used: {str(error).rstrip('.')}", fix) from None
+        return self
+
+    def rule(self, zone: str) -> Rule:
+        """When it happens; `zone` counts if the entry names none. Raises `BadTime` for a bad `every`."""
+        if self.cron:
+            return Cron(" ".join(self.cron.split()), self.timezone or zone)
+        return Every(times.duration_seconds(self.every))
+
+
+class Schedule(Section):
+    """Reminders, and prompts that start at certain times."""
+
+    timezone: str = Field(
+        default="",
+        description="By whose clocks times of day are meant, as the tz database names it. Empty: the machine's own zone, or UTC if "
+        "that has no name.",
+        examples=["Europe/Berlin"],
+    )
+    entries: Annotated[tuple[Entry, ...], BeforeValidator(named_tables)] = Field(
+        default=(),
+        description="Prompts that start at certain times: tables with name, prompt, chat, and cron or every; further timezone, if_missed "
+        "(run or skip) and late_seconds. In the file best as [[schedule.entries]]. From the environment: JSON.",
+        examples=[
+            [{"name": "morning", "prompt": "What is new?", "chat": "telegram/12345678", "cron": "0 8 * * mon-fri"}]
+        ],
+    )
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Schedule:
+        if self.timezone:
+            try:
+                times.zone_of(self.timezone)
+            except BadTime:  # whose words repeat what was given, which may be a secret in the wrong place
+                fix = 'Write for example timezone = "Europe/Berlin", or "UTC".'
+                raise complaint("timezone", "timezone names no zone of the tz database", fix) from None
+        names = [entry.name for entry in self.entries]
+        if len(set(names)) < len(names):
+            raise complaint("entries", "two entries have the same name", "Give each entry a name of its own.")
+        return self

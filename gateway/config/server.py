@@ -1,0 +1,148 @@
+"""The section of the HTTP server; see `gateway.config.sections` for the laws."""
+
+from __future__ import annotations
+
+import ipaddress
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import Field, field_validator, model_validator
+
+from gateway.config.types import Disconnect, FromOutside, Secret, Section, Texts, Url, complaint, is_loopback
+from gateway.http.patience import DoorLimits
+
+DRAIN_SECONDS = 20.0
+BEYOND_DRAIN_SECONDS = 30
+"""What an orderly stop takes at most besides: leaving what runs, the last deliveries, the server, traces, the database.
+
+Whoever stops the gateway has to wait for both before it kills; tests/deploy/test_stop_times.py compares every file of deploy/ and every
+command of the documentation with that.
+"""
+
+
+class Server(Section):
+    """The HTTP server: web chat, OpenAI-compatible API, health and metrics."""
+
+    host: str = Field(
+        default="127.0.0.1",
+        min_length=1,
+        description="Address to listen at. One that other machines can reach needs an api_key.",
+    )
+    port: int = Field(default=8787, ge=0, le=65_535, description="Port to listen at; 0 takes a free one.")
+    api_key: Annotated[Secret | None, FromOutside("api_key_file")] = Field(
+        default=None, description="Key that clients of the API and the web page must send."
+    )
+    api_key_file: Path | None = Field(default=None, description="File that holds that key.", examples=["server.key"])
+    operator_key: Annotated[Secret | None, FromOutside("operator_key_file")] = Field(
+        default=None,
+        description="Key for status, access, send, metrics and the console. Not set: where there is an api_key, one is made and "
+        "kept as operator.key in the state directory.",
+    )
+    operator_key_file: Path | None = Field(
+        default=None, description="File that holds that key.", examples=["operator.key"]
+    )
+    public_url: Url = Field(
+        default="",
+        description="Address under which people reach the server, if it is behind a proxy.",
+        examples=["https://chat.example.org"],
+    )
+    cors_origins: Texts = Field(
+        default=(),
+        description="Origins of web pages elsewhere that may call the API.",
+        examples=[["https://app.example.org"]],
+    )
+    max_body_bytes: int = Field(
+        default=16 * 1024 * 1024, ge=1024, le=1024**3, description="Largest request that is read, bytes."
+    )
+    keep_alive_seconds: float = Field(
+        default=10,
+        ge=1,
+        le=10,
+        description="Seconds between two signs of life in a stream that has nothing to say (1 to 10).",
+    )
+    drain_seconds: float = Field(
+        default=DRAIN_SECONDS,
+        ge=0,
+        le=3600,
+        description="Seconds that running turns may go on when the gateway is told to stop; what still runs then goes on after the next "
+        f"start. A service manager must wait for {BEYOND_DRAIN_SECONDS} s more before it kills (TimeoutStopSec, "
+        "terminationGracePeriodSeconds, stop_grace_period, --stop-timeout).",
+    )
+    disconnect: Disconnect = Field(
+        default=Disconnect.DETACH,
+        description="What happens to a turn whose API client goes away: detach lets it end and keeps its answer, cancel stops it.",
+    )
+
+    max_connections: int = Field(
+        default=8_192, ge=16, le=1_000_000, description="Connections that may be open at once; half as many as files may be open at most."
+    )  # fmt: skip
+    connections_per_peer: int = Field(
+        default=256,
+        ge=1,
+        le=1_000_000,
+        description="Connections that may come from one address; this machine and trusted proxies have no such bound.",
+    )
+    trusted_proxies: Texts = Field(
+        default=(),
+        description="Addresses or networks of proxies: they have no bound, those whom their X-Forwarded-For names have.",
+        examples=[["10.0.0.0/8"]],
+    )
+    header_seconds: float = Field(
+        default=10, ge=0.1, le=600, description="Seconds in which a request's headers have to come."
+    )
+    body_seconds: float = Field(
+        default=120, ge=0.1, le=3_600, description="Seconds in which a request's body has to come."
+    )
+    stalled_seconds: float = Field(
+        default=20,
+        ge=0.1,
+        le=600,
+        description="Seconds after which a client is cut that sends nothing of its request, or reads nothing of its answer.",
+    )
+    idle_seconds: float = Field(
+        default=75, ge=0.1, le=3_600, description="Seconds that a connection without a request is kept open."
+    )
+
+    @field_validator("trusted_proxies")
+    @classmethod
+    def _are_networks(cls, value: tuple[str, ...]) -> tuple[str, ...]:
+        for one in value:
+            try:
+                ipaddress.ip_network(one)
+            except ValueError:
+                words = "must name addresses or networks"
+                raise complaint("trusted_proxies", words, 'Write "10.0.0.7" or "10.0.0.0/8".') from None
+        return value
+
+    def door_limits(self, files: int) -> DoorLimits:
+        """What connections are held to, if so many files may be open."""
+        return DoorLimits(
+            connections=min(self.max_connections, max(16, files // 2)),
+            per_peer=self.connections_per_peer,
+            trusted=tuple(ipaddress.ip_network(one) for one in self.trusted_proxies),
+            header_seconds=self.header_seconds,
+            body_seconds=self.body_seconds,
+            stalled_seconds=self.stalled_seconds,
+            idle_seconds=self.idle_seconds,
+        )
+
+    @model_validator(mode="after")
+    def _not_open_to_everybody(self) -> Server:
+        if self.api_key is None and not is_loopback(self.host):
+            raise complaint(
+                "host",
+                "host lets other machines in, and no api_key is set, so anybody could use your model and its tools",
+                "Put a key into the environment as OUTSPOKEN_SERVER__API_KEY, or name a file that holds one: "
+                'api_key_file = "server.key" – or listen on this machine only: host = "127.0.0.1".',
+            )
+        return self
+
+    @model_validator(mode="after")
+    def _two_keys(self) -> Server:
+        if self.api_key is not None and self.api_key == self.operator_key:
+            raise complaint(
+                "operator_key",
+                "operator_key is the same as api_key, so everybody who may chat could approve strangers and send as the bot",
+                "Choose another one, or leave it out: then one is made and kept in the state directory.",
+            )
+        return self

@@ -1,0 +1,132 @@
+"""Texts of the model formatted for a chat, without holding the loop: short ones at once, others by a worker.
+
+Laws (tests hold them): the loop formats at most `AT_ONCE_CHARS` characters of a text; nothing of a text is lost, whatever it is: one that a
+worker cannot format in its time is shown whole, without form; text on its way that takes too long is left as it was shown.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import structlog
+
+from adapters.contract.chat import Piece
+from adapters.contract.forming import decoded
+from adapters.delivery.parts import Picture
+from agent_core.workers.pool import Job, Workers, WorkFailed
+
+log = structlog.get_logger("delivery")
+
+AT_ONCE_CHARS = 3_000
+"""Texts of up to so many characters take milliseconds, whatever is in them."""
+GROWING_CHARS = 60_000
+"""A text on its way that is longer is shown again when it is there: nobody reads twenty messages as they grow."""
+AT_A_TIME = 8
+"""So many pieces are read of a worker's answer before the loop does something else."""
+WORKERS = 2
+FINAL = Job("adapters.contract.forming:work", 8.0, 20_000_000)
+GROWING = Job("adapters.contract.forming:work", 3.0, 4_000_000)
+
+
+class Form(Protocol):
+    """`ChatPort.parts`."""
+
+    def __call__(self, markdown: str, *, growing: bool, plain: bool = False) -> tuple[Piece, ...]: ...
+
+
+class Forming:
+    """Formats. Without workers, everything at once: for tests, and programs that serve nobody."""
+
+    def __init__(self, workers: Workers | None = None) -> None:
+        self._workers = workers
+
+    async def final(self, form: Form, markdown: str) -> tuple[Piece, ...]:
+        """The pieces of a text that is whole; without form, if it cannot be formatted in time."""
+        if self._workers is None or len(markdown) <= AT_ONCE_CHARS or _name(form) is None:
+            return form(markdown, growing=False)
+        for plain in (False, True):
+            try:
+                return await self._by_worker(self._workers, FINAL, form, markdown, plain=plain)
+            except WorkFailed:
+                continue
+        # Not even a worker for its plain form: the time for that grows with the text alone, and a thread leaves the loop free.
+        return await asyncio.to_thread(form, markdown, growing=False, plain=True)
+
+    async def growing(self, form: Form, markdown: str) -> tuple[Piece, ...] | None:
+        """The pieces of a text that still grows; None if that takes too long."""
+        if self._workers is None or len(markdown) <= AT_ONCE_CHARS or _name(form) is None:
+            return form(markdown, growing=True)
+        if len(markdown) > GROWING_CHARS:
+            return None
+        try:
+            return await self._by_worker(self._workers, GROWING, form, markdown, plain=False)
+        except WorkFailed:
+            return None
+
+    async def _by_worker(
+        self, workers: Workers, job: Job, form: Form, markdown: str, *, plain: bool
+    ) -> tuple[Piece, ...]:
+        found = await workers.run(
+            job,
+            {"by": _name(form), "growing": job is GROWING, "plain": plain},
+            markdown.encode("utf-8", "surrogatepass"),
+        )
+        assert isinstance(found, list)
+        pieces: list[Piece] = []
+        for one in found:
+            pieces.append(decoded(one))
+            if not len(pieces) % AT_A_TIME:
+                await asyncio.sleep(0)
+        return tuple(pieces)
+
+
+def _name(form: Form) -> str | None:
+    """Where a worker finds the function; None for one that is not a module's own."""
+    module, name = getattr(form, "__module__", None), getattr(form, "__qualname__", "")
+    return f"{module}:{name}" if isinstance(module, str) and name.isidentifier() else None
+
+
+@dataclass(slots=True)
+class Texts:
+    """The texts of one turn as one chat shows them: a final one is formatted once, of the others the last state is kept."""
+
+    form: Callable[[], Form]
+    forming: Callable[[], Forming]
+    _finals: dict[str, tuple[Piece, ...]] = field(default_factory=dict[str, tuple[Piece, ...]])
+    _grown: dict[str, tuple[Piece, ...]] = field(default_factory=dict[str, tuple[Piece, ...]])
+
+    def pieces(self, markdown: str, growing: bool) -> tuple[Piece, ...]:
+        """A text that was prepared, or is short; a final one that is neither is formatted at once, so that nothing is lost."""
+        if growing:
+            found = self._grown.get(markdown)
+            return self.form()(markdown, growing=True) if found is None else found
+        if markdown not in self._finals:
+            self._finals[markdown] = self.form()(markdown, growing=False)
+        return self._finals[markdown]
+
+    async def prepare(self, show: Callable[[Callable[[str, bool], tuple[Piece, ...]]], Picture]) -> bool:
+        """Format the long texts that `show` asks for. False if one that grows cannot be shown as it is now."""
+        asked: list[tuple[str, bool]] = []
+
+        def note(markdown: str, growing: bool) -> tuple[Piece, ...]:
+            if len(markdown) > AT_ONCE_CHARS:
+                asked.append((markdown, growing))
+            return ()
+
+        show(note)
+        grown: dict[str, tuple[Piece, ...]] = {}
+        for markdown, growing in asked:
+            if not growing:
+                if markdown not in self._finals:
+                    self._finals[markdown] = await self.forming().final(self.form(), markdown)
+            elif (found := self._grown.get(markdown)) or (
+                found := await self.forming().growing(self.form(), markdown)
+            ) is not None:
+                grown[markdown] = found
+            else:
+                return False
+        self._grown = grown
+        return True

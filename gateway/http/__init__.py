@@ -1,0 +1,1 @@
+"""The one HTTP server: who comes in, how long a connection may take, and the operators' own routes."""

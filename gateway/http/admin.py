@@ -1,0 +1,101 @@
+"""What whoever runs the gateway can ask and change over HTTP: ``/status`` and ``/api/access``.
+
+Needs the operators' key; without one, only callers on this machine are served (the server listens to no others then).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+
+import orjson
+from aiohttp import web
+
+from adapters.http.common import Problem, problem_response, stranger
+from adapters.http.entrance import NotJson, json_of
+from agent_core.store.rows import PersonRow
+from agent_core.tools.base import Json
+from gateway.chats.platforms import Platforms
+from gateway.http.status import Look
+
+Served = Callable[[web.Request], Awaitable[web.Response]]
+
+BY = "operator"
+
+
+def guarded(key: str | None, handler: Served) -> Served:
+    """A handler that only whoever runs the gateway reaches."""
+
+    async def handle(request: web.Request) -> web.Response:
+        problem = stranger(request, key, ())
+        return problem_response(problem) if problem is not None else await handler(request)
+
+    return handle
+
+
+class Admin:
+    """Serves them."""
+
+    def __init__(self, chats: Platforms, key: str | None, look: Look) -> None:
+        self._chats = chats
+        self._key = key
+        self._look = look
+
+    def routes(self) -> list[web.RouteDef]:
+        return [
+            web.get("/status", self._guarded(self._status)),
+            web.get("/api/access", self._guarded(self._people)),
+            web.post("/api/access", self._guarded(self._decide)),
+        ]
+
+    def _guarded(self, handler: Served) -> Served:
+        return guarded(self._key, handler)
+
+    async def _status(self, _: web.Request) -> web.Response:
+        return json_response(await self._look.status())
+
+    async def _people(self, _: web.Request) -> web.Response:
+        return json_response({"people": [_person(row) for row in self._chats.desk.people()]})
+
+    async def _decide(self, request: web.Request) -> web.Response:
+        try:
+            body = json_of(await request.read())
+        except NotJson as error:
+            return problem_response(Problem(400, str(error)))
+        if not isinstance(body, dict) or not isinstance(who := body.get("who"), str):
+            return problem_response(Problem(400, "who must be a code or an id", param="who"))
+        match body.get("verb"):
+            case "approve":
+                row = await self._chats.desk.approve(who, BY)
+            case "revoke":
+                row = await self._chats.desk.revoke(who, BY)
+            case "forget":
+                account, _, person = who.rpartition("/")
+                if not account or not person:
+                    return problem_response(Problem(400, "who must be ACCOUNT/PERSON", param="who"))
+                forgetting = self._look.forgetting
+                known = await forgetting.store.forgotten.known([(account, person)])
+                job = await forgetting.begin((account, person), BY)
+                found: dict[str, Json] = {"account": account, "person": person, "forget": job.forget, "known": known}
+                return json_response({"person": found})
+            case _:
+                return problem_response(Problem(400, "verb must be approve, revoke or forget", param="verb"))
+        if row is None:
+            return problem_response(Problem(404, "There is no such code or person. Codes are valid for an hour."))
+        return json_response({"person": _person(row)})
+
+
+def _person(row: PersonRow) -> dict[str, Json]:
+    return {
+        "account": row.account,
+        "person": row.person,
+        "name": row.name,
+        "state": row.state.value,
+        "code": row.code,
+        "by": row.by,
+        "at": row.at,
+    }
+
+
+def json_response(body: dict[str, Json]) -> web.Response:
+    """An answer."""
+    return web.Response(body=orjson.dumps(body), content_type="application/json")

@@ -1,0 +1,275 @@
+"""Connections: how many there may be, and how long one may keep us waiting. What aiohttp's server does not count is counted here.
+
+Theory. A connection costs a descriptor and some memory from its first moment, so it is counted from there on, in all and by its peer. It
+then owes something until its request is whole: headers within seconds, the body at a pace. After that it is ours to answer, and what it
+owes is to read. Whoever owes too long is told so where that can be done (408), and cut. While there is no room, whoever has been waited
+for longest makes place for who comes: half-sent requests cannot make the gateway deaf.
+
+A `Door` stands between the transport and aiohttp's protocol, and passes everything on; the middleware tells it when a request begins and
+ends. Who is overdue is decided in `gateway.http.patience`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter, OrderedDict
+from collections.abc import AsyncGenerator, Callable
+from contextlib import asynccontextmanager
+from typing import cast
+
+import orjson
+import structlog
+from aiohttp import web
+
+from adapters.delivery.pacing import worth_saying
+from adapters.http.entrance import address_of, is_among
+from agent_core.signals import ConnectionCut, Tell
+from gateway.http.patience import Cut, DoorLimits, Stage, Standing, overdue
+
+log = structlog.get_logger("http")
+
+SWEEP_SECONDS = 1.0
+YOUNG_SECONDS = 1.0
+"""Who came so recently need not make place."""
+
+
+def _reply(status: str, words: str, code: str) -> bytes:
+    body = orjson.dumps({"error": {"message": words, "type": "server_error", "param": None, "code": code}})
+    head = (
+        f"HTTP/1.1 {status}\r\nContent-Type: application/json\r\nContent-Length: {len(body)}\r\n"
+        "Retry-After: 5\r\nConnection: close\r\n\r\n"
+    )
+    return head.encode() + body
+
+
+REPLIES = {
+    Cut.FULL: _reply("503 Service Unavailable", "Too many connections are open. Try again in a few seconds.", Cut.FULL),
+    Cut.PEER: _reply("429 Too Many Requests", "Too many connections come from your address. Close some.", Cut.PEER),
+    Cut.HEADERS: _reply("408 Request Timeout", "The request's headers did not come in time.", Cut.HEADERS),
+}
+
+
+class SlowBody(web.HTTPRequestTimeout):
+    """The body of a request did not come in time."""
+
+
+class Doorkeeper:
+    """Counts connections, and looks after them. Use `open` for its life; `door` is a protocol factory for `create_server`."""
+
+    def __init__(self, limits: DoorLimits, tell: Tell) -> None:
+        self.limits = limits
+        self.make: Callable[[], asyncio.Protocol] = asyncio.Protocol
+        """Gives the protocol behind a door; set before anybody comes."""
+        self._tell = tell
+        self._doors: dict[asyncio.Protocol, Door] = {}
+        self._refused: dict[Door, None] = {}
+        self._quiet: OrderedDict[Door, None] = OrderedDict()
+        """Whose request is not whole, who has been waited for longest first."""
+        self._peers: Counter[str] = Counter()
+        self._cuts: Counter[Cut] = Counter()
+
+    @property
+    def count(self) -> int:
+        """Connections that are open."""
+        return len(self._doors) + len(self._refused)
+
+    @asynccontextmanager
+    async def looking(self) -> AsyncGenerator[None]:
+        """It looks after the connections, for the block."""
+        task = asyncio.create_task(self._look(), name="connections")
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.wait({task})
+
+    async def _look(self) -> None:
+        while True:
+            await asyncio.sleep(SWEEP_SECONDS)
+            now = asyncio.get_running_loop().time()
+            for door in [*self._doors.values(), *self._refused]:
+                door.look(now)
+
+    def door(self) -> Door:
+        return Door(self)
+
+    def door_of(self, request: web.BaseRequest) -> Door | None:
+        """The door by which a request came."""
+        return self._doors.get(request.protocol)
+
+    def arrives(self, door: Door) -> asyncio.Protocol | Cut:
+        """The protocol behind the door, or why it stays shut."""
+        if door.counted and self._peers[door.peer] >= self.limits.per_peer:
+            return self._shut(door, Cut.PEER)
+        if len(self._doors) >= self.limits.connections and not self._place_made(door.standing.since):
+            return self._shut(door, Cut.FULL)
+        inner = self.make()
+        self._doors[inner] = door
+        self._quiet[door] = None
+        self._peers[door.peer] += 1
+        return inner
+
+    def _shut(self, door: Door, cut: Cut) -> Cut:
+        self.note(cut, door.peer)
+        if len(self._refused) < self.limits.connections // 8 + 1:
+            self._refused[door] = None
+        else:
+            door.abort()
+        return cut
+
+    def _place_made(self, now: float) -> bool:
+        """Whether somebody who has been waited for long has made place."""
+        longest = next(iter(self._quiet), None)
+        if longest is None or now - longest.standing.since < YOUNG_SECONDS:
+            return False
+        self.note(Cut.CROWDED_OUT, longest.peer)
+        longest.abort()
+        self.goes(longest)
+        return True
+
+    def goes(self, door: Door) -> None:
+        """The connection is over."""
+        self._quiet.pop(door, None)
+        self._refused.pop(door, None)
+        if door.inner is not None and self._doors.pop(door.inner, None) is not None:
+            self._peers[door.peer] -= 1
+            if self._peers[door.peer] <= 0:
+                del self._peers[door.peer]
+
+    def quiet(self, door: Door, *, yes: bool) -> None:
+        """A request is waited for from now on, or not any more."""
+        self._quiet.pop(door, None)
+        if yes and door.inner in self._doors:
+            self._quiet[door] = None
+
+    def note(self, cut: Cut, peer: str) -> None:
+        """Count it, and say it now and then. That somebody is idle is nothing to say."""
+        self._tell(ConnectionCut(why=cut.value))
+        self._cuts[cut] += 1
+        if cut is not Cut.IDLE and worth_saying(self._cuts[cut]):
+            log.warning("http.cut", why=cut.value, peer=peer, open=self.count, times=self._cuts[cut])
+
+
+class Door(asyncio.Protocol):
+    """One connection."""
+
+    __slots__ = ("_keeper", "_request", "_transport", "counted", "inner", "peer", "standing")
+
+    def __init__(self, keeper: Doorkeeper) -> None:
+        self._keeper = keeper
+        self._transport: asyncio.Transport | None = None
+        self._request: web.BaseRequest | None = None
+        self.inner: asyncio.Protocol | None = None
+        self.peer = ""
+        self.counted = False
+        """Its peer has a bound."""
+        now = asyncio.get_running_loop().time()
+        self.standing = Standing(Stage.IDLE, now, now)
+
+    # ------------------------------------------------------------------ from the transport
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self._transport = cast("asyncio.Transport", transport)  # uvloop's is none by name
+        name: object = transport.get_extra_info("peername")
+        address = address_of(str(name[0])) if isinstance(name, tuple) and name else None  # pyright: ignore[reportUnknownArgumentType]
+        self.peer = str(address or "")
+        self.counted = address is not None and not address.is_loopback
+        self.counted = self.counted and not is_among(self.peer, self._keeper.limits.trusted)
+        found = self._keeper.arrives(self)
+        if isinstance(found, Cut):
+            self._turn_away(found)
+        else:
+            self.inner = found
+            found.connection_made(transport)
+
+    def data_received(self, data: bytes) -> None:
+        if self.inner is None or self.standing.stage is Stage.REFUSED:
+            return
+        standing = self.standing
+        now = asyncio.get_running_loop().time()
+        if standing.stage is Stage.IDLE:
+            standing.stage, standing.since = Stage.HEADERS, now
+        standing.moved = now
+        self.inner.data_received(data)
+
+    def eof_received(self) -> bool | None:
+        return self.inner.eof_received() if self.inner is not None else None
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._keeper.goes(self)
+        if self.inner is not None:
+            self.inner.connection_lost(exc)
+        self._transport = self._request = None
+
+    def pause_writing(self) -> None:
+        if self._transport is not None:
+            self.standing.unread = self._transport.get_write_buffer_size()
+            self.standing.unread_since = asyncio.get_running_loop().time()
+        if self.inner is not None:
+            self.inner.pause_writing()
+
+    def resume_writing(self) -> None:
+        self.standing.unread = 0
+        if self.inner is not None:
+            self.inner.resume_writing()
+
+    # ------------------------------------------------------------------ from the middleware
+
+    def begins(self, request: web.BaseRequest) -> None:
+        """The headers of a request are whole."""
+        self._request = request
+        self._be(Stage.SERVED if request.content.is_eof() else Stage.BODY)
+
+    def ends(self) -> None:
+        """It is answered."""
+        self._request = None
+        self._be(Stage.IDLE)
+
+    def _be(self, stage: Stage) -> None:
+        now = asyncio.get_running_loop().time()
+        self.standing.stage, self.standing.since, self.standing.moved = stage, now, now
+        self._keeper.quiet(self, yes=stage is Stage.IDLE)
+
+    # ------------------------------------------------------------------ from the keeper
+
+    def look(self, now: float) -> None:
+        """Cut it if it owes something for too long."""
+        standing, transport = self.standing, self._transport
+        if transport is None:
+            return
+        if standing.stage is Stage.BODY and self._request is not None and self._request.content.is_eof():
+            standing.stage = Stage.SERVED
+        if standing.unread:
+            left = transport.get_write_buffer_size()
+            if left < standing.unread:
+                standing.unread_since = now
+            standing.unread = left
+        cut = overdue(standing, now, self._keeper.limits)
+        if cut is None:
+            return
+        if standing.stage is not Stage.REFUSED:
+            self._keeper.note(cut, self.peer)
+        match cut:
+            case Cut.BODY if self._request is not None:
+                standing.stage = Stage.SERVED
+                self._request.content.set_exception(SlowBody())
+            case Cut.HEADERS:
+                self._turn_away(cut)
+            case Cut.READER:
+                transport.abort()
+            case _:
+                transport.close()
+
+    def _turn_away(self, cut: Cut) -> None:
+        """Say why, as far as that can be done; what still comes is not looked at."""
+        self.standing.stage, self.standing.since = Stage.REFUSED, asyncio.get_running_loop().time()
+        self._keeper.quiet(self, yes=False)
+        if self._transport is not None and not self._transport.is_closing():
+            self._transport.write(REPLIES[cut])
+            if self._transport.can_write_eof():
+                self._transport.write_eof()
+
+    def abort(self) -> None:
+        """End it at once."""
+        if self._transport is not None:
+            self._transport.abort()

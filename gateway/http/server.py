@@ -1,0 +1,141 @@
+"""The doors: the one HTTP server, with everything that it serves."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from contextlib import AsyncExitStack
+
+from aiohttp import web
+
+from adapters.http.openai import ApiSettings, OpenAiApi
+from adapters.http.web import WebChat, WebSettings
+from agent_core.ports import Clock, SystemIds
+from agent_core.signals import Tell
+from agent_core.store.store import Store
+from gateway.chats.platforms import Platforms
+from gateway.cli.context import CannotServe, redactor_of
+from gateway.config.paths import Paths
+from gateway.config.sections import Config
+from gateway.console.access import Access
+from gateway.console.acting import Acting
+from gateway.console.looking import Board, Sources
+from gateway.console.server import Console
+from gateway.console.turns import Turns
+from gateway.http.admin import Admin
+from gateway.http.connections import Doorkeeper
+from gateway.http.entry import Entry, ServersLog, expecting
+from gateway.http.operatorkey import operator_key_of
+from gateway.http.refusals import Refusals
+from gateway.http.sending import Sending
+from gateway.http.status import Look
+from gateway.sessions.hub import Hub
+from gateway.version import program_version
+
+SHUTDOWN_SECONDS = 3.0
+"""How long the server waits at its end for those who still read."""
+BACKLOG = 2_048
+"""Connections that may wait to be taken: a thousand people may come at once."""
+
+
+def api_key_of(config: Config) -> str | None:
+    """The key that callers must send; None if there is none."""
+    return config.server.api_key.get_secret_value() if config.server.api_key else None
+
+
+async def open_doors(
+    config: Config,
+    paths: Paths,
+    hub: Hub,
+    store: Store,
+    clock: Clock,
+    ids: SystemIds,
+    chats: Platforms,
+    look: Look,
+    routes: Sequence[web.RouteDef],
+    stack: AsyncExitStack,
+) -> str:
+    """Start the server, with what it serves besides; its address."""
+    server = config.server
+    key = api_key_of(config)
+    api = OpenAiApi(
+        hub,
+        ApiSettings(
+            api_key=key,
+            max_body_bytes=server.max_body_bytes,
+            keep_alive_seconds=server.keep_alive_seconds,
+            disconnect=server.disconnect.value,
+            cors_origins=server.cors_origins,
+        ),
+        clock,
+        ids,
+        Refusals(store, clock, ids, hub.tell),
+    )
+    page = WebChat(hub, WebSettings(api_key=key, keep_alive_seconds=server.keep_alive_seconds), clock, ids)
+    app = web.Application(client_max_size=server.max_body_bytes)
+    operator_key = operator_key_of(config)
+    admin = Admin(chats, operator_key, look)
+    sending = Sending(store, hub, chats.desk, chats.outbox, chats.where, operator_key, paths.state_dir / "outbox")
+    served = [*api.routes(), *page.routes(), *admin.routes(), *sending.routes(), *chats.routes(), *routes]
+    served += _console(config, hub, store, clock, ids, chats).routes()
+    app.add_routes(expecting(served))
+    return await _listening(config, app, ids, hub.tell, stack)
+
+
+async def _listening(config: Config, app: web.Application, ids: SystemIds, tell: Tell, stack: AsyncExitStack) -> str:
+    """Serve the application until the stack is left; the address."""
+    server = config.server
+    limits = server.door_limits(open_files())
+    runner = web.AppRunner(
+        app,
+        access_log=None,
+        shutdown_timeout=SHUTDOWN_SECONDS,
+        handler_cancellation=True,
+        keepalive_timeout=limits.idle_seconds * 2,
+        logger=ServersLog(),
+    )
+    keeper = Doorkeeper(limits, tell)
+    Entry(keeper, ids, tell).connect(app)
+    await runner.setup()
+    stack.push_async_callback(runner.cleanup)
+    assert runner.server is not None
+    keeper.make = runner.server
+    await stack.enter_async_context(keeper.looking())
+    loop = asyncio.get_running_loop()
+    try:
+        listening = await loop.create_server(keeper.door, server.host, server.port, backlog=BACKLOG)
+    except OSError as error:
+        raise CannotServe(
+            f"Cannot listen at {server.host}:{server.port}: {error.strerror}. If another program uses this port, stop it or "
+            "choose another one: OUTSPOKEN_SERVER__PORT=8788 outspoken run"
+        ) from error
+    stack.callback(listening.close)
+    host, port = listening.sockets[0].getsockname()[:2]
+    return f"http://{f'[{host}]' if ':' in host else host}:{port}"
+
+
+def open_files() -> int:
+    """How many files this process may have open; as many as it is allowed to be allowed. A connection is a file."""
+    try:
+        import resource
+    except ImportError:  # Windows has no such limit
+        return 2**20
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if soft != hard:
+        try:
+            resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+            soft = hard
+        except (OSError, ValueError):
+            pass
+    return 2**20 if soft == resource.RLIM_INFINITY else soft
+
+
+def _console(config: Config, hub: Hub, store: Store, clock: Clock, ids: SystemIds, chats: Platforms) -> Console:
+    """The operators' console."""
+    server, redactor = config.server, redactor_of(config)
+    sources = Sources(
+        store, hub, chats.outbox, chats.sights, config.budgets.rules(), clock, redactor, program_version()
+    )
+    access = Access(operator_key_of(config), behind_proxy=bool(server.public_url))
+    acting = Acting(store, chats.outbox, chats.where, clock, ids)
+    return Console(Board(sources), Turns(store, hub, clock, redactor), acting, access, clock)

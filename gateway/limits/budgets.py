@@ -1,0 +1,141 @@
+"""Budgets in the gateway: who pays for a message, what people are told of it, and what is not even begun."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+
+from adapters.contract.base import Inbound, NotAccepted, NotAcceptedCode
+from agent_core.driver.driver import TurnIdentity
+from agent_core.driver.spending import Account, Spender, Spending
+from agent_core.limits.budgets import Amount, BudgetRules, Level, Payer, Pot, Reached, refusal
+from agent_core.ports import Clock
+from agent_core.store.store import StorageUnavailable, Store
+from agent_core.turn.exits import Budget, Measure
+from agent_core.turn.notices import amount_words, budget_words, opens_words, share_words, spent_words
+
+
+@dataclass(frozen=True, slots=True)
+class BudgetWarning:
+    """Somebody is to be told that a budget is about to be used up. Comes once a window of each budget."""
+
+    inbound: Inbound
+    """The message whose call brought it there."""
+    session: str
+    epoch: int
+    reached: Reached
+    words: str
+    origin: str
+    """Names the warning; the same budget in the same window always has the same."""
+
+
+class Budgets:
+    """What the gateway asks about budgets."""
+
+    def __init__(self, spender: Spender, store: Store, clock: Clock) -> None:
+        self._spender = spender
+        self._store = store
+        self._clock = clock
+        self.on_warned: Callable[[BudgetWarning], Awaitable[None]] | None = None
+
+    @property
+    def rules(self) -> BudgetRules:
+        return self._spender.rules
+
+    def spending(self, inbound: Inbound, identity: TurnIdentity) -> Spending:
+        """What the calls of a turn are paid by that answers `inbound`."""
+
+        async def warned(reached: Reached) -> None:
+            pot = reached.pot
+            if self.on_warned is not None:
+                words = warning_words(reached, self.rules, self._clock.now_ms())
+                origin = f"budget:{pot.scope}:{pot.window}"
+                await self.on_warned(BudgetWarning(inbound, identity.session, identity.epoch, reached, words, origin))
+
+        account = Account(identity.turn, identity.session, identity.epoch, payer_of(inbound), warned)
+        return self._spender.of(account)
+
+    async def admit(self, inbound: Inbound) -> None:
+        """Raise `NotAccepted` for a request of the API that has no budget left: its client understands an HTTP error best.
+
+        Everybody else gets a turn, which says so in the chat. A request that was accepted before has its answer.
+        """
+        if inbound.surface != "api" or not self.rules.limits:
+            return
+        now = self._clock.now_ms()
+        pots = self.rules.pots(payer_of(inbound), "", now)
+        try:
+            levels = await self._store.levels([pot.key for pot in pots])
+            refused = refusal([(pot, levels.get(pot.key, Level())) for pot in pots])
+            if refused is None or await self._store.inbox_by_key(inbound.account, inbound.platform_key) is not None:
+                return
+        except StorageUnavailable:
+            return  # whether it can be stored is found out next
+        spend = self.rules.spend(refused.reached, now)
+        words = f"{spent_words(spend)} {opens_words(spend)}"
+        raise NotAccepted(words, NotAcceptedCode.QUOTA, spend.opens_in_seconds if spend.used >= spend.limit else 60)
+
+    async def usage(self, inbound: Inbound) -> tuple[str, ...]:
+        """How the budgets of a chat and its person stand, a line each."""
+        now = self._clock.now_ms()
+        pots = self.rules.pots(payer_of(inbound), "", now)
+        return usage_lines(pots, await self._store.levels([pot.key for pot in pots]), self.rules, now)
+
+
+def payer_of(inbound: Inbound) -> Payer:
+    """Who a message's calls are counted for: its person, and its chat without regard to threads.
+
+    The API's person is the client's ``user``; its chat is the session that it names, if it names one.
+    """
+    origin = inbound.chat
+    if origin is not None:
+        where = f"{origin.address.platform}/{origin.address.account}"
+        return Payer(f"{where}/{origin.person.id}", f"{where}/{origin.address.chat}")
+    return Payer(inbound.memory_scope, inbound.session.text() if inbound.own_history is None else "")
+
+
+def warning_words(reached: Reached, rules: BudgetRules, now: int) -> str:
+    """That a budget is about to be used up."""
+    spend = rules.spend(reached, now)
+    share = spend.used * 100 // spend.limit
+    used = share_words(spend.measure, spend.used, spend.limit, spend.currency)
+    return f"ℹ️ {share} % of {budget_words(spend.budget)} is used: {used}. It begins anew at {spend.opens}."
+
+
+_NAMES: Mapping[Budget, str] = {
+    Budget.TURN: "This message",
+    Budget.PERSON: "You today",
+    Budget.CHAT: "This chat today",
+    Budget.HOUR: "Everybody, this hour",
+    Budget.DAY: "Everybody today",
+    Budget.MONTH: "Everybody, this month",
+}
+
+
+def usage_lines(
+    pots: tuple[Pot, ...], levels: Mapping[tuple[str, int], Level], rules: BudgetRules, now: int
+) -> tuple[str, ...]:
+    """How pots stand, a line each. Where a provider did not tell what it used, that is said."""
+    return tuple(_line(pot, levels.get(pot.key, Level()), rules, now) for pot in pots)
+
+
+def _line(pot: Pot, level: Level, rules: BudgetRules, now: int) -> str:
+    parts = [_measured(pot, level, Measure.TOKENS, rules)]
+    if rules.prices:
+        parts.append(_measured(pot, level, Measure.MONEY, rules))
+    line = f"{_NAMES[pot.budget]}: {', '.join(parts)}"
+    if level.held.tokens:
+        line += f"; {level.held.tokens:,} more held for calls under way"
+    if level.estimated.tokens:
+        line += f"; {level.estimated.tokens:,} of it estimated"
+    if pot.limit == Amount() or not pot.until:
+        return line
+    opens = rules.spend(Reached(pot, Measure.TOKENS, level), now).opens
+    return f"{line}; anew at {opens}"
+
+
+def _measured(pot: Pot, level: Level, measure: Measure, rules: BudgetRules) -> str:
+    spent, limit = level.spent.of(measure), pot.limit.of(measure)
+    if not limit:
+        return amount_words(measure, spent, rules.currency)
+    return f"{share_words(measure, spent, limit, rules.currency)} ({spent * 100 // limit} %)"

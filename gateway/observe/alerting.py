@@ -1,0 +1,296 @@
+"""Looks every few seconds at what is wrong, and has the operators told. What is told and when is decided in `gateway.observe.alerts`.
+
+While nothing can be stored, nothing can be said in a chat either (a message is stored before it is sent); then the log and
+``/readyz`` say so, and the chat is told afterwards from when to when it was.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+
+import structlog
+
+from adapters.contract.chat import AdapterSight
+from agent_core.bell import Bell
+from agent_core.limits.budgets import BudgetRules, Level, Payer, Pot, Reached
+from agent_core.ports import Clock
+from agent_core.store.store import StorageUnavailable, Store
+from agent_core.turn.exits import Measure
+from gateway.chats.supervisor import State
+from gateway.limits.budgets import warning_words
+from gateway.observe.alerts import (
+    AlertKind,
+    AlertRules,
+    Condition,
+    Limits,
+    Memory,
+    Message,
+    News,
+    due,
+    looked,
+    open_now,
+    told,
+)
+from gateway.storage.storewatch import StoreWatch
+
+log = structlog.get_logger("alert")
+
+LOOK_SECONDS = 5.0
+SLOW_LOOK_SECONDS = 60.0
+LOG_SAVED = (
+    "The log of the database (the file that ends in -wal) was removed or replaced while the gateway runs. All that it held was copied into the "
+    "database, and a new log was begun, so nothing is lost. See who does that: a kill before it was noticed would have lost what was in it."
+)
+"""How often the disk, the budgets and a store that nobody writes to are looked at."""
+NOT_TOLD_SECONDS = 60.0
+"""When the chat could not be reached, it is tried again after so long."""
+MIB = 1024**2
+
+Say = Callable[[str, str], Awaitable[bool]]
+"""Says words in the operators' chat, once under each key; whether that was possible."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sights:
+    """What is looked at."""
+
+    adapters: Sequence[AdapterSight]
+    oldest_undelivered: Mapping[str, float]
+    """By platform, seconds."""
+    store_words: str
+    free_bytes: int | None
+    """None: it could not be found out."""
+    pots: Sequence[tuple[Pot, Level]]
+    oldest_wait: float = 0.0
+    """How long somebody has waited for the gateway to have room for their turn, seconds."""
+    damage: str = ""
+    """What of the database is damaged, in words."""
+    unclaimed: str = ""
+    """What an earlier process left and nobody could take up yet, in words."""
+    quota: str = ""
+    """That what may be kept in all is nearly used up, in words."""
+
+
+def conditions(sights: Sights, limits: Limits, rules: BudgetRules | None, now: int) -> list[Condition]:
+    """What is wrong. Pure."""
+    found = [one for sight in sights.adapters if (one := _adapter(sight, limits)) is not None]
+    found += [_unread(sight) for sight in sights.adapters if sight.unread]
+    down = {sight.name.partition("/")[0] for sight in sights.adapters if sight.state != State.UP.value}
+    for platform, seconds in sights.oldest_undelivered.items():
+        if seconds > limits.undelivered_seconds and platform not in down:
+            words = f"Something has waited for {seconds / 60:.0f} min to be delivered on {platform}: outspoken status."
+            over = f"Nothing waits for long any more to be delivered on {platform}."
+            found.append(Condition(f"delivery:{platform}", AlertKind.DELIVERY, words, over))
+    if sights.oldest_wait > limits.wait_seconds:
+        words = f"Somebody has waited for {sights.oldest_wait / 60:.0f} min until there is room for their turn: outspoken status."
+        found.append(Condition("queue", AlertKind.QUEUE, words, "Nobody waits for long any more until there is room."))
+    if sights.store_words:
+        words = f"Nothing could be stored, so no message could be taken: {sights.store_words}"
+        found.append(Condition("storage", AlertKind.STORAGE, words, "The database takes writes again."))
+    if sights.free_bytes is not None and sights.free_bytes < limits.free_mib * MIB:
+        words = f"Only {sights.free_bytes // MIB} MiB are free on the disk that holds the state. Make room there."
+        found.append(Condition("disk", AlertKind.DISK, words, "There is room on the disk again."))
+    if sights.quota:
+        over = "There is room again in what may be kept in all."
+        found.append(Condition("quota", AlertKind.DISK, sights.quota, over))
+    if sights.damage:
+        over = "The last look through the database found nothing damaged."
+        found.append(Condition("damage", AlertKind.DAMAGE, sights.damage, over))
+    if sights.unclaimed:
+        over = "Everything that an earlier process left is taken up."
+        found.append(Condition("unclaimed", AlertKind.UNCLAIMED, sights.unclaimed, over))
+    for pot, level in sights.pots if rules is not None else ():
+        assert rules is not None
+        found += [one for measure in Measure if (one := _spend(pot, level, measure, rules, now)) is not None]
+    return found
+
+
+def _adapter(sight: AdapterSight, limits: Limits) -> Condition | None:
+    platform = sight.name.partition("/")[0]
+    why = f": {sight.words}" if sight.words else "."
+    key, over = f"adapter:{sight.name}", f"{platform} is connected again."
+    grace = limits.adapter_seconds * 1000
+    match State(sight.state):
+        case State.UP if sight.words:  # it works, and somebody should know something all the same
+            return Condition(
+                f"{key}:note", AlertKind.ADAPTER, f"{platform}: {sight.words}", f"{platform} works as usual."
+            )
+        case State.UP | State.STOPPED:
+            return None
+        case State.NEEDS_A_PERSON:
+            return Condition(key, AlertKind.ADAPTER, f"{platform} needs somebody to do something{why}", over)
+        case State.STARTING | State.DOWN:
+            return Condition(key, AlertKind.ADAPTER, f"{platform} is not connected{why}", over, grace)
+
+
+def _unread(sight: AdapterSight) -> Condition:
+    platform = sight.name.partition("/")[0]
+    what = "message" if sight.unread == 1 else "messages"
+    words = (
+        f"{sight.unread} {what} from {platform} cannot be taken in because of a mistake of the program. Nothing is lost: what came is kept and "
+        "tried again, after an update at the latest. The log says why (intake.kept)."
+    )
+    return Condition(f"intake:{sight.name}", AlertKind.INTAKE, words, f"All that was kept from {platform} is taken in.")
+
+
+def _spend(pot: Pot, level: Level, measure: Measure, rules: BudgetRules, now: int) -> Condition | None:
+    limit, spent, warn = pot.limit.of(measure), level.spent.of(measure), pot.warn.of(measure)
+    if not limit or not warn or spent < warn:
+        return None
+    full = spent >= limit
+    words = warning_words(Reached(pot, measure, level), rules, now).removeprefix("ℹ️ ")
+    words += " Until then no model is asked." if full else ""
+    key = f"spend:{pot.scope}:{pot.window}:{measure.value}:{'full' if full else 'warn'}"
+    return Condition(key, AlertKind.SPEND, words)
+
+
+class Alerter:
+    """`running` is its life; `announce` takes what others have decided to tell."""
+
+    def __init__(
+        self,
+        limits: Limits,
+        rules: AlertRules,
+        store: Store,
+        watch: StoreWatch,
+        clock: Clock,
+        adapters: Callable[[], Sequence[AdapterSight]],
+        oldest_undelivered: Callable[[], Mapping[str, float]],
+        budgets: BudgetRules | None,
+        say: Say | None,
+        unclaimed: Callable[[], str] = str,
+    ) -> None:
+        """`say` is None if no chat is named: then the log alone is told."""
+        self._limits = limits
+        self._rules = rules
+        self._store = store
+        self._watch = watch
+        self._clock = clock
+        self._adapters = adapters
+        self._oldest = oldest_undelivered
+        self._budgets = budgets
+        self._say = say
+        self._unclaimed = unclaimed
+        self._memory = Memory()
+        self.oldest_wait: Callable[[], float] = lambda: 0.0
+        """How long somebody has waited for room, seconds."""
+        self.damage_words: Callable[[], str] = str
+        self.quota_words: Callable[[], str] = str
+        """That what may be kept is nearly used up."""
+        self._saved = 0
+        """How often a log that was taken away was saved, as far as is told."""
+        self._bell: Bell | None = None
+        self._quiet_until = 0.0
+        self._slow_at: float | None = None
+        self.pots: Sequence[tuple[Pot, Level]] = ()
+        """The budgets of everybody that have a limit, as of the last slow look."""
+
+    @property
+    def open(self) -> tuple[Condition, ...]:
+        """What is wrong just now, in the words of now: what is over is none of it, also before it is told as over."""
+        known = {one.key for one in open_now(self._memory)}
+        return tuple(one for one in self._wrong(self._clock.now_ms()) if one.key in known)
+
+    def _wrong(self, now: int) -> list[Condition]:
+        sights = Sights(
+            self._adapters(),
+            self._oldest(),
+            self._watch.words,
+            self._watch.free_bytes,
+            self.pots,
+            self.oldest_wait(),
+            self.damage_words(),
+            self._unclaimed(),
+            self.quota_words(),
+        )
+        return conditions(sights, self._limits, self._budgets, now)
+
+    async def announce(self, key: str, words: str) -> None:
+        """Tell this, once."""
+        self._memory = self._memory.with_news(News(key, words))
+        if self._bell is not None:
+            self._bell.ring()
+
+    @asynccontextmanager
+    async def running(self) -> AsyncGenerator[None]:
+        """It looks, for the block."""
+        self._bell = Bell()
+        task = asyncio.create_task(self._run(self._bell), name="alerts")
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.wait({task})
+            self._bell.close()
+            self._bell = None
+
+    async def _run(self, bell: Bell) -> None:
+        while True:
+            try:
+                await self.look()
+            except Exception:
+                log.exception("alert.failed")
+            await bell.wait(LOOK_SECONDS)
+
+    async def look(self) -> None:
+        """Look once, and tell what is to be told."""
+        await self._look_slowly()
+        now = self._clock.now_ms()
+        self._memory = looked(self._memory, self._wrong(now), now, self._rules)
+        can_tell = not self._watch.words
+        while self._clock.monotonic() >= self._quiet_until:
+            self._memory, message = due(self._memory, now, self._rules, can_tell=can_tell)
+            if message is None:
+                return
+            if not await self._tell(message):
+                self._quiet_until = self._clock.monotonic() + NOT_TOLD_SECONDS
+                return
+            self._memory = told(self._memory, message, now)
+
+    async def _tell(self, message: Message) -> bool:
+        ids = [line.id for line in message.lines]
+        if self._say is not None and not await self._say(_key(ids), message.words):
+            return False
+        over = all(line.closes and not line.opens for line in message.lines)
+        (log.info if over else log.warning)(
+            "alert.told", alerts=ids, words=message.words, in_chat=self._say is not None
+        )
+        return True
+
+    async def _look_slowly(self) -> None:
+        now = self._clock.monotonic()
+        await self._watch.look()
+        if self._watch.words or self._watch.astray:
+            await self._watch.works(LOOK_SECONDS / 2)  # it does not come back by itself while nobody writes
+        if self._store.logs_saved > self._saved:
+            self._saved = self._store.logs_saved
+            await self.announce(f"storage:saved:{self._saved}", LOG_SAVED)
+        if self._slow_at is not None and now - self._slow_at < SLOW_LOOK_SECONDS:
+            return
+        self._slow_at = now
+        await self._watch.works(SLOW_LOOK_SECONDS)
+        await self.read_pots()
+
+    async def read_pots(self) -> None:
+        """Have `pots` say how the budgets of everybody stand now; as before while the storage is away."""
+        if self._budgets is None:
+            return
+        pots = [
+            pot
+            for pot in self._budgets.pots(Payer("", ""), "", self._clock.now_ms())
+            if pot.limit.tokens or pot.limit.nanos
+        ]
+        with suppress(StorageUnavailable):
+            levels = await self._store.levels([pot.key for pot in pots])
+            self.pots = tuple((pot, levels.get(pot.key, Level())) for pot in pots)
+
+
+def _key(ids: Sequence[str]) -> str:
+    """Under which a message is said once."""
+    if len(ids) == 1:
+        return ids[0]
+    return f"alerts:{hashlib.blake2b('|'.join(sorted(ids)).encode(), digest_size=8).hexdigest()}"

@@ -1,0 +1,153 @@
+"""Signs of life that a running gateway leaves beside its database, for whoever cannot reach it: which process it is, and when its loop
+turned last.
+
+A file of the state directory, held by `flock` for the life of the process, holds the process id; a task of the event loop touches it
+every few seconds. So a process that is gone is told from one that hangs, whatever became of the file, and one that hangs from one that
+only listens elsewhere. `judge` decides what somebody who asks is told; it is pure.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import fcntl
+import os
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+import structlog
+
+from adapters.checks.probe import Reply
+
+log = structlog.get_logger("gateway")
+
+FILE_NAME = "gateway.alive"
+BEAT_SECONDS = 5.0
+SILENT_SECONDS = 4 * BEAT_SECONDS
+"""Without a sign for so long, the loop is taken to be stuck."""
+
+
+@dataclass(frozen=True, slots=True)
+class Sign:
+    """What a running process has left."""
+
+    pid: int
+    seen_at: float
+    """When its loop turned last, seconds since 1970."""
+    stopped: bool = False
+    """Somebody has stopped the process (SIGSTOP); it was not the loop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Whether the gateway of this configuration can be asked."""
+
+    url: str = ""
+    """Where it answers; empty if it does not."""
+    trouble: str = ""
+    """Why nobody can be asked, if that is not only because none runs."""
+    fix: str = ""
+    pid: int = 0
+    """The process that runs and does not answer; 0 if it answers, or does not run."""
+
+
+def judge(reply: Reply, url: str, sign: Sign | None, holder: int | None, now: float) -> Found:
+    """What is found. `holder` is the process that has the database open, as far as that is known. Pure."""
+    if reply is Reply.GATEWAY:
+        return Found(url)
+    pid = sign.pid if sign is not None else holder
+    if not pid:
+        if reply is Reply.SILENT:
+            return Found(
+                trouble=f"Something takes connections at {url} and does not answer, and it is no gateway of this state directory.",
+                fix="Look what listens there, or name another port: [server] port.",
+            )
+        return Found()
+    head = f"A gateway runs (process {pid}) and does not answer{f' at {url}' if url else ''}"
+    silent = 0.0 if sign is None else now - sign.seen_at
+    last = ""
+    if sign is not None:
+        since = datetime.fromtimestamp(sign.seen_at, UTC).strftime("%H:%M:%S UTC")
+        last = f"its loop turned last at {since}, {_long(silent)} ago"
+    if sign is not None and sign.stopped:
+        fix = f"Let it go on: kill -CONT {pid}"
+        return Found(trouble=f"{head}: somebody has stopped the process, and {last}.", fix=fix, pid=pid)
+    if silent < SILENT_SECONDS:
+        fix = "It may be starting, upgrading its database, busy or stopping: ask again. Or it has another [server] host or port than this configuration."
+        return Found(trouble=f"{head}{f'; {last}' if last else ''}.", fix=fix, pid=pid)
+    fix = (
+        f"It hangs. Restart it: systemctl restart outspoken, podman restart outspoken, or kill -9 {pid} and outspoken run. "
+        "What was open goes on, and the next start's log says where it hung (loop.was_held)."
+    )
+    return Found(trouble=f"{head}: {last}.", fix=fix, pid=pid)
+
+
+def _long(seconds: float) -> str:
+    return f"{seconds:.0f} s" if seconds < 120 else f"{seconds / 60:.0f} min"
+
+
+@asynccontextmanager
+async def signs_of_life(state_dir: Path) -> AsyncGenerator[None]:
+    """Leave them for the block. A directory that takes no file costs those signs, and nothing else."""
+    try:
+        handle = _held(state_dir / FILE_NAME)
+    except OSError as error:
+        log.warning("gateway.no_sign", error=error.strerror or type(error).__name__)
+        yield
+        return
+    task = asyncio.create_task(_beat(handle), name="signs of life")
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.wait({task})
+        os.close(handle)
+
+
+def _held(path: Path) -> int:
+    """Raises OSError, also if another process holds it."""
+    handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        os.pwrite(handle, f"{os.getpid():<20}\n".encode(), 0)
+    except OSError:
+        os.close(handle)
+        raise
+    return handle
+
+
+async def _beat(handle: int) -> None:
+    while True:
+        os.utime(handle)
+        await asyncio.sleep(BEAT_SECONDS)
+
+
+def sign_of(state_dir: Path) -> Sign | None:
+    """What the process that runs now has left; None if none runs, or that cannot be found out."""
+    try:
+        handle = os.open(state_dir / FILE_NAME, os.O_RDONLY | os.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        fcntl.flock(handle, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        content = os.pread(handle, 32, 0).split()
+        if not content or not content[0].isdigit():
+            return None
+        pid = int(content[0])
+        return Sign(pid, os.fstat(handle).st_mtime, _stopped(pid))
+    else:
+        return None
+    finally:
+        os.close(handle)
+
+
+def _stopped(pid: int) -> bool:
+    """Whether the process is stopped, where the system tells (Linux)."""
+    try:
+        state = Path(f"/proc/{pid}/stat").read_bytes().rpartition(b")")[2].split()[:1]
+    except OSError:
+        return False
+    return state in ([b"T"], [b"t"])

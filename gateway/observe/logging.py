@@ -1,0 +1,336 @@
+"""Logs: one event a line on standard error, JSON for machines or one line of words for a terminal.
+
+An event has a stable name ``area.what`` and facts as keys; operators and `outspoken logs` filter by them, so a name is part of
+the program's interface. The log of the libraries (aiohttp, sqlalchemy, openai, …) comes in the same form, as
+``library.message``, from WARNING on: their lower levels quote requests.
+
+Laws: no secret is written (values, exception texts and names of keys go through the redactor); what people and the model say is
+written only if `show_text` is on; a value cannot end its line or steer a terminal; no value can break logging; a stream that is
+closed or that nobody reads any more costs its lines, never the daemon.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import re
+import sys
+import threading
+from collections.abc import Callable, Iterable, Mapping, MutableMapping
+from contextlib import AbstractContextManager
+from datetime import UTC, datetime
+from enum import Enum
+from functools import lru_cache
+from pathlib import PurePath
+from typing import Protocol, TextIO, TypeAlias, cast
+
+import orjson
+import structlog
+from structlog.typing import EventDict, WrappedLogger
+from typing_extensions import override
+
+from agent_core.text.redaction import MASK, Redactor, is_secret_name
+from gateway.config.types import LogFormat, LogLevel
+from gateway.observe.logcatalogue import GENAI
+
+TEXT_KEYS = frozenset({"text", "prompt", "content", "arguments", "result", "reply", "input"})
+"""Keys under which an event carries what people or the model say."""
+
+MAX_CHARS = 16_000
+"""A longer text is cut in the middle, so that the beginning and the end of a traceback stay."""
+
+DEEPEST = 8
+"""Levels of nesting that are written."""
+
+Plain: TypeAlias = bool | int | float | str | list["Plain"] | dict[str, "Plain"] | None
+
+# What a terminal could take for a command, or what turns the order of the text: DEL, C1, line separators, bidi controls.
+_STEERING = "\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069"
+_STEERING_ONLY = re.compile(f"[{_STEERING}]")
+_STEERING_OR_CONTROL = re.compile(f"[\x00-\x1f{_STEERING}]")
+
+
+def _escape(found: re.Match[str]) -> str:
+    return found.group().encode("unicode_escape").decode("ascii")
+
+
+def escaped(text: str) -> str:
+    """`text` on one line, with every character that could steer a terminal written as an escape."""
+    return _STEERING_OR_CONTROL.sub(_escape, text)
+
+
+def shortened(text: str) -> str:
+    """`text`, or its beginning and its end if it has more than `MAX_CHARS` characters."""
+    if len(text) <= MAX_CHARS:
+        return text
+    half = MAX_CHARS // 2
+    return f"{text[:half]} … {len(text) - 2 * half} characters left out … {text[-half:]}"
+
+
+class Cleaner:
+    """The processor that makes an event's values plain, short, free of secrets and harmless to show."""
+
+    def __init__(self, redactor: Redactor, *, show_text: bool) -> None:
+        self._redactor = redactor
+        self._show_text = show_text
+        # Names of facts are few and come again with every event.
+        self._name = lru_cache(1024)(self._cleaned_name)
+
+    def __call__(self, _logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+        return {
+            self._name(key): self._value(key, value, DEEPEST) for key, value in cast("dict[str, object]", event).items()
+        }
+
+    def _cleaned_name(self, name: str) -> str:
+        return escaped(self._text(name))
+
+    def _text(self, text: str) -> str:
+        text = shortened(self._redactor.redact(text))
+        if text.isascii() and "\x7f" not in text:
+            return text
+        # Half of a surrogate pair cannot be written as UTF-8.
+        return _STEERING_ONLY.sub(_escape, text.encode("utf-8", "backslashreplace").decode("utf-8"))
+
+    def _value(self, key: str, value: object, deeper: int) -> Plain:
+        if value is None or isinstance(value, bool):
+            return value
+        if is_secret_name(key):
+            return MASK
+        if key in TEXT_KEYS and not self._show_text:
+            return _length(value)
+        if isinstance(value, Enum):
+            return self._value(key, value.value, deeper)
+        if isinstance(value, str):
+            return self._text(str(value))
+        if isinstance(value, float):
+            return float(value)
+        if isinstance(value, int):
+            return int(value) if -(2**63) <= value < 2**63 else str(value)
+        if isinstance(value, bytes | bytearray):
+            return self._text(value.decode("utf-8", "replace"))
+        if deeper and isinstance(value, Mapping):
+            items = [
+                (name if isinstance(name, str) else _words(name), item)
+                for name, item in cast("Mapping[object, object]", value).items()
+            ]
+            return {self._name(name): self._value(name, item, deeper - 1) for name, item in items}
+        if deeper and isinstance(value, list | tuple | set | frozenset):
+            return [self._value("", item, deeper - 1) for item in list(cast("Iterable[object]", value))]
+        return self._text(_words(value))
+
+
+def _length(value: object) -> str:
+    if isinstance(value, str | bytes):
+        return f"({len(value)} {'characters' if isinstance(value, str) else 'bytes'})"
+    return "(not shown)"
+
+
+def _words(value: object) -> str:
+    """An object in words. Foreign code runs here, and may do anything; an event is written all the same."""
+    try:
+        if isinstance(value, BaseException):
+            return f"{type(value).__name__}: {value}"
+        return str(value) if isinstance(value, PurePath) else repr(value)
+    except Exception:  # noqa: BLE001 - a broken repr of somebody else's must not break what was to be told
+        return f"<{type(value).__name__} that cannot be shown>"
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)
+
+
+def _stamp(now: Callable[[], datetime]) -> structlog.typing.Processor:
+    """Puts the time in front: ISO 8601, UTC, milliseconds."""
+
+    def stamp(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+        moment = now().isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        return {"timestamp": moment, "level": event.pop("level", "info"), "event": event.pop("event", ""), **event}
+
+    return stamp
+
+
+def _foreign(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    """A library's record under our own name; its words become a fact."""
+    record = cast("logging.LogRecord", event["_record"])
+    event["message"] = event.pop("event")
+    event["event"] = "library.message"
+    event["logger"] = record.name
+    return event
+
+
+def as_json(_logger: WrappedLogger, _method: str, event: EventDict) -> bytes:
+    """The event as one line of JSON, with OpenTelemetry's names for generative AI besides ours."""
+    named = GENAI.get(str(event.get("event")))
+    if named is not None:
+        event.update({theirs: event[ours] for ours, theirs in named.items() if event.get(ours) is not None})
+    return orjson.dumps(event)
+
+
+class Pretty:
+    """The event as one line for people; a traceback follows, indented, so that none of its lines can pass for an event."""
+
+    def __init__(self, *, colors: bool) -> None:
+        self._renderer = structlog.dev.ConsoleRenderer(
+            colors=colors, exception_formatter=structlog.dev.plain_traceback, sort_keys=False, pad_event_to=24
+        )
+
+    def __call__(self, logger: WrappedLogger, method: str, event: EventDict) -> bytes:
+        facts = {key: _one_line(value) for key, value in cast("dict[str, Plain]", event).items()}
+        for key in ("exception", "stack"):
+            if isinstance(event.get(key), str):
+                lines = str(event[key]).split("\n")
+                facts[key] = "\n".join(f"    {escaped(line)}" for line in lines)
+        return self._renderer(logger, method, facts).encode("utf-8", "backslashreplace")
+
+
+def _one_line(value: Plain) -> Plain:
+    if isinstance(value, str):
+        return escaped(value)
+    if isinstance(value, list):
+        return [_one_line(item) for item in value]
+    return {escaped(key): _one_line(item) for key, item in value.items()} if isinstance(value, dict) else value
+
+
+class Sink:
+    """Where the lines go. A line that cannot be written is dropped and counted."""
+
+    def __init__(self, stream: TextIO | None) -> None:
+        self._stream = stream
+        self._lock = threading.Lock()
+        self.lost = 0
+        """Lines that could not be written."""
+
+    def write(self, line: bytes) -> None:
+        """Write one line, whole. Never raises for what happened to the stream."""
+        with self._lock:
+            try:
+                self._put(line + b"\n")
+            except (OSError, ValueError, AttributeError):  # no reader, disk full; closed; standard error taken away
+                self.lost += 1
+
+    def _put(self, line: bytes) -> None:
+        if self._stream is None:
+            self.lost += 1
+            return
+        buffer = getattr(self._stream, "buffer", None)
+        if buffer is None:
+            self._stream.write(line.decode("utf-8", "backslashreplace"))
+        else:
+            buffer.write(line)
+        self._stream.flush()
+
+
+class _Lines:
+    """What structlog calls with a finished line."""
+
+    def __init__(self, sink: Sink) -> None:
+        self._write = sink.write
+
+    def msg(self, line: bytes) -> None:
+        self._write(line)
+
+    debug = info = warning = warn = error = critical = fatal = exception = log = msg
+
+
+class Renderer(Protocol):
+    """Makes a line of an event."""
+
+    def __call__(self, logger: WrappedLogger, method: str, event: MutableMapping[str, object], /) -> bytes: ...
+
+
+class LibraryHandler(logging.Handler):
+    """Takes the records of the libraries."""
+
+    def __init__(self, sink: Sink, cleaning: Iterable[structlog.typing.Processor], render: Renderer) -> None:
+        super().__init__()
+        self._sink = sink
+        self._cleaning = tuple(cleaning)
+        self._render = render
+
+        def as_text(logger: WrappedLogger, method: str, event: EventDict) -> str:
+            return render(logger, method, event).decode("utf-8")
+
+        self.setFormatter(
+            structlog.stdlib.ProcessorFormatter(
+                foreign_pre_chain=[structlog.contextvars.merge_contextvars, structlog.stdlib.add_log_level, _foreign],
+                processors=[structlog.stdlib.ProcessorFormatter.remove_processors_meta, *self._cleaning, as_text],
+            )
+        )
+
+    @override
+    def emit(self, record: logging.LogRecord) -> None:
+        try:
+            line = self.format(record).encode("utf-8", "backslashreplace")
+        except Exception:  # noqa: BLE001 - a record whose arguments do not fit its text is the library's bug, not our end
+            line = self._unreadable(record)
+        self._sink.write(line)
+
+    def _unreadable(self, record: logging.LogRecord) -> bytes:
+        event: EventDict = {"event": "library.unreadable", "level": "warning", "logger": record.name}
+        event["message"] = _words(cast("object", record.msg))
+        for clean in self._cleaning:
+            event = cast("EventDict", clean(None, "warning", event))
+        return self._render(None, "warning", event)
+
+
+_LEVELS: Mapping[LogLevel, int] = {
+    LogLevel.DEBUG: logging.DEBUG,
+    LogLevel.INFO: logging.INFO,
+    LogLevel.WARNING: logging.WARNING,
+    LogLevel.ERROR: logging.ERROR,
+}
+
+
+def configure(
+    level: LogLevel,
+    format: LogFormat,  # noqa: A002 - the configuration's own word
+    redactor: Redactor,
+    stream: TextIO | None = None,
+    *,
+    show_text: bool = False,
+    now: Callable[[], datetime] = _now,
+) -> Sink:
+    """Set up logging for the process, also that of the libraries. Calling it again replaces what was set up.
+
+    `stream` is standard error if None. Returns the sink, whose ``lost`` counts lines that could not be written.
+    """
+    stream = stream if stream is not None else sys.stderr
+    terminal = _is_terminal(stream)
+    pretty = format is LogFormat.PRETTY or (format is LogFormat.AUTO and terminal)
+    render: Renderer = Pretty(colors=terminal and not os.environ.get("NO_COLOR")) if pretty else as_json
+    sink = Sink(stream)
+    cleaning: list[structlog.typing.Processor] = [
+        structlog.processors.StackInfoRenderer(),
+        structlog.processors.format_exc_info,  # plain text, without local variables: those hold keys
+        _stamp(now),
+        Cleaner(redactor, show_text=show_text),
+    ]
+    structlog.configure(
+        processors=[structlog.contextvars.merge_contextvars, structlog.processors.add_log_level, *cleaning, render],
+        wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
+        logger_factory=lambda *_: _Lines(sink),
+        cache_logger_on_first_use=False,
+    )
+    root = logging.getLogger()
+    for handler in [handler for handler in root.handlers if isinstance(handler, LibraryHandler)]:
+        root.removeHandler(handler)
+    root.addHandler(LibraryHandler(sink, cleaning, render))
+    root.setLevel(max(logging.WARNING, _LEVELS[level]))
+    logging.captureWarnings(True)
+    return sink
+
+
+def _is_terminal(stream: TextIO | None) -> bool:
+    try:
+        return stream is not None and stream.isatty()
+    except (OSError, ValueError):
+        return False
+
+
+def about(*, turn: str = "", session: str = "", surface: str = "") -> AbstractContextManager[None]:
+    """Put these on every event of the block, also on those of the tasks that it starts."""
+    given = {"turn": turn, "session": session, "surface": surface}
+    return cast(
+        "AbstractContextManager[None]",
+        structlog.contextvars.bound_contextvars(**{name: value for name, value in given.items() if value}),
+    )

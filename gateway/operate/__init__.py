@@ -1,0 +1,1 @@
+"""What whoever runs a gateway does with it from a shell."""

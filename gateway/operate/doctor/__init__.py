@@ -1,0 +1,1 @@
+"""``outspoken doctor``: what is wrong, and what to do."""

@@ -1,0 +1,290 @@
+"""``outspoken doctor``: looks at everything that a gateway needs, and says what to fix and where to click.
+
+Which checks there are follows from the configuration; they run side by side. A gateway that runs is not disturbed: what would
+take something away from it (a poll, a socket) is asked of itself instead.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime
+from pathlib import Path
+
+from adapters.checks.findings import Finding, Level, Seen, note, ok, problem, warning
+from agent_core.model.endpoints import Endpoint
+from agent_core.model.knownbad import applied
+from agent_core.tools.base import Json
+from gateway.chats.platforms import discord_settings, slack_settings, telegram_settings
+from gateway.chats.routing import Respond
+from gateway.cli.context import find_gateway, holder_of_database, redactor_of
+from gateway.config.chats import ChatSection
+from gateway.config.models import endpoints_of
+from gateway.config.paths import Paths, PathsError, find_paths
+from gateway.config.reading import Problem, Survey, survey
+from gateway.config.sections import Config
+from gateway.http.operatorkey import with_operator_key
+from gateway.operate.database import pages
+from gateway.operate.doctor import machine as doctor_machine
+from gateway.operate.doctor import model as doctor_model
+from gateway.operate.doctor.checkup import Check, examine
+
+LOCAL_SECONDS = 10.0
+REMOTE_SECONDS = 30.0
+DATABASE_SECONDS = 300.0
+MODEL_SECONDS = 90.0
+OLD_SECONDS = 60.0
+"""A part that waits longer for its delivery is told."""
+
+
+async def diagnose(config_file: Path | None, env: Mapping[str, str]) -> list[Finding]:
+    """Everything that was found. Never raises for what is wrong with this machine or with others."""
+    try:
+        paths = find_paths(env)
+    except PathsError as error:
+        what, _, fix = str(error).partition(". ")
+        return [Finding("directory", Level.CONFIGURATION, f"{what}.", fix or "Correct it.")]
+    file = config_file or paths.config_file
+    seen = survey(file, env, required=config_file is not None or paths.config_named)
+    config = with_operator_key(seen.config, paths)
+    gateway = await find_gateway(config, paths)
+    url = gateway.url
+    holder = await asyncio.to_thread(holder_of_database, config, paths)
+    runs = bool(holder) or (bool(url) and holder is None)
+    checks = [
+        *_machine(config, paths, env, url, holder),
+        *([Check("gateway", LOCAL_SECONDS, lambda: _gateway(config, url))] if runs and url else []),
+        *_models(config, seen, runs=runs),
+        *_platforms(config, env, runs=runs),
+    ]
+    redactor = redactor_of(config)
+    found = [*judged_survey(seen, file), *await examine(checks)]
+    if gateway.pid:
+        found = [one for one in found if one.check != "port"]  # it would say that a stranger listens there
+        found.append(problem("gateway", gateway.trouble, gateway.fix))
+    return [
+        Finding(one.check, one.level, redactor.redact(one.what), redactor.redact(one.fix), one.link) for one in found
+    ]
+
+
+# --- the configuration ---
+
+
+def judged_survey(seen: Survey, file: Path) -> list[Finding]:
+    """What is wrong with the configuration, and what is open that should be closed."""
+    findings = [_configuration(one) for one in seen.problems]
+    findings += [_warned(one) for one in seen.warnings]
+    if not findings:
+        there = f"{file} is valid." if file.exists() else f"There is no {file}; the defaults and the environment hold."
+        findings.append(ok("configuration", there))
+    return findings
+
+
+def _configuration(one: Problem) -> Finding:
+    return Finding("configuration", Level.CONFIGURATION, f"{one.where}: {one.what}", one.fix or "Correct it.")
+
+
+def _warned(words: str) -> Finding:
+    """The loader's warnings hold their own remedy behind the first sentence."""
+    what, _, fix = words.partition(". ")
+    check = "permissions" if "chmod" in fix else "configuration"
+    return warning(check, f"{what.rstrip('.')}.", fix or "Leave one of them out.")
+
+
+# --- this machine ---
+
+
+def _machine(config: Config, paths: Paths, env: Mapping[str, str], url: str, holder: int | None) -> list[Check]:
+    return [
+        Check("directory", LOCAL_SECONDS, lambda: doctor_machine.directories(paths, config.tools.workspace)),
+        Check("disk", LOCAL_SECONDS, lambda: doctor_machine.disk(paths)),
+        Check("database", LOCAL_SECONDS, lambda: doctor_machine.database(config, paths, holder)),
+        Check("database.damage", DATABASE_SECONDS, lambda: pages(config, paths)),
+        Check("port", LOCAL_SECONDS, lambda: doctor_machine.port(config, url, holder)),
+        Check("tls", LOCAL_SECONDS, lambda: doctor_machine.certificates(env)),
+    ]
+
+
+# --- the gateway that runs ---
+
+
+async def _gateway(config: Config, url: str) -> Seen:
+    from adapters.terminal.ask import GatewayLost, GatewayRefused
+    from adapters.terminal.operator import Remote
+
+    secret = config.server.operator_key
+    try:
+        body = await Remote(url, secret.get_secret_value() if secret else None).status()
+    except GatewayLost as error:
+        return Seen((problem("gateway", str(error), "Look at its log; if it hangs, stop it and start it again."),))
+    except GatewayRefused as error:
+        fix = "Its key is another one than this configuration's: restart it, or use its configuration (--config)."
+        return Seen((problem("gateway", f"The running gateway does not answer us: {error}", fix),))
+    return Seen(tuple(judged_status(body)))
+
+
+def judged_status(body: Mapping[str, Json]) -> list[Finding]:
+    """What a running gateway says of itself."""
+    from adapters.terminal.operator import tables
+
+    findings = [_adapter(one) for one in tables(body.get("adapters"))]
+    waiting, oldest = body.get("unsent_parts"), body.get("oldest_unsent_seconds")
+    if isinstance(oldest, int | float) and oldest > OLD_SECONDS:
+        what = f"{waiting} parts wait for their delivery, the oldest for {oldest:.0f} s."
+        findings.append(warning("gateway.unsent", what, "outspoken status names the chats and the reasons."))
+    return findings or [ok("gateway", "The gateway runs.")]
+
+
+def _adapter(one: Mapping[str, Json]) -> Finding:
+    name, state, words = str(one.get("name")), str(one.get("state")), str(one.get("words") or "")
+    platform = name.partition("/")[0]
+    if "(409)" in words:
+        from adapters.telegram.check import FATHER, TWO_POLLERS, TWO_POLLERS_FIX
+
+        return problem("telegram.pollers", TWO_POLLERS, TWO_POLLERS_FIX, FATHER)
+    what = f"The running gateway says of {name}: {state}{f' – {words}' if words else ''}"
+    if state == "up":
+        return (
+            ok(f"{platform}.running", what) if not words else warning(f"{platform}.running", what, "outspoken status")
+        )
+    if state == "starting":
+        return note(f"{platform}.running", what, "Wait a moment and look again: outspoken status")
+    fix = "It tries again by itself; after a change of the configuration, restart it. Findings on the platform itself say more."
+    return problem(f"{platform}.running", what, fix)
+
+
+# --- models ---
+
+HERE = " where this command looks"
+SAME = " Or, if the running gateway has it by its environment: start this command with the same variables."
+"""A gateway that runs may know more than its configuration file says."""
+
+
+def _models(config: Config, seen: Survey, *, runs: bool) -> list[Check]:
+    if "model" in seen.unsound:
+        return []
+    if config.model.rehearsal:
+        return [Check("model", LOCAL_SECONDS, lambda: _rehearsal(runs=runs))]
+    endpoints = endpoints_of(config.model.chain(), context_known=config.model.context_tokens > 0)
+    redactor = redactor_of(config)
+    calls = [
+        Check("model", MODEL_SECONDS, lambda endpoint=endpoint: doctor_model.check(endpoint, redactor), endpoint.label)
+        for endpoint in endpoints
+    ]
+    return [*calls, Check("model.known_bad", LOCAL_SECONDS, lambda: _known_bad(endpoints))]
+
+
+async def _known_bad(endpoints: Sequence[Endpoint]) -> Seen:
+    return Seen(known_bad(endpoints, datetime.now(UTC).date()))
+
+
+def known_bad(endpoints: Sequence[Endpoint], today: date) -> tuple[Finding, ...]:
+    """What is known to go wrong at the configured endpoints, and what is done about it."""
+    return tuple(note("model.known_bad", words) for words in applied(endpoints, today))
+
+
+async def _rehearsal(*, runs: bool) -> Seen:
+    what = f"No model is configured{HERE if runs else ''}: the rehearsal model answers, which is a script and no AI."
+    return Seen((note("model", what, f"outspoken setup model.{SAME if runs else ''}"),))
+
+
+# --- platforms ---
+
+
+def _platforms(config: Config, env: Mapping[str, str], *, runs: bool) -> list[Check]:
+    checks: list[Check] = []
+    if (telegram := telegram_settings(config.telegram)) is not None:
+        from adapters.telegram import check as telegram_check
+
+        wants_all = answers_all(config.telegram)
+        checks.append(
+            Check(
+                "telegram",
+                REMOTE_SECONDS,
+                lambda: telegram_check.check(telegram, wants_all=wants_all, poll=not runs),
+                "Telegram",
+            )
+        )
+    if (discord := discord_settings(config.discord)) is not None:
+        from adapters.discord import check as discord_check
+
+        checks.append(Check("discord", REMOTE_SECONDS, lambda: discord_check.check(discord), "Discord"))
+        checks.append(Check("discord.proxy", LOCAL_SECONDS, lambda: _discord_proxy(env, discord.proxy)))
+    if (slack := slack_settings(config.slack)) is not None:
+        from adapters.slack import check as slack_check
+
+        checks.append(Check("slack", REMOTE_SECONDS, lambda: slack_check.check(slack, open_socket=not runs), "Slack"))
+    if not checks:
+        checks.append(Check("platforms", LOCAL_SECONDS, lambda: _no_platform(runs=runs)))
+    return checks
+
+
+def answers_all(section: ChatSection) -> bool:
+    """Whether there is a group in which the bot is to answer everything."""
+    return Respond.ALWAYS in (section.groups, *section.chats.values())
+
+
+async def _discord_proxy(env: Mapping[str, str], own: str) -> Seen:
+    """Discord's library is the only one that does not heed the variable."""
+    named = env.get("HTTPS_PROXY") or env.get("https_proxy")
+    if not named or own:
+        return Seen(())
+    what = "HTTPS_PROXY is set, and Discord's library does not heed it."
+    return Seen((warning("discord.proxy", what, "If Discord is to be reached through it: [discord] proxy."),))
+
+
+async def _no_platform(*, runs: bool) -> Seen:
+    what = f"No chat platform is configured{HERE if runs else ''}; the web page, the terminal and the API are there."
+    return Seen((note("platforms", what, f"outspoken setup telegram, discord or slack.{SAME if runs else ''}"),))
+
+
+# --- words ---
+
+MARKS: Mapping[Level, str] = {
+    Level.OK: "ok",
+    Level.NOTE: "note",
+    Level.WARNING: "warning",
+    Level.PROBLEM: "PROBLEM",
+    Level.CONFIGURATION: "PROBLEM",
+}
+
+
+def lines(findings: Sequence[Finding]) -> list[str]:
+    """The findings for a person: the gravest last, because that is where eyes are."""
+    order = list(Level)
+    out: list[str] = []
+    for one in sorted(findings, key=lambda one: order.index(one.level)):
+        out += lines_of(one)
+    return [*out, "", summary(findings)]
+
+
+def lines_of(one: Finding) -> list[str]:
+    """One finding for a person."""
+    return [
+        f"{MARKS[one.level]:<8}{one.check}: {one.what}",
+        *(f"{'':8}→ {words}" for words in (one.fix, one.link) if words),
+    ]
+
+
+def summary(findings: Sequence[Finding]) -> str:
+    """All of it in one sentence."""
+    problems = sum(one.level in (Level.PROBLEM, Level.CONFIGURATION) for one in findings)
+    warnings = sum(one.level is Level.WARNING for one in findings)
+    counted = [
+        f"{number} {word}{'' if number == 1 else 's'}"
+        for number, word in ((problems, "problem"), (warnings, "warning"))
+        if number
+    ]
+    return f"{' and '.join(counted)}." if counted else "All is well."
+
+
+def as_json(findings: Sequence[Finding], status: int) -> dict[str, Json]:
+    """The findings for a program."""
+    return {
+        "status": status,
+        "summary": summary(findings),
+        "findings": [
+            {"check": one.check, "level": one.level.value, "what": one.what, "fix": one.fix, "link": one.link}
+            for one in findings
+        ],
+    }

@@ -1,0 +1,67 @@
+"""What can be asked and changed while no gateway runs: straight in its database."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from adapters.terminal.ask import GatewayRefused
+from agent_core.ports import SystemClock, SystemIds
+from agent_core.store.rows import PersonRow
+from agent_core.store.store import open_store
+from agent_core.tools.base import Json
+from gateway.chats import access
+from gateway.cli.context import prepare_places
+from gateway.config.paths import Paths
+from gateway.config.sections import Config
+from gateway.retention.forgetting import Forgetting, copies_beside
+from gateway.version import program_version
+
+
+async def people_of(config: Config, paths: Paths, verb: str, who: str) -> Sequence[Mapping[str, Json]]:
+    """List everybody, or approve or revoke one person. Raises `GatewayRefused` if there is nobody."""
+    prepare_places(paths)
+    clock = SystemClock()
+    where = config.storage.url or paths.database
+    async with open_store(where, clock=clock, ids=SystemIds(clock), version=program_version()) as store:
+        people = await store.people()
+        if verb == "list":
+            return [_table(row) for row in people]
+        now = clock.now_ms()
+        found = access.by_code(people, who, now) if verb == "approve" else None
+        found = found or next((row for row in people if row.person == who), None)
+        if found is None:
+            raise GatewayRefused("There is no such code or person. Codes are valid for an hour.")
+        changed = (
+            access.approved(found, "operator", now) if verb == "approve" else access.revoked(found, "operator", now)
+        )
+        await store.put_person(changed)
+        return [_table(changed)]
+
+
+async def forget(config: Config, paths: Paths, account: str, person: str) -> list[str]:
+    """Forget a person now, while no gateway runs; what came of it, in words."""
+    prepare_places(paths)
+    clock = SystemClock()
+    ids = SystemIds(clock)
+    where = config.storage.url or paths.database
+    async with open_store(where, clock=clock, ids=ids, version=program_version()) as store:
+        places = (config.tools.workspace or paths.workspaces, paths.state_dir / "outbox")
+        forgetting = Forgetting(store, clock, ids, *places, alone=True)
+        await forgetting.begin((account, person), "operator")
+        told: list[str] = []
+        for job in await store.forgotten.jobs():
+            if job.done_at is None:
+                told = (await forgetting.finish(job)).lines(copies_beside(paths.database))
+        return told
+
+
+def _table(row: PersonRow) -> Mapping[str, Json]:
+    return {
+        "account": row.account,
+        "person": row.person,
+        "name": row.name,
+        "state": row.state.value,
+        "code": row.code,
+        "by": row.by,
+        "at": row.at,
+    }

@@ -1,0 +1,141 @@
+"""The page ``docs/configuration.md``, printed from the configuration's own classes. Pure.
+
+``python -m gateway.operate.pages.configuration > docs/configuration.md``; a test compares the two (tests/docs/test_generated.py).
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+from gateway.config.keys import KeyDoc, describe, describe_tables, section_words
+from gateway.config.sections import Config
+
+UNITS = {
+    "seconds": "seconds",
+    "minutes": "minutes",
+    "days": "days",
+    "bytes": "bytes",
+    "chars": "characters",
+    "tokens": "tokens",
+    "money": "the currency",
+    "share": "share, 0 to 1",
+    "turns": "turns",
+    "steps": "model calls",
+    "attempts": "calls",
+    "limit": "messages",
+    "per_minute": "messages a minute",
+    "per_hour": "messages an hour",
+    "mib": "MiB",
+    "kib": "KiB",
+    "files": "files",
+    "sessions": "conversations",
+    "reminders": "reminders",
+    "connections": "connections",
+    "peer": "connections",
+    "port": "port number",
+    "conversations": "conversations",
+    "warn": "times",
+    "stop": "times",
+    "rounds": "times",
+    "sockets": "sockets",
+    "shards": "connections",
+    "temperature": "as the provider counts it",
+}
+"""What a number counts, by the end of its key. In ``[recovery]`` all of them are times."""
+
+_HEAD = """# Configuration
+
+Written by `python -m gateway.operate.pages.configuration > docs/configuration.md` from the configuration's own classes; a test compares the two.
+
+All of it has sound defaults: an empty configuration is a working gateway. `outspoken config template` prints this reference as a commented
+`outspoken.toml`, `outspoken config check` says what is wrong in yours, and `outspoken config show` prints what is in force, without secrets.
+
+<!-- run -->
+```sh
+outspoken config template > outspoken.toml
+outspoken --config outspoken.toml config check
+outspoken config show
+```
+
+## Where it is read from
+
+For each key, the first of these that says anything wins:
+
+1. the environment: `OUTSPOKEN_<SECTION>__<KEY>`, then the name that other programs use (such as `OPENAI_API_KEY`);
+2. a file `.env` beside the configuration file;
+3. systemd's credentials (`CREDENTIALS_DIRECTORY`), for secrets, under the name of the variable;
+4. `outspoken.toml`.
+
+The configuration file is looked for at `OUTSPOKEN_CONFIG` (or `--config`), in `OUTSPOKEN_HOME`, in systemd's `CONFIGURATION_DIRECTORY`, in
+`$XDG_CONFIG_HOME/outspoken`, and in `~/.config/outspoken`. An empty variable counts as not set. Lists may come as one text with commas between, or as
+JSON; tables as JSON. Unknown keys and variables are refused, with the nearest name that there is.
+
+**Secrets** never stand in `outspoken.toml`: they come from the environment, or from a file of their own that a key `…_file` names (relative to the
+configuration file). No error message, log line or page shows one.
+
+| variable | meaning |
+|---|---|
+| `OUTSPOKEN_HOME` | One directory for everything: configuration, state, cache. Wins over all other places. |
+| `OUTSPOKEN_CONFIG` | The configuration file, instead of the one in the usual place. |
+"""
+
+
+def unit(doc: KeyDoc) -> str:
+    """What a number counts; empty if it is none."""
+    if not doc.type.startswith(("number", "whole number")):
+        return ""
+    if doc.section == "recovery":
+        return "times"
+    return next((words for end, words in UNITS.items() if doc.key.endswith(end)), "")
+
+
+def cell(words: str) -> str:
+    """Words that cannot break out of a table's cell."""
+    return words.replace("|", "\\|").replace("\n", " ")
+
+
+def code(words: str) -> str:
+    return f"`{cell(words)}`" if words else ""
+
+
+def markdown() -> str:
+    """The page docs/configuration.md."""
+    return "\n".join(_page())
+
+
+def _page() -> Iterator[str]:
+    yield _HEAD
+    for section in Config.model_fields:
+        yield f"## [{section}]\n"
+        yield f"{_plain(section_words(section))}\n"
+        yield from _table([doc for doc in describe() if doc.section == section], with_variables=True)
+        for (holder, key), (words, docs) in describe_tables().items():
+            if holder == section:
+                yield f"### A table of [{section}] {key}\n\n{_plain(words)}\n"
+                yield from _table(list(docs), with_variables=False)
+
+
+def _plain(words: str) -> str:
+    return words.replace("``", "`")
+
+
+def _table(docs: list[KeyDoc], *, with_variables: bool) -> Iterator[str]:
+    yield "| key | value | unit | default | meaning |" + (" environment |" if with_variables else "")
+    yield "|---|---|---|---|---|" + ("---|" if with_variables else "")
+    for doc in docs:
+        default = "must be set" if doc.required else "" if doc.secret else code(doc.default)
+        meaning = cell(_plain(doc.description))
+        if doc.example:
+            meaning += f" For example `{cell(doc.example)}`."
+        if doc.secret and doc.file_key:
+            meaning += f" Never in this file: a variable, or the file that `{doc.file_key}` names."
+        row = [code(doc.key), cell(doc.type), unit(doc), default or "–", meaning]
+        if with_variables:
+            row.append(" ".join(code(name) for name in doc.env))
+        yield "| " + " | ".join(row) + " |"
+    yield ""
+
+
+if __name__ == "__main__":
+    sys.stdout.write(markdown())

@@ -1,0 +1,1 @@
+"""``outspoken setup``: asks, tries, and only then writes."""

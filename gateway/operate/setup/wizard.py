@@ -1,0 +1,236 @@
+"""``outspoken setup``: asks for what cannot be computed, tries it, and only then writes it.
+
+Everything goes into the file ``.env`` beside the configuration file, which wins over that file and which only its owner can read:
+so the configuration file keeps its comments and its keys, and no secret gets into it. A topic is written when it is complete;
+leaving in the middle leaves what was there.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+from pydantic import SecretStr
+from pydantic_core import PydanticCustomError
+
+from adapters.checks.findings import Finding, Level, Seen
+from gateway.config.keys import KeyDoc
+from gateway.config.reading import describe, survey
+from gateway.config.sections import Config
+from gateway.config.sources import Unreadable, read_text
+from gateway.config.types import sendable
+from gateway.operate.setup import envfile
+from gateway.operate.setup.prompts import Nobody, Talk
+from gateway.operate.setup.topics import TOPICS, Given, GivenUp, Key, Topic, Wanted
+
+T = TypeVar("T", bound=Seen)
+U = TypeVar("U")
+
+PROBLEM, USAGE = 1, 2
+TRIES = 5
+BLOCKING = frozenset({"token", "app_token", "reach", "tls", "key", "name", "answers"})
+"""Findings with these names (behind the dot) mean that a value is not good, or could not be tried: it is not written."""
+
+
+@dataclass(slots=True)
+class Wizard:
+    """One run of ``setup``."""
+
+    talk: Talk
+    file: Path
+    """The configuration file, which may be missing."""
+    env: Mapping[str, str]
+    given: Given
+    config: Config = field(init=False)
+    status: int = 0
+    written: dict[Key, str] = field(default_factory=dict[Key, str], repr=False)
+
+    def __post_init__(self) -> None:
+        self.config = survey(self.file, self.env).config
+
+    @property
+    def secrets_file(self) -> Path:
+        """Where everything is written."""
+        return self.file.parent / ".env"
+
+    # ------------------------------------------------------------------ the whole
+
+    def run(self, names: Sequence[str]) -> int:
+        """Go through the topics; the exit status."""
+        try:
+            for topic in self._chosen(names):
+                self._topic(topic, sure=bool(names))
+        except Nobody as missing:
+            self.talk.say(self._nobody(str(missing), names))
+            self.status = USAGE
+        if self.written:
+            self._farewell()
+        elif not self.status:
+            self.talk.say("Nothing was changed.")
+        return self.status
+
+    def _chosen(self, names: Sequence[str]) -> list[Topic]:
+        if names:
+            return [TOPICS[name] for name in names]
+        if self.talk.asks:
+            return [*TOPICS.values()]
+        chosen = [topic for topic in TOPICS.values() if any(self.value(*key) for key in topic.keys)]
+        if not chosen:
+            raise Nobody("what to set up")
+        return chosen
+
+    def _nobody(self, question: str, names: Sequence[str]) -> str:
+        topics_meant = [TOPICS[name] for name in names] or [*TOPICS.values()]
+        variables = [self.doc(*topic.keys[0]).env[-1] for topic in topics_meant]
+        what = question.rstrip(": ").partition(" (")[0]
+        why = "nothing says" if not self.talk.asks else "standard input is closed, so nobody can be asked:"
+        return (
+            f"{why[:1].upper()}{why[1:]} {what}.\n"
+            f"Put it into the environment and run it with --yes, for example: {variables[0]}=… outspoken setup {topics_meant[0].name} --yes"
+        )
+
+    def _topic(self, topic: Topic, *, sure: bool) -> None:
+        """One topic, from the question whether it is wanted to the file."""
+        if not sure and self.talk.asks:
+            default = topic.name == "model" and self.config.model.rehearsal
+            if not self.talk.confirm(f"\n{topic.question}", default=default):
+                return
+        try:
+            wanted = topic.ask(self)
+        except GivenUp as reason:
+            self.talk.say(f"{topic.title}: {reason}")
+            self.status = PROBLEM
+            return
+        if wanted is not None:
+            self._write(topic, wanted)
+
+    def _farewell(self) -> None:
+        self.talk.say(f"\nWritten to {self.secrets_file}, which only you can read.")
+        overruled = [
+            name
+            for (section, key), value in self.written.items()
+            for name in self.doc(section, key).env
+            if self.env.get(name, "").strip() not in ("", value)
+        ]
+        if overruled:
+            self.talk.say(f"In this environment {', '.join(overruled)} says something else, and wins over the file.")
+        self.talk.say(
+            "Start the gateway with: outspoken run (restart it if it runs). outspoken doctor looks at everything again."
+        )
+
+    # ------------------------------------------------------------------ for the topics
+
+    def doc(self, section: str, key: str) -> KeyDoc:
+        """What is known of a key."""
+        return next(doc for doc in describe() if (doc.section, doc.key) == (section, key))
+
+    def value(self, section: str, key: str) -> str:
+        """What an option or the environment gives for a key; empty if nothing does."""
+        if option := self.given.values.get((section, key), ""):
+            return option
+        return next((found for name in self.doc(section, key).env if (found := self.env.get(name, "").strip())), "")
+
+    def look(self, work: Awaitable[U]) -> U:
+        """Try something with the other side."""
+
+        async def worked() -> U:
+            return await work
+
+        return asyncio.run(worked())
+
+    def secret(self, section: str, key: str, question: str, present: SecretStr | None, *, needed: bool = True) -> str:
+        """A secret: given, typed, or the one that is there already. Empty if there is to be none."""
+        if value := self.value(section, key):
+            return value
+        kept = present.get_secret_value() if present is not None else ""
+        if not self.talk.asks:
+            if not kept and needed:
+                raise Nobody(f"what {self.doc(section, key).env[-1]} is")
+            return kept
+        hint = " (empty keeps the one that is set)" if kept else ""
+        while True:
+            typed = self.talk.ask(f"{question}{hint}", secret=True) or kept
+            try:
+                return sendable(SecretStr(typed)).get_secret_value() if typed else ""
+            except PydanticCustomError as error:
+                self.talk.say(f"That {error.message()}.")
+
+    def tried(self, attempt: Callable[[], T | None]) -> T | None:
+        """Repeat `attempt` until its values are good, or the person gives up (it gives None). Raises `GivenUp`."""
+        for _ in range(TRIES):
+            seen = attempt()
+            if seen is None:
+                return None
+            self.tell(seen.findings)
+            if not any(blocks(one) for one in seen.findings):
+                return seen
+            if not self.talk.asks:
+                raise GivenUp("nothing was written.")
+        raise GivenUp("nothing was written; it can be tried again at any time.")
+
+    def until(self, seen: T, name: str, again: Callable[[], Awaitable[T]]) -> T:
+        """Let the person mend what a finding of this name says, and look again, as often as they like."""
+        while any(one.check == name and one.level is Level.PROBLEM for one in seen.findings):
+            if not self.talk.asks or self.talk.ask("Press Enter when it is done (or write skip)").lower() == "skip":
+                self.status = PROBLEM
+                break
+            seen = self.look(again())
+            self.tell(seen.findings)
+        return seen
+
+    def tell(self, findings: Sequence[Finding]) -> None:
+        """Say what was found, but what a person need not know now."""
+        from gateway.operate.doctor.looks import lines_of
+
+        for one in findings:
+            for line in lines_of(one):
+                self.talk.say(line)
+
+    # ------------------------------------------------------------------ writing
+
+    def _write(self, topic: Topic, wanted: Wanted) -> None:
+        changes = self._changes(wanted)
+        new = {name: value for name, value in changes.items() if value is not None}
+        others = {name: value for name, value in self.env.items() if name not in changes}
+        then = survey(self.file, {**others, **new})
+        wrong = [one for one in then.problems if one not in survey(self.file, others).problems]
+        if wrong:
+            self._failed(topic, "; ".join(str(one) for one in wrong))
+            return
+        try:
+            before = read_text(self.secrets_file) if self.secrets_file.exists() else ""
+            envfile.put(self.secrets_file, envfile.edited(before, changes))
+        except (Unreadable, ValueError) as error:
+            self._failed(topic, str(error))
+        except OSError as error:
+            why = (error.strerror or type(error).__name__).lower()
+            self._failed(
+                topic, f"{self.secrets_file} cannot be written: {why}. Let this user write there, or use --config."
+            )
+        else:
+            self.config = then.config
+            self.written |= wanted.values
+            for words in wanted.words:
+                self.talk.say(words)
+
+    def _failed(self, topic: Topic, why: str) -> None:
+        self.talk.say(f"{topic.title}: nothing was written. {why}")
+        self.status = PROBLEM
+
+    def _changes(self, wanted: Wanted) -> dict[str, str | None]:
+        """Each value under the name that other programs use; its other names are taken out, because they would win."""
+        changes: dict[str, str | None] = {}
+        for (section, key), value in wanted.values.items():
+            doc = self.doc(section, key)
+            also = self.doc(section, doc.file_key).env if doc.file_key else ()
+            changes |= dict.fromkeys((*doc.env, *also))
+            changes[doc.env[-1]] = value or None
+        return changes
+
+
+def blocks(finding: Finding) -> bool:
+    """Whether a finding keeps a value from being written."""
+    return finding.level is Level.PROBLEM and finding.check.partition(".")[2] in BLOCKING

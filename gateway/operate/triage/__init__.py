@@ -1,0 +1,1 @@
+"""``outspoken triage``: failures into groups, the most harmful first."""

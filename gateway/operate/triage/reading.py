@@ -1,0 +1,277 @@
+"""``outspoken triage``: reads failures from the database or from log lines, and prints their groups. It decides nothing.
+
+The database is opened for reading only, beside a running gateway or without one.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gzip
+import io
+import os
+import re
+import select
+import stat
+import sys
+import zlib
+from collections.abc import Callable, Collection, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import BinaryIO
+
+from adapters.contract.chat import Cause
+from agent_core.learning.troubles import Outcome
+from agent_core.store.reading import open_reads
+from agent_core.store.reads import Reads
+from agent_core.store.rows import FailedPart, FailedTurn
+from agent_core.turn.exits import ExitCode
+from gateway.operate.triage.grouping import Groups, Seen, grouped
+from gateway.operate.triage.lines import Found, ended_well, sift, stamp_of
+from gateway.operate.triage.report import Report, as_json, moment, text
+from gateway.operate.triage.subjects import (
+    NO_FAILURE,
+    PUT_BACK,
+    SET_ASIDE,
+    cause_of,
+    delivery_subject,
+    dropped_subject,
+    turn_subject,
+)
+
+NOTHING_WRONG, WRONG, CANNOT_TELL = 0, 1, 2
+"""Exit statuses."""
+DATABASE_MS = 7 * 24 * 3_600_000
+"""How far back the database is read if nothing else is asked."""
+LOOK_SECONDS = 1.0
+ASK_SECONDS = 5.0
+CHUNK = 1 << 20
+_PACKED = b"\x1f\x8b"
+_UNITS = {"s": 1_000, "m": 60_000, "h": 3_600_000, "d": 86_400_000, "w": 604_800_000}
+_SPAN = re.compile(r"(\d{1,6})\s*([smhdw])")
+
+
+class CannotTriage(Exception):
+    """There is nothing to look at, in words for a person."""
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What was asked for."""
+
+    sources: tuple[str, ...] = ()
+    """Files, or ``-``; none: the database."""
+    since: str = ""
+    as_json: bool = False
+    follow: bool = False
+    limit: int = 10
+
+
+def since_ms(words: str, now: int) -> int:
+    """``2h``, ``30m``, ``7d`` before now, or an ISO 8601 time (UTC if it names no zone). Raises `CannotTriage`."""
+    span = _SPAN.fullmatch(words.strip())
+    if span is not None:
+        return max(0, now - int(span[1]) * _UNITS[span[2]])
+    try:
+        found = datetime.fromisoformat(words.strip())
+    except ValueError as error:
+        raise CannotTriage(
+            f"--since {words}: write a span such as 30m, 2h or 7d, or a time such as 2026-11-20T14:00."
+        ) from error
+    return max(0, round((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() * 1000))
+
+
+async def run(
+    wish: Wish, database: Callable[[], str | Path], now_ms: Callable[[], int], say: Callable[[str], None]
+) -> int:
+    """Print the groups; the exit status. `database` is only asked if no source is named. Raises `CannotTriage`."""
+    since = since_ms(wish.since, now_ms()) if wish.since else None
+    if wish.sources:
+        return await _from_lines(wish, since, say)
+    where = database()
+    since = now_ms() - DATABASE_MS if since is None else since
+    teller = Teller(wish, say)
+    while True:
+        report = await from_database(where, since, now_ms())
+        teller.tell(report)
+        if not wish.follow:
+            return WRONG if report.groups else NOTHING_WRONG
+        await asyncio.sleep(ASK_SECONDS)
+
+
+@dataclass(slots=True)
+class Teller:
+    """Prints a report, and later ones only if failures were added."""
+
+    wish: Wish
+    say: Callable[[str], None]
+    _told: dict[str, int] | None = None
+
+    def tell(self, report: Report) -> None:
+        found = {key: group.times for key, group in report.groups.items()}
+        if found == self._told:
+            return
+        if self.wish.as_json:
+            self.say(as_json(report, self.wish.limit).decode())
+        else:
+            self.say(("" if self._told is None else "\n") + text(report, self.wish.limit))
+        self._told = found
+
+
+# ---------------------------------------------------------------------- the database
+
+
+async def from_database(where: str | Path, since: int, now: int) -> Report:
+    """What the database tells of failures since a time. Raises `CannotOpen` and `StorageUnavailable`, as every command that asks it."""
+    async with open_reads(where) as reads:
+        groups = await _groups(reads, since)
+        turns = await reads.turns_closed(since)
+    notes = (
+        "The database knows nothing of connections: for those, give the log (journalctl -u outspoken -o cat | outspoken triage -).",
+        "Nor is this a look for damage in the database itself: outspoken db check is.",
+    )
+    return Report(groups, f"the database, since {moment(since)}", now, turns, notes)
+
+
+async def _groups(reads: Reads, since: int) -> Groups:
+    clean = [code.value for code in ExitCode if ended_well(code.value)]
+    dropped = await reads.dropped_messages(since)
+    restores = {row.at for row in dropped if row.reason == PUT_BACK}
+    found = [_of_turn(row, restores) for row in await reads.failures(since, clean)]
+    found += [_of_part(row) for row in await reads.failed_parts(since)]
+    found += [
+        Seen(dropped_subject(row.reason), row.at, conversation=row.session, surface=row.account.partition("/")[0])
+        for row in dropped
+        if row.reason not in NO_FAILURE
+    ]
+    return grouped(found)
+
+
+def _of_part(row: FailedPart) -> Seen:
+    platform, cause = row.surface.partition("/")[0], cause_of(row.cause)
+    return Seen(
+        delivery_subject(platform, cause), row.at, cause != Cause.BLOCKED.value, row.surface, row.origin, platform,
+        words=row.cause,
+    )  # fmt: skip
+
+
+def _of_turn(row: FailedTurn, restores: Collection[int]) -> Seen:
+    """`restores` is when backups were put back: what ended then was ended by that."""
+    hurt = row.ended or not row.fingerprint
+    by_restore = row.at in restores and not row.fingerprint and row.exit == ExitCode.INTERRUPTED_BY_RESTART
+    subject = SET_ASIDE if by_restore else turn_subject(row.fingerprint or row.exit)
+    outcome = Outcome.NOT_HELPED.value if row.ended else row.outcome
+    return Seen(
+        subject, row.at, hurt, row.session, row.turn, row.key.partition("/")[0],
+        row.rung, outcome, row.cause.replace("_", " "),
+    )  # fmt: skip
+
+
+# ---------------------------------------------------------------------- lines
+
+
+async def _from_lines(wish: Wish, since: int | None, say: Callable[[str], None]) -> int:
+    stamp = stamp_of(since) if since is not None else ""
+    found = Found()
+    teller = Teller(wish, say)
+    tails = [Tail(source) for source in wish.sources]
+    try:
+        for tail in tails:
+            sift(found, tail.more() if wish.follow else tail.all(), stamp)
+        teller.tell(_report(found, wish))
+        while wish.follow and not all(tail.over for tail in tails):
+            await asyncio.sleep(LOOK_SECONDS)
+            for tail in tails:
+                sift(found, tail.more(), stamp)
+            teller.tell(_report(found, wish))
+    except (OSError, EOFError, zlib.error) as error:
+        raise CannotTriage(f"The log cannot be read: {error}.") from error
+    finally:
+        for tail in tails:
+            tail.close()
+    if found.lines and found.unread == found.lines:
+        raise CannotTriage(
+            f'None of the {found.lines} lines is a log event in JSON. Set [log] format = "json", and take journalctl with -o cat.'
+        )
+    return WRONG if found.groups else NOTHING_WRONG
+
+
+def _report(found: Found, wish: Wish) -> Report:
+    words = f"{found.unread} lines are no log events in JSON, and were passed over."
+    names = "standard input" if wish.sources == ("-",) else ", ".join(wish.sources)
+    source = f"{found.lines:,} lines of {names}".replace(",", " ")
+    return Report(found.groups, source, found.newest_ms, found.turns, (words,) if found.unread else ())
+
+
+@dataclass(slots=True)
+class Tail:
+    """Lines of a file (plain or gzipped) or of standard input, and those that come to it. Raises OSError."""
+
+    source: str
+    over: bool = False
+    """Nothing can come any more."""
+    _file: BinaryIO | gzip.GzipFile | None = None
+    _rest: bytes = field(default=b"")
+
+    def all(self) -> Iterator[bytes]:
+        """Every line until the end."""
+        file = self._opened()
+        ours = io.BufferedReader(io.FileIO(0, closefd=False)) if self.source == "-" else None
+        if ours is not None:
+            yield from gzip.GzipFile(fileobj=ours) if ours.peek(2)[:2] == _PACKED else ours
+        else:
+            yield from file
+        self.over = True
+
+    def more(self) -> Iterator[bytes]:
+        """The whole lines that are there by now; a gzipped file is read to its end."""
+        if self.over:
+            return
+        file = self._opened()
+        if isinstance(file, gzip.GzipFile):
+            yield from self.all()
+            return
+        while True:
+            if not select.select([file], [], [], 0)[0]:
+                return
+            chunk = os.read(file.fileno(), CHUNK)
+            if not chunk:
+                break
+            *lines, self._rest = (self._rest + chunk).split(b"\n")
+            yield from lines
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            self.over = True  # a pipe that was closed
+        elif self._stays(file):
+            return
+        if self._rest:
+            yield self._rest
+        self.close()
+
+    def _stays(self, file: BinaryIO) -> bool:
+        """Whether the file is still the one of that name, and was not cut: if not, it is opened anew at the next look."""
+        if self.source == "-":
+            return True
+        ours = os.fstat(file.fileno())
+        try:
+            now = Path(self.source).stat()
+        except FileNotFoundError:
+            return True  # between two names
+        return ours.st_ino == now.st_ino and now.st_size >= os.lseek(file.fileno(), 0, os.SEEK_CUR)
+
+    def _opened(self) -> BinaryIO | gzip.GzipFile:
+        file = self._file or (sys.stdin.buffer if self.source == "-" else _open(Path(self.source)))
+        self._file = file
+        return file
+
+    def close(self) -> None:
+        """Let go of the file; standard input is not ours to close."""
+        if self._file is not None and self.source != "-":
+            self._file.close()
+        self._file, self._rest = None, b""
+
+
+def _open(path: Path) -> BinaryIO | gzip.GzipFile:
+    """A file, unpacked if it begins as gzip does, whatever it is called."""
+    with path.open("rb") as file:
+        packed = file.read(2) == _PACKED
+    return gzip.open(path, "rb") if packed else path.open("rb")

@@ -1,0 +1,145 @@
+"""What a failure belongs to: the key, the title and the action of its group, for `outspoken triage`. Pure.
+
+Rules. A turn's failure belongs to its fingerprint, whatever the size of the call that broke off: one stall comes with calls of every
+size. What is our own fault has one group for each exit. All that the storage's absence leads to is one trouble, and so is a
+connection that is lost, deaf and made anew.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from functools import lru_cache
+
+from adapters.contract.chat import Cause
+from agent_core.learning.incidents import parts_of
+from agent_core.store.forgetting import DROPPED, DROPPING
+from agent_core.turn.exits import ExitClass, ExitCode, exit_class
+from agent_core.turn.notices import DAMAGED, RESTORED
+from gateway.observe.logcatalogue import BY_NAME, DISK, LogEvent
+from gateway.operate.triage.actions import action_for, delivery_action
+from gateway.operate.triage.grouping import Subject
+from gateway.sessions.stopping import BY_CLIENT, BY_PERSON
+
+OWN_FAULT = frozenset({"turn.driver_failed", "turn.driver_stuck", "invariant.broken", "turn.unreadable"})
+"""Lines that accompany the end of a turn by `internal_error`."""
+CONNECTION = frozenset({"adapter.deaf", "adapter.ended", "telegram.poll_failed"})
+POINTERS = frozenset({"incident.opened"})
+"""Lines about failures that are counted already."""
+STORAGE = Subject("storage", "the storage did not answer", DISK, everyone=True)
+DAMAGE = Subject(
+    "storage|damaged", "the database is damaged: conversations set aside",
+    "outspoken db check says where. Restore a backup if it says so: outspoken db restore.", everyone=True,
+)  # fmt: skip
+AFTER_RESTORE = (
+    "A backup was put back then (outspoken db restore), and this was open in it. What was done since the backup was made is not known: ask "
+    "those whom it concerns, or look into the database that was kept beside it."
+)
+SET_ASIDE = Subject("restored", "set aside when a backup was put back", AFTER_RESTORE)
+"""A turn, or a part of an answer, that a restore has ended."""
+PUT_BACK = "a backup was put back"
+"""The reason of the row that marks a restore."""
+NOT_TAKEN: Mapping[str, str] = {
+    "queue_full": "Conversations get more messages than are answered in time. See what holds the turns up.",
+    "gateway_full": "More people ask than are answered in time. See what holds the turns up, or raise `[session] open_turns`.",
+    "too many messages": "A person writes faster than per_minute lets them. Nothing, unless it should be more.",
+}
+CLIENTS_MISTAKE = (
+    "Clients were told what is wrong. The lines api.refused name the requests, outspoken explain tells of each."
+)
+NO_FAILURE = (PUT_BACK, "not allowed to talk", BY_CLIENT, BY_PERSON, DROPPED, DROPPING)
+"""Why messages are dropped rightly."""
+
+
+@lru_cache(10_000)
+def turn_subject(fingerprint: str) -> Subject:
+    """Of a failure in a turn; ``exit|endpoint|model|tool|size``, or an exit alone."""
+    code, endpoint, model, tool = fingerprint, "", "", ""
+    if fingerprint.count("|") >= 4:
+        code, endpoint, model, tool, _ = parts_of(fingerprint)
+    try:
+        known = ExitCode(code)
+    except ValueError:  # a log of a newer version
+        return Subject(
+            f"turn|{code}", code.replace("_", " "), "This program is older than the log: it does not know this exit."
+        )
+    words, action = code.replace("_", " "), action_for(known)
+    if exit_class(known) in (ExitClass.OURS, ExitClass.NOT_STARTED):
+        return Subject(f"turn|{code}", words, action)
+    about = f" – {model} at {endpoint}" if endpoint else ""
+    calls = f", calls of {tool}" if tool else ""
+    return Subject(f"turn|{code}|{endpoint}|{model}|{tool}", f"{words}{about}{calls}", action)
+
+
+_BLOCKED = (
+    "blocked by the user",
+    "user is deactivated",
+    "cannot send messages to this user",
+    "user_not_found",
+    "user_disabled",
+)
+"""What platforms say of a person who does not want the bot, or is no more."""
+
+
+def cause_of(words: str) -> str:
+    """The database keeps a platform's words where the log has a `Cause`: that one, if the words tell it; else the words."""
+    lowered = words.lower()
+    return Cause.BLOCKED.value if any(one in lowered for one in _BLOCKED) else words
+
+
+@lru_cache(10_000)
+def delivery_subject(platform: str, cause: str) -> Subject:
+    """Of a part that was refused for good. `cause` is one of `Cause`, or the platform's words."""
+    if cause == RESTORED:
+        return SET_ASIDE
+    try:
+        known = Cause(cause)
+    except ValueError:
+        plain = alike(cause)
+        return Subject(
+            f"delivery|{platform}|{plain}", f"not delivered on {platform}: {plain}", delivery_action(Cause.OTHER)
+        )
+    words = known.value.replace("_", " ") or "no reason given"
+    return Subject(
+        f"delivery|{platform}|{known.value}", f"not delivered on {platform}: {words}", delivery_action(known)
+    )
+
+
+def dropped_subject(reason: str) -> Subject:
+    """Of a message that was accepted and not run, or of a request that the API refused (its reason names the status)."""
+    code, request, status = reason.partition(" (HTTP ")
+    if request:
+        reason = code.partition(" at ")[0]
+        if status.startswith("4") and reason not in NOT_TAKEN:
+            return Subject(f"message|{reason}", f"requests refused: {reason.replace('_', ' ')}", CLIENTS_MISTAKE)
+    if reason == RESTORED:
+        return SET_ASIDE
+    if reason == DAMAGED:
+        return DAMAGE
+    action = NOT_TAKEN.get(reason, "See the log at that time: turn.not_opened says why.")
+    return Subject(f"message|{reason}", f"messages not run: {reason.replace('_', ' ')}", action)
+
+
+@lru_cache(10_000)
+def event_subject(name: str, level: str, values: tuple[str, ...]) -> Subject:
+    """Of a log line from warning on that is about no turn and no delivery. `values` are those of the event's `by`."""
+    event: LogEvent | None = BY_NAME.get(name)
+    if event is None:
+        return Subject(f"log|{name}", name, "This program does not know the event: see the line itself.")
+    if event.action == DISK:
+        return STORAGE
+    who = ", ".join(f"telegram/{value}" if name.startswith("telegram.") else value for value in values)
+    if name in CONNECTION or (name == "adapter.down" and level != "error"):
+        return Subject(f"connection|{who}", f"connection lost: {who}", BY_NAME["adapter.deaf"].action, everyone=True)
+    everyone = name.startswith(("adapter.", "telegram.conflict", "credential."))
+    title = f"{name}{': ' if who else ''}{who}"
+    return Subject(f"log|{name}|{level}|{who}", title, event.action, everyone=everyone)
+
+
+_NUMBER = re.compile(r"[0-9]+")
+_QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|“[^”]*”")
+
+
+def alike(words: str) -> str:
+    """Words of an error without what differs from time to time: numbers and what is quoted."""
+    return _NUMBER.sub("#", _QUOTED.sub("…", words))[:80].strip()

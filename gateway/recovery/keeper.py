@@ -1,0 +1,526 @@
+"""The keeper: one task that finds what is open and worked on by nobody alive, and takes it up: at the start, and then always.
+
+It decides nothing: what is taken up, set aside or tried again is decided in `gateway.recovery.keeping`. What it costs: three small indexed
+queries at each look, every ten seconds while nothing is unclaimed, every second while something is; none per turn.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Protocol, TypeAlias
+
+import structlog
+
+from adapters.contract.base import Inbound
+from agent_core.bell import Bell
+from agent_core.driver.driver import TurnDriver
+from agent_core.ports import Clock, Ids
+from agent_core.store.rows import Delivery, InboxRow, OpenTurn
+from agent_core.store.store import Conflict, Damaged, Fenced, LeaseLost, StorageUnavailable, Store
+from agent_core.store.takeups import Charges, LeftMessage, LeftPart, LeftTurn, Taken
+from gateway.delivery.owners import Owner
+from gateway.recovery import keeping
+from gateway.recovery.keeping import SET_ASIDE, Item, Kind, Known
+from gateway.recovery.resuming import Resuming
+from gateway.recovery.setaside import PutAside
+from gateway.sessions import inbox
+from gateway.sessions.hub import COMMAND_LANE, NORMAL_LANE, Hub
+
+log = structlog.get_logger("keeper")
+
+LOOK_SECONDS, IDLE_SECONDS = 1.0, 10.0
+EARLY_SECONDS = 15.0
+"""So long after the start it looks often: what belongs to a process that has just died may seem to be alive for some seconds."""
+TICK_SECONDS = 0.05
+TROUBLE_SECONDS = 2.0
+START_SECONDS = 60.0
+NAMED = 20
+"""So many suspects are named in a line."""
+
+Left: TypeAlias = LeftTurn | LeftMessage | LeftPart
+Announce = Callable[[Kind, str], Awaitable[None]]
+"""(kind, what it is by its id) was set aside."""
+
+
+class Parts(Protocol):
+    """What the keeper needs of the outbox."""
+
+    def reaches(self, surface: str) -> bool:
+        """Its account is configured."""
+        ...
+
+    def works_on(self, surface: str, name: tuple[str, str, int]) -> bool:
+        """A part is known to its surface."""
+        ...
+
+    def unsettled(self, surface: str, name: tuple[str, str, int]) -> bool:
+        """Its surface still has it to bring to its end."""
+        ...
+
+    def take_up(self, found: Sequence[Delivery], epochs: Mapping[str, int], going_on: Collection[str] = ()) -> None:
+        """Show these parts from now on, and all of those turns."""
+        ...
+
+    async def set_aside(self, found: Delivery, owner: Owner, words: str) -> None:
+        """The part failed for good, for the reason in `words`."""
+        ...
+
+
+class Commands(Protocol):
+    """What the keeper needs of the desk."""
+
+    def carries_out(self, inbox_id: int) -> bool: ...
+
+    def can_carry_out(self, inbound: Inbound) -> bool: ...
+
+    def carry_out(self, row: InboxRow, inbound: Inbound, owner: Owner) -> None: ...
+
+
+class Keeper:
+    """Implements `gateway.recovery.keeping.Keeping`. The hub owns its task."""
+
+    def __init__(self, hub: Hub, store: Store, clock: Clock, ids: Ids) -> None:
+        self._hub = hub
+        self._store = store
+        self._clock = clock
+        self._resuming = Resuming(hub, store, clock, ids)
+        self.aside = PutAside(hub, store, clock, ids)
+        """Sets aside what cannot be read."""
+        self._book: dict[tuple[Kind, str], Known] = {}
+        self._left: dict[tuple[Kind, str], Left] = {}
+        self._wanted: set[str] = set()
+        self._taking: set[str] = set()
+        """Sessions that are just being taken up: what is new in them comes after what waited."""
+        self._before: dict[str, tuple[TurnDriver, int]] = {}
+        """By session: what its turn had done when it was taken up."""
+        self._opening: set[str] = set()
+        """Sessions whose message was taken up, and whose turn is being opened."""
+        self._bell = Bell()
+        self._look_at = 0.0
+        self._began = clock.monotonic()
+        self._unusable: set[int] = set()
+        """Commands that nobody here can carry out."""
+        self.set_aside: Counter[Kind] = Counter()
+        """How many of each kind were set aside."""
+        self.taken: Counter[Kind] = Counter()
+        """How many of each kind were taken up."""
+        self.parts: Parts | None = None
+        self.commands: Commands | None = None
+        self.on_set_aside: Announce | None = None
+
+    async def attach(self) -> None:
+        """It is the hub's from now on."""
+        self._hub.keeper, self._hub.aside, self._hub.store_message = self, self.aside, self.aside.accept
+        await self.aside.load()
+
+    # ------------------------------------------------------------------ for others
+
+    def holds(self, session: str) -> bool:
+        """See `gateway.recovery.keeping.Keeping`."""
+        known = self._book.get((Kind.SESSION, session))
+        if session in self._taking:
+            return True
+        if known is None or known.taken_at is not None:
+            return False
+        self._wanted.add(session)
+        self._bell.ring()
+        return True
+
+    async def find(self, session: str, before: int = 0) -> bool:
+        """See `gateway.recovery.keeping.Keeping`."""
+        turns = await self._store.left.turns(session)
+        messages = await self._store.left.messages(session) if not turns else []
+        messages = [m for m in messages if m.lane == NORMAL_LANE and (not before or m.inbox_id < before)]
+        first: Left | None = next(iter([*turns, *messages]), None)
+        if first is None:
+            return False
+        if (Kind.SESSION, session) not in self._book:
+            ended = await self._store.left.ended({first.owner}) if first.owner is not None else frozenset[int]()
+            self._add(replace(self._item(first, ended), ours=False), first)
+        return self.holds(session)
+
+    async def opening(self, session: str) -> None:
+        """See `gateway.recovery.keeping.Keeping`."""
+        self.aside.check()
+        known = self._book.get((Kind.SESSION, session))
+        if known is None or known.taken_at is None or not self._only_waits(known.item) or session in self._opening:
+            return
+        if known.item.died:
+            await self._store.charge(self._charges([(known.item, known.item.charged(alone=known.alone))]))
+        self._opening.add(session)
+        self._book[known.item.key] = replace(known, taken_at=self._clock.monotonic())
+
+    def _only_waits(self, item: Item) -> bool:
+        """A message for a turn: nothing was begun with it yet."""
+        return item.kind is Kind.SESSION and isinstance(self._left[item.key], LeftMessage)
+
+    def _add(self, item: Item, left: Left) -> None:
+        self._book.setdefault(item.key, Known(item, self._clock.monotonic()))
+        self._left[item.key] = left
+
+    def late(self) -> Mapping[Kind, int]:
+        """How many of each kind are unclaimed for too long."""
+        return keeping.late(self._book, self._clock.monotonic())
+
+    def late_words(self) -> str:
+        """What is unclaimed for too long, in words; empty if nothing is."""
+        return keeping.late_words(self.late())
+
+    def unclaimed(self) -> Mapping[Kind, int]:
+        """How many of each kind are known to be unclaimed."""
+        counts = dict.fromkeys(Kind, 0)
+        for one in self._book.values():
+            counts[one.item.kind] += one.taken_at is None
+        return counts
+
+    # ------------------------------------------------------------------ the task
+
+    async def run(self) -> None:
+        """Until cancelled."""
+        try:
+            while True:
+                await self._bell.wait(await self._round_safely())
+        finally:
+            self._bell.close()
+
+    async def first(self) -> int:
+        """Take up all that can be taken up now; how many turns were open. For those who cannot do anything before."""
+        async with asyncio.timeout(START_SECONDS):
+            await self._look()
+            turns = sum(isinstance(left, LeftTurn) for left in self._left.values())
+            while any(one.taken_at is None and not one.suspect and not one.tries for one in self._book.values()):
+                await self._bell.wait(await self._round())
+        return turns
+
+    async def count_open(self) -> int:
+        """Look, and say how many open turns are to be taken up."""
+        await self._look()
+        return sum(isinstance(left, LeftTurn) for left in self._left.values())
+
+    async def _round_safely(self) -> float:
+        try:
+            return await self._round()
+        except (StorageUnavailable, LeaseLost) as error:
+            log.warning("keeper.storage_unavailable", error=str(error))
+        except Exception:
+            log.exception("keeper.failed")
+        return TROUBLE_SECONDS
+
+    async def _round(self) -> float:
+        """Look, if it is time; take up and set aside what is due; the seconds until the next round."""
+        if self._hub.closing or self.aside.spread.everybodys:
+            return IDLE_SECONDS
+        if self._clock.monotonic() >= self._look_at:
+            await self._look()
+        await self._settle()
+        now = self._clock.monotonic()
+        due = keeping.due(self._book, now, frozenset(self._wanted))
+        if due.take:
+            self._taking = {item.name for item in due.take if item.kind is Kind.SESSION}
+            try:
+                await self._take(due.take, alone=due.alone)
+            finally:
+                self._taking = set()
+        for item in due.aside:
+            self._taking = {self._left[item.key].session}
+            try:
+                await self._guarded(item, self._put_aside(item))
+                await self._look()  # what waited behind it comes next, and before what is new
+            finally:
+                self._taking = set()
+        now = self._clock.monotonic()
+        busy = any(one.taken_at is not None or one.not_before <= now for one in self._book.values())
+        return TICK_SECONDS if busy and not self._only_ours(now) else max(TICK_SECONDS, self._look_at - now)
+
+    def _only_ours(self, now: float) -> bool:
+        return all(one.item.ours and now - one.since < keeping.OURS_SECONDS for one in self._book.values())
+
+    # ------------------------------------------------------------------ looking
+
+    async def _look(self) -> None:
+        """Find what nobody alive works on."""
+        began = self._clock.monotonic()
+        self._look_at = began + LOOK_SECONDS
+        left = self._store.left
+        turns, messages = await left.turns(), await left.messages()
+        parts = await left.parts() if self.parts is not None else []
+        for session in left.lost_sessions - self.aside.known.keys():
+            await self.aside.put(session, Damaged("What is open in it cannot be read."))
+        owners = {one.owner for one in (*turns, *messages, *parts) if one.owner is not None} - {self._store.node}
+        dead = await self._store.dead_among(owners) if owners else frozenset[int]()
+        ended = await left.ended(dead) if dead else frozenset[int]()
+        free = {None, self._store.node, *dead}
+        found: dict[tuple[Kind, str], Left] = {}
+        items: list[Item] = []
+        for one in (*turns, *messages, *parts):
+            if one.owner not in free or self._worked_on(one):
+                continue
+            item = self._item(one, ended)
+            if item.key not in found:  # of a session, its turn comes first, then its oldest message
+                found[item.key] = one
+                items.append(item)
+        self._book = keeping.found(self._book, items, self._clock.monotonic())
+        self._left = {key: found.get(key) or self._left[key] for key in self._book}
+        self._wanted &= {name for _, name in self._book}
+        for lane in self._hub.blocked():
+            if (Kind.SESSION, lane.session) not in self._book:
+                self._hub.unblock(lane)
+        early = began - self._began < EARLY_SECONDS
+        if not early and not any(one.taken_at is None for one in self._book.values()):
+            self._look_at = began + IDLE_SECONDS
+
+    def _item(self, one: Left, ended: Collection[int]) -> Item:
+        match one:
+            case LeftPart():
+                kind, name = Kind.PART, "\n".join((one.surface, one.origin, one.bubble, str(one.part)))
+            case LeftMessage() if one.lane == COMMAND_LANE:
+                kind, name = Kind.COMMAND, str(one.inbox_id)
+            case _:
+                kind, name = Kind.SESSION, one.session
+        ours = one.owner == self._store.node
+        died = one.owner is not None and not ours and one.owner not in ended
+        return Item(kind, name, one.at, one.suspicion, died, ours)
+
+    def _worked_on(self, one: Left) -> bool:
+        """It is in this process's hands, or in nobody's reach."""
+        match one:
+            case LeftPart():
+                parts = self.parts
+                assert parts is not None
+                return not parts.reaches(one.surface) or parts.works_on(one.surface, one.name)
+            case LeftTurn():
+                lane = self._hub.lane(one.session)
+                running = lane.running if lane is not None else None
+                return running is not None and running.driver.identity.turn == one.turn
+            case LeftMessage(lane=name):
+                if name == COMMAND_LANE:
+                    commands, number = self.commands, one.inbox_id
+                    return commands is None or number in self._unusable or commands.carries_out(number)
+                lane = self._hub.lane(one.session)
+                return name != NORMAL_LANE or (lane is not None and not lane.blocked and lane.knows(one.inbox_id))
+
+    # ------------------------------------------------------------------ what became of it
+
+    async def _settle(self) -> None:
+        """What was taken up and has made progress, or has lived, is ours like everything else."""
+        now = self._clock.monotonic()
+        spared: list[Known] = []
+        for key, known in list(self._book.items()):
+            if known.taken_at is None:
+                continue
+            if self._waits(known.item):
+                self._book[key] = replace(known, taken_at=now)  # its turn has not begun to do anything
+                continue
+            progress = self._progressed(known.item)
+            if progress or not known.young(now):
+                if known.suspect and not progress:
+                    spared.append(known)
+                del self._book[key]
+                self._before.pop(known.item.name, None)
+                self._opening.discard(known.item.name)
+        if spared:
+            await self._store.charge(self._charges([(one.item, one.item.spared) for one in spared]))
+        self._left = {key: left for key, left in self._left.items() if key in self._book}
+
+    def _waits(self, item: Item) -> bool:
+        """The conversation waits for the gateway to have room, or for what else its message may say."""
+        lane = self._hub.lane(item.name) if item.kind is Kind.SESSION else None
+        if lane is None:
+            return False
+        unopened = self._only_waits(item) and item.name not in self._opening and not self._progressed(item)
+        return unopened or self._hub.place(lane) is not None
+
+    def _progressed(self, item: Item) -> bool:
+        left = self._left[item.kind, item.name]
+        match left:
+            case LeftPart():
+                return self.parts is None or not self.parts.unsettled(left.surface, left.name)
+            case LeftTurn():
+                lane = self._hub.lane(left.session)
+                running = lane.running if lane is not None else None
+                before = self._before.get(item.name)
+                if running is None or before is None or running.driver is not before[0]:
+                    return True
+                turn = running.driver.turn
+                return len(turn.round.tools_done) > before[1]
+            case LeftMessage():
+                if left.lane == COMMAND_LANE:
+                    return self.commands is None or not self.commands.carries_out(left.inbox_id)
+                lane = self._hub.lane(left.session)
+                return lane is None or lane.position(left.inbox_id) is None
+
+    # ------------------------------------------------------------------ taking up
+
+    def _charges(self, items: Sequence[tuple[Item, int]]) -> Charges:
+        turns: dict[str, int] = {}
+        messages: dict[int, int] = {}
+        parts: dict[tuple[str, str, str, int], int] = {}
+        for item, suspicion in items:
+            match self._left[item.kind, item.name]:
+                case LeftTurn(turn=turn):
+                    turns[turn] = suspicion
+                case LeftMessage(inbox_id=number):
+                    messages[number] = suspicion
+                case LeftPart() as part:
+                    parts[part.surface, *part.name] = suspicion
+        return Charges(turns, messages, parts)
+
+    async def _take(self, items: Sequence[Item], *, alone: bool) -> None:
+        """Store that they are taken up, and how often that came to nothing; then take them up.
+
+        A message that waits for its turn is charged when that is opened (`opening`): until then nothing is begun with it.
+        """
+        sessions = {self._left[item.key].session for item in items}
+        begun = [(item, item.charged(alone=alone)) for item in items if not self._only_waits(item)]
+        charges = self._charges(begun)
+        taken = await self._store.take_up(self._resuming.taken_over_row, sessions, charges)
+        now = self._clock.monotonic()
+        mine = [item for item in items if self._left[item.key].session in taken.epochs]
+        for item in items:
+            known = self._book[item.key]
+            lost = item not in mine  # its owner lives after all
+            self._book[item.key] = (
+                keeping.again(known, now) if lost else Known(item, known.since, known.tries, 0, now, alone)
+            )
+        self.taken.update(item.kind for item in mine)
+        if any(item.suspect for item in mine):
+            names = [f"{item.kind.value} {item.name}" for item in mine[:NAMED]]
+            log.warning("keeper.suspect", what=names, count=len(mine))
+        sessions_taken = [item for item in mine if item.kind is Kind.SESSION]
+        if sessions_taken:
+            await self._take_sessions(sessions_taken, taken)
+        commands = [item for item in mine if item.kind is Kind.COMMAND]
+        for item in commands:
+            await self._guarded(item, self._take_command(item, taken))
+        await self._take_parts([item for item in mine if item.kind is Kind.PART], taken)
+        now = self._clock.monotonic()
+        for item in mine:
+            if (known := self._book.get(item.key)) is not None and known.taken_at is not None:
+                self._book[item.key] = replace(known, taken_at=now)  # from here on it does something
+
+    async def _take_sessions(self, items: Sequence[Item], taken: Taken) -> None:
+        by_session = {one.session: one for one in taken.turns}
+        lefts = [self._left[item.key] for item in items]
+        keys = {left.session: left.key for left in lefts if not isinstance(left, LeftPart)}
+        turns = [by_session[item.name] for item in items if item.name in by_session]
+        try:
+            await self._resuming.turns(turns, keys)
+        except Damaged as error:
+            if len(items) > 1:  # found by halves, so that it holds up nobody else
+                half = len(items) // 2
+                await self._take_sessions(items[:half], taken)
+                await self._take_sessions(items[half:], taken)
+            else:
+                await self._unreadable(items[0], error)
+            return
+        except Exception as error:
+            for item in items:
+                self._not_taken(item, error)
+            if not isinstance(error, StorageUnavailable | Fenced):
+                raise
+            return
+        for item in items:
+            lane = self._hub.lane(item.name)
+            if lane is not None and lane.running is not None:
+                turn = lane.running.driver.turn
+                self._before[item.name] = (lane.running.driver, len(turn.round.tools_done))
+            key = keys[item.name]
+            await self._guarded(item, self._resuming.messages(item.name, key, taken.epochs[item.name]))
+
+    async def _take_command(self, item: Item, taken: Taken) -> None:
+        left = self._left[item.key]
+        assert isinstance(left, LeftMessage)
+        assert self.commands is not None
+        row = await self._store.inbox_row(left.inbox_id)
+        if row is None:
+            return
+        inbound = inbox.decode(row.body)
+        if self.commands.can_carry_out(inbound):
+            self.commands.carry_out(row, inbound, Owner(row.session, taken.epochs[row.session]))
+        else:
+            self._unusable.add(row.id)
+
+    async def _take_parts(self, items: Sequence[Item], taken: Taken) -> None:
+        """Have surfaces show parts; they are read chat by chat."""
+        lefts = [left for item in items if isinstance(left := self._left[item.key], LeftPart)]
+        if not lefts or self.parts is None:
+            return
+        wanted = {(left.surface, *left.name) for left in lefts}
+        rows = await self._store.deliveries_of_all(sorted({left.origin for left in lefts}))
+        found = [one for one in rows if (one.row.surface, one.row.origin, one.row.bubble, one.row.part) in wanted]
+        self.parts.take_up(found, taken.epochs)
+
+    async def _guarded(self, item: Item, work: Awaitable[None]) -> None:
+        """One that cannot be taken up is tried again, and holds up no other."""
+        try:
+            await work
+        except (Damaged, inbox.UnreadableMessage) as error:
+            if item.kind is Kind.SESSION:
+                await self._unreadable(item, error)
+            else:
+                self._not_taken(item, error)
+        except (StorageUnavailable, LeaseLost, Fenced, Conflict) as error:
+            self._not_taken(item, error)
+        except Exception as error:
+            log.exception("keeper.failed")
+            self._not_taken(item, error)
+
+    async def _unreadable(self, item: Item, error: Exception) -> None:
+        """What cannot be read is set aside, or, if that cannot be stored, tried again later and later."""
+        if await self.aside.put(item.name, error):
+            self._book.pop(item.key, None)
+        else:
+            self._not_taken(item, error)
+
+    def _not_taken(self, item: Item, error: Exception) -> None:
+        now = self._clock.monotonic()
+        log.warning("keeper.not_taken", kind=item.kind.value, name=item.name, error=f"{type(error).__name__}: {error}")
+        if item.key in self._book:
+            self._book[item.key] = keeping.again(self._book[item.key], now)
+
+    # ------------------------------------------------------------------ setting aside
+
+    async def _put_aside(self, item: Item) -> None:
+        """It is not tried once more, and whoever it concerns is told."""
+        left = self._left[item.key]
+        charges = Charges({left.turn: item.suspicion}) if isinstance(left, LeftTurn) else Charges()
+        taken = await self._store.take_up(self._resuming.taken_over_row, {left.session}, charges)
+        epoch = taken.epochs.get(left.session)
+        if epoch is None:
+            self._book[item.key] = keeping.again(self._book[item.key], self._clock.monotonic())
+            return
+        reference = ""
+        match left:
+            case LeftTurn():
+                name = f"turn {left.turn}"
+                last = len(await self._store.journal(left.turn))
+                reference = await self._resuming.set_aside_turn(OpenTurn(left.turn, left.session, epoch), last)
+            case LeftMessage():
+                name = f"message {left.inbox_id}"
+                row = await self._store.inbox_row(left.inbox_id)
+                if row is not None:
+                    await self._resuming.set_aside_message(row, left.key, epoch)
+            case LeftPart():
+                name = f"delivery {left.origin}/{left.bubble}/{left.part}"
+                part = await self._store.delivery(left.surface, *left.name)
+                if part is not None and self.parts is not None:
+                    await self.parts.set_aside(part, Owner(left.session, epoch), SET_ASIDE)
+        self._book.pop(item.key, None)
+        self.set_aside[item.kind] += 1
+        log.error(
+            "keeper.set_aside", kind=item.kind.value, name=name, session=left.session, reference=reference or None
+        )
+        if self.on_set_aside is not None:
+            await self.on_set_aside(item.kind, name)
+
+
+async def recovered(hub: Hub, store: Store, clock: Clock, ids: Ids) -> int:
+    """Give the hub its keeper, and take up at once what can be; how many turns were open. For hubs without a port."""
+    keeper = Keeper(hub, store, clock, ids)
+    await keeper.attach()
+    turns = await keeper.first()
+    hub.keep()
+    return turns

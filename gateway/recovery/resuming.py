@@ -1,0 +1,176 @@
+"""Going on with what an earlier process left: an open turn from its journal, the messages that waited; or setting it aside.
+
+What is taken up, and when, is decided in `gateway.recovery.keeping`; that it may be, `gateway.recovery.keeper` has stored.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+
+import structlog
+
+from agent_core.journal.rows import UnreadableJournal, decode, encode, fold
+from agent_core.journal.salvage import unreadable_end
+from agent_core.ports import Clock, Ids
+from agent_core.store.asides import Fresh
+from agent_core.store.rows import InboxRow, JournalRow, OpenTurn
+from agent_core.store.store import Conflict, Store
+from agent_core.turn.events import DriverFailed, TakenOver, TurnEnded
+from agent_core.turn.exits import Exit, ExitCode, Facts
+from agent_core.turn.view import exit_view
+from gateway.delivery.owners import Owner
+from gateway.delivery.turnoutlet import TurnOutlet
+from gateway.observe.loglines import log_unreadable
+from gateway.recovery.keeping import SET_ASIDE
+from gateway.sessions import inbox
+from gateway.sessions.hub import COMMAND_LANE, Hub
+from gateway.sessions.queue import Running, Waiting, steered_into
+
+log = structlog.get_logger("gateway")
+
+AT_ONCE = 10
+"""After so many turns others have their turn: folding one takes some 0.5 ms."""
+Rows = Sequence[tuple[str, bytes]]
+
+
+class Resuming:
+    """Puts what was taken up back into the hub's lanes."""
+
+    def __init__(self, hub: Hub, store: Store, clock: Clock, ids: Ids) -> None:
+        self._hub = hub
+        self._store = store
+        self._clock = clock
+        self._ids = ids
+
+    def taken_over_row(self, turn: str, seq: int, epoch: int) -> JournalRow:
+        """The row that says that a turn was taken over."""
+        written = encode(TakenOver(at=self._clock.now_ms(), epoch=epoch))
+        log.info("turn.taken_over", turn=turn, epoch=epoch)
+        return JournalRow(seq=seq, kind=written.kind, body=written.body, at=written.at)
+
+    # ------------------------------------------------------------------ turns
+
+    async def turns(self, found: Sequence[OpenTurn], keys: Mapping[str, str]) -> None:
+        """Go on with open turns that were taken over. `keys` are those of their sessions."""
+        names = [one.turn for one in found]
+        journals = await self._store.histories.journals(names)
+        messages: dict[str, list[InboxRow]] = {}
+        for row in await self._store.inputs(*names):
+            messages.setdefault(row.turn or "", []).append(row)
+        if self._hub.restore is not None:
+            await self._hub.restore.load(found, [row.id for rows in messages.values() for row in rows])
+        for number, one in enumerate(found, start=1):
+            await self._go_on(one, keys[one.session], journals.get(one.turn, []), messages.get(one.turn, []))
+            if number % AT_ONCE == 0:
+                await asyncio.sleep(0)
+
+    async def _go_on(self, found: OpenTurn, key: str, rows: Rows, asked: Sequence[InboxRow]) -> None:
+        """Go on with an open turn, or, if its journal cannot be read, end it visibly."""
+        try:
+            turn = fold(rows[:-1])
+            taken_over = decode(*rows[-1])
+            messages = tuple(waiting_of(row) for row in asked)
+        except (UnreadableJournal, inbox.UnreadableMessage) as error:
+            reference = self._ids.new("err")
+            log.exception("turn.unreadable", turn=found.turn, reference=reference, error=str(error))
+            await self._end(found, asked, len(rows), unreadable_end(rows, reference))
+            await self._unblock(found, key)
+            return
+        assert isinstance(taken_over, TakenOver)
+        lane = await self._hub.owned_lane(key, found.session, found.epoch)
+        lane.blocked = True
+        await self._hub.settled(lane)
+        if lane.running is not None or self._hub.closing:
+            return  # it goes on already, or in the next process
+        if turn.opened is not None and turn.opened.own_history is None:
+            await self._hub.load_memory(lane)
+        driver = self._hub.driver(found.turn, found.session, found.epoch, messages, lane)
+        driver.resume(turn, len(rows), taken_over)
+        lane.running = Running(driver, messages)
+        if isinstance(driver.outlet, TurnOutlet):
+            driver.outlet.attach(driver)
+        self._hub.start(lane)  # what waits comes after it, once `messages` has put the earlier ones in front
+
+    async def _unblock(self, found: OpenTurn, key: str) -> None:
+        lane = await self._hub.owned_lane(key, found.session, found.epoch)
+        self._hub.unblock(lane)
+
+    # ------------------------------------------------------------------ messages
+
+    async def messages(self, session: str, key: str, epoch: int) -> None:
+        """Put the messages that waited in a session back into its queue, before those that have come since."""
+        rows = await self._store.pending(session)
+        if rows and self._hub.restore is not None:  # before a turn begins, and takes them back
+            await self._hub.restore.load_words(Owner(session, epoch), [row.id for row in rows])
+        lane = await self._hub.owned_lane(key, session, epoch)  # last: one that is held over an await may be forgotten
+        for row in rows:
+            if row.lane == COMMAND_LANE or lane.knows(row.id):
+                continue
+            try:
+                message = waiting_of(row)
+            except inbox.UnreadableMessage:
+                if self._hub.aside is None:
+                    raise
+                await self._hub.aside.lose(row.id, Fresh(session, key, epoch))
+                continue
+            if lane.running is not None and row.id in steered_into(lane.running.driver.turn):
+                lane.steers.append(message)
+            else:
+                lane.waiting.append(message)
+        lane.waiting.sort(key=lambda message: message.arrival)
+        self._hub.unblock(lane)
+
+    # ------------------------------------------------------------------ setting aside
+
+    async def set_aside_turn(self, found: OpenTurn, seq: int) -> str:
+        """End a turn that has ended the process each time that it was taken up, without looking into it; the reference."""
+        reference = self._ids.new("err")
+        facts = Facts(reference=reference, detail=SET_ASIDE)
+        failed = DriverFailed(at=self._clock.now_ms(), reference=reference, why=SET_ASIDE)
+        asked = await self._store.inputs(found.turn)
+        await self._end(found, asked, seq, Exit(ExitCode.INTERNAL_ERROR, facts), failed)
+        return reference
+
+    async def set_aside_message(self, row: InboxRow, key: str, epoch: int) -> None:
+        """A message, or a command, that has ended the process each time is not tried again; its chat is told."""
+        lane = await self._hub.owned_lane(key, row.session, epoch)
+        lane.blocked = True  # until what waited behind it is known
+        lane.withdraw(row.id)
+        with suppress(Conflict):
+            await self._store.drop(row.id, SET_ASIDE)
+            if self._hub.on_set_aside is not None:
+                with suppress(inbox.UnreadableMessage):
+                    await self._hub.on_set_aside(inbox.decode(row.body), row.id, row.session, epoch)
+
+    async def _end(
+        self, found: OpenTurn, asked: Sequence[InboxRow], seq: int, ending: Exit, *events: DriverFailed
+    ) -> None:
+        now = self._clock.now_ms()
+        written = [encode(event) for event in (*events, TurnEnded(at=now, exit=ending))]
+        rows = [JournalRow(seq + offset, one.kind, one.body, one.at) for offset, one in enumerate(written)]
+        outlet = outlet_of(self._hub, found, asked)
+        parts = outlet.closing(exit_view(ending)) if outlet is not None else ()
+        await self._store.close(found.session, found.epoch, found.turn, rows, ending.code.value, now, parts)
+        if outlet is not None:
+            outlet.closed()
+        log_unreadable(found.turn, found.session, ending.code.value, ending.facts.reference, now, self._hub.tell)
+
+
+def outlet_of(hub: Hub, found: OpenTurn, asked: Sequence[InboxRow]) -> TurnOutlet | None:
+    """Where a turn that is not looked into is shown, if its messages can be read."""
+    try:
+        chat = inbox.decode(asked[0].body).chat if asked else None
+    except inbox.UnreadableMessage:
+        return None
+    return (
+        hub.outlets(chat, found.turn, found.session, found.epoch)
+        if chat is not None and hub.outlets is not None
+        else None
+    )
+
+
+def waiting_of(row: InboxRow) -> Waiting:
+    """A stored message as lanes have it. Raises `UnreadableMessage`."""
+    return Waiting(row.id, row.arrival, inbox.decode(row.body), row.received_at)

@@ -1,0 +1,361 @@
+"""Sets aside conversations that cannot be read any more, so that their chats go on and nobody else notices.
+
+Theory. What hits damaged rows is told so by the store (`Damaged`: it was tried twice). Whoever meets that in a conversation has it set aside
+here: its open turn is ended with words that are true, its session loses its key to a new one (`agent_core.store.asides`), each message that
+waited is told that it was not answered, and the operators are told once. What of this cannot be written is left out; if not even the
+key can be moved, nothing is changed, `status` and an alert say so, and it is tried again after pauses that double.
+
+Damage is set aside conversation by conversation only as long as it is the conversation's own: where the one that begins in its place meets
+it as well, it is everybody's (`gateway.recovery.spread`), nothing is set aside or begun any more, and what was taken waits in the inbox.
+
+Law: whatever cannot be read, everybody else goes on; no message of the conversation ends without a word where its chat is known.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+
+import structlog
+
+from adapters.contract.base import Inbound
+from agent_core.journal.rows import encode
+from agent_core.ports import Clock, Ids
+from agent_core.signals import Signal, TurnClosed
+from agent_core.store.asides import Aside, Fresh
+from agent_core.store.rows import Accepted, InboxRow, JournalRow, NewMessage, OpenTurn
+from agent_core.store.store import Damaged, StorageUnavailable, Store, StoreError
+from agent_core.turn.events import DriverFailed, TurnEnded
+from agent_core.turn.exits import Exit, ExitCode, Facts, NotStarted
+from agent_core.turn.notices import DAMAGED, not_started_words
+from agent_core.turn.view import exit_view
+from gateway.observe.loglines import log_unreadable
+from gateway.recovery.resuming import outlet_of
+from gateway.recovery.spread import Met, Spread
+from gateway.sessions import inbox
+from gateway.sessions.hub import Hub
+from gateway.storage.storewatch import EVERYBODYS
+
+log = structlog.get_logger("gateway")
+
+AGAIN_SECONDS, AGAIN_MOST_SECONDS = 1.0, 60.0
+KNOWN_MOST = 1_000
+RECENT_MS = 24 * 3_600_000
+
+TellChat = Callable[[Inbound | None, int, Fresh, str], Awaitable[None]]
+"""(a message if it can be read, its number, whose chat it is now, words)"""
+NO_MESSAGE = (
+    "⚠️ A message that you sent here was not answered, and nothing was done for it: what was stored of it cannot be read any more, because "
+    "the storage is damaged. Send it again. Whoever runs the gateway is told."
+)
+NOT_ANSWERED = f"⚠️ {not_started_words(NotStarted.DAMAGED)}"
+GOES_ON = "its chat goes on with a new one"
+CANNOT = "the new one in its chat cannot be used either"
+WAITS = (
+    "⚠️ I cannot go on just now: the storage of the gateway is damaged. What you sent is kept, and goes on when that is mended. Whoever runs the "
+    "gateway is told."
+)
+NO_MESSAGE_WHY = "what was stored of it cannot be read any more, because the storage is damaged"
+
+
+@dataclass(slots=True)
+class _Stuck:
+    """A conversation that could not be set aside."""
+
+    words: str
+    tries: int
+    not_before: float
+
+
+class PutAside:
+    """Implements `gateway.recovery.keeping.SettingAside`."""
+
+    def __init__(self, hub: Hub, store: Store, clock: Clock, ids: Ids) -> None:
+        self._hub = hub
+        self._store = store
+        self._clock = clock
+        self._ids = ids
+        self._one = asyncio.Lock()
+        self._stuck: dict[str, _Stuck] = {}
+        self._met = 0
+        self._useless = False
+        """What was to be said in the conversation that began last could not be stored."""
+        self.known: dict[str, Aside] = {}
+        """What was set aside, by session, the latest last."""
+        self.tell_chat: TellChat | None = None
+        self.tell_unstored: Callable[[Inbound, str], None] | None = None
+        """The same, of what cannot be stored: tried once."""
+        self.announce: Callable[[str, str], Awaitable[None]] | None = None
+        self.spread = Spread()
+        self._told: set[str] = set()
+        """Sessions whose chats were told that they wait."""
+
+    @property
+    def stuck(self) -> dict[str, str]:
+        """Conversations that cannot be read and could not be set aside either, with the reason."""
+        return {session: one.words for session, one in self._stuck.items()}
+
+    @property
+    def met(self) -> int:
+        """How often damage was met since the start: a reason to look through all."""
+        return self._met
+
+    def recent(self) -> int:
+        """How many conversations were set aside within a day, or should be and cannot."""
+        since = self._clock.now_ms() - RECENT_MS
+        return len(self._stuck) + sum(one.at >= since for one in self.known.values())
+
+    # ------------------------------------------------------------------ what is everybody's
+
+    def on(self, signal: Signal) -> None:
+        """What ended well shows that its platform's chats can be used."""
+        if isinstance(signal, TurnClosed) and signal.clean:
+            self.spread = self.spread.answered(signal.surface)
+
+    def check(self) -> None:
+        """Raises `Damaged` if what all need is."""
+        if self.spread.everybodys:
+            raise Damaged(EVERYBODYS)
+
+    def sound(self) -> None:
+        """A look through everything found nothing damaged."""
+        if self.spread.everybodys:
+            log.warning("storage.sound_again")
+        self.spread = Spread()
+        self._told.clear()
+
+    def _meet(self, chat: str, error: Exception, *, usable: bool) -> None:
+        before = self.spread.everybodys
+        self.spread = self.spread.after(Met(chat, self._clock.monotonic(), usable))
+        if self.spread.everybodys and not before:
+            log.error("storage.damaged_for_all", chat=chat, error=f"{type(error).__name__}: {error}")
+
+    def _say_unstored(self, asked: Iterable[Inbound], words: str) -> None:
+        first = next((one for one in asked if one.chat is not None), None)
+        if first is not None and self.tell_unstored is not None:
+            self.tell_unstored(first, words)
+
+    def _tell_waiting(self, session: str) -> None:
+        """Once, that what was taken waits."""
+        if session not in self._told and len(self._told) < KNOWN_MOST:
+            self._told.add(session)
+            self._say_unstored(self._asked_in(session), WAITS)
+
+    def _asked_in(self, session: str) -> list[Inbound]:
+        """The messages that its chat waits for, the latest first."""
+        lane = self._hub.lane(session)
+        if lane is None:
+            return []
+        running = lane.running.messages if lane.running is not None else ()
+        return [one.inbound for one in reversed((*running, *lane.steers, *lane.waiting))]
+
+    # ------------------------------------------------------------------ setting aside
+
+    async def load(self) -> None:
+        """Know what earlier processes have set aside."""
+        with suppress(StorageUnavailable):  # a list for whoever looks; it must not be in the way of a start
+            self.known = {one.session: one for one in reversed(await self._store.asides.all())}
+
+    async def accept(self, message: NewMessage) -> Accepted:
+        """Store a message; if its conversation cannot be read, in the one that begins in its place. Raises `StorageUnavailable`."""
+        self.check()
+        try:
+            return await self._store.accept(message)
+        except Damaged as error:
+            if not await self.put_key(message.session_key, error):
+                raise
+        try:
+            return await self._store.accept(message)
+        except Damaged as error:
+            self._meet(message.session_key, error, usable=False)
+            raise
+
+    async def lose(self, number: int, whose: Fresh) -> None:
+        """One message of a conversation that is sound cannot be read: it is dropped, and its chat is told."""
+        await self._store.drop_unread(number, NO_MESSAGE_WHY)
+        log.error("message.unreadable", inbox=number, session=whose.session, chat=whose.key)
+        with suppress(StoreError):
+            if self.tell_chat is not None:
+                await self.tell_chat(None, number, whose, NO_MESSAGE)
+        if self.announce is not None:
+            words = f"⚠️ A message in {whose.key} cannot be read, and stays unanswered: the storage is damaged. Run outspoken db check."
+            await self.announce(f"aside:message:{number}", words)
+
+    async def put_key(self, key: str, error: Exception) -> bool:
+        """See `gateway.recovery.keeping.SettingAside`."""
+        try:
+            found = await self._store.asides.session_of(key)
+        except StorageUnavailable:
+            found = None
+        if found is None:  # a conversation that only begins, or the list of all
+            self._meet(key, error, usable=False)
+            return False
+        return await self.put(found[0], error)
+
+    async def put(self, session: str, error: Exception) -> bool:
+        """See `gateway.recovery.keeping.SettingAside`."""
+        async with self._one:
+            if self.spread.everybodys:
+                self._tell_waiting(session)
+                return False
+            if session in self.known:
+                return True
+            stuck = self._stuck.get(session)
+            if stuck is not None and self._clock.monotonic() < stuck.not_before:
+                return False
+            self._met += 1
+            try:
+                done = await self._put(session, error)
+            except StoreError as failure:
+                tries = stuck.tries + 1 if stuck is not None else 1
+                pause = min(AGAIN_MOST_SECONDS, AGAIN_SECONDS * 2.0 ** min(tries, 10))
+                self._stuck[session] = _Stuck(str(failure), tries, self._clock.monotonic() + pause)
+                log.warning("conversation.not_set_aside", session=session, error=str(failure), tries=tries)
+                return False
+            self._stuck.pop(session, None)
+            return done
+
+    async def _put(self, session: str, error: Exception) -> bool:
+        lane, asked = self._hub.lane(session), self._asked_in(session)
+        with suppress(StoreError):  # it may be among what cannot be written; then it is tried in another way below
+            await self._end_turn(session, lane.epoch if lane is not None else await self._store.claim(session))
+        fresh = await self._store.set_aside(session, DAMAGED, self._ids.new("s"))
+        if fresh is None:
+            return False
+        self.known[session] = Aside(session, fresh.key, DAMAGED, self._clock.now_ms())
+        while len(self.known) > KNOWN_MOST:
+            del self.known[next(iter(self.known))]
+        self._useless = False
+        with suppress(StoreError):
+            await self._force_end(session, fresh)
+        unanswered = await self._drop_waiting(session, fresh)
+        usable = not self._useless
+        # What is new lies beside what is new of others: where it cannot be written, theirs may not either.
+        self._meet(fresh.key, error, usable=usable and not (isinstance(error, Damaged) and error.writing))
+        log.error(
+            "conversation.set_aside",
+            session=session,
+            chat=fresh.key,
+            unanswered=unanswered,
+            error=f"{type(error).__name__}: {error}",
+        )
+        if lane is not None:
+            self._hub.point(lane, fresh.session, fresh.epoch)
+        if not usable:
+            self._say_unstored(asked, NOT_ANSWERED)
+        await self._announce(session, fresh, unanswered, usable=usable)
+        return True
+
+    @contextmanager
+    def _in_new(self) -> Generator[None]:
+        """The block writes into the new conversation; whether that is possible is noted."""
+        try:
+            yield
+        except Damaged:
+            self._useless = True
+        except StoreError:
+            pass
+
+    async def _announce(self, session: str, fresh: Fresh, unanswered: int, *, usable: bool) -> None:
+        if self.announce is None:
+            return
+        count = (
+            f"; {unanswered} message{'s' if unanswered != 1 else ''} of it stay{'s' if unanswered == 1 else ''} unanswered"
+            if unanswered
+            else ""
+        )
+        words = (
+            f"⚠️ Rows of the conversation {fresh.key} cannot be read: the storage is damaged. It is set aside ({session}){count}; "
+            f"{GOES_ON if usable else CANNOT}. Look at the disk, run outspoken db check, and restore a backup if it says so."
+        )
+        await self.announce(f"aside:{session}", words)
+
+    # ------------------------------------------------------------------ the open turn
+
+    def _ending(self) -> tuple[str, Exit]:
+        reference = self._ids.new("err")
+        return reference, Exit(
+            ExitCode.INTERNAL_ERROR, Facts(reference=reference, detail=DAMAGED, reason=NotStarted.DAMAGED)
+        )
+
+    async def _asked(self, turn: str) -> Sequence[InboxRow]:
+        try:
+            return await self._store.inputs(turn)
+        except Damaged:
+            return ()
+
+    async def _end_turn(self, session: str, epoch: int) -> None:
+        """End its open turn as turns end: with the last rows of its journal, and the words in its chat."""
+        found = await self._store.asides.open_turn(session)
+        if found is None:
+            return
+        turn, rows = found
+        reference, ending = self._ending()
+        now = self._clock.now_ms()
+        failed = DriverFailed(at=now, reference=reference, why=DAMAGED)
+        written = [encode(event) for event in (failed, TurnEnded(at=now, exit=ending))]
+        outlet = outlet_of(self._hub, OpenTurn(turn, session, epoch), await self._asked(turn))
+        parts = outlet.closing(exit_view(ending)) if outlet is not None else ()
+        last = [JournalRow(rows + offset, one.kind, one.body, one.at) for offset, one in enumerate(written)]
+        await self._store.close(session, epoch, turn, last, ending.code.value, now, parts)
+        if outlet is not None:
+            outlet.closed()
+        self._over(session, turn, ending)
+
+    async def _force_end(self, session: str, fresh: Fresh) -> None:
+        """The same without its journal, if that cannot be written; what is said in its chat is the new session's."""
+        found = await self._store.asides.open_turn(session)
+        if found is None:
+            return
+        turn, _ = found
+        _, ending = self._ending()
+        outlet = outlet_of(self._hub, OpenTurn(turn, fresh.session, fresh.epoch), await self._asked(turn))
+        parts = outlet.closing(exit_view(ending)) if outlet is not None else ()
+        self._over(session, turn, ending)
+        with suppress(StoreError):
+            await self._store.end_unread(turn, ending.code.value)
+        if parts:
+            with self._in_new():
+                await self._store.put_deliveries(fresh.session, fresh.epoch, parts)
+        if outlet is not None:
+            outlet.closed()
+
+    def _over(self, session: str, turn: str, ending: Exit) -> None:
+        """Whoever follows the turn here sees its end."""
+        now = self._clock.now_ms()
+        lane = self._hub.lane(session)
+        if lane is not None and lane.running is not None and lane.running.driver.identity.turn == turn:
+            driver = lane.running.driver
+            if driver.turn.exit is None:
+                driver.turn.feed(TurnEnded(at=now, exit=ending))
+            driver.give_up(driver.turn)
+            lane.running.given_up.set()
+        log_unreadable(turn, session, ending.code.value, ending.facts.reference, now, self._hub.tell)
+
+    # ------------------------------------------------------------------ the messages that waited
+
+    async def _drop_waiting(self, session: str, fresh: Fresh) -> int:
+        """Each is told that it was not answered; how many there are."""
+        lane = self._hub.lane(session)
+        held = {one.inbox_id: one.inbound for one in (*lane.waiting, *lane.steers)} if lane is not None else {}
+        try:
+            waiting = await self._store.asides.waiting(session)
+        except Damaged:
+            waiting = [*held]
+        for number in waiting:
+            with suppress(StoreError):
+                await self._store.drop_unread(number, DAMAGED)
+            inbound = held.get(number) or await self._read(number)
+            with self._in_new():
+                if self.tell_chat is not None:
+                    await self.tell_chat(inbound, number, fresh, NOT_ANSWERED)
+        return len(waiting)
+
+    async def _read(self, number: int) -> Inbound | None:
+        try:
+            row = await self._store.inbox_row(number)
+            return inbox.decode(row.body) if row is not None else None
+        except (StorageUnavailable, inbox.UnreadableMessage):
+            return None

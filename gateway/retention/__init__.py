@@ -1,0 +1,1 @@
+"""What is removed: because it is old, or because a person wants to be forgotten."""

@@ -1,0 +1,298 @@
+"""Forgetting a person: everything that they said and that was answered to them, wherever it lies. A job that outlives the process.
+
+It goes in steps that can each be repeated, and always begins at the first: who asked what stays written until the last one. So whatever kills
+the process, the next one ends it. It takes what there was when it was begun: who writes again afterwards begins anew, and is answered.
+
+What is kept, without a word of theirs: that there were turns, when, and what they used (budgets count on); what was done by hand; whether they
+may talk. In a conversation with others, what others said and were answered stays. Backups and logs are not ours to change.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import re
+import shutil
+from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TypeVar
+
+import structlog
+from sqlalchemy import ColumnElement, Connection
+
+from adapters.contract.base import Inbound, SessionKey
+from agent_core.journal.rows import UnreadableJournal, decode
+from agent_core.limits.retention import next_size
+from agent_core.messages import text_of
+from agent_core.ports import Clock, Ids
+from agent_core.store import forgetting as steps
+from agent_core.store.forgetting import Account, Job
+from agent_core.store.retaining import Removed
+from agent_core.store.rows import AuditRow
+from agent_core.store.store import PAUSE, StorageUnavailable, Store
+from agent_core.turn.events import TurnOpened
+from gateway.sessions import inbox
+from gateway.sessions.queue import Lane, Waiting
+from gateway.sessions.whose import author_of, folder_name
+
+log = structlog.get_logger("gateway")
+K = TypeVar("K")
+
+LOOKED_AT_ONCE = 5_000
+LATER_SECONDS = 600.0
+"""So long after one that could not be done it is tried again."""
+AGAIN_SECONDS = 2.0
+"""So long after a step in which one of their turns was still open it is looked again."""
+ATTACHED = re.compile(r"; it is in your workspace as ([^\n]{1,200})\.\]")
+QUICK_BYTES = 256 * 2**20
+"""A SQLite file up to this size is written anew while the gateway runs: nobody writes meanwhile, for some seconds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Told:
+    """What a job came to."""
+
+    turns: int
+    messages: int
+    conversations: int
+    shared: int
+    """Conversations with others, in which what these said is kept."""
+    folders: int
+    rewritten: bool
+    """The database's file was written anew, so that nothing is left between its rows either."""
+
+    def lines(self, copies: Sequence[str]) -> list[str]:
+        """In words."""
+        lines = [
+            f"Forgotten: {self.turns} turns, {self.messages} messages, {self.conversations} conversations, {self.folders} folders and files.",
+        ]
+        if self.shared:
+            lines.append(f"In {self.shared} conversations with others, what those said and were answered is kept.")
+        lines.append(
+            "Kept without a word of theirs: numbers of turns and budgets, what was done by hand, whether they may talk."
+        )
+        if not self.rewritten:
+            lines.append(
+                "The database's file is too large to be written anew while the gateway runs. What was removed is overwritten; to be sure that no "
+                "copy is left between rows, stop the gateway and run this again."
+            )
+        lines.append(
+            "Backups and logs that you keep elsewhere still hold what they hold."
+            + (f" So do these copies beside the database: {', '.join(copies)}." if copies else "")
+        )
+        return lines
+
+
+async def nobody_runs(_: Job) -> None:
+    """No gateway runs, so there is nothing to stop."""
+
+
+@dataclass(frozen=True, slots=True)
+class Quiet:
+    """Stops what runs and waits for people, and lets go of what is remembered of conversations."""
+
+    lanes: Callable[[], Iterable[Lane]]
+    stop: Callable[[Lane, Waiting], Awaitable[None]]
+    forget: Callable[[], None]
+
+    async def __call__(self, job: Job) -> None:
+        mine = set(job.who)
+        for lane in list(self.lanes()):
+            running = lane.running.messages if lane.running is not None else ()
+            for message in [*lane.waiting, *running]:
+                theirs = (message.inbound.account, author_of(message.inbound)) in mine
+                if theirs and message.received_at <= job.at:
+                    await self.stop(lane, message)
+            lane.memory_loaded = lane.recent_loaded = lane.prefs_loaded = False
+            lane.recent = []
+        self.forget()
+
+
+@dataclass(slots=True)
+class Forgetting:
+    """Begins such jobs, and ends those that earlier processes left."""
+
+    store: Store
+    clock: Clock
+    ids: Ids
+    workspaces: Path
+    spool: Path | None
+    quiet: Callable[[Job], Awaitable[None]] = nobody_runs
+    """Stops what runs for them, and lets go of what is remembered of conversations."""
+    alone: bool = False
+    """No gateway runs: the file may be written anew however long that takes."""
+    last: Told | None = None
+    _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _asked: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def run(self) -> None:
+        """End what earlier processes left, and what is begun."""
+        while True:
+            self._asked.clear()
+            await self.finish_all()
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._asked.wait(), LATER_SECONDS)
+
+    async def begin(self, who: Account, by: str) -> Job:
+        """It will be done, whatever happens from now on."""
+        accounts = tuple(sorted(await self.store.forgotten.joined(who)))
+        job = Job(self.ids.new("f"), accounts, self.clock.now_ms(), None)
+        await self.store.remove(steps.begin(job))
+        self._asked.set()
+        words = f"Forgets {', '.join('/'.join(one) for one in accounts)}."
+        await self.store.act(AuditRow(self.ids.new("a"), job.at, by, "forget", "/".join(who), words))
+        return job
+
+    async def finish_all(self) -> None:
+        """Do what is not done yet."""
+        try:
+            for job in await self.store.forgotten.jobs():
+                if job.done_at is None:
+                    await self.finish(job)
+        except StorageUnavailable as error:
+            log.warning("forget.not_done", error=str(error))
+
+    async def finish(self, job: Job) -> Told:
+        """Do it, from the beginning."""
+        async with self._lock:
+            self.last = await self._finish(job)
+        log.info("forget.done", forget=job.forget, turns=self.last.turns, messages=self.last.messages)
+        return self.last
+
+    async def _finish(self, job: Job) -> Told:
+        await self._name_writers()
+        await self.quiet(job)
+        turns, folders = 0, 0
+        while True:
+            gone, files, busy = await self._turns(job)
+            turns, folders = turns + gone, folders + files
+            if not busy:
+                break
+            await asyncio.sleep(AGAIN_SECONDS)
+            await self.quiet(job)
+        messages = await self._blank(steps.written_by(job))
+        sessions = await self.store.forgotten.sessions(job.who, await self.store.forgotten.keys_of(job.who))
+        own = [one for one in sessions if one.alone]
+        for one in own:
+            messages += await self._blank(steps.of_session(one.session, job.at))
+            while left := (await self._pausing(steps.remove_session(one, job.at))).count:
+                turns += left
+            folders += await self._folder(folder_name(one.key))
+        for one in sessions:
+            if not one.alone:
+                await self._in_batches(await self.store.forgotten.summaries(one.session), steps.blank_summaries)
+        for account, person in job.who:
+            if account in ("api", "web"):
+                folders += await self._folder(folder_name(f"{account}/{person}"))
+        await self.store.remove(steps.remove_the_rest(job.who))
+        await self.quiet(job)
+        rewritten = await self.store.scrub(QUICK_BYTES if not self.alone else None)
+        await self._blank_names(job)
+        await self.store.remove(steps.end(job, self.clock.now_ms()))
+        await self.store.scrub(0)
+        return Told(turns, messages, len(own), len(sessions) - len(own), folders, rewritten)
+
+    async def _name_writers(self) -> None:
+        """Messages that an older version stored do not say by whom they are, but in their bodies."""
+        after = 0
+        while rows := await self.store.forgotten.unnamed_messages(LOOKED_AT_ONCE // 10, after):
+            after = rows[-1][0]
+            found: list[tuple[int, str, str, str]] = []
+            for number, account, turn, body in rows:
+                with suppress(inbox.UnreadableMessage):
+                    person = author_of(inbox.decode(body))
+                    found += [(number, account, turn, person)] if person else []
+                await asyncio.sleep(0)
+            if found:
+                await self.store.remove(steps.name_writers(found))
+
+    async def _turns(self, job: Job) -> tuple[int, int, bool]:
+        """How many were removed, how many files with them, and whether one is open still."""
+        count, folders, busy, after = 0, 0, False, ""
+        while True:
+            found, after_now = await self.store.forgotten.turns(job, LOOKED_AT_ONCE, after)
+            if not after_now:
+                return count, folders, busy
+            after = after_now
+            busy |= any(one.open for one in found)
+            closed = [one for one in found if not one.open]
+            for one in closed:
+                folders += await self._files_of(one.turn, one.session)
+            count += await self._in_batches([one.turn for one in closed], steps.remove_turns)
+
+    async def _files_of(self, turn: str, session: str) -> int:
+        """Remove what they attached, from the conversation's folder, and what was on its way to them."""
+        gone = 0
+        for key in await self.store.forgotten.tool_keys([turn]):
+            name = hashlib.blake2b(key.encode(), digest_size=12).hexdigest()
+            if self.spool is not None and (self.spool / name).is_dir():
+                await asyncio.to_thread(shutil.rmtree, self.spool / name, True)
+                gone += 1
+        rows = (await self.store.journal(turn))[:1]
+        found = await self.store.session(session) if rows else None
+        if found is None:
+            return gone
+        try:
+            opened = decode(rows[0].kind, rows[0].body)
+        except UnreadableJournal:
+            return gone
+        words = [text_of(one.content) for one in opened.input] if isinstance(opened, TurnOpened) else []
+        root = self.workspaces / folder_name(found.key)
+        for name in ATTACHED.findall("\n".join(words)):
+            path = root / Path(name).name
+            if path.is_file():
+                path.unlink(missing_ok=True)
+                gone += 1
+        return gone
+
+    async def _folder(self, name: str) -> int:
+        path = self.workspaces / name
+        if not path.is_dir():
+            return 0
+        await asyncio.to_thread(shutil.rmtree, path, True)
+        return 1
+
+    async def _blank(self, which: ColumnElement[bool]) -> int:
+        messages = await self.store.forgotten.messages(which)
+        return await self._in_batches(messages, lambda some: steps.blank_messages(some, _blank))
+
+    async def _blank_names(self, job: Job) -> None:
+        """Last of all: by these names it is found what is to be done, if it has to be begun again."""
+        after = ""
+        while True:
+            found, after_now = await self.store.forgotten.turns(job, LOOKED_AT_ONCE, after)
+            await self._in_batches([one.turn for one in found], steps.blank_askers)
+            if not after_now:
+                break
+            after = after_now
+        await self._in_batches(await self.store.forgotten.messages(steps.written_by(job)), steps.blank_writers)
+
+    async def _in_batches(self, things: Sequence[K], body: Callable[[Sequence[K]], Callable[[Connection], int]]) -> int:
+        """Do something to all of these, so many at once as take some milliseconds."""
+        count, first, size = 0, 0, 8
+        while first < len(things):
+            done = await self._pausing(body(things[first : first + size]))
+            first, count = first + size, count + done.count
+            size = next_size(size, done.seconds, 500)
+        return count
+
+    async def _pausing(self, body: Callable[[Connection], int]) -> Removed:
+        """One transaction; then the writer is the others' for longer."""
+        done = await self.store.remove_some(body)
+        await asyncio.sleep(done.seconds * PAUSE)
+        return done
+
+
+def copies_beside(database: Path) -> list[str]:
+    """Copies of the database that were made before upgrades: they hold what was in it then."""
+    return sorted(one.name for one in database.parent.glob(f"{database.name}.before-*"))
+
+
+def _blank(account: str, key: str, session: str) -> bytes:
+    """What is left of a message: by which it is known again."""
+    named = SessionKey.of(session)
+    return inbox.encode(
+        Inbound(account=account, platform_key=key, session=named, input=(), surface="", memory_scope="")
+    )

@@ -1,0 +1,338 @@
+"""What is to be done about a schedule at a given time. Pure.
+
+Theory. A schedule has a rule and `next_at`, the first occurrence that was not claimed. `decide` looks at the clock and says
+what to claim next: an occurrence that runs, or all in a row that are missed; each claim moves `next_at` on, and is committed
+together with what comes of it, so after a crash `decide` is simply asked again. It never claims what is not due, so a clock
+that is put back only makes it wait.
+
+Laws (tests/gateway/test_schedules.py): whatever the clock does, no occurrence is claimed twice, none is passed over, none
+before its time; after an outage at most one runs late, and the rest is one claim of missed ones.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass, replace
+from enum import StrEnum
+from typing import TYPE_CHECKING
+
+from adapters.contract.base import SessionKey
+from adapters.contract.chat import ChatAddress, ChatKind, ChatOrigin, ChatPerson
+from agent_core import slim
+from agent_core.store.rows import Claimed, OccurrenceOutcome, OccurrenceRow, ScheduleRow, ScheduleState
+from gateway.config.types import IfMissed
+from gateway.schedule import times
+from gateway.schedule.times import MOST_COUNTED, BadTime, Rule, moment, span
+
+if TYPE_CHECKING:
+    from pydantic import TypeAdapter
+
+AGAIN = "an older copy of my memory was put back since, so you may see this twice."
+MAYBE_DONE = (
+    "An older copy of my memory was put back since, so I do not know whether it was done then; it is not done now."
+)
+ON_TIME_MS = 60_000
+"""So late still counts as on time: the task that looks sleeps for half a minute at most, and a machine may be busy."""
+CONFIGURED = "config:"
+"""How the ids of configured schedules begin; the entry's name follows."""
+
+
+class Kind(StrEnum):
+    """What a schedule makes happen."""
+
+    REMINDER = "reminder"
+    """Words of the gateway, which a person asked for."""
+    PROMPT = "prompt"
+    """A turn, which the configuration asks for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What happens; stored with the schedule."""
+
+    words: str
+    """The reminder's words, or the prompt."""
+    origin: ChatOrigin
+    zone: str
+    """By whose clocks times are told."""
+    name: str = ""
+    """Of a configured entry."""
+    if_missed: IfMissed = IfMissed.RUN
+    late_seconds: int = 0
+    """How late it may run; 0: however late."""
+    doubtful_to: int = 0
+    """A backup was put back then: what was due up to that time may have happened already (`doubted`)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Happening:
+    """A claimed occurrence, as the command that carries it out gets it."""
+
+    kind: Kind
+    schedule: str
+    outcome: OccurrenceOutcome
+    due: int
+    last: int
+    count: int
+    late_ms: int
+    """How late it was when it was claimed."""
+    plan: Plan
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """These occurrences are claimed now."""
+
+    outcome: OccurrenceOutcome
+    due: int
+    last: int
+    count: int
+    next_at: int | None
+    """The first occurrence that is not claimed then."""
+
+
+def decide(rule: Rule, next_at: int | None, if_missed: IfMissed, late_seconds: int, now: int) -> Claim | None:
+    """What to claim at `now`; None if nothing is due."""
+    if next_at is None or next_at > now:
+        return None
+    last = times.latest(rule, next_at, now)
+    late = now - last
+    runs = late <= ON_TIME_MS or (if_missed is IfMissed.RUN and (not late_seconds or late <= late_seconds * 1000))
+    if runs and last == next_at:
+        return Claim(OccurrenceOutcome.RUN, last, last, 1, times.next_after(rule, last))
+    if not runs:
+        count = times.counted(rule, next_at, last)
+        return Claim(OccurrenceOutcome.MISSED, next_at, last, count, times.next_after(rule, last))
+    # The last one still runs, in a claim of its own; what was before it is missed.
+    before = _before(rule, next_at, last)
+    return Claim(OccurrenceOutcome.MISSED, next_at, before, times.counted(rule, next_at, before), last)
+
+
+def _before(rule: Rule, first: int, last: int) -> int:
+    """The occurrence before `last`; `first` is one, and earlier."""
+    return times.latest(rule, first, last - 1)
+
+
+def claimed(row: ScheduleRow, plan: Plan, claim: Claim, now: int) -> tuple[Claimed, Happening]:
+    """What is stored by a claim, and what the command that carries it out gets."""
+    moved = replace(
+        row,
+        next_at=claim.next_at,
+        done_to=claim.last,
+        state=ScheduleState.ACTIVE if claim.next_at is not None else ScheduleState.DONE,
+        rev=row.rev + 1,
+        at=now,
+    )
+    noted = OccurrenceRow(row.schedule, claim.due, claim.last, claim.count, claim.outcome, now)
+    happening = Happening(
+        Kind(row.kind), row.schedule, claim.outcome, claim.due, claim.last, claim.count, max(0, now - claim.due), plan
+    )
+    return Claimed(moved, noted), happening
+
+
+def key_of(happening: Happening) -> str:
+    """The key under which an occurrence is accepted: a second one with the same is no new one."""
+    return f"schedule:{happening.schedule}:{happening.due}"
+
+
+# ---------------------------------------------------------------------- making schedules
+
+
+def reminder(
+    number: int, name: str, rule: Rule, plan: Plan, key: SessionKey, received_at: int, now: int
+) -> ScheduleRow | None:
+    """A new reminder. `received_at` is when it was asked for, and `name` makes its id. None: it would never happen."""
+    first = times.next_after(rule, received_at)
+    if first is None:
+        return None
+    return ScheduleRow(
+        schedule=f"remind:{name}",
+        kind=Kind.REMINDER.value,
+        session_key=key.text(),
+        surface=plan.origin.address.text(),
+        number=number,
+        rule=times.encode(rule),
+        body=encode(plan),
+        next_at=first,
+        at=now,
+    )
+
+
+def cancelled(row: ScheduleRow, now: int) -> ScheduleRow:
+    """A schedule that does not happen any more."""
+    return replace(row, state=ScheduleState.CANCELLED, next_at=None, rev=row.rev + 1, at=now)
+
+
+def doubted(body: bytes, restored_at: int) -> bytes:
+    """The stored plan of a schedule, after a backup was put back in which something is due that may have happened since it was made.
+
+    Raises `Unreadable`.
+    """
+    try:
+        return encode(replace(_plans().validate_json(body), doubtful_to=restored_at))
+    except ValueError as error:
+        raise Unreadable("The plan of a schedule cannot be read.") from error
+
+
+def scheduled_origin(address: ChatAddress) -> ChatOrigin:
+    """Where a configured prompt seems to come from: the chat, and no person of it."""
+    return ChatOrigin(address, ChatKind.PRIVATE, ChatPerson("schedule", "scheduled"))
+
+
+def session_key(address: ChatAddress) -> SessionKey:
+    """The conversation of a chat as a whole."""
+    return SessionKey(address.platform, address.account, address.chat, address.thread)
+
+
+def synced(known: ScheduleRow | None, rule: Rule, plan: Plan, now: int) -> ScheduleRow | None:
+    """The row of a configured entry as it has to be; None if it is so already.
+
+    What was due by the rule as it was is settled first: until then the row keeps its old rule.
+    """
+    address = plan.origin.address
+    plan = _still_doubted(known, plan)
+    wanted = ScheduleRow(
+        schedule=f"{CONFIGURED}{plan.name}",
+        kind=Kind.PROMPT.value,
+        session_key=session_key(address).text(),
+        surface=address.text(),
+        number=0,
+        rule=times.encode(rule),
+        body=encode(plan),
+        next_at=times.next_after(rule, now),
+        at=now,
+    )
+    if known is None:
+        return wanted
+    fresh = known.state is not ScheduleState.ACTIVE or known.next_at is None
+    if fresh or (known.rule != wanted.rule and (known.next_at or 0) > now):
+        # Nothing up to `done_to` is claimed again, whatever the clock or the configuration did meanwhile.
+        row = replace(wanted, done_to=known.done_to, next_at=times.next_after(rule, max(now, known.done_to)))
+    else:
+        row = replace(wanted, rule=known.rule, next_at=known.next_at, done_to=known.done_to)
+    row = replace(row, rev=known.rev, at=known.at)
+    return None if row == known else replace(row, rev=known.rev + 1, at=now)
+
+
+def _still_doubted(known: ScheduleRow | None, plan: Plan) -> Plan:
+    """What may have happened before a restore stays that until it is settled, whatever the configuration says now."""
+    try:
+        doubtful_to = _plans().validate_json(known.body).doubtful_to if known is not None else 0
+    except ValueError:
+        return plan
+    due = known is not None and known.next_at is not None and known.next_at <= doubtful_to
+    return replace(plan, doubtful_to=doubtful_to) if due else plan
+
+
+# ---------------------------------------------------------------------- words
+
+
+def _late(happening: Happening) -> str:
+    if _doubtful(happening):
+        return f"It was due on {moment(happening.due, happening.plan.zone)}; {AGAIN}"
+    if happening.late_ms <= ON_TIME_MS:
+        return ""
+    when = moment(happening.due, happening.plan.zone)
+    return f"It was due on {when}; I could not do it then, so it comes {span(happening.late_ms // 1000)} late."
+
+
+def _doubtful(happening: Happening) -> bool:
+    return happening.due <= happening.plan.doubtful_to
+
+
+def missed_words(happening: Happening) -> str:
+    """One line about what was missed."""
+    zone = happening.plan.zone
+    what = happening.plan.name or happening.plan.words
+    why = MAYBE_DONE if _doubtful(happening) else "I could not do it then, and it is not done now."
+    if happening.count == 1:
+        return f"⏰ Missed: “{what}”, due on {moment(happening.due, zone)}. {why}"
+    number = f"more than {MOST_COUNTED}" if happening.count > MOST_COUNTED else str(happening.count)
+    return f"⏰ Missed: “{what}”, {number} times from {moment(happening.due, zone)} to {moment(happening.last, zone)}. {why}"
+
+
+def reminder_words(happening: Happening) -> str:
+    """A reminder, in the gateway's words."""
+    late = _late(happening)
+    return f"⏰ Reminder: {happening.plan.words}" + (f"\n({late})" if late else "")
+
+
+def announcement(happening: Happening) -> str:
+    """What the chat is told before a scheduled prompt is answered."""
+    late = _late(happening)
+    return f"⏰ Scheduled: {happening.plan.name}" + (f"\n{late}" if late else "")
+
+
+def prompt_words(happening: Happening) -> str:
+    """The prompt as the model gets it: it must know that no person wrote it."""
+    due = moment(happening.due, happening.plan.zone)
+    return (
+        f"[Scheduled task “{happening.plan.name}”, due on {due}. The configuration asks for it; no person wrote this, "
+        f"and perhaps nobody reads along just now.]\n\n{happening.plan.words}"
+    )
+
+
+def list_words(rows: tuple[tuple[ScheduleRow, Plan, Rule], ...], zone: str) -> str:
+    """The reminders of a chat."""
+    if not rows:
+        return f"There are no reminders here. Set one: /remind in 20 minutes tea (times are those of {zone})"
+    lines = [_line(row, plan, rule) for row, plan, rule in rows]
+    return "\n".join([*lines, "Take one back: /remind cancel NUMBER"])
+
+
+def _line(row: ScheduleRow, plan: Plan, rule: Rule) -> str:
+    again = "" if isinstance(rule, times.Once) else ", again and again"
+    when = moment(row.next_at, plan.zone) if row.next_at is not None else "no more"
+    return f"{row.number}. {when}{again}: {plan.words}"
+
+
+# ---------------------------------------------------------------------- the stored forms
+
+
+class Unreadable(Exception):
+    """A stored plan or happening that this program cannot read."""
+
+
+@functools.cache
+def _plans() -> TypeAdapter[Plan]:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(Plan)
+
+
+@functools.cache
+def _happenings() -> TypeAdapter[Happening]:
+    from pydantic import TypeAdapter
+
+    return TypeAdapter(Happening)
+
+
+def encode(plan: Plan) -> bytes:
+    """A plan as a schedule's body."""
+    return slim.dumps(plan)
+
+
+def decode(row: ScheduleRow) -> tuple[Plan, Rule]:
+    """The plan and the rule of a schedule; its address is that of the row, which follows a chat that moves.
+
+    Raises `Unreadable`.
+    """
+    try:
+        plan = _plans().validate_json(row.body)
+        rule = times.decode(row.rule)
+    except (ValueError, BadTime) as error:
+        raise Unreadable(f"The schedule {row.schedule} cannot be read: {type(error).__name__}.") from error
+    return replace(plan, origin=replace(plan.origin, address=ChatAddress.of(row.surface))), rule
+
+
+def encode_happening(happening: Happening) -> str:
+    """A happening as the words of its command."""
+    return slim.dumps(happening).decode()
+
+
+def decode_happening(text: str) -> Happening:
+    """Back from those words. Raises `Unreadable`."""
+    try:
+        return _happenings().validate_json(text)
+    except ValueError as error:
+        raise Unreadable("A scheduled occurrence was stored by another version of this program.") from error

@@ -1,0 +1,1 @@
+"""Conversations: one message after the other, each opened as a turn, followed while it runs, remembered afterwards."""

@@ -1,0 +1,280 @@
+"""Followers: how a surface sees one message, or a whole session, level-triggered.
+
+They hold no state of their own that could be lost: whatever they were last, the next sight is the latest there is.
+"""
+
+from __future__ import annotations
+
+from types import TracebackType
+from typing import Protocol
+
+from adapters.contract.base import Ended, LeftOpen, Queued, Showing, Sight, Summary, Ticket, TurnSight, TurnState
+from agent_core.bell import Bell
+from agent_core.driver.driver import TurnDriver
+from agent_core.driver.watcher import Watcher
+from agent_core.store.forgetting import DROPPED, DROPPING
+from agent_core.turn.exits import Exit, ExitCode, Facts, NotStarted
+from agent_core.turn.notices import DAMAGED, RESTORED
+from agent_core.turn.view import View, exit_view
+from gateway.recovery.keeping import SET_ASIDE
+from gateway.sessions.queue import Lane, Running, Waiting, person_words, sight_of, summary_of
+from gateway.sessions.stopping import BY_CLIENT, BY_PERSON, NOT_OPENED
+
+ELSEWHERE_SECONDS = 2.0
+"""How often the journal of a turn is asked that does not run here."""
+
+
+class LaneBook(Protocol):
+    """What followers need of the hub."""
+
+    def lane(self, session: str) -> Lane | None: ...
+
+    def now_ms(self) -> int: ...
+
+    def place(self, lane: Lane) -> int | None:
+        """The lane's place in the line of everybody; None if it does not wait there."""
+        ...
+
+    @property
+    def leaving(self) -> bool:
+        """Nothing is run any more; what is open goes on in the next process."""
+        ...
+
+    def expect(self, session: str, bell: Bell) -> None:
+        """Ring the bell when the session comes to be run here."""
+        ...
+
+    def expect_no_more(self, bell: Bell) -> None: ...
+
+    async def stored_end(self, inbox_id: int) -> Ended | None:
+        """How a message ended, from the journal; None if it has not."""
+        ...
+
+    async def recent(self, lane: Lane) -> None:
+        """Load the session's latest closed turns into the lane."""
+        ...
+
+    def release(self, lane: Lane) -> None:
+        """Nobody watches any more; forget the lane if it is idle."""
+        ...
+
+
+def ended_of(driver: TurnDriver) -> Ended:
+    """The last sight of a driver's turn."""
+    turn = driver.turn
+    assert turn.exit is not None
+    return Ended(
+        turn=driver.identity.turn,
+        view=driver.current_view(),
+        exit=turn.exit,
+        handed=turn.handed_calls,
+        summary=summary_of(turn),
+    )
+
+
+NOT_STARTED = {
+    SET_ASIDE: NotStarted.QUARANTINED,
+    DAMAGED: NotStarted.DAMAGED,
+    DROPPED: NotStarted.FORGOTTEN,
+    DROPPING: NotStarted.FORGOTTEN,
+    RESTORED: NotStarted.RESTORED,
+    BY_CLIENT: NotStarted.WITHDRAWN,
+    BY_PERSON: NotStarted.WITHDRAWN,
+    NOT_OPENED: NotStarted.NOT_OPENED,
+}
+"""By the reason for which a message was dropped."""
+
+
+def not_started(why: str) -> Ended:
+    """The last sight of a message that was accepted and could not be run."""
+    reason = NOT_STARTED.get(why, NotStarted.SHUTTING_DOWN)
+    ending = Exit(ExitCode.NOT_STARTED, Facts(reason=reason, detail=why))
+    return Ended("", exit_view(ending), ending, (), Summary(0, 0, 0, 0, 0, 0, ""))
+
+
+class MessageFollower:
+    """Follows one message: queued, showing, ended."""
+
+    __slots__ = (
+        "_bell",
+        "_book",
+        "_lane",
+        "_running",
+        "_ticket",
+        "_told",
+        "_watcher",
+    )
+
+    def __init__(self, book: LaneBook, ticket: Ticket) -> None:
+        self._book = book
+        self._ticket = ticket
+        self._bell = Bell()
+        self._running: Running | None = None
+        self._watcher: Watcher | None = None
+        self._lane: Lane | None = None
+        self._told: Queued | None = None
+
+    async def __aenter__(self) -> MessageFollower:
+        self._book.expect(self._ticket.session, self._bell)
+        self._attach()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._detach_watcher()
+        self._book.expect_no_more(self._bell)
+        if self._lane is not None:
+            self._lane.watchers.pop(self._bell, None)
+            self._book.release(self._lane)
+        self._bell.close()
+
+    def _attach(self) -> None:
+        lane = self._book.lane(self._ticket.session)
+        if lane is not None and lane is not self._lane:
+            self._lane = lane
+            lane.watchers[self._bell] = None
+        self._find_driver()
+
+    def _find_driver(self) -> None:
+        running = self._lane.running if self._lane is not None else None
+        if running is not None and running.driver.over and running.driver.turn.exit is None:
+            running = None  # it was overtaken, or left
+        if running is not None and any(m.inbox_id == self._ticket.inbox_id for m in running.messages):
+            self._running = running
+        if self._running is not None and self._watcher is None:
+            self._watcher = self._running.driver.watch()
+            self._watcher.__enter__()
+
+    def _detach_watcher(self) -> None:
+        if self._watcher is not None:
+            self._watcher.__exit__()
+            self._watcher = None
+
+    async def next(self, timeout_seconds: float) -> Sight | None:
+        """See `adapters.contract.base.Follower.next`."""
+        if self._watcher is not None and self._running is not None:
+            return await self._next_view(self._watcher, self._running.driver, timeout_seconds)
+        self._attach()
+        if self._watcher is not None:
+            return await self.next(timeout_seconds)
+        lane = self._lane
+        queued = self._queued(lane)
+        if queued is None and (lane is None or lane.position(self._ticket.inbox_id) is None):
+            ended = await self._book.stored_end(self._ticket.inbox_id)
+            if ended is not None:
+                return ended
+        elif queued is not None and (self._told is None or queued.position != self._told.position):
+            self._told = queued
+            return queued
+        if self._book.leaving:
+            return LeftOpen("", View((), open=True))
+        # Where another process runs it, the journal has to be asked.
+        patience = timeout_seconds if lane is not None else min(timeout_seconds, ELSEWHERE_SECONDS)
+        if await self._bell.wait(patience):
+            return await self.next(timeout_seconds)
+        if patience < timeout_seconds:
+            return await self.next(timeout_seconds - patience)
+        now = self._queued(lane)  # the line moves all the time: it is told when something has to be said anyhow
+        told, self._told = self._told, now or self._told
+        return now if now != told else None
+
+    def _queued(self, lane: Lane | None) -> Queued | None:
+        """Where the message waits; None if it does not, or is just about to begin."""
+        position = lane.position(self._ticket.inbox_id) if lane is not None else None
+        if lane is None or position is None:
+            return None
+        line = self._book.place(lane) or 0
+        return Queued(position, line) if line or lane.running is not None or position != 1 else None
+
+    async def _next_view(self, watcher: Watcher, driver: TurnDriver, timeout_seconds: float) -> Sight | None:
+        view = await watcher.next(timeout_seconds)
+        if view is None:
+            return None
+        if watcher.ended and driver.turn.exit is not None:
+            return ended_of(driver)
+        if watcher.ended and driver.left_open:
+            return LeftOpen(driver.identity.turn, view)
+        if watcher.ended:  # another owner has it now
+            self._detach_watcher()
+            self._running = None
+        return Showing(driver.identity.turn, view)
+
+
+class WholeSessionFollower:
+    """Follows a session: everything once, then what changes."""
+
+    def __init__(self, book: LaneBook, lane: Lane) -> None:
+        self._book = book
+        self._lane = lane
+        self._bell = Bell()
+        self._sent: dict[str, TurnSight] = {}
+        self._watched: TurnDriver | None = None
+        self._first = True
+
+    async def __aenter__(self) -> WholeSessionFollower:
+        self._lane.watchers[self._bell] = None
+        await self._book.recent(self._lane)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._watch(None)
+        self._lane.watchers.pop(self._bell, None)
+        self._book.release(self._lane)
+        self._bell.close()
+
+    def _watch(self, driver: TurnDriver | None) -> None:
+        """Be woken by the running turn, too."""
+        if driver is self._watched:
+            return
+        if self._watched is not None:
+            self._watched.unsubscribe(self._bell)
+        if driver is not None:
+            driver.subscribe(self._bell)
+        self._watched = driver
+
+    async def next(self, timeout_seconds: float) -> tuple[TurnSight, ...] | None:
+        """See `adapters.contract.base.SessionFollower.next`."""
+        if not self._first and not await self._bell.wait(timeout_seconds):
+            return None
+        changed = tuple(sight for sight in self._sights() if self._sent.get(sight.key) != sight)
+        self._sent |= {sight.key: sight for sight in changed}
+        first, self._first = self._first, False
+        return changed if changed or first else None
+
+    def _sights(self) -> list[TurnSight]:
+        lane = self._lane
+        sights = list(lane.recent)
+        running = lane.running
+        self._watch(running.driver if running is not None else None)
+        if running is not None:
+            sights += [self._running_sight(running, message) for message in running.messages]
+        sights += [self._queued_sight(message, index + 1) for index, message in enumerate(lane.waiting)]
+        return sights
+
+    def _running_sight(self, running: Running, message: Waiting) -> TurnSight:
+        driver = running.driver
+        if driver.turn.exit is not None and not driver.committing:
+            return sight_of(driver.identity.turn, driver.turn, message, self._book.now_ms())
+        return TurnSight(
+            key=message.inbound.platform_key,
+            order=message.arrival,
+            state=TurnState.OPEN,
+            person=person_words(message.inbound),
+            turn=driver.identity.turn,
+            view=driver.current_view(),
+            at=message.received_at,
+        )
+
+    @staticmethod
+    def _queued_sight(message: Waiting, position: int) -> TurnSight:
+        return TurnSight(
+            key=message.inbound.platform_key,
+            order=message.arrival,
+            state=TurnState.QUEUED,
+            person=person_words(message.inbound),
+            position=position,
+            at=message.received_at,
+        )

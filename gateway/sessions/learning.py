@@ -1,0 +1,167 @@
+"""What the gateway learns from failures: what a turn is told at its beginning, and the incidents, kept up to date.
+
+It reads and stores; what follows from what is decided in `agent_core.learning.stalls` and `agent_core.learning.incidents`.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import replace
+
+import structlog
+
+from adapters.contract.base import Inbound
+from agent_core.learning.incidents import HICCUPS, IncidentRules, changes, incident_words, known_incidents
+from agent_core.learning.known import Known
+from agent_core.learning.stalls import REMEMBER_MS, stalls_of
+from agent_core.ports import Clock, Ids
+from agent_core.store.rows import IncidentRow, IncidentState, TroubleRow
+from agent_core.store.store import Damaged, StorageUnavailable, Store
+from agent_core.turn.exits import ExitCode
+from gateway.recovery.keeping import Kind
+from gateway.sessions.opening import conversation_of
+
+log = structlog.get_logger("incident")
+
+LOOK_SECONDS = 30.0
+OURSELVES = "the gateway itself"
+"""What stands in an endpoint's place where no model is to blame."""
+
+Announce = Callable[[str, str], Awaitable[None]]
+"""Tells the operators: (key, words). The same key is told once, however often it is asked."""
+
+
+class Learning:
+    """Use it as an async context manager: it watches for incidents that are over."""
+
+    def __init__(
+        self, rules: IncidentRules, asked: Callable[[str, str], bool], store: Store, clock: Clock, ids: Ids
+    ) -> None:
+        """`asked` says whether a model at an endpoint is one that turns ask."""
+        self._rules = rules
+        self._asked = asked
+        self._store = store
+        self._clock = clock
+        self._ids = ids
+        self._incidents: tuple[IncidentRow, ...] = ()
+        self._touched: set[str] = set()
+        self._looked = False
+        self._looking = asyncio.Lock()
+        self._task: asyncio.Task[None] | None = None
+        self._announce: Announce | None = None
+
+    async def __aenter__(self) -> Learning:
+        self._task = asyncio.create_task(self._watch(), name="incidents")
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        if self._task is not None:
+            self._task.cancel()
+            await asyncio.wait({self._task})
+
+    async def connect(self, announce: Announce) -> None:
+        """From now on the operators are told, also of what happened lately while they could not be."""
+        self._announce = announce
+        for incident in await self._store.incidents(open_only=False, limit=20):
+            if self._clock.now_ms() - incident.last_at < self._rules.window_ms + self._rules.quiet_ms:
+                await self._tell(incident)
+
+    async def set_aside(self, kind: Kind, name: str) -> None:
+        """Something has ended the whole process twice, and is not tried again: an incident of its own."""
+        now = self._clock.now_ms()
+        model = f"{name}, set aside"
+        incident = IncidentRow(
+            incident=self._ids.new("i"), fingerprint=f"{ExitCode.INTERNAL_ERROR.value}|gateway|{model}|-|{kind.value}",
+            state=IncidentState.OPEN, code=ExitCode.INTERNAL_ERROR.value, endpoint=OURSELVES, model=model, tool="",
+            opened_at=now, last_at=now, conversations=1, turns=1,
+        )  # fmt: skip
+        if await self._store.put_incident(incident):
+            self._log(incident)
+            await self._tell(incident)
+        self._incidents = tuple(await self._store.incidents())
+
+    @property
+    def open_incidents(self) -> tuple[IncidentRow, ...]:
+        """As of the last look."""
+        return self._incidents
+
+    def troubled(self, rows: Sequence[TroubleRow]) -> None:
+        """A turn was closed, and these went wrong in it."""
+        self._touched.update(row.fingerprint for row in rows)
+
+    async def known(self, inbound: Inbound, session: str) -> Known:
+        """What the turn that answers a message is told."""
+        now = self._clock.now_ms()
+        conversation = conversation_of(inbound)
+        try:
+            if self._touched or not self._looked:
+                await self._look(only_touched=self._looked)
+            rows = await self._store.troubles_of(conversation or session, now - REMEMBER_MS)
+        except Damaged as error:  # of no use to the turn, and none of its conversation's doing
+            log.warning("incident.not_looked", error=str(error))
+            rows = []
+        return Known(stalls_of(rows, now), known_incidents(self._incidents), conversation)
+
+    async def look(self, at: int | None = None) -> None:
+        """Bring the incidents up to date, as of now or of a time (ms)."""
+        await self._look(only_touched=False, at=at)
+
+    async def _watch(self) -> None:
+        while True:
+            try:
+                await self.look()
+            except StorageUnavailable as error:
+                log.warning("incident.not_looked", error=str(error))
+            except Exception:
+                log.exception("incident.watch_failed")
+            await asyncio.sleep(LOOK_SECONDS)
+
+    async def _look(self, *, only_touched: bool, at: int | None = None) -> None:
+        """Compare the counts with the incidents, and store what has changed."""
+        async with self._looking:
+            touched, self._touched = self._touched, set()
+            if only_touched and not touched:
+                return
+            try:
+                await self._compare(tuple(sorted(touched)) if only_touched else (), at or self._clock.now_ms())
+            except BaseException:
+                self._touched |= touched
+                raise
+            self._looked = True
+
+    async def _compare(self, fingerprints: tuple[str, ...], now: int) -> None:
+        rules = self._rules
+        since = now - rules.window_ms
+        counts = await self._store.trouble_counts(since, fingerprints, HICCUPS)
+        opened = await self._store.incidents()
+        known = {incident.fingerprint for incident in opened}
+        counts = [
+            count
+            if count.people < rules.people or count.fingerprint in known
+            else replace(count, people=await self._store.people_of(count.fingerprint, since))
+            for count in counts
+        ]
+        for incident in changes(counts, opened, now, rules, lambda: self._ids.new("i"), self._concerns):
+            if await self._store.put_incident(incident):
+                self._log(incident)
+                await self._tell(incident)
+        self._incidents = tuple(await self._store.incidents())
+
+    def _concerns(self, endpoint: str, model: str) -> bool:
+        return endpoint == OURSELVES or self._asked(endpoint, model)
+
+    async def _tell(self, incident: IncidentRow) -> None:
+        if self._announce is not None:
+            await self._announce(f"incident:{incident.incident}:{incident.state.value}", incident_words(incident))
+
+    def _log(self, incident: IncidentRow) -> None:
+        over = incident.state is IncidentState.CLOSED
+        (log.info if over else log.warning)(
+            "incident.closed" if over else "incident.opened",
+            incident=incident.incident,
+            fingerprint=incident.fingerprint,
+            conversations=incident.conversations,
+            turns=incident.turns,
+            remedy=incident.remedy or None,
+        )

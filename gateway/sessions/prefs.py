@@ -1,0 +1,34 @@
+"""What a conversation has set for itself, as it is stored with the session."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import orjson
+
+from gateway.config.types import SessionPolicy
+
+
+@dataclass(frozen=True, slots=True)
+class Prefs:
+    """Empty fields leave the choice to the configuration."""
+
+    model: str = ""
+    policy: SessionPolicy | None = None
+
+    def encode(self) -> str:
+        """The stored form."""
+        values = {"model": self.model, "policy": self.policy.value if self.policy else ""}
+        return orjson.dumps({name: value for name, value in values.items() if value}).decode()
+
+    @staticmethod
+    def decode(stored: str | None) -> Prefs:
+        """From the stored form; what cannot be read counts as not set."""
+        try:
+            values: object = orjson.loads(stored or "{}")
+        except orjson.JSONDecodeError:
+            return Prefs()
+        if not isinstance(values, dict):
+            return Prefs()
+        model, policy = str(values.get("model", "")), str(values.get("policy", ""))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
+        return Prefs(model, SessionPolicy(policy) if policy in set(SessionPolicy) else None)

@@ -1,0 +1,113 @@
+"""What is stored of turns that are over, for whoever watches: a session's latest, a message's end."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+
+import structlog
+
+from adapters.contract.base import Ended, Summary, TurnSight
+from agent_core.store.rows import InboxState, TurnRow, TurnState
+from agent_core.store.store import Damaged, Store
+from agent_core.turn.exits import Exit, ExitCode, Facts, NotStarted
+from agent_core.turn.machine import Turn
+from agent_core.turn.notices import DAMAGED, UNREADABLE
+from agent_core.turn.view import exit_view, view
+from gateway.sessions.followers import not_started
+from gateway.sessions.queue import (
+    MOST_NUMBER,
+    RECENT_TURNS,
+    Lane,
+    Waiting,
+    removed_sights,
+    said_in,
+    sight_of,
+    summary_of,
+    told_sight,
+)
+from gateway.sessions.recall import closed_turn
+
+log = structlog.get_logger("gateway")
+
+MessagesOf = Callable[..., Awaitable[dict[str, list[Waiting]]]]
+
+
+async def load_recent(store: Store, lane: Lane, messages_of: MessagesOf) -> None:
+    """Load them into the lane. What cannot be read is not shown; what is new is."""
+    try:
+        sights = await _sights(store, lane.session, messages_of)
+    except Damaged as error:
+        log.warning("history.unreadable", session=lane.session, error=str(error))
+        return
+    known = {sight.turn for sight in lane.recent}  # also of turns that ended meanwhile
+    sights = [*lane.recent, *(sight for sight in sights if sight.turn not in known)]
+    lane.recent = sorted(sights, key=lambda sight: sight.order)[-RECENT_TURNS:]
+
+
+async def _sights(store: Store, session: str, messages_of: MessagesOf) -> Sequence[TurnSight]:
+    rows = await store.turns(session, RECENT_TURNS)
+    journals = await store.histories.journals([row.turn for row in rows])
+    messages = await messages_of(*journals)
+    sights: list[TurnSight] = []
+    sights += removed_sights(rows)
+    for row in rows:
+        turn = closed_turn(row.turn, journals[row.turn]) if row.turn in journals else None
+        if turn is None:
+            continue
+        asked = [sight_of(row.turn, turn, message, turn.phase_since) for message in messages.get(row.turn, ())]
+        before = max((sight.order for sight in sights), default=-MOST_NUMBER)
+        sights += asked or [told_sight(row, turn, before)]
+        await asyncio.sleep(0)  # each takes half a millisecond
+    return sights
+
+
+async def said_of(store: Store, turn: str) -> str:
+    """What a person said in a turn that is over, from its journal."""
+    try:
+        found = await _closed(store, turn)
+    except Damaged:
+        return ""
+    return said_in(found) if found is not None else ""
+
+
+async def stored_end(store: Store, inbox_id: int) -> Ended | None:
+    """How a message ended, from the journal; None if it has not."""
+    try:
+        return await _stored_end(store, inbox_id)
+    except Damaged:
+        return not_started(DAMAGED)
+
+
+async def _stored_end(store: Store, inbox_id: int) -> Ended | None:
+    row = await store.inbox_row(inbox_id)
+    if row is None:
+        return None
+    if row.state is InboxState.DROPPED:
+        return not_started(row.reason or "")
+    if row.turn is None:
+        return None
+    turn = await _closed(store, row.turn) or await _closed_meanwhile(store, row.turn)
+    if turn is None or isinstance(turn, Ended):
+        return turn
+    assert turn.exit is not None
+    return Ended(row.turn, view(turn, turn.phase_since), turn.exit, turn.handed_calls, summary_of(turn))
+
+
+async def _closed_meanwhile(store: Store, turn: str) -> Turn | Ended | None:
+    """The turn, if it is closed by now; if it is, and cannot be told any more, that. None while it is open."""
+    row = await store.turn(turn)
+    if row is None or row.state is TurnState.OPEN:
+        return None
+    return await _closed(store, turn) or ended_unseen(row)
+
+
+def ended_unseen(row: TurnRow) -> Ended:
+    """The last sight of a turn that is over, and of which no more is known than that."""
+    why = f"is {row.removed}" if row.removed else UNREADABLE
+    ending = Exit(ExitCode.INTERNAL_ERROR, Facts(reason=NotStarted.GONE, detail=why))
+    return Ended(row.turn, exit_view(ending), ending, (), Summary(0, 0, 0, 0, 0, 0, ""))
+
+
+async def _closed(store: Store, turn: str) -> Turn | None:
+    return closed_turn(turn, [(row.kind, row.body) for row in await store.journal(turn)])
