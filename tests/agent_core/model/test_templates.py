@@ -13,7 +13,7 @@ from agent_core.messages import Message, text_of
 from agent_core.model.manners import POLITE, amended
 from agent_core.model.templates import AS_IT_IS, Form, fitted, learnt, plainer
 from agent_core.tools.base import Json
-from agent_core.transcript import problems
+from agent_core.turn.transcript import problems
 
 PICTURE: Json = [
     {"type": "text", "text": "See."},

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent_core.exits import ExitCode
+from agent_core.turn.exits import ExitCode
 from tests.e2e.faults.playing import FINE, Fault
 from tests.e2e.upstream import HEAD, delta, event, text
 

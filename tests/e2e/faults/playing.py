@@ -20,10 +20,10 @@ from typing import Any
 import aiohttp
 import pytest
 
-from agent_core.exits import ExitCode
-from agent_core.ours import MARK
-from agent_core.settings import Route
-from gateway.chain import ModelChain
+from agent_core.text.ours import MARK
+from agent_core.turn.exits import ExitCode
+from agent_core.turn.settings import Route
+from gateway.sessions.chain import ModelChain
 from tests.e2e.upstream import HEAD, Reply, Rule, Upstream, call, end, text, upstream
 from tests.serving import served
 
