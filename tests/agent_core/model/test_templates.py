@@ -38,9 +38,9 @@ def conversations(draw: st.DrawFn) -> list[Message]:
             found.append(
                 {"role": "assistant", "content": draw(st.sampled_from([None, "I look."])), "tool_calls": calls}
             )
-            found += [
+            found.extend(
                 {"role": "tool", "tool_call_id": i, "content": f"Result of {i}."} for i in draw(st.permutations(ids))
-            ]
+            )
         found.append({"role": "assistant", "content": f"Answer {turn}."})
     found.append({"role": "user", "content": "And now?"})
     return found
