@@ -442,6 +442,7 @@ class _Call:
 
     async def run(self, stream: AbstractAsyncContextManager[httpx2.Response]) -> Ending:
         """Listen to the stream until it is over, however that comes about."""
+        import aiohttp
         import httpx2
         import openai
 
@@ -463,6 +464,8 @@ class _Call:
             return self._lost(error)
         except SseTooLarge:
             return self.broke(BreakCause.GARBAGE, detail="a single event of the stream was larger than is sensible")
+        except aiohttp.ClientResponseError as error:  # the transport lets it through
+            return self.broke(BreakCause.GARBAGE, detail=f"the answer is no HTTP that can be read: {error.message}")
         except (openai.OpenAIError, ValueError) as error:
             return self.broke(BreakCause.GARBAGE, detail=type(error).__name__)
 

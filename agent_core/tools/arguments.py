@@ -10,6 +10,7 @@ from agent_core.text.wellformed import well_formed
 from agent_core.tools.base import Json
 
 COMPLAINT_CHARS = 500
+QUOTED_CHARS = 2_000
 
 
 def parsed(text: str) -> dict[str, Json] | str:
@@ -32,3 +33,14 @@ def parsed(text: str) -> dict[str, Json] | str:
     if value is None:
         return {}
     return value if isinstance(value, dict) else "they must be a JSON object"
+
+
+def spelt_well(text: str) -> str:
+    """The arguments as a JSON object, as they stand if they are one. What is none is quoted in one: its model sees what it wrote."""
+    try:
+        if isinstance(orjson.loads(text), dict):
+            return text
+    except orjson.JSONDecodeError:
+        pass
+    value = parsed(text)
+    return json.dumps({"unreadable": text[:QUOTED_CHARS]} if isinstance(value, str) else value, ensure_ascii=False)

@@ -19,6 +19,7 @@ from collections.abc import Iterable, Sequence
 
 from agent_core.judging.remedies import Advice
 from agent_core.messages import GATEWAY_PREFIX, THOUGHTS, Message, shown_still, text_of
+from agent_core.tools.arguments import spelt_well
 from agent_core.tools.base import Json
 from agent_core.turn.effects import CallModel
 from agent_core.turn.exits import ExitCode
@@ -198,7 +199,7 @@ def repaired(messages: Sequence[Message]) -> list[Message]:
     """The same conversation in the form that every provider takes.
 
     Neighbouring assistant messages become one; a call without a result gets one that says so; a result without a call is
-    left out; a conversation that ends a turn without any reply gets a short one.
+    left out; a conversation that ends a turn without any reply gets a short one; arguments of a call are a JSON object.
     """
     merged: list[Message] = []
     open_calls: dict[str, None] = {}
@@ -212,12 +213,30 @@ def repaired(messages: Sequence[Message]) -> list[Message]:
             continue
         merged += _no_results(open_calls)
         open_calls = {}
+        message = _readable(message)  # noqa: PLW2901
         if role == "assistant" and merged and merged[-1].get("role") == "assistant":
             merged[-1] = _joined(merged[-1], message)
         else:
             merged.append(message)
         open_calls = dict.fromkeys(_call_ids(merged[-1]))
     return merged + _no_results(open_calls)
+
+
+def _readable(message: Message) -> Message:
+    """With calls whose arguments any server can read: vLLM (400) and llama.cpp (500) take nothing in which a model once wrote no JSON."""
+    calls = message.get("tool_calls")
+    if not isinstance(calls, list) or not calls:
+        return message
+    return {**message, "tool_calls": [_readable_call(call) for call in calls]}
+
+
+def _readable_call(call: Json) -> Json:
+    function = call.get("function") if isinstance(call, dict) else None
+    written = function.get("arguments") if isinstance(function, dict) else None
+    if not isinstance(call, dict) or not isinstance(function, dict) or not isinstance(written, str):
+        return call
+    arguments = spelt_well(written)
+    return call if arguments == written else {**call, "function": {**function, "arguments": arguments}}
 
 
 def _no_results(calls: Iterable[str]) -> list[Message]:

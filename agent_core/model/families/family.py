@@ -48,6 +48,8 @@ class Calls:
     """What follows is a thought."""
     said: str = ""
     """The words that began that thought, if it may turn out to be text."""
+    ends_reply: bool = False
+    """The model's turn is over here, whatever a server lets it say behind that."""
 
     def open(self, name: str) -> None:
         """The name of the next call is known."""

@@ -6,6 +6,7 @@ from agent_core.model.families.family import Calls, Example, Family
 from agent_core.model.families.grammar.jsoncalls import json_calls
 from agent_core.model.families.grammar.steps import Grammar
 
+_BRACKET = "[TOOL_REQUEST]"
 _ENDS = {
     "<tool_call>": "</tool_call>",
     "<tool_calls>": "</tool_calls>",
@@ -13,19 +14,25 @@ _ENDS = {
     "<tools>": "</tools>",
     "<longcat_tool_call>": "</longcat_tool_call>",
     "<TOOLCALL>": "</TOOLCALL>",
+    _BRACKET: "[END_TOOL_REQUEST]",
+    "<tool>": "</tool>",
 }
 
 
 def _read(calls: Calls, opener: str) -> Grammar:
     """The end tag may be missing: then the next opening tag ends the call, or the text does."""
-    yield from json_calls(calls, _ENDS[opener], stays=opener)
+    if opener == _BRACKET:  # its end looks like the beginning of a list
+        yield from json_calls(calls, once=True)
+    else:
+        yield from json_calls(calls, _ENDS[opener], stays=opener)
 
 
 FAMILY = Family(
     name="hermes",
-    models="Hermes 2 and 3, Qwen 2.5 and 3, ERNIE 4.5, MiniMax M1, Hunyuan A13B, Jamba, Nemotron, LongCat, Granite 20B FC, xLAM",
-    form='`<tool_call>{"name": …, "arguments": {…}}</tool_call>`; also `<tool_calls>`, `<function_call>`, `<TOOLCALL>`, `<tools>`',
-    source="NousResearch/Hermes-Function-Calling; vllm/tool_parsers: hermes, minimax, hunyuan_a13b, jamba, longcat, nemotron_json",
+    models="Hermes 2 and 3, Qwen 2.5 and 3, ERNIE 4.5, MiniMax M1, Hunyuan A13B, Jamba, Nemotron, LongCat, Granite 20B FC, xLAM; any model at LM Studio",
+    form='`<tool_call>{"name": …, "arguments": {…}}</tool_call>`; also `<tool_calls>`, `<function_call>`, `<TOOLCALL>`, `<tools>`, `<tool>`, `[TOOL_REQUEST]`',
+    source="NousResearch/Hermes-Function-Calling; vllm/tool_parsers: hermes, minimax, hunyuan_a13b, jamba, longcat, nemotron_json; "
+    "LM Studio's documentation of tools; ollama issue 9680",
     openers=tuple(_ENDS),
     follows=("{", "["),
     read=_read,
@@ -40,6 +47,7 @@ FAMILY = Family(
             '<tool_calls>\n{"name": "find_train", "arguments": {"from": "Bern"}}\n{"name": "now", "arguments": {}}\n</tool_calls>',
             (("find_train", '{"from": "Bern"}'), ("now", "{}")),
         ),
+        Example('[TOOL_REQUEST]{"name": "now", "arguments": {}}[END_TOOL_REQUEST]', (("now", "{}"),)),
         Example('<TOOLCALL>[{"name": "now", "arguments": {}}]</TOOLCALL>', (("now", "{}"),)),
     ),
 )

@@ -52,6 +52,21 @@ OPENERS: dict[str, tuple[Family, ...]] = {
 WRAPPERS = _all(family.wrappers for family in FAMILIES)
 CLOSERS = _all(family.closers for family in FAMILIES)
 NOISE = _all(family.noise for family in FAMILIES)
+FINAL = frozenset(
+    {
+        "<|im_end|>",
+        "<|endoftext|>",
+        "<|eot_id|>",
+        "<|eot|>",
+        "<|end_of_text|>",
+        "<end_of_turn>",
+        "<turn|>",
+        "<|user|>",
+        "<｜end▁of▁sentence｜>",
+    }
+)
+"""Ends of a model's turn (all of them `NOISE`). A server that does not know one lets the model go on, in the person's name and its own:
+vllm-project/vllm#5924, ollama/ollama#13912, #12459."""
 LAST = frozenset({"</s>", "<eos>", "[EOS]"})
 """Ends of replies that some servers pass on. They vanish at the end, and are text elsewhere."""
 CALL_MARKS = marks_of([*OPENERS, *WRAPPERS, *CLOSERS, *NOISE, *LAST])

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 
 import orjson
 
-from agent_core.judging.replies import Finish, finish_of
+from agent_core.judging.replies import ArgumentsState, Finish, arguments_state, finish_of
 from agent_core.model.families.grammar.values import Offered, surely_unreadable
 from agent_core.model.families.pieces import (
     Piece,
@@ -61,9 +61,12 @@ class _Slot:
     index: int
     provider_id: str = ""
     name: str = ""
+    begun: str = ""
+    """A name so far that is only the beginning of one on offer: some servers send names in pieces."""
     early: list[str] = field(default_factory=list[str])
     """Arguments that came before the name."""
-    arguments_seen: bool = False
+    written: list[str] = field(default_factory=list[str])
+    """Its arguments so far."""
     arguments: Joined = field(default_factory=Joined)
     once: Once = field(default_factory=Once)
 
@@ -178,6 +181,8 @@ class ChunkReader:
         well = finish in (Finish.STOP, Finish.TOOLS, Finish.UNKNOWN)
         self._pieces(self._parser.finish(well=well), events)
         for slot in self._slots:
+            if slot.begun and not slot.name:
+                self._name(slot, "", events, more=False)
             rest = slot.arguments.finish()
             if rest and slot.name:
                 self._arguments(slot, rest, events)
@@ -232,7 +237,7 @@ class ChunkReader:
             self._message(message, events)
         if isinstance(choice.get("text"), str) and not delta and not message:
             self._say_text(self._text_once.feed(str(choice["text"])), events)
-        if reason:
+        if reason and not self._parser.over:
             self.finish_reason = label(reason, REASON_CHARS) or "?"
         if choice.get("error"):
             self.error = choice["error"]
@@ -334,9 +339,11 @@ class ChunkReader:
 
     def _split(self, text: str, events: list[Event]) -> None:
         """Text with whole characters: thoughts and calls in it are thoughts and calls."""
-        if text:
+        if text and not self._parser.over:
             self.chars += len(text)
             self._pieces(self._parser.feed(text), events)
+            if self._parser.over:
+                self.finish_reason = "stop"
 
     def _say(self, text: str, events: list[Event]) -> None:
         if self._reasoning:
@@ -410,7 +417,7 @@ class ChunkReader:
         function = entry.get("function")
         function = function if isinstance(function, dict) else entry
         name = function.get("name")
-        name = self._tool(name) if isinstance(name, str) and name else ""
+        name = label(name) if isinstance(name, str) else ""
         provider_id = entry.get("id")
         provider_id = _known_by(provider_id) if isinstance(provider_id, str) else ""
         index = entry.get("index")
@@ -422,26 +429,35 @@ class ChunkReader:
         if provider_id and not slot.provider_id:
             slot.provider_id = provider_id
             self._by_id.setdefault(provider_id, slot)
-        if name and not slot.name:
-            slot.name = name
-            self._pieces(self._parser.call_came_elsewhere(), events)
-            self._flush(events)
-            events.append(ToolCallNamed(at=self._at, index=slot.index, call=self._id_for(slot), name=name))
-            if slot.early:
-                self._arguments(slot, "".join(slot.early), events)
-                slot.early.clear()
         arguments = function.get("arguments")
+        if not slot.name and (name or (slot.begun and arguments)):
+            self._name(slot, name, events, more=not arguments)
         if isinstance(arguments, dict | list):
             arguments = _spelt(arguments)
         if isinstance(arguments, str) and arguments:
             self._more_arguments(slot, arguments, events)
+
+    def _name(self, slot: _Slot, piece: str, events: list[Event], *, more: bool) -> None:
+        """A name has come, or another piece of it; `more`: there may be yet another."""
+        begun = "" if piece.startswith(slot.begun) or piece in self._offered else slot.begun
+        name = self._tool(begun + piece if piece else slot.begun)
+        if more and any(each != name and each.startswith(name) for each in self._offered):
+            slot.begun = name
+            return
+        slot.name = name
+        self._pieces(self._parser.call_came_elsewhere(), events)
+        self._flush(events)
+        events.append(ToolCallNamed(at=self._at, index=slot.index, call=self._id_for(slot), name=name))
+        if slot.early:
+            self._arguments(slot, "".join(slot.early), events)
+            slot.early.clear()
 
     def _more_arguments(self, slot: _Slot, arguments: str, events: list[Event]) -> None:
         arguments = slot.arguments.feed(arguments)
         if not arguments or slot.once.whole_again(arguments):
             return
         self.chars += len(arguments)
-        slot.arguments_seen = True
+        slot.written.append(arguments)
         if slot.name:
             self._arguments(slot, arguments, events)
         else:
@@ -465,7 +481,7 @@ class ChunkReader:
         if index is not None:
             found = self._by_index.get(index)
             if found is not None and self._is_another(found, provider_id, name):
-                found, index = None, None
+                found = None
         elif provider_id:
             found = self._by_id.get(provider_id)
             if found is None and latest is not None and not latest.provider_id and not (name and latest.name):
@@ -474,10 +490,11 @@ class ChunkReader:
             found = latest
         if found is not None or not self._room():
             return found
-        shown = index if index is not None and 0 <= index < TEXT_CALL_INDEX else self._free_index()
+        fits = index is not None and 0 <= index < TEXT_CALL_INDEX and index not in {slot.index for slot in self._slots}
+        shown = index if index is not None and fits else self._free_index()
         slot = _Slot(shown)
         self._slots.append(slot)
-        self._by_index[shown if index is None else index] = slot
+        self._by_index[shown if index is None else index] = slot  # whoever has a number last gets what comes under it
         return slot
 
     def _free_index(self) -> int:
@@ -488,10 +505,13 @@ class ChunkReader:
 
     @staticmethod
     def _is_another(slot: _Slot, provider_id: str, name: str) -> bool:
-        """A server that always says index 0: a new id with a name, or a new name after arguments, is a new call."""
+        """A server that always says index 0: a new id with a name, or a name after arguments, is a new call. The same name again without
+        an id may be only a repetition, until the arguments are whole."""
         if provider_id and slot.provider_id and provider_id != slot.provider_id:
             return bool(name)
-        return bool(name and slot.name and slot.arguments_seen and (name != slot.name or not provider_id))
+        if not (name and slot.name and slot.written):
+            return False
+        return name != slot.name or (not provider_id and _whole(slot.written))
 
     def _id_for(self, slot: _Slot) -> str:
         if slot.provider_id and slot.provider_id not in self._taken and _usable(slot.provider_id):
@@ -505,6 +525,11 @@ class ChunkReader:
             call += "x"
         self._taken.add(call)
         return call
+
+
+def _whole(pieces: list[str]) -> bool:
+    """Whether arguments have come to their end."""
+    return pieces[-1].rstrip().endswith("}") and arguments_state("".join(pieces)) is ArgumentsState.COMPLETE
 
 
 def _reasoning_of(delta: dict[str, Json]) -> tuple[str, str]:

@@ -13,6 +13,8 @@ is a file in `families`; the marks of thoughts are in `thoughts`; this file find
   A thought that never ends is one to the end of the text; calls at its very end are calls.
 - An end without a beginning says that all before it was a thought, if something follows it: `TakenBack`. Whoever knows that the
   replies of a model begin so (`inside_thought`) has the beginning kept back instead; it is text if no end comes.
+- The end of the model's turn is the end of the reply: what a server lets it say behind that, in the person's name perhaps, is nobody's word.
+  In a sentence that has room around it, it is only mentioned.
 - White space around calls and thoughts becomes one gap, with as many line breaks as the larger side had, at most two; at the edges
   of the visible text it is dropped.
 
@@ -45,6 +47,7 @@ from agent_core.model.families.registry import (
     CALL_BEGINNINGS,
     CALL_MARKS,
     CLOSERS,
+    FINAL,
     LAST,
     NOISE,
     OPENERS,
@@ -90,6 +93,9 @@ _HOLD_NO_CALLS = (OTHER_MARKS, _THOUGHT_MARKS, _TAG_MARKS)
 _FIRST_CHARS = re.compile(r"[ \t\r\n]*+")
 _END_OF_MENTION = re.compile(f"\n|(?i:{marks_of(TAG_CLOSES).pattern.pattern})")
 _QUOTES = "`\"'"
+_MENTIONED_BEHIND = " \t([{'\"“‘«„,/=|"
+_MENTIONED_BEFORE = " \t)]},.;:'\"”’»/=|"
+"""Characters that stand around a mark which a sentence is about."""
 _KEPT_ENDS = Ends(
     TAG_CLOSES, tuple(f"<{name}>" for name in ("think", "thinking", "mm:think")), folded=True, must_end=True
 )
@@ -102,6 +108,8 @@ class _Mode(Enum):
     READING = auto()
     """A grammar reads what a mark began."""
     THOUGHT = auto()
+    OVER = auto()
+    """The model's turn has ended: what still comes is not read."""
     FINISHED = auto()
 
 
@@ -220,6 +228,11 @@ class TextCallParser:
         self._index = index
 
     @property
+    def over(self) -> bool:
+        """The model's turn has ended, whatever still comes."""
+        return self._mode is _Mode.OVER
+
+    @property
     def inside_call(self) -> bool:
         """Whether a call has begun and not ended yet."""
         return self._mode is _Mode.READING and self._calls.committed
@@ -261,6 +274,9 @@ class TextCallParser:
                     self._end_reading(rest, well=well)
                 case _Mode.THOUGHT:
                     self._end_thought(rest, well=well)
+                case _Mode.OVER:
+                    self._end_text("")
+                    self._mode = _Mode.FINISHED
                 case _:
                     assert_never(self._mode)
         return merged(self._out)
@@ -281,6 +297,8 @@ class TextCallParser:
                     at = self._read_grammar(at)
                 case _Mode.THOUGHT:
                     at = self._read_thought(at)
+                case _Mode.OVER:
+                    at = len(self._text)
                 case _Mode.FINISHED:
                     raise RuntimeError("feed() after finish(): a reply has one TextCallParser")
                 case _:
@@ -326,6 +344,8 @@ class TextCallParser:
 
     def _marked(self, mark: str, end: int) -> int:
         """A mark stands in the text, before `end`, and is no quotation."""
+        if mark in FINAL and (self._shown or self._index):
+            return self._begin(mark, self._turn_ended, end)
         if mark in NOISE:
             self._leave_gap()
             return end
@@ -406,8 +426,10 @@ class TextCallParser:
         self._mode = _Mode.TEXT
         if calls.thinks is not None:
             self._think(calls.thinks, calls.said)
-        else:
-            self._leave_gap()
+            return
+        self._leave_gap()
+        if calls.ends_reply:
+            self._mode = _Mode.OVER
 
     def _roll_back(self) -> int:
         """It is only text: the mark is shown, and what follows is read again."""
@@ -443,6 +465,13 @@ class TextCallParser:
         if self._opener:
             self._show(self._opener)
         self._read("".join(self._carried) + rest)
+
+    def _turn_ended(self, calls: Calls, _mark: str) -> Grammar:
+        """The end of the model's turn; or a word of a sentence about such marks."""
+        behind = "" if self._after else self._quoting.last[-1:]
+        before = yield from ahead(1)
+        mentioned = (behind and behind in _MENTIONED_BEHIND) or (before and before in _MENTIONED_BEFORE)
+        calls.ends_reply = not mentioned
 
     def _tag_opened(self, calls: Calls, _mark: str) -> Grammar:
         """The tag of a thought, whose beginning was read; or a word of a sentence about such tags."""

@@ -376,3 +376,38 @@ def test_structure_and_prose_full_of_brackets_are_read_in_linear_time_too() -> N
         print(f"{what}: {len(text) / seconds / 1e6:.1f} million characters a second")
         assert seconds < 5, "some hundredths of a second; quadratic would take minutes"
     assert cast("TextCall", read(bodies["brackets"])[-1]).name == "a"
+
+
+# --- the end of the model's turn -------------------------------------------------------------------------------------
+
+ENDED = [
+    ("All is well.<|im_end|>", "All is well."),
+    ("All is well.<|im_end|>\n<|im_start|>user\nAnd now?<|im_end|>\n<|im_start|>assistant\nStill.", "All is well."),
+    ("All is well.<|endoftext|>Human: please introduce yourself briefly", "All is well."),
+    ("42<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\n42", "42"),
+    ("All is well.\n<end_of_turn>\n<start_of_turn>user\nThanks", "All is well."),
+    ("Всё хорошо<｜end▁of▁sentence｜>ещё", "Всё хорошо"),
+    ("<|im_end|>All is well.", "All is well."),
+    ("In ChatML a message ends with <|im_end|> and begins with <|im_start|>.", "In ChatML a message ends with and begins with."),
+    ("The mark (<|im_end|>) ends it, `<|im_end|>` does, too.", "The mark () ends it, `<|im_end|>` does, too."),
+    ("```\nHi<|im_end|>\nyou\n```\nThat is all.", "```\nHi<|im_end|>\nyou\n```\nThat is all."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "words"), ENDED)
+@pytest.mark.parametrize("size", [1, 2, 3, 7, 1000])
+def test_behind_the_end_of_the_models_turn_nothing_is_said(text: str, words: str, size: int):
+    assert " ".join(shown(read(text, size)).split(" ")).replace("  ", " ").replace(" .", ".") == words
+
+
+def test_what_is_called_behind_the_end_of_the_models_turn_is_not_run():
+    pieces = read(f"All is well.<|im_end|>\n<|im_start|>user\nDo it.<|im_end|>\n{tagged(json.dumps({'name': 'rm'}))}")
+    assert (shown(pieces), calls(pieces)) == ("All is well.", [])
+    before = read(f"{tagged(json.dumps({'name': 'ls', 'arguments': {}}))}<|im_end|>\n<|im_start|>user\nDo it.")
+    assert (shown(before), calls(before)) == ("", [("ls", {})])
+
+
+@given(st.lists(st.sampled_from([*(each for each, _ in ENDED), "<|im_end|>", " ", "\n", "x", tagged('{"name": "ls"}')]), max_size=5), st.lists(st.integers(0, 500)))  # fmt: skip
+def test_ends_of_turns_are_the_same_however_the_text_is_cut(parts: list[str], cuts: list[int]):
+    text = "".join(parts)
+    assert read_cut(text, cuts) == read(text)

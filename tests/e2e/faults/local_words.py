@@ -113,3 +113,19 @@ WORDS: tuple[Fault, ...] = (
     local("vLLM's engine is dead", f"{_VLLM}#42362", ((refuse(500, "EngineCore encountered an issue. See stack trace (above) for the root cause.", "InternalServerError", code=500),),), ends=ExitCode.PROVIDER_DOWN),
     local("a field is not known to an old vLLM", f"{_VLLM}#11592", (FINE,), rule=lambda b: vllm("[{'type': 'extra_forbidden', 'loc': ('body', 'stream_options'), 'msg': 'Extra inputs are not permitted', 'input': {'include_usage': True}}]") if "stream_options" in b else None, asked=1),
 )  # fmt: skip
+
+MARKS: tuple[Fault, ...] = (
+    local("mlx-lm leaves ChatML's end in the text", "moltis-org/moltis#306", ((HEAD, text("All is "), text("well.<|im"), text("_end|>"), end()),), asked=1),
+    local("vLLM's model ignores its end and talks to itself", f"{_VLLM}#5924", ((HEAD, text("All is "), text("well.<|im_end|>\n<|im_start|>user\n"), text("And how is it now?<|im_end|>\n<|im_start|>assistant\nStill well."), end("length")),), asked=1),
+    local("Ollama's model goes on behind its end", f"{_OLLAMA}#13912", ((HEAD, text("All is well.<|endoftext|>Human: please introduce yourself briefly"), text("\n\nAssistant: I am"), end("length")),), asked=1),
+    local("Qwen writes in circles behind its end", f"{_OLLAMA}#12459", ((HEAD, text("All is well.<|endoftext|>i need to summarize the provided text as requested"), end()),), asked=1),
+    local("DeepSeek's end stands in the text", f"{_VLLM}#48645", ((HEAD, text("All is well.<｜end▁of▁sentence｜>"), end()),), asked=1),
+    local("Llama's end stands in the text", f"{_OLLAMA}#2673", ((HEAD, text("All is well.<|eot_id|><|start_header_id|>assistant<|end_header_id|>\n\nAll is well."), end()),), asked=1),
+    local("Gemma's end stands in the text", f"{_LLAMA}#22786", ((HEAD, text("All is well.<end_of_turn>\n<start_of_turn>user\nThanks"), end()),), asked=1),
+    local("an end stands behind a call in the text", f"{_OLLAMA}#18357", ((HEAD, text('<tool_call>\n{"name": "write_file", "arguments": ' + WRITE + "}\n</tool_call><|im_end|>"), end()), AFTER), asked=2),
+    local("LM Studio leaves its own form of a call in the text", "https://lmstudio.ai/docs/app/api/tools", ((HEAD, text('[TOOL_REQUEST]{"name":"write_file","arguments":' + WRITE + "}[END_TOOL_REQUEST]"), end()), AFTER), asked=2),
+    local("LM Studio leaves Qwen's form of a call in the text", "lmstudio-ai/lmstudio-bug-tracker#2115", ((HEAD, text("<tool_call>\n<function=write_file>\n<parameter=path>\na.txt\n</parameter>\n<parameter=content>\nhello\n</parameter>\n</function>\n</tool_call>"), end()), AFTER), asked=2),
+    local("Ollama's Gemma calls in a tag that says tool", f"{_OLLAMA}#9680", ((HEAD, text('<tool>\n{"name": "write_file", "parameters": ' + WRITE + "}\n</tool>"), end()), AFTER), asked=2),
+    local("Gemma 3n says args in place of arguments", f"{_OLLAMA}#18357", ((HEAD, text('<tool_call>\n{"name": "write_file", "args": ' + WRITE + "}\n</tool_call>"), end()), AFTER), asked=2),
+    local("vllm-mlx leaves thoughts in the text beside a call", "waybarrios/vllm-mlx#161", ((HEAD, text("<think>A file, then.</think>"), call("write_file", WRITE), end("tool_calls")), AFTER), read=(WRITE,), asked=2),
+)  # fmt: skip

@@ -1,0 +1,75 @@
+"""However a server numbers and names the calls of a reply, and wherever it cuts them: they are the calls that were made."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from agent_core.model.stream.chunks import ChunkReader
+from agent_core.turn.events import Event, ToolArgumentsArrived, ToolCallNamed
+
+TOOLS: tuple[str, ...] = ("write", "write_file", "read_file", "re")
+NUMBERED = ("right", "all zero", "none")
+IDENTIFIED = ("each piece", "the first piece", "then empty", "then another", "never")
+NAMED = ("the first piece", "each piece", "in pieces", "then empty")
+
+
+@st.composite
+def replies(draw: st.DrawFn) -> tuple[list[tuple[str, str]], list[dict[str, Any]]]:
+    """Calls that follow each other, and how a server sends them."""
+    made = draw(st.lists(st.tuples(st.sampled_from(TOOLS), st.sampled_from(['{"n": 1}', '{"path": "a"}', "{}"])), min_size=1, max_size=3))  # fmt: skip
+    numbered = draw(st.sampled_from(NUMBERED))
+    ids = draw(st.sampled_from(IDENTIFIED if len(made) == 1 or numbered == "right" else IDENTIFIED[:3]))
+    names = draw(st.sampled_from(NAMED if len(made) == 1 or numbered == "right" else NAMED[:1] + NAMED[2:]))
+    if ids == "then another" and names == "each piece":
+        names = "the first piece"  # nobody could tell that from two calls
+    entries: list[dict[str, Any]] = []
+    for at, (name, arguments) in enumerate(made):
+        first = draw(st.sampled_from(("", arguments)))
+        cut = draw(st.integers(0, len(arguments)))
+        rest = [] if first else [arguments[:cut], arguments[cut:]]
+        pieces: list[tuple[str | None, str]] = [(name, first), *((None, each) for each in rest)]
+        if names == "in pieces" and not first:
+            half = draw(st.integers(1, len(name) - 1))
+            pieces[:1] = [(name[:half], ""), (name[half:], "")]
+        for number, (called, part) in enumerate(pieces):
+            said = called if called is not None else {"each piece": name, "then empty": ""}.get(names)
+            identity = {
+                "each piece": f"id{at}",
+                "never": None,
+                "then empty": "",
+                "then another": f"id{at}_{number}",
+            }.get(ids)
+            identity = f"id{at}" if number == 0 and ids != "never" else identity
+            entry: dict[str, Any] = {"id": identity, "function": {"name": said, "arguments": part}}
+            if numbered != "none":
+                entry["index"] = at if numbered == "right" else 0
+            entries.append(entry)
+    return made, entries
+
+
+def calls(events: list[Event]) -> list[tuple[str, str]]:
+    found: dict[int, list[str]] = {}
+    for event in events:
+        match event:
+            case ToolCallNamed():
+                found[event.index] = [event.name, ""]
+            case ToolArgumentsArrived():
+                found[event.index][1] += event.text
+            case _:
+                pass
+    return [(name, arguments) for name, arguments in found.values()]
+
+
+@given(replies())
+def test_calls_are_read_as_they_were_made_however_they_are_numbered_named_and_cut(
+    reply: tuple[list[tuple[str, str]], list[dict[str, Any]]],
+):
+    made, entries = reply
+    reader = ChunkReader(1, (), parse_text_calls=True, offered=TOOLS)
+    payloads = [json.dumps({"choices": [{"delta": {"tool_calls": [entry]}}]}).encode() for entry in entries]
+    events = [event for payload in payloads for event in reader.feed([payload], 0)] + reader.finish(0)
+    assert calls(events) == made

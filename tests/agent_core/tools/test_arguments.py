@@ -1,0 +1,33 @@
+"""Arguments as they go back to a model: always an object, and the one that was meant if there was one."""
+
+from __future__ import annotations
+
+import json
+
+from hypothesis import example, given
+from hypothesis import strategies as st
+
+from agent_core.tools.arguments import parsed, spelt_well
+
+OBJECTS = st.dictionaries(
+    st.text(max_size=5), st.one_of(st.integers(-9, 9), st.text(max_size=5), st.none()), max_size=3
+)
+
+
+@given(st.one_of(st.text(max_size=60), OBJECTS.map(json.dumps), OBJECTS.map(lambda o: json.dumps(json.dumps(o)))))
+@example('{"path": nope}')
+@example("")
+@example("null")
+@example("[1]")
+@example('{"text": "two\nlines"}')
+@example('{"a": "\ud83d"}')
+def test_what_goes_back_is_an_object_and_the_one_that_was_meant(written: str):
+    said = json.loads(spelt_well(written))
+    meant = parsed(written)
+    assert said == (meant if isinstance(meant, dict) else {"unreadable": written})
+    assert spelt_well(spelt_well(written)) == spelt_well(written)
+
+
+@given(OBJECTS.map(json.dumps))
+def test_an_object_goes_back_as_it_was_written(written: str):
+    assert spelt_well(written) == written
