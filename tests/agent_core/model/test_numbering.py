@@ -24,13 +24,13 @@ def replies(draw: st.DrawFn) -> tuple[list[tuple[str, str]], list[dict[str, Any]
     numbered = draw(st.sampled_from(NUMBERED))
     ids = draw(st.sampled_from(IDENTIFIED if len(made) == 1 or numbered == "right" else IDENTIFIED[:3]))
     names = draw(st.sampled_from(NAMED if len(made) == 1 or numbered == "right" else NAMED[:1] + NAMED[2:]))
-    if ids == "then another" and names == "each piece":
+    if ids == "then another" and names in ("each piece", "in pieces"):
         names = "the first piece"  # nobody could tell that from two calls
     entries: list[dict[str, Any]] = []
     for at, (name, arguments) in enumerate(made):
         first = draw(st.sampled_from(("", arguments)))
         cut = draw(st.integers(0, len(arguments)))
-        rest = [] if first else [arguments[:cut], arguments[cut:]]
+        rest = [] if first else [each for each in (arguments[:cut], arguments[cut:]) if each]
         pieces: list[tuple[str | None, str]] = [(name, first), *((None, each) for each in rest)]
         if names == "in pieces" and not first:
             half = draw(st.integers(1, len(name) - 1))
