@@ -214,8 +214,10 @@ def _broke(turn: Turn, broke: CallBroke, *, said_before: bool = False) -> Decisi
     failure = CAUSE_TO_FAILURE[broke.cause]
     if draft.in_tool_call:
         failure = Failure.IN_TOOL_CALL
-    elif draft.said or (failure is Failure.BEFORE_CONTENT and turn.ask.continues is not None and not broke.status):
+    elif draft.said:
         failure = Failure.IN_TEXT
+    elif failure is Failure.BEFORE_CONTENT and turn.ask.continues is not None and not broke.status:
+        failure = Failure.NOTHING_MORE
     return _failed(turn, failure, broke, said_before=said_before)
 
 
@@ -267,7 +269,9 @@ def _nothing(turn: Turn, failure: Failure, broke: CallBroke, reads: Reads | None
             words, sign = ending.sentence, ending.sign.value
             return [ReplyJudged(at=broke.at, reply=Reply.PROMISED, promised=words, sign=sign)]
         return [*_helped(turn), _answered(turn, broke.at, answer, steps=turn.steps_done, text_shown=_cut(turn))]
-    return _failed(turn, Failure.IN_TEXT if turn.ask.continues is not None else failure, broke)
+    if turn.ask.continues is not None:
+        failure = Failure.NOTHING_MORE if failure is Failure.EMPTY else Failure.THOUGHT_MORE
+    return _failed(turn, failure, broke)
 
 
 def _answered(turn: Turn, at: int, answer: Segment | None, *, steps: int, text_shown: bool) -> TurnEnded:

@@ -25,6 +25,10 @@ class Failure(StrEnum):
     BEFORE_CONTENT = "before_content"
     """Break before any text or call; 429; 5xx; network; garbage."""
     IN_TEXT = "in_text"
+    NOTHING_MORE = "nothing_more"
+    """Asked to go on from a text, the model said nothing: an empty reply, or a break before any content."""
+    THOUGHT_MORE = "thought_more"
+    """The same, and it only thought."""
     IN_TOOL_CALL = "in_tool_call"
     EMPTY = "empty"
     THINKING_ONLY = "thinking_only"
@@ -109,6 +113,8 @@ class Pause(StrEnum):
     BACKOFF = "backoff"
     RESTART = "restart"
     """From the second time on: as long as a provider takes to restart."""
+    RESTARTING = "restarting"
+    """The same, from the first time on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,6 +131,11 @@ def _always(_: LadderCounts) -> int:
     return 1_000  # as long as there is a further route
 
 
+def _nothing_more(counts: LadderCounts) -> int:
+    """As often as where nothing had been said before: that something was takes no remedy away."""
+    return max(counts.retry, counts.empty_retry + counts.empty_nudge)
+
+
 _LEAVE_OUT = LadderStep(Rung.LEAVE_OUT, lambda c: c.leave_out)
 _NEXT_MODEL = LadderStep(Rung.NEXT_ROUTE, _always, helps=Helps.OTHER_MODEL)
 _NEXT_LARGER = LadderStep(Rung.NEXT_ROUTE, _always, helps=Helps.LARGER_WINDOW)
@@ -135,6 +146,11 @@ LADDERS: Mapping[Failure, Sequence[LadderStep]] = {
         LadderStep(Rung.NEXT_ROUTE, _always),
     ),
     Failure.IN_TEXT: (LadderStep(Rung.CONTINUE, lambda c: c.continue_text, Pause.RESTART), _NEXT_MODEL),
+    Failure.NOTHING_MORE: (
+        LadderStep(Rung.CONTINUE, _nothing_more, Pause.RESTARTING),
+        LadderStep(Rung.NEXT_ROUTE, _always),
+    ),
+    Failure.THOUGHT_MORE: (LadderStep(Rung.CONTINUE, lambda c: c.continue_thinking), _NEXT_MODEL),
     Failure.IN_TOOL_CALL: (
         LadderStep(Rung.RETRY, lambda c: c.tool_call_retry),
         LadderStep(Rung.ADVISE_SMALLER, lambda c: c.tool_call_advice),
@@ -148,7 +164,7 @@ LADDERS: Mapping[Failure, Sequence[LadderStep]] = {
     Failure.THINKING_ONLY: (LadderStep(Rung.CONTINUE_THINKING, lambda c: c.continue_thinking), _NEXT_MODEL),
     Failure.PROMISED: (LadderStep(Rung.NUDGE, lambda c: c.promise_nudge), _NEXT_MODEL),
     Failure.LENGTH: (LadderStep(Rung.CONTINUE, lambda c: c.continue_length),),
-    Failure.LENGTH_IN_TOOL_CALL: (LadderStep(Rung.ADVISE_SMALLER, lambda c: c.tool_call_length_advice),),
+    Failure.LENGTH_IN_TOOL_CALL: (LadderStep(Rung.ADVISE_SMALLER, lambda c: c.tool_call_length_advice), _NEXT_MODEL),
     Failure.OVERFLOW: (LadderStep(Rung.COMPACT, lambda c: c.compact), _NEXT_LARGER, _LEAVE_OUT),
     Failure.TOO_LARGE: (LadderStep(Rung.COMPACT, lambda c: c.compact), _NEXT_MODEL, _LEAVE_OUT),
     Failure.CREDENTIAL: (LadderStep(Rung.NEXT_ROUTE, _always, helps=Helps.OTHER_CREDENTIAL),),
@@ -279,6 +295,8 @@ CAUSE_TO_EXIT: Mapping[BreakCause, ExitCode] = {
 
 FAILURE_TO_EXIT: Mapping[Failure, ExitCode] = {
     Failure.IN_TEXT: ExitCode.BROKEN_IN_TEXT,
+    Failure.NOTHING_MORE: ExitCode.BROKEN_IN_TEXT,
+    Failure.THOUGHT_MORE: ExitCode.BROKEN_IN_TEXT,
     Failure.IN_TOOL_CALL: ExitCode.BROKEN_IN_TOOL_CALL,
     Failure.EMPTY: ExitCode.EMPTY_REPLY,
     Failure.THINKING_ONLY: ExitCode.THINKING_ONLY,
@@ -318,9 +336,13 @@ def pause_seconds(step: LadderStep, number: int, seed: int, low: float, high: fl
             return 0.0
         case Pause.BACKOFF:
             return backoff_seconds(number, seed, low, high)
-        case Pause.RESTART:
+        case Pause.RESTART | Pause.RESTARTING:
             least, most = (min(seconds, high) for seconds in RESTART_SECONDS)
-            return least + (most - least) * _fraction(number, seed) if number > 1 else 0.0
+            return (
+                least + (most - least) * _fraction(number, seed)
+                if number > 1 or step.pause is Pause.RESTARTING
+                else 0.0
+            )
 
 
 def backoff_seconds(number: int, seed: int, low: float, high: float) -> float:

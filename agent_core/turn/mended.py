@@ -43,7 +43,7 @@ def _broke(mended: Mended) -> str:
                 if mended.tool
                 else "The model's call of a tool broke off"
             )
-        case Failure.IN_TEXT:
+        case Failure.IN_TEXT | Failure.NOTHING_MORE | Failure.THOUGHT_MORE:
             return "The reply broke off"
         case Failure.LENGTH:
             return "The reply reached the model's output limit"

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from agent_core.tools.base import EffectClass
 
-RULES = 10
+RULES = 11
 """The rules of turns that begin now. Each later set says what it changes:
 
 1: a restart ends a turn in which a tool with effects was under way, and climbs the ladder of the model call that it broke off.
@@ -19,6 +19,8 @@ RULES = 10
 8: what a provider refuses of a conversation is left out, and the model is asked again.
 9: of a reply that may only promise something the model is asked whether it is finished.
 10: what earlier failures taught is tried once and never takes a remedy away; more failures ask the next model. (Also what an older turn decides from now on.)
+11: a model that brings nothing when it is to go on from a text is asked as often as one that brings nothing at all; for a call that is too
+long the next model is asked. (Older turns too, from now on.)
 """
 
 REPLY_CHARS = 600_000

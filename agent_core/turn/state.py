@@ -335,5 +335,7 @@ def ask_after(climbed: RungClimbed, before: Ask, reasoning: str) -> Ask:
             assert_never(climbed.rung)
 
 
-_ANEW = (Failure.IN_TEXT, Failure.EMPTY, Failure.THINKING_ONLY, Failure.PROMISED)
+_ANEW = (
+    Failure.IN_TEXT, Failure.NOTHING_MORE, Failure.THOUGHT_MORE, Failure.EMPTY, Failure.THINKING_ONLY, Failure.PROMISED,
+)  # fmt: skip
 """After these another model is not asked as the first one was asked last, but as it would be at first."""

@@ -139,7 +139,7 @@ def told(writer: Writer) -> str:
 
 
 LATER = {
-    (Failure.IN_TEXT, Rung.CONTINUE),
+    *((failure, Rung.CONTINUE) for failure in (Failure.IN_TEXT, Failure.NOTHING_MORE, Failure.THOUGHT_MORE)),
     *(
         (failure, Rung.NEXT_ROUTE)
         for failure in Failure

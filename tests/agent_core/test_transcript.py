@@ -71,7 +71,7 @@ def test_a_notice_is_told_to_the_model_as_the_gateways_and_closes_the_turn():
 def test_cut_text_stands_before_its_notice():
     rig = Rig()
     rig.text("The quick brown")
-    for _ in range(3):
+    for _ in range(5):
         rig.breaks(BreakCause.STALLED)
     content = str(closed_turn_messages(rig.turn)[-1]["content"])
     assert content.startswith("The quick brown\n\n[Notice from the gateway")

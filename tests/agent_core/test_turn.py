@@ -161,7 +161,7 @@ def test_a_break_in_text_goes_on_from_the_text_and_shows_it_once():
 def test_a_break_in_text_that_cannot_be_continued_says_that_the_reply_is_cut():
     rig = Rig()
     rig.text("The quick")
-    for _ in range(3):
+    for _ in range(5):
         rig.breaks(BreakCause.STALLED)
     assert rig.code is ExitCode.BROKEN_IN_TEXT
     assert kinds(rig) == [BubbleKind.PARTIAL, BubbleKind.NOTICE]
@@ -172,9 +172,22 @@ def test_a_continuation_that_returns_nothing_does_not_make_a_cut_reply_an_answer
     rig = Rig()
     rig.text("Half a sent")
     rig.breaks(BreakCause.ENDED_EARLY)
-    for _ in range(2):
+    for _ in range(4):
         rig.finish("stop")
     assert rig.code is ExitCode.BROKEN_IN_TEXT
+
+
+@pytest.mark.parametrize("cut", [False, True])
+@pytest.mark.parametrize("cause", [BreakCause.NO_CONTENT, BreakCause.UNREACHABLE, None])
+def test_what_was_said_before_a_break_takes_no_remedy_away(cut: bool, cause: BreakCause | None):
+    rig = Rig()
+    if cut:
+        rig.text("Half a sent")
+        rig.breaks(BreakCause.DROPPED)
+    for _ in range(3):
+        rig.finish("stop") if cause is None else rig.breaks(cause)
+    rig.says("It is done.")
+    assert rig.code is ExitCode.ANSWERED
 
 
 def test_a_rate_limit_while_continuing_keeps_the_text_and_goes_on_from_it():

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import random
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from agent_core.driver.modelcalls import hurried
-from agent_core.judging.remedies import Rung
+from agent_core.judging.remedies import Failure, Rung
 from agent_core.learning.known import Known, KnownIncident, KnownStall
 from agent_core.tools.base import EffectClass, ToolStatus
 from agent_core.turn.effects import CallModel, Compact, Effect, EndTurn, RunTool, Wait
@@ -17,7 +19,7 @@ from agent_core.turn.settings import RULES, Route, ToolFacts, TurnSettings
 from agent_core.turn.transcript import request_messages
 from tests.agent_core.strict import objections
 from tests.agent_core.turns import opened
-from tests.knowledge.upstream import LONG_SECONDS, WRITE, Fault, Upstream, illnesses
+from tests.knowledge.upstream import LONG_SECONDS, PIECES, WRITE, Fault, Upstream, illnesses, written
 
 ROUTES = (Route("m1", "h1", "k1", 8_000), Route("m2", "h2", "k2", 100_000), Route("m3", "h3", "k3"))
 TOOLS = (ToolFacts(WRITE, EffectClass.KEYED), ToolFacts("read", EffectClass.PURE))
@@ -31,6 +33,17 @@ class Script:
     routes: int
     known: Known
     obeys: bool
+    pieces: int | None = None
+    """See `Upstream`."""
+
+
+@dataclass(frozen=True)
+class Taken:
+    """How much of the task was done, and what that had taken."""
+
+    written: int
+    failed: int
+    stalled_seconds: float
 
 
 @dataclass(frozen=True)
@@ -39,16 +52,27 @@ class Played:
 
     exit: Exit
     calls: int
-    failed: int
-    stalled_seconds: float
+    taken: Taken
+    """In all."""
     objections: tuple[str, ...]
-    written: int
-    """Characters that the tool was given."""
     rungs: tuple[Rung, ...]
+    steps: tuple[Taken, ...]
+    """At each thing that was written."""
+    without_tool: Taken | None
+    """When it was asked for text instead of a call, which few turns are."""
 
     @property
     def recovered(self) -> bool:
         return self.exit.code is ExitCode.ANSWERED
+
+    @property
+    def written(self) -> int:
+        return self.taken.written
+
+    def beyond(self, written: int) -> Taken:
+        """What it had taken until more than so much was written, or the tool was given up, or in all."""
+        further = (step for step in self.steps if step.written > written)
+        return next(further, self.without_tool or self.taken)
 
 
 def script(seed: int) -> Script:
@@ -93,10 +117,15 @@ def _incident(draw: random.Random) -> KnownIncident:
 def play(script: Script, known: Known) -> Played:
     """A turn from its beginning to its end."""
     settings = TurnSettings(routes=ROUTES[: script.routes], tools=TOOLS, rules=RULES)
-    upstream = Upstream(script.faults, obeys=script.obeys)
+    upstream = Upstream(script.faults, obeys=script.obeys, pieces=script.pieces)
     turn = Turn()
     refused: list[str] = []
-    written = 0
+    steps: list[Taken] = []
+    without_tool: Taken | None = None
+
+    def taken(more: int = 0) -> Taken:
+        return Taken((steps[-1].written if steps else 0) + more, upstream.failed, upstream.stalled_seconds)
+
     now = 1_000
     wanted: list[Effect] = turn.feed(replace(opened(settings, now), known=known))
     for _ in range(400):
@@ -109,11 +138,11 @@ def play(script: Script, known: Known) -> Played:
                     offered = WRITE not in turn.withheld
                     events += upstream.reply(effect, messages, offered=offered, hurried=hurried(turn), now=now)
                 case RunTool():
-                    written += len(effect.arguments)
+                    chars = written(effect.arguments)
+                    steps.append(taken(chars))
                     events.append(ToolStarted(at=now, call=effect.call))
-                    events.append(
-                        ToolReturned(at=now, call=effect.call, status=ToolStatus.OK, text=_result(effect, now))
-                    )
+                    result = f"{chars} characters, {effect.call}"
+                    events.append(ToolReturned(at=now, call=effect.call, status=ToolStatus.OK, text=result))
                 case Wait():
                     now += round(effect.seconds * 1000)
                     events.append(WaitEnded(at=now))
@@ -125,30 +154,55 @@ def play(script: Script, known: Known) -> Played:
         for event in events:
             now = max(now, event.at)
             wanted += turn.feed(event)
+        if without_tool is None and (Failure.IN_TOOL_CALL, Rung.WITHOUT_TOOL) in turn.rungs:
+            without_tool = taken()
         if any(isinstance(effect, EndTurn) for effect in wanted):
             break
     assert turn.exit is not None, "it goes on for ever"
     rungs = tuple(rung for _, rung in turn.rungs)
-    return Played(turn.exit, upstream.calls, upstream.failed, upstream.stalled_seconds, tuple(refused), written, rungs)
+    return Played(turn.exit, upstream.calls, taken(), tuple(refused), rungs, tuple(steps), without_tool)
 
 
-def _result(effect: RunTool, now: int) -> str:
-    """How much was written, and something by which results differ."""
-    chars = len(effect.arguments)
-    return f"{chars * 3 if chars < 5_000 else chars} characters, {effect.call}"
+def worse(without: Played, with_it: Played) -> list[str]:
+    """What of the second is worse than the first by more than the one call that knowledge may cost.
+
+    Where the first came to no answer, what counts is how far it had come: who gets further, or has a remedy more, may meet what is ill there.
+    """
+    found: list[str] = []
+    if without.recovered and not with_it.recovered:
+        found.append(f"it would have been answered without, and ends with {with_it.exit.code}")
+    if without.recovered and without.written and not with_it.written:
+        found.append("the tool was used without, and not with it")
+    most = 1 if without.recovered else 2
+    taken = with_it.taken if without.recovered else with_it.beyond(without.written)
+    if taken.failed > without.taken.failed + most:
+        found.append(f"{taken.failed} calls failed, {without.taken.failed} without")
+    if taken.stalled_seconds > without.taken.stalled_seconds + most * LONG_SECONDS:
+        found.append(f"silent for {taken.stalled_seconds} s, {without.taken.stalled_seconds} without")
+    return found
 
 
 def hurts(script: Script) -> list[str]:
     """What the knowledge of a script spoils; empty if nothing."""
     without, with_it = play(script, Known()), play(script, script.known)
     found = [f"a strict provider refuses: {one}" for one in (*without.objections, *with_it.objections)]
-    if without.recovered and not with_it.recovered:
-        found.append(f"it would have been answered without, and ends with {with_it.exit.code}")
-    if without.recovered and without.written and not with_it.written:
-        found.append("the tool was used without, and not with it")
-    most = 1 if without.recovered else 2
-    if with_it.failed > without.failed + most:
-        found.append(f"{with_it.failed} calls failed, {without.failed} without")
-    if with_it.stalled_seconds > without.stalled_seconds + most * LONG_SECONDS:
-        found.append(f"silent for {with_it.stalled_seconds} s, {without.stalled_seconds} without")
-    return found
+    spoilt = worse(without, with_it)
+    return found if not spoilt or lucky(script, with_it) else found + spoilt
+
+
+def lucky(script: Script, with_it: Played) -> bool:
+    """In a relative of the script the turn that knows nothing does no better than the one that knows something: here it has good luck.
+
+    An illness can take a turn away from a model on which it would have failed later. A try uses up some illnesses, avoids others, and leaves
+    a part of the work done.
+    """
+    return any(not worse(play(one, Known()), with_it) for one in relatives(script))
+
+
+def relatives(script: Script) -> Iterator[Script]:
+    """The script with some of its illnesses over sooner; with the work done in pieces from the first, of which some arrive."""
+    counts = [range(fault.first, -1, -1) if fault.first < 10 else (fault.first, 0) for fault in script.faults]
+    for pieces in (None, *range(PIECES + 1)):
+        for firsts in itertools.product(*counts):
+            faults = tuple(replace(fault, first=first) for fault, first in zip(script.faults, firsts, strict=True))
+            yield replace(script, faults=faults, pieces=pieces)

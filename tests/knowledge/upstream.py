@@ -3,7 +3,7 @@
 The model has one task, to write something long with a tool; it sends it whole, or in pieces if the request advises that, or as text if the tool
 is not offered. What a `Fault` concerns goes wrong as its `Kind` says. The scripts know no malice: whether a request fails depends on what is in
 it (which model, advised or not, the tool offered or not, before or after tools, how large the call is) and on how many requests of that kind
-there were, of which only the first few can fail. Going on from a text is never harder than saying it.
+there were, of which only the first few can fail. A model that has begun in pieces goes on in pieces.
 """
 
 from __future__ import annotations
@@ -57,7 +57,6 @@ class Kind(StrEnum):
 
 
 IN_CALL = (Kind.STALL_IN_CALL, Kind.DROP_IN_CALL, Kind.HALF_CALL, Kind.LENGTH_IN_CALL)
-IN_TEXT = (Kind.DROP_IN_TEXT, Kind.STALL_IN_TEXT, Kind.LENGTH_IN_TEXT)
 SLOW = (Kind.SILENT, Kind.STALL_IN_CALL, Kind.STALL_IN_TEXT)
 
 
@@ -112,6 +111,8 @@ class Upstream:
     """How long it was silent in all."""
     obeys: bool = True
     """The model sends pieces if it is advised to."""
+    pieces: int | None = None
+    """It sends pieces by itself, and so many of the first arrive whatever is ill. None: it does not."""
 
     def reply(
         self, call: CallModel, messages: Sequence[Message], *, offered: bool, hurried: bool, now: int
@@ -119,7 +120,7 @@ class Upstream:
         """What comes of a request."""
         self.calls += 1
         seen = self._seen(call, messages, offered)
-        fault = self._fault(seen)
+        fault = self._fault(seen) if self.calls > (self.pieces or 0) else None
         if fault is None:
             return self._well(call, seen, messages, now)
         self.failed += 1
@@ -133,7 +134,8 @@ class Upstream:
         )
         done = sum(int(text_of(m.get("content")).split()[0]) for m in messages if m["role"] == "tool")
         offered = offered and call.offer_tools
-        chars = 0 if done >= WHOLE or not offered else PIECE if advised else WHOLE
+        in_pieces = advised or done or self.pieces is not None  # it goes on as it began
+        chars = 0 if done >= WHOLE or not offered else PIECE if in_pieces else WHOLE
         return Seen(call.route.model, advised, offered, any(m["role"] == "tool" for m in messages), chars)
 
     def _fault(self, seen: Seen) -> Fault | None:
@@ -201,28 +203,24 @@ def _call(call: CallModel, chars: int, now: int, share: float = 1.0) -> list[Eve
     ]
 
 
+def written(arguments: str) -> int:
+    """How much of the task a call does: pieces are shorter than what they are pieces of, so that there are few."""
+    return len(arguments) * (1 if len(arguments) >= WHOLE else PIECES)
+
+
 def illnesses(draw: random.Random, models: Sequence[str]) -> tuple[Fault, ...]:
-    """One for all, or one for each of some."""
-    if draw.random() < 0.3:
-        return (_fault(draw, None),)
-    found = [_fault(draw, model) for model in models if draw.random() < 0.75]
-    if any(one.kind in IN_TEXT for one in found):
-        return (draw.choice(found),)
-    if any(one.after_tools for one in found):
-        return tuple(one for one in found if one.over < 0 and one.kind not in IN_CALL)
-    return tuple(found)
+    """Of all models, or of one, several at once."""
+    return tuple(_fault(draw, draw.choice((None, *models))) for _ in range(draw.randint(1, 4)))
 
 
 def _fault(draw: random.Random, model: str | None) -> Fault:
-    kind, maybe = draw.choice(list(Kind)), (None, None, True, False)
-    over = draw.choice((-1, -1, 0, 1_000, 5_000))
-    of_calls = over >= 0 or kind in IN_CALL
+    maybe = (None, None, True, False)
     return Fault(
-        kind,
+        draw.choice(list(Kind)),
         model=model,
         advised=draw.choice(maybe),
         offered=draw.choice((None, None, None, True)),
-        after_tools=draw.choice((None, None, False) if of_calls else maybe),
-        over=over,
+        after_tools=draw.choice(maybe),
+        over=draw.choice((-1, -1, 0, 1_000, 5_000)),
         first=draw.choice((1, 1, 2, 3, 4, 1_000)),
     )

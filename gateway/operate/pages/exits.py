@@ -130,6 +130,8 @@ CLASSES: Mapping[ExitClass, str] = {
 FAILURES: Mapping[Failure, str] = {
     Failure.BEFORE_CONTENT: "nothing came, or a break before any content; 429, 5xx, network",
     Failure.IN_TEXT: "a break in the text",
+    Failure.NOTHING_MORE: "asked to go on from a text: nothing",
+    Failure.THOUGHT_MORE: "asked to go on from a text: only reasoning",
     Failure.IN_TOOL_CALL: "a break inside a tool call",
     Failure.EMPTY: "an empty reply",
     Failure.THINKING_ONLY: "only reasoning",

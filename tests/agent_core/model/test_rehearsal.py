@@ -72,6 +72,8 @@ def test_every_ladder_has_a_fault_to_rehearse():
     needed = {
         Failure.BEFORE_CONTENT: "stall before text",
         Failure.IN_TEXT: "drop in text",
+        Failure.NOTHING_MORE: "drop in text",
+        Failure.THOUGHT_MORE: "drop in text",
         Failure.IN_TOOL_CALL: "stall in tool call",
         Failure.EMPTY: "empty after tools",
         Failure.THINKING_ONLY: "reasoning only",
