@@ -8,6 +8,8 @@
 | ``Please try again in 1m26.4s`` / ``in 240ms`` | OpenAI, Groq | the text of their 429 |
 | ``Please retry in 12.5s``, ``retry after 7 seconds`` | Gemini; Azure | the same |
 | ``"retry_after": 3`` in the error | Discord-like proxies, Together | observed |
+| ``"estimated_time": 20.0`` beside "is currently loading" | Hugging Face | huggingface/transformers#23793 |
+| ``Loading model``, without a time: `LOADING_SECONDS` | llama.cpp | mostlygeek/llama-swap#146 |
 | ``x-ratelimit-reset-requests: 6m0s`` with ``-remaining-requests: 0`` | OpenAI, Groq | platform.openai.com, rate limits |
 | ``anthropic-ratelimit-tokens-reset: 2026-01-01T00:00:00Z`` | Anthropic | its documentation of rate limits |
 | ``X-RateLimit-Reset: 1741305600000`` | OpenRouter (ms), others (s) | its documentation of limits |
@@ -38,7 +40,15 @@ _WORDS = re.compile(
 )
 _ONE = r"\d{1,12}(?:\.\d{1,12})?\s{0,4}(?:milliseconds?|ms|seconds?|secs?|s|minutes?|mins?|m|hours?|hrs?|h|days?|d)(?![a-z])"
 _SPAN = re.compile(rf"{_ONE}(?:[\s,]{{0,4}}(?:and )?{_ONE}){{0,8}}", re.IGNORECASE)
-_DELAY_KEYS = frozenset({"retrydelay", "retry_delay", "retry_after", "retryafter", "retry_after_seconds"})
+LOADING_SECONDS = 10.0
+"""How long a server is left alone that says its model is not loaded yet. It takes some of these."""
+_LOADING = re.compile(
+    r"^\W*loading model\W*$|\bmodel\b.{0,120}\bis (?:currently |still )?(?:loading|being loaded|warming up)",
+    re.IGNORECASE,
+)
+_DELAY_KEYS = frozenset(
+    {"estimated_time", "retrydelay", "retry_delay", "retry_after", "retryafter", "retry_after_seconds"}
+)
 
 
 def asked_pause(headers: Mapping[str, str], body: Json, now_ms: int) -> float:
@@ -107,7 +117,8 @@ def _in_body(body: Json) -> float | None:
             open_values += value
         elif isinstance(value, str):
             texts.append(value[:BODY_CHARS])
-    return next((found for text in texts if (found := _in_words(text)) is not None), None)
+    found = next((found for text in texts if (found := _in_words(text)) is not None), None)
+    return LOADING_SECONDS if found is None and any(_LOADING.search(text) for text in texts) else found
 
 
 def _delay(value: Json) -> float | None:

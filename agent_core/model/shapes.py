@@ -100,10 +100,11 @@ SHAPES: tuple[Shape, ...] = (
     ),
     Shape(
         BreakCause.BAD_REQUEST,
-        "DeepSeek, Groq, tinker: nothing but a text as content",
+        "DeepSeek, Groq, tinker, mlx-lm: nothing but a text as content",
         _GITHUB + "chatboxai/chatbox/issues/1740",
         _words(
             r"invalid type: sequence, expected a string|content['\" ]* ?:? ?(?:value )?must be a string|list\[textcontentpart\]|content should be a string"
+            r"|only 'text' content type is supported"
         ),
         concern=Concern.PICTURES,
     ),

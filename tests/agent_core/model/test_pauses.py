@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_core.model.pauses import MOST_SECONDS, asked_pause
+from agent_core.model.pauses import LOADING_SECONDS, MOST_SECONDS, asked_pause
 from agent_core.tools.base import Json
 
 NOW = 1_700_000_000_000
@@ -30,6 +30,10 @@ FORMS: list[tuple[dict[str, str], Json, float]] = [
     ({"retry-after": "soon"}, {"error": {"message": "try again in 5s"}}, 5),
     ({}, {"error": {"message": "The model took 30 seconds and failed"}}, 0),
     ({}, {"error": {"message": "Try again later"}}, 0),
+    ({}, {"error": "Model meta-llama/Llama-2-13b-chat is currently loading", "estimated_time": 20.0}, 20),
+    ({}, {"error": {"code": 503, "message": "Loading model", "type": "unavailable_error"}}, LOADING_SECONDS),
+    ({}, {"error": {"message": "The model is still loading, try again in 3 seconds"}}, 3),
+    ({}, {"error": {"message": "llama-server process has terminated: error loading model: no such file"}}, 0),
     ({"retry-after": "nan"}, None, 0),
     ({"retry-after-ms": "inf"}, None, 0),
     ({"retry-after": "1e300"}, None, MOST_SECONDS),

@@ -108,6 +108,7 @@ SEEN: list[Seen] = [
     Seen("anthropic, many pictures", GITHUB + "damianvtran/local-operator/pull/153", 400, anthropic("messages.0.content.2.image.source.base64.data: At least one of the image dimensions exceed max allowed size for many-image requests: 2000 pixels"), BAD, Complaint(Concern.PICTURE, (Place(0, 2, native=True),))),
     Seen("anthropic, a broken picture", GITHUB + "anthropics/claude-code/issues/46127", 400, anthropic("Could not process image"), BAD, PICTURE),
     Seen("anthropic, a wrong format", GITHUB + "anthropics/claude-code/issues/42399", 400, anthropic("messages.11.content.8.image.source.base64.data: Image format image/png not supported"), BAD, Complaint(Concern.PICTURE, (Place(11, 8, native=True),))),
+    Seen("mlx-lm, no pictures", "https://github.com/ml-explore/mlx-lm/blob/main/mlx_lm/server.py", 404, {"error": "Only 'text' content type is supported."}, BAD, PICTURES),
     # ---------------------------------------------------------------- one message
     Seen("anthropic, no words", GITHUB + "anthropics/claude-code/issues/61881", 400, anthropic("messages: text content blocks must be non-empty"), BAD, MESSAGE),
     Seen("xiaomi, no words", GITHUB + "farion1231/cc-switch/issues/464", 400, openrouter({"error": {"code": "400", "message": "Param Incorrect", "param": "messages[2] assistant content must contain at least one part", "type": ""}}), BAD, Complaint(Concern.MESSAGE, (Place(2),))),

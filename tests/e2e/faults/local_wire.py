@@ -7,7 +7,7 @@ import json
 import zlib
 
 from agent_core.turn.exits import ExitCode
-from tests.e2e.faults.local import FINE, chunked, local
+from tests.e2e.faults.local import AFTER, FINE, WRITE, chunked, local
 from tests.e2e.faults.playing import Fault
 from tests.e2e.upstream import HEAD, Act, Wait, delta, end, event, status, text
 
@@ -50,6 +50,58 @@ def packed(*parts: bytes, bits: int = 31) -> list[bytes]:
     """The parts compressed one by one, as a proxy does that flushes behind each event."""
     squeezer = zlib.compressobj(wbits=bits)
     return [*(squeezer.compress(part) + squeezer.flush(zlib.Z_SYNC_FLUSH) for part in parts), squeezer.flush()]
+
+
+EVENTS: tuple[Fault, ...] = (
+    local("vLLM sends usage in each piece", "https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html",
+          ((HEAD, *(event({"choices": [{"index": 0, "delta": {"content": w}, "finish_reason": None}], "usage": {"prompt_tokens": 9, "completion_tokens": n}}) for n, w in enumerate(("All is ", "well."))), end()),), asked=1),
+    local("usage comes before everything else", "https://docs.vllm.ai/en/latest/serving/openai_compatible_server.html", ((HEAD, usage(choices=[]), WELL),), asked=1),
+    local("usage comes behind the end", f"{_LITELLM}#12481", ((HEAD, text("All is well."), delta("stop"), usage(choices=[]), DONE, usage(choices=[])),), asked=1),
+    local("LocalAI gives a role in each piece and no [DONE]", "mudler/LocalAI#340",
+          ((HEAD, *(delta(role="assistant", content=w) for w in ("All is ", "well.")), delta("stop", role="assistant", content="")),), asked=1),
+    local("LocalAI leaves the finish reason out of all pieces but the last", "mudler/LocalAI#1744",
+          ((HEAD, *(event({"choices": [{"index": 0, "delta": {"content": w}}], "usage": {"prompt_tokens": 0, "completion_tokens": 0}}) for w in ("All is ", "well.")), end()),), asked=1),
+    local("Ollama's pieces have an empty finish reason", "ollama/ollama#4357",
+          ((HEAD, *(delta("", role="assistant", content=w) for w in ("All is ", "well.")), end()),), asked=1),
+    local("content is null in all pieces but two", "sgl-project/sglang#4700",
+          ((HEAD, delta(role="assistant", content=None), text("All is "), delta(content=None), text("well."), delta("stop", content=None), DONE),), asked=1),
+    local("content is a list of parts", "https://docs.mistral.ai/capabilities/reasoning/",
+          ((HEAD, delta(content=[{"type": "text", "text": "All is "}]), delta(content=[{"type": "text", "text": "well."}]), end()),), asked=1),
+    local("llama-cpp-python's pieces have text in place of a delta", "abetlen/llama-cpp-python#372",
+          ((HEAD, *(event({"choices": [{"index": 0, "text": w, "finish_reason": None}]}) for w in ("All is ", "well.")), end()),), asked=1),
+    local("[DONE] comes twice", f"{_OMNI}#7800", ((HEAD, WELL, DONE),), asked=1),
+    local("text comes behind [DONE]", _SSE, ((HEAD, WELL, text(" And more.")),), asked=1),
+    local("OmniRoute ends all replies with [DONE] and no reason", f"{_OMNI}#7800", ((HEAD, text("All is "), text("well."), DONE),)),
+    local("vllm-mlx never gives stop as a reason", "waybarrios/vllm-mlx#628", ((HEAD, text("All is "), text("well."), delta(None), DONE),)),
+    local("9router ends a stream with neither a reason nor [DONE]", "decolua/9router#4080", ((HEAD, text("All is ")), (HEAD, text("well."), end()))),
+    local("OmniRoute closes a stream after some content", f"{_OMNI}#10475", ((HEAD, text("All is "), text("not")), (HEAD, text(" lost."), end())), says="All is not lost."),
+    local("data has no blank behind its colon", _SSE, ((HEAD, WELL.replace(b"data: ", b"data:")),), asked=1),
+    local("lines end in carriage returns", _SSE, ((HEAD, WELL.replace(b"\n", b"\r\n")),), asked=1),
+    local("lines end in a carriage return alone", _SSE, ((HEAD, WELL.replace(b"\n", b"\r")),), asked=1),
+    local("a byte order mark begins the stream", _SSE, ((HEAD, b"\xef\xbb\xbf" + WELL),), asked=1),
+    local("comments come between the events", "https://openrouter.ai/docs/api-reference/streaming", ((HEAD, b": OPENROUTER PROCESSING\n\n", text("All is "), b": ping\n\n", text("well."), b":\n\n", end()),), asked=1),
+    local("events have ids, times and names", _SSE, ((HEAD, WELL.replace(b"data: ", b"id: 7\nretry: 3000\nevent: message\ndata: ")),), asked=1),
+    local("an empty object comes as a heartbeat", "graze-social/cocore#139", ((HEAD, event({}), text("All is "), event({"choices": []}), text("well."), end()),), asked=1),
+    local("one event of many is broken JSON", f"{_LITELLM}#40404", ((HEAD, text("All is "), b'data: {"choices": [{"delta": {"content": "we\n\n', text("well."), end()), (HEAD, text("well."), end()))),
+    local("one event is spread over several data lines", _SSE, ((HEAD, b'data: {"choices": [{"index": 0,\ndata: "delta": {"content": "All is well."}}]}\n\n', end()),), asked=1),
+    local("events have one line end between them", "langgenius/dify#4120", ((HEAD, WELL.replace(b"\n\n", b"\n")),), asked=1),
+    local("a whole reply comes where a stream was asked for", "tinyhumansai/tinyagents#56", ((status(200, whole()),), ), asked=1),
+    local("a whole reply comes as one event", f"{_OMNI}#3708", ((HEAD, event(json.loads(whole())), DONE),), asked=1),
+    local("a whole reply with a call comes where a stream was asked for", "lmstudio-ai/lmstudio-bug-tracker#2115",
+          ((status(200, whole("", "tool_calls", tool_calls=[{"id": "c1", "type": "function", "function": {"name": "write_file", "arguments": WRITE}}])),), FINE), read=(WRITE,), asked=2),
+    local("an error event names its error in a text", "huggingface/text-generation-inference#2668", ((HEAD, event({"error": "Model is overloaded", "error_type": "overloaded"})), FINE), asked=2),
+    local("an error event carries words about the window", "vercel/ai#13506", ((HEAD, text("All is "), event({"error": {"message": "Context length exceeded", "code": "CONTEXT_LENGTH_EXCEEDED"}})),), ends=ExitCode.BROKEN_IN_TEXT),
+    local("vLLM's engine dies while it writes", "vllm-project/vllm#27194",
+          ((HEAD, text("All is "), event({"error": {"message": "EngineCore encountered an issue. See stack trace (above) for the root cause.", "type": "InternalServerError", "param": None, "code": 500}}), DONE), (HEAD, text("well."), end()))),
+    local("an error comes as a bare line of JSON behind the text", "ollama/ollama#8258", ((HEAD, text("All is "), b'{"error":{"message":"an error was encountered while running the model: unexpected EOF","type":"api_error"}}\n'), (HEAD, text("well."), end()))),
+    local("a bare line of JSON says that the window is full", "ollama/ollama#8258", ((HEAD, b'{"error":"the input length exceeds the context length"}\n'),), ends=ExitCode.CONTEXT_OVERFLOW),
+    local("a relay changes accounts and begins the text anew", f"{_SUB2API}#991", ((HEAD, text("All is not "), event({"type": "error", "error": {"type": "rate_limit_error", "message": "429"}}), text("All is well."), end()), (HEAD, text("lost."), end())), says="All is not lost."),
+    local("Xinference repeats the role and an empty list in each piece", "xorbitsai/inference#1215",
+          ((HEAD, *(event({"id": "c", "choices": [{"index": 0, "delta": {"role": "assistant", "content": w, "tool_calls": []}, "finish_reason": None}]}) for w in ("", "All is ", "well.")), delta("stop", content="", tool_calls=[]), DONE),), asked=1),
+    local("vLLM aborts a request and says abort and [DONE]", "vllm-project/vllm#57082", ((HEAD, text("All is "), delta("abort"), DONE), (HEAD, text("well."), end()))),
+    local("text-generation-inference ends with eos_token", "https://huggingface.github.io/text-generation-inference/", ((HEAD, text("All is "), text("well."), delta("eos_token")),), asked=1),
+    local("LocalAI calls in the older form", "https://localai.io/features/openai-functions/", ((HEAD, delta(function_call={"name": "write_file", "arguments": ""}), *(delta(function_call={"arguments": part}) for part in (WRITE[:9], WRITE[9:])), delta("function_call"), DONE), AFTER), read=(WRITE,), asked=2),
+)  # fmt: skip
 
 
 HTTP: tuple[Fault, ...] = (

@@ -96,7 +96,7 @@ WORDS: tuple[Fault, ...] = (
     local("llama.cpp says in a 200 that the window is full", f"{_LLAMA}#19774", ((status(200, json.dumps({"error": {"code": 500, "message": "Context size has been exceeded.", "type": "server_error"}})),),), ends=ExitCode.CONTEXT_OVERFLOW),
     local("LocalAI passes on what its backend says of the window", "https://localai.io/basics/troubleshooting/", ((refuse(500, "rpc error: code = Unknown desc = the request exceeds the available context size, try increasing it", ""),),), ends=ExitCode.CONTEXT_OVERFLOW),
     local("LiteLLM wraps what llama.cpp says of the window", "vxcontrol/pentagi#313", ((refuse(400, "litellm.BadRequestError: OpenAIException - the request exceeds the available context size, try increasing it. Received Model Group=local\nAvailable Model Group Fallbacks=None", "", code="400"),),), ends=ExitCode.CONTEXT_OVERFLOW),
-    local("llama.cpp is loading its model", "mostlygeek/llama-swap#146", (*[(refuse(503, "Loading model", "unavailable_error", code=503),)] * 3, FINE)),
+    local("Hugging Face is loading the model", "huggingface/transformers#23793", ((status(503, json.dumps({"error": "Model x/y is currently loading", "estimated_time": 0.5})),), FINE), asked=2),
     local("Ollama has too many requests in its queue", f"{_OLLAMA}#4159", ((refuse(503, "server busy, please try again. maximum pending requests exceeded", "api_error"),), FINE), asked=2),
     local("Ollama has no slot", f"{_OLLAMA}#4545", ((refuse(500, "no slots available after 10 retries", "api_error"),), FINE), asked=2),
     local("Ollama's cloud is overloaded", f"{_OLLAMA}#15934", ((status(503, json.dumps({"error": "Server overloaded, please retry shortly (ref: aaa65c70)"})),),), ends=ExitCode.PROVIDER_DOWN),

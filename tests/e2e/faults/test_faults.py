@@ -10,13 +10,14 @@ import pytest
 from tests.e2e.faults.hosted_streams import STREAMS
 from tests.e2e.faults.local_between import PAGES, RELAYS
 from tests.e2e.faults.local_servers import CALLS
-from tests.e2e.faults.local_wire import HTTP
+from tests.e2e.faults.local_wire import EVENTS, HTTP
 from tests.e2e.faults.local_words import MARKS, TEMPLATES, WORDS
 from tests.e2e.faults.playing import Fault, complaints, ill_formed, play
 
 TABLES: Mapping[str, Sequence[Fault]] = {
     "hosted, streams": STREAMS,
     "local, calls": CALLS,
+    "local, events": EVENTS,
     "local, HTTP": HTTP,
     "local, marks": MARKS,
     "local, templates": TEMPLATES,
