@@ -82,13 +82,31 @@ _FINISHES: Mapping[Finish, str] = {
     "missing_thought_signature",
 }
 """Finish reasons of providers and servers that speak this API, and of those that stand behind gateways. Small letters."""
+_SAYS_MORE = frozenset({Finish.FILTER, Finish.LENGTH, Finish.BAD_CALL, Finish.LOOP})
 _BY_WORD: Mapping[str, Finish] = {word: finish for finish, words in _FINISHES.items() for word in words.split()}
 
 
 def finish_of(reason: str) -> Finish:
-    """What a finish reason says, however it is spelt (``MAX_TOKENS``, ``tool-calls``, ``FinishReason.STOP``)."""
-    word = reason.strip().lower().replace("-", "_").replace(" ", "_").removeprefix("finishreason.")
-    return _BY_WORD.get(word, Finish.UNKNOWN)
+    """What a finish reason says, however it is spelt (``MAX_TOKENS``, ``tool-calls``, ``FinishReason.STOP``).
+
+    Google's compatible API writes ``function_call_filter: MALFORMED_FUNCTION_CALL``: what stands behind the colon tells more.
+    """
+    for part in reversed(reason.lower().split(":")):
+        word = part.strip().replace("-", "_").replace(" ", "_").removeprefix("finishreason.")
+        if word in _BY_WORD:
+            return _BY_WORD[word]
+    return Finish.UNKNOWN
+
+
+def telling(reason: str, native: str) -> str:
+    """Of a gateway's word for the end and the one of the provider behind it, the one that says more.
+
+    Gateways say ``stop`` for what has no word in their language: a filter, a limit, a call that could not be read.
+    """
+    if not reason:
+        return native
+    more = finish_of(reason) in (Finish.STOP, Finish.TOOLS) and finish_of(native) in _SAYS_MORE
+    return native if more else reason
 
 
 def arguments_state(text: str) -> ArgumentsState:

@@ -14,7 +14,7 @@ import asyncio
 import contextlib
 import itertools
 import json
-from collections.abc import AsyncGenerator, AsyncIterable, Callable, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -35,7 +35,7 @@ from agent_core.model.pauses import asked_pause
 from agent_core.model.reach import reason, speaks_tls
 from agent_core.model.stream.chunks import ChunkReader, decoded
 from agent_core.model.stream.listening import Listening
-from agent_core.model.stream.sse import SseReader, SseTooLarge
+from agent_core.model.stream.sse import LIMIT_BYTES, SseReader, SseTooLarge
 from agent_core.model.templates import plainer
 from agent_core.model.thinking import with_thoughts
 from agent_core.ports import Clock
@@ -360,6 +360,8 @@ class Endings:
         self.only_done += done and not reason
 
 
+OVER = frozenset({Finish.STOP, Finish.TOOLS, Finish.LENGTH, Finish.FILTER})
+"""How a reply ends of which no more is to come."""
 DONE_ONLY = "[DONE]"
 """What stands in place of a finish reason in the journal where there never is one."""
 
@@ -472,12 +474,17 @@ class _Call:
     # ------------------------------------------------------------------ the stream
 
     async def _listen(self, response: httpx2.Response, guard: asyncio.Timeout) -> Ending:
-        if "application/json" in response.headers.get("content-type", ""):
-            return await self._whole(response)
+        """By what the body begins with: servers say that a stream is JSON, and the other way round."""
         loop = asyncio.get_running_loop()
         sse = SseReader()
-        finished = False
-        async for data in _pieces(response):
+        finished = begun = False
+        pieces = aiter(_pieces(response))
+        async for data in pieces:
+            if not begun:
+                head = data.lstrip()  # a server that is busy sends empty lines first
+                begun = bool(head)
+                if head.startswith((b"{", b"[")):
+                    return await self._whole(head, pieces, response.status_code)
             self._take([event.data for event in sse.feed(data)], loop, guard)
             if self._over():
                 break
@@ -498,8 +505,9 @@ class _Call:
         """Read what came in one piece from the socket; move the deadline if there was content in it."""
         if not payloads:
             return
+        finished = bool(self._reader.finish_reason)
         events = self._reader.feed(payloads, self._clock.now_ms())
-        if not self._heard(events) or self._reader.finish_reason:
+        if not self._heard(events) or (finished and not self._reader.belied):
             return
         self._life = self._clock.monotonic()
         if not self._any_content:
@@ -527,14 +535,18 @@ class _Call:
     def _endless(self) -> bool:
         return self._listening.looping or self._reader.chars > REPLY_CHARS
 
-    async def _whole(self, response: httpx2.Response) -> Ending:
+    async def _whole(self, begun: bytes, pieces: AsyncIterator[bytes], status: int) -> Ending:
         """Some servers answer with one JSON object in spite of ``stream``; some put their error into a 200."""
-        data = await response.aread()
-        body = decoded(data)
+        data = bytearray(begun)
+        async for piece in pieces:
+            data += piece
+            if len(data) > LIMIT_BYTES:
+                raise SseTooLarge(LIMIT_BYTES)
+        body = decoded(bytes(data))
         if body is None:
-            return self.broke(BreakCause.GARBAGE, status=response.status_code, detail="the answer is no readable JSON")
+            return self.broke(BreakCause.GARBAGE, status=status, detail="the answer is no readable JSON")
         self._heard(self._reader.whole(body, self._clock.now_ms()))
-        return self._ended(response.status_code, b"")
+        return self._ended(status, b"")
 
     def _ended(self, status: int, stray: bytes) -> Ending:
         """The stream is over: what it amounts to."""
@@ -543,9 +555,9 @@ class _Call:
         self._endings.note(reason=bool(reader.finish_reason), done=reader.done and reader.recognised)
         if reader.began_inside is not None:
             self._endings.inside_thought = reader.began_inside
-        if reader.error is not None:
+        if reader.error is not None and not self._was_over:
             return self._error_in_stream()
-        if reader.bad_chunk:
+        if reader.bad_chunk and not self._was_over:
             return self._lost_for(BreakCause.GARBAGE, "a chunk of the stream was no readable JSON")
         if self._listening.looping:
             return self._looped()
@@ -562,6 +574,12 @@ class _Call:
         if reader.done and self._endings.done_is_enough:
             return self._finished(DONE_ONLY)
         return self._lost_for(BreakCause.ENDED_EARLY)
+
+    @property
+    def _was_over(self) -> bool:
+        """The reply had come to its end: what goes wrong behind that is not about it."""
+        reader = self._reader
+        return not reader.belied and finish_of(reader.finish_reason) in OVER
 
     def _rest(self) -> None:
         """No more comes: what the reader had held back."""
@@ -641,7 +659,7 @@ class _Call:
     def _lost(self, error: Exception) -> Ending:
         """The connection broke after it was made."""
         self._rest()
-        if self._reader.finish_reason and self._reader.error is None:  # the reply itself had come to its end
+        if self._was_over:
             return self._finished(self._reader.finish_reason)
         return self._lost_for(BreakCause.DROPPED, reason(error)[1])
 

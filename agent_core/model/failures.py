@@ -83,8 +83,9 @@ _WINDOW = re.compile(
     r"|token limit: (\d+)|must be <= (\d+)|max length: ?(\d+)|with (\d+) maximum context|limit (\d+), requested|prompt length is (\d+)|less than (\d+) tokens"
     r"|context length \((\d+) tokens|maximum (?:sequence|input) length \((\d+)"
 )
-_MESSAGE_KEYS = ("message", "detail", "error_description", "error_message", "msg", "title")
-_CODE_KEYS = ("code", "type", "status", "reason")
+_MESSAGE_KEYS = ("message", "detail", "error_description", "error_message", "msg", "status_msg", "title")
+_CODE_KEYS = ("code", "type", "status", "status_code", "reason")
+_NO_CODE = frozenset({"", "0", "200", "ok", "success", "none", "null"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +143,28 @@ def rejection(status: int, body: Json) -> Rejection:
     return Rejection(cause, status, detail, complaint)
 
 
+def says_no(body: Mapping[str, Json]) -> bool:
+    """Whether an object without choices is a refusal, in an answer that began as a success.
+
+    Besides ``error`` (OpenAI) there are ``base_resp`` (MiniMax), ``code`` with ``message`` (DashScope, SiliconFlow, Novita), ``detail``
+    (FastAPI), ``errors`` with ``success`` (Cloudflare), and ``object: error`` (vLLM, Mistral).
+    """
+    base = body.get("base_resp")
+    if isinstance(base, dict):
+        return _tells(base.get("status_code"))
+    if body.get("success") is False or body.get("object") == "error" or body.get("type") == "error":
+        return True
+    words = any(isinstance(body.get(key), str) and body[key] for key in _MESSAGE_KEYS)
+    return bool(body.get("detail")) or (
+        words and any(_tells(body.get(key)) for key in ("code", "status_code", "error_code"))
+    )
+
+
+def _tells(code: Json) -> bool:
+    """Whether a code is one of a failure."""
+    return isinstance(code, str | int) and str(code).lower() not in _NO_CODE
+
+
 COMPLAINTS = frozenset({BreakCause.BAD_REQUEST, BreakCause.REFUSED, BreakCause.TOO_LARGE, BreakCause.CONTEXT_OVERFLOW})
 """Refusals that are about what was sent."""
 
@@ -193,7 +216,7 @@ def _hear_object(value: Mapping[str, Json], said: _Said, deeper: int) -> None:
         said.params.append(param[:200])
     if isinstance(context := value.get("n_ctx"), int) and context > 0:
         said.window = context
-    for key in ("error", "errors", "innererror", "inner_error", "metadata", "raw", "details"):
+    for key in ("error", "errors", "innererror", "inner_error", "base_resp", "metadata", "raw", "details"):
         inner = value.get(key)
         if isinstance(inner, dict | list) or (isinstance(inner, str) and key in ("error", "raw")):
             _hear(inner, said, deeper - 1)

@@ -96,6 +96,18 @@ class Upstream:
     latest: dict[str, list[dict[str, Any]]] = field(default_factory=dict[str, list[dict[str, Any]]])
     """The messages of the last request of each scenario."""
     hung_up: int = 0
+    talks: set[asyncio.Task[None]] = field(default_factory=set[asyncio.Task[None]])
+
+    async def talk(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        """One connection, until it is over or the server is closed."""
+        task: asyncio.Task[None] = asyncio.ensure_future(self.serve(reader, writer))
+        self.talks.add(task)
+        try:
+            with contextlib.suppress(asyncio.CancelledError):
+                await task
+        finally:
+            self.talks.discard(task)
+            writer.close()
 
     async def serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
@@ -110,7 +122,6 @@ class Upstream:
             number = self.asked[name]
             self.asked[name] += refusal is None
             await self._perform(replies[min(number, len(replies) - 1)], reader, writer)
-        writer.close()
 
     def _scenario(self, messages: list[dict[str, Any]]) -> str:
         self.violations += problems(messages) or objections(messages)
@@ -155,9 +166,13 @@ async def upstream(
     scenarios: Mapping[str, Sequence[Reply]], rules: Mapping[str, Rule] | None = None
 ) -> AsyncGenerator[Upstream]:
     made = Upstream(scenarios, rules or {})
-    server = await asyncio.start_server(made.serve, "127.0.0.1", 0)
+    server = await asyncio.start_server(made.talk, "127.0.0.1", 0)
     made.url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/v1"
     try:
         yield made
     finally:
         server.close()
+        for task in tuple(made.talks):
+            task.cancel()
+        await asyncio.sleep(0)  # what was told to stop closes its connection
+        await asyncio.sleep(0)

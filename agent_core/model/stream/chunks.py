@@ -18,7 +18,8 @@ from dataclasses import dataclass, field
 
 import orjson
 
-from agent_core.judging.replies import ArgumentsState, Finish, arguments_state, finish_of
+from agent_core.judging.replies import ArgumentsState, Finish, arguments_state, finish_of, telling
+from agent_core.model.failures import says_no
 from agent_core.model.families.grammar.values import Offered, surely_unreadable
 from agent_core.model.families.pieces import (
     Piece,
@@ -93,6 +94,7 @@ class ChunkReader:
         "_text_joined",
         "_text_once",
         "bad_chunk",
+        "belied",
         "cached_tokens",
         "chars",
         "done",
@@ -134,6 +136,8 @@ class ChunkReader:
         self._reasoning_once = Once()
         self._open_text_calls: set[int] = set()
         self.finish_reason = ""
+        self.belied = False
+        """More was said behind the finish reason: this server gives one with every piece."""
         self.done = False
         """``[DONE]`` was seen."""
         self.input_tokens = 0
@@ -162,10 +166,11 @@ class ChunkReader:
                 self.done = True
                 break
             chunk = decoded(payload)
-            if not isinstance(chunk, dict):
+            if isinstance(chunk, dict):
+                self._chunk(chunk, events)
+            elif not is_word(payload):
                 self.bad_chunk = True
                 break
-            self._chunk(chunk, events)
         self._flush(events)
         return events
 
@@ -214,22 +219,42 @@ class ChunkReader:
         if error:
             self.error = chunk if isinstance(error, str) else error
             return
-        usage = chunk.get("usage")
-        if isinstance(usage, dict):
-            self.input_tokens = count(usage.get("prompt_tokens"), self.input_tokens)
-            self.output_tokens = count(usage.get("completion_tokens"), self.output_tokens)
-            details = usage.get("prompt_tokens_details")
-            if isinstance(details, dict):
-                self.cached_tokens = count(details.get("cached_tokens"), self.cached_tokens)
+        self._usage(chunk.get("usage"))
+        groq = chunk.get("x_groq")
+        if isinstance(groq, dict):
+            self._usage(groq.get("usage"))
+            self.error = groq.get("error") or None
         choices = chunk.get("choices")
         if not isinstance(choices, list):
+            if says_no(chunk):
+                self.error = chunk
             return
         self.recognised = True
         choice = choices[0] if choices else None
-        if not isinstance(choice, dict):
+        if isinstance(choice, dict):
+            before, finished = self.chars, bool(self.finish_reason)
+            self._choice(choice, events)
+            self.belied = self.belied or (finished and self.chars > before)
+
+    def _usage(self, usage: Json) -> None:
+        """What was used, wherever it stands. Some count thoughts in the total alone (xAI, Google's compatible API)."""
+        if not isinstance(usage, dict):
             return
-        reason = choice.get("finish_reason")
-        reason = reason if isinstance(reason, str) else ""
+        self.input_tokens = count(usage.get("prompt_tokens"), self.input_tokens)
+        self.output_tokens = count(usage.get("completion_tokens"), self.output_tokens)
+        details = usage.get("prompt_tokens_details")
+        if isinstance(details, dict):
+            self.cached_tokens = count(details.get("cached_tokens"), self.cached_tokens)
+        said = usage.get("completion_tokens_details")
+        thought = count(said.get("reasoning_tokens"), 0) if isinstance(said, dict) else 0
+        beyond = count(usage.get("total_tokens"), 0) - self.input_tokens - self.output_tokens
+        if beyond > 0 and (beyond == thought or not isinstance(said, dict)):
+            self.output_tokens += beyond
+
+    def _choice(self, choice: dict[str, Json], events: list[Event]) -> None:
+        self._usage(choice.get("usage"))  # Moonshot
+        reason = telling(*(_word(choice.get(name)) for name in ("finish_reason", "native_finish_reason")))
+        reason = reason or _word(choice.get("finishReason"))
         delta, message = choice.get("delta"), choice.get("message")
         if isinstance(delta, dict) and delta:
             self._delta(delta, events, last=bool(reason))
@@ -532,13 +557,24 @@ def _whole(pieces: list[str]) -> bool:
     return pieces[-1].rstrip().endswith("}") and arguments_state("".join(pieces)) is ArgumentsState.COMPLETE
 
 
+def _word(value: Json) -> str:
+    return value if isinstance(value, str) else ""
+
+
 def _reasoning_of(delta: dict[str, Json]) -> tuple[str, str]:
-    """The field that holds a thought, and the thought."""
-    for name in ("reasoning_content", "reasoning"):
+    """The field that holds a thought, and the thought. Where it comes in details alone there is no such field."""
+    for name in ("reasoning_content", "reasoning", "reasoning_text"):
         found = delta.get(name)
         if isinstance(found, str) and found:
             return name, found
-    return "", ""
+    details = delta.get("reasoning_details")
+    pieces = [piece for piece in details if isinstance(piece, dict)] if isinstance(details, list) else []
+    return "", "".join(_word(piece.get("text")) or _word(piece.get("summary")) for piece in pieces)
+
+
+def is_word(payload: bytes) -> bool:
+    """No JSON and no piece of any: something like ``ping`` or ``keep-alive``, which says nothing of the reply."""
+    return not payload.lstrip().startswith((b"{", b"[", b'"'))
 
 
 def _spelt(arguments: Json) -> str:

@@ -141,7 +141,7 @@ class SseReader:
         """The short way for most reads: nothing but whole events of one line each; else the long way."""
         events: list[SseEvent] = []
         for event in data[:-2].split(b"\n\n"):
-            if not event.startswith(b"data: ") or b"\n" in event:
+            if not event.startswith(b"data: {") or b"\n" in event:
                 break
             events.append(SseEvent(event[6:]))
         else:
@@ -215,7 +215,8 @@ class SseReader:
     def _dispatch(self, events: list[SseEvent]) -> None:
         if self._data:
             data = self._data[0] if len(self._data) == 1 else b"\n".join(self._data)
-            events.append(SseEvent(data, self._event))
+            if data.strip():  # an event without data is none: proxies send them to keep a connection open
+                events.append(SseEvent(data, self._event))
             self._data, self._data_bytes = [], 0
         self._event = ""
 

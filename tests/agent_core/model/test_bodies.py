@@ -143,13 +143,13 @@ async def test_an_error_whose_body_breaks_off_is_still_that_error():
 
 
 @pytest.mark.parametrize("body", [name for name in BODIES if name != "trickles"])
-async def test_a_whole_answer_that_is_too_long_is_garbage(body: str):
+async def test_a_whole_answer_that_is_too_long_is_garbage_or_nothing_but_blanks(body: str):
     headers, pieces = BODIES[body]
     server = Server(f"200 OK\r\n{headers}Content-Type: application/json\r\nConnection: close", pieces())
     async with model(server) as client:
         _, ending = await asked(client, MEMORY_OF_WHOLE)
     assert isinstance(ending, CallBroke)
-    assert ending.cause is BreakCause.GARBAGE
+    assert ending.cause in (BreakCause.GARBAGE, BreakCause.ENDED_EARLY)
 
 
 async def test_a_stream_that_unpacks_to_gigabytes_is_garbage():

@@ -37,7 +37,12 @@ def test_all_three_line_ends_are_line_ends(end: bytes) -> None:
 
 
 def test_one_space_after_the_colon_belongs_to_the_format_and_a_missing_one_is_no_fault() -> None:
-    assert payloads(b"data:x\n\ndata:  x\n\ndata\n\n") == [b"x", b" x", b""]
+    assert payloads(b"data:x\n\ndata:  x\n\n") == [b"x", b" x"]
+
+
+def test_an_event_without_data_is_none() -> None:
+    assert payloads(b"data\n\ndata:\n\nevent: ping\ndata: \n\ndata: x\n\ndata:\n\n") == [b"x"]
+    assert payloads(b"data: {}\n\ndata: \n\n") == [b"{}"]
 
 
 def test_a_byte_order_mark_is_passed_over_only_at_the_start() -> None:
@@ -173,7 +178,8 @@ def test_what_a_server_writes_by_the_standard_is_read_back(written: list[tuple[s
     for name, lines in written:
         stream += b"event: e\n" if name else b""
         stream += b"".join(b"data: " + line.encode() + b"\n" for line in lines) + b"\n"
-    assert read(stream)[0] == [SseEvent("\n".join(lines).encode(), name) for name, lines in written]
+    said = [("\n".join(lines).encode(), name) for name, lines in written]
+    assert read(stream)[0] == [SseEvent(data, name) for data, name in said if data.strip()]
 
 
 @pytest.mark.parametrize("size", [1 << 20, 4096, 200])

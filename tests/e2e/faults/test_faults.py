@@ -35,7 +35,8 @@ async def test_what_is_known_to_happen_is_recovered_or_told(
 ) -> None:
     faults = TABLES[table]
     played = await play(faults, tmp_path, monkeypatch, fallback=fallback)
-    assert [one for fault in faults for one in complaints(fault, played, fallback=fallback)] == []
+    found = [one for fault in faults for one in complaints(fault, played, fallback=fallback)]
+    assert found == [], "\n".join(found)
     assert played.model.violations == []
     assert played.other.violations == []
 
