@@ -621,6 +621,8 @@ class _Call:
         self._rest()
         if self._reader.finish_reason:  # only the trailing usage chunk did not come
             return self._finished(self._reader.finish_reason)
+        if gap := self._listening.gap():
+            self._sink([gap])
         self._listening.dropped()
         return self.broke(BreakCause.STALLED if self._any_content else BreakCause.NO_CONTENT)
 

@@ -212,6 +212,14 @@ SHAPES: tuple[Shape, ...] = (
         _words(r"failed to parse grammar|json schema conversion failed"),
         concern=Concern.FIELD,
     ),
+    # ------------------------------------------------------------------ what the model wrote, not what it was sent
+    Shape(
+        BreakCause.UNREADABLE_CALL,
+        "Groq, Bedrock: a call that the model wrote and its server cannot read, as a 400 or 424",
+        _GITHUB + "groq/groq-typescript/issues/28",
+        _words(r"failed to call a function|tool call validation failed|invalid sequence as part of tooluse"),
+        _codes("tool_use_failed output_parse_failed"),
+    ),
     # ------------------------------------------------------------------ the window
     Shape(
         BreakCause.TOO_LARGE,

@@ -48,6 +48,7 @@ from agent_core.turn.events import (
 
 MAX_CALLS = 1_024
 """A reply that asks for more than this is cut, like one that is too long: what is kept of a stream must have an end."""
+MAX_CHOICES = 16
 TEXT_CALL_INDEX = 10_000
 """Calls in the text form are numbered from here, behind native ones."""
 ID_CHARS = 128
@@ -68,6 +69,8 @@ class _Slot:
     """Arguments that came before the name."""
     written: list[str] = field(default_factory=list[str])
     """Its arguments so far."""
+    held: str = ""
+    """An empty object at the beginning: Anthropic's, behind which the arguments come (litellm #4537), or all there is."""
     arguments: Joined = field(default_factory=Joined)
     once: Once = field(default_factory=Once)
 
@@ -188,7 +191,7 @@ class ChunkReader:
         for slot in self._slots:
             if slot.begun and not slot.name:
                 self._name(slot, "", events, more=False)
-            rest = slot.arguments.finish()
+            rest = slot.held + slot.arguments.finish()
             if rest and slot.name:
                 self._arguments(slot, rest, events)
         self._flush(events)
@@ -230,11 +233,15 @@ class ChunkReader:
                 self.error = chunk
             return
         self.recognised = True
-        choice = choices[0] if choices else None
-        if isinstance(choice, dict):
-            before, finished = self.chars, bool(self.finish_reason)
-            self._choice(choice, events)
-            self.belied = self.belied or (finished and self.chars > before)
+        before, finished = self.chars, bool(self.finish_reason)
+        for number, choice in enumerate(choices[:MAX_CHOICES]):
+            if not isinstance(choice, dict):
+                continue
+            if number == 0:
+                self._choice(choice, events)
+            elif isinstance(said := choice.get("delta") or choice.get("message"), dict):
+                self._calls_of(said, events)  # GitHub's Copilot puts text and calls into choices of their own
+        self.belied = self.belied or (finished and self.chars > before)
 
     def _usage(self, usage: Json) -> None:
         """What was used, wherever it stands. Some count thoughts in the total alone (xAI, Google's compatible API)."""
@@ -443,10 +450,12 @@ class ChunkReader:
         function = function if isinstance(function, dict) else entry
         name = function.get("name")
         name = label(name) if isinstance(name, str) else ""
-        provider_id = entry.get("id")
-        provider_id = _known_by(provider_id) if isinstance(provider_id, str) else ""
+        provider_id = _known_by(_word(entry.get("id")))
+        arguments = function.get("arguments")
+        arguments = _spelt(arguments) if isinstance(arguments, dict | list) else _word(arguments)
         index = entry.get("index")
-        slot = self._slot(index if isinstance(index, int) and index is not True else None, provider_id, name)
+        number = index if isinstance(index, int) and index is not True else None
+        slot = self._slot(number, provider_id, self._tool(name), arguments)
         if slot is None:
             return
         if len(entry) > 2:
@@ -454,12 +463,9 @@ class ChunkReader:
         if provider_id and not slot.provider_id:
             slot.provider_id = provider_id
             self._by_id.setdefault(provider_id, slot)
-        arguments = function.get("arguments")
         if not slot.name and (name or (slot.begun and arguments)):
             self._name(slot, name, events, more=not arguments)
-        if isinstance(arguments, dict | list):
-            arguments = _spelt(arguments)
-        if isinstance(arguments, str) and arguments:
+        if arguments:
             self._more_arguments(slot, arguments, events)
 
     def _name(self, slot: _Slot, piece: str, events: list[Event], *, more: bool) -> None:
@@ -482,6 +488,15 @@ class ChunkReader:
         if not arguments or slot.once.whole_again(arguments):
             return
         self.chars += len(arguments)
+        if not slot.written and arguments.strip() == "{}":
+            slot.written, slot.held = [arguments], arguments
+            return
+        if slot.held:
+            if _begins(arguments):
+                slot.written, slot.once = [], Once()
+            else:
+                arguments = slot.held + arguments
+            slot.held = ""
         slot.written.append(arguments)
         if slot.name:
             self._arguments(slot, arguments, events)
@@ -496,30 +511,29 @@ class ChunkReader:
         self._flush(events)
         events.append(ToolArgumentsArrived(at=self._at, index=slot.index, text=text))
 
-    def _slot(self, index: int | None, provider_id: str, name: str) -> _Slot | None:
+    def _slot(self, index: int | None, provider_id: str, name: str, arguments: str) -> _Slot | None:
         """The call that a piece belongs to, for servers that number calls, that only name ids, and that do neither.
 
         None if it would be one call too many.
         """
         latest = self._slots[-1] if self._slots else None
-        found: _Slot | None = None
-        if index is not None:
-            found = self._by_index.get(index)
-            if found is not None and self._is_another(found, provider_id, name):
-                found = None
-        elif provider_id:
-            found = self._by_id.get(provider_id)
-            if found is None and latest is not None and not latest.provider_id and not (name and latest.name):
-                found = latest
-        elif latest is not None and not (name and latest.name):
-            found = latest
-        if found is not None or not self._room():
-            return found
+        another = False
+        if index is None and provider_id:
+            unnamed = latest is not None and not latest.provider_id and not (name and latest.name)
+            before = self._by_id.get(provider_id) or (latest if unnamed else None)
+        else:
+            before = latest if index is None else self._by_index.get(index)
+            another = before is not None and self._is_another(before, provider_id, name, arguments)
+        if before is not None and not another:
+            return before
+        if not self._room():
+            return None
         fits = index is not None and 0 <= index < TEXT_CALL_INDEX and index not in {slot.index for slot in self._slots}
-        shown = index if index is not None and fits else self._free_index()
-        slot = _Slot(shown)
+        slot = _Slot(index if index is not None and fits else self._free_index())
+        if before is not None and not name:
+            slot.begun = before.name  # the same tool once more
         self._slots.append(slot)
-        self._by_index[shown if index is None else index] = slot  # whoever has a number last gets what comes under it
+        self._by_index[slot.index if index is None else index] = slot  # who has a number last gets what comes under it
         return slot
 
     def _free_index(self) -> int:
@@ -529,14 +543,16 @@ class ChunkReader:
         return behind if behind < TEXT_CALL_INDEX else next(n for n in range(TEXT_CALL_INDEX) if n not in taken)
 
     @staticmethod
-    def _is_another(slot: _Slot, provider_id: str, name: str) -> bool:
-        """A server that always says index 0: a new id with a name, or a name after arguments, is a new call. The same name again without
-        an id may be only a repetition, until the arguments are whole."""
-        if provider_id and slot.provider_id and provider_id != slot.provider_id:
-            return bool(name)
-        if not (name and slot.name and slot.written):
+    def _is_another(slot: _Slot, provider_id: str, name: str, arguments: str) -> bool:
+        """A server that gives every call the same number, or none: whether what comes is a new call. Others repeat the name, or make a new
+        id, with every piece; so where neither tells, arguments do that begin behind whole ones."""
+        if name and slot.name and name != slot.name:
+            return True
+        if name and provider_id and slot.provider_id and provider_id != slot.provider_id:
+            return not arguments or not slot.written or _begins(arguments)
+        if not slot.written or not _begins(arguments) or (slot.held and not name):
             return False
-        return name != slot.name or (not provider_id and _whole(slot.written))
+        return "".join(slot.written) != arguments and _whole(slot.written)
 
     def _id_for(self, slot: _Slot) -> str:
         if slot.provider_id and slot.provider_id not in self._taken and _usable(slot.provider_id):
@@ -550,6 +566,11 @@ class ChunkReader:
             call += "x"
         self._taken.add(call)
         return call
+
+
+def _begins(arguments: str) -> bool:
+    """Whether a piece of arguments may be the first one."""
+    return arguments.lstrip().startswith("{")
 
 
 def _whole(pieces: list[str]) -> bool:

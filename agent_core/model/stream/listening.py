@@ -70,6 +70,12 @@ class Listening:
         held, self._held = self._held, []
         return held
 
+    def gap(self) -> TextArrived | None:
+        """The blank behind the last word, if one came: whoever goes on may begin with a word."""
+        first = self._held[0] if self._held else None
+        blank = isinstance(first, TextArrived) and not first.text.strip()
+        return TextArrived(at=first.at, text=first.text[:1]) if isinstance(first, TextArrived) and blank else None
+
     def dropped(self) -> None:
         """What waited was a loop, or a silence."""
         self._held = []
