@@ -115,7 +115,8 @@ CALLS: tuple[Fault, ...] = (
     local(
         "two whole argument objects come under one call",
         "open-webui/open-webui#22235",
-        ((HEAD, call("write_file", WRITE, 0, "call_a"), piece(OTHER, call_id="call_a"), end("tool_calls")), *tool(AFTER)),
+        ((HEAD, call("write_file", WRITE, 0, "call_a"), piece(OTHER, call_id="call_a"), end("tool_calls")), AFTER),
+        read=(WRITE, OTHER), asked=2,
     ),
     local(
         "llama.cpp gives arguments as an object",
