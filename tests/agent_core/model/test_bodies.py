@@ -29,10 +29,11 @@ STOPPED_SECONDS = 30.0
 
 
 def bomb(megabytes: int = 1500, packed_by: int = 31) -> bytes:
-    """So many megabytes of blanks, packed."""
+    """So many megabytes of blanks, packed: one again and again, which leads back to nothing before it."""
     way = zlib.compressobj(9, zlib.DEFLATED, packed_by)
     blank = b" " * 1_000_000
-    return b"".join([*(way.compress(blank) for _ in range(megabytes)), way.flush()])
+    head = way.compress(b" ") + way.flush(zlib.Z_FULL_FLUSH)
+    return head + (way.compress(blank) + way.flush(zlib.Z_FULL_FLUSH)) * megabytes
 
 
 BOMB = bomb()
