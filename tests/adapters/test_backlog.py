@@ -55,7 +55,7 @@ class History:
 async def until_empty(backlog: Backlog) -> None:
     task = asyncio.create_task(backlog.run())
     try:
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while len(backlog):
                 await asyncio.sleep(0.01)
     finally:
@@ -94,12 +94,12 @@ async def test_a_place_that_is_behind_stays_where_it_is() -> None:
     assert backlog.mark("b") is None
 
 
-@pytest.mark.parametrize(("retry_after", "caught_up"), [(0.1, True), (60.0, False)])
+@pytest.mark.parametrize(("retry_after", "caught_up"), [(0.1, True), (600.0, False)])
 async def test_what_comes_waits_for_its_past_only_if_that_is_near(retry_after: float, *, caught_up: bool) -> None:
     history = History({"a": [CallFailed(Fate.TOO_FAST, "x", retry_after=retry_after)]})
     backlog = Backlog("test/1", history, SystemClock())
     backlog.add([("a", 5)])
-    async with asyncio.timeout(3):
+    async with asyncio.timeout(60):
         await backlog.catch_up("a")
         await backlog.catch_up("nowhere")
     assert (backlog.mark("a") is None) == caught_up

@@ -104,7 +104,7 @@ async def test_a_request_whose_stored_answer_is_lost_ends_in_an_error_when_it_is
     async with aiohttp.ClientSession() as http:
         for whole in (True, False):
             async with (
-                asyncio.timeout(20),
+                asyncio.timeout(60),
                 http.post(f"{up.url}/v1/chat/completions", json=body, headers=headers) as got,
             ):
                 said, status = await got.text(), got.status

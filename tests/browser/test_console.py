@@ -149,7 +149,7 @@ async def scene(tmp_path_factory: pytest.TempPathFactory) -> AsyncGenerator[Scen
         made.say("Gus", f"say later {SECRET}")
         await made.until("state = 'wanted' AND final")
         made.say("Hal", f"hold thinking {SECRET}")
-        await asyncio.wait_for(harness.model.holding.wait(), 20)
+        await asyncio.wait_for(harness.model.holding.wait(), 60)
         await made.retried()
         yield made
         harness.model.release()
@@ -253,7 +253,7 @@ async def test_what_happens_is_seen_as_it_happens(browser: Browser, scene: Scene
     for number in range(5):
         scene.say(f"Live{number}", "slow one two three four five six seven eight nine ten")
     await expect(page.locator("li .sub", has_text="characters so far").first).to_be_visible()
-    for _ in range(100):
+    for _ in range(600):
         seen: dict[str, int] = await page.evaluate("window.seen")
         ended = [name for name in seen.keys() - before if name.endswith(" ended")]
         if len(ended) >= 5:

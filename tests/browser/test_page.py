@@ -28,7 +28,6 @@ FLAGS = [
 SHOTS = os.environ.get("OUTSPOKEN_SCREENSHOTS")
 pytestmark = [
     pytest.mark.browser,
-    pytest.mark.timeout(120),
     pytest.mark.skipif(
         CHROMIUM is None and not os.environ.get("CI"), reason="no Chromium on this machine: apt install chromium"
     ),

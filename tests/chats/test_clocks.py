@@ -40,7 +40,7 @@ async def test_an_answer_comes_though_the_clock_is_set_while_it_is_wanted(telegr
     clock = telegram.clock = SetClock()
     async with running(telegram):
         telegram.say(chat, ada, "hold on")
-        await asyncio.wait_for(telegram.model.holding.wait(), 10)
+        await asyncio.wait_for(telegram.model.holding.wait(), 60)
         telegram.fail_sends("503", "503", "ok")
         clock.by = by
         telegram.model.release()

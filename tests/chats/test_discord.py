@@ -64,7 +64,7 @@ async def test_a_429_of_the_shield_is_a_pause_and_no_end(discord: DiscordHarness
     async with running(discord) as up:
         discord.fake.script(Route.TYPING, shield_ban())
         discord.say(chat, ada, "hold on")
-        await asyncio.wait_for(discord.model.holding.wait(), 10)
+        await asyncio.wait_for(discord.model.holding.wait(), 60)
         await asyncio.sleep(1)
         discord.say(other, ben, "say unharmed")
         await answer(discord, other, "unharmed")
@@ -90,7 +90,7 @@ async def test_a_message_taken_back_while_it_waits_is_not_answered(discord: Disc
     chat = discord.private(ada)
     async with running(discord):
         discord.say(chat, ada, "hold on")
-        await asyncio.wait_for(discord.model.holding.wait(), 10)
+        await asyncio.wait_for(discord.model.holding.wait(), 60)
         waiting = discord.say(chat, ada, "say never")
         await answer(discord, chat, "Queued")
         discord.remove(chat, waiting)

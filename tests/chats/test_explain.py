@@ -9,8 +9,6 @@ from contextlib import AsyncExitStack
 from datetime import UTC
 from pathlib import Path
 
-import pytest
-
 from agent_core.explain.why import MOST_LINES
 from agent_core.ports import SystemClock
 from agent_core.store.reading import open_reads
@@ -26,7 +24,6 @@ MESSAGES, CHATS = 60, 8
 WORDS = ("say", "say", "say", "down", "empty", "/status", "/steer say", "say")
 
 
-@pytest.mark.timeout(280)
 async def test_every_message_of_a_run_with_faults_is_explained(tmp_path: Path):
     chance = random.Random(11)
     async with telegram_harness(tmp_path) as harness, AsyncExitStack() as stack:

@@ -167,7 +167,7 @@ async def test_a_turn_that_ends_within_a_stop_has_its_answer_in_the_chat_before_
     place = platform.group(ada)
     async with process(platform) as one:
         platform.say(place, ada, "hold so far", mention=True)
-        await asyncio.wait_for(platform.model.holding.wait(), 20)
+        await asyncio.wait_for(platform.model.holding.wait(), 60)
         one.inner.send_signal(signal.SIGTERM)
         log = platform.folder / "log"
         await platform.until(lambda: "gateway.draining" in log.read_text(), 60)

@@ -83,7 +83,7 @@ async def test_a_turn_that_cannot_be_read_any_more_ends_visibly(telegram: Telegr
     chat = telegram.private(ada)
     async with process(telegram) as one:
         telegram.say(chat, ada, "hold on")
-        await asyncio.wait_for(telegram.model.holding.wait(), 10)
+        await asyncio.wait_for(telegram.model.holding.wait(), 60)
         await one.kill()
     import sqlite3
 

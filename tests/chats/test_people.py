@@ -182,7 +182,7 @@ async def test_one_turn_at_a_time_and_each_chat_is_told_its_own(both: Both) -> N
         await link(here, there)
         await resume(there, "say alpha")
         here.harness.say(here.chat, here.person, "hold on")
-        await asyncio.wait_for(both.model.holding.wait(), 10)
+        await asyncio.wait_for(both.model.holding.wait(), 60)
         await there.say("say second", "Queued – one answer before this one")
         await here.say("say third", "Queued – 2 answers before this one")
         status = await there.command("status", "", "asked in another chat")
@@ -205,7 +205,7 @@ async def test_commands_act_on_the_conversation_that_goes_on(both: Both) -> None
         await link(here, there)
         await resume(there, "say alpha")
         here.harness.say(here.chat, here.person, "hold on")
-        await asyncio.wait_for(both.model.holding.wait(), 10)
+        await asyncio.wait_for(both.model.holding.wait(), 60)
         await there.say("say waits", "Queued")
         await here.say("say later", "Queued")
         await there.command("stop", "all", "2 waiting messages were taken out")
@@ -239,7 +239,7 @@ async def test_an_edit_stays_in_the_conversation_of_its_message(both: Both) -> N
         await there.say("say omega", "omega")
         await link(here, there)
         here.harness.say(here.chat, here.person, "hold on")
-        await asyncio.wait_for(both.model.holding.wait(), 10)
+        await asyncio.wait_for(both.model.holding.wait(), 60)
         waiting = ""
 
         def wait() -> None:
@@ -320,7 +320,7 @@ async def test_who_is_taken_out_lets_go_at_once(both: Both) -> None:
         await link(here, there)
         await resume(there, "say alpha")
         here.harness.say(here.chat, here.person, "hold on")
-        await asyncio.wait_for(both.model.holding.wait(), 10)
+        await asyncio.wait_for(both.model.holding.wait(), 60)
         await there.say("recall too late", "Queued")
         shown = await here.command("link", "", "Joined accounts:")
         number = next(line for line in shown.text.splitlines() if "Discord" in line).partition(".")[0]
@@ -365,7 +365,7 @@ async def test_after_a_kill_both_chats_get_what_was_asked_there(both: Both) -> N
         await link(here, there)
         await resume(there, "say alpha")
         here.harness.say(here.chat, here.person, "hold on")
-        await asyncio.wait_for(both.model.holding.wait(), 10)
+        await asyncio.wait_for(both.model.holding.wait(), 60)
         await there.say("say second", "Queued")
         await one.kill()
     both.model.release()

@@ -29,7 +29,7 @@ async def metrics(url: str) -> dict[str, float]:
 
 async def counted(url: str) -> dict[str, Any]:
     """What ``/status`` says of quotas, when everything was counted."""
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while not (found := (await status(url))["quota"])["counted"]:
             await asyncio.sleep(0.05)
     return found
@@ -165,14 +165,14 @@ async def test_a_file_that_an_edit_adds_counts_and_is_refused_beyond_the_day(tmp
 
         async with running(platform, OUTSPOKEN_QUOTA__INCOMING_MIB="1") as up:
             platform.say(chat, ada, "hold on")
-            await asyncio.wait_for(platform.model.holding.wait(), 10)
+            await asyncio.wait_for(platform.model.holding.wait(), 60)
             first, second = (platform.say(chat, ada, f"say nothing{n}") for n in range(2))
             await platform.until(lambda: sum("Queued" in text for text in texts(platform, chat)) == 2)
             edit(first, "one.txt", 700_000)
             edit(first, "one.txt", 700_000)
             edit(second, "two.txt", 700_000)
             edit(second, "two.txt", 700_000)
-            async with asyncio.timeout(10):
+            async with asyncio.timeout(60):
                 while not (await status(up.url))["quota"]["refused"]["incoming"]:
                     await asyncio.sleep(0.05)
             platform.model.release()

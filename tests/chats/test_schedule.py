@@ -211,7 +211,7 @@ async def test_a_kill_between_claim_and_delivery_loses_and_doubles_nothing(teleg
     put_back(telegram, "%", 3 * HOUR_MS)
     telegram.fake.faults.always("sendMessage", server_error())  # what is claimed cannot be delivered
     async with process(telegram, **settings) as one:
-        await asyncio.wait_for(telegram.model.holding.wait(), 20)
+        await asyncio.wait_for(telegram.model.holding.wait(), 60)
         await telegram.until(lambda: claimed(telegram) >= 3)
         await one.kill()
     assert not any("Reminder: tea" in text for text in texts(telegram, chat))
@@ -297,7 +297,7 @@ async def test_an_operators_message_is_formatted_split_and_sent_once_under_its_k
 
 async def sent(remote: Remote, delivery: Mapping[str, Any]) -> None:
     """Come back when a delivery is settled, and hold that it was sent."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while not delivery_settled(delivery):
             delivery = await remote.delivery(str(delivery["id"]), 10)
     assert delivery["state"] == "sent", delivery

@@ -267,7 +267,7 @@ async def test_what_is_wanted_while_a_message_is_taken_away_is_not_taken_away_wi
     taken = Pause(after=True)
     slack.fake.faults.always("chat.delete", taken)
     async with running(slack, OUTSPOKEN_MODEL__STALL_SECONDS="30") as up:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             await taken.reached.wait()
         slack.model.begins.set()
         await slack.until(lambda: not up.hub.running(), 20)

@@ -12,7 +12,6 @@ CHATS = 15
 """Each has at most one call under way when the gateway is killed."""
 
 
-@pytest.mark.timeout(180)
 @pytest.mark.parametrize(("platform", "messages", "kills"), [("discord", 60, 1), ("slack", 60, 1), ("telegram", 80, 1)])
 async def test_nothing_is_lost_and_nothing_is_said_twice_unmarked(
     platform: str, messages: int, kills: int, tmp_path: Path

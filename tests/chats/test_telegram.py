@@ -67,7 +67,7 @@ async def test_a_group_that_becomes_a_supergroup_goes_on(telegram: TelegramHarne
         telegram.say(group, ada, "say blue", mention=True)
         await answer(telegram, group, "blue")
         telegram.say(group, ada, "hold on", mention=True)
-        await asyncio.wait_for(telegram.model.holding.wait(), 10)
+        await asyncio.wait_for(telegram.model.holding.wait(), 60)
         new = Where(telegram.fake.people.migrate(group.chat, ada))
         telegram.model.release()
         await answer(telegram, new, "on end", 20)
@@ -98,7 +98,7 @@ async def test_an_answer_for_a_topic_that_is_gone_comes_without_it(telegram: Tel
     whole, one, _ = telegram.topics(ada)
     async with running(telegram):
         telegram.say(one, ada, "hold on", mention=True)
-        await asyncio.wait_for(telegram.model.holding.wait(), 10)
+        await asyncio.wait_for(telegram.model.holding.wait(), 60)
         telegram.fake.script("sendMessage", refusal(400, "Bad Request: message thread not found"))
         telegram.model.release()
         seen = await answer(telegram, whole, "on end", 20)
@@ -135,7 +135,7 @@ async def test_a_late_draft_never_follows_its_final(telegram: TelegramHarness) -
     telegram.fake.script("sendMessageDraft", held)
     async with running(telegram):
         telegram.say(chat, ada, "hold so far")
-        await asyncio.wait_for(held.reached.wait(), 10)
+        await asyncio.wait_for(held.reached.wait(), 60)
         telegram.model.release()
         await asyncio.sleep(0.5)
         assert texts(telegram, chat) == [], "while a draft is under way, its final waits"

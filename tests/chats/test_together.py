@@ -11,7 +11,6 @@ from tests.chats.together import Trouble, three
 from tests.serving import served
 
 
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize("sick", ["discord", "slack", "telegram"])
 async def test_the_others_are_answered_while_one_is_in_trouble(sick: str, tmp_path: Path) -> None:
     async with three(tmp_path) as world:

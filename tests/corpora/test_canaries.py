@@ -170,7 +170,6 @@ def test_a_canary_is_found_however_it_is_written():
                 clean("here", text)
 
 
-@pytest.mark.timeout(100)
 @pytest.mark.parametrize("form", ["json", "pretty"])
 def test_no_output_of_a_gateway_in_which_everything_fails_has_a_secret(tmp_path: Path, parrot: str, form: str):
     env = everything(tmp_path, parrot, form)

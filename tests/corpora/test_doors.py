@@ -119,7 +119,7 @@ async def asked(port: int, request: bytes) -> tuple[int, bytes]:
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
         writer.write(request)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             head = await reader.readuntil(b"\r\n\r\n")
         body = b""
         try:
@@ -189,7 +189,6 @@ def test_there_are_enough_of_each():
     assert len(LOCKED) >= 20
 
 
-@pytest.mark.timeout(300)
 async def test_no_header_at_any_door_is_answered_with_a_mistake_of_ours(tmp_path: Path):
     async with gateway(tmp_path) as port:
         with capture_logs() as logs:
@@ -204,7 +203,6 @@ async def test_no_header_at_any_door_is_answered_with_a_mistake_of_ours(tmp_path
         assert mistakes(logs) == []
 
 
-@pytest.mark.timeout(300)
 async def test_no_body_at_any_door_is_answered_with_a_mistake_of_ours(tmp_path: Path):
     """With the right key: what nobody can read comes from whoever may come in as well."""
     kinds = (b"application/json", b"application/x-www-form-urlencoded", b"text/plain")
@@ -232,7 +230,6 @@ WRONG: tuple[tuple[bytes, ...], ...] = (
 )  # fmt: skip
 
 
-@pytest.mark.timeout(240)
 async def test_no_stranger_comes_in_at_any_door_nor_does_one_doors_key_open_another(tmp_path: Path):
     keys = {door.key: right_key(door, b"{}") for door in LOCKED if door.key != "slack"}
     async with gateway(tmp_path) as port:
@@ -251,7 +248,6 @@ async def test_no_stranger_comes_in_at_any_door_nor_does_one_doors_key_open_anot
             assert (await asked(port, request(slack, late)))[0] in (401, 403)
 
 
-@pytest.mark.timeout(240)
 async def test_spellings_of_a_path_lead_round_no_key(tmp_path: Path):
     async with gateway(tmp_path) as port:
         for door in LOCKED:
@@ -275,7 +271,6 @@ SIMPLE = (b"text/plain", b"application/x-www-form-urlencoded", b"multipart/form-
 """What a page may send anywhere without asking first."""
 
 
-@pytest.mark.timeout(240)
 @pytest.mark.parametrize("keyed", [True, False], ids=["with keys", "without"])
 async def test_no_page_of_a_foreign_origin_uses_a_door_through_a_visitors_browser(tmp_path: Path, keyed: bool):
     """The visitor's browser knows no key, but without one the gateway believes whoever is on this machine."""
@@ -316,7 +311,6 @@ NAMES = (
 )  # fmt: skip
 
 
-@pytest.mark.timeout(120)
 async def test_without_a_key_no_name_that_was_made_to_point_here_is_answered(tmp_path: Path):
     async with served(tmp_path) as up:
         port = int(up.url.rsplit(":", 1)[1])

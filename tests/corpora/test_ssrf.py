@@ -191,7 +191,6 @@ def test_there_are_a_hundred_forms_and_more():
     assert len(set(forms(1))) == len(forms(1)) >= 180
 
 
-@pytest.mark.timeout(180)
 async def test_no_form_of_an_address_reaches_anything_inside(canaries: Canaries, monkeypatch: pytest.MonkeyPatch):
     names = Names()
     monkeypatch.setattr("agent_core.tools.web.fetch.resolver", names.of)
@@ -208,7 +207,6 @@ async def test_no_form_of_an_address_reaches_anything_inside(canaries: Canaries,
     assert "93.184.215.14" in canaries.dialled, "the forms that are public are tried"
 
 
-@pytest.mark.timeout(180)
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 async def test_no_redirect_of_a_public_server_reaches_anything_inside(
     canaries: Canaries, monkeypatch: pytest.MonkeyPatch, status: int
@@ -228,7 +226,6 @@ async def test_no_redirect_of_a_public_server_reaches_anything_inside(
             assert not canaries.visits, form
 
 
-@pytest.mark.timeout(120)
 async def test_the_systems_own_names_of_this_machine_lead_nowhere(canaries: Canaries):
     own = [
         "localhost",

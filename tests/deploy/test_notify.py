@@ -91,7 +91,6 @@ async def test_a_manager_that_is_gone_hinders_nothing_and_is_told_again_when_it_
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="memory protection by prctl is Linux's")
-@pytest.mark.timeout(150)
 def test_the_daemon_says_ready_and_stopping_and_needs_no_memory_that_is_written_and_executed(tmp_path: Path):
     """As the unit runs it: MemoryDenyWriteExecute= is a filter of the same calls that this prctl refuses."""
     path = str(tmp_path / "n")

@@ -17,7 +17,6 @@ PROMISE: Reply = (HEAD, text("The three files are in place. I'll have the summar
 ENV = {"OUTSPOKEN_MODEL__NAME": "m", "OUTSPOKEN_MODEL__API_KEY": "sk-x"}
 
 
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize(
     ("word", "calls"),
     [((HEAD, text("FINISHED"), end()), 1), ((HEAD, text("ANNOUNCES"), end()), 2), ((HEAD, Act.HANG), 1)],
@@ -32,7 +31,6 @@ async def test_a_doubtful_reply_is_asked_about_unseen_and_shown_once(tmp_path: P
         assert model.violations == []
 
 
-@pytest.mark.timeout(120)
 async def test_what_was_shown_stays_the_answer_if_nothing_was_left_to_do(tmp_path: Path) -> None:
     async with upstream({"promise": (PROMISE, DONE)}) as model:
         env = {**ENV, "OUTSPOKEN_MODEL__BASE_URL": model.url}

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
-import pytest
 
 from tests.e2e.upstream import HEAD, Act, Drip, Reply, call, delta, end, event, status, text, upstream
 from tests.serving import served
@@ -225,7 +224,6 @@ async def ask(http: aiohttp.ClientSession, url: str, name: str) -> tuple[str, st
     return said, finish, code
 
 
-@pytest.mark.timeout(180)
 async def test_no_failure_of_a_provider_is_silent_hangs_lies_or_shows_a_secret(tmp_path: Path):
     async with upstream(scenarios()) as model:
         env = {"OUTSPOKEN_MODEL__BASE_URL": model.url, "OUTSPOKEN_MODEL__NAME": "m", "OUTSPOKEN_MODEL__API_KEY": SECRET}

@@ -10,7 +10,6 @@ from tests.explore.run import report
 from tests.explore.walk import Walk
 
 
-@pytest.mark.timeout(240)
 def test_every_state_that_can_be_reached_keeps_the_laws() -> None:
     found = Walk(15_000).run()
     print(report(found, 0))

@@ -111,7 +111,7 @@ async def test_delays_pauses_and_refusals(place: Plain) -> None:
         place.fake.script(ANY, pause)
         place.channel.messages.clear()
         asking = asyncio.create_task(place.send(content="waits"))
-        await asyncio.wait_for(pause.reached.wait(), 2)
+        await asyncio.wait_for(pause.reached.wait(), 60)
         assert place.fake.shown(place.channel).texts == there
         pause.release()
         assert (await asking).status == 200

@@ -42,7 +42,7 @@ async def identify(place: Plain, ws: aiohttp.ClientWebSocketResponse, **fields: 
 
 async def code_of(ws: aiohttp.ClientWebSocketResponse) -> int | None:
     """The code by which the server closes."""
-    async with asyncio.timeout(3):
+    async with asyncio.timeout(60):
         while (await ws.receive()).type not in {aiohttp.WSMsgType.CLOSE, aiohttp.WSMsgType.CLOSED}:
             pass
     return ws.close_code

@@ -119,7 +119,7 @@ class Rig:
         return await self.end(await self.hub.accept(self.inbound(words, session=session, key=key, **more)))
 
     async def end(self, ticket: Ticket) -> Ended:
-        async with asyncio.timeout(20), self.hub.follow(ticket) as follower:
+        async with asyncio.timeout(60), self.hub.follow(ticket) as follower:
             while True:
                 sight = await follower.next(20)
                 if isinstance(sight, Ended):
@@ -127,7 +127,7 @@ class Rig:
 
     async def until_text(self, ticket: Ticket, words: str) -> None:
         """Wait until `words` are to be seen."""
-        async with asyncio.timeout(20), self.hub.follow(ticket) as follower:
+        async with asyncio.timeout(60), self.hub.follow(ticket) as follower:
             while True:
                 sight = await follower.next(20)
                 if isinstance(sight, Showing) and words in sight.view.text:

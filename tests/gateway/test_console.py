@@ -302,7 +302,7 @@ async def events(response: aiohttp.ClientResponse) -> AsyncGenerator[tuple[str, 
 async def until(http: aiohttp.ClientSession, path: str, holds: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
     """What a stream shows, put together, as soon as it is like this."""
     seen: dict[str, Any] = {}
-    async with asyncio.timeout(20), http.get(path) as response:
+    async with asyncio.timeout(60), http.get(path) as response:
         assert response.status == 200, await response.text()
         async for _, data in events(response):
             seen |= data
@@ -397,7 +397,7 @@ async def test_streams_are_bounded_and_free_their_place(tmp_path: Path, monkeypa
         assert refused.status == 503
         assert "2 consoles are open" in await refused.text()
         open_ones[0].close()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while (again := await http.get("/console/api/live")).status == 503:
                 await asyncio.sleep(0.05)
         again.close()
@@ -501,7 +501,7 @@ async def test_what_is_dropped_is_never_sent_and_what_changed_meanwhile_is_left_
         stale = await http.post("/console/api/outbox/act", json={"name": found["name"], "act": "drop", "mark": "0000"})
         assert stale.status == 409
         assert "nothing was done" in await stale.text()
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while (await act(http, found, "drop"))[1] != 200:  # it is just being sent, or was tried once more meanwhile
                 await asyncio.sleep(0.1)
         seen = await until(http, "/console/api/live", lambda s: not s["outbox"]["waiting"] and bool(s["audit"]))

@@ -24,8 +24,6 @@ from tests.fakes.telegram import TelegramFake
 from tests.gateway.first_run import KEY, SmallModel, Told, doctor, outspoken, small_model
 from tests.ports import free_port
 
-pytestmark = pytest.mark.timeout(150)
-
 
 @dataclass
 class World:

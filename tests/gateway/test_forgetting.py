@@ -102,7 +102,7 @@ async def everything_of(rig: Rig, person: str, chat: str, word: str, folder: Pat
 
 async def forget(rig: Rig, person: str) -> Any:
     job = await rig.hub.forgetting.begin((ACCOUNT, person), "a test")
-    async with asyncio.timeout(30):
+    async with asyncio.timeout(60):
         while rig.hub.forgetting.last is None:
             await asyncio.sleep(0.05)
     assert [one.who for one in await rig.store.forgotten.jobs() if one.forget == job.forget] == [()]
@@ -173,7 +173,7 @@ async def test_who_writes_again_at_once_is_answered_and_that_is_kept(tmp_path: P
         await asyncio.sleep(0.005)  # it is later by the clock
         again = await rig.hub.accept(from_chat(rig, "new words", "4711", "4711"))
         assert (await rig.end(again)).view.text == "You said: new words"
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             while rig.hub.forgetting.last is None:
                 await asyncio.sleep(0.05)
         assert rig.hub.forgetting.last.turns == 1

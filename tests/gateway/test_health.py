@@ -161,7 +161,7 @@ async def ask(url: str) -> tuple[int, dict[str, object]]:
 
 async def until(url: str, words: str) -> tuple[int, dict[str, object]]:
     """Ask until the answer has these words."""
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while True:
             status, body = await ask(url)
             if words in str(body):

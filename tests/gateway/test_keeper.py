@@ -115,7 +115,6 @@ def opened_500(home: Path, many: int) -> None:
             )
 
 
-@pytest.mark.timeout(240)
 def test_a_start_with_500_open_turns_answers_soon_and_goes_on_with_all_of_them(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -156,7 +155,6 @@ def _listens(port: int) -> bool:
 # ---------------------------------------------------------------------- stop and go on
 
 
-@pytest.mark.timeout(120)
 def test_an_orderly_stop_leaves_a_turn_open_says_so_and_the_next_start_goes_on(tmp_path: Path) -> None:
     env = environment(tmp_path, free_port(), OUTSPOKEN_SERVER__DRAIN_SECONDS="0.4", OUTSPOKEN_MODEL__STALL_SECONDS="5")
     with daemon(env, tmp_path / "log") as process, stream(env, COUNT, "K") as wire:
@@ -180,7 +178,6 @@ def test_an_orderly_stop_leaves_a_turn_open_says_so_and_the_next_start_goes_on(t
     assert "Traceback" not in log
 
 
-@pytest.mark.timeout(120)
 def test_a_second_signal_leaves_what_runs_at_once(tmp_path: Path) -> None:
     env = environment(tmp_path, free_port(), OUTSPOKEN_SERVER__DRAIN_SECONDS="3600", OUTSPOKEN_MODEL__STALL_SECONDS="5")
     with daemon(env, tmp_path / "log") as process, stream(env, COUNT, "K") as wire:
@@ -195,7 +192,6 @@ def test_a_second_signal_leaves_what_runs_at_once(tmp_path: Path) -> None:
         assert re.findall(r"\d+", text(post(env, COUNT, "K", PATIENCE))) == NUMBERS
 
 
-@pytest.mark.timeout(120)
 def test_a_message_that_waits_is_told_that_it_begins_after_the_restart(tmp_path: Path) -> None:
     env = environment(tmp_path, free_port(), OUTSPOKEN_SERVER__DRAIN_SECONDS="0.4", OUTSPOKEN_MODEL__STALL_SECONDS="5")
     answers: list[str] = []
@@ -253,7 +249,6 @@ gateway.sessions.hub.opened_event = opened_event
 """
 
 
-@pytest.mark.timeout(240)
 @pytest.mark.parametrize(("poison", "code"), [(TOOL, "internal_error"), (OPENING, "not_started")])
 def test_what_kills_the_process_is_set_aside_at_the_third_restart_and_its_neighbours_go_on(
     tmp_path: Path, poison: str, code: str
@@ -291,7 +286,6 @@ Lane._next_messages = next_messages
 """
 
 
-@pytest.mark.timeout(240)
 def test_a_message_that_only_waited_at_each_death_is_answered(tmp_path: Path) -> None:
     env = environment(tmp_path, free_port())
     with _serving(env, tmp_path, WAITING) as process:
@@ -378,7 +372,6 @@ async def test_a_chat_whose_turn_is_left_open_is_told_and_gets_the_answer_after_
 # ---------------------------------------------------------------------- what cannot be taken up in the first second
 
 
-@pytest.mark.timeout(180)
 def test_what_a_stopped_process_holds_on_postgresql_is_taken_up_when_its_lock_is_gone(
     tmp_path: Path, postgres: str
 ) -> None:

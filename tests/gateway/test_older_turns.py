@@ -40,7 +40,7 @@ async def _left_open(folder: Path) -> str:
     async with gateway(folder, sends_mail, tools=[_mail(folder)]) as rig:
         ticket = await rig.hub.accept(rig.inbound("Send the report to Ann.", key="first"))
         await rig.until_text(ticket, PROMISE)
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(60):
             while not _mail(folder).runs():
                 await asyncio.sleep(0.02)
     with closing(sqlite3.connect(folder / "db")) as made:

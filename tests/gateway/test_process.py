@@ -139,7 +139,6 @@ def test_a_stop_signal_ends_the_daemon_cleanly_and_a_turn_visibly(tmp_path: Path
     assert "Traceback" not in log
 
 
-@pytest.mark.timeout(120)
 @pytest.mark.parametrize(
     ("words", "kill_when", "code", "said"),
     [

@@ -204,7 +204,7 @@ async def test_a_collector_that_is_away_costs_its_spans_only_and_does_not_hold_u
         async with traced(url, told):
             told.tell(closed("t_1"))
     assert [line["event"] for line in lines] in (["traces.not_sent"], ["traces.left"])
-    assert time.monotonic() - began < 30
+    assert time.monotonic() - began < 120
 
 
 async def test_without_an_endpoint_nothing_is_loaded_and_without_the_extra_it_is_said_how_to_get_it(

@@ -38,7 +38,6 @@ TURNS = 2
 # ---------------------------------------------------------------------- the program itself
 
 
-@pytest.mark.timeout(240)
 def test_failures_are_told_alike_from_the_database_beside_the_gateway_and_from_its_log(tmp_path: Path):
     env = environment(tmp_path, free_port())
     log = tmp_path / "log"
@@ -62,7 +61,6 @@ def test_failures_are_told_alike_from_the_database_beside_the_gateway_and_from_i
     assert [[one[key] for key in same] for one in groups] == [[group[key] for key in same]]
 
 
-@pytest.mark.timeout(240)
 def test_what_cannot_be_told_has_a_status_of_its_own(tmp_path: Path):
     env = environment(tmp_path, free_port())
     (tmp_path / "words.log").write_text("2026-11-20 [info] turn.ended\n")
@@ -169,7 +167,7 @@ async def following(source: Path) -> AsyncGenerator[list[str]]:
 
 
 async def until(said: list[str], groups: int, failures: int) -> None:
-    async with asyncio.timeout(20):
+    async with asyncio.timeout(60):
         while True:
             latest: Any = json.loads(said[-1]) if said else {}
             if (latest.get("groups_found"), latest.get("failures")) == (groups, failures):
@@ -218,7 +216,6 @@ def test_since_is_a_span_or_a_time(words: str, ago: int) -> None:
 # ---------------------------------------------------------------------- what the gateway logs
 
 
-@pytest.mark.timeout(120)
 async def test_one_id_leads_from_the_persons_message_to_the_receipt(tmp_path: Path):
     async with telegram_harness(tmp_path) as platform:
         ada = platform.person("Ada")
@@ -240,7 +237,6 @@ async def test_one_id_leads_from_the_persons_message_to_the_receipt(tmp_path: Pa
     assert receipts[0]["platform_id"]
 
 
-@pytest.mark.timeout(120)
 async def test_each_part_that_is_refused_is_logged_once(tmp_path: Path):
     async with telegram_harness(tmp_path) as platform:
         ada = platform.person("Ada")
@@ -248,7 +244,7 @@ async def test_each_part_that_is_refused_is_logged_once(tmp_path: Path):
         with capture_logs() as logs:
             async with running(platform):
                 platform.say(chat, ada, "hold one")
-                await asyncio.wait_for(platform.model.holding.wait(), 30)
+                await asyncio.wait_for(platform.model.holding.wait(), 60)
                 platform.say(chat, ada, "say two")
                 await asyncio.sleep(1)
                 platform.block(chat)

@@ -20,7 +20,6 @@ def test_the_page_and_the_stages_are_the_same() -> None:
         assert one.phrases, one
 
 
-@pytest.mark.timeout(120)
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # Slack's library leaves connections
 @pytest.mark.parametrize("name", STAGES)
 async def test_its_cause_is_found(name: str, tmp_path: Path) -> None:

@@ -5,9 +5,6 @@ from __future__ import annotations
 import subprocess
 import sys
 
-import pytest
-
-pytestmark = pytest.mark.timeout(240)
 """Beyond the limit of the process below, which ends with what it started."""
 
 

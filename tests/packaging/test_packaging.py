@@ -113,7 +113,6 @@ def test_the_source_archive_has_what_building_testing_and_deploying_need(install
     assert not {name for name in names if "__pycache__" in name}
 
 
-@pytest.mark.timeout(150)
 def test_it_talks_in_an_empty_home_and_remembers(installed: Installed, home: Path):
     port = free_port()
     with daemon(installed, home, port) as line:
@@ -228,7 +227,6 @@ exec chroot {root} {program} run
 """
 
 
-@pytest.mark.timeout(150)
 @pytest.mark.skipif(shutil.which("unshare") is None, reason="there is no unshare here")
 def test_it_runs_with_the_containers_environment_on_a_root_file_system_that_is_read_only(
     installed: Installed, tmp_path: Path

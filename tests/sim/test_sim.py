@@ -21,7 +21,6 @@ def run(*arguments: str, hash_seed: str = "0") -> subprocess.CompletedProcess[st
     )
 
 
-@pytest.mark.timeout(300)
 def test_some_hundred_turns_keep_every_law() -> None:
     done = run("--turns", "150")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -31,7 +30,6 @@ def test_some_hundred_turns_keep_every_law() -> None:
     print(done.stdout)
 
 
-@pytest.mark.timeout(300)
 def test_some_hundred_turns_with_an_odd_upstream_keep_every_law() -> None:
     done = run("--turns", "150", "--seed", "10000000")
     assert done.returncode == 0, done.stdout + done.stderr

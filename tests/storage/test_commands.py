@@ -30,7 +30,6 @@ Plans = TypeAdapter(Plan)
 INDEX = "select name from sqlite_master where type = 'index' and sql is not null"
 
 
-@pytest.mark.timeout(240)
 def test_a_backup_is_made_while_the_gateway_runs_and_put_back_when_it_does_not(tmp_path: Path) -> None:
     env = setting(tmp_path)
     copy = tmp_path / "monday.db"
@@ -60,7 +59,6 @@ def test_a_backup_is_made_while_the_gateway_runs_and_put_back_when_it_does_not(t
         assert outspoken(env, "db", "check").returncode == 0
 
 
-@pytest.mark.timeout(240)
 @pytest.mark.parametrize("resume", [False, True])
 def test_what_was_open_in_a_backup_is_not_done_again_unless_that_is_asked_for(tmp_path: Path, resume: bool) -> None:
     env = setting(tmp_path)
@@ -86,7 +84,6 @@ def test_what_was_open_in_a_backup_is_not_done_again_unless_that_is_asked_for(tm
     assert asked(database, "select max(id) from inbox")[0][0] == before + 1_000_000
 
 
-@pytest.mark.timeout(240)
 def test_a_backup_that_is_damaged_foreign_or_newer_is_refused_and_nothing_is_changed(tmp_path: Path) -> None:
     env = setting(tmp_path)
     with daemon(env, tmp_path / "log") as process:
@@ -130,7 +127,6 @@ def test_a_mark_never_goes_back(at_ms: int, account: str, seen: int) -> None:
     assert float(after) >= float(seen) * (1 - 1e-12)
 
 
-@pytest.mark.timeout(240)
 def test_a_backup_that_is_not_whole_or_no_backup_at_all_is_refused(tmp_path: Path) -> None:
     env = setting(tmp_path)
     with daemon(env, tmp_path / "log") as process:
@@ -176,7 +172,6 @@ def test_a_backup_that_is_not_whole_or_no_backup_at_all_is_refused(tmp_path: Pat
     assert not list((tmp_path / "home").glob("*restor*"))
 
 
-@pytest.mark.timeout(240)
 def test_a_copy_from_before_an_upgrade_has_the_newest_schema_when_it_is_put_back(tmp_path: Path) -> None:
     env = setting(tmp_path)
     older = tmp_path / "outspoken.db.before-upgrade-from-0013"
@@ -190,7 +185,6 @@ def test_a_copy_from_before_an_upgrade_has_the_newest_schema_when_it_is_put_back
     assert missing_in(live, REVISIONS[-1]) == []
 
 
-@pytest.mark.timeout(240)
 def test_what_a_restore_has_set_aside_is_explained_by_the_restore(tmp_path: Path) -> None:
     env = setting(tmp_path)
     copy = tmp_path / "copy.db"
@@ -221,7 +215,6 @@ def test_what_a_restore_has_set_aside_is_explained_by_the_restore(tmp_path: Path
         assert "The person was told" not in story
 
 
-@pytest.mark.timeout(240)
 @pytest.mark.parametrize("resume", [False, True])
 def test_what_was_due_between_the_backup_and_its_restore_says_that_it_may_come_twice(
     tmp_path: Path, resume: bool

@@ -73,7 +73,7 @@ async def test_a_message_whose_body_cannot_be_read_is_told_so_and_holds_up_nobod
         async with running(telegram, **patient):
             await talked(telegram, hers, anna, "apricots")
             telegram.say(hers, anna, "hold on")
-            await asyncio.wait_for(telegram.model.holding.wait(), 10)
+            await asyncio.wait_for(telegram.model.holding.wait(), 60)
             telegram.say(hers, anna, "say waiting")
             await telegram.until(lambda: asked(database_of(tmp_path), "select 1 from inbox where state = 'new'") != [])
         telegram.model.release()
@@ -103,7 +103,7 @@ async def test_damage_in_what_all_need_is_told_everywhere_and_no_chat_is_left_wi
                 await telegram.until(lambda n=number, p=place: len(texts(telegram, p)) > before[n], 30)
                 assert "damaged" in texts(telegram, place)[-1]
             telegram.say(places[0], people[0], "say plums")  # where journals were read, the new one meets it by now
-            async with aiohttp.ClientSession() as client, asyncio.timeout(30):
+            async with aiohttp.ClientSession() as client, asyncio.timeout(60):
                 while True:
                     async with client.get(f"{up.url}/readyz") as found:
                         if found.status == 503:

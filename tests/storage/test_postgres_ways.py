@@ -104,7 +104,6 @@ def stored(one: Server, keys: list[str], database: str = "postgres") -> None:
     assert all(key in found for key in keys), (keys, found)
 
 
-@pytest.mark.timeout(240)
 def test_a_server_that_refuses_writes_is_told_and_is_over_by_itself(tmp_path: Path) -> None:
     with server() as one:
         env = setting(tmp_path, OUTSPOKEN_STORAGE__URL=one.url)
@@ -126,7 +125,6 @@ def test_a_server_that_refuses_writes_is_told_and_is_over_by_itself(tmp_path: Pa
             stored(one, ["before", "after"])
 
 
-@pytest.mark.timeout(240)
 def test_a_server_whose_disk_is_full_is_told_as_that_and_is_over_by_itself(tmp_path: Path) -> None:
     with server() as one, own_disk(one.folder / "small", 24):
         space = one.folder / "small" / "space"
@@ -154,7 +152,6 @@ def test_a_server_whose_disk_is_full_is_told_as_that_and_is_over_by_itself(tmp_p
             stored(one, ["before", "after", *taken], "roomy")
 
 
-@pytest.mark.timeout(240)
 def test_a_server_that_goes_away_ends_the_process_and_the_next_start_goes_on(tmp_path: Path) -> None:
     with server() as one:
         env = setting(tmp_path, OUTSPOKEN_STORAGE__URL=one.url)
@@ -171,7 +168,6 @@ def test_a_server_that_goes_away_ends_the_process_and_the_next_start_goes_on(tmp
             stored(one, ["before", "after"])
 
 
-@pytest.mark.timeout(240)
 def test_a_damaged_page_of_a_server_is_told_and_others_go_on(tmp_path: Path) -> None:
     with server() as one:
         env = setting(tmp_path, OUTSPOKEN_STORAGE__URL=one.url)

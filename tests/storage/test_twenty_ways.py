@@ -116,7 +116,6 @@ def own_disk(at: Path, mebibytes: int) -> Generator[None]:
 
 
 @pytest.mark.skipif(os.name != "posix", reason="needs mount")
-@pytest.mark.timeout(180)
 def test_a_full_disk_is_told_does_not_flap_and_is_over_by_itself(tmp_path: Path) -> None:
     env = setting(tmp_path, OUTSPOKEN_STORAGE__MIN_FREE_MIB="4")
     home, ballast = tmp_path / "home", tmp_path / "home" / "ballast"
@@ -164,7 +163,6 @@ def failing_disk(at: Path, image: Path) -> Generator[Callable[[], int]]:
 
 
 @pytest.mark.skipif(os.name != "posix" or shutil.which("mkfs.ext4") is None, reason="needs mount and ext4")
-@pytest.mark.timeout(180)
 def test_a_disk_that_becomes_read_only_under_a_running_gateway_is_told_and_nothing_acknowledged_is_lost(
     tmp_path: Path,
 ) -> None:
@@ -197,7 +195,6 @@ def failing_disk_again(at: Path, image: Path) -> Generator[None]:
         subprocess.run(["umount", "-l", str(at)], check=True)
 
 
-@pytest.mark.timeout(180)
 def test_a_database_that_another_program_holds_is_told_and_is_over_by_itself(tmp_path: Path) -> None:
     env = setting(tmp_path)
     with daemon(env, tmp_path / "log"):
@@ -223,7 +220,6 @@ def foreign(tmp_path: Path) -> bytes:
     return (tmp_path / "foreign.db").read_bytes()
 
 
-@pytest.mark.timeout(180)
 @pytest.mark.parametrize("replaced", [False, True], ids=["removed", "replaced"])
 def test_a_database_that_is_taken_away_is_told_and_is_used_again_when_it_is_back(
     tmp_path: Path, replaced: bool
@@ -248,7 +244,6 @@ def test_a_database_that_is_taken_away_is_told_and_is_used_again_when_it_is_back
         acknowledged(env, tmp_path, ["before", "after"])
 
 
-@pytest.mark.timeout(240)
 @pytest.mark.parametrize("idle", [False, True], ids=["somebody asks", "nobody asks"])
 @pytest.mark.parametrize("ends", [("-wal", "-shm"), ("-wal",), ("-shm",), ("another",)], ids="".join)
 def test_a_log_that_is_taken_away_is_saved_within_seconds_and_a_kill_loses_nothing(
@@ -287,7 +282,6 @@ def test_a_log_that_is_taken_away_is_saved_within_seconds_and_a_kill_loses_nothi
         acknowledged(env, tmp_path, ["before", "after", "third"])
 
 
-@pytest.mark.timeout(180)
 def test_a_log_that_is_cut_is_told_nothing_is_written_on_it_and_a_restart_reads_what_is_whole(tmp_path: Path) -> None:
     env = setting(tmp_path)
     with daemon(env, tmp_path / "log") as process:
@@ -309,7 +303,6 @@ def test_a_log_that_is_cut_is_told_nothing_is_written_on_it_and_a_restart_reads_
         assert outspoken(env, "db", "check").returncode == 0
 
 
-@pytest.mark.timeout(120)
 def test_a_database_without_our_tables_is_called_whole_by_no_command(tmp_path: Path) -> None:
     env = setting(tmp_path)
     home = tmp_path / "home"
@@ -328,7 +321,6 @@ def test_a_database_without_our_tables_is_called_whole_by_no_command(tmp_path: P
         assert "storage.begun_anew" in (tmp_path / "log").read_text()
 
 
-@pytest.mark.timeout(180)
 @pytest.mark.parametrize("kind", ["pipe", "link", "folder"])
 def test_what_is_no_file_in_the_place_of_the_database_is_said_by_every_command_at_once(
     tmp_path: Path, kind: str
@@ -349,7 +341,6 @@ def test_what_is_no_file_in_the_place_of_the_database_is_said_by_every_command_a
     assert (found.returncode, words in found.stdout) == (1, True), found.stdout
 
 
-@pytest.mark.timeout(240)
 @pytest.mark.parametrize("kind", ["pipe", "directory"])
 @pytest.mark.parametrize("end", [".lock", "-wal", "-shm"])
 def test_what_lies_beside_a_database_and_is_no_file_is_named_at_a_start(tmp_path: Path, end: str, kind: str) -> None:
@@ -367,7 +358,6 @@ def test_what_lies_beside_a_database_and_is_no_file_is_named_at_a_start(tmp_path
     assert (found.returncode, f"outspoken.db{end}" in found.stdout) == (1, True), found.stdout
 
 
-@pytest.mark.timeout(120)
 def test_a_gateway_whose_lock_file_or_database_was_removed_is_known_to_run(tmp_path: Path) -> None:
     env = setting(tmp_path)
     with daemon(env, tmp_path / "log"):
@@ -398,7 +388,6 @@ def stopped(env: Mapping[str, str], tmp_path: Path, *, killed: bool = False) -> 
     yield database_of(tmp_path / "home")
 
 
-@pytest.mark.timeout(240)
 @pytest.mark.parametrize("what", ["journal", "sqlite_autoindex_journal_1", "troubles", "turn_inputs", "turns"])
 def test_damaged_pages_are_found_and_named_everywhere(tmp_path: Path, what: str) -> None:
     env = setting(tmp_path)
@@ -415,7 +404,6 @@ def test_damaged_pages_are_found_and_named_everywhere(tmp_path: Path, what: str)
         assert "Traceback" not in (tmp_path / "log").read_text()
 
 
-@pytest.mark.timeout(180)
 @pytest.mark.parametrize(
     "ends", [("-wal", "-shm"), ("-shm",), ("cut",)], ids=["log removed", "index of the log removed", "log cut"]
 )
@@ -440,7 +428,6 @@ def test_a_log_that_was_cut_or_removed_after_a_kill_starts_and_is_sound(tmp_path
             acknowledged(env, tmp_path, [f"before{n}" for n in range(4)])
 
 
-@pytest.mark.timeout(180)
 def test_rows_of_an_older_or_newer_program_and_an_empty_file_are_told_at_the_start(tmp_path: Path) -> None:
     env = setting(tmp_path)
     with stopped(env, tmp_path) as database:
@@ -454,7 +441,6 @@ def test_rows_of_an_older_or_newer_program_and_an_empty_file_are_told_at_the_sta
         assert say(env, "hello", "after")[0] == 200
 
 
-@pytest.mark.timeout(180)
 def test_a_process_that_died_has_its_database_looked_through_by_the_next(tmp_path: Path) -> None:
     env = setting(tmp_path)
     with stopped(env, tmp_path, killed=True):

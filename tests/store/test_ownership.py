@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_core.store.ownership import running_pid
+from agent_core.store.ownership import LEASE_SECONDS, running_pid
 from agent_core.store.rows import DeliveryRow, JournalRow, OpenTurn
 from agent_core.store.store import (
     AlreadyRunning,
@@ -24,7 +24,7 @@ from agent_core.store.store import (
 from tests.store.support import child, message, opened, row, session_of, taken_over, turn_of
 from tests.store.test_writer import make_faulty
 
-PATIENCE_SECONDS = 6.0
+PATIENCE_SECONDS = 60.0
 
 
 async def _taken_over_from(store: Store, since: float) -> OpenTurn:
@@ -179,7 +179,7 @@ async def test_a_killed_node_is_taken_over_at_once(postgres: str) -> None:
         other.send(signal.SIGKILL)
         killed = time.monotonic()
         assert await _taken_over_from(store, killed) == OpenTurn(turn, session, int(epoch) + 1)
-        assert time.monotonic() - killed < 2
+        assert time.monotonic() - killed < LEASE_SECONDS, "a lease was waited for"
 
 
 async def test_a_stopped_node_is_taken_over_and_writes_nothing_when_it_wakes(postgres: str) -> None:

@@ -136,11 +136,11 @@ async def test_pings_and_empty_deltas_are_no_life(life: bytes):
             await asyncio.sleep(0.05)
 
     async with upstream(peer) as call:
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(60):
             _, ending = await call(stall=0.4)
         assert isinstance(ending, CallBroke)
         assert ending.cause is BreakCause.STALLED
-        assert 0.3 < ending.waited_seconds < 3
+        assert 0.3 < ending.waited_seconds < 30
 
 
 async def test_slow_content_is_life():
@@ -169,11 +169,11 @@ async def test_cancelling_hangs_up_at_once():
         gone.set()
 
     async with upstream(peer) as call:
-        task = asyncio.ensure_future(call(stall=30))
+        task = asyncio.ensure_future(call(stall=300))
         await begun.wait()
         await asyncio.sleep(0.1)
         task.cancel()
-        await asyncio.wait_for(gone.wait(), 10)  # of the 30 that the silence may last
+        await asyncio.wait_for(gone.wait(), 60)  # of the 300 that the silence may last
         with pytest.raises(asyncio.CancelledError):
             await task
 
@@ -183,8 +183,8 @@ async def test_a_finish_reason_without_an_end_of_the_stream_is_not_waited_for_lo
         writer.write(HEAD + delta('"content": "Hi"', '"stop"'))
         await reader.read()
 
-    async with upstream(peer) as call, asyncio.timeout(6):
-        _, ending = await call(stall=30)
+    async with upstream(peer) as call, asyncio.timeout(60):
+        _, ending = await call(stall=300)
         assert isinstance(ending, ReplyFinished)
 
 

@@ -29,7 +29,6 @@ TABLES: Mapping[str, Sequence[Fault]] = {
 }
 
 
-@pytest.mark.timeout(240)
 @pytest.mark.parametrize("fallback", [False, True], ids=["alone", "with a fallback"])
 @pytest.mark.parametrize("table", TABLES)
 async def test_what_is_known_to_happen_is_recovered_or_told(
