@@ -26,7 +26,6 @@ from agent_core.judging.overdue import longest_timer_seconds, seconds_left
 from agent_core.learning.stalls import rows_of
 from agent_core.ports import Clock, Ids
 from agent_core.signals import Tell, ToolRan, nobody
-from agent_core.store.errors import Rejected
 from agent_core.store.rows import DeliveryRow, IntendedCall, JournalRow, TroubleRow
 from agent_core.store.store import Damaged, Fenced, StorageUnavailable, Store
 from agent_core.text.wellformed import storable
@@ -124,7 +123,7 @@ class TurnDriver:
 
     # fmt: off
     __slots__ = (
-        "_begun", "_begun_at", "_caller", "_context", "_damaged", "_effects", "_events", "_flush_timer", "_held", "_holding", "_intending",
+        "_begun", "_begun_at", "_caller", "_closed", "_context", "_damaged", "_effects", "_events", "_flush_timer", "_held", "_holding", "_intending",
         "_leaving", "_overtaken", "_plain_end", "_seq", "_storage_away",
         "_tasks", "_timers", "_unwritten", "_unwritten_chars", "_waiter", "_watchers", "_world",
         "active_at", "first_content_at", "identity", "left_open", "outlet", "over", "progress", "turn",
@@ -154,6 +153,7 @@ class TurnDriver:
         self._seq = 0
         self._effects: list[Effect] = []
         self._held: View | None = None
+        self._closed = False  # the end is stored
         self._watchers: dict[Bell, None] = {}  # in order, so that a run can be repeated
         self._flush_timer: asyncio.TimerHandle | None = None
         self._begun: set[str] = set()
@@ -322,7 +322,8 @@ class TurnDriver:
                         task.cancel()
         finally:
             self.over = True
-            self._held = None
+            if self._closed or self.turn.exit is None:  # an end that is not stored is none, and never seen
+                self._held = None
             if self.outlet is not None:
                 self.outlet.left()
             tick.cancel()
@@ -504,6 +505,7 @@ class TurnDriver:
 
         # Without a limit: an end that is not stored is none, and after a restart this turn may end in another way.
         await self._persist(write, math.inf, len(rows))
+        self._closed = True
         self._world.troubled(troubles)
         if self.outlet is not None:
             self.outlet.closed()
@@ -543,8 +545,8 @@ class TurnDriver:
             self.outlet.closed()
 
     async def _persist(self, write: Callable[[], Awaitable[None]], patience_seconds: float, rows: int = 0) -> bool:
-        """Write, with patience for a storage that is away. False if it stayed away. Who watches is told meanwhile. Of `rows` that the
-        storage does not take, whatever comes next takes the places."""
+        """Write, with patience for a storage that is away. False if it stayed away. Who watches is told meanwhile. Of `rows` that do
+        not come to be stored, whatever the reason, what comes next takes the places: without holes an end can be stored."""
         began = self._world.clock.monotonic()
         try:
             while True:
@@ -553,9 +555,6 @@ class TurnDriver:
                 except Damaged as error:  # waiting does not help, and no end can be stored either
                     self._damaged = error
                     raise Fenced(str(error)) from error
-                except Rejected:
-                    self._seq -= rows
-                    raise
                 except StorageUnavailable as error:
                     away = self._world.clock.monotonic() - began
                     log.warning(
@@ -567,6 +566,9 @@ class TurnDriver:
                     self.active_at = self._world.clock.monotonic()
                     self._ring()
                     await asyncio.sleep(1.0 if away < 10 else 5.0)
+                except Exception:
+                    self._seq -= rows
+                    raise
                 else:
                     return True
         finally:

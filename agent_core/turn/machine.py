@@ -274,8 +274,9 @@ class Turn:
 
     def _void(self, event: Event, head: Question) -> bool:
         """Nobody will answer any more: a process was gone before it could say how it goes on; or, as older journals have it, before
-        it could say anything."""
-        if isinstance(event, ENDING | TakenOver) and isinstance(head, Restart):
+        it could say anything. What the broken call had said again is asked anew with that."""
+        restart = self.questions[1] if isinstance(head, Overlap) and len(self.questions) > 1 else head
+        if isinstance(event, ENDING | TakenOver) and isinstance(restart, Restart):
             return True
         return isinstance(event, ENDING) and isinstance(head, MUST_BE_ANSWERED) and not self.settings.judged
 

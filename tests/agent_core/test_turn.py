@@ -35,7 +35,7 @@ from agent_core.turn.exits import BreakCause, Budget, ExitCode, Measure, Spend
 from agent_core.turn.machine import ProtocolError, Turn
 from agent_core.turn.settings import CALLS_A_REPLY, RULES, LadderCounts, Route
 from agent_core.turn.state import AssistantItem, ToolItem
-from agent_core.turn.view import BubbleKind
+from agent_core.turn.view import BubbleKind, view
 from tests.agent_core.turns import SETTINGS, Rig, opened
 
 CUT = '{"path": "a.txt", "content": "hel'
@@ -709,6 +709,18 @@ def test_a_turn_that_was_waiting_for_the_model_goes_on_after_a_restart():
     assert rig.last_call.partial == "Half a "
     rig.says("sentence.")
     assert rig.view().text == "Half a sentence."
+
+
+def test_what_was_said_again_is_shown_once_also_if_two_processes_die_before_they_can_say_so():
+    rig = Rig()
+    rig.text("The quick brown fox jumps")
+    rig.breaks(BreakCause.DROPPED)
+    rig.text("The quick brown fox jumps over")
+    died = Turn()
+    for event in [*rig.fed, TakenOver(at=rig.tick(), epoch=2)]:
+        died.apply(event)
+    died.feed(TakenOver(at=rig.tick(), epoch=3))
+    assert view(died, rig.now).text == "The quick brown fox jumps over"
 
 
 def test_a_pure_or_keyed_tool_runs_again_after_a_restart_and_one_with_effects_does_not():

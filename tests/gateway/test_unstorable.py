@@ -17,14 +17,14 @@ from agent_core.turn.exits import ExitCode
 from tests.gateway.rig import CountingTool, call_chunk, chunk, gateway
 
 
-def picky(monkeypatch: pytest.MonkeyPatch, *, methods: Sequence[str], refuses: Any) -> None:
-    """A store that refuses an operation if `refuses` says so of its arguments."""
+def picky(monkeypatch: pytest.MonkeyPatch, error: Exception, *, methods: Sequence[str], refuses: Any) -> None:
+    """A store that fails at an operation if `refuses` says so of its arguments."""
     for name in methods:
         real = getattr(Store, name)
 
         async def method(self: Store, *arguments: Any, _real: Any = real, **named: Any) -> Any:
             if refuses((*arguments, *named.values())):
-                raise Rejected("a value that the database does not hold")
+                raise error
             return await _real(self, *arguments, **named)
 
         monkeypatch.setattr(Store, name, method)
@@ -53,12 +53,15 @@ async def says(messages: list[dict[str, Any]], response: web.StreamResponse, _: 
         )
 
 
+@pytest.mark.parametrize(
+    "error", [Rejected("a value that the database does not hold"), MemoryError("no room to pack it")]
+)
 @pytest.mark.parametrize("words", ["Say it badly", "Use a tool"])
 @pytest.mark.parametrize("methods", [("append",), ("close",), ("append", "close", "intend")])
 async def test_what_the_storage_does_not_take_ends_visibly_and_the_next_message_works(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, methods: tuple[str, ...]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: str, methods: tuple[str, ...], error: Exception
 ) -> None:
-    picky(monkeypatch, methods=methods, refuses=holds("POISON"))
+    picky(monkeypatch, error, methods=methods, refuses=holds("POISON"))
     look = CountingTool("look", EffectClass.PURE, tmp_path / "ran")
     async with gateway(tmp_path, says, tools=[look]) as rig:
         ended = await rig.say(words)

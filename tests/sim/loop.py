@@ -112,7 +112,8 @@ class SimLoop(asyncio.BaseEventLoop):
     def run_in_executor(self, executor: Executor | None, func: Callable[..., T], *arguments: Any) -> asyncio.Future[T]:
         """Run `func` in this thread, a little later."""
         done: asyncio.Future[T] = self.create_future()
-        self.call_later(self.random.choice((0.0, 0.001, 0.004, 0.03)), self._work, done, func, arguments)
+        work = self._work if executor is not None else self._think
+        self.call_later(self.random.choice((0.0, 0.001, 0.004, 0.03)), work, done, func, arguments)
         return done
 
     def _work(self, done: asyncio.Future[T], func: Callable[..., T], arguments: tuple[Any, ...]) -> None:
@@ -123,6 +124,17 @@ class SimLoop(asyncio.BaseEventLoop):
             result = func(*arguments)
             self.after_work()
         except Exception as error:  # noqa: BLE001 - it belongs to whoever waits for the work
+            if not done.done():
+                done.set_exception(error)
+        else:
+            if not done.done() and not self.killed:
+                done.set_result(result)
+
+    def _think(self, done: asyncio.Future[T], func: Callable[..., T], arguments: tuple[Any, ...]) -> None:
+        """Work of the default executor: it has nothing to do with the storage."""
+        try:
+            result = func(*arguments)
+        except Exception as error:  # noqa: BLE001 - as above
             if not done.done():
                 done.set_exception(error)
         else:
