@@ -116,6 +116,14 @@ BLIND: dict[str, Callable[[Messages], Refusal]] = {
         error(f"messages[{place_of('image_url', m)}]: unknown variant `image_url`, expected `text` at line 1"),
     ),
     "llama.cpp": lambda m: (500, {"error": {"code": 500, "message": "image input is not supported by this server"}}),
+    # vllm-project/vllm#23402; mlx_lm/server.py of ml-explore/mlx-lm; LM Studio as users quote it; ggml-org/llama.cpp#13566 behind LiteLLM
+    "vllm": lambda m: (400, {"object": "error", "message": "Qwen/Qwen3-8B is not a multimodal model", "code": 400}),
+    "mlx-lm": lambda m: (404, {"error": "Only 'text' content type is supported."}),
+    "lm studio": lambda m: (400, {"error": "Model does not support images. Please use a model that does."}),
+    "litellm before llama.cpp": lambda m: (
+        500,
+        error("litellm.InternalServerError: OpenAIException - image input is not supported by this server"),
+    ),
     "in a 200": lambda m: (200, {"error": {"code": 400, "message": "this model does not support image input"}}),
     "without a word": lambda m: (400, error("Bad request")),
 }
