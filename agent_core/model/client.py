@@ -542,16 +542,22 @@ class _Call:
             data += piece
             if len(data) > LIMIT_BYTES:
                 raise SseTooLarge(LIMIT_BYTES)
-        body = decoded(bytes(data))
-        if body is None:
+        body, lines = decoded(bytes(data)), data.split(b"\n")
+        if body is not None:
+            self._heard(self._reader.whole(body, self._clock.now_ms()))
+        elif isinstance(decoded(bytes(lines[0])), dict):  # a line an event, as Ollama's own API has it
+            self._heard(self._reader.feed([bytes(line) for line in lines if line.strip()], self._clock.now_ms()))
+        else:
             return self.broke(BreakCause.GARBAGE, status=status, detail="the answer is no readable JSON")
-        self._heard(self._reader.whole(body, self._clock.now_ms()))
         return self._ended(status, b"")
 
     def _ended(self, status: int, stray: bytes) -> Ending:
         """The stream is over: what it amounts to."""
         reader = self._reader
         self._rest()
+        beside = decoded(stray) if stray and not self._was_over else None
+        if isinstance(beside, dict) and reader.error is None:
+            reader.error = beside.get("error") or None  # a bare line of JSON, for which no event was left
         self._endings.note(reason=bool(reader.finish_reason), done=reader.done and reader.recognised)
         if reader.began_inside is not None:
             self._endings.inside_thought = reader.began_inside
@@ -638,13 +644,8 @@ class _Call:
         )
 
     def _stray(self, status: int, stray: bytes) -> CallBroke:
-        body = decoded(stray)
-        if body is None:
-            return self.broke(BreakCause.GARBAGE, status=status, detail="the answer is no event stream")
-        if isinstance(body, dict) and body.get("error"):
-            found = rejection(0, body)
-            return self.broke(found.cause, status=found.status, detail=found.detail, complaint=found.complaint)
-        return self.broke(BreakCause.GARBAGE, status=status, detail="the answer is no chat completion")
+        what = "event stream" if decoded(stray) is None else "chat completion"
+        return self.broke(BreakCause.GARBAGE, status=status, detail=f"the answer is no {what}")
 
     def _rejected(self, status: int, body: object, headers: dict[str, str]) -> CallBroke:
         self.answered = True

@@ -13,6 +13,7 @@ from tests.e2e.upstream import HEAD, Act, Wait, delta, end, event, status, text
 
 _LITELLM, _OMNI, _SUB2API = "BerriAI/litellm", "diegosouzapw/OmniRoute", "Wei-Shaw/sub2api"
 _SSE = "https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation"
+SHEEP = " ".join(f"{n} sheep." for n in range(900))
 WELL = text("All is ") + text("well.") + end()
 DONE = event(b"[DONE]")
 
@@ -101,6 +102,26 @@ EVENTS: tuple[Fault, ...] = (
     local("vLLM aborts a request and says abort and [DONE]", "vllm-project/vllm#57082", ((HEAD, text("All is "), delta("abort"), DONE), (HEAD, text("well."), end()))),
     local("text-generation-inference ends with eos_token", "https://huggingface.github.io/text-generation-inference/", ((HEAD, text("All is "), text("well."), delta("eos_token")),), asked=1),
     local("LocalAI calls in the older form", "https://localai.io/features/openai-functions/", ((HEAD, delta(function_call={"name": "write_file", "arguments": ""}), *(delta(function_call={"arguments": part}) for part in (WRITE[:9], WRITE[9:])), delta("function_call"), DONE), AFTER), read=(WRITE,), asked=2),
+    local("an event without data comes as a heartbeat", _SSE, ((HEAD, b"data:\n\n", text("All is "), b"data: \n\n", b"event: ping\ndata:\n\n", text("well."), end()),), asked=1),
+    local("a word comes as a heartbeat", f"{_SUB2API}#4308", ((HEAD, b"event: ping\ndata: ping\n\n", text("All is "), b"event: ping\ndata: {\"type\": \"ping\"}\n\n", text("well."), end()),), asked=1),
+    local("events are JSON lines without data", "langgenius/dify#4120", ((HEAD, WELL.replace(b"data: ", b"").replace(b"\n\n", b"\n")),), asked=1),
+    local("events are JSON lines and say so", "langgenius/dify#4120", ((head("Connection: close", kind="application/x-ndjson"), WELL.replace(b"data: ", b"").replace(b"\n\n", b"\n").replace(b"[DONE]\n", b"")),), asked=1),
+    local("a stream says that it is JSON", "openclaw/openclaw#97454", ((head("Connection: close", kind="application/json"), WELL),), asked=1),
+    local("vLLM's proxy says that a stream is JSON, and the reply takes its time", "vllm-project/vllm-ascend#6985",
+          ((head("Connection: close", kind="application/json"), text("All "), Wait(0.7), text("is "), Wait(0.7), text("so "), Wait(0.7), text("very "), Wait(0.7), text("well."), end()),), says="All is so very well.", asked=1),
+    local("a whole reply says that it is a stream", "shuv1337/oc-web#143", ((status(200, whole(), kind="text/event-stream"),), ), asked=1),
+    local("a long whole reply says that it is text", "tinyhumansai/tinyagents#56", ((status(200, whole("All is well. " + SHEEP), kind="text/plain"),), ), says="All is well. " + SHEEP, asked=1),
+    local("a whole reply has no type at all", "tinyhumansai/tinyagents#56", ((head("Connection: close", kind="") + whole().encode(),), ), asked=1),
+    local("an error event carries words and no error", f"{_OMNI}#3612", ((HEAD, b'event: error\ndata: {"message": "Stream ended before producing useful content", "code": "STREAM_EARLY_EOF"}\n\n'),), ends=ExitCode.BROKEN_BEFORE_TEXT, says="Stream ended before producing useful content"),
+    local("an old vLLM's error event has no error key", "vllm-project/vllm#2964", ((HEAD, event({"object": "error", "message": "This model's maximum context length is 4096 tokens.", "type": "BadRequestError", "param": None, "code": 400}), DONE),), ends=ExitCode.CONTEXT_OVERFLOW),
+    local(
+        "a finish reason comes early, and the arguments take their time",
+        "BerriAI/litellm#31634",
+        ((HEAD, delta("tool_calls", tool_calls=[{"index": 0, "id": "c", "function": {"name": "write_file", "arguments": WRITE[:9]}}]),
+          *(step for part in (WRITE[9:14], WRITE[14:20], WRITE[20:26], WRITE[26:31], WRITE[31:]) for step in (Wait(0.8), delta(tool_calls=[{"index": 0, "function": {"arguments": part}}]))), end("tool_calls")), AFTER),
+        read=(WRITE,), asked=2,
+    ),
+    local("LM Studio's error event has its words twice", "https://lmstudio.ai/docs/app/api/endpoints/openai", ((HEAD, b'event: error\ndata: {"error":{"message":"The model has crashed without additional information. (Exit code: null)"},"message":"The model has crashed without additional information. (Exit code: null)"}\n\n'), FINE), asked=2),
 )  # fmt: skip
 
 
