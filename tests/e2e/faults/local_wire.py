@@ -106,7 +106,7 @@ EVENTS: tuple[Fault, ...] = (
     local("a word comes as a heartbeat", f"{_SUB2API}#4308", ((HEAD, b"event: ping\ndata: ping\n\n", text("All is "), b"event: ping\ndata: {\"type\": \"ping\"}\n\n", text("well."), end()),), asked=1),
     local("events are JSON lines without data", "langgenius/dify#4120", ((HEAD, WELL.replace(b"data: ", b"").replace(b"\n\n", b"\n")),), asked=1),
     local("events are JSON lines and say so", "langgenius/dify#4120", ((head("Connection: close", kind="application/x-ndjson"), WELL.replace(b"data: ", b"").replace(b"\n\n", b"\n").replace(b"[DONE]\n", b"")),), asked=1),
-    local("a stream says that it is JSON", "openclaw/openclaw#97454", ((head("Connection: close", kind="application/json"), WELL),), asked=1),
+    local("a gateway says of a stream that it is JSON", "openclaw/openclaw#97454", ((head("Connection: close", kind="application/json"), WELL),), asked=1),
     local("vLLM's proxy says that a stream is JSON, and the reply takes its time", "vllm-project/vllm-ascend#6985",
           ((head("Connection: close", kind="application/json"), text("All "), Wait(0.7), text("is "), Wait(0.7), text("so "), Wait(0.7), text("very "), Wait(0.7), text("well."), end()),), says="All is so very well.", asked=1),
     local("a whole reply says that it is a stream", "shuv1337/oc-web#143", ((status(200, whole(), kind="text/event-stream"),), ), asked=1),
