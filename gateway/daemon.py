@@ -21,8 +21,7 @@ from aiohttp import web
 from adapters.contract.unsaid import keep_to_ourselves
 from agent_core.driver.spending import Spender
 from agent_core.model.client import ModelClient
-from agent_core.model.endpoints import Endpoint
-from agent_core.model.knownbad import overdue
+from agent_core.model.endpoints import Endpoint, overdue
 from agent_core.ports import Clock, SystemClock, SystemIds
 from agent_core.signals import Committed, Signals
 from agent_core.store.place import SqlitePlace, parse_place

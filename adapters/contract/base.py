@@ -92,16 +92,6 @@ class Ticket:
     """It had been accepted before; nothing new was begun."""
 
 
-class NotAccepted(Exception):
-    """The message is not taken, and nothing of it is kept. The words are for the person."""
-
-    def __init__(self, words: str, code: NotAcceptedCode, retry_after_seconds: int = 0) -> None:
-        super().__init__(words)
-        self.code = code
-        self.retry_after_seconds = retry_after_seconds
-        """When it may be tried again, if that is known; else 0."""
-
-
 @dataclass(frozen=True, slots=True)
 class RefusedRequest:
     """A request that was not taken, as it is noted: nothing that somebody wrote is in it but the id that the client gave."""
@@ -114,34 +104,6 @@ class RefusedRequest:
     """Its id, which the client was told."""
     stranger: bool = False
     """Who sent it may not call at all."""
-
-
-class NotAcceptedCode(StrEnum):
-    """Why a message was not accepted."""
-
-    QUEUE_FULL = "queue_full"
-    GATEWAY_FULL = "gateway_full"
-    """Too many people wait."""
-    UNKNOWN_MODEL = "unknown_model"
-    OTHER_CONTENT = "other_content"
-    """The same platform key came with other content."""
-    STORAGE_AWAY = "storage_away"
-    STORAGE_FULL = "storage_full"
-    """There is no room to keep it."""
-    STORAGE_DAMAGED = "storage_damaged"
-    """What all need cannot be read or written, until somebody mends it."""
-    QUOTA = "quota"
-    """A budget is used up."""
-    SHUTTING_DOWN = "shutting_down"
-
-    @property
-    def passes(self) -> bool:
-        """It is of this moment, whatever the message says: not confirmed, it comes again and may be taken then.
-
-        Everything else is the message's answer: it is told, and the message does not come again.
-        """
-        storage = (NotAcceptedCode.STORAGE_AWAY, NotAcceptedCode.STORAGE_FULL, NotAcceptedCode.STORAGE_DAMAGED)
-        return self in (*storage, NotAcceptedCode.SHUTTING_DOWN)
 
 
 @dataclass(frozen=True, slots=True)

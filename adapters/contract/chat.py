@@ -18,7 +18,7 @@ from adapters.text.styled import Styled
 from agent_core.turn.exits import Action
 
 if TYPE_CHECKING:
-    from adapters.contract.base import NotAccepted
+    from adapters.contract.notaccepted import NotAccepted
 
 # ---------------------------------------------------------------------- in
 
@@ -159,7 +159,7 @@ class ChatDesk(Protocol):
     async def receive(self, message: ChatMessage, cursor: tuple[str, str] | None) -> None:
         """Take a message in. When this returns, it is stored (with `cursor`: channel, last seen), or was known, or is not for us.
 
-        Raises `adapters.contract.base.NotAccepted` if it could not be stored: then it must be offered again. Adapters do not call it by
+        Raises `adapters.contract.notaccepted.NotAccepted` if it could not be stored: then it must be offered again. Adapters do not call it by
         themselves, but through `adapters.contract.intake`, which knows what to do with whatever else is raised.
         """
         ...

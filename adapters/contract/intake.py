@@ -28,8 +28,8 @@ from typing import TypeVar
 
 import structlog
 
-from adapters.contract.base import NotAccepted, NotAcceptedCode
 from adapters.contract.chat import ChatAddress, ChatDesk, ChatMessage, Raw
+from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from agent_core.ports import Clock
 
 T = TypeVar("T")

@@ -15,17 +15,18 @@ from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import TYPE_CHECKING, Any, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import structlog
 from aiohttp import web
 
-from adapters.contract.base import NotAccepted
 from adapters.contract.carried import FileSource
 from adapters.contract.chat import AdapterSight, CallFailed, Cause, ChatDesk, ChatMessage, Raw
 from adapters.contract.filehosts import FileHosts
 from adapters.contract.intake import WayIn, digest_of, in_words, raw_of
+from adapters.contract.notaccepted import NotAccepted
 from adapters.contract.supervision import AdapterDown
+from adapters.discord.happened import Began, Brought, Complete, Happened
 from adapters.discord.inbound import PLATFORM, read_interaction, read_message, whence
 from adapters.discord.missed import Missed
 from adapters.discord.port import DiscordPort
@@ -84,31 +85,6 @@ def _is_table(data: object) -> bool:
 def _removed_key(data: Mapping[str, Any]) -> str:
     """The key of a message that was taken back."""
     return f"{int(data['channel_id'])}:{int(data['id'])}"
-
-
-@dataclass(frozen=True, slots=True)
-class Began:
-    """A session has begun that knows nothing of what was before. `shard`: the connection's number; None: there is only one."""
-
-    shard: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Complete:
-    """The servers of a connection are known."""
-
-    shard: int | None
-
-
-@dataclass(frozen=True, slots=True)
-class Brought:
-    """What a person did, as the gateway told it: the event's name, and its JSON."""
-
-    kind: str
-    data: Any
-
-
-Happened: TypeAlias = Began | Complete | Brought
 
 
 class DiscordAdapter:

@@ -18,9 +18,9 @@ from typing import TYPE_CHECKING, Any, Protocol
 import structlog
 
 from adapters.contract.backlog import Backlog, Behind
-from adapters.contract.base import NotAccepted
 from adapters.contract.chat import CallFailed, ChatDesk, Fate
 from adapters.contract.intake import in_words
+from adapters.contract.notaccepted import NotAccepted
 from agent_core.ports import Clock
 
 if TYPE_CHECKING:

@@ -27,7 +27,6 @@ from adapters.contract.base import (
     Gateway,
     Inbound,
     LeftOpen,
-    NotAccepted,
     Queued,
     RefusedRequest,
     SessionKey,
@@ -36,6 +35,7 @@ from adapters.contract.base import (
     Ticket,
     once,
 )
+from adapters.contract.notaccepted import NotAccepted
 from adapters.http.common import Problem, cors_headers, problem_response, stranger
 from adapters.http.openai_request import ChatRequest, parse
 from adapters.http.refusals import no_budget, refusal

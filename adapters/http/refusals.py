@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from adapters.contract.base import NotAccepted, NotAcceptedCode
+from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from adapters.http.common import Problem
 
 

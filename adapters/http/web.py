@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 import orjson
 from aiohttp import web
 
-from adapters.contract.base import REHEARSAL_WORDS, Gateway, Inbound, NotAccepted, SessionKey, TurnSight
+from adapters.contract.base import REHEARSAL_WORDS, Gateway, Inbound, SessionKey, TurnSight
+from adapters.contract.notaccepted import NotAccepted
 from adapters.http.common import Problem, problem_response, stranger
 from adapters.http.entrance import NotJson, json_of
 from adapters.http.pagefiles import PageFiles

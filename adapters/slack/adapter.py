@@ -18,12 +18,12 @@ from typing import Any
 import structlog
 from aiohttp import web
 
-from adapters.contract.base import NotAccepted, NotAcceptedCode
 from adapters.contract.carried import FileSource
 from adapters.contract.chat import AdapterSight, CallFailed, Cause, ChatAddress, ChatDesk, ChatMessage, Doing
 from adapters.contract.filehosts import FileHosts
 from adapters.contract.inorder import InOrder
 from adapters.contract.intake import WayIn, in_words, key_of, raw_of
+from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from adapters.contract.supervision import AdapterDown
 from adapters.slack.inbound import (
     PLATFORM,

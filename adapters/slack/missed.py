@@ -13,8 +13,8 @@ from typing import Any, Protocol, cast
 import structlog
 
 from adapters.contract.backlog import Backlog, Behind
-from adapters.contract.base import NotAccepted
 from adapters.contract.chat import ChatDesk
+from adapters.contract.notaccepted import NotAccepted
 from agent_core.ports import Clock
 
 log = structlog.get_logger("slack")

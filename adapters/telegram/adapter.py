@@ -19,9 +19,9 @@ from typing import TYPE_CHECKING, cast
 import structlog
 from aiohttp import web
 
-from adapters.contract.base import NotAccepted
 from adapters.contract.chat import AdapterSight, CallFailed, Cause, ChatDesk, ChatMessage, Fate
 from adapters.contract.intake import WayIn, digest_of, key_of, raw_of
+from adapters.contract.notaccepted import NotAccepted
 from adapters.contract.supervision import AdapterDown
 from adapters.delivery.pacing import worth_saying
 from adapters.telegram.inbound import PLATFORM, Me, Moved, Pressed, Update, as_table, id_of, read_update, whence

@@ -135,7 +135,7 @@ def _row(value: Mapping[str, object], number: int) -> JournalRow:
 def redacted(rows: Sequence[JournalRow], key: bytes) -> tuple[list[JournalRow], int]:
     """`rows` without anybody's words, and the row at which they are decided otherwise for it (-1: nowhere).
 
-    `key` is 16 random bytes, used for this slice only. Raises `agent_core.journal.rows.UnreadableJournal`.
+    `key` is 16 random bytes, used for this slice only. Raises `agent_core.turn.errors.UnreadableJournal`.
     """
     events = [decode(row.kind, row.body) for row in rows]
     work = _Redacting(Letters(key))

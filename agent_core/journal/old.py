@@ -135,7 +135,7 @@ PROMISED_CHARS = 400
 
 
 def judged(events: Sequence[Event]) -> list[Event]:
-    """The events of a journal, with the judgements that it does not hold. Raises `agent_core.turn.machine.ProtocolError`."""
+    """The events of a journal, with the judgements that it does not hold. Raises `agent_core.turn.errors.ProtocolError`."""
     return _Reading(events).all()
 
 

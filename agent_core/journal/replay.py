@@ -25,12 +25,13 @@ from enum import StrEnum
 from typing import cast, get_args
 
 from agent_core import slim
-from agent_core.journal.rows import UnreadableJournal, completed, decode, encode, merged, turn_of
+from agent_core.journal.rows import completed, decode, encode, merged, turn_of
 from agent_core.judging.judge import decide
 from agent_core.judging.promises import ANSWERED, Ending, Reading, Sign
 from agent_core.judging.questions import MUST_BE_ANSWERED, Calls, End, Question
 from agent_core.store.rows import JournalRow
 from agent_core.turn.effects import AskApproval, CallModel, Effect, EndTurn, Record, RunTool, SetAside, Wait
+from agent_core.turn.errors import ProtocolError, UnreadableJournal
 from agent_core.turn.events import (
     ApprovalAsked,
     CallSettled,
@@ -59,7 +60,7 @@ from agent_core.turn.events import (
 )
 from agent_core.turn.exits import Exit, ExitCode, Facts
 from agent_core.turn.invariants import broken_laws
-from agent_core.turn.machine import ProtocolError, Turn
+from agent_core.turn.machine import Turn
 from agent_core.turn.settings import TurnSettings
 from agent_core.turn.state import Phase
 from agent_core.turn.view import View, view

@@ -18,6 +18,7 @@ from agent_core import slim
 from agent_core.judging.questions import MUST_BE_ANSWERED
 from agent_core.text.wellformed import storable
 from agent_core.turn.effects import Effect, Record
+from agent_core.turn.errors import ProtocolError, UnreadableJournal
 from agent_core.turn.events import (
     Event,
     ReasoningArrived,
@@ -36,10 +37,6 @@ DEEPEST = 100
 LARGEST = 2**53 - 1
 
 KINDS: dict[str, type[Event]] = {cls.__name__: cls for cls in get_args(Event)}
-
-
-class UnreadableJournal(Exception):
-    """A row of the journal cannot be read by this program; says which and why."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,7 +149,7 @@ def fold(rows: Iterable[tuple[str, bytes]]) -> Turn:
 
 def turn_of(events: Iterable[Event]) -> Turn:
     """The turn that these events tell, with all that was judged of them."""
-    from agent_core.turn.machine import ProtocolError, Turn  # whoever only reads events needs no machine
+    from agent_core.turn.machine import Turn  # whoever only reads events needs no machine
 
     turn = Turn()
     for number, event in enumerate(events):

@@ -8,9 +8,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from agent_core.journal.rows import UnreadableJournal, decode
+from agent_core.journal.rows import decode
 from agent_core.messages import Message, shown_still
 from agent_core.tools.base import EffectClass, ToolStatus
+from agent_core.turn.errors import UnreadableJournal
 from agent_core.turn.events import (
     CallSettled,
     Event,

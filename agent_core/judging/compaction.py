@@ -16,7 +16,7 @@ import orjson
 
 from agent_core.judging.leftout import LeftOut
 from agent_core.messages import Message, text_of
-from agent_core.turn.machine import Turn
+from agent_core.turn.standing import Standing
 from agent_core.turn.transcript import TOO_MUCH, closed_turn_messages
 
 ASSUMED_WINDOW_TOKENS = 128_000
@@ -52,7 +52,7 @@ class ToldTurn:
     """What a provider refused of the conversation, as far as leaving it out has helped."""
 
 
-def told_turn(turn: Turn) -> ToldTurn:
+def told_turn(turn: Standing) -> ToldTurn:
     """What a closed turn leaves behind."""
     group = closed_turn_messages(turn)
     left_out = tuple(turn.kept_out)
@@ -71,7 +71,7 @@ class SessionMemory:
     left_out: list[LeftOut] = field(default_factory=list[LeftOut])
     """What is left out of them, by model; the latest last, and at most `MOST_LEFT_OUT`."""
 
-    def add(self, turn: Turn) -> None:
+    def add(self, turn: Standing) -> None:
         """Take in a closed turn."""
         self.take(told_turn(turn))
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, TypeAlias, assert_never
+from typing import TypeAlias, assert_never
 
 from agent_core.judging.leftout import ALL_OF_KIND
 from agent_core.judging.overlap import OverlapRemover
@@ -75,11 +75,9 @@ from agent_core.turn.events import (
 )
 from agent_core.turn.exits import BreakCause, Exit, ExitCode, Facts
 from agent_core.turn.settings import REPLY_CHARS
+from agent_core.turn.standing import Standing
 from agent_core.turn.state import Activity, Phase, Segment, SegmentKind
 from agent_core.turn.timeline import housekeeping_answer, said_again, said_last
-
-if TYPE_CHECKING:
-    from agent_core.turn.machine import Turn
 
 Decision: TypeAlias = Judgement | RunTool
 Decisions: TypeAlias = Sequence[Decision]
@@ -87,7 +85,7 @@ Reads: TypeAlias = Callable[[str, Sequence[str]], Ending]
 """How a reply ends, from its words and the tools that ran."""
 
 
-def decide(question: Question, turn: Turn, reads: Reads | None = None) -> Decisions:
+def decide(question: Question, turn: Standing, reads: Reads | None = None) -> Decisions:
     """What is judged by today's rules; empty: the ordinary. `reads` says how a reply ends where its words are gone."""
     match question:
         case Beginning():
@@ -121,7 +119,7 @@ def decide(question: Question, turn: Turn, reads: Reads | None = None) -> Decisi
             assert_never(question)
 
 
-def _beginning(turn: Turn, at: int) -> Decisions:
+def _beginning(turn: Standing, at: int) -> Decisions:
     assert turn.opened is not None
     start = prevention(turn.settings, turn.opened.known)
     return [TurnBegun(at=at, route=start.route, advice=start.advice)] if start != Start() else ()
@@ -130,7 +128,7 @@ def _beginning(turn: Turn, at: int) -> Decisions:
 # ---------------------------------------------------------------------- a model call is over
 
 
-def _overlap(turn: Turn, at: int) -> Decisions:
+def _overlap(turn: Standing, at: int) -> Decisions:
     own = turn.draft.own_text
     remover = OverlapRemover(turn.draft.partial)
     shown = remover.feed(own) + remover.finish()
@@ -140,7 +138,7 @@ def _overlap(turn: Turn, at: int) -> Decisions:
     return [OverlapFound(at=at, dropped=len(own) - kept, text=shown[: len(shown) - kept])]
 
 
-def _call_over(turn: Turn, event: ReplyFinished | CallBroke | SpendRefused, reads: Reads | None) -> Decisions:
+def _call_over(turn: Standing, event: ReplyFinished | CallBroke | SpendRefused, reads: Reads | None) -> Decisions:
     if turn.closing is not None:
         return _last_words(turn, event.at)
     match event:
@@ -155,7 +153,7 @@ def _call_over(turn: Turn, event: ReplyFinished | CallBroke | SpendRefused, read
             return [_ended(turn, event.at, ExitCode.SPEND_LIMIT, facts)]
 
 
-def _last_words(turn: Turn, at: int) -> Decisions:
+def _last_words(turn: Standing, at: int) -> Decisions:
     """What the last step said stays on screen, and the turn ends as it had to."""
     assert turn.closing is not None
     if turn.draft.said:
@@ -163,7 +161,7 @@ def _last_words(turn: Turn, at: int) -> Decisions:
     return [_ended(turn, at, turn.closing.code, turn.closing.facts)]
 
 
-def _reply(turn: Turn, event: ReplyFinished, reads: Reads | None) -> Decisions:
+def _reply(turn: Standing, event: ReplyFinished, reads: Reads | None) -> Decisions:
     draft, at = turn.draft, event.at
     arguments = [call.arguments for call in turn.reply_calls]
     kind = judge(
@@ -204,7 +202,7 @@ def _reply(turn: Turn, event: ReplyFinished, reads: Reads | None) -> Decisions:
             assert_never(kind)
 
 
-def _broke(turn: Turn, broke: CallBroke, *, said_before: bool = False) -> Decisions:
+def _broke(turn: Standing, broke: CallBroke, *, said_before: bool = False) -> Decisions:
     """A break: what it is depends on how far the reply had come."""
     draft = turn.draft
     if broke.cause is BreakCause.TOO_LONG:
@@ -221,7 +219,7 @@ def _broke(turn: Turn, broke: CallBroke, *, said_before: bool = False) -> Decisi
     return _failed(turn, failure, broke, said_before=said_before)
 
 
-def _text(turn: Turn, at: int, reads: Reads | None) -> Decisions:
+def _text(turn: Standing, at: int, reads: Reads | None) -> Decisions:
     """The model finished a reply with text and without a call."""
     text = turn.reply_text
     again = said_again(turn.timeline, turn.draft.segment)
@@ -240,14 +238,14 @@ def _text(turn: Turn, at: int, reads: Reads | None) -> Decisions:
     return [*_helped(turn), _answered(turn, at, again, steps=turn.steps_done + 1, text_shown=False)]
 
 
-def _ending(turn: Turn, text: str, reads: Reads | None) -> Ending:
+def _ending(turn: Standing, text: str, reads: Reads | None) -> Ending:
     """How the reply ends. With nothing to act with, whatever it says is the answer; what is unclear is the answer as well."""
     if not (turn.settings.tools or turn.settings.client_tools):
         return ANSWERED
     return (reads or read_ending)(text, turn.round.tools_done)
 
 
-def _tools(turn: Turn, at: int) -> ReplyJudged:
+def _tools(turn: Standing, at: int) -> ReplyJudged:
     calls = turn.reply_calls
     solved = turn.troubles.came_whole((call.name, len(call.arguments)) for call in calls)
     if calls and all(call.name in turn.settings.client_tools for call in calls):
@@ -259,7 +257,7 @@ def _tools(turn: Turn, at: int) -> ReplyJudged:
     return ReplyJudged(at=at, solved=solved, taken=limit, words=words)
 
 
-def _nothing(turn: Turn, failure: Failure, broke: CallBroke, reads: Reads | None) -> Decisions:
+def _nothing(turn: Standing, failure: Failure, broke: CallBroke, reads: Reads | None) -> Decisions:
     """No text and no call. Beside housekeeping tools only, the interim text had been the answer."""
     answer = housekeeping_answer(turn.timeline, turn.settings) if not turn.promised else None
     if answer is not None and failure is Failure.EMPTY:
@@ -274,7 +272,7 @@ def _nothing(turn: Turn, failure: Failure, broke: CallBroke, reads: Reads | None
     return _failed(turn, failure, broke)
 
 
-def _answered(turn: Turn, at: int, answer: Segment | None, *, steps: int, text_shown: bool) -> TurnEnded:
+def _answered(turn: Standing, at: int, answer: Segment | None, *, steps: int, text_shown: bool) -> TurnEnded:
     facts = end_facts(
         Facts(), model=turn.route.model, steps=steps, tools=turn.round, dropped=(), unsure=(), text_shown=text_shown
     )
@@ -284,17 +282,17 @@ def _answered(turn: Turn, at: int, answer: Segment | None, *, steps: int, text_s
 # ---------------------------------------------------------------------- failures and remedies
 
 
-def _helped(turn: Turn) -> list[RungJudged]:
+def _helped(turn: Standing) -> list[RungJudged]:
     return _rung_judged(turn, helped=True)
 
 
-def _rung_judged(turn: Turn, *, helped: bool) -> list[RungJudged]:
+def _rung_judged(turn: Standing, *, helped: bool) -> list[RungJudged]:
     """Whether the remedy at work helped is known now, if there was one."""
     judging = turn.troubles.judging
     return [RungJudged(at=turn.life_at, failure=judging[0], rung=judging[1], helped=helped)] if judging else []
 
 
-def _failed(turn: Turn, failure: Failure, broke: CallBroke, *, said_before: bool = False) -> Decisions:
+def _failed(turn: Standing, failure: Failure, broke: CallBroke, *, said_before: bool = False) -> Decisions:
     """`said_before`: `broke` is in the journal itself."""
     code = exit_for(failure, broke.cause, tools_ran=bool(turn.round.tools_run))
     if turn.promised and failure in (Failure.EMPTY, Failure.THINKING_ONLY):
@@ -309,7 +307,7 @@ def _failed(turn: Turn, failure: Failure, broke: CallBroke, *, said_before: bool
     return [*_rung_judged(turn, helped=False), judged]
 
 
-def _remedy(turn: Turn, failure: Failure, broke: CallBroke) -> Decisions:
+def _remedy(turn: Standing, failure: Failure, broke: CallBroke) -> Decisions:
     """A failure climbs its ladder; if no rung is left, the turn ends."""
     step = _rung(turn, failure, broke)
     if step is None:
@@ -334,7 +332,7 @@ def _remedy(turn: Turn, failure: Failure, broke: CallBroke) -> Decisions:
     return [climbed]
 
 
-def _rung(turn: Turn, failure: Failure, broke: CallBroke) -> LadderStep | None:
+def _rung(turn: Standing, failure: Failure, broke: CallBroke) -> LadderStep | None:
     """What was tried because of earlier failures is given up first; to do without the tool is the last of all."""
     settings = turn.settings
     too_long = broke.retry_after_seconds > settings.retry_after_max_seconds
@@ -358,13 +356,13 @@ def _rung(turn: Turn, failure: Failure, broke: CallBroke) -> LadderStep | None:
     return LadderStep(Rung.WITHOUT_TOOL, lambda _: 1) if tool and settings.tool(tool) is not None else None
 
 
-def _again(turn: Turn, failure: Failure) -> bool:
+def _again(turn: Standing, failure: Failure) -> bool:
     """A tool's calls have broken off so often that this has a name."""
     rounds = turn.troubles.rounds_of(turn.draft.call_names, turn.arriving_chars)
     return failure is Failure.IN_TOOL_CALL and rounds >= turn.settings.ladder.same_stall_rounds
 
 
-def _advice(turn: Turn, failure: Failure, rung: Rung, broke: CallBroke) -> tuple[Advice | None, str]:
+def _advice(turn: Standing, failure: Failure, rung: Rung, broke: CallBroke) -> tuple[Advice | None, str]:
     """What the model is told with a remedy, and what that speaks of."""
     go_on = Advice.REPEATED if broke.cause is BreakCause.REPEATING else Advice.CONTINUE
     match rung:
@@ -388,7 +386,7 @@ def _advice(turn: Turn, failure: Failure, rung: Rung, broke: CallBroke) -> tuple
             assert_never(rung)
 
 
-def _pause(turn: Turn, step: LadderStep, failure: Failure, number: int, broke: CallBroke) -> int:
+def _pause(turn: Standing, step: LadderStep, failure: Failure, number: int, broke: CallBroke) -> int:
     """Before the remedy, ms."""
     settings = turn.settings
     if step.rung is Rung.AS_USUAL and turn.route_index == 0:  # the same model again
@@ -401,7 +399,7 @@ def _pause(turn: Turn, step: LadderStep, failure: Failure, number: int, broke: C
     return max(1, round(pause * 1000)) if pause else 0
 
 
-def _end_failed(turn: Turn, failure: Failure, broke: CallBroke) -> TurnEnded:
+def _end_failed(turn: Standing, failure: Failure, broke: CallBroke) -> TurnEnded:
     """No rung is left: the exit that the failure leads to, with the facts for its notice."""
     names = turn.draft.call_names
     names = names or (("",) if failure in (Failure.IN_TOOL_CALL, Failure.LENGTH_IN_TOOL_CALL) else ())
@@ -419,7 +417,7 @@ def _end_failed(turn: Turn, failure: Failure, broke: CallBroke) -> TurnEnded:
 # ---------------------------------------------------------------------- tools
 
 
-def _result(turn: Turn, question: Result) -> Decisions:
+def _result(turn: Standing, question: Result) -> Decisions:
     round_, ladder = turn.round, turn.settings.ladder
     match round_.refusal:  # what could not be started is complained of a few times in a row
         case Refusal.UNKNOWN_TOOL:
@@ -432,7 +430,7 @@ def _result(turn: Turn, question: Result) -> Decisions:
     return [_ended(turn, question.at, code, facts)] if count > most else ()
 
 
-def _loops(turn: Turn, question: Result) -> Decisions:
+def _loops(turn: Standing, question: Result) -> Decisions:
     finding = turn.round.finding()
     if finding is None:
         return ()
@@ -448,7 +446,7 @@ def _loops(turn: Turn, question: Result) -> Decisions:
     return [found]
 
 
-def _calls(turn: Turn, at: int) -> Decisions:
+def _calls(turn: Standing, at: int) -> Decisions:
     """The next calls: neighbouring *pure* ones run together, any other runs alone; some need approval first."""
     round_ = turn.round
     waiting = round_.waiting
@@ -479,12 +477,12 @@ def unknown_words(name: str) -> str:
     )
 
 
-def _needs_approval(turn: Turn, activity: Activity) -> bool:
+def _needs_approval(turn: Standing, activity: Activity) -> bool:
     tool = turn.settings.tool(activity.name)
     return tool is not None and tool.needs_approval and not activity.approved
 
 
-def _approval(turn: Turn, activity: Activity, at: int) -> Decisions:
+def _approval(turn: Standing, activity: Activity, at: int) -> Decisions:
     settings = turn.settings
     if not settings.can_approve:
         return _deny(turn, activity, at, "Not run: it needs a person's approval, and nobody can give it here.")
@@ -493,7 +491,7 @@ def _approval(turn: Turn, activity: Activity, at: int) -> Decisions:
     return [ApprovalAsked(at=at, call=activity.call, seconds=settings.approval_seconds)]
 
 
-def _refused(turn: Turn, question: Refused) -> Decisions:
+def _refused(turn: Standing, question: Refused) -> Decisions:
     activity = turn.round.activity(question.call)
     assert activity is not None
     match question.verdict:
@@ -504,7 +502,7 @@ def _refused(turn: Turn, question: Refused) -> Decisions:
             return _deny(turn, activity, question.at, "Not run: the person did not approve this call.")
 
 
-def _deny(turn: Turn, activity: Activity, at: int, words: str) -> Decisions:
+def _deny(turn: Standing, activity: Activity, at: int, words: str) -> Decisions:
     """Denied once, the model hears of it; denied again, the turn cannot go on without it."""
     if activity.name in turn.round.denied:
         return [_ended(turn, at, ExitCode.APPROVAL_DENIED, Facts(tool=activity.name))]
@@ -512,7 +510,7 @@ def _deny(turn: Turn, activity: Activity, at: int, words: str) -> Decisions:
     return [CallSettled(at=at, call=activity.call, words=told, denied=True)]
 
 
-def _next_step(turn: Turn, at: int) -> Decisions:
+def _next_step(turn: Standing, at: int) -> Decisions:
     """All tools are back: the model's turn again, unless a limit says otherwise."""
     if turn.round.stopping is not None:
         return [SummaryAsked(at=at, exit=turn.round.stopping, advice=Advice.SUM_UP_LOOP)]
@@ -525,7 +523,7 @@ def _next_step(turn: Turn, at: int) -> Decisions:
 # ---------------------------------------------------------------------- restarts and ends
 
 
-def _restart(turn: Turn, question: Restart) -> Decisions:
+def _restart(turn: Standing, question: Restart) -> Decisions:
     """What is safe goes on, and what nobody knows is said to be so."""
     at, settings, draft = question.at, turn.settings, turn.draft
     if at >= turn.deadline_at or (settings.goes_on and turn.restarts > settings.restarts_a_step):
@@ -556,14 +554,14 @@ def _restart(turn: Turn, question: Restart) -> Decisions:
     return [TurnResumed(at=at, how=how)]
 
 
-def _cut(turn: Turn) -> bool:
+def _cut(turn: Standing) -> bool:
     """Part of a reply is on screen that is not finished."""
     segment = turn.draft.segment
     return turn.closing is None and segment.kind is SegmentKind.PARTIAL and bool(segment.visible)
 
 
 def _ended(
-    turn: Turn, at: int, code: ExitCode, facts: Facts | None = None, *, dropped: tuple[str, ...] = ()
+    turn: Standing, at: int, code: ExitCode, facts: Facts | None = None, *, dropped: tuple[str, ...] = ()
 ) -> TurnEnded:
     """The end, with what had run, what had not, what may have."""
     lost, unsure = turn.round.left() if turn.phase is Phase.ACTING else ((), ())

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from agent_core.judging.remedies import DONE_SECONDS
-from agent_core.turn.machine import Turn
+from agent_core.turn.standing import Standing
 from agent_core.turn.state import ActivityState, Phase
 
 ENDING_SECONDS = 8.0
 """Cancelling what runs, and storing the end."""
 
 
-def longest_timer_seconds(turn: Turn, silence_seconds: float, deadline_of: Callable[[str], float]) -> float:
+def longest_timer_seconds(turn: Standing, silence_seconds: float, deadline_of: Callable[[str], float]) -> float:
     """Seconds until something must have happened.
 
     `silence_seconds` is how long the current model call may be silent, `deadline_of` how long a tool may run.
@@ -38,7 +38,7 @@ def longest_timer_seconds(turn: Turn, silence_seconds: float, deadline_of: Calla
             return ENDING_SECONDS
 
 
-def seconds_left(turn: Turn, begun_at: float | None, steady: float, now: int) -> float:
+def seconds_left(turn: Standing, begun_at: float | None, steady: float, now: int) -> float:
     """How much of its own time a turn has left, by the monotonic clock if this process opened it.
 
     Of a turn that another process opened, by the wall clock, which may have been set since: never more than a whole turn's time.

@@ -22,7 +22,7 @@ from agent_core.learning.troubles import Outcome, Trouble, size_bucket
 from agent_core.store.rows import FORESEEN, TroubleRow
 from agent_core.text.wellformed import storable
 from agent_core.turn.exits import ExitClass, ExitCode, exit_class
-from agent_core.turn.machine import Turn
+from agent_core.turn.standing import Standing
 from agent_core.turn.state import AssistantItem
 
 STALLED_CALLS = CALLS
@@ -30,7 +30,7 @@ STALLED_CALLS = CALLS
 REMEMBER_MS = 24 * 3_600_000
 
 
-def fingerprint(turn: Turn) -> str:
+def fingerprint(turn: Standing) -> str:
     """The fingerprint of what ended a turn; empty for clean exits."""
     if turn.exit is None or exit_class(turn.exit.code) in (ExitClass.CLEAN, ExitClass.HANDED, ExitClass.STOPPED):
         return ""
@@ -40,7 +40,7 @@ def fingerprint(turn: Turn) -> str:
     return Trouble(turn.exit.code, None, turn.route.endpoint, turn.route.model, turn.exit.facts.tool).fingerprint
 
 
-def rows_of(turn: Turn) -> tuple[TroubleRow, ...]:
+def rows_of(turn: Standing) -> tuple[TroubleRow, ...]:
     """What a closed turn leaves behind."""
     at, conversation = turn.phase_since, turn.troubles.known.conversation
     solved = [Trouble(ExitCode.ANSWERED, None, turn.route.endpoint, turn.route.model, t) for t in turn.troubles.solved]
@@ -48,7 +48,7 @@ def rows_of(turn: Turn) -> tuple[TroubleRow, ...]:
     return tuple(_row(number, at, conversation, trouble) for number, trouble in enumerate(found))
 
 
-def foreseen(turn: Turn) -> list[Trouble]:
+def foreseen(turn: Standing) -> list[Trouble]:
     """What became of that with which a turn began because of earlier failures, as far as it can be said."""
     arrived = {call.name for item in turn.items if isinstance(item, AssistantItem) for call in item.calls}
     found: list[Trouble] = []

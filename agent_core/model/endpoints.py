@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import date
 from urllib.parse import urlsplit
 
-from agent_core.model.knownbad import ROWS, KnownBad
+from agent_core.model.knownbad import ROWS, KnownBad, avoiding, concerns
 from agent_core.tools.base import Json
 from agent_core.turn.settings import Route
 
@@ -71,3 +72,42 @@ def preferred(routes: Sequence[Route], set_aside: Mapping[str, int], now_ms: int
         return (bool(model) and route.model != model, set_aside.get(route.credential, 0) > now_ms)
 
     return tuple(sorted(routes, key=rank))
+
+
+def applied(endpoints: Sequence[Endpoint], today: date) -> tuple[str, ...]:
+    """The rows that concern the configured models, a sentence or two each; empty if none does."""
+    said = [
+        _words(row, endpoint, models, today)
+        for endpoint in endpoints
+        for row in endpoint.known_bad
+        if (models := [model for model in endpoint.models if concerns(row, endpoint.base_url, model)])
+    ]
+    return tuple(dict.fromkeys(said))
+
+
+def overdue(endpoints: Sequence[Endpoint], today: date) -> tuple[KnownBad, ...]:
+    """The rows that concern the configured models and whose date to look again has passed."""
+    late = (
+        row
+        for e in endpoints
+        for row in e.known_bad
+        if today > row.look_again and any(concerns(row, e.base_url, model) for model in e.models)
+    )
+    return tuple({row.name: row for row in late}.values())
+
+
+def _words(row: KnownBad, endpoint: Endpoint, models: Sequence[str], today: date) -> str:
+    about = f"{', '.join(models)} at {row.host}: {row.fault} ({row.report})."
+    filled = [avoiding(endpoint.base_url, model, endpoint.extra_body, (row,)) for model in models]
+    off = f'known_bad_off = ["{row.name}"] in [model] switches this off'
+    if not any(filled):
+        return (
+            f"{about} Nothing is done about it, because extra_body has decided it otherwise: your own routing counts."
+        )
+    if any(endpoint.extra_body.get(field) for field in row.extra_body):
+        words = f"{about} So {row.remedy}, as far as your own routing leaves it open; {off}."
+    else:
+        words = f"{about} So {row.remedy}; what you set in extra_body wins, and {off}."
+    if today > row.look_again:
+        return f"{words} This was to be looked at again by {row.look_again.isoformat()}: it may be mended by now."
+    return f"{words} To be looked at again by {row.look_again.isoformat()}."

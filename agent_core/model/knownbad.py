@@ -14,17 +14,13 @@ that was set keeps its value; filling in twice is filling in once.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from agent_core.tools.base import Json
-
-if TYPE_CHECKING:
-    from agent_core.model.endpoints import Endpoint
 
 ROUTING = frozenset({"provider", "models", "route"})
 """Fields by which a request says itself where it goes (https://openrouter.ai/docs/features/provider-routing)."""
@@ -150,42 +146,3 @@ def concerns(row: KnownBad, base_url: str, model: str) -> bool:
     name = model.strip().lower().partition("@")[0].partition(":")[0]
     names = {name, _DATED.sub("", name)}
     return host == row.host and any(fnmatchcase(one, row.model) for one in names)
-
-
-def applied(endpoints: Sequence[Endpoint], today: date) -> tuple[str, ...]:
-    """The rows that concern the configured models, a sentence or two each; empty if none does."""
-    said = [
-        _words(row, endpoint, models, today)
-        for endpoint in endpoints
-        for row in endpoint.known_bad
-        if (models := [model for model in endpoint.models if concerns(row, endpoint.base_url, model)])
-    ]
-    return tuple(dict.fromkeys(said))
-
-
-def overdue(endpoints: Sequence[Endpoint], today: date) -> tuple[KnownBad, ...]:
-    """The rows that concern the configured models and whose date to look again has passed."""
-    late = (
-        row
-        for e in endpoints
-        for row in e.known_bad
-        if today > row.look_again and any(concerns(row, e.base_url, model) for model in e.models)
-    )
-    return tuple({row.name: row for row in late}.values())
-
-
-def _words(row: KnownBad, endpoint: Endpoint, models: Sequence[str], today: date) -> str:
-    about = f"{', '.join(models)} at {row.host}: {row.fault} ({row.report})."
-    filled = [avoiding(endpoint.base_url, model, endpoint.extra_body, (row,)) for model in models]
-    off = f'known_bad_off = ["{row.name}"] in [model] switches this off'
-    if not any(filled):
-        return (
-            f"{about} Nothing is done about it, because extra_body has decided it otherwise: your own routing counts."
-        )
-    if any(endpoint.extra_body.get(field) for field in row.extra_body):
-        words = f"{about} So {row.remedy}, as far as your own routing leaves it open; {off}."
-    else:
-        words = f"{about} So {row.remedy}; what you set in extra_body wins, and {off}."
-    if today > row.look_again:
-        return f"{words} This was to be looked at again by {row.look_again.isoformat()}: it may be mended by now."
-    return f"{words} To be looked at again by {row.look_again.isoformat()}."

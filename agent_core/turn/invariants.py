@@ -11,12 +11,12 @@ from collections.abc import Container, Sequence
 from agent_core.tools.base import EffectClass
 from agent_core.turn.effects import AskApproval, AskDone, CallModel, Compact, Effect, EndTurn, RunTool, Wait
 from agent_core.turn.exits import ExitCode
-from agent_core.turn.machine import Turn
+from agent_core.turn.standing import Standing
 from agent_core.turn.state import Phase
 from agent_core.turn.view import BubbleKind, view
 
 
-def broken_laws(turn: Turn, effects: Sequence[Effect], begun: Container[str]) -> list[str]:
+def broken_laws(turn: Standing, effects: Sequence[Effect], begun: Container[str]) -> list[str]:
     """The laws that `turn` breaks after an event that led to `effects`, in words; empty if all is well.
 
     `begun` holds the calls of *effect* tools that were begun before this event.
@@ -32,12 +32,12 @@ def broken_laws(turn: Turn, effects: Sequence[Effect], begun: Container[str]) ->
     return found
 
 
-def _has_effects(turn: Turn, tool: str) -> bool:
+def _has_effects(turn: Standing, tool: str) -> bool:
     facts = turn.settings.tool(tool)
     return facts is not None and facts.effect is EffectClass.EFFECT
 
 
-def _of_the_end(turn: Turn, effects: Sequence[Effect]) -> list[str]:
+def _of_the_end(turn: Standing, effects: Sequence[Effect]) -> list[str]:
     ends = [effect for effect in effects if isinstance(effect, EndTurn)]
     found: list[str] = []
     if len(ends) > 1:
@@ -49,7 +49,7 @@ def _of_the_end(turn: Turn, effects: Sequence[Effect]) -> list[str]:
     return found
 
 
-def _of_waiting(turn: Turn, effects: Sequence[Effect]) -> list[str]:
+def _of_waiting(turn: Standing, effects: Sequence[Effect]) -> list[str]:
     """An open turn waits for something that somebody does."""
     if turn.phase is not Phase.ACTING:
         wanted = {Phase.CALLING: CallModel, Phase.WAITING: Wait, Phase.COMPACTING: Compact, Phase.ASKING: AskDone}.get(
@@ -68,7 +68,7 @@ def _of_waiting(turn: Turn, effects: Sequence[Effect]) -> list[str]:
     return ["the turn waits for tools, and none runs"]
 
 
-def ending_problems(turn: Turn) -> list[str]:
+def ending_problems(turn: Standing) -> list[str]:
     """What is wrong with how a turn that is over looks: every one ends in an answer, a hand-over or a notice, and in one only."""
     assert turn.exit is not None
     shown = view(turn, turn.phase_since)

@@ -23,8 +23,8 @@ from agent_core.tools.arguments import spelt_well
 from agent_core.tools.base import Json
 from agent_core.turn.effects import CallModel
 from agent_core.turn.exits import ExitCode
-from agent_core.turn.machine import Turn
 from agent_core.turn.notices import notice_for
+from agent_core.turn.standing import Standing
 from agent_core.turn.state import AdviceItem, AssistantItem, Item, PersonItem, Segment, ToolItem
 
 REMEMBERED_THOUGHT_CHARS = 8_000
@@ -130,7 +130,7 @@ def _item_messages(items: Iterable[Item], *, with_advice: bool) -> list[Message]
     return messages
 
 
-def closed_turn_messages(turn: Turn) -> list[Message]:
+def closed_turn_messages(turn: Standing) -> list[Message]:
     """A closed turn as later turns tell it: the person's words, what was said and done, and how it ended."""
     if turn.opened is None or turn.exit is None:
         return []
@@ -259,7 +259,7 @@ def _joined(first: Message, second: Message) -> Message:
 
 
 def request_messages(
-    system: str, history: Sequence[Message], turn: Turn, call: CallModel, *, elide_results_over: int = 0
+    system: str, history: Sequence[Message], turn: Standing, call: CallModel, *, elide_results_over: int = 0
 ) -> list[Message]:
     """The whole conversation for one model call.
 

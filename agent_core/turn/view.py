@@ -18,9 +18,9 @@ from agent_core.limits.quotas import Kind, for_person
 from agent_core.text.asked import question, whole
 from agent_core.text.shown import plain
 from agent_core.turn.exits import Action, BreakCause, Exit, Facts
-from agent_core.turn.machine import Turn
 from agent_core.turn.mended import Mended, mended_words
 from agent_core.turn.notices import cause_words, duration, left_out_words, notice_for, unsure_words
+from agent_core.turn.standing import Standing
 from agent_core.turn.state import Activity, ActivityState, Phase, Remark, Segment, SegmentKind
 
 LEFT_WORDS = "The gateway is being restarted; this goes on afterwards"
@@ -85,7 +85,7 @@ class View:
         return "\n\n".join(bubble.text for bubble in self.bubbles if bubble.kind in kinds)
 
 
-def view(turn: Turn, now: int) -> View:
+def view(turn: Standing, now: int) -> View:
     """The bubbles of `turn` at `now` (ms). Pure; the same turn and time give the same view."""
     bubbles: list[Bubble] = []
     told: set[Kind] = set()
@@ -175,7 +175,7 @@ def _short(arguments: str) -> str:
     return plain(line) if len(line) <= 120 else f"{plain(line[:100])} … ({len(arguments)} characters)"
 
 
-def status_words(turn: Turn, now: int) -> str:
+def status_words(turn: Standing, now: int) -> str:
     """What an open turn is waiting for, once that takes long enough to be worth a word; else an empty text."""
     waited = max(0, (now - turn.life_at) // 1000)
     in_phase = max(0, (now - turn.phase_since) // 1000)
@@ -202,12 +202,12 @@ def status_words(turn: Turn, now: int) -> str:
             assert_never(turn.phase)
 
 
-def _status_after(turn: Turn) -> int:
+def _status_after(turn: Standing) -> int:
     """Seconds. Where a stall is noticed soon, people hear of it before it is."""
     return min(STATUS_AFTER_SECONDS, max(STATUS_SOON_SECONDS, round(turn.settings.stall_seconds / 2) - 1))
 
 
-def _calling_words(turn: Turn, waited: int, in_phase: int) -> str:
+def _calling_words(turn: Standing, waited: int, in_phase: int) -> str:
     again, after = _again_words(turn), _status_after(turn)
     if (in_phase >= after or waited >= after) and turn.naming:
         quiet = f", nothing new for {waited} s" if waited >= QUIET_SECONDS else ""
@@ -222,7 +222,7 @@ def _calling_words(turn: Turn, waited: int, in_phase: int) -> str:
     return f"Trying again{again}" if again and turn.life_at == turn.phase_since else ""
 
 
-def _again_words(turn: Turn) -> str:
+def _again_words(turn: Standing) -> str:
     if turn.last_break is None or turn.attempts == 0:
         return ""
     cause = turn.last_break.cause

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 import structlog
 
-from adapters.contract.base import Inbound, NotAccepted, NotAcceptedCode, SessionKey, Ticket
+from adapters.contract.base import Inbound, SessionKey, Ticket
 from adapters.contract.chat import (
     AttachmentKind,
     ChatAddress,
@@ -25,6 +25,7 @@ from adapters.contract.chat import (
     ContentKind,
     Raw,
 )
+from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from adapters.text.styled import Styled
 from agent_core.messages import InputMessage
 from agent_core.ports import Clock, Ids

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import structlog
 
-from adapters.contract.base import NotAccepted
 from adapters.contract.chat import CallFailed
+from adapters.contract.notaccepted import NotAccepted
 from agent_core.store.store import Conflict, StoreError
 from gateway.chats.arrival import Desk
 from gateway.chats.routing import Command

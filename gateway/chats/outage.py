@@ -8,8 +8,8 @@ the platform wants a pause, counts as not said: whoever looks at the message aga
 
 from __future__ import annotations
 
-from adapters.contract.base import NotAccepted, NotAcceptedCode
 from adapters.contract.chat import ChatOrigin, Content, ContentKind
+from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from adapters.text.styled import Styled
 from agent_core.ports import Clock
 from agent_core.store.store import Damaged, StorageFull, StorageUnavailable

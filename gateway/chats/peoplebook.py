@@ -14,7 +14,7 @@ import structlog
 
 from adapters.contract.base import SessionKey
 from adapters.contract.chat import ChatKind, ChatOrigin
-from agent_core.journal.rows import UnreadableJournal, decode
+from agent_core.journal.rows import decode
 from agent_core.messages import text_of
 from agent_core.ports import Clock, Ids
 from agent_core.store.rows import (
@@ -27,6 +27,7 @@ from agent_core.store.rows import (
     Redeemed,
 )
 from agent_core.store.store import Store
+from agent_core.turn.errors import UnreadableJournal
 from agent_core.turn.events import TurnOpened
 from gateway.chats.people import (
     CODE_LIFE_MS,

@@ -18,9 +18,9 @@ from enum import Enum, auto
 
 import structlog
 
-from adapters.contract.base import NotAccepted
 from adapters.contract.chat import ChatAddress, Raw
 from adapters.contract.intake import in_words
+from adapters.contract.notaccepted import NotAccepted
 from agent_core.bell import Bell
 from agent_core.ports import Clock
 from agent_core.store.store import StorageUnavailable, Store

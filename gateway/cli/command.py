@@ -8,12 +8,11 @@ from __future__ import annotations
 
 import asyncio
 import math
-import os
 import sys
-from collections.abc import AsyncGenerator, Callable, Coroutine
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
+from typing import TYPE_CHECKING
 
 import click
 
@@ -21,6 +20,7 @@ from adapters.terminal.screen import put_up
 from gateway.cli.db import db
 from gateway.cli.examples import with_examples
 from gateway.cli.first import doctor, setup
+from gateway.cli.guarded import PROBLEM, TRY_AGAIN, guarded, in_words
 from gateway.cli.look import bundle, explain, health
 from gateway.cli.start import completion, say_next, typed
 from gateway.version import program_version
@@ -32,10 +32,6 @@ if TYPE_CHECKING:
     from gateway.operate.replay import Wish
     from gateway.operate.triage.reading import Wish as TriageWish
 
-PROBLEM, TRY_AGAIN, CONFIGURATION = 1, 75, 78
-
-T = TypeVar("T")
-E = TypeVar("E", bound=Exception)
 
 HELP = """One LLM agent, many chats, never silent.
 
@@ -233,7 +229,7 @@ def config_show(config_file: Path | None) -> None:
     from gateway.cli.context import load_all
     from gateway.config.reading import redacted
 
-    loaded, _ = _in_words(lambda: load_all(config_file))
+    loaded, _ = in_words(lambda: load_all(config_file))
     import json
 
     click.echo(json.dumps(redacted(loaded.config), indent=2, default=str))
@@ -245,7 +241,7 @@ def config_check(config_file: Path | None) -> None:
     """Say whether the configuration is valid."""
     from gateway.cli.context import load_all
 
-    loaded, _ = _in_words(lambda: load_all(config_file))
+    loaded, _ = in_words(lambda: load_all(config_file))
     for warning in loaded.warnings:
         click.echo(f"Warning: {warning}", err=True)
     click.echo("The configuration is valid.")
@@ -478,71 +474,3 @@ async def _triage(config_file: Path | None, wish: TriageWish) -> int:
     except CannotTriage as error:
         click.echo(str(error), err=True)
         return CANNOT_TELL
-
-
-def guarded(work: Callable[[], Coroutine[Any, Any, int]]) -> NoReturn:
-    """Run a command to its exit status; known problems become words, not tracebacks."""
-    try:
-        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
-            status = runner.run(work())
-    except KeyboardInterrupt:
-        status = 130
-    except Exception as error:  # noqa: BLE001 - known problems become words, others are raised again
-        status = _problem(error)
-    sys.stdout.flush()
-    sys.exit(status)
-
-
-def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
-    """uvloop's loop, which costs an eighth less a token; Python's own where there is no uvloop (Windows)."""
-    try:
-        import uvloop
-    except ImportError:
-        return None
-    return uvloop.new_event_loop
-
-
-def _in_words(work: Callable[[], T]) -> T:
-    try:
-        return work()
-    except Exception as error:  # noqa: BLE001
-        sys.exit(_problem(error))
-
-
-def _only(error: Exception, kind: type[E]) -> E | None:
-    """The error, if it is of this kind; of what several tasks raised, the first, if all are."""
-    if not isinstance(error, ExceptionGroup):
-        return error if isinstance(error, kind) else None
-    found = [_only(one, kind) for one in cast("ExceptionGroup[Exception]", error).exceptions]
-    return found[0] if None not in found else None
-
-
-def _problem(error: Exception) -> int:
-    """Say what is wrong; the exit status for it. What is no known problem is a bug, and raised again."""
-    from adapters.terminal.ask import GatewayLost, GatewayRefused
-    from agent_core.store.errors import CannotOpen, CannotOpenNow, StorageUnavailable
-    from agent_core.store.trouble import cannot_start
-    from gateway.cli.context import CannotServe
-    from gateway.config.paths import PathsError
-    from gateway.config.reading import ConfigError
-    from gateway.daemon import OwnershipLost
-
-    away = _only(error, StorageUnavailable)
-    if away is not None:  # whatever was to be read or written, at a start or by a command
-        error = cannot_start(away)
-    match error:
-        case CannotOpenNow() | OwnershipLost():
-            status = TRY_AGAIN
-        case ConfigError() | CannotServe() | PathsError() | CannotOpen():
-            status = CONFIGURATION
-        case GatewayRefused():
-            status = PROBLEM
-        case GatewayLost():
-            status = TRY_AGAIN
-        case BrokenPipeError():
-            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-            return PROBLEM
-        case _:
-            raise error
-    click.echo(str(error), err=True)
-    return status

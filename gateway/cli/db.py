@@ -25,7 +25,7 @@ def check_command(config_file: Path | None, quick: bool, as_json: bool) -> None:
 
     The exit status is 0 if all is sound, 1 if something is damaged, 75 if it cannot be opened just now, 78 if a person must change something.
     """
-    from gateway.cli.command import guarded
+    from gateway.cli.guarded import guarded
 
     guarded(lambda: _check(config_file, quick=quick, as_json=as_json))
 
@@ -53,7 +53,7 @@ def backup_command(config_file: Path | None, file: Path) -> None:
 
     The copy is looked at before it gets its name, and only you can read it. The exit status is 1 if there is none.
     """
-    from gateway.cli.command import guarded
+    from gateway.cli.guarded import guarded
 
     guarded(lambda: _backup(config_file, file))
 
@@ -91,7 +91,7 @@ def restore_command(config_file: Path | None, file: Path, resume: bool) -> None:
     What was open when the backup was made is set aside, because it was most likely done since: nobody is answered twice. The exit status
     is 1 if nothing was changed, 75 if a gateway runs.
     """
-    from gateway.cli.command import guarded
+    from gateway.cli.guarded import guarded
 
     guarded(lambda: _restore(config_file, file, resume=resume))
 

@@ -18,7 +18,7 @@ def doctor(config_file: Path | None, as_json: bool) -> None:
     Configuration, directories, database, port, model, and each platform's tokens and rights, by calls that change nothing. The
     exit status is 0 if there is no problem, 1 if there is one, 78 if the configuration has to be changed first.
     """
-    from gateway.cli.command import guarded
+    from gateway.cli.guarded import guarded
 
     guarded(lambda: _doctor(config_file, as_json=as_json))
 

@@ -26,7 +26,7 @@ def explain(config_file: Path | None, id_: str, chat: str, at: str, show_text: b
     error reference (err_…), an incident. "Why was there no answer?" is asked with --chat and --at. The gateway may be running.
     The exit status is 1 if nothing is stored of it.
     """
-    from gateway.cli.command import guarded
+    from gateway.cli.guarded import guarded
 
     if bool(id_) == bool(chat) or bool(chat) != bool(at):
         raise click.UsageError("Name an ID, or a chat and a time with --chat and --at.")
@@ -71,7 +71,7 @@ def bundle(config_file: Path | None, turn: str, output: Path | None) -> None:
 
     "outspoken replay --file ARCHIVE" decides the turn again on another machine.
     """
-    from gateway.cli.command import guarded
+    from gateway.cli.guarded import guarded
 
     guarded(lambda: _bundle(config_file, turn, output))
 
@@ -88,7 +88,7 @@ def health(config_file: Path | None, question: str, timeout: float) -> None:
     ready  it can take messages and keep them: whoever would send people elsewhere asks this
     well   besides, all platforms are connected, and there is nothing to tell operators: for people
     """
-    from gateway.cli.command import guarded
+    from gateway.cli.guarded import guarded
 
     guarded(lambda: _health(config_file, question, timeout))
 

@@ -10,8 +10,9 @@ from typing import Protocol
 
 import structlog
 
-from adapters.contract.base import REHEARSAL_WORDS, Inbound, NotAccepted, SessionKey
+from adapters.contract.base import REHEARSAL_WORDS, Inbound, SessionKey
 from adapters.contract.chat import ChatAddress, ChatKind, ChatOrigin, Content, ContentKind
+from adapters.contract.notaccepted import NotAccepted
 from adapters.delivery.parts import call_mark
 from adapters.terminal.operator import NOBODY_ASKED
 from adapters.text.styled import Styled

@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING, Protocol, assert_never
 
 import structlog
 
-from adapters.contract.base import Inbound, NotAccepted
+from adapters.contract.base import Inbound
 from adapters.contract.chat import ChatAddress, ChatKind, ChatOrigin, ChatPerson, Content, ContentKind
+from adapters.contract.notaccepted import NotAccepted
 from adapters.delivery.parts import content_of
 from adapters.text.styled import Styled
 from agent_core import slim

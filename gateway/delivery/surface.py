@@ -12,7 +12,7 @@ import random
 from collections.abc import Awaitable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import Protocol
 
 import structlog
 
@@ -57,7 +57,7 @@ from adapters.delivery.reconcile import (
     ungrown,
 )
 from agent_core.ports import Clock
-from agent_core.signals import FirstSign, PartSent, SendFailed
+from agent_core.signals import FirstSign, PartSent, SendFailed, Tell
 from agent_core.store.rows import INSTEAD, Delivery, DeliveryRow, DeliveryState
 from agent_core.store.store import Fenced, StorageUnavailable
 from agent_core.turn.view import BubbleKind, View
@@ -66,13 +66,11 @@ from gateway.delivery.book import Book
 from gateway.delivery.calls import CALL_SECONDS, COSMETIC_SECONDS, UPLOAD_SECONDS, called
 from gateway.delivery.doings import Doings
 from gateway.delivery.dressing import dressed
-from gateway.delivery.needs import Desk
+from gateway.delivery.forming import Forming
 from gateway.delivery.owners import Owner
 from gateway.delivery.pacedbell import PacedBell
 from gateway.delivery.standing import stands
-
-if TYPE_CHECKING:
-    from gateway.delivery.turnoutlet import TurnOutlet
+from gateway.delivery.turnoutlet import TurnOutlet
 
 log = structlog.get_logger("delivery")
 
@@ -84,6 +82,39 @@ OLDEST_MS = 7 * 24 * 3_600_000
 """No part is taken to wait for longer."""
 BLOCKED_CAUSES = (Cause.BLOCKED, Cause.NO_RIGHTS, Cause.NO_CHAT)
 """They are of the whole chat."""
+
+
+class Desk(Protocol):
+    """What a surface needs of the outbox."""
+
+    def waits(self, surface: str) -> Mapping[Urgency, int]: ...
+
+    def passed(self, surface: str) -> None: ...
+
+    async def too_fast(self, surface: str, seconds: float) -> None: ...
+
+    @property
+    def next_place(self) -> int: ...
+
+    def placed(self, place: int) -> None: ...
+
+    async def store_parts(self, owner: Owner, rows: Sequence[DeliveryRow]) -> None: ...
+
+    def may_send(self) -> bool: ...
+
+    def delivered(self, surface: str) -> None: ...
+
+    async def given_up(self, surface: Surface, part: Part, error: CallFailed) -> None: ...
+
+    async def moved(self, address: ChatAddress, new_chat: str) -> None: ...
+
+    def forget(self, surface: Surface) -> None: ...
+
+    @property
+    def tell(self) -> Tell: ...
+
+    @property
+    def forming(self) -> Forming: ...
 
 
 class Surface:

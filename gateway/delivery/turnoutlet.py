@@ -4,31 +4,51 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
+from typing import Protocol
 
+from adapters.contract.chat import ChatPort, Traits
 from adapters.delivery.parts import Parts, Picture, picture
+from agent_core.bell import Bell
 from agent_core.driver.driver import TurnDriver
 from agent_core.store.rows import DeliveryRow
 from agent_core.turn.view import View
-from gateway.delivery.forming import Texts
+from gateway.delivery.forming import Forming, Texts
 from gateway.delivery.owners import Owner
 
-if TYPE_CHECKING:
-    from gateway.delivery.surface import Surface
+
+class Screen(Protocol):
+    """What a running turn needs of the surface that shows it."""
+
+    port: ChatPort
+    traits: Traits
+
+    @property
+    def bell(self) -> Bell: ...
+
+    @property
+    def forming(self) -> Forming: ...
+
+    def add(self, outlet: TurnOutlet) -> None: ...
+
+    def drop(self, outlet: TurnOutlet) -> None: ...
+
+    def closing(self, outlet: TurnOutlet, view: View) -> Sequence[DeliveryRow]: ...
+
+    def release(self, origin: str) -> None: ...
 
 
 @dataclass(eq=False, slots=True)
 class TurnOutlet:
     """A running turn on a surface. Implements `agent_core.driver.watcher.Outlet`."""
 
-    find: Callable[[], Surface]
+    find: Callable[[], Screen]
     turn: str
     owner: Owner
     reply_to: str
     person: str = ""
     """Who asked."""
     driver: TurnDriver | None = None
-    surface: Surface = field(init=False)
+    surface: Screen = field(init=False)
     texts: Texts = field(init=False)
     seen: bool = False
     """The chat was shown something of the turn."""

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 
-from adapters.contract.base import Inbound, NotAccepted, NotAcceptedCode
+from adapters.contract.base import Inbound
+from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from agent_core.driver.driver import TurnIdentity
 from agent_core.driver.spending import Account, Spender, Spending
 from agent_core.limits.budgets import Amount, BudgetRules, Level, Payer, Pot, Reached, refusal

@@ -6,7 +6,8 @@ from collections.abc import Callable, Iterable
 
 import structlog
 
-from adapters.contract.base import Inbound, NotAccepted, NotAcceptedCode
+from adapters.contract.base import Inbound
+from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from adapters.delivery.pacing import worth_saying
 from agent_core.ports import Clock
 from agent_core.signals import Tell, TurnedAway

@@ -24,8 +24,9 @@ from weakref import WeakValueDictionary
 import orjson
 import structlog
 
-from adapters.contract.base import Inbound, NotAccepted, NotAcceptedCode
+from adapters.contract.base import Inbound
 from adapters.contract.chat import Attachment, AttachmentKind
+from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from adapters.delivery.pacing import worth_saying
 from agent_core.limits.quotas import ON_DISK, Amounts, Full, Kind, Ledger, Limits, amount_words, for_person, size_words
 from agent_core.ports import Clock

@@ -25,7 +25,6 @@ from pydantic import SecretStr
 
 from agent_core.explain.why import unquoted
 from agent_core.journal.export import Head, dump, redacted
-from agent_core.journal.rows import UnreadableJournal
 from agent_core.ports import SystemClock
 from agent_core.store.errors import StorageUnavailable
 from agent_core.store.look import look
@@ -33,6 +32,7 @@ from agent_core.store.reading import open_reads
 from agent_core.store.reads import Reads
 from agent_core.store.rows import JournalRow, TurnRow
 from agent_core.text.redaction import MASK, Redactor, is_secret_name
+from agent_core.turn.errors import UnreadableJournal
 from gateway.cli.context import redactor_of
 from gateway.config.paths import Paths
 from gateway.config.sections import Config

@@ -28,7 +28,7 @@ from agent_core.explain.why import (
     told,
 )
 from agent_core.explain.whynot import Missing, gone_lines, missing_lines
-from agent_core.journal.rows import UnreadableJournal, decode
+from agent_core.journal.rows import decode
 from agent_core.limits.retention import DAY_MS
 from agent_core.store.reads import Reads
 from agent_core.store.rows import (
@@ -42,6 +42,7 @@ from agent_core.store.rows import (
     TurnState,
 )
 from agent_core.store.store import KEEP
+from agent_core.turn.errors import UnreadableJournal
 from agent_core.turn.events import Event, ReasoningArrived, Steered, TextArrived, ToolArgumentsArrived
 from agent_core.turn.notices import duration
 from gateway.operate.ids import CannotExplain, Kind, Wanted, kinds_of, origins_in, platform_of, time_in

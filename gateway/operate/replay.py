@@ -29,12 +29,12 @@ from agent_core.journal.replaywords import (
     timeline,
     verdict,
 )
-from agent_core.journal.rows import UnreadableJournal
 from agent_core.store.errors import StorageUnavailable
 from agent_core.store.reading import open_reads
 from agent_core.store.rows import Delivery, JournalRow, TurnRow
 from agent_core.text.redaction import Redactor
 from agent_core.tools.base import Json
+from agent_core.turn.errors import UnreadableJournal
 from agent_core.turn.settings import TurnSettings
 from gateway.cli.context import redactor_of
 from gateway.config.paths import Paths

@@ -11,12 +11,13 @@ from contextlib import suppress
 
 import structlog
 
-from agent_core.journal.rows import UnreadableJournal, decode, encode, fold
+from agent_core.journal.rows import decode, encode, fold
 from agent_core.journal.salvage import unreadable_end
 from agent_core.ports import Clock, Ids
 from agent_core.store.asides import Fresh
 from agent_core.store.rows import InboxRow, JournalRow, OpenTurn
 from agent_core.store.store import Conflict, Store
+from agent_core.turn.errors import UnreadableJournal
 from agent_core.turn.events import DriverFailed, TakenOver, TurnEnded
 from agent_core.turn.exits import Exit, ExitCode, Facts
 from agent_core.turn.view import exit_view

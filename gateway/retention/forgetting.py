@@ -23,7 +23,7 @@ import structlog
 from sqlalchemy import ColumnElement, Connection
 
 from adapters.contract.base import Inbound, SessionKey
-from agent_core.journal.rows import UnreadableJournal, decode
+from agent_core.journal.rows import decode
 from agent_core.limits.retention import next_size
 from agent_core.messages import text_of
 from agent_core.ports import Clock, Ids
@@ -32,6 +32,7 @@ from agent_core.store.forgetting import Account, Job
 from agent_core.store.retaining import Removed
 from agent_core.store.rows import AuditRow
 from agent_core.store.store import PAUSE, StorageUnavailable, Store
+from agent_core.turn.errors import UnreadableJournal
 from agent_core.turn.events import TurnOpened
 from gateway.sessions import inbox
 from gateway.sessions.queue import Lane, Waiting

@@ -16,17 +16,9 @@ from typing import TypeAlias
 
 import structlog
 
-from adapters.contract.base import (
-    About,
-    Ended,
-    Inbound,
-    NotAccepted,
-    NotAcceptedCode,
-    SessionKey,
-    StopOutcome,
-    Ticket,
-)
+from adapters.contract.base import About, Ended, Inbound, SessionKey, StopOutcome, Ticket
 from adapters.contract.chat import ChatOrigin
+from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from agent_core.bell import Bell
 from agent_core.driver.driver import TurnDriver, TurnIdentity, World
 from agent_core.driver.modelcalls import ModelCaller, own_tools

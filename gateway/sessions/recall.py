@@ -17,9 +17,10 @@ from dataclasses import dataclass
 import structlog
 
 from agent_core.journal import salvage
-from agent_core.journal.rows import UnreadableJournal, fold
+from agent_core.journal.rows import fold
 from agent_core.judging.compaction import SessionMemory, ToldTurn, told_turn
 from agent_core.store.store import Store
+from agent_core.turn.errors import UnreadableJournal
 from agent_core.turn.machine import Turn
 
 log = structlog.get_logger("gateway")

@@ -21,7 +21,7 @@ from typing import Protocol
 
 import structlog
 
-from adapters.contract.base import NotAccepted, NotAcceptedCode
+from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from agent_core.ports import Clock
 from agent_core.signals import Committed, Signal
 from agent_core.store.store import Damaged, StorageFull, StorageUnavailable

@@ -6,10 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from agent_core.journal.rows import KINDS, UnreadableJournal, decode, encode, fold
+from agent_core.journal.rows import KINDS, decode, encode, fold
 from agent_core.judging.remedies import Advice, AdviceItem, Failure, Rung
 from agent_core.messages import InputMessage
 from agent_core.tools.base import Json, ToolStatus
+from agent_core.turn.errors import ProtocolError, UnreadableJournal
 from agent_core.turn.events import (
     ApprovalAnswered,
     ApprovalAsked,
@@ -53,7 +54,6 @@ from agent_core.turn.events import (
     WaitEnded,
 )
 from agent_core.turn.exits import BreakCause, Budget, Exit, ExitCode, Facts, Measure, NotStarted, Spend
-from agent_core.turn.machine import ProtocolError
 from tests.agent_core.turns import SETTINGS, opened
 
 PARTS: Json = [{"type": "text", "text": "look \0 \ud83d\ude00".encode("utf-16", "surrogatepass").decode("utf-16")}]

@@ -16,12 +16,13 @@ from unittest import mock
 import pytest
 
 from agent_core.journal.replay import DECIDED, replay
-from agent_core.journal.rows import UnreadableJournal, encode, fold, read, recorded, turn_of
+from agent_core.journal.rows import encode, fold, read, recorded, turn_of
 from agent_core.judging.promises import ANSWERED, Ending, Reading, Sign
 from agent_core.judging.questions import CallOver
 from agent_core.store.rows import JournalRow
 from agent_core.tools.base import EffectClass
 from agent_core.turn.effects import CallModel, RunTool
+from agent_core.turn.errors import UnreadableJournal
 from agent_core.turn.events import Event, TakenOver, ToolStarted
 from agent_core.turn.exits import ExitClass, exit_class
 from agent_core.turn.machine import Turn

@@ -13,6 +13,7 @@ from agent_core.judging.remedies import Advice, Failure, Rung
 from agent_core.messages import InputMessage
 from agent_core.tools.base import Json, ToolStatus
 from agent_core.turn.effects import AskApproval, CallModel, Compact, EndTurn, RunTool
+from agent_core.turn.errors import ProtocolError
 from agent_core.turn.events import (
     ApprovalAnswered,
     DeadlinePassed,
@@ -32,7 +33,7 @@ from agent_core.turn.events import (
     Verdict,
 )
 from agent_core.turn.exits import BreakCause, Budget, ExitCode, Measure, Spend
-from agent_core.turn.machine import ProtocolError, Turn
+from agent_core.turn.machine import Turn
 from agent_core.turn.settings import CALLS_A_REPLY, RULES, LadderCounts, Route
 from agent_core.turn.state import AssistantItem, ToolItem
 from agent_core.turn.view import BubbleKind, view

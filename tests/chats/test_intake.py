@@ -23,8 +23,8 @@ from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
 
 import adapters.contract.intake as intake
-from adapters.contract.base import NotAccepted
 from adapters.contract.intake import WayIn
+from adapters.contract.notaccepted import NotAccepted
 from adapters.contract.supervision import Supervised
 from adapters.delivery.pacing import Rate
 from adapters.discord.adapter import DiscordAdapter, DiscordSettings

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from gateway.cli.command import CONFIGURATION
+from gateway.cli.guarded import CONFIGURATION
 
 UNIT = Path(__file__).parents[2] / "deploy" / "systemd" / "outspoken.service"
 MOST_EXPOSURE = 12

@@ -14,7 +14,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from adapters.contract.base import Ended, NotAccepted, NotAcceptedCode, Queued, Showing
+from adapters.contract.base import Ended, Queued, Showing
+from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from gateway.limits.admission import Admission, Bounds, Claim
 from tests.gateway.rig import QUICK, Rig, chunk, gateway
 

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 from aiohttp import web
 
-from adapters.contract.base import Ended, LeftOpen, NotAccepted, NotAcceptedCode, Queued, SessionKey, Showing, TurnState
+from adapters.contract.base import Ended, LeftOpen, Queued, SessionKey, Showing, TurnState
+from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from agent_core.tools.base import EffectClass
 from agent_core.turn.events import Verdict
 from agent_core.turn.exits import ExitCode

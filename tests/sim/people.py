@@ -6,7 +6,8 @@ import asyncio
 import random
 from dataclasses import dataclass, field
 
-from adapters.contract.base import Ended, Inbound, NotAccepted, SessionKey, Showing, Ticket
+from adapters.contract.base import Ended, Inbound, SessionKey, Showing, Ticket
+from adapters.contract.notaccepted import NotAccepted
 from agent_core.messages import InputMessage
 from agent_core.turn.events import Verdict
 from agent_core.turn.view import BubbleKind, View

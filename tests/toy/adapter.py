@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from aiohttp import web
 from pydantic import ValidationError
 
-from adapters.contract.base import NotAccepted
 from adapters.contract.carried import bytes_of
 from adapters.contract.chat import (
     Ability,
@@ -40,6 +39,7 @@ from adapters.contract.chat import (
     not_by_edit,
 )
 from adapters.contract.intake import WayIn, Whence, raw_of
+from adapters.contract.notaccepted import NotAccepted
 from adapters.contract.supervision import AdapterDown
 from adapters.text.files import lift_long_code
 from adapters.text.flatten import flatten

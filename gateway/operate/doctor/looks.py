@@ -12,8 +12,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 from adapters.checks.findings import Finding, Level, Seen, note, ok, problem, warning
-from agent_core.model.endpoints import Endpoint
-from agent_core.model.knownbad import applied
+from agent_core.model.endpoints import Endpoint, applied
 from agent_core.tools.base import Json
 from gateway.chats.platforms import discord_settings, slack_settings, telegram_settings
 from gateway.chats.routing import Respond

@@ -16,8 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_core.model.client import ModelClient, ModelRequest
-from agent_core.model.endpoints import Credential, Endpoint
-from agent_core.model.knownbad import ROUTING, ROWS, KnownBad, applied, avoiding, overdue
+from agent_core.model.endpoints import Credential, Endpoint, applied, overdue
+from agent_core.model.knownbad import ROUTING, ROWS, KnownBad, avoiding
 from agent_core.ports import SystemClock
 from agent_core.text.redaction import Redactor
 from agent_core.tools.base import Json

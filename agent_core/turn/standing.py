@@ -1,0 +1,160 @@
+"""Where a turn stands: all that it has taken so far. Changed by `machine` alone, read by whoever judges, shows, tells or logs it.
+
+It is apart from the machine so that rules can read a turn without knowing the machine that asks them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter, deque
+
+from agent_core.judging.leftout import Leaving, LeftOut, Suspect, fitting
+from agent_core.judging.questions import (
+    CallOver,
+    Question,
+)
+from agent_core.judging.remedies import Failure, Rung
+from agent_core.learning.troubles import Troubles
+from agent_core.turn.errors import ProtocolError
+from agent_core.turn.events import (
+    CallBroke,
+    Compacted,
+    DoneSaid,
+    TurnOpened,
+)
+from agent_core.turn.exits import Exit, ExitCode
+from agent_core.turn.settings import Route, TurnSettings
+from agent_core.turn.state import (
+    Ask,
+    AssistantItem,
+    CallItem,
+    Draft,
+    DraftCall,
+    Item,
+    PersonItem,
+    Phase,
+    Segment,
+    TimelineEntry,
+)
+from agent_core.turn.toolround import ToolRound
+
+
+class Standing:
+    """One turn as it is. The attributes are for reading."""
+
+    __slots__ = (
+        "_ids", "ask", "attempts", "attempts_in_all", "calls_made", "climbed", "closing", "compacted", "done_asked", "done_said",
+        "doubted", "draft", "exit", "failed_seconds", "failing", "input_tokens", "items", "kept_out", "last_break", "leaving", "left",
+        "life_at", "opened", "output_tokens", "phase", "phase_since", "promised", "questions", "restarts", "round", "route_index",
+        "rungs", "steers", "step", "timeline", "troubles", "trying", "wait_until", "withheld",
+    )  # fmt: skip
+
+    def __init__(self) -> None:
+        self.opened: TurnOpened | None = None
+        self.phase = Phase.NEW
+        self.exit: Exit | None = None
+        self.questions: deque[Question] = deque()
+        """What is not judged yet, the next one first. Empty outside `feed`, except where a journal ends."""
+        self.timeline: list[TimelineEntry] = []
+        self.items: list[Item] = []
+        self.step = 0
+        self.calls_made: int = 0
+        self.route_index = 0
+        self.phase_since = 0
+        """When the current phase began, ms."""
+        self.life_at = 0  # when the last content came from the model, or the call began, ms
+        self.wait_until = 0
+        self.last_break: CallBroke | None = None
+        """Why the current step's last call failed, until one succeeds."""
+        self.failing: Failure | None = None
+        self.attempts = 0  # failed calls of the current step
+        self.attempts_in_all = 0
+        self.failed_seconds = 0.0  # that they took
+        self.restarts = 0  # that broke off the current step
+        self.left = False
+        """The process that ran it has ended in order, and no other has taken it over yet."""
+        self.rungs: list[tuple[Failure, Rung]] = []
+        self.climbed: Counter[tuple[Failure, Rung]] = Counter()
+        """How often each remedy was chosen in the current step."""
+        self.input_tokens: int = 0
+        self.output_tokens: int = 0
+        self.round = ToolRound(TurnSettings(routes=()), self.items)  # the tools of the current step
+        self.compacted: Compacted | None = None
+        self.kept_out: list[LeftOut] = []
+        """What providers have refused of the conversation in this turn, and was left out with success."""
+        self.leaving = Leaving()  # what is left out in this step, and how far the search has come
+        self.draft = Draft(Segment("s0"))
+        self.ask = Ask()
+        self.troubles = Troubles()
+        self.closing: Exit | None = None
+        """How the turn ends after the model's last words, if these are wanted now."""
+        self.promised = ""
+        """What the latest reply of the current step announced."""
+        self.done_asked = 0  # how often the model was asked whether a reply is finished
+        self.done_said: DoneSaid | None = None  # of the latest reply
+        self.doubted: CallOver | None = None  # that reply
+        self.steers: list[PersonItem] = []
+        """What the person added and the model has not been told; at the end it must become a turn of its own."""
+        self.withheld: frozenset[str] = frozenset()
+        """Own tools that are not offered, because their calls broke off too often."""
+        self.trying = False  # what earlier failures taught; until the first failure
+        self._ids: set[str] = set()  # of all tool calls of the turn
+
+    @property
+    def settings(self) -> TurnSettings:
+        if self.opened is None:
+            raise ProtocolError("the turn is not open")
+        return self.opened.settings
+
+    @property
+    def deadline_at(self) -> int:
+        """When the turn's own time is up, ms."""
+        return (self.opened.at if self.opened else 0) + self.settings.turn_seconds * 1000
+
+    @property
+    def route(self) -> Route:
+        return self.settings.routes[self.route_index]
+
+    @property
+    def steps_done(self) -> int:
+        """Model steps that came to a good end."""
+        return sum(isinstance(item, AssistantItem) for item in self.items)
+
+    @property
+    def thinking(self) -> bool:
+        """The model is reasoning, and has not begun to reply."""
+        return self.phase is Phase.CALLING and bool(self.draft.reasoning) and not self.draft.said
+
+    @property
+    def naming(self) -> str:
+        """The tool whose call is arriving right now, or an empty string."""
+        names = self.draft.call_names
+        return names[-1] if self.phase is Phase.CALLING and names else ""
+
+    @property
+    def arriving_chars(self) -> int:
+        """How many characters of tool-call arguments have arrived in the current call."""
+        return sum(len(piece) for call in self.draft.calls.values() for piece in call.pieces)
+
+    @property
+    def handed_calls(self) -> tuple[CallItem, ...]:
+        """The calls that were handed to the API client, if the turn ended so."""
+        if self.exit is None or self.exit.code is not ExitCode.HANDED_TO_CLIENT:
+            return ()
+        last = self.items[-1]
+        return last.calls if isinstance(last, AssistantItem) else ()
+
+    @property
+    def left_out(self) -> tuple[Suspect, ...]:
+        """What of the conversation the model is not sent."""
+        assert self.opened is not None
+        known = fitting((*self.opened.left_out, *self.kept_out), self.route.endpoint, self.route.model)
+        return tuple(dict.fromkeys((*known, *self.leaving.parts)))
+
+    @property
+    def reply_text(self) -> str:
+        """What the reply says that is over, with what it went on from."""
+        return self.draft.segment.text if self.ask.continues else self.draft.own_text
+
+    @property
+    def reply_calls(self) -> list[DraftCall]:
+        return [call for _, call in sorted(self.draft.calls.items())]

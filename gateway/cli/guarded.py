@@ -1,0 +1,84 @@
+"""Runs a command to its exit status: known problems become words on standard error, never a traceback."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+from collections.abc import Callable, Coroutine
+from typing import Any, NoReturn, TypeVar, cast
+
+import click
+
+PROBLEM, TRY_AGAIN, CONFIGURATION = 1, 75, 78
+
+T = TypeVar("T")
+E = TypeVar("E", bound=Exception)
+
+
+def guarded(work: Callable[[], Coroutine[Any, Any, int]]) -> NoReturn:
+    """Run a command to its exit status; known problems become words, not tracebacks."""
+    try:
+        with asyncio.Runner(loop_factory=_loop_factory()) as runner:
+            status = runner.run(work())
+    except KeyboardInterrupt:
+        status = 130
+    except Exception as error:  # noqa: BLE001 - known problems become words, others are raised again
+        status = _problem(error)
+    sys.stdout.flush()
+    sys.exit(status)
+
+
+def _loop_factory() -> Callable[[], asyncio.AbstractEventLoop] | None:
+    """uvloop's loop, which costs an eighth less a token; Python's own where there is no uvloop (Windows)."""
+    try:
+        import uvloop
+    except ImportError:
+        return None
+    return uvloop.new_event_loop
+
+
+def in_words(work: Callable[[], T]) -> T:
+    try:
+        return work()
+    except Exception as error:  # noqa: BLE001
+        sys.exit(_problem(error))
+
+
+def _only(error: Exception, kind: type[E]) -> E | None:
+    """The error, if it is of this kind; of what several tasks raised, the first, if all are."""
+    if not isinstance(error, ExceptionGroup):
+        return error if isinstance(error, kind) else None
+    found = [_only(one, kind) for one in cast("ExceptionGroup[Exception]", error).exceptions]
+    return found[0] if None not in found else None
+
+
+def _problem(error: Exception) -> int:
+    """Say what is wrong; the exit status for it. What is no known problem is a bug, and raised again."""
+    from adapters.terminal.ask import GatewayLost, GatewayRefused
+    from agent_core.store.errors import CannotOpen, CannotOpenNow, StorageUnavailable
+    from agent_core.store.trouble import cannot_start
+    from gateway.cli.context import CannotServe
+    from gateway.config.paths import PathsError
+    from gateway.config.reading import ConfigError
+    from gateway.daemon import OwnershipLost
+
+    away = _only(error, StorageUnavailable)
+    if away is not None:  # whatever was to be read or written, at a start or by a command
+        error = cannot_start(away)
+    match error:
+        case CannotOpenNow() | OwnershipLost():
+            status = TRY_AGAIN
+        case ConfigError() | CannotServe() | PathsError() | CannotOpen():
+            status = CONFIGURATION
+        case GatewayRefused():
+            status = PROBLEM
+        case GatewayLost():
+            status = TRY_AGAIN
+        case BrokenPipeError():
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+            return PROBLEM
+        case _:
+            raise error
+    click.echo(str(error), err=True)
+    return status
