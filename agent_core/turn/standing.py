@@ -67,7 +67,7 @@ class Standing:
         """Why the current step's last call failed, until one succeeds."""
         self.failing: Failure | None = None
         self.attempts = 0  # failed calls of the current step
-        self.attempts_in_all = 0
+        self.attempts_in_all: int = 0
         self.failed_seconds = 0.0  # that they took
         self.restarts = 0  # that broke off the current step
         self.left = False
