@@ -32,7 +32,7 @@ from agent_core.model.failures import DETAIL_CHARS, rejection
 from agent_core.model.knownbad import KnownBad, avoiding, nobody_left
 from agent_core.model.manners import AMENDS, POLITE, Manners, amended, put
 from agent_core.model.pauses import asked_pause
-from agent_core.model.reach import reason, speaks_tls
+from agent_core.model.reach import Broken, reason, speaks_tls, theirs
 from agent_core.model.stream.chunks import ChunkReader, decoded
 from agent_core.model.stream.listening import Listening
 from agent_core.model.stream.sse import LIMIT_BYTES, SseReader, SseTooLarge
@@ -157,10 +157,11 @@ class ModelClient:
         try:
             async with asyncio.timeout(5):
                 client = self._client(endpoint, endpoint.credentials[0].id)
-                page = await client.models.with_raw_response.list(timeout=5, extra_headers=_PLAIN)
+                with theirs(openai.APIStatusError):
+                    page = await client.models.with_raw_response.list(timeout=5, extra_headers=_PLAIN)
                 body: Json = orjson.loads(page.content)
-        except (openai.OpenAIError, TimeoutError, OSError, orjson.JSONDecodeError) as error:
-            log.warning("model.names_unknown", endpoint=endpoint.label, error=type(error).__name__)
+        except (openai.APIStatusError, Broken, TimeoutError, orjson.JSONDecodeError) as error:
+            log.warning("model.names_unknown", endpoint=endpoint.label, error=type(error.__cause__ or error).__name__)
             return ""
         data = body.get("data") if isinstance(body, dict) else None
         first = data[0] if isinstance(data, list) and data else None
@@ -185,8 +186,8 @@ class ModelClient:
             try:
                 endpoint = self.endpoint(way[0])
                 stream = self.open_stream(endpoint, request)
-            except (OSError, UnknownRoute) as error:
-                return call.broke(BreakCause.UNREACHABLE, detail=_client_trouble(error))
+            except (Broken, UnknownRoute) as error:
+                return call.broke(BreakCause.UNREACHABLE, detail=_client_trouble(error.__cause__ or error))
             ending = await call.run(stream)
             if call.answered:
                 self._wants_tls[endpoint.label] = False
@@ -214,7 +215,7 @@ class ModelClient:
     def open_stream(self, endpoint: Endpoint, request: ModelRequest) -> AbstractAsyncContextManager[httpx2.Response]:
         """The answer to `request`, its body not read yet; leaving the block closes its connection.
 
-        Raises what `openai` and `httpx2` raise.
+        Raises `Broken` and what the SDK makes of a refusal.
         """
         client = self._client(endpoint, request.route.credential)
         return _stream(client, _encoded(self._body(endpoint, request), request.tools), request.connect_seconds)
@@ -234,19 +235,20 @@ class ModelClient:
 
             from agent_core.model.stream.bodies import bound
 
-            self._clients[key] = openai.AsyncOpenAI(
-                api_key=secret,
-                base_url=endpoint.base_url,
-                max_retries=0,
-                default_headers=dict(endpoint.headers),
-                http_client=openai.DefaultAioHttpClient(
-                    timeout=None,
-                    follow_redirects=False,
-                    limits=_limits(),
-                    verify=_tls(),
-                    event_hooks={"response": [bound]},
-                ),
-            )
+            with theirs():
+                self._clients[key] = openai.AsyncOpenAI(
+                    api_key=secret,
+                    base_url=endpoint.base_url,
+                    max_retries=0,
+                    default_headers=dict(endpoint.headers),
+                    http_client=openai.DefaultAioHttpClient(
+                        timeout=None,
+                        follow_redirects=False,
+                        limits=_limits(),
+                        verify=_tls(),
+                        event_hooks={"response": [bound]},
+                    ),
+                )
         return self._clients[key]
 
 
@@ -274,10 +276,12 @@ def _limits() -> httpx2.Limits:
     return httpx2.Limits(max_connections=MAX_CONNECTIONS, max_keepalive_connections=100)
 
 
-def _client_trouble(error: Exception) -> str:
+def _client_trouble(error: BaseException) -> str:
     """Why a client could not be made. A wrong SSL_CERT_FILE raises a bare FileNotFoundError from the SDK."""
     if isinstance(error, FileNotFoundError):
         return "a certificate file was not found; check SSL_CERT_FILE and SSL_CERT_DIR"
+    if type(error).__name__ == "InvalidURL":
+        return "what is configured is no web address"
     return f"{type(error).__name__}: {error}"
 
 
@@ -321,14 +325,15 @@ async def _stream(client: AsyncOpenAI, body: bytes, connect_seconds: float) -> A
     import openai
 
     options: RequestOptions = {"headers": _HEADERS, "timeout": httpx2.Timeout(None, connect=connect_seconds)}
-    asked = await client.post(
-        "/chat/completions",
-        cast_to=httpx2.Response,
-        content=body,
-        options=options,
-        stream=True,
-        stream_cls=openai.AsyncStream[object],
-    )
+    with theirs(openai.APIStatusError):
+        asked = await client.post(
+            "/chat/completions",
+            cast_to=httpx2.Response,
+            content=body,
+            options=options,
+            stream=True,
+            stream_cls=openai.AsyncStream[object],
+        )
     response = cast("httpx2.Response", asked)  # what `cast_to` asks for, whatever the overload says
     # The request has been sent: its body (kilobytes of tools) need not be kept as long as the answer takes.
     response.request = httpx2.Request("POST", response.request.url)
@@ -336,7 +341,8 @@ async def _stream(client: AsyncOpenAI, body: bytes, connect_seconds: float) -> A
     try:
         yield response
     finally:
-        await response.aclose()
+        with contextlib.suppress(Exception):  # what was read counts, however the connection is taken down
+            await response.aclose()
 
 
 @dataclass(slots=True)
@@ -444,8 +450,6 @@ class _Call:
 
     async def run(self, stream: AbstractAsyncContextManager[httpx2.Response]) -> Ending:
         """Listen to the stream until it is over, however that comes about."""
-        import aiohttp
-        import httpx2
         import openai
 
         loop = asyncio.get_running_loop()
@@ -458,17 +462,11 @@ class _Call:
             return self._silent()
         except openai.APIStatusError as error:
             return self._rejected(error.status_code, error.body, dict(error.response.headers.items()))
-        except (
-            openai.APIConnectionError
-        ) as error:  # also its timeout, which is said of whatever kept a connection from coming about
-            return self._unreachable(error)
-        except (httpx2.HTTPError, httpx2.StreamError, OSError) as error:
-            return self._lost(error)
+        except Broken as error:
+            return self._lost(error) if self.answered else self._unreachable(error)
         except SseTooLarge:
             return self.broke(BreakCause.GARBAGE, detail="a single event of the stream was larger than is sensible")
-        except aiohttp.ClientResponseError as error:  # the transport lets it through
-            return self.broke(BreakCause.GARBAGE, detail=f"the answer is no HTTP that can be read: {error.message}")
-        except (openai.OpenAIError, ValueError) as error:
+        except ValueError as error:  # what could be read of it makes no sense
             return self.broke(BreakCause.GARBAGE, detail=type(error).__name__)
 
     # ------------------------------------------------------------------ the stream
@@ -479,7 +477,7 @@ class _Call:
         sse = SseReader()
         finished = begun = False
         pieces = aiter(_pieces(response))
-        async for data in pieces:
+        while (data := await _next(pieces)) is not None:
             if not begun:
                 head = data.lstrip()  # a server that is busy sends empty lines first
                 begun = bool(head)
@@ -538,7 +536,7 @@ class _Call:
     async def _whole(self, begun: bytes, pieces: AsyncIterator[bytes], status: int) -> Ending:
         """Some servers answer with one JSON object in spite of ``stream``; some put their error into a 200."""
         data = bytearray(begun)
-        async for piece in pieces:
+        while (piece := await _next(pieces)) is not None:
             data += piece
             if len(data) > LIMIT_BYTES:
                 raise SseTooLarge(LIMIT_BYTES)
@@ -665,6 +663,16 @@ class _Call:
         if self._was_over:
             return self._finished(self._reader.finish_reason)
         return self._lost_for(BreakCause.DROPPED, reason(error)[1])
+
+
+async def _next(pieces: AsyncIterator[bytes]) -> bytes | None:
+    """The next piece of a body; None at its end."""
+    try:
+        return await anext(pieces)
+    except StopAsyncIteration:
+        return None
+    except Exception as error:
+        raise Broken from error
 
 
 def _pieces(response: httpx2.Response) -> AsyncIterable[bytes]:

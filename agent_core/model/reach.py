@@ -1,10 +1,11 @@
 """Why no answer came from an address: an exception, and what caused it, to a `BreakCause` and a word for a person. Pure but for `speaks_tls`.
 
 Theory. The library says "timed out" whatever happened; the truth is further down the chain of causes, where Python's own exceptions are.
-Each of the reasons has another remedy, so each has its own cause. What is not one of them was a connection that was lost.
+Each of the reasons has another remedy, so each has its own cause. What is not one of them was a connection that was lost. Which exceptions
+libraries let through is nothing that they promise: so all of them count (`Broken`), and where they come from tells them from our mistakes.
 
 Laws (tests/agent_core/model/test_reach.py), on real sockets: refused, unknown name, bad certificate, TLS to a plain port, plain to a TLS
-port and no connection in time are six causes, with the real client.
+port and no connection in time are six causes, with the real client. Whatever a library raises is a break (test_library_errors.py).
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ import errno
 import re
 import socket
 import ssl
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
+from contextlib import contextmanager
 from urllib.parse import urlsplit
 
 from agent_core.turn.exits import BreakCause
@@ -23,6 +25,21 @@ TLS_LOOK_SECONDS = 2.0
 _NO_TLS = re.compile(r"WRONG_VERSION_NUMBER|HTTP_REQUEST|PACKET_LENGTH_TOO_LONG|RECORD_LAYER_FAILURE|UNKNOWN_PROTOCOL")
 _REFUSED = re.compile(rf"\[Errno {errno.ECONNREFUSED}\]|Connection refused")
 _NO_WAY = frozenset({errno.ENETUNREACH, errno.EHOSTUNREACH, errno.ENETDOWN})
+
+
+class Broken(Exception):
+    """A library raised in the middle of a call: whatever it was, its ``__cause__``, the call broke."""
+
+
+@contextmanager
+def theirs(*said: type[Exception]) -> Generator[None]:
+    """Around what libraries do for a call: all that they raise is `Broken`, but for `said`, which are a server's words."""
+    try:
+        yield
+    except said:
+        raise
+    except Exception as error:
+        raise Broken from error
 
 
 def reason(error: BaseException) -> tuple[BreakCause, str]:
@@ -51,24 +68,30 @@ def _one(error: BaseException) -> tuple[BreakCause, str] | None:
     """What one exception alone says, if it is one of those that tell."""
     match error:
         case ssl.SSLCertVerificationError():
-            return BreakCause.BAD_CERTIFICATE, (error.verify_message or "").rstrip(".")
+            return BreakCause.BAD_CERTIFICATE, str(getattr(error, "verify_message", "")).rstrip(".")
         case ssl.SSLError():
-            if _NO_TLS.search(f"{error.reason} {error}"):
+            said = str(getattr(error, "reason", None) or "SSLError")  # only OpenSSL's own have one
+            if _NO_TLS.search(f"{said} {_text(error)}"):
                 return BreakCause.NOT_TLS, ""
-            return (
-                BreakCause.UNREACHABLE,
-                f"no TLS came about: {(error.reason or 'SSLError').replace('_', ' ').lower()}",
-            )
+            return BreakCause.UNREACHABLE, f"no TLS came about: {said.replace('_', ' ').lower()}"
         case socket.gaierror():
             return BreakCause.UNKNOWN_NAME, ""
         case ConnectionRefusedError():
             return BreakCause.CONNECTION_REFUSED, ""
         case OSError() if error.errno in _NO_WAY:
             return BreakCause.UNREACHABLE, "there is no way to that network"
-        case OSError() if "Multiple exceptions" in str(error) and _REFUSED.search(str(error)):
+        case OSError() if "Multiple exceptions" in (text := _text(error)) and _REFUSED.search(text):
             return BreakCause.CONNECTION_REFUSED, ""
         case _:
             return _by_name(error)
+
+
+def _text(error: Exception) -> str:
+    """What an exception says; some of the libraries' own fail when they are asked."""
+    try:
+        return str(error)
+    except Exception:  # noqa: BLE001
+        return ""
 
 
 def _by_name(error: BaseException) -> tuple[BreakCause, str] | None:
@@ -82,6 +105,8 @@ def _by_name(error: BaseException) -> tuple[BreakCause, str] | None:
         return BreakCause.UNREACHABLE, "the configured proxy cannot be reached"
     if "ClientHttpProxyError" in names:
         return BreakCause.BY_PROXY, ""
+    if "ClientResponseError" in names:
+        return BreakCause.GARBAGE, f"the answer is no HTTP that can be read: {getattr(error, 'message', '')}"
     return None
 
 

@@ -76,7 +76,7 @@ class _Body(httpx2.AsyncByteStream):
                     packed = await anext(pieces, b"")
             except TimeoutError:
                 return
-            except httpx2.TransportError:
+            except Exception:
                 if limits is ERROR:
                     return  # the status has been said; a body that breaks off takes nothing from it
                 raise
