@@ -17,6 +17,9 @@ Words of refusals, each seen (the list is `_REFUSAL`; a row is easily added):
 | stream_options: Unknown field / json: unknown field "stream_options" | servers in Go |
 | "auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set | vLLM |
 | … does not support tools | Ollama |
+| 'max_tokens' or 'max_completion_tokens' is too large: 8192. This model's maximum context length is 4096 tokens … | vLLM (vllm-project/vllm#20409) |
+| max_tokens: 21333 > 4096, which is the maximum allowed number of output tokens | Anthropic (anthropics/claude-code#11302) |
+| Range of max_tokens should be [1, 8192] | DashScope |
 | No endpoints found that support tool use | OpenRouter (404) |
 | Missing `reasoning_content` field in the assistant message / … must be passed back to the API | DeepSeek |
 | Function call is missing a thought_signature in functionCall parts | Gemini |
@@ -51,6 +54,13 @@ _REFUSAL = re.compile(
     r"not a valid (?:field|parameter)|no such field|must be (?:unset|omitted)|only the default|不支持|不支援",
     re.IGNORECASE,
 )
+_TOO_MANY = re.compile(
+    r"\bmax_(?:completion_|output_)?tokens\b.{0,60}(?:too large|too many|less than|<=|\d > \d|must be|should be|range)"
+    r"|range of max_tokens|[1-9]\d* in the completion",
+    re.IGNORECASE,
+)
+"""More output is asked for than there is room for: whoever is not told how much gives what there is."""
+_LIMITS = ("max_tokens", "max_completion_tokens")
 _NO_TOOLS = re.compile(
     r"does not support (?:tools|tool use|tool calling|function calling|functions)|support tool use|--enable-auto-tool-choice|"
     r"tool(?:s| use| calling)? (?:is|are) not supported|function calling is not (?:supported|enabled)|tools param requires --jinja",
@@ -94,6 +104,8 @@ class Manners:
     """Wants a signature with every call of a tool, also where another model had made it."""
     forget_thoughts: bool = False
     """For this one call: thoughts are left out, because one of their signatures is not accepted any more."""
+    unlimited: bool = False
+    """For this one call: it does not say how much it may answer, because there is no room for as much as that."""
     form: Form = AS_IT_IS
     """What its chat template wants of a conversation."""
     plain_schemas: bool = False
@@ -101,7 +113,7 @@ class Manners:
 
     def kept(self) -> Manners:
         """What holds for later calls as well."""
-        return replace(self, forget_thoughts=False)
+        return replace(self, forget_thoughts=False, unlimited=False)
 
 
 POLITE = Manners()
@@ -109,7 +121,8 @@ POLITE = Manners()
 
 def put(body: Mapping[str, object], manners: Manners) -> dict[str, object]:
     """The body of a request as it is taken."""
-    found = {key: value for key, value in body.items() if key not in manners.left_out}
+    left_out = manners.left_out.union(_LIMITS) if manners.unlimited else manners.left_out
+    found = {key: value for key, value in body.items() if key not in left_out}
     if manners.form != AS_IT_IS:
         found["messages"] = fitted(cast("Sequence[Message]", found["messages"]), manners.form)
     if manners.completion_tokens and "max_tokens" in found:
@@ -155,6 +168,8 @@ def _about_thoughts(manners: Manners, sent: Mapping[str, object], text: str) -> 
 
 
 def _about_fields(manners: Manners, sent: Mapping[str, object], text: str, status: int) -> Manners | None:
+    if _TOO_MANY.search(text) and any(limit in sent for limit in _LIMITS):
+        return replace(manners, unlimited=True)
     if "max_tokens" in sent and not manners.completion_tokens and "max_completion_tokens" in text:
         return replace(manners, completion_tokens=True)
     if status == 404 or not _REFUSAL.search(text):

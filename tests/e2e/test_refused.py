@@ -271,3 +271,34 @@ async def test_a_client_that_brings_its_conversation_is_served_too(tmp_path: Pat
         assert reply["outspoken"]["exit"] == "answered"
         assert "I left the earlier ones out" in reply["choices"][0]["message"]["content"]
         assert says("A cat.", model.asked[-1])
+
+
+def knows_neither_systems_nor_tools(messages: Messages) -> Refusal | None:
+    """Gemma's template on llama.cpp."""
+    if any(message["role"] == "system" for message in messages):
+        return 500, {"error": {"code": 500, "message": "Jinja Exception: System role not supported"}}
+    turns = [("user", "assistant")[at % 2] for at in range(len(messages))]
+    if [message["role"] for message in messages] != turns:
+        return 500, {
+            "error": {"code": 500, "message": "Jinja Exception: Conversation roles must alternate user/assistant"}
+        }
+    return None
+
+
+async def test_what_a_template_wants_is_learnt_once_and_all_that_comes_later_is_put_so(tmp_path: Path):
+    async with strict(knows_neither_systems_nor_tools) as model, talking(tmp_path, model) as talk:
+        for number in range(3):
+            assert await talk.say(f"Fact {number}.") == ("I have seen that.", "answered")
+        assert model.refused == 1
+        assert all(says(f"Fact {number}.", model.asked[-1]) for number in range(3))
+        past: Messages = [
+            {"role": "user", "content": "Read it."},
+            {"role": "user", "content": "Please."},
+            {"role": "assistant", "content": None, "tool_calls": [
+                {"id": "c1", "type": "function", "function": {"name": "read", "arguments": "{}"}}]},
+            {"role": "tool", "tool_call_id": "c1", "content": "It says so."},
+        ]  # fmt: skip
+        async with talk.http.post(f"{talk.url}/v1/chat/completions", json={"model": "m", "messages": past}) as response:
+            assert (await response.json())["outspoken"]["exit"] == "answered"
+        assert model.refused <= 2
+        assert says("It says so.", model.asked[-1])

@@ -49,6 +49,8 @@ from agent_core.turn.events import (
 MAX_CALLS = 1_024
 """A reply that asks for more than this is cut, like one that is too long: what is kept of a stream must have an end."""
 MAX_CHOICES = 16
+THOUGHT_CHARS, THOUGHT_PIECES = 65_536, 4_096
+"""How much of the end of a thought is kept, to look for calls in it; it is put together after so many pieces."""
 TEXT_CALL_INDEX = 10_000
 """Calls in the text form are numbered from here, behind native ones."""
 ID_CHARS = 128
@@ -96,6 +98,7 @@ class ChunkReader:
         "_text_call_ids",
         "_text_joined",
         "_text_once",
+        "_thoughts",
         "bad_chunk",
         "belied",
         "cached_tokens",
@@ -137,6 +140,8 @@ class ChunkReader:
         self._text_once = Once()
         self._reasoning_joined = Joined()
         self._reasoning_once = Once()
+        self._thoughts: list[str] = []
+        """The end of its thoughts, as far as they come outside of the text."""
         self._open_text_calls: set[int] = set()
         self.finish_reason = ""
         self.belied = False
@@ -188,6 +193,8 @@ class ChunkReader:
         finish = finish_of(self.finish_reason) if self.finish_reason else Finish.STOP if self.done else Finish.BROKEN
         well = finish in (Finish.STOP, Finish.TOOLS, Finish.UNKNOWN)
         self._pieces(self._parser.finish(well=well), events)
+        if well and not self._slots:
+            self._pieces(self._parser.called_in("".join(self._thoughts)), events)
         for slot in self._slots:
             if slot.begun and not slot.name:
                 self._name(slot, "", events, more=False)
@@ -357,6 +364,9 @@ class ChunkReader:
             self._flush(events)
         self._reasoning.append(text)
         self.chars += len(text)
+        self._thoughts.append(text)
+        if len(self._thoughts) > THOUGHT_PIECES:
+            self._thoughts = ["".join(self._thoughts)[-THOUGHT_CHARS:]]
 
     def _think_inline(self, text: str, events: list[Event]) -> None:
         """A thought that stood in the text."""

@@ -261,6 +261,14 @@ class TextCallParser:
         self._something_follows()
         return self._out
 
+    def called_in(self, thought: str) -> list[Piece]:
+        """The calls at the very end of a thought that came outside of the text, if that is all there was: some servers' parsers leave
+        them there (vllm-project/vllm#39056, sgl-project/sglang#11764)."""
+        self._out = []
+        if self._body and not self._shown and not self._index:
+            self._calls_at_end(thought)
+        return self._out
+
     def finish(self, *, well: bool = True) -> list[Piece]:
         """The content is over: what is still open is decided. `well`: the model ended it. A second call gives nothing."""
         self._out = []

@@ -208,7 +208,20 @@ CALLS: tuple[Fault, ...] = (
     local(
         "SGLang's reasoning parser swallows a call into the thoughts",
         f"{_SGLANG}#11764",
-        ((HEAD, delta(reasoning_content='I write it.\n<tool_call>\n{"name": "write_file", "arguments": ' + WRITE + "}\n</tool_call>"), end("stop")), *tool(AFTER)),
+        ((HEAD, delta(reasoning_content='I write it.\n<tool_call>\n{"name": "write_file", '), delta(reasoning_content='"arguments": ' + WRITE + "}\n</tool_call>"), end("stop")), AFTER),
+        read=(WRITE,), asked=2,
+    ),
+    local(
+        "vLLM's reasoning parser swallows a call of Qwen's",
+        f"{_VLLM}#39056",
+        ((HEAD, delta(reasoning="A file.\n<tool_call>\n<function=write_file>\n<parameter=path>\na.txt\n</parameter>\n<parameter=content>\nhello\n</parameter>\n</function>\n</tool_call>\n"), end("stop")), AFTER),
+        ran=1, asked=2,
+    ),
+    local(
+        "a model thinks about a call and does not make it",
+        f"{_VLLM}#55759",
+        ((HEAD, delta(reasoning_content='I could send <tool_call>\n{"name": "write_file", "arguments": ' + WRITE + "}\n</tool_call>"), text("All is well."), end("stop")),),
+        asked=1,
     ),
     local(
         "vLLM's parser routes the whole answer into the thoughts",
