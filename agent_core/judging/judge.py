@@ -189,9 +189,9 @@ def _reply(turn: Standing, event: ReplyFinished, reads: Reads | None) -> Decisio
                 return [_ended(turn, at, code, Facts(limit_was_asked=True), dropped=draft.call_names)]
             return _failed(turn, Failure.LENGTH_IN_TOOL_CALL if in_call else Failure.LENGTH, early)
         case ReplyKind.FILTERED:
-            if draft.said and draft.segment.visible.strip():
-                return [_ended(turn, at, ExitCode.REFUSED_MIDWAY, dropped=draft.call_names)]
-            return _failed(turn, Failure.REQUEST, replace(early, cause=BreakCause.REFUSED))
+            return _filtered_midway(turn, at) or _failed(
+                turn, Failure.REQUEST, replace(early, cause=BreakCause.REFUSED)
+            )
         case ReplyKind.CONTRADICTED:
             return _failed(turn, Failure.IN_TOOL_CALL, replace(broke, cause=BreakCause.UNREADABLE_CALL))
         case ReplyKind.UNCERTAIN:
@@ -209,6 +209,8 @@ def _broke(turn: Standing, broke: CallBroke, *, said_before: bool = False) -> De
         code = ExitCode.TOOL_CALL_CUT_BY_LENGTH if draft.in_tool_call else ExitCode.CUT_BY_LENGTH
         facts = Facts(cause=broke.cause, limit=REPLY_CHARS)
         return [_ended(turn, broke.at, code, facts, dropped=draft.call_names)]
+    if broke.cause is BreakCause.REFUSED and (midway := _filtered_midway(turn, broke.at)):
+        return midway
     failure = CAUSE_TO_FAILURE[broke.cause]
     if draft.in_tool_call:
         failure = Failure.IN_TOOL_CALL
@@ -217,6 +219,14 @@ def _broke(turn: Standing, broke: CallBroke, *, said_before: bool = False) -> De
     elif failure is Failure.BEFORE_CONTENT and turn.ask.continues is not None and not broke.status:
         failure = Failure.NOTHING_MORE
     return _failed(turn, failure, broke, said_before=said_before)
+
+
+def _filtered_midway(turn: Standing, at: int) -> Decisions:
+    """A filter has cut a reply of which people have read something; however it says so, nobody goes on from there."""
+    draft = turn.draft
+    if not (draft.said and draft.segment.visible.strip()):
+        return []
+    return [_ended(turn, at, ExitCode.REFUSED_MIDWAY, dropped=draft.call_names)]
 
 
 def _text(turn: Standing, at: int, reads: Reads | None) -> Decisions:

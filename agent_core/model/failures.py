@@ -48,10 +48,13 @@ _BY_STATUS: Mapping[int, BreakCause] = {
     407: BreakCause.BY_PROXY,
     408: BreakCause.SERVER_ERROR,
     409: BreakCause.SERVER_ERROR,
+    410: BreakCause.NOT_FOUND,
     413: BreakCause.TOO_LARGE,
     424: BreakCause.SERVER_ERROR,  # text-generation-inference: its shard failed
     425: BreakCause.SERVER_ERROR,
     429: BreakCause.RATE_LIMITED,
+    498: BreakCause.SERVER_ERROR,  # Groq: no room in a tier
+    499: BreakCause.SERVER_ERROR,  # Google: the operation was cancelled, by itself
 }
 _PAGE_BY_STATUS: Mapping[int, BreakCause] = {
     400: BreakCause.BY_PROXY,

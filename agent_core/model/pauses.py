@@ -12,7 +12,8 @@
 | ``Loading model``, without a time: `LOADING_SECONDS` | llama.cpp | mostlygeek/llama-swap#146 |
 | ``x-ratelimit-reset-requests: 6m0s`` with ``-remaining-requests: 0`` | OpenAI, Groq | platform.openai.com, rate limits |
 | ``anthropic-ratelimit-tokens-reset: 2026-01-01T00:00:00Z`` | Anthropic | its documentation of rate limits |
-| ``X-RateLimit-Reset: 1741305600000`` | OpenRouter (ms), others (s) | its documentation of limits |
+| ``X-RateLimit-Reset: 1741305600000`` | OpenRouter (ms), others (s); also in ``metadata.headers`` of its error | its documentation of limits |
+| ``Resets at 2026-08-07T05:00:00Z`` | Z.ai | LionSR/TeXRA #9865 |
 
 The first row that says something counts: what is meant for a retry goes before what tells of a window.
 """
@@ -33,6 +34,11 @@ _DURATION = re.compile(
     r"(\d{1,12}(?:\.\d{1,12})?)\s{0,4}(ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?)(?![a-z])",
     re.IGNORECASE,
 )
+_RESETS_AT = re.compile(
+    r"(?:reset[s]?|again|retry)(?: \w+){0,2} (?:at|on|after|until):? (\d{4}-\d\d-\d\d[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:?\d\d))",
+    re.IGNORECASE,
+)
+"""A moment with its time zone; without one nobody knows when it is."""
 _LENGTH = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 _WORDS = re.compile(
     r"(?:try(?:ing)? again|retry(?:ing)?|available again|wait|reset[s]?)(?: \w+){0,3}? (?:in|after|for)?:? ?",
@@ -56,7 +62,7 @@ def asked_pause(headers: Mapping[str, str], body: Json, now_ms: int) -> float:
     for found in (
         _number(headers.get("retry-after-ms", ""), 0.001),
         _retry_after(headers.get("retry-after", "").strip(), now_ms),
-        _in_body(body),
+        _in_body(body, now_ms),
         _window(headers, now_ms),
     ):
         if found is not None:
@@ -98,7 +104,7 @@ def spelt(text: str) -> float | None:
     return total if math.isfinite(total) else None
 
 
-def _in_body(body: Json) -> float | None:
+def _in_body(body: Json, now_ms: int) -> float | None:
     """What fields or words of an error say."""
     texts: list[str] = []
     open_values: list[Json] = [body]
@@ -112,12 +118,16 @@ def _in_body(body: Json) -> float | None:
                     found = _delay(inner)
                     if found is not None:
                         return found
+                if key == "headers" and isinstance(inner, dict):
+                    found = _window({name.lower(): str(said) for name, said in inner.items()}, now_ms)
+                    if found is not None:
+                        return found
                 open_values.append(inner)
         elif isinstance(value, list):
             open_values += value
         elif isinstance(value, str):
             texts.append(value[:BODY_CHARS])
-    found = next((found for text in texts if (found := _in_words(text)) is not None), None)
+    found = next((found for text in texts if (found := _in_words(text, now_ms)) is not None), None)
     return LOADING_SECONDS if found is None and any(_LOADING.search(text) for text in texts) else found
 
 
@@ -135,12 +145,13 @@ def _delay(value: Json) -> float | None:
     return None
 
 
-def _in_words(text: str) -> float | None:
+def _in_words(text: str, now_ms: int) -> float | None:
     for asked in _WORDS.finditer(text):
         found = _SPAN.match(text, asked.end())
         if found is not None:
             return spelt(found[0])
-    return None
+    moment = _RESETS_AT.search(text)
+    return _moment(moment[1], now_ms) if moment else None
 
 
 def _window(headers: Mapping[str, str], now_ms: int) -> float | None:

@@ -220,6 +220,13 @@ SHAPES: tuple[Shape, ...] = (
         _words(r"failed to call a function|tool call validation failed|invalid sequence as part of tooluse"),
         _codes("tool_use_failed output_parse_failed"),
     ),
+    # ------------------------------------------------------------------ a rate, in words that others have for the window
+    Shape(
+        BreakCause.RATE_LIMITED,
+        "Bedrock, Cerebras: too many tokens for a moment, a minute or a day",
+        _GITHUB + "anomalyco/opencode/pull/39621",
+        _words(r"too many tokens(?: per \w+)?, please wait|too many tokens processed|throttling ?(?:error|exception)"),
+    ),
     # ------------------------------------------------------------------ the window
     Shape(
         BreakCause.TOO_LARGE,
@@ -326,9 +333,10 @@ SHAPES: tuple[Shape, ...] = (
         "xAI, Cohere, Z.ai, MiniMax and others in their words",
         "https://docs.x.ai/docs/models",
         _words(
-            r"maximum prompt length|too many tokens|context window (?:exceeds|exceeded|is)|exceeds (?:the )?(?:max|maximum) (?:context|length|prompt|input)"
+            r"maximum prompt length|too many tokens|prompt 超长|context window (?:exceeds|exceeded|is)|exceeds (?:the )?(?:max|maximum) (?:context|length|prompt|input)"
             r"|prompt exceeds max length|range of input length should be|total tokens of image and text exceed"
         ),
+        _codes("1261"),
     ),
     Shape(
         BreakCause.TOO_LARGE,
@@ -366,10 +374,11 @@ SHAPES: tuple[Shape, ...] = (
     ),
     Shape(
         BreakCause.REFUSED,
-        "OpenRouter's moderation, as a 403; OpenAI; DeepSeek; Z.ai",
+        "OpenRouter's moderation, as a 403; OpenAI; DeepSeek; Z.ai; xAI; MiniMax; Zhipu",
         "https://openrouter.ai/docs/api/reference/errors-and-debugging",
         _words(
             r"requires moderation|input was flagged|flagged as potentially violating|content policy|content exists risk|prompt was (?:blocked|flagged)"
+            r"|new_sensitive|content violates usage guidelines|不安全或敏感内容"
             r"|safety system|blocked by (?:our )?(?:content|safety)|usage polic(?:y|ies) violation|potentially unsafe or sensitive content"
         ),
         concern=Concern.MESSAGE,
@@ -407,11 +416,12 @@ SHAPES: tuple[Shape, ...] = (
     ),
     Shape(
         BreakCause.PAYMENT_REQUIRED,
-        "OpenAI, Anthropic, DeepSeek, Moonshot: no quota or credit left, in words",
+        "OpenAI, Anthropic, DeepSeek, Moonshot, xAI, Fireworks, OpenRouter, Zhipu: no quota or credit left, in words",
         _GITHUB + "continuedev/continue/issues/10410",
         _words(
             r"exceeded your current quota|credit balance is too low|insufficient (?:balance|credits?|funds)|requires more credits|account is (?:not active|in arrears)"
-            r"|out of credits|quota (?:is )?exhausted"
+            r"|out of credits|quota (?:is )?exhausted|used all available credits|(?:monthly )?spending limit or failure to pay"
+            r"|^key limit exceeded|余额不足|欠费"
         ),
     ),
     Shape(
@@ -463,13 +473,13 @@ SHAPES: tuple[Shape, ...] = (
         BreakCause.NOT_FOUND,
         "OpenAI and others: no such model, by code",
         "https://platform.openai.com/docs/guides/error-codes",
-        codes=_codes("model_not_found model_not_available unknown_model model_not_exist invalid_model"),
+        codes=_codes("model_not_found model_not_available unknown_model model_not_exist invalid_model model_gone 1211"),
     ),
     Shape(
         BreakCause.UNAUTHORISED,
         "Gemini: a key that is not valid, as a 400",
         "https://ai.google.dev/gemini-api/docs/troubleshooting",
-        _words(r"api key (?:not valid|expired|is invalid)|invalid api key|incorrect api key"),
+        _words(r"api key (?:not valid|expired|is invalid)|invalid api key|incorrect api key|^authentication error$"),
     ),
 )
 

@@ -500,9 +500,9 @@ def _operator(code: _OperatorCode, facts: Facts) -> Notice:
         case ExitCode.PAYMENT_REQUIRED:
             return Notice(
                 _say(
-                    f"The provider asks for payment: the account is out of credit{_status(facts)}.",
+                    f"The provider asks for payment: the account or the key has no credit left{_status(facts)}{_detail(facts)}.",
                     work,
-                    "Whoever runs this gateway has to top it up.",
+                    "Whoever runs this gateway has to top it up, or to raise its limit.",
                 ),
                 _WHY,
             )

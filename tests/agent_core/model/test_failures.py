@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_core.model.failures import rejection
+from agent_core.model.failures import rejection, says_no
 from agent_core.model.pauses import asked_pause
 from agent_core.tools.base import Json
 from agent_core.turn.exits import BreakCause
@@ -64,3 +64,25 @@ def test_retry_after_is_read_in_every_form():
     assert asked_pause({"retry-after": "nan"}, None, 0) == 0
     assert asked_pause({"retry-after": "-5"}, None, 0) == 0
     assert asked_pause({}, None, 0) == 0
+
+
+@pytest.mark.parametrize(
+    ("body", "no"),
+    [
+        ({"choices": None, "base_resp": {"status_code": 1008, "status_msg": "insufficient balance"}}, True),  # MiniMax
+        ({"base_resp": {"status_code": 0, "status_msg": ""}}, False),
+        (
+            {"result": None, "success": False, "errors": [{"code": 10000, "message": "Authentication error"}]},
+            True,
+        ),  # Cloudflare
+        ({"object": "error", "message": "it failed", "code": 400}, True),  # vLLM
+        ({"code": "InvalidParameter", "message": "it failed", "request_id": "x"}, True),  # DashScope
+        ({"code": 200, "message": "success"}, False),
+        ({"detail": "Not authenticated"}, True),  # FastAPI
+        ({"type": "ping"}, False),
+        ({"message": "queued"}, False),
+        ({"usage": {"prompt_tokens": 1}}, False),
+    ],
+)
+def test_an_object_without_choices_is_a_refusal_if_it_says_so(body: dict[str, Json], no: bool) -> None:
+    assert says_no(body) is no

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.faults.hosted_calls import HOSTED_CALLS
+from tests.e2e.faults.hosted_refusals import REFUSALS
 from tests.e2e.faults.hosted_streams import STREAMS
 from tests.e2e.faults.local_between import PAGES, RELAYS
 from tests.e2e.faults.local_servers import CALLS
@@ -18,6 +19,7 @@ from tests.e2e.faults.playing import Fault, complaints, ill_formed, play
 TABLES: Mapping[str, Sequence[Fault]] = {
     "hosted, streams": STREAMS,
     "hosted, calls": HOSTED_CALLS,
+    "hosted, refusals": REFUSALS,
     "local, calls": CALLS,
     "local, events": EVENTS,
     "local, HTTP": HTTP,
