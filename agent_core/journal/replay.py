@@ -295,7 +295,7 @@ class _Replaying:
         judged = next((one for one in following if isinstance(one, ReplyJudged | FailureJudged | TurnEnded)), None)
         reading = _READINGS.get(judged.reply) if isinstance(judged, ReplyJudged) else None
         if reading is None or not isinstance(judged, ReplyJudged):
-            return ANSWERED
+            return replace(ANSWERED, done=isinstance(judged, TurnEnded) and bool(judged.answer))
         return Ending(reading, Sign(judged.sign) if judged.sign in set(Sign) else Sign.NOTHING, judged.promised)
 
     def _shadow(self, decisions: Sequence[Judgement | RunTool]) -> None:

@@ -233,7 +233,7 @@ def _text(turn: Standing, at: int, reads: Reads | None) -> Decisions:
     """The model finished a reply with text and without a call."""
     text = turn.reply_text
     again = said_again(turn.timeline, turn.draft.segment)
-    if again is None and turn.promised and says_done(text):
+    if again is None and turn.promised and _says_done(turn, text, reads):
         again = said_last(turn.timeline)
     insists = again is not None and len(text) > SHORT_REPLY_CHARS
     ending = ANSWERED if insists else _ending(turn, text, reads)
@@ -246,6 +246,11 @@ def _text(turn: Standing, at: int, reads: Reads | None) -> Decisions:
     if turn.steers:
         return [*_helped(turn), ReplyJudged(at=at, reply=Reply.SAID)]
     return [*_helped(turn), _answered(turn, at, again, steps=turn.steps_done + 1, text_shown=False)]
+
+
+def _says_done(turn: Standing, text: str, reads: Reads | None) -> bool:
+    """It says no more than that nothing is left to do."""
+    return says_done(text) if reads is None else reads(text, turn.round.tools_done).done
 
 
 def _ending(turn: Standing, text: str, reads: Reads | None) -> Ending:

@@ -45,7 +45,7 @@ _LONG_UNITS = (  # need no end: languages put endings on them
 _SHORT_UNITS = "ns|µs|μs|us|ms|s|secs?|min|m[io]n|mins?|h|hrs?|ore|сек|мин|ч|с|хв|год|sn|dk"
 
 MASKS: tuple[Mask, ...] = (
-    Mask("colour", r"\x1b\[[0-9;?]{0,30}[ -/]{0,3}[@-~]", ""),
+    Mask("colour", r"\x1b(?:\[[0-9;?]{0,30}[ -/]{0,3}[@-~]?)?", ""),  # also one that is cut: what follows it must not complete it
     Mask("uuid", r"\b[0-9a-fA-F]{8}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{4}-[0-9a-fA-F]{12}\b", "<id>"),
     Mask("date", rf"\b\d{{4}}([-/.])\d{{2}}\1\d{{2}}(?:[T _]{_TIME}{_ZONE})?", "<time>"),
     Mask("compact date", r"\b20\d{6}[T_-]?\d{4,6}Z?\b", "<time>"),

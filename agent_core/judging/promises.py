@@ -76,6 +76,8 @@ class Ending:
     sign: Sign = Sign.NOTHING
     sentence: str = ""
     """The sentence that promises, or may, as the model wrote it, without emphasis around it; at most `SENTENCE_CHARS` long."""
+    done: bool = False
+    """It says no more than that nothing is left to do; told only of replies whose words are gone."""
 
 
 ANSWERED = Ending(Reading.ANSWER)

@@ -15,6 +15,7 @@ from unittest import mock
 
 import pytest
 
+from agent_core.journal.export import redacted
 from agent_core.journal.replay import DECIDED, replay
 from agent_core.journal.rows import encode, fold, read, recorded, turn_of
 from agent_core.judging.promises import ANSWERED, Ending, Reading, Sign
@@ -194,3 +195,10 @@ def test_a_rule_that_is_dropped_changes_no_fold_and_is_found_by_replay(mutant: s
         ]
         after = [replay(kept.journal).differences for kept in NEWEST]
     assert after != before
+
+
+@pytest.mark.parametrize("kept", [one for one in ALL if one.version == "rules10"], ids=lambda one: one.name)
+def test_a_journal_without_anybodys_words_is_decided_alike(kept: Kept) -> None:
+    made, parts_at = redacted(kept.journal, b"k" * 16)
+    assert parts_at == -1
+    assert replay(made, redacted=True).differences == replay(kept.journal).differences

@@ -129,6 +129,11 @@ FRAGMENTS = st.sampled_from(
 )
 
 
+@given(st.lists(st.sampled_from(["\x1b", "\x1b[", "[0m", "\x1b[31m", "31", "failed", "\x1b[0m"]), max_size=6))
+def test_a_colour_that_is_cut_takes_nothing_into_another_one(pieces: list[str]) -> None:
+    assert mask(mask("".join(pieces))) == mask("".join(pieces))
+
+
 @given(st.sampled_from([" ", "\n", ", "]), st.lists(st.sampled_from(WHOLE), max_size=8))
 def test_masking_twice_changes_nothing_more(between: str, pieces: list[str]) -> None:
     once = mask(between.join(pieces))  # whole and apart: of a half, what stood beside a time may make another one

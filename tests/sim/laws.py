@@ -18,7 +18,7 @@ from agent_core.turn.events import Event, TakenOver, ToolReturned, ToolStarted, 
 from agent_core.turn.exits import ExitCode
 from agent_core.turn.machine import Turn
 from agent_core.turn.settings import LadderCounts
-from agent_core.turn.state import ToolItem
+from agent_core.turn.state import Segment, ToolItem
 from agent_core.turn.transcript import closed_turn_messages, problems, repaired
 from agent_core.turn.view import BubbleKind, View, view
 from gateway.recovery.keeping import SET_ASIDE
@@ -229,7 +229,17 @@ def _of_a_message(database: sqlite3.Connection, said: Said, turns: dict[str, Tur
     for (turn, bubble), text in said.settled.items():
         if turn == said.ended.turn and texts.get(bubble) != text:
             yield f"message {said.key} was shown bubble {bubble} as final, and it is not in the journal as it was shown"
+    yield from _of_what_was_taken_back(said, turns)
     yield from _in_time(database, said, result)
+
+
+def _of_what_was_taken_back(said: Said, turns: dict[str, Turn]) -> Iterator[str]:
+    """What was shown goes away only if it was found to be a thought (`TextTakenBack`), and that is journalled."""
+    for (turn, bubble), text in said.taken_back.items():
+        folded = turns.get(turn)
+        found = folded.timeline if folded is not None else ()
+        if not any(isinstance(one, Segment) and one.key == bubble and one.final and not one.text for one in found):
+            yield f"bubble {bubble} of {turn} was {text!r} and went away, and was no thought"
 
 
 def _in_time(database: sqlite3.Connection, said: Said, result: Result) -> Iterator[str]:

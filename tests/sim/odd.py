@@ -8,7 +8,7 @@ from typing import Any
 
 TEXTS: tuple[Any, ...] = (
     "", " ", "\n\n", "\u200b", "\ufeff", "word ", "\x00", "a\x00b", "\x1b[31mred", "\ud83d", "\ude00", "\ud83d\ude00", "é😀 ", "\u202e", "\ufffd",
-    "<think>", "<tool_call>", '<tool_call>{"name": "look", "arguments": {}}</tool_call>', "x" * 300, "The ", ". ",
+    "<think>", "</think>", "<tool_call>", '<tool_call>{"name": "look", "arguments": {}}</tool_call>', "x" * 300, "The ", ". ",
 )  # fmt: skip
 NAMES: tuple[Any, ...] = (
     "look", "put", "send", "danger", "nosuch", "functions.look", "default_api:put", "look<|channel|>commentary", "", " ", "\ud83d", "lo\x00ok", "x" * 2_000,

@@ -34,6 +34,8 @@ class Said:
     ended_at: float = 0.0
     settled: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
     """(turn, bubble) → text of bubbles that were shown as final: what was said may not be unsaid."""
+    taken_back: dict[tuple[str, str], str] = field(default_factory=dict[tuple[str, str], str])
+    """(turn, bubble) → text of bubbles that were shown and went away whole: only a thought may."""
     complaints: list[str] = field(default_factory=list[str])
     incarnation: int = 0
     asked: set[tuple[str, str]] = field(default_factory=set[tuple[str, str]])
@@ -43,7 +45,9 @@ class Said:
         """Note a view; complain of text that went away or shrank."""
         texts = {bubble.key: bubble.text for bubble in view.bubbles if bubble.kind in TEXT}
         for bubble in before.bubbles if before is not None else ():
-            if bubble.kind in TEXT and not texts.get(bubble.key, "").startswith(bubble.text):
+            if bubble.kind in TEXT and bubble.text and bubble.key not in texts:
+                self.taken_back[turn, bubble.key] = bubble.text
+            elif bubble.kind in TEXT and not texts.get(bubble.key, "").startswith(bubble.text):
                 self.complaints.append(
                     f"bubble {bubble.key} of {turn} was {bubble.text!r} and became {texts.get(bubble.key)!r}"
                 )
