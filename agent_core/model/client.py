@@ -353,8 +353,8 @@ class Endings:
     """At least one gave a finish reason."""
     only_done: int = 0
     """How many ended with ``[DONE]`` and without one."""
-    inside_thought: bool = False
-    """The latest began inside a thought: a template had written the mark that begins it."""
+    inside_thought: bool | None = None
+    """The latest began inside a thought: a template had written the mark that begins it. None: none has come to its end yet."""
 
     @property
     def done_is_enough(self) -> bool:
@@ -557,8 +557,6 @@ class _Call:
         if isinstance(beside, dict) and reader.error is None:
             reader.error = beside.get("error") or None  # a bare line of JSON, for which no event was left
         self._endings.note(reason=bool(reader.finish_reason), done=reader.done and reader.recognised)
-        if reader.began_inside is not None:
-            self._endings.inside_thought = reader.began_inside
         if reader.error is not None and not self._was_over:
             return self._error_in_stream()
         if reader.bad_chunk and not self._was_over:
@@ -588,6 +586,8 @@ class _Call:
     def _rest(self) -> None:
         """No more comes: what the reader had held back."""
         self._heard(self._reader.finish(self._clock.now_ms()))
+        if self._reader.began_inside is not None:
+            self._endings.inside_thought = self._reader.began_inside
 
     def _release(self) -> None:
         held = self._listening.released()

@@ -83,6 +83,9 @@ class ReasoningArrived(Happened):
 class TextTakenBack(Happened):
     """What this call had said so far was a thought: the mark that ends it came without one that begins it."""
 
+    earlier: bool = False
+    """So was what earlier calls had said that this one goes on from: nothing says that this model's replies begin otherwise."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToolCallNamed(Happened):

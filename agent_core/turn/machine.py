@@ -460,7 +460,7 @@ class Turn(Standing):
         self.done_said = self.doubted = None
         segment = self.draft.segment
         partial = segment.text if self.ask.continues else ""
-        self.draft = Draft(segment, partial)
+        self.draft = self.draft.after(partial, (self.route.endpoint, self.route.model))
         self.calls_made += 1
         self._enter(Phase.CALLING, at)
         self.life_at = at
@@ -486,7 +486,7 @@ class Turn(Standing):
         self.life_at = event.at
         draft = self.draft
         self._new_segment()
-        draft.take_back(self.draft.segment)
+        draft.take_back(self.draft.segment, earlier=event.earlier)
         self.draft = draft
 
     # ------------------------------------------------------------------ a call is over

@@ -215,6 +215,10 @@ class Draft:
     calls: dict[int, DraftCall] = field(default_factory=dict[int, DraftCall])
     cut: list[str] = field(default_factory=list[str])
     """Names of calls in the text form that were not completed."""
+    said_by: tuple[str, str] = ("", "")
+    """The endpoint and the model that are asked."""
+    bare: bool = True
+    """This model alone has said what the segment has, and none of its thoughts were told apart in it."""
     _remover: OverlapRemover | None = None
     _seen: int = 0
     """How many of the text's pieces were put through it."""
@@ -241,8 +245,17 @@ class Draft:
                 named = self.calls.pop(event.index, None)
                 self.cut.append(event.name or (named.name if named else ""))
 
-    def take_back(self, segment: Segment) -> None:
-        """What this call said was a thought. What earlier calls had said goes on in `segment`, the new last one."""
+    def after(self, partial: str, said_by: tuple[str, str]) -> Draft:
+        """The draft of the next call, which goes on from `partial`, if that is not empty."""
+        bare = not partial or (self.bare and not self.reasoning and self.said_by == said_by)
+        return Draft(self.segment, partial, said_by=said_by, bare=bare)
+
+    def take_back(self, segment: Segment, *, earlier: bool) -> None:
+        """What this call said was a thought. What earlier calls had said goes on in `segment`, the new last one; or it was
+        the beginning of the thought (`earlier`), unless something speaks against that."""
+        if earlier and self.bare:
+            self.reasoning.append(self.partial)
+            self.partial = ""
         self.reasoning.append(self.own_text)
         self.text_pieces.clear()
         self.segment.pieces.clear()

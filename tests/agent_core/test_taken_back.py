@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from agent_core.turn.events import TextArrived, TextTakenBack
+from dataclasses import replace
+
+from agent_core.turn.events import ReasoningArrived, TextArrived, TextTakenBack
 from agent_core.turn.exits import BreakCause, ExitCode
 from agent_core.turn.state import AssistantItem
 from agent_core.turn.transcript import closed_turn_messages
 from agent_core.turn.view import BubbleKind
-from tests.agent_core.turns import Rig
+from tests.agent_core.turns import ROUTE, SETTINGS, Rig
 
 TEXTS = (BubbleKind.PARTIAL, BubbleKind.INTERIM, BubbleKind.ANSWER)
 
@@ -55,5 +57,51 @@ def test_what_an_earlier_call_had_said_stays():
     assert rig.last_call.partial
     rig.feed(TextArrived(at=rig.tick(), text="I go on now."))
     rig.feed(TextTakenBack(at=rig.tick()))
+    rig.says("and the second half.")
+    assert shown(rig) == ["The first half of a long answer, and the second half."]
+
+
+def test_a_thought_that_was_cut_and_gone_on_with_goes_as_a_whole():
+    rig = Rig()
+    rig.text("They want a number. ")
+    rig.breaks(BreakCause.DROPPED)
+    rig.text("It has to be four.")
+    rig.feed(TextTakenBack(at=rig.tick(), earlier=True))
+    assert shown(rig) == []
+    rig.says("Four.")
+    assert shown(rig) == ["Four."]
+    assert rig.code is ExitCode.ANSWERED
+    assert "number" not in str(closed_turn_messages(rig.turn))
+
+
+def test_a_thought_that_was_cut_twice_goes_as_a_whole():
+    rig = Rig()
+    for text in ("They want ", "a number. "):
+        rig.text(text)
+        rig.breaks(BreakCause.DROPPED)
+    rig.text("Four.")
+    rig.feed(TextTakenBack(at=rig.tick(), earlier=True))
+    rig.says("It is four.")
+    assert shown(rig) == ["It is four."]
+
+
+def test_what_came_behind_a_thought_that_was_told_apart_is_none():
+    rig = Rig()
+    rig.feed(ReasoningArrived(at=rig.tick(), text="Hm."))
+    rig.text("The first half of a long answer, ")
+    rig.breaks(BreakCause.DROPPED)
+    rig.text("I go on now.")
+    rig.feed(TextTakenBack(at=rig.tick(), earlier=True))
+    rig.says("and the second half.")
+    assert shown(rig) == ["The first half of a long answer, and the second half."]
+
+
+def test_what_another_model_had_said_is_no_thought_of_this_one():
+    rig = Rig(settings=replace(SETTINGS, routes=(ROUTE, replace(ROUTE, model="m2"))))
+    rig.text("The first half of a long answer, ")
+    while rig.calls[-1].route == ROUTE:
+        rig.breaks(BreakCause.DROPPED)
+    rig.text("I go on now.")
+    rig.feed(TextTakenBack(at=rig.tick(), earlier=True))
     rig.says("and the second half.")
     assert shown(rig) == ["The first half of a long answer, and the second half."]

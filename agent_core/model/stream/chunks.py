@@ -82,6 +82,7 @@ class ChunkReader:
 
     __slots__ = (
         "_at",
+        "_beginning_unknown",
         "_by_id",
         "_by_index",
         "_inside_thought",
@@ -121,14 +122,16 @@ class ChunkReader:
         parse_text_calls: bool,
         offered: Collection[str] = (),
         tools: bytes = b"",
-        inside_thought: bool = False,
+        inside_thought: bool | None = False,
     ) -> None:
-        """`tools` are the schemas of what is `offered`; `inside_thought`: replies of this model begin with a thought, without its mark."""
+        """`tools` are the schemas of what is `offered`; `inside_thought`: replies of this model begin with a thought, without its mark;
+        None if nothing is known of how they begin."""
         self._number = number
         self._offered = offered
         self._taken = set(taken_ids)
-        self._parser = TextCallParser(Offered(tools), calls=parse_text_calls, inside_thought=inside_thought)
-        self._inside_thought = inside_thought
+        self._parser = TextCallParser(Offered(tools), calls=parse_text_calls, inside_thought=bool(inside_thought))
+        self._inside_thought = bool(inside_thought)
+        self._beginning_unknown = inside_thought is None
         self._slots: list[_Slot] = []
         self._by_index: dict[int, _Slot] = {}
         self._by_id: dict[str, _Slot] = {}
@@ -190,10 +193,8 @@ class ChunkReader:
         self._think_whole(self._reasoning_joined.finish(), events)
         self._say_text(self._text_once.finish(), events)
         self._split(self._text_joined.finish(), events)
-        finish = finish_of(self.finish_reason) if self.finish_reason else Finish.STOP if self.done else Finish.BROKEN
-        well = finish in (Finish.STOP, Finish.TOOLS, Finish.UNKNOWN)
-        self._pieces(self._parser.finish(well=well), events)
-        if well and not self._slots:
+        self._pieces(self._parser.finish(well=self._ends_well), events)
+        if self._ends_well and not self._slots:
             self._pieces(self._parser.called_in("".join(self._thoughts)), events)
         for slot in self._slots:
             if slot.begun and not slot.name:
@@ -218,9 +219,16 @@ class ChunkReader:
         return events
 
     @property
+    def _ends_well(self) -> bool:
+        """The model has brought its reply to an end."""
+        finish = finish_of(self.finish_reason) if self.finish_reason else Finish.STOP if self.done else Finish.BROKEN
+        return finish in (Finish.STOP, Finish.TOOLS, Finish.UNKNOWN)
+
+    @property
     def began_inside(self) -> bool | None:
-        """Whether the text began inside a thought; None if nothing says so."""
-        return self._parser.began_inside
+        """Whether the text began inside a thought; None if nothing says so: the end of one that was cut may not have come yet."""
+        found = self._parser.began_inside
+        return found if found or self._ends_well else None
 
     # ------------------------------------------------------------------ one chunk
 
@@ -410,7 +418,7 @@ class ChunkReader:
                 case TakenBack():
                     self.keeper.name = self.keeper.name or INLINE
                     self._flush(events)
-                    events.append(TextTakenBack(at=self._at))
+                    events.append(TextTakenBack(at=self._at, earlier=self._beginning_unknown))
                 case TextCallOpened():
                     if piece.name:
                         self._open_text_call(piece.index, piece.name, events)

@@ -124,7 +124,7 @@ def _gap(before: str, after: str) -> str:
 class _Thinking:
     """A thought that is open."""
 
-    __slots__ = ("begun", "depth", "ends", "held", "holding", "last", "marks", "said", "text")
+    __slots__ = ("begun", "depth", "ends", "held", "holding", "last", "marks", "raw", "said", "text")
 
     def __init__(self, ends: Ends, said: str = "") -> None:
         self.ends = ends
@@ -138,6 +138,8 @@ class _Thinking:
         """An inner thought has ended; what follows is thought as well, or it is the reply."""
         self.held: list[str] = []
         self.text: list[str] = []
+        self.raw: list[str] = []
+        """All that was read, with its marks, of a beginning that is only kept back."""
         self.last = ""
 
 
@@ -529,6 +531,13 @@ class TextCallParser:
             self._out.append(TakenBack())
 
     def _read_thought(self, at: int) -> int:
+        thinking = self._thinking
+        end = self._think_on(at)
+        if thinking.ends is _KEPT_ENDS:
+            thinking.raw.append(self._text[at : len(self._text) - len(self._pending) if self._pending else end])
+        return end
+
+    def _think_on(self, at: int) -> int:
         text, thinking = self._text, self._thinking
         found = thinking.marks.pattern.search(text, at)
         if found is None:
@@ -569,6 +578,8 @@ class TextCallParser:
         thinking = self._thinking
         ends = (mark.lower() if thinking.ends.folded else mark) in thinking.ends.closes
         if not ends and not thinking.begun:
+            if thinking.ends is _KEPT_ENDS and thinking.depth == 1:
+                thinking.ends = TAG_ENDS  # the model says itself that it thinks: nothing has to be guessed
             return  # written twice, once by the template and once by the model
         held = "".join(thinking.held)
         thinking.held.clear()
@@ -593,10 +604,11 @@ class TextCallParser:
         if thinking.holding and held.strip():
             self._read(held)
         elif thinking.ends.must_end and well:
-            if thinking.ends is _KEPT_ENDS:
+            if thinking.ends is _KEPT_ENDS:  # read as if nothing had been known
                 self._mode, self.began_inside = _Mode.START, False
-            else:
-                self._show(thinking.said)
+                self._read("".join(thinking.raw) + rest)
+                return
+            self._show(thinking.said)
             self._read("".join(thinking.text) + rest)
         elif self._body:
             self._ponder(rest)

@@ -50,7 +50,9 @@ _ALONE = """
 Some chat templates write the opening mark themselves, so only `</think>` comes. Then all text before it was a thought. What was shown of it is
 taken back on the page and in chats; a stream of the API cannot take anything back, and goes on with the answer as a new paragraph. From then on the
 beginning of that model's replies at that endpoint is kept back until its thoughts end; a reply without them is shown whole at its end, and the next
-ones are streamed again. That is known until the gateway is restarted.
+ones are streamed again. That is known until the gateway is restarted. Such a reply without any end of a thought is read as if nothing had been
+known, so an opening mark in it begins a thought. If a thought was cut and the model was asked to go on, what the cut call had shown is taken back with
+it, unless this model's replies are known to begin with the answer.
 """
 
 
