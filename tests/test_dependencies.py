@@ -18,6 +18,7 @@ NEEDED_UNSEEN = {"aiosqlite", "asyncpg", "opentelemetry-exporter-otlp-proto-http
 """SQLAlchemy imports the first two by the name in the database's address; the last shares its top name with the SDK."""
 
 IMPORTED_AS = {
+    "dotenv": "python-dotenv",
     "markdown_it": "markdown-it-py",
     "telegram": "python-telegram-bot",
     "discord": "discord.py",

@@ -250,7 +250,7 @@ def config_check(config_file: Path | None) -> None:
 @config.command("template")
 def config_template() -> None:
     """Print a commented outspoken.toml with all keys and their defaults."""
-    from gateway.config.reading import template
+    from gateway.config.keys import template
 
     click.echo(template())
 

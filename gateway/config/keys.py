@@ -1,17 +1,21 @@
-"""The list of all configuration keys, made from the classes that hold them: for the reference, the template, and error messages.
+"""The list of all configuration keys, read from the classes that hold them: for the reference, the template, and error messages.
 
-Law: there is no second list. A key, its default, its range and its words are written once, in gateway/config/sections.py.
+Law: there is no second list. A key, its default, its range and its words are written once, where its section is.
 """
 
 from __future__ import annotations
 
+import ast
+import inspect
 import json
+import sys
 import textwrap
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from enum import Enum
-from functools import cache
+from functools import cache, cached_property
+from itertools import pairwise
 from pathlib import Path
 from types import UnionType
 from typing import Annotated, Union, cast, get_args, get_origin
@@ -19,78 +23,197 @@ from typing import Annotated, Union, cast, get_args, get_origin
 from pydantic import BaseModel, SecretStr
 from pydantic.fields import FieldInfo
 
-from gateway.config.budgets import ModelPrice
-from gateway.config.schedule import Entry
-from gateway.config.sections import Config, Fallback, KnownBadRow
-from gateway.config.types import FromOutside, Usual
-
-PREFIX = "OUTSPOKEN_"
+from gateway.config.sections import Config
+from gateway.config.types import PREFIX, FromOutside, Unit, Usual
 
 OTHER_VARIABLES: Mapping[str, str] = {
-    "OUTSPOKEN_HOME": "Directory that holds everything: configuration, state, cache. Wins over all other places.",
+    "OUTSPOKEN_HOME": "One directory for everything: configuration, state, cache. Wins over all other places.",
     "OUTSPOKEN_CONFIG": "The configuration file, instead of the one in the usual place.",
 }
 """Variables with our prefix that are no configuration keys."""
 
+UNITS: Mapping[str, str] = {
+    "seconds": "seconds",
+    "minutes": "minutes",
+    "days": "days",
+    "bytes": "bytes",
+    "chars": "characters",
+    "tokens": "tokens",
+    "money": "the currency",
+    "share": "share, 0 to 1",
+    "mib": "MiB",
+    "kib": "KiB",
+    "port": "port number",
+    "turns": "turns",
+    "steps": "model calls",
+    "attempts": "calls",
+    "limit": "messages",
+    "per_minute": "messages a minute",
+    "per_hour": "messages an hour",
+    "files": "files",
+    "sessions": "conversations",
+    "reminders": "reminders",
+    "connections": "connections",
+    "peer": "connections",
+    "conversations": "conversations",
+    "warn": "times",
+    "stop": "times",
+    "rounds": "times",
+    "sockets": "sockets",
+    "shards": "connections",
+    "temperature": "as the provider counts it",
+}
+"""What a number counts, by the end of its key. A key whose name does not say it is marked with its `Unit`."""
 
-@dataclass(frozen=True, slots=True)
+
+@dataclass(frozen=True)
 class KeyDoc:
-    """One key, in words."""
+    """One key, in words. They are looked up when somebody asks for them: a start needs hardly any."""
 
     section: str
     key: str
-    type: str
-    """What kind of value it takes, with its range."""
-    default: str
-    """As TOML; empty if it is not set."""
-    env: tuple[str, ...]
-    """The environment variables that set it; the first one that is set wins."""
-    description: str
-    example: str
-    """As TOML; empty if the default says enough."""
-    secret: bool
-    """Comes from the environment or from a file, never from the configuration file."""
-    file_key: str
-    """The key that names a file with the value; empty if there is none."""
-    is_path: bool
-    """Names one file or directory, or several."""
-    required: bool = False
-    """It has no default (only keys of tables in tables)."""
+    holder: type[BaseModel]
+    """The class that holds it: of the section, or of a table in it."""
 
     @property
     def name(self) -> str:
         """``[section] key``."""
         return f"[{self.section}] {self.key}"
 
+    @property
+    def _field(self) -> FieldInfo:
+        return self.holder.model_fields[self.key]
 
-def variable(section: str, key: str) -> str:
-    """The environment variable of a key."""
-    return f"{PREFIX}{section}__{key}".upper()
+    @cached_property
+    def _usual(self) -> Usual:
+        return next((item for item in self._field.metadata if isinstance(item, Usual)), Usual(()))
+
+    @cached_property
+    def _outside(self) -> FromOutside:
+        return next(
+            (item for item in self._field.metadata if isinstance(item, FromOutside)), FromOutside("", secret=False)
+        )
+
+    @cached_property
+    def _kind(self) -> str:
+        return _kind(self._field.annotation)
+
+    @property
+    def type(self) -> str:
+        """What kind of value it takes, with its range."""
+        return self._kind + _range(self._field)
+
+    @property
+    def default(self) -> str:
+        """As TOML; empty if it is not set."""
+        return "" if self.required else to_toml(self._field.get_default(call_default_factory=True, validated_data={}))
+
+    @property
+    def env(self) -> tuple[str, ...]:
+        """The environment variables that set it; the first one that is set wins."""
+        return (f"{PREFIX}{self.section}__{self.key}".upper(), *self._usual.names)
+
+    @property
+    def description(self) -> str:
+        """What it means, in a sentence."""
+        return self._field.description or _words_below(self.holder, self.key)
+
+    @property
+    def example(self) -> str:
+        """As TOML; empty if the default says enough."""
+        return to_toml(self._field.examples[0]) if self._field.examples else ""
+
+    @property
+    def unit(self) -> str:
+        """What a number counts; empty if it is none."""
+        if not self._kind.startswith(("number", "whole number")):
+            return ""
+        if self.section == "recovery":
+            return "times"
+        marked = next((item.words for item in self._field.metadata if isinstance(item, Unit)), "")
+        return marked or next((words for end, words in UNITS.items() if self.key.endswith(end)), "")
+
+    @property
+    def secret(self) -> bool:
+        """Comes from the environment or from a file, never from the configuration file."""
+        return self._outside.secret
+
+    @property
+    def file_key(self) -> str:
+        """The key that names a file with the value; empty if there is none."""
+        return self._outside.also
+
+    @property
+    def variable_key(self) -> str:
+        """The key that names the variable with the value; empty if there is none."""
+        return self._outside.variable
+
+    @property
+    def is_path(self) -> bool:
+        """Names one file or directory, or several."""
+        return self._kind in {"path", "list of paths"}
+
+    @property
+    def required(self) -> bool:
+        """It has no default (only keys of tables in tables)."""
+        return self._field.is_required()
+
+    @cached_property
+    def table(self) -> tuple[KeyDoc, ...]:
+        """The keys of the tables that stand in it; they have no variables."""
+        model = _model_in(self._field.annotation)
+        return tuple(KeyDoc(self.section, key, model) for key in model.model_fields) if model else ()
 
 
-def to_toml(value: object) -> str:
-    """A value as it is written in TOML. None is empty, because TOML has no such value."""
-    if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, Enum):
-        return to_toml(value.value)
-    if isinstance(value, int | float):
-        return f"{value:g}" if isinstance(value, float) else str(value)
-    if isinstance(value, str | Path):
-        return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")
-    if isinstance(value, Mapping):
-        items = cast("Mapping[str, object]", value).items()
-        return "{" + ", ".join(f"{_toml_key(key)} = {to_toml(item)}" for key, item in items) + "}"
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(to_toml(item) for item in cast("Iterable[object]", value)) + "]"
-    assert value is None, type(value)
+def describe() -> list[KeyDoc]:
+    """Every key in the order of the sections."""
+    return [
+        KeyDoc(section, key, model)
+        for section, field in Config.model_fields.items()
+        if (model := _model_in(field.annotation))
+        for key in model.model_fields
+    ]
+
+
+def first_sentence(holder: object) -> str:
+    """The first sentence about a section, or about a table in it."""
+    return (getattr(holder, "__doc__", None) or "").strip().splitlines()[0]
+
+
+def section_words(section: str) -> str:
+    """The first sentence about a section."""
+    return first_sentence(Config.model_fields[section].annotation)
+
+
+# --- the words below a key ---
+
+
+@cache
+def _classes(module: str) -> Mapping[str, ast.ClassDef]:
+    """The classes of a module, as they are written. None where there are no sources, but bytecode alone."""
+    try:
+        tree = ast.parse(inspect.getsource(sys.modules[module]))
+    except (OSError, TypeError):
+        return {}
+    return {node.name: node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
+
+
+def _words_below(holder: type[BaseModel], key: str) -> str:
+    """The text below a key of a class. Python forgets it, and pydantic's own way to keep it reads every source at each start."""
+    for kind in holder.__mro__[: holder.__mro__.index(BaseModel)]:
+        written = _classes(kind.__module__).get(kind.__name__)
+        for here, below in pairwise(written.body if written else ()):
+            match here, below:
+                case ast.AnnAssign(target=ast.Name(id=name)), ast.Expr(value=ast.Constant(value=str(words))) if (
+                    name == key
+                ):
+                    return " ".join(words.split())
+                case _:
+                    pass
     return ""
 
 
-def _toml_key(key: str) -> str:
-    plain = key.isascii() and key.replace("-", "").replace("_", "").isalnum()
-    return key if plain else to_toml(key)
-
+# --- kinds of values ---
 
 _KINDS: tuple[tuple[type, str, str], ...] = (
     (bool, "true or false", ""),
@@ -120,6 +243,13 @@ def _kind(annotation: object, *, several: bool = False) -> str:
     return next((many if several else one) for kind, one, many in _KINDS if issubclass(annotation, kind))
 
 
+def _model_in(annotation: object) -> type[BaseModel] | None:
+    """The class of a section, or of the tables in a key."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return annotation
+    return next((found for inner in get_args(annotation) if (found := _model_in(inner))), None)
+
+
 def _range(field: FieldInfo) -> str:
     """The limits of a number, in words."""
     bounds = {name: getattr(item, name) for item in field.metadata for name in ("ge", "le") if hasattr(item, name)}
@@ -129,79 +259,35 @@ def _range(field: FieldInfo) -> str:
     return f", at least {low:.12g}" if high is None else f", {low:.12g} to {high:.12g}"
 
 
-def _doc(section: str, key: str, field: FieldInfo) -> KeyDoc:
-    usual = next((item.names for item in field.metadata if isinstance(item, Usual)), ())
-    outside = next((item for item in field.metadata if isinstance(item, FromOutside)), None)
-    kind = _kind(field.annotation)
-    required = field.is_required()
-    default: object = None if required else field.get_default(call_default_factory=True, validated_data={})
-    examples: list[object] = field.examples or []
-    return KeyDoc(
-        section=section,
-        key=key,
-        type=kind + _range(field),
-        default=to_toml(default),
-        env=(variable(section, key), *usual),
-        description=field.description or "",
-        example=to_toml(examples[0]) if examples else "",
-        secret=outside is not None and outside.secret,
-        file_key=outside.also if outside else "",
-        is_path=kind in {"path", "list of paths"},
-        required=required,
-    )
+def to_toml(value: object) -> str:
+    """A value as it is written in TOML. None is empty, because TOML has no such value."""
+    match value:
+        case bool():
+            return "true" if value else "false"
+        case Enum():
+            return to_toml(value.value)
+        case int():
+            return str(value)
+        case float():
+            return f"{value:g}"
+        case str() | Path():
+            return json.dumps(str(value), ensure_ascii=False).replace("\x7f", "\\u007f")
+        case Mapping():
+            items = cast("Mapping[str, object]", value).items()
+            return "{" + ", ".join(f"{_toml_key(key)} = {to_toml(item)}" for key, item in items) + "}"
+        case list() | tuple():
+            return "[" + ", ".join(to_toml(item) for item in cast("Iterable[object]", value)) + "]"
+        case _:
+            assert value is None, type(value)
+            return ""
 
 
-@cache
-def _described() -> tuple[KeyDoc, ...]:
-    docs: list[KeyDoc] = []
-    for section, holder in Config.model_fields.items():
-        model = holder.annotation
-        assert isinstance(model, type)
-        assert issubclass(model, BaseModel)
-        docs += [_doc(section, key, field) for key, field in model.model_fields.items()]
-    return tuple(docs)
+def _toml_key(key: str) -> str:
+    plain = key.isascii() and key.replace("-", "").replace("_", "").isalnum()
+    return key if plain else to_toml(key)
 
 
-def describe() -> list[KeyDoc]:
-    """Every key in the order of the sections."""
-    return list(_described())
-
-
-def forget() -> None:
-    """Look at the classes anew: a section was added."""
-    _described.cache_clear()
-
-
-_TABLES: Mapping[tuple[str, str], type[BaseModel]] = {
-    ("model", "fallbacks"): Fallback,
-    ("model", "known_bad"): KnownBadRow,
-    ("budgets", "prices"): ModelPrice,
-    ("schedule", "entries"): Entry,
-}
-
-
-def table_keys(section: str, key: str) -> tuple[str, ...]:
-    """The keys that one table of a list of tables may have."""
-    found = _TABLES.get((section, key))
-    return tuple(found.model_fields) if found is not None else ()
-
-
-@cache
-def describe_tables() -> Mapping[tuple[str, str], tuple[str, tuple[KeyDoc, ...]]]:
-    """The tables that stand in a key of their own, by section and key: what one is, and its keys. They have no variables."""
-    return {
-        (section, key): (
-            (model.__doc__ or "").strip().splitlines()[0],
-            tuple(_doc(section, name, field) for name, field in model.model_fields.items()),
-        )
-        for (section, key), model in _TABLES.items()
-    }
-
-
-def section_words(section: str) -> str:
-    """The first sentence about a section."""
-    model = Config.model_fields[section].annotation
-    return (getattr(model, "__doc__", None) or "").strip().splitlines()[0]
+# --- the template ---
 
 
 def _commented(doc: KeyDoc) -> list[str]:
@@ -223,9 +309,10 @@ def template() -> str:
         "# Secrets do not belong in here; each says where it is looked for.",
         "",
     ]
-    for section in Config.model_fields:
-        lines += [f"# {section_words(section)}", f"[{section}]", ""]
-        for doc in _described():
-            if doc.section == section:
-                lines += _commented(doc)
+    section = ""
+    for doc in describe():
+        if doc.section != section:
+            section = doc.section
+            lines += [f"# {section_words(section)}", f"[{section}]", ""]
+        lines += _commented(doc)
     return "\n".join(lines).rstrip("\n") + "\n"

@@ -7,8 +7,8 @@ Four places say what a key is, and the first one that says anything about it win
 3. systemd's credentials (``CREDENTIALS_DIRECTORY``), for secrets, under the name of the variable;
 4. the TOML file.
 
-Each secret may also stand in a file of its own that a key ``…_file`` names (variable ``…_FILE``). An empty variable counts as
-not set, because container tools set variables that way which nobody filled in.
+Each secret may also stand in a file of its own that a key ``…_file`` names (variable ``…_FILE``). The sources, their merging and the
+checking are pydantic-settings' own; what stands here is what it does not do: files that keys name, and sentences about mistakes.
 
 Laws: unknown keys and variables are refused, with the nearest known name; all problems are told at once, each with its file
 and line or its variable; a secret in the TOML file is refused; no message holds a value; nothing is taken from the process's
@@ -17,12 +17,13 @@ own environment but what the caller hands over.
 
 from __future__ import annotations
 
+import contextlib
 import difflib
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import cast
+from typing import TypeAlias, cast
 from urllib.parse import parse_qs, urlsplit
 
 from pydantic import SecretStr, ValidationError
@@ -30,69 +31,21 @@ from pydantic_core import ErrorDetails
 from pydantic_settings import InitSettingsSource
 
 from agent_core.text.redaction import MASK, Redactor, is_secret_name
-from gateway.config.keys import OTHER_VARIABLES, PREFIX, KeyDoc, describe, table_keys, template
-from gateway.config.sections import (
-    ASSUMED_CONTEXT_TOKENS,
-    OPENAI_URL,
-    Config,
-    Fallback,
-    Guardrails,
-    Log,
-    Model,
-    ModelChoice,
-    Recovery,
-    Server,
-    Sessions,
-    Storage,
-    Tools,
-)
+from gateway.config.keys import OTHER_VARIABLES, KeyDoc, describe
+from gateway.config.sections import Config
 from gateway.config.sources import (
+    Key,
     Problem,
     TomlFile,
     Unreadable,
     Variables,
     read_dotenv,
-    read_toml,
     read_value_file,
     readable_by_all,
 )
-from gateway.config.types import Disconnect, LogFormat, LogLevel, SessionPolicy, is_loopback, named_tables
+from gateway.config.types import PREFIX, listed, named_tables
 
-__all__ = [
-    "ASSUMED_CONTEXT_TOKENS",
-    "OPENAI_URL",
-    "OTHER_VARIABLES",
-    "Config",
-    "ConfigError",
-    "Disconnect",
-    "Fallback",
-    "Guardrails",
-    "KeyDoc",
-    "Loaded",
-    "Log",
-    "LogFormat",
-    "LogLevel",
-    "Model",
-    "ModelChoice",
-    "Problem",
-    "Recovery",
-    "Server",
-    "SessionPolicy",
-    "Sessions",
-    "Storage",
-    "Survey",
-    "Tools",
-    "describe",
-    "is_loopback",
-    "load",
-    "redacted",
-    "secret_values",
-    "survey",
-    "template",
-]
-
-Key = tuple[str, str]
-"""Section and key."""
+Table: TypeAlias = dict[str, object]
 
 
 class ConfigError(Exception):
@@ -100,12 +53,8 @@ class ConfigError(Exception):
 
     def __init__(self, problems: Sequence[Problem]) -> None:
         self.problems = tuple(problems)
-        head = (
-            "The configuration has a problem:"
-            if len(problems) == 1
-            else f"The configuration has {len(problems)} problems:"
-        )
-        super().__init__("\n".join([head, *(f"  - {problem}" for problem in self.problems)]))
+        how_many = "a problem" if len(problems) == 1 else f"{len(problems)} problems"
+        super().__init__("\n".join([f"The configuration has {how_many}:", *(f"  - {one}" for one in problems)]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,15 +72,6 @@ class Loaded:
     """What was handed over, and below it what ``.env`` adds (also proxies and certificates)."""
 
 
-def load(config_file: Path | None, env: Mapping[str, str], *, required: bool = False) -> Loaded:
-    """Read, merge and check the configuration.
-
-    `config_file` may be missing unless `required`. `env` is the whole environment, usually ``os.environ``. Raises
-    `ConfigError` with every problem that was found.
-    """
-    return _Loader(config_file, env, required=required).load()
-
-
 @dataclass(frozen=True, slots=True)
 class Survey:
     """What can be said of a configuration that may be wrong."""
@@ -144,39 +84,40 @@ class Survey:
     """The sections that are at their defaults for that."""
 
 
+def load(config_file: Path | None, env: Mapping[str, str], *, required: bool = False) -> Loaded:
+    """Read, merge and check the configuration.
+
+    `config_file` may be missing unless `required`. `env` is the whole environment, usually ``os.environ``. Raises
+    `ConfigError` with every problem that was found.
+    """
+    return _Reading(config_file, env, required=required).load()
+
+
 def survey(config_file: Path | None, env: Mapping[str, str], *, required: bool = False) -> Survey:
     """`load` for looking: it never raises, so that one wrong key does not hide what else is wrong."""
-    return _Loader(config_file, env, required=required).survey()
+    return _Reading(config_file, env, required=required).survey()
 
 
-@dataclass(slots=True)
-class _Layer:
-    """What one of the four places says."""
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A table somewhere in a source: a whole section, or a table in a list of them."""
 
+    source: Variables | TomlFile
+    path: tuple[str | int, ...]
     base: Path
     """Relative paths begin here."""
-    values: dict[str, dict[str, object]] = field(default_factory=dict[str, dict[str, object]])
-    places: dict[Key, str] = field(default_factory=dict[Key, str])
+    file: Path | None
+    """The file that it stands in."""
 
-    def has(self, doc: KeyDoc, key: str = "") -> bool:
-        return (doc.section, key or doc.key) in self.places
+    @property
+    def name(self) -> str:
+        """In words: ``[section]``, or which table of a list."""
+        section, *inner = self.path
+        return f"[{section}]" if not inner else f"[{section}] {inner[0]}, number {int(inner[1]) + 1}"
 
-    def get(self, doc: KeyDoc, key: str = "") -> object:
-        return self.values[doc.section][key or doc.key]
-
-    def put(self, doc: KeyDoc, value: object, where: str) -> None:
-        self.values.setdefault(doc.section, {})[doc.key] = value
-        self.places[doc.section, doc.key] = where
-
-    def absolute(self, value: object, home: str) -> object:
-        """Paths of this place, made absolute; what is no path is left for the validation to complain about."""
-        if isinstance(value, list):
-            return [self.absolute(item, home) for item in cast("list[object]", value)]
-        if not isinstance(value, str):
-            return value
-        if home and (value == "~" or value.startswith("~/")):
-            return Path(home) / value[2:]
-        return self.base / value
+    def at(self, *key: str) -> str:
+        """Where one of its keys was set; without a key, where it begins."""
+        return self.source.at(*self.path, *key)
 
 
 # Kubernetes and Docker links set these in every container beside a service that is called "outspoken".
@@ -185,106 +126,208 @@ _SERVICE_LINK = re.compile(
 )
 
 
-class _Loader:
+class _Reading:
     """One reading of the configuration; collects what is wrong instead of stopping at the first."""
 
     def __init__(self, config_file: Path | None, env: Mapping[str, str], *, required: bool) -> None:
         self._file = config_file
         self._required = required
         self._docs = describe()
-        self._known = {(doc.section, doc.key): doc for doc in self._docs}
         self._set = Variables(dict(env))
         self._beside = Variables({})
         self._toml: TomlFile | None = None
         self._problems: list[Problem] = []
         self._warnings: list[str] = []
-        self._wrong: set[str] = set()
-        """The sections that the last validation refused."""
-        self._missing: list[tuple[int, Key, Problem]] = []
-        """Files that could not be read, with the layer and the key they were for: no matter if a higher layer sets it."""
+        self._origins: dict[Key, str] = {}
 
     def load(self) -> Loaded:
         self._read_files()
         if self._problems:
-            self._unknown_variables(self._set)
+            self._refuse_unknown(self._set)
             raise ConfigError(self._problems)
-        layers = self._layers()
-        config = self._validated(layers)
-        if config is None or self._problems:
+        config = self._validated(self._layers())
+        if self._problems or not isinstance(config, Config):
             raise ConfigError(self._problems)
-        self._warn_of_headers(config, layers[3])
-        origins = {key: where for layer in reversed(layers) for key, where in layer.places.items()}
         environment = {**self._beside.values, **self._set.values}
         read = self._toml.path if self._toml else None
-        return Loaded(config, read, origins, tuple(dict.fromkeys(self._warnings)), environment)
+        return Loaded(config, read, self._origins, tuple(dict.fromkeys(self._warnings)), environment)
 
     def survey(self) -> Survey:
         """What is sound, with everything that is not."""
         self._read_files()
         layers = self._layers()
         unsound: set[str] = set()
-        while (config := self._validated(layers)) is None:
-            wrong = {section for section in self._wrong if any(section in layer.values for layer in layers)}
+        while not isinstance(found := self._validated(layers), Config):
+            wrong = found & {section for layer in layers for section in layer}
             assert wrong, self._problems
             unsound |= wrong
             for layer in layers:
-                for section in wrong:
-                    layer.values.pop(section, None)
-        problems = tuple(dict.fromkeys(self._problems))
-        return Survey(config, problems, tuple(dict.fromkeys(self._warnings)), frozenset(unsound))
-
-    def _layers(self) -> list[_Layer]:
-        """What each place says, the strongest first."""
-        layers = [
-            self._from_variables(self._set),
-            self._from_variables(self._beside),
-            self._from_credentials(),
-            self._from_toml(),
-        ]
-        for rank, layer in enumerate(layers):
-            self._resolve_files(rank, layer)
-            self._resolve_fallbacks(layer)
-        self._forgive_overridden(layers)
-        return layers
+                for section in wrong & layer.keys():
+                    del layer[section]
+        problems, warnings = dict.fromkeys(self._problems), dict.fromkeys(self._warnings)
+        return Survey(found, tuple(problems), tuple(warnings), frozenset(unsound))
 
     # --- the places ---
 
     def _read_files(self) -> None:
         if self._file is None:
             return
-        if self._required or self._file.exists():
-            try:
-                self._toml = read_toml(self._file)
-            except Unreadable as error:
-                self._problems.append(error.problem)
+        try:
+            if self._required or self._file.exists():
+                self._toml = TomlFile(self._file)
+        except Unreadable as error:
+            self._problems.append(error.problem)
         dotenv = self._file.parent / ".env"
-        if dotenv.is_file():
-            try:
-                beside, problems = read_dotenv(dotenv)
-            except Unreadable as error:
-                self._problems.append(error.problem)
-            else:
+        try:
+            if dotenv.is_file():
+                self._beside, problems = read_dotenv(dotenv, hidden=self._set.values)
                 self._problems += problems
-                values = {name: value for name, value in beside.values.items() if name not in self._set.values}
-                self._beside = Variables(values, beside.places)
+        except Unreadable as error:
+            self._problems.append(error.problem)
 
     def _variable(self, name: str) -> str:
         return (self._set.values.get(name) or self._beside.values.get(name) or "").strip()
 
-    def _from_variables(self, variables: Variables) -> _Layer:
-        self._unknown_variables(variables)
-        beside = variables is self._beside
-        layer = _Layer(self._file.parent if beside and self._file else Path.cwd())
-        for doc in self._docs:
-            name = next((name for name in doc.env if variables.values.get(name, "").strip()), None)
-            if name is None:
+    def _credentials(self) -> Variables:
+        """What systemd hands over: a file for each secret, with the name of its variable."""
+        found: dict[str, str] = {}
+        places: dict[str, str] = {}
+        if directory := self._variable("CREDENTIALS_DIRECTORY"):
+            for name in (name for doc in self._docs if doc.file_key for name in doc.env):
+                path = next(
+                    (path for path in (Path(directory, name), Path(directory, name.lower())) if path.is_file()), None
+                )
+                try:
+                    if path is not None:
+                        found[name], places[name] = read_value_file(path), str(path)
+                except Unreadable as error:
+                    self._problems.append(error.problem)
+        return Variables(found, places)
+
+    def _layers(self) -> list[Table]:
+        """What each place says, the strongest first."""
+        self._refuse_unknown(self._set)
+        self._refuse_unknown(self._beside)
+        here = Path.cwd()
+        folder = self._file.parent if self._file else here
+        return [
+            self._layer(self._set, here, None),
+            self._layer(self._beside, folder, folder / ".env"),
+            self._layer(self._credentials(), folder, None),
+            *([self._layer(self._toml, folder, self._toml.path)] if self._toml else []),
+        ]
+
+    def _layer(self, source: Variables | TomlFile, base: Path, file: Path | None) -> Table:
+        """What one place says, without what it may not say."""
+        layer: Table = {}
+        for section, table in cast("Table", source()).items():
+            docs = {doc.key: doc for doc in self._docs if doc.section == section}
+            if not docs:
+                self._problems.append(Problem(source.at(section), *self._unknown_section(section, table)))
                 continue
-            layer.put(doc, variables.values[name].strip(), variables.where(name))
-            if beside and doc.secret and self._file:
-                self._warn_if_open(self._file.parent / ".env")
+            if not isinstance(table, dict):
+                fix = f"Write [{section}] on a line of its own, and its keys below it."
+                self._problems.append(Problem(source.at(section), f"{section} must be a table.", fix))
+                continue
+            keys = cast("Table", table)
+            for key in (key for key in keys if key not in docs):
+                what = f"there is no key {key} in [{section}]."
+                self._problems.append(Problem(source.at(section, key), what, self._nearest(section, key)))
+            known = {key: value for key, value in keys.items() if key in docs}
+            layer[section] = self._settled([*docs.values()], known, _Place(source, (section,), base, file))
         return layer
 
-    def _unknown_variables(self, variables: Variables) -> None:
+    def _settled(self, docs: Sequence[KeyDoc], given: Table, place: _Place) -> Table:
+        """A table without secrets that may not stand in it, with whole paths, and with what its keys name elsewhere."""
+        table = dict(given)
+        for doc in docs:
+            value = given.get(doc.key)
+            if value is None:
+                continue
+            if isinstance(place.source, TomlFile) and (what := _secret_in(doc, value, place)):
+                del table[doc.key]
+                self._problems.append(Problem(place.at(doc.key), *_not_in_the_file(what, doc)))
+            elif doc.is_path:
+                table[doc.key] = self._absolute(value, place.base, several=doc.type.startswith("list"))
+            elif any(inner.file_key for inner in doc.table):
+                table[doc.key] = self._settled_each(doc, value, place)
+            if place.file and doc.key in table and (doc.secret or _secret_headers(value)):
+                self._warn_if_open(place.file)
+        where = {key: place.at(key) for key in table}
+        for doc in docs:
+            if doc.file_key:
+                self._fill_in(doc, table, place, where)
+        if len(place.path) == 1:
+            for key, at in where.items():
+                self._origins.setdefault((str(place.path[0]), key), at)
+        return table
+
+    def _settled_each(self, doc: KeyDoc, value: object, place: _Place) -> object:
+        """The same for each table of a list."""
+        try:
+            items = named_tables(value)
+        except ValueError:
+            return value  # not JSON: the validation complains about it
+        if not isinstance(items, list):
+            return value
+        return [
+            self._settled(doc.table, cast("Table", item), replace(place, path=(*place.path, doc.key, index)))
+            if isinstance(item, dict)
+            else item
+            for index, item in enumerate(cast("list[object]", items))
+        ]
+
+    def _absolute(self, value: object, base: Path, *, several: bool = False) -> object:
+        """Paths of a place, made absolute; what is no path is left for the validation to complain about."""
+        if several:
+            with contextlib.suppress(ValueError):
+                value = listed(value)
+        if isinstance(value, list):
+            return [self._absolute(item, base) for item in cast("list[object]", value)]
+        if not isinstance(value, str):
+            return value
+        home = self._variable("HOME")
+        return Path(home) / value[2:] if home and (value == "~" or value.startswith("~/")) else base / value
+
+    def _fill_in(self, doc: KeyDoc, table: Table, place: _Place, where: dict[str, str]) -> None:
+        """The value of a key that stands in a variable or in files that other keys name."""
+        variable = table.get(doc.variable_key)
+        if isinstance(variable, str) and variable:
+            if value := self._variable(variable):
+                table[doc.key] = value
+            else:
+                what = f"{place.name}: the variable {variable} is not set."
+                self._problems.append(Problem(place.at(), what, "Set it, or correct its name."))
+        elif doc.file_key in table and doc.key in table:
+            here, there = where[doc.key], where[doc.file_key]
+            self._warnings.append(
+                f"{place.name} {doc.key} is set twice, by {here} and by {there}; the first one counts."
+            )
+        elif doc.file_key in table and (doc.section, doc.key) not in self._origins:  # else a stronger place says it
+            named = table[doc.file_key]
+            paths = cast("list[object]", named if isinstance(named, list) else [named])
+            try:
+                values = [read_value_file(path) for path in paths if isinstance(path, Path)]
+            except Unreadable as error:
+                what = f"{place.name} {doc.file_key}: {error.problem.where} {error.problem.what}"
+                self._problems.append(Problem(where[doc.file_key], what, error.problem.fix))
+                return
+            if len(values) < len(paths):
+                return  # the validation complains about what is no path
+            for path in paths if doc.secret else ():
+                self._warn_if_open(cast("Path", path))
+            table[doc.key] = values if isinstance(named, list) else values[0]
+            where[doc.key] = where[doc.file_key]
+
+    def _warn_if_open(self, path: Path) -> None:
+        if readable_by_all(path):
+            self._warnings.append(
+                f"{path} holds a secret, and every user of this machine can read it. Close it: chmod 600 {path}"
+            )
+
+    # --- the nearest name ---
+
+    def _refuse_unknown(self, variables: Variables) -> None:
         known = {name for doc in self._docs for name in doc.env} | set(OTHER_VARIABLES)
         for name in sorted(variables.values):
             if not name.upper().startswith(PREFIX) or name in known:
@@ -295,249 +338,95 @@ class _Loader:
             fix = f"Did you mean {near[0]}?" if near else f"Unset it; the variables are {PREFIX}<SECTION>__<KEY>."
             self._problems.append(Problem(variables.where(name), "there is no such setting.", fix))
 
-    def _from_credentials(self) -> _Layer:
-        directory = self._variable("CREDENTIALS_DIRECTORY")
-        layer = _Layer(Path(directory or "."))
-        if not directory:
-            return layer
-        for doc in self._docs:
-            if not doc.file_key:
-                continue
-            for name in (*doc.env, *(name.lower() for name in doc.env)):
-                path = layer.base / name
-                if not path.is_file():
-                    continue
-                try:
-                    layer.put(doc, read_value_file(path), str(path))
-                except Unreadable as error:
-                    self._problems.append(error.problem)
-                break
-        return layer
-
-    def _from_toml(self) -> _Layer:
-        layer = _Layer(self._file.parent if self._file else Path.cwd())
-        if self._toml is None:
-            return layer
-        sections = {doc.section for doc in self._docs}
-        for section, content in self._toml.values.items():
-            if section not in sections:
-                self._problems.append(Problem(self._toml.where(section), *self._unknown_section(section, content)))
-            elif not isinstance(content, dict):
-                what, fix = (
-                    f"{section} must be a table.",
-                    f"Write [{section}] on a line of its own, and its keys below it.",
-                )
-                self._problems.append(Problem(self._toml.where(section), what, fix))
-            else:
-                for key, value in cast("dict[str, object]", content).items():
-                    self._take(layer, section, key, value)
-        return layer
-
-    def _take(self, layer: _Layer, section: str, key: str, value: object) -> None:
-        """One key of the TOML file."""
-        assert self._toml is not None
-        where = self._toml.where(section, key)
-        doc = self._known.get((section, key))
-        if doc is None:
-            self._problems.append(Problem(where, f"there is no key {key} in [{section}].", self._nearest(section, key)))
-        elif doc.secret:
-            self._problems.append(Problem(where, *_not_in_the_file(doc)))
-        elif (section, key) == ("storage", "url") and isinstance(value, str) and _database_password(value):
-            self._problems.append(Problem(where, *_not_in_the_file(doc, "An address with a password")))
-        else:
-            layer.put(doc, value, where)
-
     def _unknown_section(self, section: str, content: object) -> tuple[str, str]:
         if not isinstance(content, dict):
             return f"{section} stands outside of a section.", self._nearest("", section)
-        near = difflib.get_close_matches(section, {doc.section for doc in self._docs}, 1, 0.5)
-        names = ", ".join(dict.fromkeys(f"[{doc.section}]" for doc in self._docs))
-        return f"there is no section [{section}].", f"Did you mean [{near[0]}]?" if near else f"There are {names}."
+        sections = dict.fromkeys(doc.section for doc in self._docs)
+        near = difflib.get_close_matches(section, sections, 1, 0.5)
+        fix = f"Did you mean [{near[0]}]?" if near else f"There are {', '.join(f'[{one}]' for one in sections)}."
+        return f"there is no section [{section}].", fix
 
     def _nearest(self, section: str, key: str) -> str:
         here = [doc.key for doc in self._docs if doc.section == section]
-        elsewhere = [doc for doc in self._docs if doc.key == key and doc.section != section]
-        if elsewhere:
-            return f"It belongs to {' or '.join(f'[{doc.section}]' for doc in elsewhere)}."
+        if elsewhere := [f"[{doc.section}]" for doc in self._docs if doc.key == key and doc.section != section]:
+            return f"It belongs to {' or '.join(elsewhere)}."
         if near := difflib.get_close_matches(key, here, 1, 0.6):
             return f"Did you mean {near[0]}?"
-        far = difflib.get_close_matches(key, [doc.key for doc in self._docs], 1, 0.75)
-        if far:
+        if far := difflib.get_close_matches(key, [doc.key for doc in self._docs], 1, 0.75):
             return f"Did you mean {next(doc.name for doc in self._docs if doc.key == far[0])}?"
         return f"Its keys are {', '.join(here)}." if here else "Put it below a section, such as [model]."
 
-    # --- values in files of their own ---
-
-    def _resolve_files(self, rank: int, layer: _Layer) -> None:
-        """Make paths absolute, and read the files that hold one value each."""
-        home = self._variable("HOME")
-        for doc in self._docs:
-            if doc.is_path and layer.has(doc):
-                value = layer.get(doc)
-                if doc.type.startswith("list") and isinstance(value, str):
-                    value = [item.strip() for item in value.split(",") if item.strip()]
-                layer.put(doc, layer.absolute(value, home), layer.places[doc.section, doc.key])
-        for doc in self._docs:
-            if not doc.file_key or not layer.has(doc, doc.file_key):
-                continue
-            if layer.has(doc):
-                here, there = layer.places[doc.section, doc.key], layer.places[doc.section, doc.file_key]
-                self._warnings.append(f"{doc.name} is set twice, by {here} and by {there}; the first one counts.")
-                continue
-            self._read_into(rank, layer, doc)
-
-    def _read_into(self, rank: int, layer: _Layer, doc: KeyDoc) -> None:
-        where = layer.places[doc.section, doc.file_key]
-        paths = layer.get(doc, doc.file_key)
-        several = isinstance(paths, list)
-        values: list[str] = []
-        for path in cast("list[object]", paths) if several else [paths]:
-            if not isinstance(path, Path):
-                return  # the validation complains about it
-            try:
-                values.append(read_value_file(path))
-            except Unreadable as error:
-                words = Problem(
-                    where,
-                    f"[{doc.section}] {doc.file_key}: {error.problem.where} {error.problem.what}",
-                    error.problem.fix,
-                )
-                self._missing.append((rank, (doc.section, doc.key), words))
-                return
-            if doc.secret:
-                self._warn_if_open(path)
-        layer.put(doc, values if several else values[0], where)
-
-    def _warn_if_open(self, path: Path) -> None:
-        if readable_by_all(path):
-            self._warnings.append(
-                f"{path} holds a secret, and every user of this machine can read it. Close it: chmod 600 {path}"
-            )
-
-    def _forgive_overridden(self, layers: Sequence[_Layer]) -> None:
-        for rank, key, problem in self._missing:
-            if not any(key in layer.places for layer in layers[:rank]):
-                self._problems.append(problem)
-
-    # --- fallbacks ---
-
-    def _resolve_fallbacks(self, layer: _Layer) -> None:
-        """Fill in the keys of fallbacks that name a variable or a file."""
-        doc = self._known["model", "fallbacks"]
-        if not layer.has(doc):
-            return
-        where = layer.places["model", "fallbacks"]
-        in_file = self._toml is not None and where.startswith(str(self._toml.path))
-        try:
-            items = named_tables(layer.get(doc))
-        except ValueError:
-            return  # not JSON: the validation complains about it
-        if not isinstance(items, list):
-            return
-        out: list[object] = []
-        for index, item in enumerate(cast("list[object]", items)):
-            if not isinstance(item, dict):
-                out.append(item)
-                continue
-            place = self._toml.where("model", "fallbacks", index) if in_file and self._toml else where
-            out.append(self._fallback(dict(cast("dict[str, object]", item)), index, place, layer, in_file=in_file))
-        layer.put(doc, out, where)
-
-    def _fallback(
-        self, table: dict[str, object], index: int, where: str, layer: _Layer, *, in_file: bool
-    ) -> dict[str, object]:
-        name = f"[model] fallbacks, number {index + 1}"
-        if in_file and "api_key" in table:
-            del table["api_key"]
-            fix = 'Put it into the environment and write api_key_env = "ITS_NAME", or into a file and write api_key_file = "its.key".'
-            self._problems.append(
-                Problem(where, f"{name}: api_key is a secret, and does not belong into this file.", fix)
-            )
-        variable, path = table.get("api_key_env"), table.get("api_key_file")
-        if isinstance(variable, str) and variable:
-            if value := self._variable(variable):
-                table["api_key"] = value
-            else:
-                self._problems.append(
-                    Problem(where, f"{name}: the variable {variable} is not set.", "Set it, or correct its name.")
-                )
-        elif isinstance(path, str) and path:
-            file = layer.absolute(path, self._variable("HOME"))
-            assert isinstance(file, Path)
-            table["api_key_file"] = file
-            try:
-                table["api_key"] = read_value_file(file)
-                self._warn_if_open(file)
-            except Unreadable as error:
-                self._problems.append(
-                    Problem(where, f"{name}: {error.problem.where} {error.problem.what}", error.problem.fix)
-                )
-        return table
-
     # --- checking ---
 
-    def _validated(self, layers: Sequence[_Layer]) -> Config | None:
-        sources = tuple(InitSettingsSource(Config, {**layer.values}) for layer in layers)
+    def _validated(self, layers: Sequence[Table]) -> Config | set[str]:
+        """The configuration; or the sections that are wrong, which are complained of."""
+        sources = tuple(InitSettingsSource(Config, layer) for layer in layers)
         try:
             # A documented parameter of BaseSettings, which its typing as a data class hides.
             return Config(_build_sources=(sources, {}))  # pyright: ignore[reportCallIssue]
         except ValidationError as error:
             details = error.errors(include_url=False, include_input=False)
-        self._wrong = {str(detail["loc"][0]) for detail in details}
-        self._problems += [self._problem(detail, layers) for detail in details]
-        return None
+        self._problems += [self._problem(detail) for detail in details]
+        return {str(detail["loc"][0]) for detail in details}
 
-    def _problem(self, detail: ErrorDetails, layers: Sequence[_Layer]) -> Problem:
+    def _problem(self, detail: ErrorDetails) -> Problem:
         """A complaint of the validation in our words; the value is never among them."""
         section, *rest = detail["loc"]
         context = detail.get("ctx", {})
         key = str(rest[0]) if rest else str(context.get("key", ""))
-        where = self._where(str(section), key, rest[1:], layers)
-        doc = self._known.get((str(section), key))
+        where = self._where(str(section), key, rest[1:])
+        doc = next((doc for doc in self._docs if (doc.section, doc.key) == (section, key)), None)
         if detail["type"] == "outspoken":
             own = detail["msg"]
             what = f"[{section}] {key} {own}." if own.startswith("must ") else f"[{section}] {own}."
             return Problem(where, what, str(context.get("fix", "")))
         if doc is None or len(rest) > 1:
-            inner = f"{key}, number {int(rest[1]) + 1}" if len(rest) > 1 and isinstance(rest[1], int) else key
-            named = rest[1:] if len(rest) > 1 and isinstance(rest[1], str) else rest[2:]
-            inner = " ".join([inner, *(str(part) for part in named)])
-            if detail["type"] == "extra_forbidden":
-                known = table_keys(str(section), key)
-                near = difflib.get_close_matches(str(rest[-1]), known, 1, 0.6)
-                fix = f"Did you mean {near[0]}?" if near else f"The keys are {', '.join(known)}."
-                return Problem(where, f"[{section}] {inner}: there is no such key.", fix)
-            if detail["type"] == "model_type":
-                what = "the name of a model, or a table with its name" if key == "fallbacks" else "a table"
-                return Problem(where, f"[{section}] {inner}: must be {what}.")
-            return Problem(where, f"[{section}] {inner}: {detail['msg'].replace('Input should be', 'must be')}.")
+            return Problem(where, *_inner_words(f"[{section}] {key}", rest[1:], doc, detail))
         article = "" if doc.type.startswith(("one of", "true", "text")) else "a "
         default = f" The default is {doc.default}." if doc.default not in {"", '""', "[]", "{}"} else ""
         return Problem(where, f"{doc.name} must be {article}{doc.type}.", f"{doc.description}{default}")
 
-    def _where(self, section: str, key: str, inner: Sequence[str | int], layers: Sequence[_Layer]) -> str:
-        for layer in layers:
-            place = layer.places.get((section, key))
-            if place is None:
-                continue
-            if inner and self._toml is not None and layer is layers[3]:
-                return self._toml.where(section, key, *inner)
-            return place
-        near = [place for layer in layers for (other, _), place in layer.places.items() if other == section]
-        return near[0] if near else "configuration"
-
-    def _warn_of_headers(self, config: Config, toml: _Layer) -> None:
-        where = toml.places.get(("model", "extra_headers"))
-        if where and self._toml and any(map(is_secret_name, config.model.extra_headers)):
-            self._warn_if_open(self._toml.path)
+    def _where(self, section: str, key: str, inner: Sequence[str | int]) -> str:
+        at = self._origins.get((section, key))
+        if at is None:
+            return next((near for (other, _), near in self._origins.items() if other == section), "configuration")
+        in_file = self._toml is not None and at == self._toml.at(section, key)
+        return self._toml.at(section, key, *inner) if self._toml and in_file else at
 
 
-def _not_in_the_file(doc: KeyDoc, what: str = "") -> tuple[str, str]:
-    words = f"{what or doc.name} is a secret, and does not belong into this file."
-    return (
-        words,
-        f'Put it into the environment as {" or ".join(doc.env)}, or into a file and write {doc.file_key} = "its.name".',
-    )
+def _inner_words(name: str, rest: Sequence[str | int], doc: KeyDoc | None, detail: ErrorDetails) -> tuple[str, str]:
+    """What is wrong inside a table or a list, and what to do."""
+    if rest and isinstance(rest[0], int):
+        name, rest = f"{name}, number {rest[0] + 1}", rest[1:]
+    name = " ".join([name, *map(str, rest)])
+    if detail["type"] == "extra_forbidden":
+        known = [inner.key for inner in doc.table] if doc else []
+        near = difflib.get_close_matches(str(rest[-1]), known, 1, 0.6)
+        return (
+            f"{name}: there is no such key.",
+            f"Did you mean {near[0]}?" if near else f"The keys are {', '.join(known)}.",
+        )
+    if detail["type"] == "model_type":
+        by_name = doc is not None and any(inner.file_key for inner in doc.table)
+        return f"{name}: must be {'the name of a model, or a table with its name' if by_name else 'a table'}.", ""
+    return f"{name}: {detail['msg'].replace('Input should be', 'must be')}.", ""
+
+
+def _secret_in(doc: KeyDoc, value: object, place: _Place) -> str:
+    """What is secret of a value that stands in the TOML file; empty if nothing is."""
+    if (doc.section, doc.key) == ("storage", "url") and isinstance(value, str) and _database_password(value):
+        return "An address with a password"
+    return f"{place.name} {doc.key}" if doc.secret else ""
+
+
+def _not_in_the_file(what: str, doc: KeyDoc) -> tuple[str, str]:
+    how = f'and write {doc.variable_key} = "ITS_NAME"' if doc.variable_key else f"as {' or '.join(doc.env)}"
+    fix = f'Put it into the environment {how}, or into a file and write {doc.file_key} = "its.name".'
+    return f"{what} is a secret, and does not belong into this file.", fix
+
+
+def _secret_headers(value: object) -> bool:
+    return isinstance(value, dict) and any(map(is_secret_name, map(str, cast("Table", value))))
 
 
 def _database_password(url: str) -> str:
@@ -549,23 +438,24 @@ def _database_password(url: str) -> str:
     return parts.password or next(iter(parse_qs(parts.query).get("password", [])), "")
 
 
+# --- showing ---
+
+
 def secret_values(config: Config) -> list[str]:
     """Every secret of the configuration, for the redactor."""
-    model = config.model
-    secrets = [secret.get_secret_value() for secret in (*model.credentials, *_secrets_in(config.model_dump()))]
-    secrets.append(_database_password(config.storage.url))
-    for headers in (model.extra_headers, *(entry.extra_headers for entry in model.fallbacks)):
+    secrets = [*_secrets_in(config.model_dump()), _database_password(config.storage.url)]
+    for headers in (config.model.extra_headers, *(entry.extra_headers for entry in config.model.fallbacks)):
         for name, value in headers.items():
             if is_secret_name(name):
                 secrets += [value, value.rpartition(" ")[2]]
     return [secret for secret in dict.fromkeys(secrets) if secret]
 
 
-def _secrets_in(value: object) -> Iterable[SecretStr]:
+def _secrets_in(value: object) -> Iterable[str]:
     """Every secret in what a model dumps, wherever it stands."""
     match value:
         case SecretStr():
-            yield value
+            yield value.get_secret_value()
         case Mapping():
             for one in cast("Mapping[object, object]", value).values():
                 yield from _secrets_in(one)
@@ -585,16 +475,18 @@ def redacted(config: Config) -> dict[str, dict[str, object]]:
     }
 
 
-def _shown(value: object, key: str, redactor: Redactor) -> object:
-    if value is None or isinstance(value, bool | int | float):
-        return value
-    if isinstance(value, SecretStr):
-        return MASK
-    if isinstance(value, Path):
-        return str(value)
-    if isinstance(value, str):
-        return MASK if is_secret_name(key) else redactor.redact(str(value))
-    if isinstance(value, Mapping):
-        items = cast("Mapping[str, object]", value).items()
-        return {redactor.redact(name): _shown(item, name, redactor) for name, item in items}
-    return [_shown(item, "", redactor) for item in cast("Iterable[object]", value)]
+def _shown(value: object, name: str, redactor: Redactor) -> object:
+    match value:
+        case SecretStr():
+            return MASK
+        case str():
+            return MASK if is_secret_name(name) else redactor.redact(value)
+        case Path():
+            return str(value)
+        case Mapping():
+            items = cast("Mapping[str, object]", value).items()
+            return {redactor.redact(inner): _shown(item, inner, redactor) for inner, item in items}
+        case list() | tuple():
+            return [_shown(item, "", redactor) for item in cast("Iterable[object]", value)]
+        case _:
+            return value

@@ -37,6 +37,7 @@ from gateway.config.retention import Retention
 from gateway.config.schedule import Schedule
 from gateway.config.server import Server
 from gateway.config.types import (
+    PREFIX,
     FromOutside,
     Headers,
     LogFormat,
@@ -86,7 +87,9 @@ class Fallback(Section):
 
     name: str = Field(min_length=1, description="The model's name at its endpoint.")
     base_url: Url = Field(default="", description="Address of its OpenAI-compatible API; as in [model] if empty.")
-    api_key: Annotated[Secret | None, FromOutside("api_key_file")] = Field(default=None, description="Its key.")
+    api_key: Annotated[Secret | None, FromOutside("api_key_file", variable="api_key_env")] = Field(
+        default=None, description="Its key."
+    )
     api_key_env: str = Field(default="", description="Name of the environment variable that holds its key.")
     api_key_file: Path | None = Field(default=None, description="File that holds its key.")
     context_tokens: int | None = Field(default=None, ge=0, description="Size of its context window, tokens.")
@@ -641,7 +644,15 @@ class Telemetry(Section):
 class Config(BaseSettings):
     """All of it. Made by `gateway.config.reading`; ``Config()`` is every default and reads nothing."""
 
-    model_config = SettingsConfigDict(frozen=True, extra="forbid", hide_input_in_errors=True)
+    model_config = SettingsConfigDict(
+        frozen=True,
+        extra="forbid",
+        hide_input_in_errors=True,
+        env_prefix=PREFIX,
+        env_nested_delimiter="__",
+        enable_decoding=False,
+        case_sensitive=True,
+    )
 
     model: Model = Field(default_factory=Model)
     server: Server = Field(default_factory=Server)

@@ -1,7 +1,9 @@
-"""Reads the places that configuration comes from: a TOML file, a ``.env`` file, small files with one secret each.
+"""The places that configuration comes from: the sources of pydantic-settings, which here know where each value stands.
 
-Each reader gives plain values together with where they stand, so that every complaint can name a file and a line. None of
-them decides what a key means; gateway/config/reading.py does.
+Each source gives values as the library does, and says `at` which line or in which variable a key was set, so that every complaint
+can name the place. None of them decides what a key means; gateway/config/reading.py does.
+
+Known to be weak: keys inside inline tables have no line of their own (the line of the table is named).
 """
 
 from __future__ import annotations
@@ -9,13 +11,23 @@ from __future__ import annotations
 import re
 import stat
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Container, Mapping
+from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
+
+from dotenv.parser import parse_stream
+from pydantic_settings import EnvSettingsSource, TomlConfigSettingsSource
+from typing_extensions import override
+
+from gateway.config.keys import describe
+from gateway.config.sections import Config
 
 MAX_FILE_BYTES = 1_000_000
 """A configuration file, a key or a prompt that is larger than this is taken for the wrong file."""
 
+Key = tuple[str, str]
+"""Section and key."""
 TomlPath = tuple[str | int, ...]
 
 
@@ -61,173 +73,6 @@ def read_text(path: Path) -> str:
         raise Unreadable(Problem(f"{path}:{line}", "is not UTF-8 text.", "Save the file as UTF-8.")) from None
 
 
-# --- TOML ---
-
-
-@dataclass(frozen=True, slots=True)
-class TomlFile:
-    """What a TOML file says, and on which line."""
-
-    path: Path
-    values: Mapping[str, object]
-    lines: Mapping[TomlPath, int] = field(default_factory=dict[TomlPath, int])
-
-    def where(self, *path: str | int) -> str:
-        """``file:line`` of a key, or of the nearest thing around it."""
-        for length in range(len(path), 0, -1):
-            if (line := self.lines.get(path[:length])) is not None:
-                return f"{self.path}:{line}"
-        return str(self.path)
-
-
-_POSITION = re.compile(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)\s*$")
-
-
-def read_toml(path: Path) -> TomlFile:
-    """A TOML file with the line of each key; `Unreadable` with line and column of a mistake."""
-    text = read_text(path)
-    try:
-        values = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
-        words = str(error)
-        found = _POSITION.search(words)
-        line, column = (found.group(1), found.group(2)) if found else (None, None)
-        place = f"{path}:{line}:{column}" if line else f"{path}:{text.count(chr(10)) + 1}"
-        what = f"is not valid TOML: {_POSITION.sub('', words)}."
-        raise Unreadable(Problem(place, what, 'Texts need quotation marks: name = "gpt-5".')) from None
-    except RecursionError:
-        raise Unreadable(Problem(str(path), "is nested too deeply.")) from None
-    return TomlFile(path, values, toml_lines(text))
-
-
-_PART = r"""(?:[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*')"""
-_DOTTED = rf"{_PART}(?:\s*\.\s*{_PART})*"
-_HEADER = re.compile(rf"\s*(\[\[?)\s*({_DOTTED})\s*\]")
-_KEY = re.compile(rf"\s*({_DOTTED})\s*=(.*)", re.DOTALL)
-_MULTILINE = re.compile(r'"""|' + r"'''")
-
-
-def _parts(dotted: str) -> tuple[str, ...]:
-    return tuple(part.strip("\"'") for part in re.findall(_PART, dotted))
-
-
-def toml_lines(text: str) -> dict[TomlPath, int]:
-    """The line (from 1) of each table and key of a valid TOML text.
-
-    tomllib does not tell positions before Python 3.14, and a second parser only for error messages would be one too many: this
-    looks at the beginnings of lines outside multi-line strings. Keys inside inline tables are not found; `TomlFile.where` then
-    names the line of the table.
-    """
-    lines: dict[TomlPath, int] = {}
-    arrays: dict[TomlPath, int] = {}
-    table: TomlPath = ()
-    inside = ""  # the quotes of the multi-line string that this line begins in
-    for number, line in enumerate(text.split("\n"), 1):
-        rest = line
-        if inside:
-            _, closed, rest = line.partition(inside)
-            if not closed:
-                continue
-            inside = ""
-        elif header := _HEADER.match(line):
-            table = _with_indexes(_parts(header.group(2)), arrays)
-            if header.group(1) == "[[":
-                arrays[table] = arrays.get(table, -1) + 1
-                table = (*table, arrays[table])
-            lines.setdefault(table, number)
-            rest = ""
-        elif key := _KEY.match(line):
-            path = table
-            for part in _parts(key.group(1)):
-                path = (*path, part)
-                lines.setdefault(path, number)
-            rest = key.group(2)
-        inside = _left_open(rest)
-    return lines
-
-
-def _with_indexes(parts: tuple[str, ...], arrays: Mapping[TomlPath, int]) -> TomlPath:
-    """The path of a table header, in which a part that is an array of tables means its latest table."""
-    path: TomlPath = ()
-    for index, part in enumerate(parts):
-        path = (*path, part)
-        if index < len(parts) - 1 and path in arrays:
-            path = (*path, arrays[path])
-    return path
-
-
-def _left_open(rest: str) -> str:
-    """The quotes of a multi-line string that begins on a line and does not end there."""
-    inside = ""
-    for found in _MULTILINE.finditer(rest):
-        if not inside:
-            inside = found.group()
-        elif inside == found.group():
-            inside = ""
-    return inside
-
-
-# --- .env ---
-
-
-@dataclass(frozen=True, slots=True)
-class Variables:
-    """Environment variables from one place."""
-
-    values: Mapping[str, str] = field(repr=False)
-    places: Mapping[str, str] = field(default_factory=dict[str, str])
-    """Where each stands, if that is a file."""
-
-    def where(self, name: str) -> str:
-        """The variable in words: its name, and ``file:line`` if it comes from a file."""
-        place = self.places.get(name)
-        return f"{name} ({place})" if place else f"environment variable {name}"
-
-
-_ASSIGNMENT = re.compile(r"(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(.*)", re.DOTALL)
-_ESCAPES = {"n": "\n", "r": "\r", "t": "\t"}
-
-
-def _dotenv_value(raw: str) -> str | None:
-    """The value behind ``=``; None if its quotes do not close."""
-    if raw[:1] in {'"', "'"}:
-        found = re.fullmatch(
-            r'"((?:[^"\\]|\\.)*)"\s*(?:#.*)?' if raw[0] == '"' else r"'([^']*)'\s*(?:#.*)?", raw, re.DOTALL
-        )
-        if found is None:
-            return None
-        if raw[0] == "'":
-            return found.group(1)
-        return re.sub(r"\\(.)", lambda escape: _ESCAPES.get(escape.group(1), escape.group(1)), found.group(1))
-    return re.sub(r"(?:^|\s+)#.*", "", raw, flags=re.DOTALL).strip()
-
-
-def read_dotenv(path: Path) -> tuple[Variables, list[Problem]]:
-    """The variables of a ``.env`` file: ``NAME=value`` lines, comments, quotes, ``export``. ``$NAME`` is not expanded.
-
-    A line that is none of these is a problem, and the others count.
-    """
-    values: dict[str, str] = {}
-    places: dict[str, str] = {}
-    problems: list[Problem] = []
-    for number, line in enumerate(read_text(path).splitlines(), 1):
-        stripped = line.strip()
-        if not stripped or stripped.startswith("#"):
-            continue
-        found = _ASSIGNMENT.fullmatch(stripped)
-        value = _dotenv_value(found.group(2)) if found else None
-        if found is None or value is None:
-            fix = "Write NAME=value, with quotes around a value that holds # or spaces at its ends."
-            problems.append(Problem(f"{path}:{number}", "is no assignment.", fix))
-            continue
-        values[found.group(1)] = value
-        places[found.group(1)] = f"{path}:{number}"
-    return Variables(values, places), problems
-
-
-# --- small files ---
-
-
 def read_value_file(path: Path) -> str:
     """What stands in a file that holds one value: its text without white space around it. `Unreadable` if there is none."""
     text = read_text(path).strip()
@@ -242,3 +87,143 @@ def readable_by_all(path: Path) -> bool:
         return bool(stat.S_IMODE(path.stat().st_mode) & stat.S_IROTH)
     except (OSError, ValueError):
         return False
+
+
+# --- variables ---
+
+
+class Variables(EnvSettingsSource):
+    """The variables of one place: not the process's own, but those that are handed over, by every name that a key has.
+
+    Empty ones count as not set, because container tools set variables that way which nobody filled in.
+    """
+
+    def __init__(self, values: Mapping[str, str], places: Mapping[str, str] | None = None) -> None:
+        self.values = values
+        self._places = places or {}
+        """In words, where each stands, if that is a file."""
+        self._names: dict[TomlPath, str] = {
+            (doc.section, doc.key): name
+            for doc in describe()
+            if (name := next((name for name in doc.env if values.get(name, "").strip()), ""))
+        }
+        super().__init__(Config)
+
+    @override
+    def _load_env_vars(self) -> Mapping[str, str | None]:
+        return {
+            f"{self.env_prefix}{section}{self.env_nested_delimiter}{key}": self.values[name].strip()
+            for (section, key), name in self._names.items()
+        }
+
+    def where(self, name: str) -> str:
+        """The variable in words: its name, and ``file:line`` if it comes from a file."""
+        return self._places.get(name, f"environment variable {name}")
+
+    def at(self, *path: str | int) -> str:
+        """The variable that sets a key, or what is in it, in words."""
+        return self.where(self._names[path[:2]])
+
+
+def read_dotenv(path: Path, *, hidden: Container[str] = ()) -> tuple[Variables, list[Problem]]:
+    """The variables of a ``.env`` file: ``NAME=value`` lines, comments, quotes, ``export``. ``$NAME`` is not expanded.
+
+    A line that is none of these is a problem, and the others count. Line by line, because `setup` changes such files by lines.
+    """
+    values: dict[str, str] = {}
+    places: dict[str, str] = {}
+    problems: list[Problem] = []
+    for number, line in enumerate(read_text(path).splitlines(), 1):
+        for found in parse_stream(StringIO(line)):
+            if found.key is not None and found.value is not None:
+                if found.key in hidden:
+                    continue
+                values[found.key] = found.value
+                places[found.key] = f"{found.key} ({path}:{number})"
+            elif found.error or found.key is not None:
+                fix = "Write NAME=value, with quotes around a value that holds # or spaces at its ends."
+                problems.append(Problem(f"{path}:{number}", "is no assignment.", fix))
+    return Variables(values, places), problems
+
+
+# --- TOML ---
+
+
+class TomlFile(TomlConfigSettingsSource):
+    """What a TOML file says, and on which line. Raises `Unreadable` with line and column of a mistake."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._lines: Mapping[TomlPath, int] = {}
+        super().__init__(Config, toml_file=path)
+
+    @override
+    def _read_files(self, files: object, deep_merge: bool = False) -> dict[str, object]:
+        text = read_text(self.path)
+        try:
+            values = tomllib.loads(text)
+        except tomllib.TOMLDecodeError as error:
+            words = str(error)
+            found = _POSITION.search(words)
+            line, column = (found.group(1), found.group(2)) if found else (None, None)
+            place = f"{self.path}:{line}:{column}" if line else f"{self.path}:{text.count(chr(10)) + 1}"
+            what = f"is not valid TOML: {_POSITION.sub('', words)}."
+            raise Unreadable(Problem(place, what, 'Texts need quotation marks: name = "gpt-5".')) from None
+        except RecursionError:
+            raise Unreadable(Problem(str(self.path), "is nested too deeply.")) from None
+        self._lines = toml_lines(text)
+        return values
+
+    @override
+    def __call__(self) -> dict[str, object]:
+        """In the order of the file, in which problems are told."""
+        return self.toml_data
+
+    def at(self, *path: str | int) -> str:
+        """``file:line`` of a key, or of the nearest thing around it."""
+        for length in range(len(path), 0, -1):
+            if (line := self._lines.get(path[:length])) is not None:
+                return f"{self.path}:{line}"
+        return str(self.path)
+
+
+_POSITION = re.compile(r"\s*\(at (?:line (\d+), column (\d+)|end of document)\)\s*$")
+_PART = r"""(?:[A-Za-z0-9_-]+|"[^"\n]*"|'[^'\n]*')"""
+_DOTTED = rf"{_PART}(?:\s*\.\s*{_PART})*"
+_BEGINNING = re.compile(rf"\s*(?:(\[\[?)\s*({_DOTTED})\s*\]|({_DOTTED})\s*=)")
+_TEXT = re.compile(r'''""".*?(?<!\\)(?:\\\\)*"""|\'\'\'.*?\'\'\'|"(?:\\.|[^"\\\n])*"|'[^'\n]*'|\#[^\n]*''', re.DOTALL)
+
+
+def toml_lines(text: str) -> dict[TomlPath, int]:
+    """The line (from 1) of each table and key of a valid TOML text.
+
+    tomllib does not tell positions, and a second parser only for error messages would be one too many: this looks at the
+    beginnings of lines outside texts of several lines. Keys inside inline tables are not found.
+    """
+    lines: dict[TomlPath, int] = {}
+    arrays: dict[TomlPath, int] = {}
+    table: TomlPath = ()
+    for number, line in enumerate(_TEXT.sub(_in_one_piece, text).split("\n"), 1):
+        found = _BEGINNING.match(line)
+        if found is None:
+            continue
+        brackets, header, key = found.groups()
+        path: TomlPath = () if header else table
+        for part in re.findall(_PART, header or key):
+            path = (*path, arrays[path]) if header and path in arrays else path
+            path = (*path, part.strip("\"'"))
+            if key:
+                lines.setdefault(path, number)
+        if header:
+            if brackets == "[[":
+                arrays[path] = arrays.get(path, -1) + 1
+                path = (*path, arrays[path])
+            table = path
+            lines.setdefault(table, number)
+    return lines
+
+
+def _in_one_piece(found: re.Match[str]) -> str:
+    """A text of several lines as so many empty lines; other texts, which may be keys, as they are."""
+    words = found.group()
+    return "\n" * words.count("\n") if words[0] == "#" or words[:3] in {'"""', "'" * 3} else words

@@ -18,6 +18,9 @@ from urllib.parse import urlsplit
 from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, JsonValue, SecretStr
 from pydantic_core import PydanticCustomError
 
+PREFIX = "OUTSPOKEN_"
+"""How the names of our environment variables begin."""
+
 
 @dataclass(frozen=True, slots=True)
 class Usual:
@@ -34,6 +37,15 @@ class FromOutside:
     """The key that names that file, or several of them."""
     secret: bool = True
     """The value must not stand in the configuration file."""
+    variable: str = ""
+    """The key that names an environment variable with the value; only in tables, which have no variables of their own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """Marks a number with what it counts, where the end of its key does not say so."""
+
+    words: str
 
 
 class SessionPolicy(StrEnum):

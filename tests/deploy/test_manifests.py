@@ -15,7 +15,8 @@ import pytest
 import yaml
 
 from adapters.checks.probe import Question
-from gateway.config.reading import OTHER_VARIABLES, describe, load
+from gateway.config.keys import OTHER_VARIABLES, describe
+from gateway.config.reading import load
 from tests.deploy.schemas import COMPOSE, KUBERNETES
 
 DEPLOY = Path(__file__).parents[2] / "deploy"

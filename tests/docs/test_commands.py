@@ -18,7 +18,7 @@ import click
 import pytest
 
 from gateway.cli.command import cli
-from gateway.config.reading import OTHER_VARIABLES, describe
+from gateway.config.keys import OTHER_VARIABLES, describe
 from tests.docs.pages import ROOT, Block, pages
 from tests.ports import free_port
 from tests.serving import QUICK

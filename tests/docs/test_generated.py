@@ -11,7 +11,7 @@ import pytest
 from agent_core.judging.remedies import LADDERS, Failure, Rung
 from agent_core.turn.exits import ExitClass, ExitCode
 from agent_core.turn.notices import notice_for
-from gateway.config.keys import describe, describe_tables
+from gateway.config.keys import describe
 from gateway.observe import logcatalogue
 from gateway.operate.pages import configuration as configpage
 from gateway.operate.pages import exits as exitpage
@@ -48,11 +48,9 @@ def test_every_key_of_the_configuration_has_a_row_with_type_unit_meaning_and_var
         assert len(cells) == 6
         assert cells[4]
         numeric = doc.type.startswith(("number", "whole number"))
-        assert bool(cells[2]) == numeric, (
-            f"{doc.name}: gateway/operate/pages/configuration.py says what a number counts"
-        )
-    for _, docs in describe_tables().values():
-        for doc in docs:
+        assert bool(cells[2]) == numeric, f"{doc.name}: mark it with the Unit of what it counts"
+    for holder in describe():
+        for doc in holder.table:
             assert [cells for cells in found.values() if cells[0] == f"`{doc.key}`" and len(cells) == 5], doc.key
 
 

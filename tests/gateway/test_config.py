@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from dataclasses import asdict, fields
 from pathlib import Path
+from typing import cast
 
 import pytest
 from hypothesis import given
@@ -13,23 +14,10 @@ from hypothesis import strategies as st
 from pydantic import SecretStr, ValidationError
 
 from agent_core.turn.settings import GuardCounts, LadderCounts
-from gateway.config.reading import (
-    ASSUMED_CONTEXT_TOKENS,
-    OPENAI_URL,
-    Config,
-    ConfigError,
-    Disconnect,
-    KeyDoc,
-    Loaded,
-    LogLevel,
-    SessionPolicy,
-    describe,
-    is_loopback,
-    load,
-    redacted,
-    secret_values,
-)
-from gateway.config.sections import REHEARSED, Model, Patience
+from gateway.config.keys import KeyDoc, describe
+from gateway.config.reading import ConfigError, Loaded, load, redacted, secret_values
+from gateway.config.sections import ASSUMED_CONTEXT_TOKENS, OPENAI_URL, REHEARSED, Config, Model, Patience
+from gateway.config.types import Disconnect, LogLevel, SessionPolicy, is_loopback
 
 KEY = "sk-test-0123456789abcdef"
 OTHER_KEY = "sk-other-0123456789abcdef"
@@ -537,3 +525,21 @@ def test_a_problem_inside_a_fallback_names_its_line(write: Write) -> None:
 )
 def test_a_database_address_gets_its_driver(given_url: str, used: str) -> None:
     assert load(None, {"OUTSPOKEN_STORAGE__URL": given_url}).config.storage.url == used
+
+
+def test_a_row_about_a_bad_endpoint_can_be_shown(write: Write) -> None:
+    row = '[[model.known_bad]]\nname = "x"\nhost = "h"\nlook_again = 2027-03-01\nextra_body = { provider = { ignore = ["x"] } }\n'
+    (shown,) = cast("list[dict[str, object]]", redacted(load(write(row), {}).config)["model"]["known_bad"])
+    assert str(shown["look_again"]) == "2027-03-01"
+
+
+def test_a_file_of_a_weaker_place_is_not_even_read_if_a_stronger_one_has_the_value(write: Write) -> None:
+    file = write('[model]\napi_key_file = "gone.key"\n', __env="OPENAI_API_KEY_FILE=there.key\n", there__key=KEY)
+    loaded = load(file, {})
+    assert loaded.config.model.api_key == SecretStr(KEY)
+    assert loaded.origins["model", "api_key"] == f"OPENAI_API_KEY_FILE ({file.parent}/.env:1)"
+
+
+def test_a_quote_in_a_comment_or_a_text_hides_no_line(write: Write) -> None:
+    file = write('[model] # """\nname = "\'\'\'" # it\'s\nattempts = 0\n')
+    assert [problem.split(": ")[0] for problem in problems(file)] == [f"{file}:3"]

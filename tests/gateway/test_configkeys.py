@@ -8,7 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from gateway.config.reading import Config, describe, load, template
+from gateway.config.keys import describe, template
+from gateway.config.reading import load
+from gateway.config.sections import Config
 from gateway.config.sources import TomlFile, Unreadable, read_dotenv, read_value_file, toml_lines
 
 
@@ -108,9 +110,10 @@ port = 1
         ("model", "fallbacks", 1, "extra_body", "top_k"): 15,
         ("server", "port"): 18,
     }.items() <= lines.items()
-    file = TomlFile(tmp_path, {}, lines)
-    assert file.where("model", "fallbacks", 0, "temperature") == f"{tmp_path}:10"
-    assert file.where("nothing") == str(tmp_path)
+    path = written(tmp_path, text)
+    file = TomlFile(path)
+    assert file.at("model", "fallbacks", 0, "temperature") == f"{path}:10"
+    assert file.at("nothing") == str(path)
 
 
 def test_a_dotenv_file_is_read_with_its_quotes_comments_and_exports(tmp_path: Path) -> None:

@@ -30,8 +30,10 @@ from agent_core.model.endpoints import Credential, Endpoint
 from agent_core.tools.base import Json
 from agent_core.turn.events import CallBroke
 from agent_core.turn.exits import BreakCause
-from gateway.config.reading import Config, ConfigError, Problem, describe, load, survey
-from gateway.config.sources import read_dotenv
+from gateway.config.keys import describe
+from gateway.config.reading import ConfigError, load, survey
+from gateway.config.sections import Config
+from gateway.config.sources import Problem, read_dotenv
 from gateway.operate.doctor import machine as doctor_machine
 from gateway.operate.doctor import model as doctor_model
 from gateway.operate.doctor.checkup import SKEW_SECONDS, Check, examine, exit_status, judged_clock

@@ -18,7 +18,6 @@ from adapters.delivery.pacing import Rate
 from agent_core.ports import Clock
 from gateway.chats.platforms import BUILDERS, Built, account_rules
 from gateway.config.chats import ChatSection
-from gateway.config.keys import forget
 from gateway.config.sections import Config
 from gateway.config.types import FromOutside, Secret
 from gateway.delivery.outbox import Line
@@ -71,4 +70,3 @@ def plugged() -> Generator[None]:
 
 def _anew() -> None:
     Config.model_rebuild(force=True)
-    forget()

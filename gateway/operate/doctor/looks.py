@@ -20,8 +20,9 @@ from gateway.cli.context import find_gateway, holder_of_database, redactor_of
 from gateway.config.chats import ChatSection
 from gateway.config.models import endpoints_of
 from gateway.config.paths import Paths, PathsError, find_paths
-from gateway.config.reading import Problem, Survey, survey
+from gateway.config.reading import Survey, survey
 from gateway.config.sections import Config
+from gateway.config.sources import Problem
 from gateway.http.operatorkey import with_operator_key
 from gateway.operate.database import pages
 from gateway.operate.doctor import machine as doctor_machine

@@ -6,43 +6,10 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
-from gateway.config.keys import KeyDoc, describe, describe_tables, section_words
+from gateway.config.keys import OTHER_VARIABLES, KeyDoc, describe, first_sentence, section_words
 from gateway.config.sections import Config
-
-UNITS = {
-    "seconds": "seconds",
-    "minutes": "minutes",
-    "days": "days",
-    "bytes": "bytes",
-    "chars": "characters",
-    "tokens": "tokens",
-    "money": "the currency",
-    "share": "share, 0 to 1",
-    "turns": "turns",
-    "steps": "model calls",
-    "attempts": "calls",
-    "limit": "messages",
-    "per_minute": "messages a minute",
-    "per_hour": "messages an hour",
-    "mib": "MiB",
-    "kib": "KiB",
-    "files": "files",
-    "sessions": "conversations",
-    "reminders": "reminders",
-    "connections": "connections",
-    "peer": "connections",
-    "port": "port number",
-    "conversations": "conversations",
-    "warn": "times",
-    "stop": "times",
-    "rounds": "times",
-    "sockets": "sockets",
-    "shards": "connections",
-    "temperature": "as the provider counts it",
-}
-"""What a number counts, by the end of its key. In ``[recovery]`` all of them are times."""
 
 _HEAD = """# Configuration
 
@@ -75,19 +42,7 @@ JSON; tables as JSON. Unknown keys and variables are refused, with the nearest n
 configuration file). No error message, log line or page shows one.
 
 | variable | meaning |
-|---|---|
-| `OUTSPOKEN_HOME` | One directory for everything: configuration, state, cache. Wins over all other places. |
-| `OUTSPOKEN_CONFIG` | The configuration file, instead of the one in the usual place. |
-"""
-
-
-def unit(doc: KeyDoc) -> str:
-    """What a number counts; empty if it is none."""
-    if not doc.type.startswith(("number", "whole number")):
-        return ""
-    if doc.section == "recovery":
-        return "times"
-    return next((words for end, words in UNITS.items() if doc.key.endswith(end)), "")
+|---|---|"""
 
 
 def cell(words: str) -> str:
@@ -106,21 +61,24 @@ def markdown() -> str:
 
 def _page() -> Iterator[str]:
     yield _HEAD
+    yield from (f"| {code(name)} | {words} |" for name, words in OTHER_VARIABLES.items())
+    yield ""
     for section in Config.model_fields:
         yield f"## [{section}]\n"
         yield f"{_plain(section_words(section))}\n"
-        yield from _table([doc for doc in describe() if doc.section == section], with_variables=True)
-        for (holder, key), (words, docs) in describe_tables().items():
-            if holder == section:
-                yield f"### A table of [{section}] {key}\n\n{_plain(words)}\n"
-                yield from _table(list(docs), with_variables=False)
+        docs = [doc for doc in describe() if doc.section == section]
+        yield from _table(docs, with_variables=True)
+        for doc in docs:
+            if doc.table:
+                yield f"### A table of {doc.name}\n\n{_plain(first_sentence(doc.table[0].holder))}\n"
+                yield from _table(doc.table, with_variables=False)
 
 
 def _plain(words: str) -> str:
     return words.replace("``", "`")
 
 
-def _table(docs: list[KeyDoc], *, with_variables: bool) -> Iterator[str]:
+def _table(docs: Sequence[KeyDoc], *, with_variables: bool) -> Iterator[str]:
     yield "| key | value | unit | default | meaning |" + (" environment |" if with_variables else "")
     yield "|---|---|---|---|---|" + ("---|" if with_variables else "")
     for doc in docs:
@@ -130,7 +88,7 @@ def _table(docs: list[KeyDoc], *, with_variables: bool) -> Iterator[str]:
             meaning += f" For example `{cell(doc.example)}`."
         if doc.secret and doc.file_key:
             meaning += f" Never in this file: a variable, or the file that `{doc.file_key}` names."
-        row = [code(doc.key), cell(doc.type), unit(doc), default or "–", meaning]
+        row = [code(doc.key), cell(doc.type), doc.unit, default or "–", meaning]
         if with_variables:
             row.append(" ".join(code(name) for name in doc.env))
         yield "| " + " | ".join(row) + " |"

@@ -17,8 +17,8 @@ from pydantic import SecretStr
 from pydantic_core import PydanticCustomError
 
 from adapters.checks.findings import Finding, Level, Seen
-from gateway.config.keys import KeyDoc
-from gateway.config.reading import describe, survey
+from gateway.config.keys import KeyDoc, describe
+from gateway.config.reading import survey
 from gateway.config.sections import Config
 from gateway.config.sources import Unreadable, read_text
 from gateway.config.types import sendable
