@@ -33,7 +33,7 @@ from agent_core.turn.settings import RULES, ToolFacts, TurnSettings
 from agent_core.workers.pool import Workers
 from gateway.chats.platforms import Platforms, platforms, started, unread_teller, unstored_teller
 from gateway.cli.context import CannotServe, prepare_places, redactor_of
-from gateway.config.models import endpoints_of, rehearsal_endpoint
+from gateway.config.model import endpoints_of, rehearsal_endpoint
 from gateway.config.paths import Paths
 from gateway.config.sections import Config
 from gateway.config.server import BEYOND_DRAIN_SECONDS

@@ -44,24 +44,9 @@ UNITS: Mapping[str, str] = {
     "mib": "MiB",
     "kib": "KiB",
     "port": "port number",
-    "turns": "turns",
-    "steps": "model calls",
-    "attempts": "calls",
-    "limit": "messages",
     "per_minute": "messages a minute",
-    "per_hour": "messages an hour",
-    "files": "files",
-    "sessions": "conversations",
-    "reminders": "reminders",
-    "connections": "connections",
-    "peer": "connections",
-    "conversations": "conversations",
-    "warn": "times",
-    "stop": "times",
-    "rounds": "times",
     "sockets": "sockets",
     "shards": "connections",
-    "temperature": "as the provider counts it",
 }
 """What a number counts, by the end of its key. A key whose name does not say it is marked with its `Unit`."""
 
@@ -128,8 +113,6 @@ class KeyDoc:
         """What a number counts; empty if it is none."""
         if not self._kind.startswith(("number", "whole number")):
             return ""
-        if self.section == "recovery":
-            return "times"
         marked = next((item.words for item in self._field.metadata if isinstance(item, Unit)), "")
         return marked or next((words for end, words in UNITS.items() if self.key.endswith(end)), "")
 

@@ -16,29 +16,22 @@ CHAT_PLATFORMS = ("telegram", "discord", "slack")
 class Entry(Section):
     """A prompt that starts a turn in a chat at certain times, as if somebody had written it there."""
 
-    name: str = Field(
-        min_length=1,
-        max_length=60,
-        pattern=r"^[^/\s][^/]*$",
-        description="By what it is known, in the chat and in the database; another name is another entry.",
-    )
-    prompt: str = Field(min_length=1, max_length=20_000, description="What the model is asked to do.")
-    chat: str = Field(
-        description="Where the answer goes: PLATFORM/CHAT or PLATFORM/CHAT/THREAD, with the platform's ids."
-    )
-    cron: str = Field(default="", description="When: minute, hour, day of month, month, day of week, as Debian's cron.")
-    every: str = Field(default="", description="Or how often, such as 2 hours; full hours are those of UTC.")
-    timezone: str = Field(default="", description="By whose clocks cron counts; as in [schedule] if empty.")
-    if_missed: IfMissed = Field(
-        default=IfMissed.RUN,
-        description="What becomes of an occurrence whose time passed while the gateway was away: run it late, or skip it and say so.",
-    )
-    late_seconds: int = Field(
-        default=6 * 3600,
-        ge=60,
-        le=30 * 86_400,
-        description="Seconds that it may be late at most; what is later is skipped, and the chat is told.",
-    )
+    name: str = Field(min_length=1, max_length=60, pattern=r"^[^/\s][^/]*$")
+    """By what it is known, in the chat and in the database; another name is another entry."""
+    prompt: str = Field(min_length=1, max_length=20_000)
+    """What the model is asked to do."""
+    chat: str
+    """Where the answer goes: PLATFORM/CHAT or PLATFORM/CHAT/THREAD, with the platform's ids."""
+    cron: str = ""
+    """When: minute, hour, day of month, month, day of week, as Debian's cron."""
+    every: str = ""
+    """Or how often, such as 2 hours; full hours are those of UTC."""
+    timezone: str = ""
+    """By whose clocks cron counts; as in [schedule] if empty."""
+    if_missed: IfMissed = IfMissed.RUN
+    """What becomes of an occurrence whose time passed while the gateway was away: run it late, or skip it and say so."""
+    late_seconds: int = Field(default=6 * 3600, ge=60, le=30 * 86_400)
+    """Seconds that it may be late at most; what is later is skipped, and the chat is told."""
 
     @model_validator(mode="after")
     def _usable(self) -> Entry:
@@ -66,20 +59,17 @@ class Entry(Section):
 class Schedule(Section):
     """Reminders, and prompts that start at certain times."""
 
-    timezone: str = Field(
-        default="",
-        description="By whose clocks times of day are meant, as the tz database names it. Empty: the machine's own zone, or UTC if "
-        "that has no name.",
-        examples=["Europe/Berlin"],
-    )
+    timezone: str = Field(default="", examples=["Europe/Berlin"])
+    """By whose clocks times of day are meant, as the tz database names it. Empty: the machine's own zone, or UTC if that has no
+    name."""
     entries: Annotated[tuple[Entry, ...], BeforeValidator(named_tables)] = Field(
         default=(),
-        description="Prompts that start at certain times: tables with name, prompt, chat, and cron or every; further timezone, if_missed "
-        "(run or skip) and late_seconds. In the file best as [[schedule.entries]]. From the environment: JSON.",
         examples=[
             [{"name": "morning", "prompt": "What is new?", "chat": "telegram/12345678", "cron": "0 8 * * mon-fri"}]
         ],
     )
+    """Prompts that start at certain times: tables with name, prompt, chat, and cron or every; further timezone, if_missed (run or
+    skip) and late_seconds. In the file best as [[schedule.entries]]. From the environment: JSON."""
 
     @model_validator(mode="after")
     def _consistent(self) -> Schedule:

@@ -8,9 +8,10 @@ from typing import Annotated
 
 from pydantic import Field, field_validator, model_validator
 
-from gateway.config.types import Disconnect, FromOutside, Secret, Section, Texts, Url, complaint, is_loopback
+from gateway.config.types import Disconnect, FromOutside, Secret, Section, Texts, Unit, Url, complaint, is_loopback
 from gateway.http.patience import DoorLimits
 
+_DOOR = DoorLimits()
 DRAIN_SECONDS = 20.0
 BEYOND_DRAIN_SECONDS = 30
 """What an orderly stop takes at most besides: leaving what runs, the last deliveries, the server, traces, the database.
@@ -23,43 +24,27 @@ command of the documentation with that.
 class Server(Section):
     """The HTTP server: web chat, OpenAI-compatible API, health and metrics."""
 
-    host: str = Field(
-        default="127.0.0.1",
-        min_length=1,
-        description="Address to listen at. One that other machines can reach needs an api_key.",
-    )
-    port: int = Field(default=8787, ge=0, le=65_535, description="Port to listen at; 0 takes a free one.")
-    api_key: Annotated[Secret | None, FromOutside("api_key_file")] = Field(
-        default=None, description="Key that clients of the API and the web page must send."
-    )
-    api_key_file: Path | None = Field(default=None, description="File that holds that key.", examples=["server.key"])
-    operator_key: Annotated[Secret | None, FromOutside("operator_key_file")] = Field(
-        default=None,
-        description="Key for status, access, send, metrics and the console. Not set: where there is an api_key, one is made and "
-        "kept as operator.key in the state directory.",
-    )
-    operator_key_file: Path | None = Field(
-        default=None, description="File that holds that key.", examples=["operator.key"]
-    )
-    public_url: Url = Field(
-        default="",
-        description="Address under which people reach the server, if it is behind a proxy.",
-        examples=["https://chat.example.org"],
-    )
-    cors_origins: Texts = Field(
-        default=(),
-        description="Origins of web pages elsewhere that may call the API.",
-        examples=[["https://app.example.org"]],
-    )
-    max_body_bytes: int = Field(
-        default=16 * 1024 * 1024, ge=1024, le=1024**3, description="Largest request that is read, bytes."
-    )
-    keep_alive_seconds: float = Field(
-        default=10,
-        ge=1,
-        le=10,
-        description="Seconds between two signs of life in a stream that has nothing to say (1 to 10).",
-    )
+    host: str = Field(default="127.0.0.1", min_length=1)
+    """Address to listen at. One that other machines can reach needs an api_key."""
+    port: int = Field(default=8787, ge=0, le=65_535)
+    """Port to listen at; 0 takes a free one."""
+    api_key: Annotated[Secret | None, FromOutside("api_key_file")] = None
+    """Key that clients of the API and the web page must send."""
+    api_key_file: Path | None = Field(default=None, examples=["server.key"])
+    """File that holds that key."""
+    operator_key: Annotated[Secret | None, FromOutside("operator_key_file")] = None
+    """Key for status, access, send, metrics and the console. Not set: where there is an api_key, one is made and kept as
+    operator.key in the state directory."""
+    operator_key_file: Path | None = Field(default=None, examples=["operator.key"])
+    """File that holds that key."""
+    public_url: Url = Field(default="", examples=["https://chat.example.org"])
+    """Address under which people reach the server, if it is behind a proxy."""
+    cors_origins: Texts = Field(default=(), examples=[["https://app.example.org"]])
+    """Origins of web pages elsewhere that may call the API."""
+    max_body_bytes: int = Field(default=16 * 1024 * 1024, ge=1024, le=1024**3)
+    """Largest request that is read, bytes."""
+    keep_alive_seconds: float = Field(default=10, ge=1, le=10)
+    """Seconds between two signs of life in a stream that has nothing to say (1 to 10)."""
     drain_seconds: float = Field(
         default=DRAIN_SECONDS,
         ge=0,
@@ -68,40 +53,23 @@ class Server(Section):
         f"start. A service manager must wait for {BEYOND_DRAIN_SECONDS} s more before it kills (TimeoutStopSec, "
         "terminationGracePeriodSeconds, stop_grace_period, --stop-timeout).",
     )
-    disconnect: Disconnect = Field(
-        default=Disconnect.DETACH,
-        description="What happens to a turn whose API client goes away: detach lets it end and keeps its answer, cancel stops it.",
-    )
+    disconnect: Disconnect = Disconnect.DETACH
+    """What happens to a turn whose API client goes away: detach lets it end and keeps its answer, cancel stops it."""
 
-    max_connections: int = Field(
-        default=8_192, ge=16, le=1_000_000, description="Connections that may be open at once; half as many as files may be open at most."
-    )  # fmt: skip
-    connections_per_peer: int = Field(
-        default=256,
-        ge=1,
-        le=1_000_000,
-        description="Connections that may come from one address; this machine and trusted proxies have no such bound.",
-    )
-    trusted_proxies: Texts = Field(
-        default=(),
-        description="Addresses or networks of proxies: they have no bound, those whom their X-Forwarded-For names have.",
-        examples=[["10.0.0.0/8"]],
-    )
-    header_seconds: float = Field(
-        default=10, ge=0.1, le=600, description="Seconds in which a request's headers have to come."
-    )
-    body_seconds: float = Field(
-        default=120, ge=0.1, le=3_600, description="Seconds in which a request's body has to come."
-    )
-    stalled_seconds: float = Field(
-        default=20,
-        ge=0.1,
-        le=600,
-        description="Seconds after which a client is cut that sends nothing of its request, or reads nothing of its answer.",
-    )
-    idle_seconds: float = Field(
-        default=75, ge=0.1, le=3_600, description="Seconds that a connection without a request is kept open."
-    )
+    max_connections: Annotated[int, Unit("connections")] = Field(default=_DOOR.connections, ge=16, le=1_000_000)
+    """Connections that may be open at once; half as many as files may be open at most."""
+    connections_per_peer: Annotated[int, Unit("connections")] = Field(default=_DOOR.per_peer, ge=1, le=1_000_000)
+    """Connections that may come from one address; this machine and trusted proxies have no such bound."""
+    trusted_proxies: Texts = Field(default=(), examples=[["10.0.0.0/8"]])
+    """Addresses or networks of proxies: they have no bound, those whom their X-Forwarded-For names have."""
+    header_seconds: float = Field(default=_DOOR.header_seconds, ge=0.1, le=600)
+    """Seconds in which a request's headers have to come."""
+    body_seconds: float = Field(default=_DOOR.body_seconds, ge=0.1, le=3_600)
+    """Seconds in which a request's body has to come."""
+    stalled_seconds: float = Field(default=_DOOR.stalled_seconds, ge=0.1, le=600)
+    """Seconds after which a client is cut that sends nothing of its request, or reads nothing of its answer."""
+    idle_seconds: float = Field(default=_DOOR.idle_seconds, ge=0.1, le=3_600)
+    """Seconds that a connection without a request is kept open."""
 
     @field_validator("trusted_proxies")
     @classmethod

@@ -37,8 +37,9 @@ from agent_core.tools.base import Json
 from agent_core.turn.errors import UnreadableJournal
 from agent_core.turn.settings import TurnSettings
 from gateway.cli.context import redactor_of
+from gateway.config.model import Model
 from gateway.config.paths import Paths
-from gateway.config.sections import Config, Guardrails, Model, Recovery, Tools
+from gateway.config.sections import Config, Guardrails, Recovery, Tools
 from gateway.config.types import Section
 from gateway.operate.bundle import NoSlice, slice_text
 from gateway.version import program_version

@@ -15,8 +15,9 @@ from pydantic import SecretStr, ValidationError
 
 from agent_core.turn.settings import GuardCounts, LadderCounts
 from gateway.config.keys import KeyDoc, describe
+from gateway.config.model import ASSUMED_CONTEXT_TOKENS, OPENAI_URL, REHEARSED, Model, Patience
 from gateway.config.reading import ConfigError, Loaded, load, redacted, secret_values
-from gateway.config.sections import ASSUMED_CONTEXT_TOKENS, OPENAI_URL, REHEARSED, Config, Model, Patience
+from gateway.config.sections import Config
 from gateway.config.types import Disconnect, LogLevel, SessionPolicy, is_loopback
 
 KEY = "sk-test-0123456789abcdef"

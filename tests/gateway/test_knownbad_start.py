@@ -7,8 +7,8 @@ from pydantic import ValidationError
 from structlog.testing import capture_logs
 
 from agent_core.model.knownbad import ROWS, avoiding
-from gateway.config.models import endpoints_of
-from gateway.config.sections import Config, Model
+from gateway.config.model import Model, endpoints_of
+from gateway.config.sections import Config
 from gateway.daemon import tell_of_old_rows
 from tests.store.support import FakeClock
 

@@ -21,7 +21,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from adapters.contract.chat import Cause
 from agent_core.signals import LawBroken, ModelCalled, Signal, Signals, ToolRan
 from agent_core.turn.exits import ExitCode
-from gateway.config.models import rehearsal_endpoint
+from gateway.config.model import rehearsal_endpoint
 from gateway.http.patience import Cut
 from gateway.observe import metricscatalogue as m
 from gateway.observe.firstseries import first_series

@@ -11,7 +11,7 @@ from aiohttp import web
 
 from adapters.contract.base import Ended
 from agent_core.turn.exits import ExitCode
-from gateway.config.models import endpoints_of
+from gateway.config.model import endpoints_of
 from gateway.config.reading import load
 from tests.gateway.rig import chunk, gateway
 from tests.serving import served

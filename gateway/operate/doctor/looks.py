@@ -18,7 +18,7 @@ from gateway.chats.platforms import discord_settings, slack_settings, telegram_s
 from gateway.chats.routing import Respond
 from gateway.cli.context import find_gateway, holder_of_database, redactor_of
 from gateway.config.chats import ChatSection
-from gateway.config.models import endpoints_of
+from gateway.config.model import endpoints_of
 from gateway.config.paths import Paths, PathsError, find_paths
 from gateway.config.reading import Survey, survey
 from gateway.config.sections import Config

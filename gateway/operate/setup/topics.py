@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 from pydantic import SecretStr, ValidationError
 
 from adapters.checks.reach import Line, Reply, environment_proxy
-from gateway.config.models import NO_KEY, endpoints_of
-from gateway.config.sections import OPENAI_URL, Model
+from gateway.config.model import NO_KEY, OPENAI_URL, Model, endpoints_of
 
 if TYPE_CHECKING:
     from adapters.discord.adapter import DiscordSettings
