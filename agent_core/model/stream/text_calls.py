@@ -93,8 +93,8 @@ _HOLD_NO_CALLS = (OTHER_MARKS, _THOUGHT_MARKS, _TAG_MARKS)
 _FIRST_CHARS = re.compile(r"[ \t\r\n]*+")
 _END_OF_MENTION = re.compile(f"\n|(?i:{marks_of(TAG_CLOSES).pattern.pattern})")
 _QUOTES = "`\"'"
-_MENTIONED_BEHIND = " \t([{'\"“‘«„,/=|"
-_MENTIONED_BEFORE = " \t)]},.;:'\"”’»/=|"
+_MENTIONED_BEHIND = " \t([{'\"“‘«„,/=|:：（「『《，、"
+_MENTIONED_BEFORE = " \t)]},.;:'\"”’»/=|）」』》。，、；：！？"
 """Characters that stand around a mark which a sentence is about."""
 _KEPT_ENDS = Ends(
     TAG_CLOSES, tuple(f"<{name}>" for name in ("think", "thinking", "mm:think")), folded=True, must_end=True
@@ -480,7 +480,8 @@ class TextCallParser:
         """The end of the model's turn; or a word of a sentence about such marks."""
         behind = "" if self._after else self._quoting.last[-1:]
         before = yield from ahead(1)
-        mentioned = (behind and behind in _MENTIONED_BEHIND) or (before and before in _MENTIONED_BEFORE)
+        inside = behind.isalnum() and before.isalnum()  # a script without blanks
+        mentioned = inside or (behind and behind in _MENTIONED_BEHIND) or (before and before in _MENTIONED_BEFORE)
         calls.ends_reply = not mentioned
 
     def _tag_opened(self, calls: Calls, _mark: str) -> Grammar:
