@@ -5,7 +5,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 # pip must take exactly what the lock names, whatever the machine's own pip settings add.
 PIP    := $(BIN)/python -m pip --disable-pip-version-check --quiet
-WORKERS ?= 8
+WORKERS ?= 12
 # Where this is set, each of the many processes that the tests start would compile everything anew.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -61,20 +61,16 @@ style: $(VENV)/.test-ready
 types: $(VENV)/.test-ready
 	@nice -n 10 $(BIN)/pyright --warnings
 
-.PHONY: compiled
-compiled: $(VENV)/.test-ready
-	@$(BIN)/pytest --collect-only -q >/dev/null || true  # what is wrong is said by the tests' own run
-
 .PHONY: tests
 tests: $(VENV)/.test-ready
 	@bash tests/browser-check.sh
 	@bash tests/prometheus-check.sh
-	@$(BIN)/pytest -n $(WORKERS) --dist worksteal
+	@$(BIN)/pytest --processes $(WORKERS)
 
-# Before the tests, everything is compiled once, so that not every worker does it; the types are looked at while tests wait.
+# The types are looked at while tests wait.
 .PHONY: test
 test: $(VENV)/.test-ready ## formatter, linter, type checker and all tests
-	@$(MAKE) --no-print-directory -j2 style compiled
+	@$(MAKE) --no-print-directory style
 	@$(MAKE) --no-print-directory -j2 types tests
 
 .PHONY: soak

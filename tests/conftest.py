@@ -2,14 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import pytest
 from hypothesis import HealthCheck, settings
 
+from tests.databases import postgres, postgres_server, sqlite, where
+from tests.together import Together, Unit
+
+__all__ = [
+    "postgres",
+    "postgres_server",
+    "sqlite",
+    "where",
+]  # a fixture that modules import is made anew for each of them
+
 # A loaded machine is slow at times; that is no defect of what is tested.
 BUSY = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-settings.register_profile("outspoken", BUSY, max_examples=40)
+settings.register_profile("outspoken", BUSY, max_examples=25)
 settings.register_profile("soak", BUSY, max_examples=1_000)  # `make soak`
 settings.load_profile("outspoken")
 
@@ -50,6 +60,13 @@ LONGEST = (
     "tests/power",
     "tests/chats/test_soak",
     "tests/gateway/test_setup",
+    "tests/gateway/test_lifesign",
+    "tests/corpora/test_hostile",
+    "tests/corpora/test_canaries",
+    "tests/docs/test_commands",
+    "tests/agent_core/test_replay",
+    "tests/agent_core/test_folds",
+    "tests/test_expressions",
 )
 WAITING = ("tests/chats", "tests/incidents", "tests/toy")
 """These wait for platforms more than they compute."""
@@ -57,12 +74,38 @@ TOGETHER = ("tests/browser", "tests/packaging", "tests/test_dependencies")
 """What the tests of one file share takes long to make: nothing comes between them."""
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--processes", type=int, default=0, help="run the tests in so many forked processes")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    processes = config.getoption("processes")
+    if processes:
+        config.pluginmanager.register(Together(processes, units))
+
+
+def units(items: Sequence[pytest.Item]) -> list[Unit]:
+    """What one process has to run: nearly always one test."""
+    found: list[Unit] = []
+    for number, item in enumerate(items):
+        before = items[number - 1] if number else None
+        if before is not None and before.path == item.path and item.nodeid.startswith(TOGETHER):
+            found[-1].append(number)
+        else:
+            found.append([number])
+    return found
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Spread the longest tests and those that wait evenly over the run: no worker has them all, and the processors are always busy."""
+    """The longest tests, and those that wait, are spread over the first two thirds of the run, so that the processors are always busy
+    and nothing long is left for the end."""
     longest = [item for item in items if item.nodeid.startswith(LONGEST)]
     waiting = [item for item in items if item.nodeid.startswith(WAITING) and item not in set(longest)]
     others = [item for item in items if item not in {*longest, *waiting}]
-    items[:] = evenly(evenly(longest, waiting), others)
+    together = [item for item in others if item.nodeid.startswith(TOGETHER)]
+    others = [item for item in others if item not in set(together)]
+    early = len(others) * 2 // 3
+    items[:] = [*together, *evenly(evenly(longest, waiting), others[:early]), *others[early:]]
 
 
 def evenly(few: list[pytest.Item], many: list[pytest.Item]) -> list[pytest.Item]:
@@ -70,8 +113,7 @@ def evenly(few: list[pytest.Item], many: list[pytest.Item]) -> list[pytest.Item]
     merged: list[pytest.Item] = []
     placed = 0
     for number, item in enumerate(many):
-        parted = not item.nodeid.startswith(TOGETHER) or not merged or merged[-1].path != item.path
-        while parted and placed < len(few) and placed * len(many) <= number * len(few):
+        while placed < len(few) and placed * len(many) <= number * len(few):
             merged.append(few[placed])
             placed += 1
         merged.append(item)

@@ -17,10 +17,7 @@ from gateway.config.sections import Config
 from gateway.operate.bundle import CannotBundle, NoSlice, shown_config, slice_text, write
 from gateway.operate.replay import CannotReplay, Wish, run
 from tests.gateway.test_explain import SECRET_WORDS, answered, part
-from tests.store.conftest import postgres_server, sqlite, where
 from tests.store.support import opened
-
-__all__ = ["postgres_server", "sqlite", "where"]  # fixtures
 
 SECRETS = {
     "OPENAI_API_KEY": "sk-model-secret-1234567890",

@@ -37,10 +37,7 @@ from gateway.operate.explain import Explainer, Told
 from gateway.operate.ids import CannotExplain, Kind, kinds_of, origins_in, platform_of, time_in, when
 from tests.agent_core.journals import rows_of
 from tests.agent_core.turns import SETTINGS, Rig
-from tests.store.conftest import postgres_server, sqlite, where
 from tests.store.support import FakeClock, opened
-
-__all__ = ["postgres_server", "sqlite", "where"]  # fixtures
 
 NOW = 1_700_000_000_000
 SECRET_WORDS = "the meeting is at noon in Lisbon"

@@ -35,9 +35,7 @@ from gateway.operate.explain import why
 from gateway.retention.forgetting import Forgetting, copies_beside
 from gateway.sessions.whose import folder_name
 from tests.gateway.rig import Rig, chunk, gateway
-from tests.store import conftest as databases
 
-postgres, postgres_server = databases.postgres, databases.postgres_server
 ACCOUNT = "telegram/99"
 CANARY, OTHER = "xq-canary-7731", "zv-other-5520"
 

@@ -24,9 +24,6 @@ from tests.chats.telegram_harness import telegram_harness
 from tests.forked import Forked, start
 from tests.gateway.test_process import daemon, environment, facts, post, text
 from tests.ports import free_port
-from tests.store.conftest import postgres, postgres_server
-
-__all__ = ["postgres", "postgres_server"]
 
 COUNT = "count to 30 slowly"
 NUMBERS = [str(number) for number in range(1, 31)]

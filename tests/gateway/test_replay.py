@@ -32,11 +32,7 @@ from tests.agent_core.journals import rows_of
 from tests.agent_core.turns import SETTINGS, Rig
 from tests.gateway.test_process import daemon, environment, facts, outspoken, post
 from tests.ports import free_port
-from tests.store.conftest import postgres_server, sqlite, where
 from tests.store.support import message, opened
-
-__all__ = ["postgres_server", "sqlite", "where"]  # fixtures
-
 
 # ---------------------------------------------------------------------- the program itself
 

@@ -26,11 +26,9 @@ from tests.chats.telegram_harness import telegram_harness
 from tests.gateway.test_process import daemon, environment, facts, outspoken, post
 from tests.gateway.test_triage_laws import NOW, ended, line, staged
 from tests.ports import free_port
-from tests.store.conftest import postgres_server, sqlite, where
 from tests.store.support import message, opened, row, turn_of
 from tests.store.test_troubles import TROUBLE
 
-__all__ = ["postgres_server", "sqlite", "where"]  # fixtures
 ROOT = Path(__file__).parents[2]
 TURNS = 2
 

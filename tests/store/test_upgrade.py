@@ -20,7 +20,7 @@ from agent_core.store import tables as t
 from agent_core.store.place import PostgresPlace, parse_place
 from agent_core.store.store import CannotOpen, DatabaseTooNew, NotOurDatabase
 from agent_core.store.upgrade import NEWEST, backup_path
-from tests.store.conftest import new_database
+from tests.databases import new_database
 from tests.store.support import ROOT, message, opened
 
 

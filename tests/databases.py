@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 import tempfile
 import warnings
 from collections.abc import Generator
@@ -23,9 +25,15 @@ def postgres_server() -> Generator[str]:
         # Not below pytest's own folder: the server runs as another user, who must be able to get there.
         with tempfile.TemporaryDirectory(prefix="outspoken-pg-", ignore_cleanup_errors=True) as folder:
             server = get_server(Path(folder) / "data", cleanup_mode="delete")
+            for quick in ("fsync = off", "full_page_writes = off"):
+                server.psql(f"ALTER SYSTEM SET {quick};")  # no power is cut under this one
+            server.psql("SELECT pg_reload_conf();")
             try:
                 yield server.get_uri()
             finally:
+                pid = server.get_pid()
+                if pid is not None:
+                    os.kill(pid, signal.SIGQUIT)  # at once: nothing of it is kept
                 server.cleanup()
 
 

@@ -1,0 +1,59 @@
+"""The run itself: what several processes ran is told as if one had, and a process that dies fails its test and no other."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+SOME = """
+import os, pytest
+@pytest.mark.parametrize("n", range(20))
+def test_well(n, tmp_path):
+    print("said by", n)
+    assert not list(tmp_path.iterdir())
+def test_wrong():
+    print("words of the wrong one")
+    assert 1 == 2
+def test_deadly():
+    os._exit(3)
+@pytest.fixture(scope="module")
+def shared():
+    yield
+    print("ended")
+def test_after(shared):
+    pass
+def test_skipped():
+    pytest.skip("not here")
+"""
+
+
+def run(folder: Path, *options: str) -> tuple[int, str]:
+    (folder / "test_some.py").write_text(SOME)
+    (folder / "pytest.ini").write_text("[pytest]\n")
+    command = [sys.executable, "-m", "pytest", "-p", "tests.conftest", "-p", "no:cacheprovider", "-c", str(folder / "pytest.ini")]  # fmt: skip
+    command += [f"--basetemp={folder / 'temporary'}", "-q", "-rA", *options, str(folder)]
+    done = subprocess.run(
+        command, cwd=ROOT, env={**os.environ, "COLUMNS": "200"}, capture_output=True, text=True, check=False
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+def test_every_test_is_told_of_once_and_a_process_that_dies_fails_its_test_alone(tmp_path: Path) -> None:
+    status, said = run(tmp_path, "--processes", "3")
+    assert "2 failed, 21 passed, 1 skipped" in said, said
+    assert status == 1
+    assert "The process that ran this test ended with 3." in said
+    wrong = said.partition("words of the wrong one")
+    assert wrong[1]
+    assert all(said.count(f"said by {n}\n") == 1 for n in range(20))
+    assert "INTERNALERROR" not in said
+
+
+def test_the_first_failure_ends_the_run_where_that_is_wanted(tmp_path: Path) -> None:
+    status, said = run(tmp_path, "--processes", "1", "-x")
+    assert status in (1, 2), said
+    assert "20 passed" in said  # but for the one that the process had already taken
+    assert "skipped" not in said

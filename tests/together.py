@@ -1,0 +1,195 @@
+"""Runs the tests in several processes that are forked when all of them are collected: ``pytest --processes 16``.
+
+Most tests wait for something, so more of them have to be under way than there are processors. A process that imports and collects seven
+thousand tests for itself costs as much as hundreds of them; a fork costs nothing, and shares the memory.
+
+Known to be weak: what a module's tests share is made in each process that runs one of them, unless they are one unit.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import selectors
+import signal
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from multiprocessing.connection import Connection, Pipe
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pytest
+
+Unit = list[int]
+"""Numbers of tests that one process runs one after the other."""
+Units = Callable[[Sequence[pytest.Item]], list[Unit]]
+
+
+@dataclass(eq=False)
+class _Worker:
+    """A forked process, and what it does."""
+
+    pid: int
+    line: Connection
+    running: int | None = None
+    ahead: Unit = field(default_factory=list[int])
+    """What it was given and has not begun."""
+
+
+class Together:
+    """Hands out tests, and tells pytest how they went."""
+
+    def __init__(self, processes: int, units: Units) -> None:
+        self._processes, self._units = processes, units
+        self._workers: list[_Worker] = []
+        self._begun = 0
+        self._waiting: Iterator[Unit] = iter(())
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> bool | None:
+        if session.testsfailed or session.config.option.collectonly:
+            return None  # pytest's own loop says so
+        self._waiting = iter(self._units(session.items))
+        _temporary(session.config).getbasetemp()  # one for all
+        gc.collect()
+        gc.freeze()  # else the first collection in each process copies everything
+        try:
+            with selectors.DefaultSelector() as selector:
+                for _ in range(self._processes):
+                    self._begin(session, selector)
+                while self._workers:
+                    for key, _ in selector.select():
+                        self._hear(session, selector, key.data)
+        finally:
+            for worker in self._workers:  # after an interrupt
+                os.kill(worker.pid, signal.SIGKILL)
+                os.waitpid(worker.pid, 0)
+        if session.shouldfail:
+            raise session.Failed(session.shouldfail)
+        if session.shouldstop:
+            raise session.Interrupted(session.shouldstop)
+        return True
+
+    def _begin(self, session: pytest.Session, selector: selectors.BaseSelector) -> None:
+        ours, theirs = Pipe()
+        self._begun += 1
+        pid = os.fork()
+        if pid == 0:
+            for other in (ours, *(worker.line for worker in self._workers)):
+                other.close()
+            _work(session, theirs, self._begun)
+        theirs.close()
+        worker = _Worker(pid, ours)
+        self._workers.append(worker)
+        selector.register(ours, selectors.EVENT_READ, worker)
+
+    def _hear(self, session: pytest.Session, selector: selectors.BaseSelector, worker: _Worker) -> None:
+        hook = session.config.hook
+        try:
+            kind, told = worker.line.recv()
+        except (EOFError, OSError):
+            self._gone(session, selector, worker)
+            return
+        match kind:
+            case "wants":
+                over = session.shouldfail or session.shouldstop
+                nothing: Unit = []
+                unit = nothing if over else next(self._waiting, nothing)
+                worker.ahead += unit
+                worker.line.send(unit)
+            case "begins":
+                worker.running = worker.ahead.pop(0)
+                item = session.items[worker.running]
+                hook.pytest_runtest_logstart(nodeid=item.nodeid, location=item.location)
+            case "report":
+                hook.pytest_runtest_logreport(
+                    report=hook.pytest_report_from_serializable(config=session.config, data=told)
+                )
+            case _:
+                assert worker.running is not None
+                item, worker.running = session.items[worker.running], None
+                hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+
+    def _gone(self, session: pytest.Session, selector: selectors.BaseSelector, worker: _Worker) -> None:
+        """It has done all; or it has died: then the test that it ran has failed, and another process does the rest."""
+        selector.unregister(worker.line)
+        worker.line.close()
+        self._workers.remove(worker)
+        _, status = os.waitpid(worker.pid, 0)
+        lost = ([] if worker.running is None else [worker.running]) + worker.ahead
+        if not lost:
+            return
+        item = session.items[lost[0]]
+        words = f"The process that ran this test ended with {os.waitstatus_to_exitcode(status)}."
+        session.config.hook.pytest_runtest_logreport(
+            report=pytest.TestReport(item.nodeid, item.location, {}, "failed", words, "call")
+        )
+        self._waiting = chain([lost[1:]] if lost[1:] else [], self._waiting)
+        self._begin(session, selector)
+
+
+class _Teller:
+    """In a forked process: sends every report."""
+
+    def __init__(self, config: pytest.Config, line: Connection) -> None:
+        self._config, self._line = config, line
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        data = self._config.hook.pytest_report_to_serializable(config=self._config, report=report)
+        self._line.send(("report", data))
+
+
+def _work(session: pytest.Session, line: Connection, number: int) -> NoReturn:
+    """In the forked process."""
+    status = 1
+    try:
+        _apart(session.config, number)
+        session.config.pluginmanager.register(_Teller(session.config, line))
+        _run(session, line)
+        status = 0
+    except KeyboardInterrupt:
+        pass
+    except BaseException:
+        os.write(2, traceback.format_exc().encode())
+        raise
+    finally:
+        line.close()
+        os._exit(status)
+
+
+def _apart(config: pytest.Config, number: int) -> None:
+    """What a fork shares and may not: the files of captured output, the folder of temporary files, and the terminal."""
+    plugins = config.pluginmanager
+    capture: Any = plugins.getplugin("capturemanager")
+    if capture is not None:
+        capture.stop_global_capturing()
+        capture.start_global_capturing()
+    factory = _temporary(config)
+    folder: Path = factory.getbasetemp() / f"process-{number}"
+    folder.mkdir(mode=0o700)
+    factory._basetemp = folder
+    plugins.unregister(name="terminalreporter")
+
+
+def _temporary(config: pytest.Config) -> Any:
+    return vars(config)["_tmp_path_factory"]
+
+
+def _run(session: pytest.Session, line: Connection) -> None:
+    ahead: Unit = []
+    more = True
+    while True:
+        while more and len(ahead) < 2:  # pytest wants to know the next one, for what tests share
+            line.send(("wants", None))
+            unit: Unit = line.recv()
+            ahead += unit
+            more = bool(unit)
+        if not ahead:
+            return
+        item = session.items[ahead.pop(0)]
+        after = session.items[ahead[0]] if ahead else None
+        line.send(("begins", None))
+        session.config.hook.pytest_runtest_protocol(item=item, nextitem=after)
+        line.send(("ended", None))
