@@ -41,7 +41,7 @@ EXCEPTIONS: Mapping[str, str] = {
     "agent_core.explain.why._OF_REQUEST": SHORT,
     "agent_core.explain.why._QUOTED": SHORT,
 }
-OF_OPERATORS = ("gateway.config.reading.", "gateway.operate.")
+OF_OPERATORS = ("gateway.config.", "gateway.operate.")
 """What operators write themselves, for a program that serves nobody: but not what is written to the log."""
 
 
