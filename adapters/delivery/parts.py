@@ -95,7 +95,8 @@ def picture(view: View, turn: str, parts: Parts, *, traits: Traits, reply_to: st
                 assert_never(bubble.kind)
         if traits.cards and (cards := cards_at(view, place)) is not None:
             wanted.append(cards)
-    status = status_words(view.bubbles, tools=not traits.cards) if view.open and draft is None and not untouched else ""
+    # By the view alone, not by what was formatted this time: otherwise it would come and go while a silence lasts.
+    status = status_words(view.bubbles, tools=not traits.cards) if view.open else ""
     if status:
         content = Content(ContentKind.STATUS, Styled(status, ()), silent=True)
         wanted.append(Wanted(STATUS_BUBBLE, 0, content, final=False, fleeting=True))
@@ -195,8 +196,13 @@ def _file(bubble: Bubble) -> Wanted:
 
 
 def status_words(bubbles: Sequence[Bubble], *, tools: bool = True) -> str:
-    """What an open turn is doing, once that is worth a word; without `tools` if those are shown otherwise."""
+    """What an open turn is doing, once that is worth a word; without `tools` if those are shown otherwise.
+
+    While text arrives it is seen to work; then only a silence is worth one.
+    """
     lines: list[str] = []
+    if any(b.kind in _TEXTS and not b.final for b in bubbles):
+        return "\n".join(f"⏳ {b.text}" for b in bubbles if b.kind is BubbleKind.STATUS)
     listed = [b for b in bubbles if b.kind is BubbleKind.ACTIVITY] if tools else []
     slow = [b for b in listed if b.state == "running" and b.seconds >= SHOW_TOOL_AFTER_SECONDS]
     if slow:
@@ -208,9 +214,10 @@ def status_words(bubbles: Sequence[Bubble], *, tools: bool = True) -> str:
     return "\n".join(lines)
 
 
+_TEXTS = frozenset({BubbleKind.INTERIM, BubbleKind.PARTIAL, BubbleKind.ANSWER})
 _TOOLS = frozenset({BubbleKind.ACTIVITY, BubbleKind.APPROVAL})
 _BESIDE = frozenset({BubbleKind.FILE, BubbleKind.NOTE, BubbleKind.MENDED})
-_WORDS = frozenset({BubbleKind.INTERIM, BubbleKind.PARTIAL, BubbleKind.ANSWER, BubbleKind.NOTICE})
+_WORDS = _TEXTS | {BubbleKind.NOTICE}
 _TASK_STATES = {"waiting": TaskState.WAITING, "running": TaskState.RUNNING, "done": TaskState.DONE}
 _MARKS = {"done": "✓", "failed": "✗", "not_run": "–", "unsure": "?"}
 

@@ -665,8 +665,8 @@ class Surface:
         """Show text on its way, or that we type; never while something that must be seen is under way."""
         if wait > 0 or not self.outlets or any(part.urgency is Urgency.FINAL for part in self.waiting):
             return False
-        if self._draft is not None:
-            return await self._show_draft(self._draft, now)
+        if self._draft is not None and await self._show_draft(self._draft, now):
+            return True
         return await self._type(now)
 
     def _doing(self) -> dict[str, tuple[Doing, str]]:
@@ -696,7 +696,9 @@ class Surface:
         return True
 
     async def _type(self, now: int) -> bool:
-        if not self.traits.typing_seconds or now - self._typing_at < self.traits.typing_seconds * 1000:
+        """Show that we type, where no text has just been seen to grow."""
+        since = max(self._typing_at, self._preview_at if self._draft is not None else 0)
+        if not self.traits.typing_seconds or now - since < self.traits.typing_seconds * 1000:
             return False
         if not any(outlet.driver is not None and outlet.turn not in self._held for outlet in self.outlets):
             return False

@@ -149,6 +149,26 @@ async def test_a_status_is_shown_while_the_model_is_silent_and_goes(platform: Ha
         await platform.until(lambda: not [t for t in texts(platform, chat) if "⏳" in t])
 
 
+@pytest.mark.parametrize("where", ["private", "group"])
+async def test_a_silence_after_words_is_seen_as_long_as_it_lasts(platform: Harness, where: str) -> None:
+    ada = platform.person("Ada")
+    place = platform.private(ada) if where == "private" else platform.group(ada)
+    more = {"OUTSPOKEN_MODEL__FIRST_CONTENT_SECONDS": "60", "OUTSPOKEN_MODEL__STALL_SECONDS": "12"}
+    async with running(platform, **more):
+        platform.model.released.clear()
+        platform.say(place, ada, "hold I will write it.", mention=where == "group")
+        shown = await answer(platform, place, "⏳", 40)
+        seen: list[bool] = []
+        for _ in range(20):  # the silence is a stall after twelve seconds; its status comes after five
+            await asyncio.sleep(0.15)
+            seen.append(any("⏳" in one for one in texts(platform, place)))
+        assert all(seen), "it is not taken away while the silence lasts"
+        assert [one.id for one in answers(platform, place) if "⏳" in one.text] == [shown.id], "and it is one message"
+        platform.model.release()
+        await answer(platform, place, "end")
+        await platform.until(lambda: not [t for t in texts(platform, place) if "⏳" in t])
+
+
 async def test_a_broken_answer_ends_in_a_notice_with_buttons(platform: Harness) -> None:
     ada = platform.person("Ada")
     chat = platform.private(ada)
