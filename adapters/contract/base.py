@@ -165,7 +165,10 @@ class Follower(Protocol):
     """Follows one accepted message to its end."""
 
     async def next(self, timeout_seconds: float) -> Sight | None:
-        """The next sight (at most one every 25 ms), or None if nothing changed within the time. Last comes `Ended` or `LeftOpen`."""
+        """The next sight (at most one every 25 ms), or None if there is nothing to tell within the time. Last comes `Ended` or `LeftOpen`.
+
+        A silence is told although nothing changes: what is waited for, and how long already.
+        """
         ...
 
     async def __aenter__(self) -> Follower: ...

@@ -52,8 +52,8 @@ log = structlog.get_logger("api")
 
 TOLD_SECONDS = 0.5
 """Whoever streams is told something by then, whatever becomes of the turn."""
-STATUS_SECONDS = 5.0
-"""How often a running status is told in a comment."""
+STATUS_SECONDS = 3.0
+"""How often a running status is told in a comment, and looked for while nothing comes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -459,7 +459,9 @@ class OpenAiApi:
         while True:
             match sight:
                 case None:
-                    await response.write(b": keep-alive\n\n")
+                    if self._clock.monotonic() - told_at >= self._settings.keep_alive_seconds:
+                        await response.write(b": keep-alive\n\n")
+                        told_at = self._clock.monotonic()
                 case Queued():
                     told = self._chunk(job, {}, outspoken=queue_facts(sight))
                     await response.write(f": {queue_comment(sight)}\n\n".encode() + told)
@@ -481,7 +483,7 @@ class OpenAiApi:
                 case LeftOpen():
                     await response.write(self._left_chunks(job, sight, spoken))
                     return
-            sight = await follower.next(self._settings.keep_alive_seconds)
+            sight = await follower.next(min(STATUS_SECONDS, self._settings.keep_alive_seconds))
 
     def _pieces(self, job: _Job, pieces: Sequence[Piece]) -> bytes:
         """A chunk for each run of words of the model's or of ours; ours say so."""

@@ -6,12 +6,15 @@ the output can be piped and holds nothing but the model's words.
 
 from __future__ import annotations
 
+import asyncio
 import getpass
 import hashlib
 import os
 import platform
+import secrets
 import sys
-from collections.abc import AsyncIterator
+import time
+from collections.abc import AsyncIterator, Mapping
 from dataclasses import dataclass, field
 from typing import TextIO
 
@@ -23,11 +26,24 @@ from agent_core.text.shown import plain
 from agent_core.tools.base import Json
 from agent_core.turn.exits import ExitCode, process_status
 
+AGAIN_SECONDS = 1.0
+"""How often a gateway that was lost is tried again."""
+BACK_SECONDS = 300.0
+"""How long it is waited for."""
 SILENCE_SECONDS = 60.0
 """The gateway sends a sign of life every 10 s; so long without one means that it is gone."""
 UNFINISHED = 15
 """Exit status if the gateway was lost before the end."""
 
+
+LOST = (
+    "[outspoken] The connection to the gateway was lost. Your message is stored, and its work goes on when the gateway is back; "
+    "waiting for it (Ctrl-C: wait no longer)."
+)
+NOT_BACK = (
+    "The gateway at {url} did not come back within {minutes} minutes. Your message is stored: when the gateway runs again, it "
+    "goes on with it, and the answer stands in this conversation."
+)
 
 _KNOWN = frozenset(code.value for code in ExitCode)
 
@@ -38,6 +54,36 @@ class GatewayLost(Exception):
 
 class GatewayRefused(Exception):
     """The gateway did not take the request; the words are its own."""
+
+    def __init__(self, words: str, status: int = 0) -> None:
+        super().__init__(words)
+        self.status = status
+
+
+class Shown:
+    """What of an answer stands on the screen: when it comes from its beginning again, only the rest is new."""
+
+    def __init__(self) -> None:
+        self._shown: list[str] = []
+        self._before = ""
+        self._again = 0  # how much of what was shown has come again
+
+    def again(self) -> None:
+        """It comes from its beginning once more."""
+        self._before = "".join(self._shown)
+        self._again = 0
+
+    def new(self, text: str) -> str:
+        """What of `text` is not on the screen yet."""
+        known = self._before[self._again : self._again + len(text)]
+        self._again += len(known)
+        if text.startswith(known):
+            text = text[len(known) :]
+        else:  # it was written anew
+            text = "\n" + "".join(self._before[: self._again - len(known)]) + text
+            self._shown, self._before = [], ""
+        self._shown.append(text)
+        return text
 
 
 @dataclass(slots=True)
@@ -91,21 +137,30 @@ async def ask(
     """Ask, show, and give the exit status. Raises `GatewayLost` and `GatewayRefused`."""
     answer = Answer()
     shown = StatusLine(err, enabled=not as_json and capable(err))
+    screen = Shown()
     async for kind, data in stream(url, key, words, session, cancel_on_leave=cancel_on_leave):
-        if kind == "comment":
-            shown.show(data)
-            continue
-        delta = take(answer, data)
-        if delta and not as_json:
-            shown.clear()
-            out.write(delta)
-            out.flush()
+        match kind:
+            case "comment":
+                shown.show(data)
+            case "lost":
+                shown.clear()
+                err.write(f"{data}\n")
+                err.flush()
+            case "again":
+                answer = Answer()
+                screen.again()
+            case _:
+                delta = screen.new(take(answer, data))
+                if delta and not as_json:
+                    shown.clear()
+                    out.write(delta)
+                    out.flush()
     shown.clear()
     if not as_json and "".join(answer.text) and not "".join(answer.text[-1:]).endswith("\n"):
         out.write("\n")
         out.flush()
     if not answer.exit:
-        raise GatewayLost("The gateway closed the connection before the end. Whether the work went on is not known.")
+        raise GatewayLost("The gateway did not say how it ended. outspoken explain tells what is known.")
     if as_json:
         out.write(orjson.dumps(answer.to_json(), option=orjson.OPT_INDENT_2).decode() + "\n")
     else:
@@ -131,8 +186,14 @@ def _count(number: int, word: str) -> str:
 async def stream(
     url: str, key: str | None, words: str, session: str, *, cancel_on_leave: bool = False
 ) -> AsyncIterator[tuple[str, str]]:
-    """(``comment`` | ``data``, text) as they come. Leaving early lets the turn go on, unless `cancel_on_leave`."""
+    """(kind, text) as they come: ``comment`` and ``data`` are the gateway's. ``lost``, with words for the person: the gateway is gone, the
+    message is stored, and the gateway is waited for. ``again``: it is back, and the answer comes from its beginning.
+
+    Leaving early lets the turn go on, unless `cancel_on_leave`: then the gateway is this process's own, or the person's to stop.
+    Raises `GatewayLost` if it does not answer, or not come back, and `GatewayRefused`.
+    """
     headers = {"Authorization": f"Bearer {key}"} if key else {}
+    headers["Idempotency-Key"] = secrets.token_hex(12)  # whoever asks again with it gets the same turn
     if cancel_on_leave:
         headers["X-Outspoken-Disconnect"] = "cancel"
     if session:
@@ -141,24 +202,53 @@ async def stream(
         {"model": "outspoken", "stream": True, "messages": [{"role": "user", "content": words}], "user": _me()}
     )
     headers["Content-Type"] = "application/json"
+    stored, lost_at = False, 0.0
+    while True:
+        try:
+            async for kind, data in _once(url, body, headers):
+                if lost_at:
+                    lost_at = 0.0
+                    yield "again", ""
+                stored = True
+                yield kind, data
+            return
+        except (GatewayLost, GatewayRefused) as error:
+            if isinstance(error, GatewayRefused) and not (lost_at and error.status >= 500):
+                raise
+            if not stored:
+                raise
+            now = time.monotonic()
+            if not lost_at:
+                lost_at = now
+                yield "lost", LOST
+            elif now - lost_at > BACK_SECONDS:
+                raise GatewayLost(NOT_BACK.format(url=url, minutes=round(BACK_SECONDS / 60))) from error
+        await asyncio.sleep(AGAIN_SECONDS)
+
+
+async def _once(url: str, body: bytes, headers: Mapping[str, str]) -> AsyncIterator[tuple[str, str]]:
     timeout = aiohttp.ClientTimeout(total=None, sock_connect=5, sock_read=SILENCE_SECONDS)
+    over = False
     try:
         async with (
             aiohttp.ClientSession(timeout=timeout) as http,
             http.post(f"{url}/v1/chat/completions", data=body, headers=headers) as response,
         ):
             if response.status != 200:
-                raise GatewayRefused(_refusal(response.status, await response.read()))
+                raise GatewayRefused(_refusal(response.status, await response.read()), response.status)
             async for line in response.content:
                 text = line.decode("utf-8", "replace").rstrip("\r\n")
                 if text.startswith(":"):
                     yield "comment", text[1:].strip()
                 elif text.startswith("data:"):
+                    over = text[5:].strip() == "[DONE]"
                     yield "data", text[5:].strip()
     except aiohttp.ClientConnectorError as error:
         raise GatewayLost(f"No gateway answers at {url}. Start it with: outspoken run") from error
     except (aiohttp.ClientError, TimeoutError, ConnectionError) as error:
         raise GatewayLost(f"The connection to the gateway at {url} was lost ({type(error).__name__}).") from error
+    if not over:
+        raise GatewayLost(f"The gateway at {url} closed the connection before the end.")
 
 
 def _me() -> str:
@@ -235,7 +325,9 @@ class StatusLine:
         self._shown = False
 
     def show(self, words: str) -> None:
-        if self._enabled and words and words != "keep-alive" and not words.startswith("turn "):
+        if words.startswith("turn "):
+            words = "Working …"
+        if self._enabled and words and words != "keep-alive":
             draw(self._err, "\r\x1b[2K\x1b[2m")
             self._err.write(plain(words[:100]))
             draw(self._err, "\x1b[0m")

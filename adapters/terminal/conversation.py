@@ -17,7 +17,7 @@ import aiohttp
 import orjson
 
 from adapters.contract.base import REHEARSAL_WORDS
-from adapters.terminal.ask import Answer, GatewayLost, GatewayRefused, StatusLine, capable, footer, stream, take
+from adapters.terminal.ask import Answer, GatewayLost, GatewayRefused, Shown, StatusLine, capable, footer, stream, take
 from adapters.terminal.screen import draw
 from agent_core.tools.base import Json
 
@@ -40,6 +40,8 @@ class _Chat:
         self.session = session
         self._status = StatusLine(sys.stderr, enabled=capable(sys.stderr))
         self._last_turn = ""
+        self._waiting = False
+        """The gateway is gone, and waited for."""
 
     async def say(self, words: str) -> None:
         """Send the words and show what comes, to its end or until Ctrl-C."""
@@ -53,7 +55,11 @@ class _Chat:
                 raise
             self._status.clear()
             sys.stdout.write("\n")
-            _aside("Stopped. Whatever had not run yet will not run; /why tells what had.")
+            _aside(
+                "It goes on when the gateway is back; the answer then stands in this conversation."
+                if self._waiting
+                else "Stopped. Whatever had not run yet will not run; /why tells what had."
+            )
         except (GatewayLost, GatewayRefused) as error:
             self._status.clear()
             _aside(str(error))
@@ -61,24 +67,34 @@ class _Chat:
             loop.remove_signal_handler(signal.SIGINT)
 
     async def _show(self, words: str) -> None:
-        answer = Answer()
+        answer, screen = Answer(), Shown()
+        self._waiting = False
         async for kind, data in stream(self._url, self._key, words, self.session, cancel_on_leave=True):
-            if kind == "comment":
-                if data.startswith("turn "):
-                    self._last_turn = data.removeprefix("turn ")
-                else:
+            match kind:
+                case "comment":
+                    if data.startswith("turn "):
+                        self._last_turn = data.removeprefix("turn ")
                     self._status.show(data)
-                continue
-            text = take(answer, data)
-            self._last_turn = answer.turn or self._last_turn
-            if text:
-                self._status.clear()
-                sys.stdout.write(text)
-                sys.stdout.flush()
+                case "lost":
+                    self._waiting = True
+                    self._status.clear()
+                    sys.stdout.write("\n")
+                    _aside(data)
+                case "again":
+                    self._waiting = False
+                    answer = Answer()
+                    screen.again()
+                case _:
+                    text = screen.new(take(answer, data))
+                    self._last_turn = answer.turn or self._last_turn
+                    if text:
+                        self._status.clear()
+                        sys.stdout.write(text)
+                        sys.stdout.flush()
         self._status.clear()
         sys.stdout.write("\n")
         if not answer.exit:
-            raise GatewayLost("The gateway closed the connection before the end. /why tells what is known.")
+            raise GatewayLost("The gateway did not say how it ended. /why tells what is known.")
         for notice in answer.notices:
             _aside(notice)
         _aside(footer(answer))

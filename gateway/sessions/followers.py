@@ -15,7 +15,7 @@ from agent_core.driver.watcher import Watcher
 from agent_core.store.forgetting import DROPPED, DROPPING
 from agent_core.turn.exits import Exit, ExitCode, Facts, NotStarted
 from agent_core.turn.notices import DAMAGED, RESTORED
-from agent_core.turn.view import View, exit_view
+from agent_core.turn.view import BubbleKind, View, exit_view
 from gateway.recovery.keeping import SET_ASIDE
 from gateway.sessions.queue import Lane, Running, Waiting, person_words, sight_of, summary_of
 from gateway.sessions.stopping import BY_CLIENT, BY_PERSON, NOT_OPENED
@@ -190,7 +190,9 @@ class MessageFollower:
     async def _next_view(self, watcher: Watcher, driver: TurnDriver, timeout_seconds: float) -> Sight | None:
         view = await watcher.next(timeout_seconds)
         if view is None:
-            return None
+            silence = driver.current_view()
+            told = any(bubble.kind is BubbleKind.STATUS for bubble in silence.bubbles)
+            return Showing(driver.identity.turn, silence) if told else None
         if watcher.ended and driver.turn.exit is not None:
             return ended_of(driver)
         if watcher.ended and driver.left_open:
