@@ -14,17 +14,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from datetime import date
 from enum import Enum
-from functools import cache, cached_property
+from functools import cache, cached_property, lru_cache
 from itertools import pairwise
 from pathlib import Path
 from types import UnionType
-from typing import Annotated, Union, cast, get_args, get_origin
+from typing import Annotated, TypeVar, Union, cast, get_args, get_origin
 
 from pydantic import BaseModel, SecretStr
 from pydantic.fields import FieldInfo
 
 from gateway.config.sections import Config
 from gateway.config.types import PREFIX, FromOutside, Unit, Usual
+
+Mark = TypeVar("Mark", FromOutside, Unit, Usual)
 
 OTHER_VARIABLES: Mapping[str, str] = {
     "OUTSPOKEN_HOME": "One directory for everything: configuration, state, cache. Wins over all other places.",
@@ -69,15 +71,12 @@ class KeyDoc:
     def _field(self) -> FieldInfo:
         return self.holder.model_fields[self.key]
 
-    @cached_property
-    def _usual(self) -> Usual:
-        return next((item for item in self._field.metadata if isinstance(item, Usual)), Usual(()))
+    def _mark(self, kind: type[Mark]) -> Mark | None:
+        return next((item for item in self._field.metadata if isinstance(item, kind)), None)
 
     @cached_property
     def _outside(self) -> FromOutside:
-        return next(
-            (item for item in self._field.metadata if isinstance(item, FromOutside)), FromOutside("", secret=False)
-        )
+        return self._mark(FromOutside) or FromOutside("", secret=False)
 
     @cached_property
     def _kind(self) -> str:
@@ -93,10 +92,11 @@ class KeyDoc:
         """As TOML; empty if it is not set."""
         return "" if self.required else to_toml(self._field.get_default(call_default_factory=True, validated_data={}))
 
-    @property
+    @cached_property
     def env(self) -> tuple[str, ...]:
         """The environment variables that set it; the first one that is set wins."""
-        return (f"{PREFIX}{self.section}__{self.key}".upper(), *self._usual.names)
+        usual = self._mark(Usual)
+        return (f"{PREFIX}{self.section}__{self.key}".upper(), *(usual.names if usual else ()))
 
     @property
     def description(self) -> str:
@@ -113,8 +113,8 @@ class KeyDoc:
         """What a number counts; empty if it is none."""
         if not self._kind.startswith(("number", "whole number")):
             return ""
-        marked = next((item.words for item in self._field.metadata if isinstance(item, Unit)), "")
-        return marked or next((words for end, words in UNITS.items() if self.key.endswith(end)), "")
+        marked = self._mark(Unit)
+        return marked.words if marked else next((words for end, words in UNITS.items() if self.key.endswith(end)), "")
 
     @property
     def secret(self) -> bool:
@@ -150,12 +150,13 @@ class KeyDoc:
 
 def describe() -> list[KeyDoc]:
     """Every key in the order of the sections."""
-    return [
-        KeyDoc(section, key, model)
-        for section, field in Config.model_fields.items()
-        if (model := _model_in(field.annotation))
-        for key in model.model_fields
-    ]
+    models = [(section, _model_in(field.annotation)) for section, field in Config.model_fields.items()]
+    return list(_described(tuple((section, model) for section, model in models if model)))
+
+
+@lru_cache(4)
+def _described(sections: tuple[tuple[str, type[BaseModel]], ...]) -> tuple[KeyDoc, ...]:
+    return tuple(KeyDoc(section, key, model) for section, model in sections for key in model.model_fields)
 
 
 def first_sentence(holder: object) -> str:

@@ -59,29 +59,22 @@ class ConfigError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """A configuration and where it came from."""
+    """A configuration, where it came from, and what is wrong with it."""
 
     config: Config
+    """What is sound; a section that is not is at its defaults."""
     file: Path | None
     """The TOML file that was read; None if there was none."""
     origins: Mapping[Key, str]
     """Where each key that is not at its default was set: ``file:line`` or a variable."""
+    problems: tuple[Problem, ...]
+    """None if the gateway may start."""
     warnings: tuple[str, ...]
     """Sentences for a person; nothing of it stops the start."""
+    unsound: frozenset[str]
+    """The sections that are at their defaults because something in them is wrong."""
     environment: Mapping[str, str] = field(repr=False)
     """What was handed over, and below it what ``.env`` adds (also proxies and certificates)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Survey:
-    """What can be said of a configuration that may be wrong."""
-
-    config: Config
-    """What is sound of it; a section that is not is at its defaults."""
-    problems: tuple[Problem, ...]
-    warnings: tuple[str, ...]
-    unsound: frozenset[str]
-    """The sections that are at their defaults for that."""
 
 
 def load(config_file: Path | None, env: Mapping[str, str], *, required: bool = False) -> Loaded:
@@ -90,12 +83,15 @@ def load(config_file: Path | None, env: Mapping[str, str], *, required: bool = F
     `config_file` may be missing unless `required`. `env` is the whole environment, usually ``os.environ``. Raises
     `ConfigError` with every problem that was found.
     """
-    return _Reading(config_file, env, required=required).load()
+    seen = survey(config_file, env, required=required)
+    if seen.problems:
+        raise ConfigError(seen.problems)
+    return seen
 
 
-def survey(config_file: Path | None, env: Mapping[str, str], *, required: bool = False) -> Survey:
+def survey(config_file: Path | None, env: Mapping[str, str], *, required: bool = False) -> Loaded:
     """`load` for looking: it never raises, so that one wrong key does not hide what else is wrong."""
-    return _Reading(config_file, env, required=required).survey()
+    return _Reading(config_file, env, required=required).read()
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,20 +136,7 @@ class _Reading:
         self._warnings: list[str] = []
         self._origins: dict[Key, str] = {}
 
-    def load(self) -> Loaded:
-        self._read_files()
-        if self._problems:
-            self._refuse_unknown(self._set)
-            raise ConfigError(self._problems)
-        config = self._validated(self._layers())
-        if self._problems or not isinstance(config, Config):
-            raise ConfigError(self._problems)
-        environment = {**self._beside.values, **self._set.values}
-        read = self._toml.path if self._toml else None
-        return Loaded(config, read, self._origins, tuple(dict.fromkeys(self._warnings)), environment)
-
-    def survey(self) -> Survey:
-        """What is sound, with everything that is not."""
+    def read(self) -> Loaded:
         self._read_files()
         layers = self._layers()
         unsound: set[str] = set()
@@ -161,11 +144,16 @@ class _Reading:
             wrong = found & {section for layer in layers for section in layer}
             assert wrong, self._problems
             unsound |= wrong
-            for layer in layers:
-                for section in wrong & layer.keys():
-                    del layer[section]
-        problems, warnings = dict.fromkeys(self._problems), dict.fromkeys(self._warnings)
-        return Survey(found, tuple(problems), tuple(warnings), frozenset(unsound))
+            layers = [{name: table for name, table in layer.items() if name not in wrong} for layer in layers]
+        return Loaded(
+            config=found,
+            file=self._toml.path if self._toml else None,
+            origins=self._origins,
+            problems=tuple(dict.fromkeys(self._problems)),
+            warnings=tuple(dict.fromkeys(self._warnings)),
+            unsound=frozenset(unsound),
+            environment={**self._beside.values, **self._set.values},
+        )
 
     # --- the places ---
 
@@ -329,32 +317,24 @@ class _Reading:
 
     def _refuse_unknown(self, variables: Variables) -> None:
         known = {name for doc in self._docs for name in doc.env} | set(OTHER_VARIABLES)
-        for name in sorted(variables.values):
-            if not name.upper().startswith(PREFIX) or name in known:
-                continue
-            if "__" not in name and _SERVICE_LINK.fullmatch(name):
-                continue
-            near = difflib.get_close_matches(name.upper(), known, 1, 0.6)
-            fix = f"Did you mean {near[0]}?" if near else f"Unset it; the variables are {PREFIX}<SECTION>__<KEY>."
-            self._problems.append(Problem(variables.where(name), "there is no such setting.", fix))
+        for name in sorted(variables.values.keys() - known):
+            if name.upper().startswith(PREFIX) and ("__" in name or not _SERVICE_LINK.fullmatch(name)):
+                fix = _meant(name.upper(), known) or f"Unset it; the variables are {PREFIX}<SECTION>__<KEY>."
+                self._problems.append(Problem(variables.where(name), "there is no such setting.", fix))
 
     def _unknown_section(self, section: str, content: object) -> tuple[str, str]:
         if not isinstance(content, dict):
             return f"{section} stands outside of a section.", self._nearest("", section)
-        sections = dict.fromkeys(doc.section for doc in self._docs)
-        near = difflib.get_close_matches(section, sections, 1, 0.5)
-        fix = f"Did you mean [{near[0]}]?" if near else f"There are {', '.join(f'[{one}]' for one in sections)}."
-        return f"there is no section [{section}].", fix
+        names = dict.fromkeys(f"[{doc.section}]" for doc in self._docs)
+        return f"there is no section [{section}].", _meant(f"[{section}]", names) or f"There are {', '.join(names)}."
 
     def _nearest(self, section: str, key: str) -> str:
         here = [doc.key for doc in self._docs if doc.section == section]
         if elsewhere := [f"[{doc.section}]" for doc in self._docs if doc.key == key and doc.section != section]:
             return f"It belongs to {' or '.join(elsewhere)}."
-        if near := difflib.get_close_matches(key, here, 1, 0.6):
-            return f"Did you mean {near[0]}?"
-        if far := difflib.get_close_matches(key, [doc.key for doc in self._docs], 1, 0.75):
-            return f"Did you mean {next(doc.name for doc in self._docs if doc.key == far[0])}?"
-        return f"Its keys are {', '.join(here)}." if here else "Put it below a section, such as [model]."
+        far = {doc.key: doc.name for doc in reversed(self._docs)}
+        keys = f"Its keys are {', '.join(here)}." if here else "Put it below a section, such as [model]."
+        return _meant(key, here) or _meant(key, far, 0.75, far) or keys
 
     # --- checking ---
 
@@ -394,6 +374,12 @@ class _Reading:
         return self._toml.at(section, key, *inner) if self._toml and in_file else at
 
 
+def _meant(name: str, known: Iterable[str], least: float = 0.6, called: Mapping[str, str] | None = None) -> str:
+    """A question whether another name was meant, if there is one that looks alike."""
+    near = difflib.get_close_matches(name, known, 1, least)
+    return f"Did you mean {(called or {}).get(near[0], near[0])}?" if near else ""
+
+
 def _inner_words(name: str, rest: Sequence[str | int], doc: KeyDoc | None, detail: ErrorDetails) -> tuple[str, str]:
     """What is wrong inside a table or a list, and what to do."""
     if rest and isinstance(rest[0], int):
@@ -401,11 +387,8 @@ def _inner_words(name: str, rest: Sequence[str | int], doc: KeyDoc | None, detai
     name = " ".join([name, *map(str, rest)])
     if detail["type"] == "extra_forbidden":
         known = [inner.key for inner in doc.table] if doc else []
-        near = difflib.get_close_matches(str(rest[-1]), known, 1, 0.6)
-        return (
-            f"{name}: there is no such key.",
-            f"Did you mean {near[0]}?" if near else f"The keys are {', '.join(known)}.",
-        )
+        fix = _meant(str(rest[-1]), known) or f"The keys are {', '.join(known)}."
+        return f"{name}: there is no such key.", fix
     if detail["type"] == "model_type":
         by_name = doc is not None and any(inner.file_key for inner in doc.table)
         return f"{name}: must be {'the name of a model, or a table with its name' if by_name else 'a table'}.", ""

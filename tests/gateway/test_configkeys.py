@@ -2,16 +2,25 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
+import shutil
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 
 import pytest
+from pydantic import Field
 
-from gateway.config.keys import describe, template
+from gateway.config.chats import ChatSection
+from gateway.config.keys import KeyDoc, describe, template
 from gateway.config.reading import load
 from gateway.config.sections import Config
 from gateway.config.sources import TomlFile, Unreadable, read_dotenv, read_value_file, toml_lines
+
+ROOT = Path(__file__).parents[2]
 
 
 def written(folder: Path, text: str) -> Path:
@@ -74,6 +83,72 @@ def test_every_example_of_the_template_is_accepted_alone(tmp_path: Path) -> None
         if doc.example:
             needed = BESIDE.get(doc.name, "")
             load(written(tmp_path, f"[{doc.section}]\n{doc.key} = {doc.example}\n{needed}"), {})
+
+
+ADDED = """
+    nap_seconds: int = Field(default=7, ge=1, le=60)
+    \"""Seconds that a conversation may nap
+    in the afternoon.\"""
+"""
+ASKED = """
+import json
+from gateway.config.keys import template
+from gateway.config.reading import ConfigError, load, redacted
+from gateway.operate.pages.configuration import markdown
+
+def told(**env):
+    try:
+        load(None, {f"OUTSPOKEN_SESSION__{key}": value for key, value in env.items()})
+    except ConfigError as error:
+        return str(error.problems[0])
+
+loaded = load(None, {"OUTSPOKEN_SESSION__NAP_SECONDS": "30"})
+shown = redacted(loaded.config)["session"]["nap_seconds"]
+print(json.dumps([markdown(), template(), told(NAP_SECONDS="99"), told(NAP_SECOND="9"), loaded.config.session.nap_seconds, shown]))
+"""
+
+
+def test_a_new_key_is_two_lines_in_one_file(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "gateway", tmp_path / "gateway")
+    file = tmp_path / "gateway" / "config" / "sections.py"
+    section = 'class Sessions(Section):\n    """Conversations."""\n'
+    text = file.read_text("utf-8")
+    assert section in text
+    file.write_text(text.replace(section, section + ADDED), "utf-8")
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])}
+    printed = subprocess.run(
+        [sys.executable, "-c", ASKED], cwd=tmp_path, env=env, check=True, capture_output=True, timeout=60
+    )
+    page, commented, wrong, misspelt, value, shown = json.loads(printed.stdout)
+    words = "Seconds that a conversation may nap in the afternoon."
+    assert (
+        f"| `nap_seconds` | whole number, 1 to 60 | seconds | `7` | {words} | `OUTSPOKEN_SESSION__NAP_SECONDS` |"
+        in page
+    )
+    assert (
+        f"# {words}\n# Whole number, 1 to 60. Environment: OUTSPOKEN_SESSION__NAP_SECONDS\n#nap_seconds = 7\n"
+        in commented
+    )
+    assert f"[session] nap_seconds must be a whole number, 1 to 60. {words} The default is 7." in wrong
+    assert misspelt.endswith("Did you mean OUTSPOKEN_SESSION__NAP_SECONDS?")
+    assert (value, shown) == (30, 30)
+
+
+def test_words_stand_below_a_key_or_in_its_field_and_are_those_of_the_class_that_has_them() -> None:
+    class Sample(ChatSection):
+        """A section."""
+
+        first: int = 1
+        """Words below,
+        on two lines."""
+        second: int = Field(default=2, description="Words beside.")
+        third: int = 3
+
+    docs = {key: KeyDoc("sample", key, Sample) for key in Sample.model_fields}
+    assert docs["first"].description == "Words below, on two lines."
+    assert docs["second"].description == "Words beside."
+    assert docs["third"].description == ""
+    assert docs["allow"].description.startswith("Who may talk to the bot")
 
 
 # --- readers ---

@@ -20,7 +20,7 @@ from gateway.cli.context import find_gateway, holder_of_database, redactor_of
 from gateway.config.chats import ChatSection
 from gateway.config.model import endpoints_of
 from gateway.config.paths import Paths, PathsError, find_paths
-from gateway.config.reading import Survey, survey
+from gateway.config.reading import Loaded, survey
 from gateway.config.sections import Config
 from gateway.config.sources import Problem
 from gateway.http.operatorkey import with_operator_key
@@ -70,7 +70,7 @@ async def diagnose(config_file: Path | None, env: Mapping[str, str]) -> list[Fin
 # --- the configuration ---
 
 
-def judged_survey(seen: Survey, file: Path) -> list[Finding]:
+def judged_survey(seen: Loaded, file: Path) -> list[Finding]:
     """What is wrong with the configuration, and what is open that should be closed."""
     findings = [_configuration(one) for one in seen.problems]
     findings += [_warned(one) for one in seen.warnings]
@@ -160,7 +160,7 @@ SAME = " Or, if the running gateway has it by its environment: start this comman
 """A gateway that runs may know more than its configuration file says."""
 
 
-def _models(config: Config, seen: Survey, *, runs: bool) -> list[Check]:
+def _models(config: Config, seen: Loaded, *, runs: bool) -> list[Check]:
     if "model" in seen.unsound:
         return []
     if config.model.rehearsal:
