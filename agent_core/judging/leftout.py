@@ -191,6 +191,12 @@ def _parts(message: Message) -> list[tuple[Kind, str]]:
     return parts
 
 
+def attached(messages: Sequence[Message]) -> set[tuple[Kind, str]]:
+    """The pictures, sounds and files in `messages`."""
+    words = (Kind.MESSAGE, Kind.THOUGHTS)
+    return {(kind, key) for message in messages for kind, key in _parts(message) if kind not in words}
+
+
 def _kind(part: Json) -> Kind | None:
     return _PART_KINDS.get(str(part.get("type"))) if isinstance(part, dict) else None
 

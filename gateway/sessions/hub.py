@@ -54,7 +54,7 @@ from gateway.sessions import inbox
 from gateway.sessions.chain import ModelChain
 from gateway.sessions.followers import MessageFollower, WholeSessionFollower
 from gateway.sessions.learning import Learning
-from gateway.sessions.opening import HubSettings, opened_event, system_prompt_of
+from gateway.sessions.opening import HubSettings, brought, opened_event, system_prompt_of
 from gateway.sessions.prefs import Prefs
 from gateway.sessions.queue import Lane, Running, Waiting
 from gateway.sessions.recall import Recall
@@ -405,7 +405,14 @@ class Hub:
     def _lane_of(self, key: str) -> Lane:
         """The lane of a session key; the session itself may not exist yet."""
         if key not in self._lanes:
-            lane = Lane(key, self._open_turn, self._clock.monotonic, self.places.begun, tell=self.tell)
+            lane = Lane(
+                key,
+                self._open_turn,
+                self._clock.monotonic,
+                self.places.begun,
+                tell=self.tell,
+                refused=self.learning.refused,
+            )
             lane.on_damage = self._damaged
             self._lanes[key] = lane
         return self._lanes[key]
@@ -548,7 +555,7 @@ class Hub:
         inbounds = [await self._with_attachments(message.inbound) for message in messages]
         known = await self.learning.known(first, lane.session)
         now, seed = self._clock.now_ms(), self._ids.seed()
-        left_out = lane.memory.left_out
+        left_out = lane.memory.left_out if first.own_history is None else self.learning.refused.of(brought(inbounds))
         opened = opened_event(inbounds, self._settings, routes, known, at=now, seed=seed, left_out=left_out)
         await driver.begin(opened)
         if isinstance(driver.outlet, TurnOutlet):

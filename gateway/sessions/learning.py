@@ -14,6 +14,7 @@ import structlog
 from adapters.contract.base import Inbound
 from agent_core.learning.incidents import HICCUPS, IncidentRules, changes, incident_words, known_incidents
 from agent_core.learning.known import Known
+from agent_core.learning.refused import Refused
 from agent_core.learning.stalls import REMEMBER_MS, stalls_of
 from agent_core.ports import Clock, Ids
 from agent_core.store.rows import IncidentRow, IncidentState, TroubleRow
@@ -39,6 +40,7 @@ class Learning:
         self, rules: IncidentRules, asked: Callable[[str, str], bool], store: Store, clock: Clock, ids: Ids
     ) -> None:
         """`asked` says whether a model at an endpoint is one that turns ask."""
+        self.refused = Refused()
         self._rules = rules
         self._asked = asked
         self._store = store

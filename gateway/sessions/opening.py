@@ -14,6 +14,7 @@ from agent_core.judging.leftout import LeftOut, looked_at
 from agent_core.learning.incidents import IncidentRules
 from agent_core.learning.known import Known
 from agent_core.limits.retention import Keep
+from agent_core.messages import Message
 from agent_core.turn.events import TurnOpened
 from agent_core.turn.settings import Route, TurnSettings
 from gateway.config.types import SessionPolicy
@@ -85,8 +86,14 @@ def opened_event(
         client_tools=first.client_tools,
         surface=first.surface,
         known=known,
-        left_out=looked_at(left_out, said) if first.own_history is None else (),
+        left_out=looked_at(left_out, said),
     )
+
+
+def brought(inbounds: Sequence[Inbound]) -> list[Message]:
+    """The conversation that a client brings along, with what it says now."""
+    said = [message.to_message() for inbound in inbounds for message in inbound.input]
+    return [*(inbounds[0].own_history or ()), *said]
 
 
 def conversation_of(inbound: Inbound) -> str:

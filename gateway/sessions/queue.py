@@ -17,6 +17,7 @@ from adapters.contract.base import Inbound, Summary, Ticket, TurnSight, TurnStat
 from agent_core.bell import Bell
 from agent_core.driver.driver import CANCEL_SECONDS, LeftOpen, Overtaken, TurnDriver
 from agent_core.judging.compaction import SessionMemory
+from agent_core.learning.refused import Refused
 from agent_core.learning.stalls import fingerprint, rows_of
 from agent_core.messages import text_of
 from agent_core.signals import Tell, TurnClosed, nobody
@@ -158,6 +159,8 @@ class Lane:
     """Under which this process owns the session; 0 as long as it does not."""
     memory: SessionMemory = field(default_factory=SessionMemory)
     memory_loaded: bool = False
+    refused: Refused = field(default_factory=Refused)
+    """What models refused of conversations that clients bring along."""
     waiting: list[Waiting] = field(default_factory=list[Waiting])
     running: Running | None = None
     watchers: dict[Bell, None] = field(default_factory=dict[Bell, None])
@@ -320,6 +323,9 @@ class Lane:
         turn = running.driver.turn
         if turn.opened is not None and turn.opened.own_history is None:
             self.memory.add(turn)
+        elif turn.opened is not None and turn.kept_out:
+            said = [message.to_message() for message in turn.opened.input]
+            self.refused.note(turn.kept_out, [*(turn.opened.own_history or ()), *said])
         for waiting in running.messages:
             self.recent.append(sight_of(running.driver.identity.turn, turn, waiting, turn.phase_since))
         del self.recent[:-RECENT_TURNS]
