@@ -17,10 +17,10 @@ own environment but what the caller hands over.
 
 from __future__ import annotations
 
-import contextlib
 import difflib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeAlias, cast
@@ -34,9 +34,9 @@ from agent_core.text.redaction import MASK, Redactor, is_secret_name
 from gateway.config.keys import OTHER_VARIABLES, KeyDoc, describe
 from gateway.config.sections import Config
 from gateway.config.sources import (
-    Key,
     Problem,
     TomlFile,
+    TomlPath,
     Unreadable,
     Variables,
     read_dotenv,
@@ -65,7 +65,7 @@ class Loaded:
     """What is sound; a section that is not is at its defaults."""
     file: Path | None
     """The TOML file that was read; None if there was none."""
-    origins: Mapping[Key, str]
+    origins: Mapping[TomlPath, str]
     """Where each key that is not at its default was set: ``file:line`` or a variable."""
     problems: tuple[Problem, ...]
     """None if the gateway may start."""
@@ -99,7 +99,7 @@ class _Place:
     """A table somewhere in a source: a whole section, or a table in a list of them."""
 
     source: Variables | TomlFile
-    path: tuple[str | int, ...]
+    path: TomlPath
     base: Path
     """Relative paths begin here."""
     file: Path | None
@@ -134,7 +134,7 @@ class _Reading:
         self._toml: TomlFile | None = None
         self._problems: list[Problem] = []
         self._warnings: list[str] = []
-        self._origins: dict[Key, str] = {}
+        self._origins: dict[TomlPath, str] = {}
 
     def read(self) -> Loaded:
         self._read_files()
@@ -160,18 +160,23 @@ class _Reading:
     def _read_files(self) -> None:
         if self._file is None:
             return
-        try:
+        dotenv = self._file.parent / ".env"
+        with self._told():
             if self._required or self._file.exists():
                 self._toml = TomlFile(self._file)
-        except Unreadable as error:
-            self._problems.append(error.problem)
-        dotenv = self._file.parent / ".env"
-        try:
+        with self._told():
             if dotenv.is_file():
                 self._beside, problems = read_dotenv(dotenv, hidden=self._set.values)
                 self._problems += problems
+
+    @contextmanager
+    def _told(self, where: str = "", name: str = "") -> Generator[None]:
+        """What cannot be read in this block is a problem, and reading goes on behind it."""
+        try:
+            yield
         except Unreadable as error:
-            self._problems.append(error.problem)
+            found = error.problem
+            self._problems.append(Problem(where, f"{name}: {found.where} {found.what}", found.fix) if name else found)
 
     def _variable(self, name: str) -> str:
         return (self._set.values.get(name) or self._beside.values.get(name) or "").strip()
@@ -182,14 +187,10 @@ class _Reading:
         places: dict[str, str] = {}
         if directory := self._variable("CREDENTIALS_DIRECTORY"):
             for name in (name for doc in self._docs if doc.file_key for name in doc.env):
-                path = next(
-                    (path for path in (Path(directory, name), Path(directory, name.lower())) if path.is_file()), None
-                )
-                try:
+                path = next((path for one in (name, name.lower()) if (path := Path(directory, one)).is_file()), None)
+                with self._told():
                     if path is not None:
                         found[name], places[name] = read_value_file(path), str(path)
-                except Unreadable as error:
-                    self._problems.append(error.problem)
         return Variables(found, places)
 
     def _layers(self) -> list[Table]:
@@ -245,9 +246,8 @@ class _Reading:
         for doc in docs:
             if doc.file_key:
                 self._fill_in(doc, table, place, where)
-        if len(place.path) == 1:
-            for key, at in where.items():
-                self._origins.setdefault((str(place.path[0]), key), at)
+        for key, at in where.items():
+            self._origins.setdefault((*place.path, key), at)
         return table
 
     def _settled_each(self, doc: KeyDoc, value: object, place: _Place) -> object:
@@ -268,7 +268,7 @@ class _Reading:
     def _absolute(self, value: object, base: Path, *, several: bool = False) -> object:
         """Paths of a place, made absolute; what is no path is left for the validation to complain about."""
         if several:
-            with contextlib.suppress(ValueError):
+            with suppress(ValueError):
                 value = listed(value)
         if isinstance(value, list):
             return [self._absolute(item, base) for item in cast("list[object]", value)]
@@ -291,21 +291,17 @@ class _Reading:
             self._warnings.append(
                 f"{place.name} {doc.key} is set twice, by {here} and by {there}; the first one counts."
             )
-        elif doc.file_key in table and (doc.section, doc.key) not in self._origins:  # else a stronger place says it
+        elif doc.file_key in table and (*place.path, doc.key) not in self._origins:  # else a stronger place says it
             named = table[doc.file_key]
             paths = cast("list[object]", named if isinstance(named, list) else [named])
-            try:
+            with self._told(where[doc.file_key], f"{place.name} {doc.file_key}"):
                 values = [read_value_file(path) for path in paths if isinstance(path, Path)]
-            except Unreadable as error:
-                what = f"{place.name} {doc.file_key}: {error.problem.where} {error.problem.what}"
-                self._problems.append(Problem(where[doc.file_key], what, error.problem.fix))
-                return
-            if len(values) < len(paths):
-                return  # the validation complains about what is no path
-            for path in paths if doc.secret else ():
-                self._warn_if_open(cast("Path", path))
-            table[doc.key] = values if isinstance(named, list) else values[0]
-            where[doc.key] = where[doc.file_key]
+                if len(values) < len(paths):
+                    return  # the validation complains about what is no path
+                for path in paths if doc.secret else ():
+                    self._warn_if_open(cast("Path", path))
+                table[doc.key] = values if isinstance(named, list) else values[0]
+                where[doc.key] = where[doc.file_key]
 
     def _warn_if_open(self, path: Path) -> None:
         if readable_by_all(path):
@@ -369,7 +365,7 @@ class _Reading:
     def _where(self, section: str, key: str, inner: Sequence[str | int]) -> str:
         at = self._origins.get((section, key))
         if at is None:
-            return next((near for (other, _), near in self._origins.items() if other == section), "configuration")
+            return next((near for path, near in self._origins.items() if path[0] == section), "configuration")
         in_file = self._toml is not None and at == self._toml.at(section, key)
         return self._toml.at(section, key, *inner) if self._toml and in_file else at
 

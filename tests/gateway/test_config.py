@@ -507,6 +507,14 @@ def test_a_fallback_has_its_key_from_a_variable_or_a_file_that_it_names(write: W
     )
 
 
+def test_a_fallback_has_the_key_of_its_file_also_where_the_first_model_has_a_key(write: Write) -> None:
+    file = write(
+        '[[model.fallbacks]]\nname = "b"\nbase_url = "http://b/v1"\napi_key_file = "b.key"\n', b__key=OTHER_KEY
+    )
+    (fallback,) = load(file, {"OPENAI_API_KEY": KEY}).config.model.fallbacks
+    assert fallback.api_key == SecretStr(OTHER_KEY)
+
+
 def test_a_problem_inside_a_fallback_names_its_line(write: Write) -> None:
     file = write('[[model.fallbacks]]\nname = "a"\n\n[[model.fallbacks]]\nname = "b"\ntemperature = 9\n')
     (problem,) = problems(file)
