@@ -186,7 +186,7 @@ def key_of(value: Any) -> object:
 def _names(kind: Any) -> tuple[str, ...]:
     if is_dataclass(kind):
         return tuple(field.name for field in fields(kind))
-    slots: tuple[str, ...] = kind.__slots__
+    slots: list[str] = [name for base in kind.__mro__ for name in getattr(base, "__slots__", ())]
     return tuple(name for name in slots if name not in IGNORED)
 
 
