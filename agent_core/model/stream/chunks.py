@@ -71,10 +71,15 @@ class _Slot:
     """Arguments that came before the name."""
     written: list[str] = field(default_factory=list[str])
     """Its arguments so far."""
+    after: _Slot | None = None
+    """The call whose number and name it shares: it is one of its own only if it says something else (opencode #33064)."""
     held: str = ""
     """An empty object at the beginning: Anthropic's, behind which the arguments come (litellm #4537), or all there is."""
     arguments: Joined = field(default_factory=Joined)
     once: Once = field(default_factory=Once)
+
+    def repeats(self) -> bool:
+        return self.after is not None and "".join(self.written) == "".join(self.after.written)
 
 
 class ChunkReader:
@@ -196,6 +201,7 @@ class ChunkReader:
         self._pieces(self._parser.finish(well=self._ends_well), events)
         if self._ends_well and not self._slots:
             self._pieces(self._parser.called_in("".join(self._thoughts)), events)
+        self._slots = [slot for slot in self._slots if not slot.repeats()]
         for slot in self._slots:
             if slot.begun and not slot.name:
                 self._name(slot, "", events, more=False)
@@ -481,7 +487,7 @@ class ChunkReader:
         if provider_id and not slot.provider_id:
             slot.provider_id = provider_id
             self._by_id.setdefault(provider_id, slot)
-        if not slot.name and (name or (slot.begun and arguments)):
+        if not slot.name and slot.after is None and (name or (slot.begun and arguments)):
             self._name(slot, name, events, more=not arguments)
         if arguments:
             self._more_arguments(slot, arguments, events)
@@ -549,7 +555,7 @@ class ChunkReader:
         fits = index is not None and 0 <= index < TEXT_CALL_INDEX and index not in {slot.index for slot in self._slots}
         slot = _Slot(index if index is not None and fits else self._free_index())
         if before is not None and not name:
-            slot.begun = before.name  # the same tool once more
+            slot.begun, slot.after = before.name or before.begun, before  # the same tool once more
         self._slots.append(slot)
         self._by_index[slot.index if index is None else index] = slot  # who has a number last gets what comes under it
         return slot

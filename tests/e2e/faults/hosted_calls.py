@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 from agent_core.turn.exits import ExitCode
-from tests.e2e.faults.playing import AFTER, CALLS, DONE, HALF, THOUGHT, WRITE, Fault
+from tests.e2e.faults.playing import AFTER, CALLS, DONE, HALF, WRITE, Fault
 from tests.e2e.upstream import HEAD, Act, Reply, Wait, call, delta, end, event, status, text
 
 CUTS = (WRITE[:9], WRITE[9:20], WRITE[20:])
@@ -56,8 +56,8 @@ CALLED: tuple[Fault, ...] = (
     fault("two calls of one tool come as one", "open-webui/open-webui#22235", sends(piece(0, "c1", "list_files", "{}")), sends(piece(0, "c1", "list_files", '{"path": "."}')), end("tool_calls"), ran=("list_files", "list_files")),
     fault("every piece of two calls has the index 0", "LibreChat-AI/agents#260", sends(piece(0, "c1", "list_files", "{}")), sends(piece(0, "c2", "write_file", "")), *[sends(piece(0, arguments=cut)) for cut in CUTS], end("tool_calls"), ran=("list_files", "write_file")),
     fault("all arguments come once more at the end", "open-webui/open-webui#22177", *[sends(piece(0, "c1" if not n else None, "write_file" if not n else None, cut)) for n, cut in enumerate(CUTS)], sends(piece(0, "c1", "write_file", WRITE)), end("tool_calls")),
-    fault("the arguments are an object, not a text", "anvia-hq/anvia#282", sends(piece(0, "c1", "write_file", json.loads(WRITE))), end("tool_calls")),
-    fault("the arguments are a text in a text", "BerriAI/litellm#19028", sends(piece(0, "c1", "write_file", json.dumps(WRITE))), end("tool_calls")),
+    fault("the arguments are an object, not a text", "huggingface/text-generation-inference#2136", sends(piece(0, "c1", "write_file", json.loads(WRITE))), end("tool_calls")),
+    fault("the arguments are a text in a text", "openclaw/openclaw#39366", sends(piece(0, "c1", "write_file", json.dumps(WRITE))), end("tool_calls")),
     fault("the arguments are nothing for a tool that needs none", "simonw/llm#1164", sends(piece(0, "c1", "list_files", "")), end("tool_calls"), ran=("list_files",)),
     fault("the call comes with stop", "googleapis/python-genai#2868", sends(piece(0, "c1", "write_file", WRITE)), end("stop")),
     fault("the call and its end come in one chunk", "su-kaka/gcli2api#407", delta("tool_calls", tool_calls=[piece(0, "c1", "write_file", WRITE)]) + event(b"[DONE]")),
@@ -65,7 +65,7 @@ CALLED: tuple[Fault, ...] = (
     fault("a call is followed by an empty list of calls", "vercel/ai#15879", sends(piece(0, "c1", "write_file", WRITE)), delta(tool_calls=[]), delta(content="", tool_calls=None), end("tool_calls")),
     fault("two calls have one id", "editor-code-assistant/eca#233", sends(piece(0, "c1", "write_file", WRITE)), sends(piece(1, "c1", "list_files", "{}")), end("tool_calls"), ran=("write_file", "list_files")),
     fault("an id is longer than anybody takes it back", "mnfst/llm-gateway#1182", sends(piece(0, "call_" + "x" * 400, "write_file", WRITE)), end("tool_calls")),
-    fault("thoughts come between the pieces of a call", "MiniMax-AI/MiniMax-M2#95", sends(piece(0, "c1", "write_file", CUTS[0])), delta(reasoning_content=THOUGHT), sends(piece(0, arguments="".join(CUTS[1:]))), end("tool_calls")),
+    fault("all pieces of the arguments come a second time", "anomalyco/opencode#33064", sends(piece(0, "c1", "write_file", "")), *[sends(piece(0, arguments=cut)) for cut in CUTS * 2], end("tool_calls")),
     fault("the old form of a call", "openai/openai-openapi#88", delta(function_call={"name": "write_file", "arguments": CUTS[0]}), delta(function_call={"arguments": "".join(CUTS[1:])}), end("function_call")),
 )  # fmt: skip
 
@@ -79,7 +79,7 @@ UNDONE: tuple[Fault, ...] = (
     Fault("the model produced an invalid call", "strands-agents/harness-sdk#649", ((status(424, json.dumps({"message": "Model produced invalid sequence as part of ToolUse. Please refer to the model tool use troubleshooting guide."})),), CALLS, AFTER), DONE, ran=RAN, most=3, other_says=DONE),
     Fault("a call stops in the middle and stop is said", "BerriAI/litellm#19028", ((HEAD, call("write_file", HALF), end("stop")), CALLS, AFTER), DONE, ran=RAN),
     Fault("tools are said and none is there", "fr0ster/llm-agent#119", ((HEAD, end("tool_calls")), CALLS, AFTER), DONE, ran=RAN),
-    Fault("a call stalls in its arguments", "MiniMax-AI/MiniMax-M2#62", ((HEAD, call("write_file", HALF), Act.HANG), CALLS, AFTER), DONE, ran=RAN),
+    Fault("a call stalls in its arguments", "MiniMax-AI/MiniMax-M2#109", ((HEAD, call("write_file", HALF), Act.HANG), CALLS, AFTER), DONE, ran=RAN),
     Fault("an error comes in the middle of a call", "https://openrouter.ai/docs/api/reference/errors-and-debugging", ((HEAD, call("write_file", HALF), event({"error": {"code": 502, "message": "Provider returned error"}})), CALLS, AFTER), DONE, ran=RAN),
     Fault("an error comes behind a whole call that was ended", "diegosouzapw/OmniRoute#10029", ((HEAD, call("write_file", WRITE), delta("tool_calls"), event({"error": {"message": "terminated", "type": "stream_error"}})), AFTER), DONE, ran=RAN, most=2),
     Fault("a call takes long from piece to piece under a stop", "BerriAI/litellm#2195", ((HEAD, *[step for cut in ("", *CUTS) for step in (delta("stop", tool_calls=[piece(0, None if cut else "c1", None if cut else "write_file", cut)]), Wait(0.8))], event(b"[DONE]")), AFTER), DONE, ran=RAN, most=2),

@@ -7,8 +7,8 @@ import json
 from typing import Any
 
 from agent_core.turn.exits import ExitCode
-from tests.e2e.faults.playing import AFTER, CALLS, DONE, FINE, THOUGHT, WELL, WRITE, Fault
-from tests.e2e.upstream import HEAD, Act, Drip, Wait, call, delta, end, event, status, text
+from tests.e2e.faults.playing import AFTER, CALLS, DONE, FINE, THOUGHT, WELL, Fault
+from tests.e2e.upstream import HEAD, Act, Drip, Wait, delta, end, event, status, text
 
 OPENROUTER = "https://openrouter.ai/docs/api/reference/errors-and-debugging"
 OPENROUTER_STREAMS = "https://openrouter.ai/docs/api/reference/streaming"
@@ -74,7 +74,7 @@ FRAMES: tuple[Fault, ...] = (
     Fault("a stream comes packed although it was not asked for", "https://developers.cloudflare.com/speed/optimization/content/compression/", ((head("text/event-stream", "Content-Encoding: gzip", f"Content-Length: {len(_ZIPPED)}"), _ZIPPED),)),
     Fault("the body ends in the middle of a transfer chunk", "https://www.rfc-editor.org/rfc/rfc9112#section-8", ((head("text/event-stream", "Transfer-Encoding: chunked"), b"%x\r\n" % (len(text("All is ")) + 40), text("All is ")), REST)),
     Fault("the body is shorter than it says", "https://www.rfc-editor.org/rfc/rfc9112#section-8", ((head("text/event-stream", "Content-Length: 90000"), text("All is ")), REST)),
-    Fault("done is said twice", "justlovemaki/AIClient2API#695", ((HEAD, text("All is "), text("well."), end(), event(b"[DONE]")),)),
+    Fault("done is said twice", "songquanpeng/one-api#1628", ((HEAD, text("All is "), text("well."), end(), event(b"[DONE]")),)),
     Fault("a chunk with the filter's findings on the prompt comes first, without a choice", "AbanteAI/archive-old-cli-mentat#429", ((HEAD, event({"id": "", "object": "", "model": "", "choices": [], "prompt_filter_results": [{"prompt_index": 0, "content_filter_results": {"hate": {"filtered": False, "severity": "safe"}}}]}), text("All is "), text("well."), end()),)),
     Fault("findings of the filter come behind the text, without a delta", "langchain-ai/langchain#18977", ((HEAD, text("All is "), text("well."), chunk({"index": 0, "finish_reason": None, "content_filter_offsets": {"check_offset": 44, "start_offset": 44, "end_offset": 198}, "content_filter_results": {"hate": {"filtered": False}}}), end()),)),
     Fault("every chunk carries padding", "https://platform.openai.com/docs/api-reference/chat/create", ((HEAD, chunk({"index": 0, "delta": {"content": "All is "}, "finish_reason": None}, obfuscation="a8Xz"), chunk({"index": 0, "delta": {"content": "well."}, "finish_reason": None}, obfuscation="q"), end()),)),
@@ -94,7 +94,7 @@ FINISHES: tuple[Fault, ...] = (
     Fault("stop is said beside the thoughts already", "open-webui/open-webui#16377", ((HEAD, delta("stop", reasoning_content=THOUGHT), Wait(0.3), text("All is "), text("well."), end()),), most=1),
     Fault("stop is said and the connection breaks afterwards", OPENROUTER_STREAMS, ((HEAD, text(WELL), delta("stop"), Act.RESET),), most=1),
     Fault("an error comes behind the finished reply", "diegosouzapw/OmniRoute#10029", ((HEAD, text(WELL), delta("stop"), event({"error": {"message": "terminated", "type": "stream_error", "code": "stream_terminated"}})),), most=1),
-    Fault("something unreadable comes behind the finished reply", "justlovemaki/AIClient2API#695", ((HEAD, text(WELL), delta("stop"), b"data: {oops\n\n"),), most=1),
+    Fault("something unreadable comes behind the finished reply", "SamSaffron/term-llm#448", ((HEAD, text(WELL), delta("stop"), b"data: {oops\n\n"),), most=1),
     Fault("a call that the provider could not read, in Google's own word", "https://ai.google.dev/api/generate-content#FinishReason", ((HEAD, end("MALFORMED_FUNCTION_CALL")), FINE)),
     Fault("a call that the provider could not read, in the words of Google's compatible API", "NousResearch/hermes-agent#83886", ((HEAD, end("function_call_filter: MALFORMED_FUNCTION_CALL")), CALLS, AFTER), DONE, ran=("write_file",)),
     Fault("a call that was not expected, in the words of Google's compatible API", "theopenco/llmgateway#2218", ((HEAD, end("function_call_filter: UNEXPECTED_TOOL_CALL")), FINE)),
@@ -140,8 +140,8 @@ USAGES: tuple[Fault, ...] = (
     Fault("the thoughts are all there is, and nothing was written", "router-for-me/CLIProxyAPI#5733", ((HEAD, text(WELL), chunk({"index": 0, "delta": {}, "finish_reason": "stop"}, usage={"prompt_tokens": 21, "completion_tokens": 0, "total_tokens": 81, "completion_tokens_details": {"reasoning_tokens": 60}}), event(b"[DONE]")),), tokens=(21, 60)),
     Fault("usage is null in every chunk and comes last without choices", "https://platform.openai.com/docs/api-reference/chat/create#chat-create-stream_options", ((HEAD, chunk({"index": 0, "delta": {"content": WELL}, "finish_reason": None}, usage=None), delta("stop"), event({"choices": [], "usage": USAGE}), event(b"[DONE]")),), tokens=(11, 7)),
     Fault("usage grows in every chunk", "https://docs.perplexity.ai/guides/streaming-responses", ((HEAD, chunk({"index": 0, "delta": {"content": "All is "}}, usage={**USAGE, "completion_tokens": 2}), chunk({"index": 0, "delta": {"content": "well."}}, usage=USAGE), end()),), tokens=(11, 7)),
-    Fault("usage is in no number", "BerriAI/litellm#12481", ((HEAD, text(WELL), chunk({"index": 0, "delta": {}, "finish_reason": "stop"}, usage={"prompt_tokens": None, "completion_tokens": "7", "total_tokens": None}), event(b"[DONE]")),)),
+    Fault("the thoughts are in what was written, beside counts that are null", "openai/openai-python#2641", ((HEAD, text(WELL), chunk({"index": 0, "delta": {}, "finish_reason": "stop"}, usage={"prompt_tokens": 12, "completion_tokens": 1994, "total_tokens": 2006, "completion_tokens_details": {"accepted_prediction_tokens": None, "audio_tokens": None, "reasoning_tokens": 1269}}), event(b"[DONE]")),), tokens=(12, 1994)),
+    Fault("the reason is empty in every piece but the last", "adolfousier/opencrabs#1499", ((HEAD, *[delta("", content=word) for word in ("All ", "is ", "well.")], end()),), most=1),
 )  # fmt: skip
 
 STREAMS: tuple[Fault, ...] = (*FRAMES, *FINISHES, *THOUGHTS, *USAGES)
-_ = (call, WRITE)
