@@ -623,7 +623,7 @@ class _Call:
     def _silent(self) -> Ending:
         """A limit passed without anything new. What was only said again by then is as good as nothing."""
         self._rest()
-        if self._reader.finish_reason:  # only the trailing usage chunk did not come
+        if self._reader.finish_reason and not self._reader.belied:  # only the trailing usage chunk did not come
             return self._finished(self._reader.finish_reason)
         if gap := self._listening.gap():
             self._sink([gap])
