@@ -6,6 +6,7 @@ warning becomes text in the tool's result; a stop ends the turn after one tool-l
 
 Progress clears the counts that speak against a call. Reading again is honest once something has been changed; so is a call that fails again
 after a change, if it now fails otherwise (tests after an edit). A change is a call with effects that worked and had not been made before.
+The same call with an effect, again and again and nothing else between, is no progress either.
 Calls side by side are asked for before any result is known: that several of one reply fail is one failure of their tool, and none if
 another of them worked.
 
@@ -48,6 +49,8 @@ class _Call:
     result: Outcome | None = None
     changes: int = 0
     """How many changes there had been in the turn when it last came back."""
+    runs: int = 0
+    """How often it has worked, and no other call between."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,6 +79,8 @@ class Loops:
     """Tools of which a call of that reply worked."""
     _failed: set[str] = field(default_factory=set[str])
     """Calls of that reply that failed."""
+    _last: str = ""
+    """The latest call that worked."""
     _changes: int = 0
     """Successful calls with effects that had not been made before: after one, the world may be another."""
     _trail: list[_Passed] = field(default_factory=list[_Passed])
@@ -95,6 +100,10 @@ class Loops:
         changed = call.changes != self._changes
         better = changed and call.failure is not None and not call.failure.same(now)
         idle = self._no_progress(call, tool, now, changed=changed, counts=ok and read_only)
+        if ok:
+            call.runs = call.runs + 1 if self._last == key else 1
+            self._last = key
+            idle = idle or (None if read_only else self._the_same_effect(call, tool))
         circle = self._circles(_Passed(key, tool, now))
         found = [
             self._failing_call(call, tool, ok=ok, better=better, first=key not in self._failed),
@@ -155,6 +164,18 @@ class Loops:
             self.counts.no_progress_stop,
             f"This call of {tool} gave the same result {call.same_results} times. You have this information already; "
             "use it, or do something else.",
+        )
+
+    def _the_same_effect(self, call: _Call, tool: str) -> Finding | None:
+        """What has an effect may be meant more than once, and its results differ (a file grows): so it is warned of twice as late, and stopped three times as late."""
+        return self._judge(
+            ExitCode.NO_PROGRESS,
+            tool,
+            call.runs,
+            2 * self.counts.no_progress_warn,
+            3 * self.counts.no_progress_stop,
+            f"{tool} has now run {call.runs} times with the same arguments, each time with its effect, and nothing else was done between. "
+            "Go on with what is next, or say that you are done.",
         )
 
     def _circles(self, passed: _Passed) -> Finding | None:

@@ -14,6 +14,8 @@ from typing import assert_never
 import jiter
 import orjson
 
+from agent_core.text.shown import something_to_see
+
 
 class ArgumentsState(StrEnum):
     """How far a tool call's arguments have come."""
@@ -166,7 +168,7 @@ def judge(
                 return ReplyKind.CONTRADICTED
             if whole:
                 return ReplyKind.TOOLS
-            if text.strip():
+            if something_to_see(text) if doubting else text.strip():
                 return ReplyKind.TEXT
             return ReplyKind.THINKING_ONLY if reasoning.strip() else ReplyKind.EMPTY
         case _:

@@ -549,7 +549,7 @@ def _limit(code: _LimitCode, facts: Facts) -> Notice:
         case ExitCode.FAILING_TOOL:
             what = f"Stopped: {facts.tool} failed {_times(facts.count, 'time')} in a row."
         case ExitCode.NO_PROGRESS:
-            what = f"Stopped: {facts.tool} was called {_times(facts.count, 'time')} with the same result."
+            what = f"Stopped: {facts.tool} was called {_times(facts.count, 'time')} in the same way."
         case ExitCode.GOING_IN_CIRCLES:
             what = f"Stopped: the model went round the same calls ({facts.tool}) {_times(facts.count, 'time')}."
         case ExitCode.STEP_LIMIT:

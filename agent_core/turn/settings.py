@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from agent_core.tools.base import EffectClass
 
-RULES = 12
+RULES = 13
 """The rules of turns that begin now. Each later set says what it changes:
 
 1: a restart ends a turn in which a tool with effects was under way, and climbs the ladder of the model call that it broke off.
@@ -22,6 +22,7 @@ RULES = 12
 11: a model that brings nothing when it is to go on from a text is asked as often as one that brings nothing at all; for a call that is too
 long the next model is asked. (Older turns too, from now on.)
 12: a filter that cuts a reply by an error ends the turn as one that does so by a finish reason. (Older turns too, from now on.)
+13: a reply of characters that nobody sees is empty; the same call with an effect again and again is a loop. (Older turns too, from now on.)
 """
 
 REPLY_CHARS = 600_000

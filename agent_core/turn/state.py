@@ -12,6 +12,7 @@ from agent_core.judging.overlap import OverlapRemover
 from agent_core.judging.remedies import Advice, AdviceItem, Failure, Rung
 from agent_core.limits.quotas import Full
 from agent_core.messages import InputMessage
+from agent_core.text.shown import something_to_see
 from agent_core.tools.base import Json, ToolStatus
 from agent_core.turn.events import (
     ReasoningArrived,
@@ -76,7 +77,7 @@ class Segment:
     def visible(self) -> str:
         """What a person should see of it."""
         text = self.text
-        if not text or text.isspace() or self.repeats.startswith(text.strip()) or self.adds_nothing:
+        if not something_to_see(text) or self.repeats.startswith(text.strip()) or self.adds_nothing:
             return ""
         return text
 

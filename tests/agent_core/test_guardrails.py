@@ -49,6 +49,26 @@ def test_the_same_reading_with_the_same_result_is_no_progress_even_if_a_clock_is
     assert stops(found) == [(4, ExitCode.NO_PROGRESS)]
 
 
+def test_the_same_effect_again_and_again_is_a_loop_whatever_its_results_say_and_whatever_fails_between():
+    calls: list[tuple[str, str, str, bool, bool]] = []
+    for n in range(12):
+        calls += [
+            ("append", '{"text": "a line"}', f"the file has {n} lines", True, False),
+            ("read", "{", f"no JSON {n}", False, True),
+        ]
+    found = run(*calls)
+    appended = found[::2]
+    assert warns(appended) == [4, 5, 6, 7, 8, 9, 10, 11]
+    assert stops(appended) == [(12, ExitCode.NO_PROGRESS)]
+
+
+def test_the_same_effect_with_other_work_between_is_honest():
+    calls: list[tuple[str, str, str, bool, bool]] = []
+    for n in range(20):
+        calls += [("next", "{}", f"page {n}", True, False), ("write", f'{{"n": {n}}}', f"wrote {n}", True, False)]
+    assert stops(run(*calls)) == []
+
+
 def test_polling_that_makes_progress_is_left_alone():
     assert stops(run(*[("read", "{}", f"{n} of 50 files done", True, True) for n in range(30)])) == []
 

@@ -50,6 +50,9 @@ def test_words_of_providers(finish: Finish, word: str) -> None:
         ("network_error", "Hel", [], False, ReplyKind.ERROR),
         ("MALFORMED_FUNCTION_CALL", "", [], False, ReplyKind.CONTRADICTED),
         ("stop", "", [], False, ReplyKind.EMPTY),
+        ("stop", "\u200b\ufeff", [], False, ReplyKind.EMPTY),
+        ("stop", "\u2800\u3164 \u00ad", [], False, ReplyKind.EMPTY),
+        ("stop", "👍\ufe0f", [], False, ReplyKind.TEXT),
     ],
 )
 def test_the_finish_is_judged_by_everything(

@@ -72,7 +72,7 @@ CASES: dict[str, tuple[list[Call], list[Told]]] = {
     ),
     "it fails otherwise after a change that is none": (
         [call for n in range(4) for call in (failing(result=f"error {n}"), changing(0))],
-        told("repeating_failing_call", {5: 2, 7: 3}),
+        [*told("repeating_failing_call", {5: 2, 7: 3}), *told("no_progress", {8: 4})],
     ),
     "one tool fails seven times": (
         [failing(n) for n in range(7)],
@@ -103,7 +103,8 @@ CASES: dict[str, tuple[list[Call], list[Told]]] = {
     "readings with other results": ([reading(f"{n} of 9") for n in range(9)], []),
     "readings of other things": ([reading("same", n) for n in range(9)], []),
     "a reading after each change": ([call for n in range(9) for call in (reading(), changing(n))], []),
-    "no reading, the same result": ([changing(1)] * 9, []),
+    "one effect, three times": ([changing(1)] * 3, []),
+    "one effect, again and again": ([changing(1)] * 12, told("no_progress", {n: n for n in range(4, 13)}, stop=12)),
     "a reading in disguise": (
         [reading('{"a": 1, "b": "10:00:00"}', 2), reading('{"b": "11:00:00", "a": 1}', 2)],
         told("no_progress", {2: 2}),
@@ -211,6 +212,9 @@ def test_each_number_is_held(number: str, change: int) -> None:
 
 
 MISTAKES: tuple[tuple[str, str, str], ...] = (
+    ("guardrails", "call.runs + 1 if self._last == key else 1", "call.runs + 1"),
+    ("guardrails", "call.runs + 1 if self._last == key else 1", "1"),
+    ("guardrails", "None if read_only else self._the_same", "self._the_same"),
     ("guardrails", "if count >= stop", "if count > stop"),
     ("guardrails", "if count >= warn", "if count > warn"),
     ("guardrails", "stop=True", "stop=False"),

@@ -49,7 +49,7 @@ WHEN: Mapping[ExitCode, str] = {
     ExitCode.UNREADABLE_ARGUMENTS: "The model sends again and again arguments that cannot be read.",
     ExitCode.REPEATING_FAILING_CALL: "The same call failed in the same way too often.",
     ExitCode.FAILING_TOOL: "One tool failed too often in a row.",
-    ExitCode.NO_PROGRESS: "The same reading call gave the same result too often.",
+    ExitCode.NO_PROGRESS: "The same reading call gave the same result too often, or the same call with an effect was made far too often.",
     ExitCode.GOING_IN_CIRCLES: "A cycle of calls went round too often.",
     ExitCode.STEP_LIMIT: "So many model calls were made for one message.",
     ExitCode.TIME_LIMIT: "So much time was spent on one message.",
