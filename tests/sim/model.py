@@ -14,6 +14,7 @@ import orjson
 
 from agent_core.model.client import ModelClient, ModelRequest
 from agent_core.model.endpoints import Credential, Endpoint
+from agent_core.model.reach import theirs
 from agent_core.ports import Clock
 from agent_core.text.redaction import Redactor
 from agent_core.turn.transcript import problems
@@ -183,7 +184,8 @@ class SimClient(ModelClient):
         await asyncio.sleep(self._loop.random.choice((0.0, 0.005, 0.1)))
         first = steps[0][1] if steps else b""
         if isinstance(first, openai.OpenAIError):
-            _raise(first)
+            with theirs(openai.APIStatusError):
+                _raise(first)
         yield _Answer(steps)
 
 
