@@ -240,7 +240,11 @@ class _Reading:
                 table[doc.key] = self._absolute(value, place.base, several=doc.type.startswith("list"))
             elif any(inner.file_key for inner in doc.table):
                 table[doc.key] = self._settled_each(doc, value, place)
-            if place.file and doc.key in table and (doc.secret or _secret_headers(value)):
+            if (
+                place.file
+                and doc.key in table
+                and (doc.secret or (doc.key == "extra_headers" and _secret_headers(value)))
+            ):
                 self._warn_if_open(place.file)
         where = {key: place.at(key) for key in table}
         for doc in docs:
@@ -291,15 +295,16 @@ class _Reading:
             self._warnings.append(
                 f"{place.name} {doc.key} is set twice, by {here} and by {there}; the first one counts."
             )
-        elif doc.file_key in table and (*place.path, doc.key) not in self._origins:  # else a stronger place says it
+        elif doc.file_key in table:
             named = table[doc.file_key]
             paths = cast("list[object]", named if isinstance(named, list) else [named])
+            files = [path for path in paths if isinstance(path, Path)]
+            for path in files if doc.secret else ():
+                self._warn_if_open(path)
+            if len(files) < len(paths) or (*place.path, doc.key) in self._origins:
+                return  # the validation complains about what is no path; or a stronger place says the value
             with self._told(where[doc.file_key], f"{place.name} {doc.file_key}"):
-                values = [read_value_file(path) for path in paths if isinstance(path, Path)]
-                if len(values) < len(paths):
-                    return  # the validation complains about what is no path
-                for path in paths if doc.secret else ():
-                    self._warn_if_open(cast("Path", path))
+                values = [read_value_file(path) for path in files]
                 table[doc.key] = values if isinstance(named, list) else values[0]
                 where[doc.key] = where[doc.file_key]
 

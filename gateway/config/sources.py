@@ -84,9 +84,10 @@ def read_value_file(path: Path) -> str:
 def readable_by_all(path: Path) -> bool:
     """True if every user of this machine may read the file. False where that cannot be told."""
     try:
-        return bool(stat.S_IMODE(path.stat().st_mode) & stat.S_IROTH)
+        mode = path.stat().st_mode
     except (OSError, ValueError):
         return False
+    return stat.S_ISREG(mode) and bool(mode & stat.S_IROTH)
 
 
 # --- variables ---

@@ -242,6 +242,16 @@ def test_a_secret_file_that_everybody_can_read_is_warned_of(write: Write) -> Non
     ]
 
 
+def test_a_key_file_that_is_not_needed_is_still_to_be_closed_but_no_folder_is(write: Write) -> None:
+    file = write('[model]\napi_key_file = "a.key"\n', a__key=KEY)
+    (file.parent / "a.key").chmod(0o644)
+    (warning,) = load(file, {"OPENAI_API_KEY": OTHER_KEY}).warnings
+    assert "chmod 600" in warning
+    file.parent.chmod(0o755)
+    file.write_text('[model]\napi_key_file = "."\n')
+    assert load(file, {"OPENAI_API_KEY": OTHER_KEY}).warnings == ()
+
+
 @pytest.mark.parametrize(
     "text",
     [
