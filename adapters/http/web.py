@@ -36,7 +36,7 @@ class WebSettings:
     """What the configuration says about the page."""
 
     api_key: str | None = field(repr=False)
-    keep_alive_seconds: float = 10
+    keep_alive_seconds: float
     own_host: str = ""
 
 

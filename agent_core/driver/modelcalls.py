@@ -49,6 +49,7 @@ from agent_core.turn.events import (
 )
 from agent_core.turn.exits import BreakCause
 from agent_core.turn.machine import Turn
+from agent_core.turn.settings import CONNECT_SECONDS
 from agent_core.turn.state import AssistantItem, CallItem
 from agent_core.turn.transcript import alternating, repaired, request_messages
 
@@ -87,7 +88,7 @@ class ModelCaller:
     system_prompt: str
     memory: SessionMemory
     offer: Offer
-    connect_seconds: float = 10
+    connect_seconds: float = CONNECT_SECONDS
     silence_seconds: float = 0
     """How long the call that was made last may be silent at most, connecting included."""
     spending: Spending | None = None

@@ -44,7 +44,7 @@ from agent_core.text.shown import plain
 from agent_core.tools.base import Json
 from agent_core.turn.events import CallBroke, Event, ReplyFinished
 from agent_core.turn.exits import BreakCause
-from agent_core.turn.settings import REPLY_CHARS, Route
+from agent_core.turn.settings import CONNECT_SECONDS, REPLY_CHARS, SILENCE_SECONDS, Route
 
 if TYPE_CHECKING:
     import ssl
@@ -85,9 +85,9 @@ class ModelRequest:
     """The schemas of the tools on offer, encoded as a JSON array once for all calls; empty if none are."""
     parameters: Mapping[str, Json] = field(default_factory=dict[str, Json])
     """Sampling parameters and the like, in the API's words; they win over the endpoint's own."""
-    first_content_seconds: float = 120
-    stall_seconds: float = 120
-    connect_seconds: float = 10
+    first_content_seconds: float = SILENCE_SECONDS
+    stall_seconds: float = SILENCE_SECONDS
+    connect_seconds: float = CONNECT_SECONDS
     taken_ids: frozenset[str] = frozenset()
     """Tool-call ids that this turn has used."""
     offered: frozenset[str] = frozenset()

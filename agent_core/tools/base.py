@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 else:  # pydantic reads stored events by this, and wants a recursive alias to have a name
     Json = TypeAliasType("Json", "bool | int | float | str | list[Json] | dict[str, Json] | None")
 
+RESULT_CHARS = 30_000
+"""So much of a tool's result the model is shown, where the operator says nothing else."""
+
 
 class EffectClass(StrEnum):
     """How safe it is to run a call again whose outcome is not known (after a crash, for example)."""

@@ -16,6 +16,7 @@ import structlog
 
 from agent_core.tools.arguments import COMPLAINT_CHARS, parsed
 from agent_core.tools.base import (
+    RESULT_CHARS,
     EffectClass,
     Json,
     NotPossible,
@@ -67,7 +68,7 @@ Checked: TypeAlias = Runnable | UnknownTool | UnreadableArguments
 class ToolRegistry:
     """The tools of a gateway."""
 
-    def __init__(self, tools: Iterable[Tool], *, result_chars: int = 30_000) -> None:
+    def __init__(self, tools: Iterable[Tool], *, result_chars: int = RESULT_CHARS) -> None:
         self._tools = {tool.spec.name: tool for tool in tools}
         self._result_chars = result_chars
         self._validators: dict[str, Draft202012Validator] = {}

@@ -27,6 +27,10 @@ long the next model is asked. (Older turns too, from now on.)
 
 REPLY_CHARS = 600_000
 """What is kept of one reply, thoughts and arguments included. No model that is known says so much in one."""
+CONNECT_SECONDS = 10
+"""For so long a connection may take, where the operator says nothing else."""
+SILENCE_SECONDS = 120
+"""For so long a model may be silent before its first content, and between two pieces, where the operator says nothing else."""
 CALLS_A_REPLY = 64
 """Far more than any task needs at once. Each call is a row, a line on the screen and work on the loop that all turns share."""
 
@@ -100,8 +104,8 @@ class TurnSettings:
     tools: tuple[ToolFacts, ...] = ()
     client_tools: tuple[str, ...] = ()
     """Names of the tools that an API client brought; if there are any, they are the only ones offered."""
-    first_content_seconds: float = 120
-    stall_seconds: float = 120
+    first_content_seconds: float = SILENCE_SECONDS
+    stall_seconds: float = SILENCE_SECONDS
     remedy_seconds: float = 60
     """The most that a call may be silent that is made after another one was silent for its whole limit."""
     turn_seconds: int = 1800

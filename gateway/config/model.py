@@ -14,7 +14,7 @@ from pydantic import BeforeValidator, Field, JsonValue, SecretStr, model_validat
 from agent_core.model.endpoints import Credential, Endpoint, label_of
 from agent_core.model.knownbad import ROUTING, ROWS, KnownBad
 from agent_core.tools.base import Json
-from agent_core.turn.settings import TurnSettings
+from agent_core.turn.settings import CONNECT_SECONDS, TurnSettings
 from gateway.config.types import (
     FromOutside,
     Headers,
@@ -176,7 +176,7 @@ class Model(Section):
     JSON, or names separated by commas."""
     pictures: bool = True
     """The model sees pictures that people send; else they are only put into the workspace."""
-    connect_seconds: float = Field(default=10, ge=0.1, le=300)
+    connect_seconds: float = Field(default=CONNECT_SECONDS, ge=0.1, le=300)
     """Seconds to wait for a connection."""
     first_content_seconds: Seconds = _TURN.first_content_seconds
     """Seconds to wait for the first content of a reply; grows with long prompts. With the rehearsal model 10, unless it is set."""

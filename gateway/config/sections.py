@@ -17,6 +17,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from typing_extensions import override
 
 from agent_core.learning.incidents import IncidentRules
+from agent_core.tools.base import RESULT_CHARS
 from agent_core.turn.settings import GuardCounts, LadderCounts, TurnSettings
 from gateway.config.chats import Discord, People, Slack, Telegram
 from gateway.config.limits import Budgets, Quota, Retention
@@ -78,7 +79,7 @@ class Tools(Section):
     """Names of tools that are not offered."""
     workspace: Path | None = Field(default=None, examples=["workspaces"])
     """Directory that holds the sessions' folders; in the state directory if not set."""
-    result_chars: int = Field(default=30_000, ge=500, le=1_000_000)
+    result_chars: int = Field(default=RESULT_CHARS, ge=500, le=1_000_000)
     """Characters of a tool's result that the model is shown; the middle of a longer one is left out."""
     approval: Texts = Field(default=(), examples=[["write_file"]])
     """Names of the tools that run only after a person has agreed."""
