@@ -53,6 +53,7 @@ from agent_core.turn.events import (
     TextTakenBack,
     ToolCallNamed,
     ToolReturned,
+    ToolsRefused,
     ToolStarted,
     TurnBegun,
     TurnEnded,
@@ -436,6 +437,8 @@ class _Teller:
             case TextArrived() | ReasoningArrived() | TextTakenBack():
                 self._content_at = self._content_at or event.at
                 return ""
+            case ToolsRefused():
+                return "The provider refused to take tools with this request, so the model was asked without any."
             case ToolCallNamed():
                 self._content_at = self._content_at or event.at
                 self._tools[event.call] = self._tool_name(event.name)

@@ -28,8 +28,9 @@ from agent_core.judging.replies import Finish, finish_of
 from agent_core.messages import Message
 from agent_core.model.complaints import NOTHING_SAID, Complaint
 from agent_core.model.endpoints import Endpoint
-from agent_core.model.failures import DETAIL_CHARS, rejection
+from agent_core.model.failures import COMPLAINTS, DETAIL_CHARS, Rejection, rejection
 from agent_core.model.knownbad import KnownBad, avoiding, nobody_left
+from agent_core.model.learnt import Learnt, kind_of, own_words, without_tools
 from agent_core.model.manners import AMENDS, POLITE, Manners, amended, put
 from agent_core.model.pauses import asked_pause
 from agent_core.model.reach import Broken, reason, speaks_tls, theirs
@@ -42,7 +43,7 @@ from agent_core.ports import Clock
 from agent_core.text.redaction import Redactor
 from agent_core.text.shown import plain
 from agent_core.tools.base import Json
-from agent_core.turn.events import CallBroke, Event, ReplyFinished
+from agent_core.turn.events import CallBroke, Event, ReplyFinished, ToolsRefused
 from agent_core.turn.exits import BreakCause
 from agent_core.turn.settings import CONNECT_SECONDS, REPLY_CHARS, SILENCE_SECONDS, Route
 
@@ -116,7 +117,7 @@ class ModelClient:
         """Endpoints and models for which nobody was left once those that go wrong were avoided."""
         self._wants_tls: dict[str, bool] = {}
         """Of endpoints that answered, or hung up without a word: whether they want TLS where plain HTTP is configured."""
-        self._manners: dict[tuple[str, str], Manners] = {}
+        self._learnt: dict[tuple[str, str, frozenset[str]], Learnt] = {}
         self._endings: dict[tuple[str, str], Endings] = {}
 
     def endpoint(self, label: str) -> Endpoint:
@@ -180,7 +181,9 @@ class ModelClient:
         self._frames = self._frames or Frames()
         way = (request.route.endpoint, request.route.model)
         endings = self._endings.setdefault(way, Endings())
-        request = _with(self._manners.get(way, POLITE), request)
+        learnt = self._learnt.setdefault((*way, kind_of(request.messages)), Learnt())
+        began, keeps = learnt.manners(self._clock.monotonic()), True
+        request = _with(began, request)
         for tried in itertools.count():
             call = _Call(request, sink, self._clock, self._redactor, self._frames, endings)
             try:
@@ -197,13 +200,18 @@ class ModelClient:
                 self._unavoidable.add(way)  # who was to be avoided is the only one: the next try goes there
                 return replace(ending, cause=BreakCause.SERVER_ERROR)
             refusal = call.refusal
+            if refusal is None and keeps and (call.any_content or isinstance(ending, ReplyFinished)):
+                learnt.taken(began, request.manners, self._clock.monotonic(), tools=bool(request.tools))
             if refusal is None or tried == AMENDS:
                 return ending
-            better = amended(request.manners, self._body(endpoint, request), refusal.status, refusal.body)
+            sent = self._body(endpoint, request)
+            better = amended(request.manners, sent, refusal.status, refusal.body)
             if better is None:
                 return ending
-            log.info("model.request_amended", endpoint=way[0], model=way[1], left_out=sorted(better.left_out))
-            request, self._manners[way] = _with(better, request), better.kept()
+            own = own_words(refusal.body, request.messages)
+            keeps = keeps and (own == refusal.body or amended(request.manners, sent, refusal.status, own) == better)
+            _tell(request, better, quoted=not keeps)
+            request = _with(better, request)
         raise AssertionError("counting has no end")
 
     async def _hung_up(self, broke: CallBroke, endpoint: Endpoint) -> CallBroke:
@@ -288,6 +296,15 @@ def _client_trouble(error: BaseException) -> str:
 def _with(manners: Manners, request: ModelRequest) -> ModelRequest:
     """The request as this way to this model takes it."""
     return replace(request, manners=manners, tools=plainer(request.tools) if manners.plain_schemas else request.tools)
+
+
+def _tell(request: ModelRequest, better: Manners, *, quoted: bool) -> None:
+    """Operators hear what is left out, and of tools always."""
+    endpoint, model = request.route.endpoint, request.route.model
+    if request.tools and without_tools(better) and not without_tools(request.manners):
+        log.warning("model.tools_refused", endpoint=endpoint, model=model, quoted=quoted)
+    else:
+        log.info("model.request_amended", endpoint=endpoint, model=model, left_out=sorted(better.left_out))
 
 
 def _body(endpoint: Endpoint, request: ModelRequest, known_bad: Sequence[KnownBad]) -> dict[str, object]:
@@ -384,7 +401,6 @@ class _Call:
     """One call that is under way."""
 
     __slots__ = (
-        "_any_content",
         "_began",
         "_clock",
         "_content_began",
@@ -396,7 +412,9 @@ class _Call:
         "_redactor",
         "_request",
         "_sink",
+        "_toolless",
         "answered",
+        "any_content",
         "refusal",
     )
 
@@ -421,7 +439,9 @@ class _Call:
         self.refusal: Refusal | None = None
         self._began = clock.monotonic()
         self._life = self._began
-        self._any_content = False
+        self.any_content = False
+        self._toolless = bool(request.tools) and without_tools(request.manners)
+        """That it was asked without the tools on offer has yet to be said."""
         self._content_began = 0.0
         self.answered = False
         """The server has answered, whatever it said."""
@@ -497,7 +517,7 @@ class _Call:
 
     def _steady(self, size: int) -> bool:
         """The next read can wait for the next frame."""
-        return self._any_content and size < BULK_BYTES and self._life - self._content_began >= STEADY_SECONDS
+        return self.any_content and size < BULK_BYTES and self._life - self._content_began >= STEADY_SECONDS
 
     def _take(self, payloads: list[bytes], loop: asyncio.AbstractEventLoop, guard: asyncio.Timeout) -> None:
         """Read what came in one piece from the socket; move the deadline if there was content in it."""
@@ -508,8 +528,8 @@ class _Call:
         if not self._heard(events) or (finished and not self._reader.belied):
             return
         self._life = self._clock.monotonic()
-        if not self._any_content:
-            self._any_content, self._content_began = True, self._life
+        if not self.any_content:
+            self.any_content, self._content_began = True, self._life
         # Moving a timer costs more than reading a token: it is moved only once a twentieth of the limit has passed.
         due = loop.time() + self._request.stall_seconds
         when = guard.when()
@@ -522,8 +542,14 @@ class _Call:
             return False
         passed, alive = self._listening.take(events)
         if passed:
-            self._sink(passed)
+            self._pass_on(passed)
         return alive
+
+    def _pass_on(self, events: Sequence[Event]) -> None:
+        if self._toolless:
+            self._toolless = False
+            events = [ToolsRefused(at=self._clock.now_ms()), *events]
+        self._sink(events)
 
     def _over(self) -> bool:
         reader = self._reader
@@ -592,7 +618,7 @@ class _Call:
     def _release(self) -> None:
         held = self._listening.released()
         if held:
-            self._sink(held)
+            self._pass_on(held)
 
     def _lost_for(self, cause: BreakCause, detail: str = "") -> CallBroke:
         """The stream broke; what waited to be told apart from a loop was none."""
@@ -628,12 +654,12 @@ class _Call:
         if gap := self._listening.gap():
             self._sink([gap])
         self._listening.dropped()
-        return self.broke(BreakCause.STALLED if self._any_content else BreakCause.NO_CONTENT)
+        return self.broke(BreakCause.STALLED if self.any_content else BreakCause.NO_CONTENT)
 
     def _error_in_stream(self) -> CallBroke:
         error = self._reader.error
-        found = rejection(0, error)
-        if not self._any_content:
+        found = self._meant(0, error)
+        if not self.any_content:
             self.refusal = Refusal(found.status or 400, error)
         self._release()
         wait = asked_pause({}, error, self._clock.now_ms())
@@ -648,10 +674,18 @@ class _Call:
     def _rejected(self, status: int, body: object, headers: dict[str, str]) -> CallBroke:
         self.answered = True
         plain: Json = body if isinstance(body, dict | str | list) else None  # pyright: ignore[reportUnknownVariableType] - JSON of the SDK
-        found = rejection(status, plain)
+        found = self._meant(status, plain)
         self.refusal = Refusal(status, plain)
         wait = asked_pause({k.lower(): v for k, v in headers.items()}, plain, self._clock.now_ms())
         return self.broke(found.cause, status=status, retry_after=wait, detail=found.detail, complaint=found.complaint)
+
+    def _meant(self, status: int, body: Json) -> Rejection:
+        """What a refusal means. What it says of keys, money and models concerns everybody, so no words that it may only quote count there."""
+        found = rejection(status, body)
+        if found.cause in COMPLAINTS or found.cause is rejection(status, None).cause:
+            return found
+        own = rejection(status, own_words(body, self._request.messages))
+        return found if own.cause is found.cause else replace(found, cause=own.cause, complaint=own.complaint)
 
     def _unreachable(self, error: Exception) -> Ending:
         cause, detail = reason(error)

@@ -1,8 +1,8 @@
-"""What an endpoint with a model takes otherwise than we ask: learnt from its refusals, and kept for as long as the process runs. Pure.
+"""What an endpoint with a model takes otherwise than we ask: as its refusals say. Pure. How long that is believed is in `learnt`.
 
 Providers that speak the same API refuse each other's fields. A refusal that names a field which was sent costs one cheap request: the
-field is left out (or called otherwise), the same call is made again at once, and from then on it is made so. That is no failure of the
-model: no remedy is spent on it, and nobody hears of it but the log. After a restart it is learnt anew.
+field is left out (or called otherwise), the same call is made again at once, and for a while it is made so. That is no failure of the
+model: no remedy is spent on it, and nobody hears of it but the log; of tools that are missing the person does, too.
 
 Words of refusals, each seen (the list is `_REFUSAL`; a row is easily added):
 
@@ -66,7 +66,7 @@ _NO_TOOLS = re.compile(
     r"tool(?:s| use| calling)? (?:is|are) not supported|function calling is not (?:supported|enabled)|tools param requires --jinja",
     re.IGNORECASE,
 )
-_TOOL_FIELDS = ("tools", "tool_choice", "parallel_tool_calls")
+TOOL_FIELDS = ("tools", "tool_choice", "parallel_tool_calls")
 _WANTS_THOUGHTS = re.compile(
     r"reasoning_content.{0,80}(?:passed back|required|必须)|(?:missing|require[sd]?) [`'\"]?reasoning_content",
     re.IGNORECASE | re.DOTALL,
@@ -147,7 +147,7 @@ def _about_templates(manners: Manners, sent: Mapping[str, object], text: str) ->
     if "tools" in sent and GRAMMAR.search(text) and not manners.plain_schemas:
         return replace(manners, plain_schemas=True)
     if "tools" in sent and (GRAMMAR.search(text) or _NO_TOOLS.search(text)):
-        return replace(manners, left_out=manners.left_out.union(_TOOL_FIELDS))
+        return replace(manners, left_out=manners.left_out.union(TOOL_FIELDS))
     form = learnt(manners.form, cast("Sequence[Message]", sent["messages"]), text)
     return replace(manners, form=form) if form != manners.form else None
 

@@ -115,6 +115,11 @@ class ToolCallCut(Happened):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class ToolsRefused(Happened):
+    """The provider does not take tools with this request: the reply that begins now was asked for without them."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReplyFinished(Happened):
     """The model's stream came to an end with a finish reason."""
 
@@ -446,6 +451,7 @@ Fact: TypeAlias = (
     | TextArrived
     | ReasoningArrived
     | TextTakenBack
+    | ToolsRefused
     | ToolCallNamed
     | ToolArgumentsArrived
     | ToolCallCut

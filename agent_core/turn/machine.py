@@ -96,6 +96,7 @@ from agent_core.turn.events import (
     ToolCallCut,
     ToolCallNamed,
     ToolReturned,
+    ToolsRefused,
     ToolStarted,
     TurnBegun,
     TurnEnded,
@@ -122,7 +123,7 @@ from agent_core.turn.state import (
     ask_after,
     of_the_start,
 )
-from agent_core.turn.timeline import remark, tell_mended
+from agent_core.turn.timeline import remark, tell_mended, toolless
 from agent_core.turn.toolround import ToolRound
 
 ENDING = StopRequested | Superseded | DeadlinePassed | DrainEnded | DriverFailed
@@ -267,6 +268,7 @@ class Turn(Standing):
                 TextArrived()
                 | ReasoningArrived()
                 | TextTakenBack()
+                | ToolsRefused()
                 | ToolCallNamed()
                 | ToolArgumentsArrived()
                 | ToolCallCut()
@@ -347,6 +349,8 @@ class Turn(Standing):
                 self.draft.take(event, self._ids)
             case TextTakenBack():
                 self._take_back(event)
+            case ToolsRefused():
+                self.timeline[-1:-1] = toolless(self.timeline, self.route)
             case ReplyFinished() | CallBroke():
                 self.input_tokens += event.input_tokens
                 self.output_tokens += event.output_tokens

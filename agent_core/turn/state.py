@@ -130,7 +130,7 @@ class Activity:
 
 @dataclass(frozen=True, slots=True)
 class Remark:
-    """Something that people hear of a call while the turn goes on: what was left out of it."""
+    """Something that people hear of a call while the turn goes on: what was left out of it, parts of the conversation or the tools."""
 
     key: str
     left_out: tuple[Suspect, ...]
@@ -138,6 +138,7 @@ class Remark:
     model: str
     cause: BreakCause | None = None
     """How the provider had refused it; None: in an earlier turn."""
+    toolless: bool = False
 
 
 TimelineEntry: TypeAlias = Segment | Activity | Remark | Mended

@@ -63,6 +63,12 @@ def housekeeping_answer(timeline: Sequence[TimelineEntry], settings: TurnSetting
     return None
 
 
+def toolless(timeline: Sequence[TimelineEntry], route: Route) -> Sequence[Remark]:
+    """Before the model's words stands that it had no tools, if that has not been said."""
+    told = any(isinstance(entry, Remark) and entry.toolless for entry in timeline)
+    return [] if told else [Remark("toolless", (), route.endpoint, route.model, toolless=True)]
+
+
 def remark(
     timeline: Sequence[TimelineEntry],
     left_out: Sequence[Suspect],

@@ -123,6 +123,8 @@ def view(turn: Standing, now: int) -> View:
 
 def remark_words(remark: Remark) -> str:
     """What people read of what was left out."""
+    if remark.toolless:
+        return f"The provider takes no tools for {remark.model} with this request: what follows was said without them."
     return left_out_words(remark.left_out, remark.model, remark.endpoint, remark.cause)
 
 

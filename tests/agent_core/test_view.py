@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from agent_core.journal.rows import completed, turn_of
 from agent_core.turn.effects import RunTool
-from agent_core.turn.events import ReasoningArrived, ReplyFinished, TextArrived, ToolStarted, TurnEnded
+from agent_core.turn.events import ReasoningArrived, ReplyFinished, TextArrived, ToolsRefused, ToolStarted, TurnEnded
 from agent_core.turn.exits import BreakCause, Exit, ExitCode
 from agent_core.turn.view import BubbleKind, view
 from tests.agent_core.turns import SETTINGS, Rig, opened
@@ -79,3 +79,17 @@ def test_what_an_older_version_took_for_the_answer_stays_the_answer():
     assert [(bubble.kind, bubble.text) for bubble in view(turn, 5_000).bubbles] == [
         (BubbleKind.ANSWER, "Let me check the file.")
     ]
+
+
+def test_a_turn_without_its_tools_says_so_once_before_the_words_that_miss_them():
+    rig = Rig()
+    for words in ("I cannot look, ", "but it is four."):
+        rig.feed(ToolsRefused(at=rig.tick()))
+        rig.text(words)
+        if words.endswith(", "):
+            rig.breaks(BreakCause.DROPPED)
+    rig.finish()
+    bubbles = view(rig.turn, rig.now).bubbles
+    assert [bubble.kind for bubble in bubbles] == [BubbleKind.NOTE, BubbleKind.ANSWER]
+    assert "without them" in bubbles[0].text
+    assert bubbles[1].text == "I cannot look, but it is four."
