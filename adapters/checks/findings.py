@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -51,6 +51,24 @@ class Seen:
     def works(self) -> bool:
         """Nothing of it keeps anything from working."""
         return all(one.level not in (Level.PROBLEM, Level.CONFIGURATION) for one in self.findings)
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One look that `outspoken doctor` takes."""
+
+    name: str
+    """Under which it is told that the look itself failed."""
+    limit_seconds: float
+    look: Callable[[], Awaitable[Seen]]
+    clock: str = ""
+    """Whose time it brings along; empty if nobody's."""
+
+
+LOCAL_SECONDS = 10.0
+"""For a look at this machine."""
+REMOTE_SECONDS = 30.0
+"""For a look at somebody else's."""
 
 
 def ok(check: str, what: str) -> Finding:

@@ -7,11 +7,10 @@ from dataclasses import replace
 
 from adapters.contract.chat import ChatAddress, Content, ContentKind, Piece
 from adapters.delivery.parts import content_of
+from adapters.platforms import platform_of
 from adapters.text.markup import DISCORD, render
 from adapters.text.styled import Styled
 
-MARKUP_IN_TEXT = "discord"
-"""Where the text of an answer is the platform's own markup, which is Markdown, and not text with spans."""
 _PLAIN = (ContentKind.ASIDE, ContentKind.STATUS, ContentKind.APPROVAL, ContentKind.TOOLS)
 
 
@@ -19,7 +18,8 @@ def markdown_of(content: Content, platform: str) -> str:
     """The words of a content that was made for `platform`, as Markdown."""
     if content.kind in _PLAIN:
         return DISCORD.escape(content.body.text)
-    return content.body.text if platform == MARKUP_IN_TEXT else render(content.body, DISCORD)
+    known = platform_of(platform)
+    return content.body.text if known is not None and known.takes_markdown else render(content.body, DISCORD)
 
 
 def for_elsewhere(

@@ -9,20 +9,29 @@ from __future__ import annotations
 import ipaddress
 import re
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from urllib.parse import urlsplit
 
 import orjson
 
+from adapters.contract.platforms import Platform, Proof
 from adapters.http.common import Problem
+from adapters.platforms import platforms
 from agent_core.tools.base import Json
 
-CREDENTIALS: Mapping[str, int] = {
-    "Authorization": 401,
-    "X-Telegram-Bot-Api-Secret-Token": 403,
-    "X-Slack-Signature": 401,
-    "X-Slack-Request-Timestamp": 401,
-}
-"""Headers that are to prove who calls, with the status for one that cannot be read."""
+AUTHORIZATION = {"Authorization": Proof(401)}
+
+
+def proofs() -> Mapping[str, Proof]:
+    """Headers that are to prove who calls: ours, and those of the platforms' calls."""
+    return _proofs(platforms())
+
+
+@lru_cache(1)
+def _proofs(of: tuple[Platform, ...]) -> Mapping[str, Proof]:
+    return AUTHORIZATION | {name: proof for one in of for name, proof in one.proofs.items()}
+
+
 USED = (
     "Host", "Origin", "Content-Type", "Idempotency-Key", "X-Client-Request-Id", "X-Request-Id", "X-Outspoken-Session",
     "X-Outspoken-Disconnect", "Access-Control-Request-Headers", "Sec-Fetch-Site", "X-Forwarded-For", "Last-Event-ID",
@@ -38,15 +47,15 @@ _PARSERS_DEPTH = 1024
 
 def unreadable(headers: Mapping[str, str]) -> Problem | None:
     """Why a request with these headers is refused before it is looked at, or None."""
-    for name, status in CREDENTIALS.items():
+    for name, proof in proofs().items():
         if (value := headers.get(name)) is not None and _UNREADABLE.search(value):
-            return Problem(status, f"The header {name} cannot be read.", "authentication_error", code="invalid_api_key")
+            return _unproven(proof, f"The header {name} cannot be read.")
     for name in USED:
         if (value := headers.get(name)) is not None and _UNREADABLE.search(value):
             return _bad(name)
-    stamp = headers.get("X-Slack-Request-Timestamp")
-    if stamp is not None and not re.fullmatch("[0-9]{1,12}", stamp):
-        return Problem(401, "X-Slack-Request-Timestamp is no time.", "authentication_error", code="invalid_api_key")
+    for name, proof in proofs().items():
+        if proof.form and (value := headers.get(name)) is not None and not re.fullmatch(proof.form, value):
+            return _unproven(proof, f"{name} {proof.form_words}.")
     if not authority_ok(headers.get("Host", "")):
         return _bad("Host")
     origin = headers.get("Origin", "")
@@ -55,6 +64,10 @@ def unreadable(headers: Mapping[str, str]) -> Problem | None:
         if not mark or not re.fullmatch(r"[A-Za-z][A-Za-z0-9+.-]*", scheme) or not authority_ok(authority):
             return _bad("Origin")
     return None
+
+
+def _unproven(proof: Proof, words: str) -> Problem:
+    return Problem(proof.status, words, "authentication_error", code="invalid_api_key")
 
 
 def _bad(name: str) -> Problem:

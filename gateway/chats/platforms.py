@@ -7,7 +7,6 @@ import hashlib
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, TypeAlias
 
 import structlog
 from aiohttp import web
@@ -23,7 +22,7 @@ from adapters.contract.chat import (
     Content,
     ContentKind,
 )
-from adapters.contract.supervision import Supervised
+from adapters.contract.platforms import ChatSection
 from adapters.delivery.reconcile import Part
 from adapters.text.styled import Styled
 from agent_core.ports import Clock, Ids
@@ -45,7 +44,6 @@ from gateway.chats.where import Where
 from gateway.cli.context import CannotServe
 from gateway.commands.files import files_command
 from gateway.commands.timed import Post, TimedCommands, encode_post, post_inbound
-from gateway.config.chats import ChatSection, Discord, Slack, Telegram
 from gateway.config.sections import Config
 from gateway.delivery.forming import WORKERS, Forming
 from gateway.delivery.outbox import Elsewhere, Line, Outbox
@@ -56,11 +54,6 @@ from gateway.recovery.setaside import TellChat
 from gateway.schedule.scheduler import Scheduler, zone_in_force
 from gateway.sessions import inbox
 from gateway.sessions.hub import Hub
-
-if TYPE_CHECKING:
-    from adapters.discord.adapter import DiscordSettings
-    from adapters.slack.adapter import SlackSettings
-    from adapters.telegram.adapter import TelegramSettings
 
 log = structlog.get_logger("delivery")
 
@@ -97,15 +90,6 @@ class Platforms:
         return [route for supervisor in self.supervisors for route in supervisor.adapter.routes()]
 
 
-@dataclass(frozen=True, slots=True)
-class Built:
-    """An adapter with how fast it may write and who may talk to it."""
-
-    adapter: Supervised
-    line: Line
-    rules: AccountRules
-
-
 def account_rules(section: ChatSection) -> AccountRules:
     """What a section says about its account."""
     return AccountRules(
@@ -116,107 +100,6 @@ def account_rules(section: ChatSection) -> AccountRules:
     )
 
 
-def telegram_settings(section: Telegram) -> TelegramSettings | None:
-    """What the section says to the adapter; None if there is no token."""
-    if section.token is None:
-        return None
-    from adapters.telegram.adapter import TelegramSettings
-
-    secret = section.webhook_secret.get_secret_value() if section.webhook_secret else ""
-    return TelegramSettings(
-        token=section.token.get_secret_value(),
-        api_base=section.api_base,
-        drafts=section.drafts,
-        poll_seconds=section.poll_seconds,
-        webhook_url=section.webhook_url,
-        webhook_secret=secret,
-        webhook_look_seconds=section.webhook_look_seconds,
-        proxy=section.proxy,
-    )
-
-
-def telegram(section: Telegram, desk: Desk, clock: Clock) -> Built | None:
-    """The Telegram bot, if there is a token."""
-    settings = telegram_settings(section)
-    if settings is None:
-        return None
-    from adapters.telegram.adapter import TelegramAdapter
-    from adapters.telegram.port import ACCOUNT_RATE, chat_rate
-
-    adapter = TelegramAdapter(settings, desk, clock)
-    return Built(adapter, Line(adapter.port, ACCOUNT_RATE, chat_rate), account_rules(section))
-
-
-def discord_settings(section: Discord) -> DiscordSettings | None:
-    """What the section says to the adapter; None if there is no token."""
-    if section.token is None:
-        return None
-    from adapters.discord.adapter import DiscordSettings
-
-    return DiscordSettings(
-        token=section.token.get_secret_value(),
-        api_base=section.api_base,
-        gateway_url=section.gateway_url,
-        proxy=section.proxy,
-        auto_threads=section.auto_threads,
-        shards=section.shards,
-    )
-
-
-def discord(section: Discord, desk: Desk, clock: Clock) -> Built | None:
-    """The Discord bot, if there is a token."""
-    settings = discord_settings(section)
-    if settings is None:
-        return None
-    from adapters.discord.adapter import DiscordAdapter
-    from adapters.discord.port import ACCOUNT_RATE, CHAT_RATE
-
-    adapter = DiscordAdapter(settings, desk, clock)
-    return Built(adapter, Line(adapter.port, ACCOUNT_RATE, lambda _: CHAT_RATE), account_rules(section))
-
-
-def slack_settings(section: Slack) -> SlackSettings | None:
-    """What the section says to the adapter; None if there is no token."""
-    if section.bot_token is None:
-        return None
-    from adapters.slack.adapter import SlackSettings
-
-    return SlackSettings(
-        bot_token=section.bot_token.get_secret_value(),
-        app_token=section.app_token.get_secret_value() if section.app_token else "",
-        signing_secret=section.signing_secret.get_secret_value() if section.signing_secret else "",
-        api_base=section.api_base,
-        proxy=section.proxy,
-        sockets=section.sockets,
-        direct=section.direct,
-        streams=section.streams,
-        feedback=section.feedback,
-        prompts=section.prompts,
-    )
-
-
-def slack(section: Slack, desk: Desk, clock: Clock) -> Built | None:
-    """The Slack app, if there is a token."""
-    settings = slack_settings(section)
-    if settings is None:
-        return None
-    from adapters.slack.adapter import SlackAdapter
-    from adapters.slack.port import ACCOUNT_RATE, CHAT_RATE
-
-    adapter = SlackAdapter(settings, desk, clock)
-    return Built(adapter, Line(adapter.port, ACCOUNT_RATE, lambda _: CHAT_RATE), account_rules(section))
-
-
-Builder: TypeAlias = Callable[[Config, Desk, Clock], Built | None]
-
-BUILDERS: list[Builder] = [
-    lambda config, desk, clock: telegram(config.telegram, desk, clock),
-    lambda config, desk, clock: discord(config.discord, desk, clock),
-    lambda config, desk, clock: slack(config.slack, desk, clock),
-]
-"""One for each platform there is: its adapter, if it is configured."""
-
-
 @asynccontextmanager
 async def platforms(config: Config, hub: Hub, store: Store, clock: Clock, ids: Ids) -> AsyncGenerator[Platforms]:
     """Outbox and desk for the block, and an adapter for each platform that is configured. Nothing is received before `started`."""
@@ -225,17 +108,17 @@ async def platforms(config: Config, hub: Hub, store: Store, clock: Clock, ids: I
         outbox.forming = Forming(await stack.enter_async_context(Workers(WORKERS)))
         desk = Desk(hub, store, outbox, clock, ids, link=config.people.link)
         await desk.open()
-        built = [one for build in BUILDERS if (one := build(config, desk, clock)) is not None]
-        for one in built:
+        built = [(section.build(desk, clock), account_rules(section)) for _, section in config.chats()]
+        for one, _ in built:
             await stack.enter_async_context(one.adapter.opened())
         await stack.enter_async_context(outbox)
         ports: dict[str, ChatPort] = {}
         supervisors: list[Supervisor] = []
         states = AdapterLog(store)
-        for one in built:
+        for one, rules in built:
             platform, account = one.adapter.name.split("/")
-            desk.add_account(one.adapter.name, one.rules)
-            outbox.open_line(platform, account, one.line)
+            desk.add_account(one.adapter.name, rules)
+            outbox.open_line(platform, account, Line(one.adapter.port, one.account_rate, one.chat_rate))
             ports[one.adapter.name] = one.adapter.port
             outbound = _outbound(outbox, platform, account)
             supervisor = Supervisor(one.adapter, clock, outbound, outbox.share, _noting(states, desk))

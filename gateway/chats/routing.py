@@ -11,21 +11,13 @@ from __future__ import annotations
 
 from collections.abc import Collection
 from dataclasses import dataclass
-from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
 
 from adapters.contract.chat import ChatKind, ChatMessage, ChatOrigin
+from adapters.contract.platforms import Respond
 
 if TYPE_CHECKING:
     from adapters.contract.base import SessionKey
-
-
-class Respond(StrEnum):
-    """When the bot answers in a group."""
-
-    MENTION = "mention"
-    ALWAYS = "always"
-    NEVER = "never"
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 
 from adapters.contract.chat import ChatAddress
+from adapters.platforms import platform_of
 from gateway.chats.arrival import Desk
 from gateway.delivery.outbox import Outbox
-
-CHAT_IDS: Mapping[str, str] = {"telegram": r"-?\d+", "discord": r"\d+", "slack": r"[A-Z][A-Z0-9]{2,}"}
-"""What the ids of chats look like."""
 
 
 class NoSuchChat(LookupError):
@@ -44,7 +41,8 @@ class Where:
         if person:
             private = await self._outbox.port_of(address).private(person)
             return ChatAddress(name, bot, private, thread)
-        if not re.fullmatch(CHAT_IDS.get(address.platform, r".+"), chat):
+        known = platform_of(address.platform)
+        if known is not None and not re.fullmatch(known.chat_id, chat):
             raise NoSuchChat(
                 f"{chat!r} is no id of a chat on {address.platform}, and nobody is known by it. "
                 "`outspoken access list` shows who is known."

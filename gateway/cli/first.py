@@ -4,9 +4,15 @@ from __future__ import annotations
 
 import os
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
+from typing_extensions import override
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 
 @click.command()
@@ -35,15 +41,70 @@ async def _doctor(config_file: Path | None, *, as_json: bool) -> int:
     return status
 
 
-@click.command()
-@click.argument("topics", nargs=-1, type=click.Choice(["model", "telegram", "discord", "slack"]))
+class Topic(click.ParamType[str]):
+    """A model, or one of the platforms. Which there are is looked up when somebody asks, not at each start of the program."""
+
+    name = "topic"
+
+    @override
+    def get_metavar(self, param: click.Parameter, ctx: click.Context) -> str:
+        return f"[{'|'.join(self._names())}]"
+
+    @override
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        return str(click.Choice(self._names()).convert(value, param, ctx))
+
+    @override
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        return click.Choice(self._names()).shell_complete(ctx, param, incomplete)
+
+    @staticmethod
+    def _names() -> list[str]:
+        from adapters.platforms import names
+
+        return ["model", *names()]
+
+
+class WithPlatforms(click.Command):
+    """A command that also has the options which platforms bring along; they come as ``platforms``, by section and key."""
+
+    @override
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        *own, help_ = super().get_params(ctx)
+        return [*own, *(option for option, _ in _options()), help_]
+
+    @override
+    def invoke(self, ctx: click.Context) -> object:
+        given = {key: str(ctx.params.pop(option.name or "", "") or "") for option, key in _options()}
+        ctx.params["platforms"] = given
+        return super().invoke(ctx)
+
+
+def _options() -> list[tuple[click.Option, tuple[str, str]]]:
+    """The options of all platforms, each with its section and key; two that have the same name bear their platform's."""
+    from adapters.platforms import platforms
+
+    found: dict[str, tuple[click.Option, tuple[str, str]]] = {}
+    for one in platforms():
+        for key, words in one.setup_options.items():
+            name = key if key not in found else f"{one.name}_{key}"
+            found[name] = (click.Option([f"--{name.replace('_', '-')}"], default="", help=words), (one.name, key))
+    return [*found.values()]
+
+
+@click.command(cls=WithPlatforms)
+@click.argument("topics", nargs=-1, type=Topic())
 @click.option("--yes", is_flag=True, help="Ask nothing: what is not given by the environment or here is not set up.")
 @click.option("--base-url", default="", help="Address of an OpenAI-compatible API (or OPENAI_BASE_URL).")
 @click.option("--model", default="", help="Name of the model.")
-@click.option("--webhook-url", default="", help="Public address at which Telegram can call; without it, the bot polls.")
 @click.pass_obj
 def setup(
-    config_file: Path | None, topics: tuple[str, ...], yes: bool, base_url: str, model: str, webhook_url: str
+    config_file: Path | None,
+    topics: tuple[str, ...],
+    yes: bool,
+    base_url: str,
+    model: str,
+    platforms: Mapping[tuple[str, str], str],
 ) -> None:
     """Set up a model and the chat platforms: asks for each (or only for TOPICS), tries every token, and then writes it.
 
@@ -61,7 +122,7 @@ def setup(
     from gateway.operate.setup.topics import Given
     from gateway.operate.setup.wizard import Wizard
 
-    given = Given({("model", "base_url"): base_url, ("model", "name"): model, ("telegram", "webhook_url"): webhook_url})
+    given = Given({("model", "base_url"): base_url, ("model", "name"): model, **platforms})
     try:
         file = config_file or find_paths(os.environ).config_file
         status = Wizard(Talk(asks=not yes), file, os.environ, given).run(topics)

@@ -28,7 +28,9 @@ class Standing:
     rehearsal: bool = True
     """No model is set up."""
     platforms: tuple[str, ...] = ()
-    """Those that have a token."""
+    """Those that are configured."""
+    offered: tuple[str, ...] = ()
+    """All that there are, as people call them."""
 
 
 def next_steps(standing: Standing) -> Sequence[str]:
@@ -44,7 +46,7 @@ def next_steps(standing: Standing) -> Sequence[str]:
         return (standing.trouble, "", "  outspoken doctor         everything that is wrong, with what to do")
     steps = ["  outspoken --help         everything else, with examples"]
     if standing.rehearsal or not standing.platforms:
-        missing = "a model, Telegram, Discord, Slack" if standing.rehearsal else "Telegram, Discord, Slack"
+        missing = ", ".join((*(["a model"] if standing.rehearsal else []), *standing.offered))
         steps.insert(0, f"  outspoken setup          connect {missing}")
     if standing.url:
         head = f"A gateway runs at {standing.url} (the web chat is there)."
@@ -68,6 +70,7 @@ def next_steps(standing: Standing) -> Sequence[str]:
 
 async def standing(config_file: Path | None) -> Standing:
     """Look how things stand; raises nothing that a configuration can cause."""
+    from adapters.platforms import titles
     from gateway.cli.context import find_gateway, load_all, none_answers
     from gateway.config.paths import PathsError
     from gateway.config.reading import ConfigError
@@ -80,12 +83,12 @@ async def standing(config_file: Path | None) -> Standing:
     found = await find_gateway(config, paths)
     if found.pid:
         return Standing(trouble=none_answers(found, config))
-    tokens = {"telegram": config.telegram.token, "discord": config.discord.token, "slack": config.slack.bot_token}
     return Standing(
         url=found.url,
         wanted_url=f"http://{config.server.host}:{config.server.port}",
         rehearsal=config.model.rehearsal,
-        platforms=tuple(name for name, token in tokens.items() if token is not None),
+        platforms=tuple(one.name for one, _ in config.chats()),
+        offered=titles(),
     )
 
 

@@ -23,7 +23,7 @@ from typing import Annotated, TypeVar, Union, cast, get_args, get_origin
 from pydantic import BaseModel, SecretStr
 from pydantic.fields import FieldInfo
 
-from gateway.config.sections import Config
+from gateway.config.sections import schema
 from gateway.config.types import PREFIX, FromOutside, Unit, Usual
 
 Mark = TypeVar("Mark", FromOutside, Unit, Usual)
@@ -150,7 +150,7 @@ class KeyDoc:
 
 def describe() -> list[KeyDoc]:
     """Every key in the order of the sections."""
-    models = [(section, _model_in(field.annotation)) for section, field in Config.model_fields.items()]
+    models = [(section, _model_in(field.annotation)) for section, field in schema().model_fields.items()]
     return list(_described(tuple((section, model) for section, model in models if model)))
 
 
@@ -166,7 +166,7 @@ def first_sentence(holder: object) -> str:
 
 def section_words(section: str) -> str:
     """The first sentence about a section."""
-    return first_sentence(Config.model_fields[section].annotation)
+    return first_sentence(schema().model_fields[section].annotation)
 
 
 # --- the words below a key ---

@@ -32,7 +32,7 @@ from pydantic_settings import InitSettingsSource
 
 from agent_core.text.redaction import MASK, Redactor, is_secret_name
 from gateway.config.keys import OTHER_VARIABLES, KeyDoc, describe
-from gateway.config.sections import Config
+from gateway.config.sections import Config, schema
 from gateway.config.sources import (
     Problem,
     TomlFile,
@@ -341,10 +341,10 @@ class _Reading:
 
     def _validated(self, layers: Sequence[Table]) -> Config | set[str]:
         """The configuration; or the sections that are wrong, which are complained of."""
-        sources = tuple(InitSettingsSource(Config, layer) for layer in layers)
+        sources = tuple(InitSettingsSource(schema(), layer) for layer in layers)
         try:
             # A documented parameter of BaseSettings, which its typing as a data class hides.
-            return Config(_build_sources=(sources, {}))  # pyright: ignore[reportCallIssue]
+            return schema()(_build_sources=(sources, {}))  # pyright: ignore[reportCallIssue]
         except ValidationError as error:
             details = error.errors(include_url=False, include_input=False)
         self._problems += [self._problem(detail) for detail in details]

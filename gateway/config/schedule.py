@@ -6,11 +6,10 @@ from typing import Annotated
 
 from pydantic import BeforeValidator, Field, model_validator
 
+from adapters import platforms
 from gateway.config.types import IfMissed, Section, complaint, named_tables
 from gateway.schedule import times
 from gateway.schedule.times import BadTime, Cron, Every, Rule
-
-CHAT_PLATFORMS = ("telegram", "discord", "slack")
 
 
 class Entry(Section):
@@ -36,8 +35,10 @@ class Entry(Section):
     @model_validator(mode="after")
     def _usable(self) -> Entry:
         platform, _, chat = self.chat.partition("/")
-        if platform not in CHAT_PLATFORMS or not chat or chat.startswith("/"):
-            fix = 'Write for example chat = "telegram/12345678". The platforms are: ' + ", ".join(CHAT_PLATFORMS) + "."
+        if platform not in platforms.names() or not chat or chat.startswith("/"):
+            fix = (
+                'Write for example chat = "telegram/12345678". The platforms are: ' + ", ".join(platforms.names()) + "."
+            )
             raise complaint("entries", "an entry's chat is not PLATFORM/CHAT or PLATFORM/CHAT/THREAD", fix)
         if bool(self.cron) == bool(self.every):
             fix = 'Write cron = "0 8 * * mon-fri" or every = "2 hours".'

@@ -9,17 +9,19 @@ Laws: everything is immutable; an unknown key is refused; no message of a failed
 
 from __future__ import annotations
 
+from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, TypeAlias
+from typing import Annotated, Any, TypeAlias
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import AfterValidator, BeforeValidator, Field, create_model, model_validator
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 from typing_extensions import override
 
+from adapters import platforms
+from adapters.contract.platforms import ChatSection, Platform
 from agent_core.learning.incidents import IncidentRules
 from agent_core.tools.base import RESULT_CHARS
 from agent_core.turn.settings import GuardCounts, LadderCounts, TurnSettings
-from gateway.config.chats import Discord, People, Slack, Telegram
 from gateway.config.limits import Budgets, Quota, Retention
 from gateway.config.model import Model
 from gateway.config.schedule import Schedule
@@ -248,8 +250,15 @@ class Telemetry(Section):
     extra otlp (pip install 'outspoken[otlp]'). A key for it goes into OTEL_EXPORTER_OTLP_HEADERS, which the library reads."""
 
 
-class Config(BaseSettings):
-    """All of it. Made by `gateway.config.reading`; ``Config()`` is every default and reads nothing."""
+class People(Section):
+    """People who talk to the bot from several accounts."""
+
+    link: bool = False
+    """Let people join their accounts by a code (/link), and continue a private conversation in another chat (/resume)."""
+
+
+class _First(BaseSettings):
+    """The sections that stand before those of the platforms, in lists and pages."""
 
     model_config = SettingsConfigDict(
         frozen=True,
@@ -259,6 +268,7 @@ class Config(BaseSettings):
         env_nested_delimiter="__",
         enable_decoding=False,
         case_sensitive=True,
+        defer_build=True,
     )
 
     model: Model = Field(default_factory=Model)
@@ -270,9 +280,11 @@ class Config(BaseSettings):
     storage: Storage = Field(default_factory=Storage)
     retention: Retention = Field(default_factory=Retention)
     log: Log = Field(default_factory=Log)
-    telegram: Telegram = Field(default_factory=Telegram)
-    discord: Discord = Field(default_factory=Discord)
-    slack: Slack = Field(default_factory=Slack)
+
+
+class Config(_First):
+    """All of it but the sections of the platforms, which `schema` puts in between. Made by `gateway.config.reading`."""
+
     people: People = Field(default_factory=People)
     schedule: Schedule = Field(default_factory=Schedule)
     guardrails: Guardrails = Field(default_factory=Guardrails)
@@ -294,6 +306,31 @@ class Config(BaseSettings):
         """Only what is given: the process's own environment comes in through `gateway.config.reading`, or not at all."""
         return (init_settings,)
 
+    def of(self, platform: Platform) -> ChatSection:
+        """What is configured of a platform."""
+        section: object = getattr(self, platform.name, None)
+        return section if isinstance(section, platform.section) else platform.section()
+
+    def chats(self) -> tuple[tuple[Platform, ChatSection], ...]:
+        """The platforms that are configured."""
+        every = ((one, self.of(one)) for one in platforms.platforms())
+        return tuple((one, section) for one, section in every if section.configured)
+
     def ladder(self) -> LadderCounts:
         """How often each rung of the recovery ladder is climbed."""
         return self.recovery.counts(self.model.attempts)
+
+
+def schema() -> type[Config]:
+    """`Config` with a section for each platform that there is; ``schema()()`` is every default and reads nothing."""
+    return _schema(platforms.platforms())
+
+
+@lru_cache(4)
+def _schema(of: tuple[Platform, ...]) -> type[Config]:
+    sections: dict[str, Any] = {one.name: (one.section, Field(default_factory=one.section)) for one in of}
+    # Fields stand in the order of the classes, the last base first: so the platforms' are between the others.
+    between = create_model("Platforms", __base__=_First, **sections)
+    made = create_model("Config", __base__=(Config, between))
+    assert issubclass(made, Config)
+    return made

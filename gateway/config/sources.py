@@ -21,7 +21,7 @@ from pydantic_settings import EnvSettingsSource, TomlConfigSettingsSource
 from typing_extensions import override
 
 from gateway.config.keys import describe
-from gateway.config.sections import Config
+from gateway.config.sections import schema
 
 MAX_FILE_BYTES = 1_000_000
 """A configuration file, a key or a prompt that is larger than this is taken for the wrong file."""
@@ -108,7 +108,7 @@ class Variables(EnvSettingsSource):
             for doc in describe()
             if (name := next((name for name in doc.env if values.get(name, "").strip()), ""))
         }
-        super().__init__(Config)
+        super().__init__(schema())
 
     @override
     def _load_env_vars(self) -> Mapping[str, str | None]:
@@ -156,7 +156,7 @@ class TomlFile(TomlConfigSettingsSource):
     def __init__(self, path: Path) -> None:
         self.path = path
         self._lines: Mapping[TomlPath, int] = {}
-        super().__init__(Config, toml_file=path)
+        super().__init__(schema(), toml_file=path)
 
     @override
     def _read_files(self, files: object, deep_merge: bool = False) -> dict[str, object]:

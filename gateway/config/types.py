@@ -1,51 +1,63 @@
-"""The kinds of values that configuration keys have, and how each is read from a text.
+"""The kinds of values that the gateway's own configuration keys have, beside those that every section may use.
 
-A value comes typed from TOML, or as one text from the environment. Each kind accepts both, and says in words what it must be
-– without repeating what was given, which could be a secret in the wrong place.
+These stand in `adapters/contract/settings.py`, where the platforms' sections find them, and are handed on here.
 """
 
 from __future__ import annotations
 
 import ipaddress
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, TypeAlias, cast
-from urllib.parse import urlsplit
 
-from pydantic import AfterValidator, BaseModel, BeforeValidator, ConfigDict, JsonValue, SecretStr
+from pydantic import AfterValidator, BeforeValidator, JsonValue
 from pydantic_core import PydanticCustomError
+
+from adapters.contract.settings import (
+    FromOutside,
+    Secret,
+    Section,
+    Texts,
+    Unit,
+    Url,
+    Usual,
+    complaint,
+    listed,
+    parsed_json,
+    sendable,
+)
+
+__all__ = [
+    "PREFIX",
+    "Disconnect",
+    "FromOutside",
+    "Headers",
+    "IfMissed",
+    "LogFormat",
+    "LogLevel",
+    "Paths",
+    "Secret",
+    "Secrets",
+    "Section",
+    "SessionPolicy",
+    "Table",
+    "Texts",
+    "Unit",
+    "Url",
+    "Usual",
+    "complaint",
+    "database_url",
+    "is_loopback",
+    "listed",
+    "named_level",
+    "named_tables",
+    "parsed_json",
+    "sendable",
+]
 
 PREFIX = "OUTSPOKEN_"
 """How the names of our environment variables begin."""
-
-
-@dataclass(frozen=True, slots=True)
-class Usual:
-    """Marks a key with the names that other programs use for its environment variable, in the order they are tried."""
-
-    names: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class FromOutside:
-    """Marks a key whose value may also stand in a file of its own, named by another key."""
-
-    also: str
-    """The key that names that file, or several of them."""
-    secret: bool = True
-    """The value must not stand in the configuration file."""
-    variable: str = ""
-    """The key that names an environment variable with the value; only in tables, which have no variables of their own."""
-
-
-@dataclass(frozen=True, slots=True)
-class Unit:
-    """Marks a number with what it counts, where the end of its key does not say so."""
-
-    words: str
 
 
 class SessionPolicy(StrEnum):
@@ -89,30 +101,6 @@ class LogFormat(StrEnum):
     PRETTY = "pretty"
 
 
-def complaint(key: str, words: str, fix: str) -> PydanticCustomError:
-    """A problem of a section that belongs to its `key`; none of the words may hold a value that could be a secret."""
-    return PydanticCustomError("outspoken", "{words}", {"words": words, "key": key, "fix": fix})
-
-
-def listed(value: object) -> object:
-    """Lists may come as one text from the environment: JSON, or names with commas between."""
-    if not isinstance(value, str):
-        return value
-    if value.lstrip().startswith("["):
-        return parsed_json(value)
-    return [item.strip() for item in value.split(",") if item.strip()]
-
-
-def parsed_json(value: object) -> object:
-    """Tables may come as one text of JSON from the environment."""
-    if not isinstance(value, str):
-        return value
-    try:
-        return json.loads(value)
-    except ValueError:
-        raise PydanticCustomError("outspoken", "must be JSON when it comes from the environment, and is not") from None
-
-
 def named_tables(value: object) -> object:
     """A list of tables in which a plain name stands for a table with that name."""
     items = listed(value)
@@ -127,26 +115,6 @@ _LEVELS = {"warn": "warning", "critical": "error", "fatal": "error", "trace": "d
 def named_level(value: object) -> object:
     """A log level in any spelling that other programs use in ``LOG_LEVEL``."""
     return _LEVELS.get(value.lower(), value.lower()) if isinstance(value, str) else value
-
-
-def http_url(value: str) -> str:
-    """An address of a server, without a slash at its end; empty stays empty."""
-    if not value:
-        return value
-    try:
-        parts = urlsplit(value)
-        sound = parts.scheme in {"http", "https"} and bool(parts.hostname) and parts.port != 0
-    except ValueError:  # a port that is no number, half of an IPv6 address
-        raise PydanticCustomError("outspoken", "must be an address with a valid host and port") from None
-    if not sound:
-        raise PydanticCustomError(
-            "outspoken", "must be an address that begins with http:// or https:// and names a host"
-        )
-    if parts.username or parts.password or parts.query or parts.fragment:
-        raise PydanticCustomError(
-            "outspoken", "must be an address without user, password, query and fragment; a key belongs into api_key"
-        )
-    return value.rstrip("/")
 
 
 _DRIVERS = {
@@ -183,38 +151,10 @@ def header_safe(value: Mapping[str, str]) -> Mapping[str, str]:
     return value
 
 
-def sendable(value: SecretStr) -> SecretStr:
-    """A key that can stand in an HTTP header; what cannot was pasted wrongly, and the server's 401 would not say so."""
-    text = value.get_secret_value()
-    if text[:1] in {'"', "'"}:
-        raise PydanticCustomError("outspoken", "must be without quotation marks")
-    if not text or not all("!" <= character <= "~" for character in text):
-        raise PydanticCustomError(
-            "outspoken",
-            "must be one word of ASCII characters, and is empty or holds a space, a line break or another character",
-        )
-    return value
-
-
-Secret: TypeAlias = Annotated[SecretStr, AfterValidator(sendable)]
-Texts: TypeAlias = Annotated[tuple[str, ...], BeforeValidator(listed)]
 Secrets: TypeAlias = Annotated[tuple[Secret, ...], BeforeValidator(listed)]
 Paths: TypeAlias = Annotated[tuple[Path, ...], BeforeValidator(listed)]
 Table: TypeAlias = Annotated[Mapping[str, JsonValue], BeforeValidator(parsed_json)]
 Headers: TypeAlias = Annotated[Mapping[str, str], BeforeValidator(parsed_json), AfterValidator(header_safe)]
-Url: TypeAlias = Annotated[str, AfterValidator(http_url)]
-
-
-class Section(BaseModel):
-    """What all sections have in common."""
-
-    model_config = ConfigDict(
-        frozen=True,
-        extra="forbid",
-        hide_input_in_errors=True,
-        allow_inf_nan=False,
-        str_strip_whitespace=True,
-    )
 
 
 def is_loopback(host: str) -> bool:

@@ -1,7 +1,7 @@
 """The log events, as data: what each is called, when it is written, with which facts, and what to do about it. Pure.
 
 Theory. A log line is an interface: people filter by names and fields, and `outspoken triage` groups by them. So there is one list
-of both; ``docs/logs.md`` is printed from it (``python -m gateway.observe.logcatalogue > docs/logs.md``), and a test compares it with
+of both (the lines of a platform's adapter stand in its folder); ``docs/logs.md`` is printed from it (``python -m gateway.observe.logcatalogue > docs/logs.md``), and a test compares it with
 every call in the source, name by name and field by field (tests/gateway/test_logcatalogue.py).
 
 Rules of names. A field means the same in every event that has it. ``surface`` is where a turn was asked (``api``, ``telegram``, …);
@@ -12,7 +12,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from functools import lru_cache
+
+from adapters.contract.logevents import BUG as _BUG
+from adapters.contract.logevents import DISK, LogEvent
+from adapters.contract.logevents import LATER as _LATER
+from adapters.contract.logevents import log_event as _e
+from adapters.contract.platforms import Platform
+from adapters.platforms import platforms
 
 GENAI: Mapping[str, Mapping[str, str]] = {
     "turn.started": {
@@ -32,27 +39,8 @@ GENAI: Mapping[str, Mapping[str, str]] = {
 """By event and field: the name of the same fact in OpenTelemetry's conventions for generative AI, written besides ours in JSON."""
 
 
-@dataclass(frozen=True, slots=True)
-class LogEvent:
-    """One kind of line."""
-
-    name: str
-    levels: tuple[str, ...]
-    """The levels that it can have; an ``error`` may come with a traceback (field ``exception``)."""
-    when: str
-    fields: tuple[str, ...] = ()
-    """Always there."""
-    sometimes: tuple[str, ...] = ()
-    """Only there where it is written by one of several places."""
-    action: str = ""
-    """What an operator can do; for every event from warning on."""
-    by: tuple[str, ...] = ()
-    """Fields whose values tell one trouble from another, for `outspoken triage`."""
-
-    @property
-    def trouble(self) -> bool:
-        return not {"warning", "error"}.isdisjoint(self.levels)
-
+DAMAGE = "Look at the disk, then `outspoken db check`; restore a backup if it says so."
+_KEPT = "Update to the newest version, which tries it again; report it with the traceback. `outspoken status` counts what is kept."
 
 FIELDS: Mapping[str, str] = {
     "act": "what was done: ``retry``, ``drop``, ``redirect``, ``show text``",
@@ -206,22 +194,7 @@ FIELDS: Mapping[str, str] = {
     "waiting": "how many wait",
 }
 
-DISK = "Look at the disk (full? slow?), the database server and its log; `outspoken doctor` tries both."
-DAMAGE = "Look at the disk, then `outspoken db check`; restore a backup if it says so."
-_BUG = "A mistake in the program: report it with the traceback and `outspoken replay TURN --export FILE`."
-_KEPT = "Update to the newest version, which tries it again; report it with the traceback. `outspoken status` counts what is kept."
-_LATER = "Nothing at once: it is tried again. If it goes on, look at the network and the platform's status page."
-
-
-def _e(
-    name: str, levels: str, when: str, fields: str = "", action: str = "", *, sometimes: str = "", by: str = ""
-) -> LogEvent:
-    return LogEvent(
-        name, tuple(levels.split()), when, tuple(fields.split()), tuple(sometimes.split()), action, tuple(by.split())
-    )
-
-
-CATALOGUE: tuple[LogEvent, ...] = (
+_BEFORE: tuple[LogEvent, ...] = (
     # ------------------------------------------------------------------ the process
     _e("gateway.ready", "info", "It serves.", "url version rehearsal recovered_turns"),
     _e("gateway.draining", "info", "It was told to stop; running turns may end.", "turns seconds"),
@@ -426,56 +399,10 @@ CATALOGUE: tuple[LogEvent, ...] = (
     _e("intake.not_looked_at", "debug", "While nothing can be stored: something that waits could not be read to tell its chat.", "account error"),
     _e("intake.look_failed", "error", "A mistake while what is kept was looked at.", "", _BUG),
     _e("intake.person_not_told", "warning", "Whose message is kept could not be told so; tried again.", "account platform_key error", _LATER),
-    _e("telegram.ready", "info", "The bot is known by its name.", "bot account"),
-    _e("telegram.webhook_removed", "info", "A webhook that would take all updates was removed.", "was"),
-    _e("telegram.conflict", "warning", "Somebody else asks for this bot's updates.", "account words times",
-       "Two gateways with one token disturb each other: stop one of them.", by="account"),
-    _e("telegram.poll_failed", "warning", "Telegram was asked for updates in vain.", "account words times", _LATER, by="account"),
-    _e("telegram.not_done", "warning", "Something that the bot can live without was refused.", "what words",
-       "Nothing with a Bot API server that does not know it.", by="what"),
-    _e("telegram.not_stored", "warning", "An update is not confirmed, because it cannot be stored; it comes again.", "words", DISK),
-    _e("telegram.odd_call", "warning", "A call at the webhook was refused: without the secret word (403), or far too large (413).", "status",
-       "Nothing, unless the bot does not answer: then see whether a proxy leaves out Telegram's header.", by="status"),
-    _e("telegram.webhook_taken", "error", "The webhook was taken away or pointed elsewhere; it is set again.", "account words times",
-       "Stop the other program that has the bot's token, or give the bot a new token.", by="account"),
-    _e("telegram.webhook_fails", "warning", "Telegram cannot deliver what waits for the webhook.", "account words",
-       "See whether the address in [telegram] webhook_url can be reached from outside.", by="account"),
-    _e("telegram.press_not_answered", "debug", "A button's press was acted on, but the button still spins.", "words"),
-    _e("discord.menu_not_set", "warning", "The slash commands could not be registered.", "words",
-       "`outspoken doctor` checks the bot's scopes."),
-    _e("discord.odd_event", "error", "An event that is no person's doing (or has no number) cannot be read; passed over.", "event_kind error", _BUG,
-       by="event_kind"),
-    _e("discord.not_stored", "warning", "A message cannot be stored yet; tried again.", "words", DISK),
-    _e("discord.no_thread", "warning", "No thread could be begun; the answer goes into the channel.", "words",
-       "Give the bot the right to create threads."),
-    _e("discord.channels_not_read", "warning", "More channels than are looked into were missed; these are not read.", "channels",
-       "Nothing is lost that is said from now on. If it comes often, see why connections do not stand."),
-    _e("discord.chat_not_noted", "info", "The private chat with somebody who may talk could not be looked up.", "words"),
-    _e("discord.heard_not_noted", "info", "How far Discord was listened to could not be stored; more is read after a gap.", "words"),
-    _e("discord.gap_too_long", "warning", "More was said in a channel than is read after a gap.", "channel read",
-       "Tell the people there to say again what was not answered."),
-    _e("discord.press_not_answered", "info warning", "A button's press was acted on, but not acknowledged in time.", "words", _LATER),
-    _e("discord.probe_failed", "debug", "The look whether the connection lives failed.", "error"),
-    _e("slack.not_stored", "warning", "An event is not acknowledged, because it cannot be stored; it comes again.", "words", DISK),
-    _e("slack.bolt_answered", "error", "Slack's library answered a call or an event that the gateway was not shown; it is not acknowledged and comes again.",
-       "status", _BUG),
-    _e("slack.odd_event", "error", "A message of the history has no number; passed over.", "error", _BUG),
-    _e("slack.odd_call", "warning", "A call at the events address was refused: not signed (401), or far too large (413).", "status",
-       "Nothing, unless the app does not answer: then compare the signing secret (api.slack.com/apps, Basic Information).", by="status"),
-    _e("slack.envelope_failed", "error", "A mistake while an envelope was taken in; it is not acknowledged and comes again.", "", _BUG),
-    _e("slack.name_not_known", "info", "A person's name could not be had; their id stands in for it.", "words"),
-    _e("slack.gap_too_long", "warning", "More was said in a conversation than is read after a gap.", "channel thread read",
-       "Tell the people there to say again what was not answered."),
-    _e("slack.gap_too_wide", "warning", "More places were missed than are looked into at once; the others are when something is said there.", "channels threads",
-       "Nothing is lost that is said from now on, nor what was missed where somebody writes again. If it comes often, see why sockets do not stand."),
-    _e("slack.no_sessions", "info", "The workspace has no agent sessions: their status is not set any more.", "words"),
-    _e("slack.no_stop_button", "info", "Slack shows no stop button, because the app does not subscribe to its event.", "words"),
-    _e("slack.no_streams", "info", "The workspace refuses streams: text on its way comes as edits.", "words"),
-    _e("slack.odd_frame", "warning", "A socket sent something that is no JSON.", "", _LATER),
-    _e("slack.prompts_not_shown", "info", "Suggestions could not be shown.", "words"),
-    _e("slack.socket_broken", "info", "A socket ended without a word; another takes its place.", "error"),
-    _e("slack.socket_not_opened", "info", "A further socket could not be opened; tried again.", "words"),
-    _e("slack.status_not_shown", "info", "What the agent does could not be shown.", "words"),
+)  # fmt: skip
+"""From the process to the way in. Behind them, on the page, stand the platforms' own."""
+
+_BEHIND: tuple[LogEvent, ...] = (
     # ------------------------------------------------------------------ what is missed, budgets, schedules
     _e("adapter.state_not_stored", "warning", "How an adapter is doing could not be stored; tried again.", "error waiting", DISK),
     _e("chat.history_not_read", "info", "What was missed somewhere cannot be read just now; tried again.", "account place attempt words"),
@@ -527,7 +454,22 @@ CATALOGUE: tuple[LogEvent, ...] = (
 FROM_LIBRARIES = ("library.message", "library.unreadable")
 """Written by `gateway.observe.logging` itself."""
 
-BY_NAME: Mapping[str, LogEvent] = {event.name: event for event in CATALOGUE}
+
+def catalogue() -> tuple[LogEvent, ...]:
+    """Every kind of line: the gateway's, and those of each platform that there is."""
+    return (*_BEFORE, *(event for one in platforms() for event in one.events), *_BEHIND)
+
+
+def event_of(name: str) -> LogEvent | None:
+    """What is known of a kind of line."""
+    return _by_name(platforms()).get(name)
+
+
+@lru_cache(1)
+def _by_name(of: tuple[Platform, ...]) -> Mapping[str, LogEvent]:
+    del of  # what `catalogue` follows from
+    return {event.name: event for event in catalogue()}
+
 
 _HEAD = """# Log events
 
@@ -568,14 +510,14 @@ def _page() -> Iterator[str]:
     yield _QUIET
     yield "## Events\n\nFields in parentheses are there only in some of an event's lines.\n"
     yield "| event | level | when | fields |\n|---|---|---|---|"
-    for event in CATALOGUE:
+    for event in catalogue():
         fields = [f"`{name}`" for name in event.fields] + [f"(`{name}`)" for name in event.sometimes]
         yield f"| `{event.name}` | {', '.join(event.levels)} | {event.when} | {', '.join(fields)} |"
     yield "\n## Fields\n\n| field | meaning |\n|---|---|"
     for name in sorted(FIELDS):
         yield f"| `{name}` | {FIELDS[name].replace('``', '`').replace('|', chr(92) + '|')} |"
     yield "\n## What to do\n\n| event | action |\n|---|---|"
-    for event in CATALOGUE:
+    for event in catalogue():
         if event.trouble:
             yield f"| `{event.name}` | {event.action} |"
 

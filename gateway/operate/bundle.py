@@ -23,6 +23,7 @@ from typing import cast
 import orjson
 from pydantic import SecretStr
 
+from adapters.platforms import platforms
 from agent_core.explain.why import unquoted
 from agent_core.journal.export import Head, dump, redacted
 from agent_core.ports import SystemClock
@@ -45,10 +46,8 @@ MOST_BYTES = 512 * 1024**2
 """A larger journal in an archive is not unpacked."""
 AROUND_MS = 30 * 60_000
 """The states of adapters are told from so long before the turn to so long after it."""
-LIBRARIES = (
-    "aiohttp", "aiosqlite", "alembic", "asyncpg", "discord.py", "openai", "orjson", "pydantic", "python-telegram-bot", "slack-sdk",
-    "slack-sdk", "sqlalchemy", "uvloop",
-)  # fmt: skip
+LIBRARIES = ("aiohttp", "aiosqlite", "alembic", "asyncpg", "openai", "orjson", "pydantic", "sqlalchemy", "uvloop")
+"""With those of the platforms."""
 FREE_TEXT = frozenset({"system_prompt", "extra_body", "extra_headers", "allow", "admins", "chats", "proxy"})
 """Keys whose values may hold people's words, names or passwords: of these it is told how much is there."""
 WORDS = """What went wrong in one turn of outspoken {version}, to be looked at by somebody else.
@@ -197,7 +196,7 @@ async def _machine(config: Config, paths: Paths, env: Mapping[str, str]) -> dict
         "outspoken": program_version(),
         "python": platform.python_version(),
         "system": platform.platform(),
-        "libraries": {name: found for name in LIBRARIES if (found := _version(name))},
+        "libraries": {name: found for name in _libraries() if (found := _version(name))},
         "database": {"engine": seen.engine, "schema": seen.revision, "newest": seen.newest},
         "looks": [
             {"check": one.check, "level": one.level.value, "what": one.what, "fix": one.fix}
@@ -205,6 +204,10 @@ async def _machine(config: Config, paths: Paths, env: Mapping[str, str]) -> dict
             for one in look_.findings
         ],
     }
+
+
+def _libraries() -> list[str]:
+    return sorted({*LIBRARIES, *(name for one in platforms() for name in one.packages)})
 
 
 def _version(name: str) -> str:

@@ -18,6 +18,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from adapters.checks.findings import Finding, Seen, note, ok, problem, warning
+from adapters.platforms import platform_of
 from agent_core.journal.rows import encode
 from agent_core.store.asides import Aside
 from agent_core.store.backup import CannotCopy, back_up, must_be_apart, put_back
@@ -37,7 +38,6 @@ from gateway.config.sections import Config
 from gateway.operate.triage.subjects import PUT_BACK
 from gateway.schedule.schedules import Unreadable, doubted
 
-DISCORD_EPOCH_MS = 1_420_070_400_000
 NUMBER_GAP = 1_000_000
 """By so much the numbers of messages go on behind a restore: names that are made of them were used since the backup was made."""
 POSTGRES_BACKUP = (
@@ -294,15 +294,8 @@ def cursors_of(database: Path) -> list[tuple[str, str, str]]:
 
 def moved_on(account: str, last_seen: str, at_ms: int) -> str:
     """A mark of how far a chat was read, moved on to a time; as it is where it is no such mark. Pure."""
-    platform = account.partition("/")[0]
-    if platform == "discord" and last_seen.isdigit():
-        return str(max(int(last_seen), (at_ms - DISCORD_EPOCH_MS) << 22))
-    if platform == "slack":
-        try:
-            return f"{max(float(last_seen), at_ms / 1000):.6f}"
-        except ValueError:
-            return last_seen
-    return last_seen  # Telegram gives what was confirmed to nobody again
+    platform = platform_of(account.partition("/")[0])
+    return last_seen if platform is None else platform.moved_on(last_seen, at_ms)
 
 
 def _settling(counts: _Counts, now_ms: int, *, resume: bool) -> Callable[[sqlite3.Connection], None]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, cast
 
 import orjson
 
+from adapters.platforms import platform_of as known_platform
 from agent_core.explain.why import (
     COMMANDS,
     MOST_LINES,
@@ -582,12 +583,13 @@ class Explainer:
         return Told(Kind.MESSAGE, number, Ending.FORGOTTEN.value, head, gone_lines(before, after), found=False)
 
     async def _beside(self, text: str) -> Told | None:
-        """An id of Telegram's, which counts a chat's messages: it was written between those that are stored with numbers near by."""
+        """An id of a platform that counts a chat's messages: it was written between those that are stored with numbers near by."""
         chat, _, last = text.rpartition(":")
         if not chat or not last.isdecimal() or len(last) > 15:
             return None
         for account in await self._reads.accounts():
-            if account.partition("/")[0] != "telegram":
+            platform = known_platform(account.partition("/")[0])
+            if platform is None or not platform.counts_messages:
                 continue
             number = int(last)
             below, above = ([f"{chat}:{number + side * n}" for n in range(1, BESIDE + 1)] for side in (-1, 1))
@@ -598,9 +600,9 @@ class Explainer:
             nearest = after or before
             if nearest is not None:
                 sides = ([before] if before is not None else [], [after] if after is not None else [])
-                place = f"telegram/{chat}"
-                made = await self._missing("telegram", place, nearest.received_at, *sides)
-                head = f"The message {text} of telegram is not stored; it was written near the messages of {place} that are told."
+                place = f"{platform.name}/{chat}"
+                made = await self._missing(platform.name, place, nearest.received_at, *sides)
+                head = f"The message {text} of {platform.name} is not stored; it was written near the messages of {place} that are told."
                 return replace(made, id=text, head=head)
         return None
 

@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
+from adapters.platforms import platforms
+
 _DIGITS = "0123456789abcdefghjkmnpqrstvwxyz"
-DISCORD_EPOCH_MS = 1_420_070_400_000
 
 
 class CannotExplain(Exception):
@@ -60,7 +61,7 @@ def kinds_of(text: str) -> list[Wanted]:
 
 
 def time_in(text: str) -> int | None:
-    """When a platform made an id, ms, if it says so: ids of ours, Discord's snowflakes, Slack's time stamps."""
+    """When an id was made, ms, if it says so: an id of ours, or of a platform whose ids tell."""
     last = text.rpartition(":")[2]
     ours = re.fullmatch(rf"[a-z]+_([{_DIGITS}]{{10}})[{_DIGITS}]{{10}}", text)
     if ours:
@@ -68,18 +69,13 @@ def time_in(text: str) -> int | None:
         for digit in ours[1]:
             value = value * 32 + _DIGITS.index(digit)
         return value
-    if re.fullmatch(r"\d{17,20}", last):
-        return (int(last) >> 22) + DISCORD_EPOCH_MS
-    slack = re.fullmatch(r"(\d{10})\.(\d{6})", last)
-    return int(slack[1]) * 1000 + int(slack[2]) // 1000 if slack else None
+    return next((at for one in platforms() if (at := one.written_at(last)) is not None), None)
 
 
 def platform_of(text: str) -> str:
     """Which platform an id's form belongs to; empty if that cannot be told."""
     last = text.rpartition(":")[2]
-    if re.fullmatch(r"\d{17,20}", last):
-        return "discord"
-    return "slack" if re.fullmatch(r"\d{10}\.\d{6}", last) else ""
+    return next((one.name for one in platforms() if one.written_at(last) is not None), "")
 
 
 def origins_in(key: str) -> list[str]:

@@ -16,7 +16,9 @@ from pydantic import ValidationError
 
 from adapters.contract.chat import ChatAddress, Content, Piece, Traits
 from adapters.contract.contents import decode, encode
+from adapters.contract.platforms import Platform
 from adapters.delivery.parts import STATUS_BUBBLE, picture
+from adapters.platforms import platform_of
 from agent_core.journal.export import Head, UnreadableSlice, dump, load, redacted
 from agent_core.journal.replay import Difference, Mismatch, Parting, Replay, parting, replay
 from agent_core.journal.replaywords import (
@@ -173,11 +175,11 @@ def _parts_words(row: int) -> str:
 # ---------------------------------------------------------------------- what else is stored
 
 
-def _traits_of(platform: str, contents: Collection[Content]) -> Traits:
+def _traits_of(platform: Platform, contents: Collection[Content]) -> Traits:
     """What the chat could do when this was stored, as far as it shows in the parts."""
     return Traits(
         drafts=False,
-        cards=platform == "slack",
+        cards=platform.cards,
         feedback=any(content.feedback for content in contents),
         replies=len(contents) > 1 and all(content.reply_to for content in contents),
     )
@@ -191,10 +193,14 @@ def _compare_stored(found: Replay, source: Source) -> str:
         found.differences.append(Difference(last, Mismatch.EXIT, f"{source.exit}, in the turn's own row", code))
     if not source.deliveries or source.undone or not found.ended:
         return ""
-    platform = ChatAddress.of(source.deliveries[0].row.surface).platform
-    pieces = _pieces_of(platform)
-    if pieces is None:
+    platform = platform_of(ChatAddress.of(source.deliveries[0].row.surface).platform)
+    if platform is None:
         return ""
+    cut = platform.pieces()
+
+    def pieces(markdown: str, growing: bool) -> tuple[Piece, ...]:
+        return cut(markdown, growing=growing)
+
     stored = {
         (d.row.bubble, d.row.part): d.row for d in source.deliveries if d.row.bubble != STATUS_BUBBLE and not d.row.gone
     }
@@ -212,20 +218,7 @@ def _compare_stored(found: Replay, source: Source) -> str:
             )
             as_shown = f"{where} by this replay" if name in wanted else "anything that this replay shows"
             found.differences.append(Difference(last, Mismatch.VIEW, as_stored, as_shown))
-    return f"Also compared, byte by byte: {len(wanted)} parts as they were stored for the chat ({platform})."
-
-
-def _pieces_of(platform: str) -> Callable[[str, bool], tuple[Piece, ...]] | None:
-    match platform:
-        case "telegram":
-            from adapters.telegram.port import pieces
-        case "discord":
-            from adapters.discord.port import pieces
-        case "slack":
-            from adapters.slack.port import pieces
-        case _:
-            return None
-    return lambda markdown, growing: pieces(markdown, growing=growing)
+    return f"Also compared, byte by byte: {len(wanted)} parts as they were stored for the chat ({platform.name})."
 
 
 # ---------------------------------------------------------------------- other settings

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from multidict import CIMultiDict
 from structlog.testing import capture_logs
 
-from adapters.http.entrance import CREDENTIALS, MOST_DEPTH, USED, NotJson, authority_ok, client_of, json_of, unreadable
+from adapters.http.entrance import MOST_DEPTH, USED, NotJson, authority_ok, client_of, json_of, proofs, unreadable
 from gateway.daemon import Serving
 from tests.serving import served
 
@@ -43,7 +43,7 @@ NASTY = (
 # --- pure ---
 
 
-@given(st.dictionaries(st.sampled_from([*USED, *CREDENTIALS]), st.binary(max_size=60), max_size=4))
+@given(st.dictionaries(st.sampled_from([*USED, *proofs()]), st.binary(max_size=60), max_size=4))
 def test_any_bytes_in_any_header_are_read_or_refused(values: dict[str, bytes]) -> None:
     headers = CIMultiDict({name: value.decode("utf-8", "surrogateescape") for name, value in values.items()})
     problem = unreadable(headers)
@@ -187,7 +187,7 @@ async def test_json_of_any_depth_gets_an_answer_on_every_route_that_reads_some(t
 @settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     st.lists(
-        st.tuples(st.sampled_from(ROUTES), st.sampled_from([*USED, *CREDENTIALS]), st.binary(max_size=30)),
+        st.tuples(st.sampled_from(ROUTES), st.sampled_from([*USED, *proofs()]), st.binary(max_size=30)),
         min_size=1, max_size=20,
     )
 )  # fmt: skip

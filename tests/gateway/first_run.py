@@ -9,15 +9,19 @@ from collections.abc import AsyncGenerator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from aiohttp import web
 
+from adapters.contract.platforms import ChatSection
+from adapters.platforms import platforms
+from gateway.config.sections import Config
 from gateway.operate.doctor.checkup import exit_status
 from gateway.operate.doctor.looks import as_json, diagnose
 from tests.forked import run
 
 ROOT = Path(__file__).parents[2]
+S = TypeVar("S", bound=ChatSection)
 KEY = "sk-small-model-0123456789"
 
 
@@ -132,3 +136,8 @@ async def doctor(
     for one in body["findings"]:
         assert one["fix"] or one["level"] in ("ok", "note"), one
     return Told(body["status"], body["findings"], told)
+
+
+def section_of(config: Config, kind: type[S]) -> S:
+    """What is configured of a platform, as its own section."""
+    return next(found for one in platforms() if isinstance(found := config.of(one), kind))

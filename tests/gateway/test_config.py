@@ -17,7 +17,7 @@ from agent_core.turn.settings import GuardCounts, LadderCounts
 from gateway.config.keys import KeyDoc, describe
 from gateway.config.model import ASSUMED_CONTEXT_TOKENS, OPENAI_URL, REHEARSED, Model, Patience
 from gateway.config.reading import ConfigError, Loaded, load, redacted, secret_values
-from gateway.config.sections import Config
+from gateway.config.sections import Config, schema
 from gateway.config.types import Disconnect, LogLevel, SessionPolicy, is_loopback
 
 KEY = "sk-test-0123456789abcdef"
@@ -56,7 +56,7 @@ def problems(file: Path | None, env: dict[str, str] | None = None) -> list[str]:
 def test_without_anything_every_default_holds_and_the_rehearsal_model_answers() -> None:
     loaded = load(None, {})
     config = loaded.config
-    assert config == Config()
+    assert config == schema()()
     assert loaded.file is None
     assert loaded.origins == {}
     assert loaded.warnings == ()
@@ -96,7 +96,7 @@ def test_a_configuration_cannot_be_changed() -> None:
 def test_the_process_environment_is_never_read_behind_the_callers_back(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OUTSPOKEN_MODEL__NAME", "x")
     monkeypatch.setenv("MODEL", '{"name": "x"}')
-    assert load(None, {}).config == Config()
+    assert load(None, {}).config == schema()()
     assert Config().model.name == ""
 
 
@@ -368,7 +368,7 @@ def test_variables_that_kubernetes_sets_for_a_service_of_our_name_do_not_stop_th
         "OUTSPOKEN_PORT_8787_TCP_ADDR": "10.0.0.1",
         "OUTSPOKEN_WEB_SERVICE_HOST": "10.0.0.2",
     }
-    assert load(None, links).config == Config()
+    assert load(None, links).config == schema()()
     assert problems(None, {"OUTSPOKEN_SERVRE__PORT": "1"})
 
 

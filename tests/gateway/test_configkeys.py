@@ -12,12 +12,12 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from gateway.config.chats import ChatSection
 from pydantic import Field
 
-from gateway.config.chats import ChatSection
 from gateway.config.keys import KeyDoc, describe, template
 from gateway.config.reading import load
-from gateway.config.sections import Config
+from gateway.config.sections import schema
 from gateway.config.sources import TomlFile, Unreadable, read_dotenv, read_value_file, toml_lines
 
 ROOT = Path(__file__).parents[2]
@@ -45,7 +45,7 @@ def test_every_key_is_described_with_a_unit_where_it_is_a_number() -> None:
 
 
 def test_the_template_changes_nothing_as_it_is(tmp_path: Path) -> None:
-    assert load(written(tmp_path, template()), {}).config == Config()
+    assert load(written(tmp_path, template()), {}).config == schema()()
 
 
 def test_the_template_tells_the_true_defaults(tmp_path: Path) -> None:
@@ -53,7 +53,7 @@ def test_the_template_tells_the_true_defaults(tmp_path: Path) -> None:
     text = re.sub(r"^#(?=[a-z_]+ = )", "", text, flags=re.MULTILINE)
     values = tomllib.loads(text)
     assert sum(len(section) for section in values.values()) > 40
-    assert load(written(tmp_path, text), {}).config == Config()
+    assert load(written(tmp_path, text), {}).config == schema()()
 
 
 BESIDE = {

@@ -32,7 +32,7 @@ from agent_core.turn.events import CallBroke
 from agent_core.turn.exits import BreakCause
 from gateway.config.keys import describe
 from gateway.config.reading import ConfigError, load, survey
-from gateway.config.sections import Config
+from gateway.config.sections import schema
 from gateway.config.sources import Problem, read_dotenv
 from gateway.operate.doctor import machine as doctor_machine
 from gateway.operate.doctor import model as doctor_model
@@ -422,7 +422,7 @@ def test_a_survey_tells_what_load_refuses_and_never_raises(
     assert bool(refused) == bool(seen.problems)
     assert set(refused) <= set(seen.problems)
     for section in seen.unsound:
-        assert getattr(seen.config, section) == getattr(Config(), section)
+        assert getattr(seen.config, section) == getattr(schema()(), section)
 
 
 def test_doctor_says_which_endpoints_are_known_to_go_wrong() -> None:

@@ -10,7 +10,10 @@ from pathlib import Path
 
 import pytest
 
-from gateway.observe.logcatalogue import BY_NAME, CATALOGUE, FIELDS, FROM_LIBRARIES, GENAI, markdown
+from gateway.observe.logcatalogue import FIELDS, FROM_LIBRARIES, GENAI, catalogue, markdown
+
+CATALOGUE = catalogue()
+BY_NAME = {event.name: event for event in CATALOGUE}
 
 ROOT = Path(__file__).parents[2]
 LEVELS = frozenset({"debug", "info", "warning", "error", "exception", "critical"})

@@ -15,12 +15,15 @@ from urllib.parse import parse_qs, urlsplit
 import orjson
 import pytest
 
+from adapters.discord.platform import Discord
 from adapters.slack.manifest import manifest
+from adapters.slack.platform import Slack
+from adapters.telegram.platform import Telegram
 from gateway.config.reading import load
 from tests.fakes.discord import DiscordFake
 from tests.fakes.slack import SlackFake
 from tests.fakes.telegram import TelegramFake
-from tests.gateway.first_run import KEY, ROOT, SmallModel, outspoken, small_model
+from tests.gateway.first_run import KEY, ROOT, SmallModel, outspoken, section_of, small_model
 
 WRONG = "7000000001:AAWrongTokenForTestsOnly_0123456789abcd"
 
@@ -80,7 +83,7 @@ async def test_a_wrong_token_is_asked_for_again_and_only_the_good_one_is_written
         == f"# what I keep here\nOPENAI_API_KEY='sk-mine'  # the key\nTELEGRAM_BOT_TOKEN={telegram.token}\n"
     )
     assert is_private(tmp_path / ".env")
-    section = load(toml, {}).config.telegram
+    section = section_of(load(toml, {}).config, Telegram)
     assert section.token is not None
     assert (section.token.get_secret_value(), section.open) == (telegram.token, True)
 
@@ -103,20 +106,21 @@ async def test_a_script_sets_up_everything_from_the_environment(
     ran = await outspoken(tmp_path, "setup", "--yes", *more, **env)
     assert ran.status == 0, ran.out
     config = load(tmp_path / "outspoken.toml", {}).config
+    on_telegram, on_slack = section_of(config, Telegram), section_of(config, Slack)
     assert (config.model.base_url, config.model.name) == (model.url, "small")
     kept = (
         config.model.api_key,
-        config.telegram.token,
-        config.discord.token,
-        config.slack.bot_token,
-        config.slack.app_token,
+        on_telegram.token,
+        section_of(config, Discord).token,
+        on_slack.bot_token,
+        on_slack.app_token,
     )
     assert [one and one.get_secret_value() for one in kept] == [
         KEY, telegram.token, discord.token, slack.bot_token, slack.app_token,
     ]  # fmt: skip
-    assert config.telegram.webhook_url == "https://chat.example.org"
-    assert config.telegram.webhook_secret is not None
-    secret = config.telegram.webhook_secret.get_secret_value()
+    assert on_telegram.webhook_url == "https://chat.example.org"
+    assert on_telegram.webhook_secret is not None
+    secret = on_telegram.webhook_secret.get_secret_value()
     assert len(secret) >= 32
     for one in (secret, *(value for name, value in env.items() if "TOKEN" in name or "KEY" in name)):
         assert one not in ran.out
@@ -181,8 +185,9 @@ async def test_slack_is_given_a_form_filled_in_and_its_scopes_are_looked_at(tmp_
     link = next(word for word in ran.out.split() if "manifest_json=" in word)
     assert orjson.loads(parse_qs(urlsplit(link).query)["manifest_json"][0]) == manifest()
     config = load(tmp_path / "outspoken.toml", {}).config
-    assert config.slack.app_token is not None
-    assert config.slack.app_token.get_secret_value() == slack.app_token
+    app_token = section_of(config, Slack).app_token
+    assert app_token is not None
+    assert app_token.get_secret_value() == slack.app_token
 
 
 async def test_a_model_is_chosen_from_its_endpoints_list(tmp_path: Path, model: SmallModel) -> None:

@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 from adapters.contract.chat import Cause
 from adapters.delivery.pacing import worth_saying
 from agent_core.turn.exits import ExitCode
-from gateway.config.sections import Config
+from gateway.config.sections import schema
 from gateway.config.types import Section
-from gateway.observe.logcatalogue import CATALOGUE
+from gateway.observe.logcatalogue import catalogue
 from gateway.observe.logging import as_json as log_line
 from gateway.operate.triage.actions import action_for, delivery_action
 from gateway.operate.triage.grouping import EXAMPLES, Group, Groups, Seen, Subject, add, grouped, merge, ranked, tried
@@ -265,9 +265,9 @@ def test_only_what_came_since_counts() -> None:
     assert [group.times for group in found.groups.values()] == [1]
 
 
-@given(st.sampled_from(CATALOGUE))
+@given(st.sampled_from(catalogue()))
 def test_every_event_from_warning_on_has_a_subject_and_an_action(event: object) -> None:
-    assert isinstance(event, type(CATALOGUE[0]))
+    assert isinstance(event, type(catalogue()[0]))
     for level in event.levels:
         found = sifted(line(event.name, level, exit="provider_down", reason="x", chat="slack/a/b/", cause="file"))
         loud = level in ("warning", "error") and event.name != "incident.opened"
@@ -288,7 +288,7 @@ def test_a_model_with_the_separator_in_its_name_keeps_it() -> None:
 
 
 def test_each_exit_and_each_refusal_has_an_action_that_names_keys_that_exist() -> None:
-    sections = [(name, field.annotation) for name, field in Config.model_fields.items()]
+    sections = [(name, field.annotation) for name, field in schema().model_fields.items()]
     known = {
         (name, key)
         for name, section in sections

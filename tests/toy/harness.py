@@ -8,10 +8,11 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from outspoken_toy.protocol import Person
+
 from tests.chats.harness import Seen
 from tests.chats.model import ScriptedModel, scripted_model
-from tests.toy.plug import plugged
-from tests.toy.protocol import Person
+from tests.toy.installed import installed
 from tests.toy.server import BOT, TOKEN, Chat, ToyServer
 
 
@@ -31,7 +32,6 @@ class ToyHarness:
     answers_once = True
     shows_typing = True
     plain_shows = True
-    prelude = "from tests.toy.plug import plug; plug(); "
 
     def __init__(self, server: ToyServer, model: ScriptedModel, folder: Path) -> None:
         self.server = server
@@ -161,6 +161,6 @@ class ToyHarness:
 
 @asynccontextmanager
 async def toy_harness(folder: Path) -> AsyncGenerator[ToyHarness]:
-    with plugged():
+    with installed():
         async with ToyServer().open() as server, scripted_model() as model:
             yield ToyHarness(server, model, folder)

@@ -10,8 +10,20 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, field
 
+from outspoken_toy.protocol import (
+    LINE_LIMIT_BYTES,
+    PING_SECONDS,
+    Answer,
+    Call,
+    Event,
+    File,
+    Hello,
+    Person,
+    Span,
+    Welcome,
+)
+
 from tests.fakes.common import Bell
-from tests.toy.protocol import LINE_LIMIT_BYTES, PING_SECONDS, Answer, Call, Event, File, Hello, Person, Span, Welcome
 
 BOT = "bot"
 TOKEN = "toy-token-1234"

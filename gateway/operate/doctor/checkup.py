@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from statistics import median
 
-from adapters.checks.findings import Finding, Level, Seen, ok, problem, worst
+from adapters.checks.findings import Check, Finding, Level, Seen, ok, problem, worst
 
 SKEW_SECONDS = 30.0
 """A clock that is off by more is worth a word: Slack's signatures are good for five minutes, certificates have their times."""
@@ -19,18 +18,6 @@ STATUS: Mapping[Level, int] = {
     Level.CONFIGURATION: 78,
 }
 """The exit status for the gravest finding."""
-
-
-@dataclass(frozen=True, slots=True)
-class Check:
-    """One look."""
-
-    name: str
-    """Under which it is told that the look itself failed."""
-    limit_seconds: float
-    look: Callable[[], Awaitable[Seen]]
-    clock: str = ""
-    """Whose time it brings along; empty if nobody's."""
 
 
 async def examine(checks: Sequence[Check]) -> list[Finding]:

@@ -11,13 +11,12 @@ from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime
 from pathlib import Path
 
-from adapters.checks.findings import Finding, Level, Seen, note, ok, problem, warning
+from adapters.checks.findings import LOCAL_SECONDS, Check, Finding, Level, Seen, note, ok, problem, warning
+from adapters.contract.platforms import Around
+from adapters.platforms import any_of, found, names, platform_of
 from agent_core.model.endpoints import Endpoint, applied
 from agent_core.tools.base import Json
-from gateway.chats.platforms import discord_settings, slack_settings, telegram_settings
-from gateway.chats.routing import Respond
 from gateway.cli.context import find_gateway, holder_of_database, redactor_of
-from gateway.config.chats import ChatSection
 from gateway.config.model import endpoints_of
 from gateway.config.paths import Paths, PathsError, find_paths
 from gateway.config.reading import Loaded, survey
@@ -27,10 +26,8 @@ from gateway.http.operatorkey import with_operator_key
 from gateway.operate.database import pages
 from gateway.operate.doctor import machine as doctor_machine
 from gateway.operate.doctor import model as doctor_model
-from gateway.operate.doctor.checkup import Check, examine
+from gateway.operate.doctor.checkup import examine
 
-LOCAL_SECONDS = 10.0
-REMOTE_SECONDS = 30.0
 DATABASE_SECONDS = 300.0
 MODEL_SECONDS = 90.0
 OLD_SECONDS = 60.0
@@ -138,10 +135,9 @@ def judged_status(body: Mapping[str, Json]) -> list[Finding]:
 def _adapter(one: Mapping[str, Json]) -> Finding:
     name, state, words = str(one.get("name")), str(one.get("state")), str(one.get("words") or "")
     platform = name.partition("/")[0]
-    if "(409)" in words:
-        from adapters.telegram.check import FATHER, TWO_POLLERS, TWO_POLLERS_FIX
-
-        return problem("telegram.pollers", TWO_POLLERS, TWO_POLLERS_FIX, FATHER)
+    known = platform_of(platform)
+    if known is not None and (meant := known.said(words)) is not None:
+        return meant
     what = f"The running gateway says of {name}: {state}{f' – {words}' if words else ''}"
     if state == "up":
         return (
@@ -192,50 +188,28 @@ async def _rehearsal(*, runs: bool) -> Seen:
 
 
 def _platforms(config: Config, env: Mapping[str, str], *, runs: bool) -> list[Check]:
-    checks: list[Check] = []
-    if (telegram := telegram_settings(config.telegram)) is not None:
-        from adapters.telegram import check as telegram_check
-
-        wants_all = answers_all(config.telegram)
-        checks.append(
-            Check(
-                "telegram",
-                REMOTE_SECONDS,
-                lambda: telegram_check.check(telegram, wants_all=wants_all, poll=not runs),
-                "Telegram",
-            )
-        )
-    if (discord := discord_settings(config.discord)) is not None:
-        from adapters.discord import check as discord_check
-
-        checks.append(Check("discord", REMOTE_SECONDS, lambda: discord_check.check(discord), "Discord"))
-        checks.append(Check("discord.proxy", LOCAL_SECONDS, lambda: _discord_proxy(env, discord.proxy)))
-    if (slack := slack_settings(config.slack)) is not None:
-        from adapters.slack import check as slack_check
-
-        checks.append(Check("slack", REMOTE_SECONDS, lambda: slack_check.check(slack, open_socket=not runs), "Slack"))
-    if not checks:
+    around = Around(env, runs)
+    checks = [check for _, section in config.chats() for check in section.checks(around)]
+    if not config.chats():
         checks.append(Check("platforms", LOCAL_SECONDS, lambda: _no_platform(runs=runs)))
+    if found().broken:
+        checks.append(Check("platforms.package", LOCAL_SECONDS, _broken))
     return checks
 
 
-def answers_all(section: ChatSection) -> bool:
-    """Whether there is a group in which the bot is to answer everything."""
-    return Respond.ALWAYS in (section.groups, *section.chats.values())
-
-
-async def _discord_proxy(env: Mapping[str, str], own: str) -> Seen:
-    """Discord's library is the only one that does not heed the variable."""
-    named = env.get("HTTPS_PROXY") or env.get("https_proxy")
-    if not named or own:
-        return Seen(())
-    what = "HTTPS_PROXY is set, and Discord's library does not heed it."
-    return Seen((warning("discord.proxy", what, "If Discord is to be reached through it: [discord] proxy."),))
+async def _broken() -> Seen:
+    fix = "Update or remove the package that declares it (pip list), then start the gateway again."
+    return Seen(
+        tuple(
+            problem("platforms.package", f"The platform {one.name!r} cannot be used: {one.words}.", fix)
+            for one in found().broken
+        )
+    )
 
 
 async def _no_platform(*, runs: bool) -> Seen:
     what = f"No chat platform is configured{HERE if runs else ''}; the web page, the terminal and the API are there."
-    return Seen((note("platforms", what, f"outspoken setup telegram, discord or slack.{SAME if runs else ''}"),))
+    return Seen((note("platforms", what, f"outspoken setup {any_of(names())}.{SAME if runs else ''}"),))
 
 
 # --- words ---

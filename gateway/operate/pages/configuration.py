@@ -9,7 +9,7 @@ import sys
 from collections.abc import Iterator, Sequence
 
 from gateway.config.keys import OTHER_VARIABLES, KeyDoc, describe, first_sentence, section_words
-from gateway.config.sections import Config
+from gateway.config.sections import schema
 
 _HEAD = """# Configuration
 
@@ -63,7 +63,7 @@ def _page() -> Iterator[str]:
     yield _HEAD
     yield from (f"| {code(name)} | {words} |" for name, words in OTHER_VARIABLES.items())
     yield ""
-    for section in Config.model_fields:
+    for section in schema().model_fields:
         yield f"## [{section}]\n"
         yield f"{_plain(section_words(section))}\n"
         docs = [doc for doc in describe() if doc.section == section]

@@ -1,8 +1,7 @@
-"""What ``outspoken setup`` can set up, topic by topic: what is asked, how it is tried, what is computed from the answer."""
+"""What ``outspoken setup`` can set up: the model, whose steps stand here, and the platforms, whose stand in their folders."""
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
@@ -10,19 +9,15 @@ from typing import TYPE_CHECKING
 from pydantic import SecretStr, ValidationError
 
 from adapters.checks.reach import Line, Reply, environment_proxy
+from adapters.contract.platforms import Key, Platform, Wanted
+from adapters.platforms import platforms
 from gateway.config.model import NO_KEY, OPENAI_URL, Model, endpoints_of
 
 if TYPE_CHECKING:
-    from adapters.discord.adapter import DiscordSettings
-    from adapters.slack.adapter import SlackSettings
-    from adapters.telegram.adapter import TelegramSettings
     from agent_core.model.endpoints import Endpoint
     from gateway.operate.doctor.model import ModelSeen
     from gateway.operate.setup.wizard import Wizard
 
-Key = tuple[str, str]
-
-PAIRING = "It does not know you yet and shows you a code: outspoken access approve CODE"
 SHOWN_MODELS = 20
 LOCAL_SERVERS: Mapping[int, str] = {11434: "Ollama", 1234: "LM Studio", 8080: "llama.cpp", 8000: "vLLM"}
 """Ports of this machine at which such servers listen by default."""
@@ -38,16 +33,6 @@ class Given:
     """What the command line gives."""
 
     values: Mapping[Key, str] = field(default_factory=dict[Key, str], repr=False)
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """What a topic comes to."""
-
-    values: Mapping[Key, str] = field(repr=False)
-    """By section and key; an empty one is taken out."""
-    words: tuple[str, ...] = ()
-    """What to do next."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,152 +133,28 @@ def _local(wizard: Wizard) -> str:
     return ""
 
 
-# --- Telegram ---
+# --- all of it ---
 
 
-def telegram(wizard: Wizard) -> Wanted | None:
-    """A bot's token; with an address of our own, also the word by which Telegram's calls are known."""
-    from adapters.telegram.check import FATHER, TelegramSeen, check
-    from gateway.chats.platforms import telegram_settings
-
-    talk, now = wizard.talk, wizard.config.telegram
-    if talk.asks:
-        talk.say(f"\nOpen {FATHER}, write /newbot, and give it a name and a user name. It answers with a token.")
-    values: dict[Key, str] = {}
-
-    def settings(token: str) -> TelegramSettings:
-        made = telegram_settings(now.model_copy(update={"token": SecretStr(token)}))
-        assert made is not None
-        return made
-
-    def attempt() -> TelegramSeen | None:
-        token = wizard.secret("telegram", "token", "Token", now.token, needed=not talk.asks)
-        if not token:
-            return None
-        values["telegram", "token"] = token
-        return wizard.look(check(settings(token)))
-
-    seen = wizard.tried(attempt)
-    if seen is None:
-        return None
-    if url := wizard.value("telegram", "webhook_url"):
-        values["telegram", "webhook_url"] = url
-        values["telegram", "webhook_secret"] = wizard.value("telegram", "webhook_secret") or secrets.token_urlsafe(32)
-    return Wanted(values, (f"\nYour bot is at {seen.link} – write to it. {PAIRING}",))
+def topics() -> Mapping[str, Topic]:
+    """What there is to set up, by name: a model, and each platform."""
+    return {_MODEL.name: _MODEL, **{one.name: _topic(one) for one in platforms()}}
 
 
-# --- Discord ---
+_MODEL = Topic(
+    "model",
+    "Model",
+    "Set up a model? Without one, the rehearsal model answers, which is a script.",
+    (("model", "base_url"), ("model", "api_key"), ("model", "name")),
+    model,
+)
 
 
-def discord(wizard: Wizard) -> Wanted | None:
-    """A bot's token; application id and invitation follow from it."""
-    from adapters.discord.check import PORTAL, DiscordSeen, check
-    from gateway.chats.platforms import discord_settings
-
-    talk, now = wizard.talk, wizard.config.discord
-    if talk.asks:
-        talk.say(
-            f"\nOpen {PORTAL}, New Application. Under Bot: switch on Message Content Intent, Save Changes, and Reset Token gives the token."
-        )
-    values: dict[Key, str] = {}
-
-    def settings() -> DiscordSettings:
-        made = discord_settings(now.model_copy(update={"token": SecretStr(values["discord", "token"])}))
-        assert made is not None
-        return made
-
-    def attempt() -> DiscordSeen | None:
-        token = wizard.secret("discord", "token", "Token", now.token, needed=not talk.asks)
-        if not token:
-            return None
-        values["discord", "token"] = token
-        return wizard.look(check(settings()))
-
-    seen = wizard.tried(attempt)
-    if seen is None:
-        return None
-    seen = wizard.until(seen, "discord.intent", lambda: check(settings()))
-    return Wanted(
-        values,
-        (f"\nInvite the bot into your server: {seen.invite}", f"Then mention it, or write to it in private. {PAIRING}"),
+def _topic(one: Platform) -> Topic:
+    return Topic(
+        one.name,
+        one.title,
+        f"Set up {one.title}?",
+        tuple((one.name, key) for key in one.setup_keys),
+        lambda wizard: wizard.config.of(one).ask(wizard),
     )
-
-
-# --- Slack ---
-
-
-def slack(wizard: Wizard) -> Wanted | None:
-    """The bot's token, and the app-level token for Socket Mode (or the signing secret, if that is given)."""
-    from adapters.slack.check import SlackSeen, check
-    from adapters.slack.manifest import new_app_url
-    from gateway.chats.platforms import slack_settings
-
-    talk, now = wizard.talk, wizard.config.slack
-    if talk.asks:
-        talk.say(f"\nThis address opens Slack's form for a new app, filled in:\n\n{new_app_url()}\n")
-        talk.say(
-            "Choose your workspace, Create, then Install to Workspace. OAuth & Permissions has the bot token (xoxb-…)."
-        )
-    values: dict[Key, str] = {}
-
-    def settings() -> SlackSettings:
-        secret = {key: SecretStr(value) for (_, key), value in values.items() if value}
-        made = slack_settings(now.model_copy(update={"app_token": None, "signing_secret": None, **secret}))
-        assert made is not None
-        return made
-
-    def attempt() -> SlackSeen | None:
-        values.clear()
-        token = wizard.secret("slack", "bot_token", "Bot token (xoxb-…)", now.bot_token, needed=not talk.asks)
-        if not token:
-            return None
-        values["slack", "bot_token"] = token
-        signing = wizard.value("slack", "signing_secret")
-        if signing and not wizard.value("slack", "app_token"):
-            values["slack", "signing_secret"] = signing
-            return wizard.look(check(settings()))
-        if talk.asks and not wizard.value("slack", "app_token"):
-            talk.say("Basic Information, App-Level Tokens, Generate: any name, the scope connections:write.")
-        app = wizard.secret("slack", "app_token", "App-level token (xapp-…)", now.app_token, needed=not talk.asks)
-        if not app:
-            return None
-        values["slack", "app_token"] = app
-        return wizard.look(check(settings()))
-
-    seen = wizard.tried(attempt)
-    if seen is None:
-        return None
-    seen = wizard.until(seen, "slack.scopes", lambda: check(settings()))
-    where = f" in {seen.workspace}" if seen.workspace else ""
-    return Wanted(
-        values, (f"\nWrite to the app{where} in private, or invite it into a channel and mention it. {PAIRING}",)
-    )
-
-
-TOPICS: Mapping[str, Topic] = {
-    topic.name: topic
-    for topic in (
-        Topic(
-            "model",
-            "Model",
-            "Set up a model? Without one, the rehearsal model answers, which is a script.",
-            (("model", "base_url"), ("model", "api_key"), ("model", "name")),
-            model,
-        ),
-        Topic(
-            "telegram",
-            "Telegram",
-            "Set up Telegram?",
-            (("telegram", "token"), ("telegram", "webhook_url"), ("telegram", "webhook_secret")),
-            telegram,
-        ),
-        Topic("discord", "Discord", "Set up Discord?", (("discord", "token"),), discord),
-        Topic(
-            "slack",
-            "Slack",
-            "Set up Slack?",
-            (("slack", "bot_token"), ("slack", "app_token"), ("slack", "signing_secret")),
-            slack,
-        ),
-    )
-}

@@ -17,6 +17,7 @@ from pydantic import SecretStr
 from pydantic_core import PydanticCustomError
 
 from adapters.checks.findings import Finding, Level, Seen
+from adapters.contract.platforms import Key, Wanted
 from gateway.config.keys import KeyDoc, describe
 from gateway.config.reading import survey
 from gateway.config.sections import Config
@@ -24,7 +25,7 @@ from gateway.config.sources import Unreadable, read_text
 from gateway.config.types import sendable
 from gateway.operate.setup import envfile
 from gateway.operate.setup.prompts import Nobody, Talk
-from gateway.operate.setup.topics import TOPICS, Given, GivenUp, Key, Topic, Wanted
+from gateway.operate.setup.topics import Given, GivenUp, Topic, topics
 
 T = TypeVar("T", bound=Seen)
 U = TypeVar("U")
@@ -74,16 +75,16 @@ class Wizard:
 
     def _chosen(self, names: Sequence[str]) -> list[Topic]:
         if names:
-            return [TOPICS[name] for name in names]
+            return [topics()[name] for name in names]
         if self.talk.asks:
-            return [*TOPICS.values()]
-        chosen = [topic for topic in TOPICS.values() if any(self.value(*key) for key in topic.keys)]
+            return [*topics().values()]
+        chosen = [topic for topic in topics().values() if any(self.value(*key) for key in topic.keys)]
         if not chosen:
             raise Nobody("what to set up")
         return chosen
 
     def _nobody(self, question: str, names: Sequence[str]) -> str:
-        topics_meant = [TOPICS[name] for name in names] or [*TOPICS.values()]
+        topics_meant = [topics()[name] for name in names] or [*topics().values()]
         variables = [self.doc(*topic.keys[0]).env[-1] for topic in topics_meant]
         what = question.rstrip(": ").partition(" (")[0]
         why = "nothing says" if not self.talk.asks else "standard input is closed, so nobody can be asked:"
@@ -121,7 +122,16 @@ class Wizard:
             "Start the gateway with: outspoken run (restart it if it runs). outspoken doctor looks at everything again."
         )
 
-    # ------------------------------------------------------------------ for the topics
+    # ------------------------------------------------------------------ for the topics (`adapters.contract.platforms.Asker`)
+
+    @property
+    def asks(self) -> bool:
+        """Somebody can be asked."""
+        return self.talk.asks
+
+    def say(self, words: str) -> None:
+        """Tell something."""
+        self.talk.say(words)
 
     def doc(self, section: str, key: str) -> KeyDoc:
         """What is known of a key."""

@@ -17,7 +17,7 @@ import orjson
 from adapters.contract.chat import Cause
 from agent_core.learning.troubles import Outcome
 from agent_core.turn.exits import ExitClass, ExitCode, exit_class
-from gateway.observe.logcatalogue import BY_NAME
+from gateway.observe.logcatalogue import event_of
 from gateway.operate.triage.grouping import Group, Groups, Seen, add, merge
 from gateway.operate.triage.subjects import (
     NO_FAILURE,
@@ -177,7 +177,7 @@ def ended_well(code: str) -> bool:
 
 
 def _of_event(event: Line, name: str, level: str, at: int) -> Seen:
-    known = BY_NAME.get(name)
+    known = event_of(name)
     values = tuple(_value(event, key, name) for key in known.by) if known is not None else ()
     evidence = name in OWN_FAULT
     subject = turn_subject(ExitCode.INTERNAL_ERROR.value) if evidence else event_subject(name, level, values)

@@ -12,18 +12,20 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from adapters.contract.chat import Cause
+from adapters.platforms import platform_of, platforms
 from agent_core.learning.incidents import parts_of
 from agent_core.store.forgetting import DROPPED, DROPPING
 from agent_core.turn.exits import ExitClass, ExitCode, exit_class
 from agent_core.turn.notices import DAMAGED, RESTORED
-from gateway.observe.logcatalogue import BY_NAME, DISK, LogEvent
+from gateway.observe.logcatalogue import DISK, LogEvent, event_of
 from gateway.operate.triage.actions import action_for, delivery_action
 from gateway.operate.triage.grouping import Subject
 from gateway.sessions.stopping import BY_CLIENT, BY_PERSON
 
 OWN_FAULT = frozenset({"turn.driver_failed", "turn.driver_stuck", "invariant.broken", "turn.unreadable"})
 """Lines that accompany the end of a turn by `internal_error`."""
-CONNECTION = frozenset({"adapter.deaf", "adapter.ended", "telegram.poll_failed"})
+CONNECTION = frozenset({"adapter.deaf", "adapter.ended"})
+"""With those of platforms that say so themselves (`LogEvent.connection`)."""
 POINTERS = frozenset({"incident.opened"})
 """Lines about failures that are counted already."""
 STORAGE = Subject("storage", "the storage did not answer", DISK, everyone=True)
@@ -71,20 +73,11 @@ def turn_subject(fingerprint: str) -> Subject:
     return Subject(f"turn|{code}|{endpoint}|{model}|{tool}", f"{words}{about}{calls}", action)
 
 
-_BLOCKED = (
-    "blocked by the user",
-    "user is deactivated",
-    "cannot send messages to this user",
-    "user_not_found",
-    "user_disabled",
-)
-"""What platforms say of a person who does not want the bot, or is no more."""
-
-
 def cause_of(words: str) -> str:
     """The database keeps a platform's words where the log has a `Cause`: that one, if the words tell it; else the words."""
     lowered = words.lower()
-    return Cause.BLOCKED.value if any(one in lowered for one in _BLOCKED) else words
+    blocked = (one for platform in platforms() for one in platform.blocked_words)
+    return Cause.BLOCKED.value if any(one in lowered for one in blocked) else words
 
 
 @lru_cache(10_000)
@@ -123,17 +116,24 @@ def dropped_subject(reason: str) -> Subject:
 @lru_cache(10_000)
 def event_subject(name: str, level: str, values: tuple[str, ...]) -> Subject:
     """Of a log line from warning on that is about no turn and no delivery. `values` are those of the event's `by`."""
-    event: LogEvent | None = BY_NAME.get(name)
+    event: LogEvent | None = event_of(name)
     if event is None:
         return Subject(f"log|{name}", name, "This program does not know the event: see the line itself.")
     if event.action == DISK:
         return STORAGE
-    who = ", ".join(f"telegram/{value}" if name.startswith("telegram.") else value for value in values)
-    if name in CONNECTION or (name == "adapter.down" and level != "error"):
-        return Subject(f"connection|{who}", f"connection lost: {who}", BY_NAME["adapter.deaf"].action, everyone=True)
-    everyone = name.startswith(("adapter.", "telegram.conflict", "credential."))
+    who = ", ".join(_named(name, field, value) for field, value in zip(event.by, values, strict=False))
+    if name in CONNECTION or event.connection or (name == "adapter.down" and level != "error"):
+        deaf = event_of("adapter.deaf")
+        return Subject(f"connection|{who}", f"connection lost: {who}", deaf.action if deaf else "", everyone=True)
+    everyone = event.everyone or name.startswith(("adapter.", "credential."))
     title = f"{name}{': ' if who else ''}{who}"
     return Subject(f"log|{name}|{level}|{who}", title, event.action, everyone=everyone)
+
+
+def _named(event: str, field: str, value: str) -> str:
+    """An account with its platform before it, which a platform's own lines leave out."""
+    area = event.partition(".")[0]
+    return f"{area}/{value}" if field == "account" and "/" not in value and platform_of(area) is not None else value
 
 
 _NUMBER = re.compile(r"[0-9]+")

@@ -13,7 +13,20 @@ from collections.abc import AsyncGenerator, Callable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, nullcontext
 from dataclasses import dataclass
 
+import structlog
 from aiohttp import web
+from outspoken_toy.protocol import (
+    FILE_LIMIT_BYTES,
+    LINE_LIMIT_BYTES,
+    PING_SECONDS,
+    TEXT_LIMIT,
+    Answer,
+    Call,
+    Event,
+    Hello,
+    Span,
+    Welcome,
+)
 from pydantic import ValidationError
 
 from adapters.contract.carried import bytes_of
@@ -47,18 +60,8 @@ from adapters.text.parse import read
 from adapters.text.split import split
 from adapters.text.styled import Styled
 from agent_core.ports import Clock
-from tests.toy.protocol import (
-    FILE_LIMIT_BYTES,
-    LINE_LIMIT_BYTES,
-    PING_SECONDS,
-    TEXT_LIMIT,
-    Answer,
-    Call,
-    Event,
-    Hello,
-    Span,
-    Welcome,
-)
+
+log = structlog.get_logger("toy")
 
 PLATFORM = "toy"
 ROOM_FOR_LABEL = 160
@@ -285,6 +288,7 @@ class ToyAdapter:
             raise AdapterDown(words, fatal=error.cause is Cause.NOT_LET_IN, wait_seconds=error.retry_after) from error
         except OSError as error:
             raise AdapterDown(f"The toy platform cannot be reached ({error.strerror or error}).") from error
+        log.warning("toy.hung_up", account=self.account)
         raise AdapterDown("The toy platform hung up.")
 
     async def _take(self, line: bytes) -> None:

@@ -1,0 +1,150 @@
+"""Discord, to the rest of the program: its section of the configuration, and its record."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field, model_validator
+from typing_extensions import override
+
+from adapters.checks.findings import LOCAL_SECONDS, REMOTE_SECONDS, Check, Seen, warning
+from adapters.contract.platforms import Around, Asker, Built, ChatSection, Pieces, Platform, Wanted
+from adapters.contract.settings import FromOutside, Secret, Url, Usual, complaint
+from adapters.discord.events import EVENTS
+
+if TYPE_CHECKING:
+    from adapters.contract.chat import ChatDesk
+    from adapters.discord.adapter import DiscordSettings
+    from agent_core.ports import Clock
+
+EPOCH_MS = 1_420_070_400_000
+"""From where Discord's ids (snowflakes) count: https://discord.com/developers/docs/reference#snowflakes."""
+
+
+class Discord(ChatSection):
+    """The Discord bot. It is on as soon as there is a token."""
+
+    token: Annotated[Secret | None, Usual(("DISCORD_BOT_TOKEN",)), FromOutside("token_file")] = Field(
+        default=None, description="The bot's token, from the Developer Portal."
+    )
+    token_file: Path | None = Field(default=None, description="File that holds the token.", examples=["discord.token"])
+    auto_threads: bool = Field(
+        default=False,
+        description="Answer a mention in a channel in a thread of its own, which is a conversation of its own.",
+    )
+    shards: int = Field(
+        default=0, ge=0, le=1000, description="Connections to divide the servers over; 0 lets one connection serve all."
+    )
+    api_base: Url = Field(
+        default="",
+        description="Address of the REST API with its version, if it is not Discord's own.",
+        examples=["http://127.0.0.1:9/api/v10"],
+    )
+    gateway_url: str = Field(
+        default="",
+        description="Address of the gateway (websocket), if it is not Discord's own.",
+        examples=["ws://127.0.0.1:9/"],
+    )
+    proxy: str = Field(
+        default="", repr=False, description="Proxy for calls to Discord.", examples=["http://proxy.example.org:3128"]
+    )
+
+    @model_validator(mode="after")
+    def _usable(self) -> Discord:
+        if self.token is not None and self.token.get_secret_value().count(".") != 2:
+            raise complaint(
+                "token",
+                "token is not a bot's token, which has three parts with dots between",
+                "Copy it from the Developer Portal again (Bot, Reset Token).",
+            )
+        return self
+
+    @property
+    @override
+    def configured(self) -> bool:
+        return self.token is not None
+
+    def settings(self) -> DiscordSettings:
+        """What it says to the adapter."""
+        from adapters.discord.adapter import DiscordSettings
+
+        return DiscordSettings(
+            token=self.token.get_secret_value() if self.token else "",
+            api_base=self.api_base,
+            gateway_url=self.gateway_url,
+            proxy=self.proxy,
+            auto_threads=self.auto_threads,
+            shards=self.shards,
+        )
+
+    @override
+    def build(self, desk: ChatDesk, clock: Clock) -> Built:
+        from adapters.discord.adapter import DiscordAdapter
+        from adapters.discord.port import ACCOUNT_RATE, CHAT_RATE
+
+        return Built(DiscordAdapter(self.settings(), desk, clock), ACCOUNT_RATE, lambda _: CHAT_RATE)
+
+    @override
+    def checks(self, around: Around) -> Sequence[Check]:
+        async def look() -> Seen:
+            from adapters.discord.check import check
+
+            return await check(self.settings())
+
+        async def proxy() -> Seen:
+            return _unheeded_proxy(around.env, self.proxy)
+
+        return (
+            Check("discord", REMOTE_SECONDS, look, "Discord"),
+            Check("discord.proxy", LOCAL_SECONDS, proxy),
+        )
+
+    @override
+    def ask(self, asker: Asker) -> Wanted | None:
+        from adapters.discord.setup import ask
+
+        return ask(self, asker)
+
+
+def _unheeded_proxy(env: Mapping[str, str], own: str) -> Seen:
+    """Discord's library is the only one that does not heed the variable."""
+    named = env.get("HTTPS_PROXY") or env.get("https_proxy")
+    if not named or own:
+        return Seen(())
+    what = "HTTPS_PROXY is set, and Discord's library does not heed it."
+    return Seen((warning("discord.proxy", what, "If Discord is to be reached through it: [discord] proxy."),))
+
+
+def _pieces() -> Pieces:
+    from adapters.discord.pieces import pieces
+
+    return pieces
+
+
+def _written_at(text: str) -> int | None:
+    return (int(text) >> 22) + EPOCH_MS if re.fullmatch(r"\d{17,20}", text) else None
+
+
+def _moved_on(last_seen: str, at_ms: int) -> str:
+    return str(max(int(last_seen), (at_ms - EPOCH_MS) << 22)) if last_seen.isdigit() else last_seen
+
+
+PLATFORM = Platform(
+    name="discord",
+    title="Discord",
+    place=20,
+    page="discord.md",
+    packages=("discord.py",),
+    section=Discord,
+    setup_keys=("token",),
+    pieces=_pieces,
+    chat_id=r"\d+",
+    written_at=_written_at,
+    moved_on=_moved_on,
+    takes_markdown=True,
+    blocked_words=("cannot send messages to this user",),
+    events=EVENTS,
+)

@@ -1,0 +1,149 @@
+"""Telegram, to the rest of the program: its section of the configuration, and its record."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+from pydantic import Field, model_validator
+from typing_extensions import override
+
+from adapters.checks.findings import REMOTE_SECONDS, Check, Finding, Seen, problem
+from adapters.contract.platforms import Around, Asker, Built, ChatSection, Pieces, Platform, Proof, Wanted
+from adapters.contract.settings import FromOutside, Secret, Url, Usual, complaint
+from adapters.telegram.events import EVENTS
+
+if TYPE_CHECKING:
+    from adapters.contract.chat import ChatDesk
+    from adapters.telegram.adapter import TelegramSettings
+    from agent_core.ports import Clock
+
+
+class Telegram(ChatSection):
+    """The Telegram bot. It is on as soon as there is a token."""
+
+    token: Annotated[Secret | None, Usual(("TELEGRAM_BOT_TOKEN",)), FromOutside("token_file")] = Field(
+        default=None, description="The token that @BotFather gave."
+    )
+    token_file: Path | None = Field(default=None, description="File that holds the token.", examples=["telegram.token"])
+    api_base: Url = Field(
+        default="https://api.telegram.org", description="Address of the Bot API, if you run a server of it yourself."
+    )
+    drafts: bool = Field(default=True, description="Show answers on their way as drafts, in private chats.")
+    poll_seconds: int = Field(
+        default=25, ge=1, le=50, description="Seconds that one request for updates waits for some."
+    )
+    webhook_url: Url = Field(
+        default="",
+        description="Public address of this gateway, at which Telegram can call it. Empty: the bot asks for updates itself.",
+        examples=["https://chat.example.org"],
+    )
+    webhook_secret: Annotated[Secret | None, FromOutside("webhook_secret_file")] = Field(
+        default=None, description="Word by which Telegram's calls are known (letters, digits, _ and -)."
+    )
+    webhook_secret_file: Path | None = Field(
+        default=None, description="File that holds that word.", examples=["telegram-webhook.secret"]
+    )
+    webhook_look_seconds: int = Field(
+        default=60,
+        ge=1,
+        le=3600,
+        description="Seconds after which it is looked again whether the webhook is still set: whoever has the token can take it away.",
+    )
+    proxy: str = Field(
+        default="", repr=False, description="Proxy for calls to Telegram.", examples=["http://proxy.example.org:3128"]
+    )
+
+    @model_validator(mode="after")
+    def _usable(self) -> Telegram:
+        if self.token is not None:
+            number, colon, rest = self.token.get_secret_value().partition(":")
+            if not (number.isascii() and number.isdigit() and colon and rest):
+                raise complaint(
+                    "token",
+                    "token is not a bot's token, which looks like 123456789:ABC…",
+                    "Copy it from @BotFather again (/mybots, API Token).",
+                )
+        if self.webhook_url and self.webhook_secret is None:
+            raise complaint(
+                "webhook_secret",
+                "webhook_url is set, and no webhook_secret, so anybody could pretend to be Telegram",
+                "Set OUTSPOKEN_TELEGRAM__WEBHOOK_SECRET to a long random word.",
+            )
+        return self
+
+    @property
+    @override
+    def configured(self) -> bool:
+        return self.token is not None
+
+    def settings(self) -> TelegramSettings:
+        """What it says to the adapter."""
+        from adapters.telegram.adapter import TelegramSettings
+
+        return TelegramSettings(
+            token=self.token.get_secret_value() if self.token else "",
+            api_base=self.api_base,
+            drafts=self.drafts,
+            poll_seconds=self.poll_seconds,
+            webhook_url=self.webhook_url,
+            webhook_secret=self.webhook_secret.get_secret_value() if self.webhook_secret else "",
+            webhook_look_seconds=self.webhook_look_seconds,
+            proxy=self.proxy,
+        )
+
+    @override
+    def build(self, desk: ChatDesk, clock: Clock) -> Built:
+        from adapters.telegram.adapter import TelegramAdapter
+        from adapters.telegram.port import ACCOUNT_RATE, chat_rate
+
+        return Built(TelegramAdapter(self.settings(), desk, clock), ACCOUNT_RATE, chat_rate)
+
+    @override
+    def checks(self, around: Around) -> Sequence[Check]:
+        async def look() -> Seen:
+            from adapters.telegram.check import check
+
+            return await check(self.settings(), wants_all=self.answers_all, poll=not around.runs)
+
+        return (Check("telegram", REMOTE_SECONDS, look, "Telegram"),)
+
+    @override
+    def ask(self, asker: Asker) -> Wanted | None:
+        from adapters.telegram.setup import ask
+
+        return ask(self, asker)
+
+
+def _pieces() -> Pieces:
+    from adapters.telegram.pieces import pieces
+
+    return pieces
+
+
+def _said(words: str) -> Finding | None:
+    if "(409)" not in words:
+        return None
+    from adapters.telegram.check import FATHER, TWO_POLLERS, TWO_POLLERS_FIX
+
+    return problem("telegram.pollers", TWO_POLLERS, TWO_POLLERS_FIX, FATHER)
+
+
+PLATFORM = Platform(
+    name="telegram",
+    title="Telegram",
+    place=10,
+    page="telegram.md",
+    packages=("python-telegram-bot",),
+    section=Telegram,
+    setup_keys=("token", "webhook_url", "webhook_secret"),
+    setup_options={"webhook_url": "Public address at which Telegram can call; without it, the bot polls."},
+    pieces=_pieces,
+    chat_id=r"-?\d+",
+    counts_messages=True,  # and what was confirmed to it is given to nobody again, so no mark is ever moved on
+    blocked_words=("blocked by the user", "user is deactivated"),
+    proofs={"X-Telegram-Bot-Api-Secret-Token": Proof(403)},
+    said=_said,
+    events=EVENTS,
+)

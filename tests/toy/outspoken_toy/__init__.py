@@ -1,0 +1,1 @@
+"""The toy platform for outspoken: what docs/adapters.md walks through."""
