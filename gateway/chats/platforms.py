@@ -24,6 +24,7 @@ from adapters.contract.chat import (
 )
 from adapters.contract.platforms import ChatSection
 from adapters.delivery.reconcile import Part
+from adapters.platforms import found
 from adapters.text.styled import Styled
 from agent_core.ports import Clock, Ids
 from agent_core.store.asides import Fresh
@@ -108,6 +109,8 @@ async def platforms(config: Config, hub: Hub, store: Store, clock: Clock, ids: I
         outbox.forming = Forming(await stack.enter_async_context(Workers(WORKERS)))
         desk = Desk(hub, store, outbox, clock, ids, link=config.people.link)
         await desk.open()
+        for one in found().broken:
+            log.error("platform.not_usable", name=one.name, words=one.words)
         built = [(section.build(desk, clock), account_rules(section)) for _, section in config.chats()]
         for one, _ in built:
             await stack.enter_async_context(one.adapter.opened())

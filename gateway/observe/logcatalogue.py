@@ -393,6 +393,8 @@ _BEFORE: tuple[LogEvent, ...] = (
     _e("intake.not_read", "warning", "What is kept was tried again in vain.", "account platform_key error times", _KEPT, by="account error"),
     _e("intake.given_up", "error", "What is kept was tried often enough; another version tries again.", "account platform_key error", _KEPT,
        by="account error"),
+    _e("platform.not_usable", "error", "A package declares a platform that cannot be used; everything else goes on.", "name words",
+       "Update or remove the package (`outspoken doctor` says the same), then start again.", by="name"),
     _e("intake.read", "info", "What was kept is taken in.", "account platform_key times"),
     _e("intake.not_now", "info", "What is kept could not be tried just now.", "account platform_key error"),
     _e("intake.not_looked", "info", "What is kept could not be looked at, because the storage is away.", "error"),
