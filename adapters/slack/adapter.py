@@ -25,9 +25,9 @@ from adapters.contract.inorder import InOrder
 from adapters.contract.intake import WayIn, in_words, key_of, raw_of
 from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from adapters.contract.supervision import AdapterDown
+from adapters.slack.direct import Direct
 from adapters.slack.inbound import (
     PLATFORM,
-    Direct,
     Opened,
     Read,
     Table,

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass, replace
-from enum import StrEnum
 from typing import Any, TypeAlias, cast
 from urllib.parse import parse_qsl
 
@@ -19,6 +18,7 @@ from adapters.contract.chat import (
     ChatPerson,
 )
 from adapters.contract.intake import Whence, digest_of
+from adapters.slack.direct import Direct
 
 PLATFORM = "slack"
 NEARLY_FULL = 3_900
@@ -27,17 +27,6 @@ _PLAIN = {None, "file_share", "thread_broadcast"}
 _COMMAND = re.compile(r"!([a-z]{2,32})(?:\s+(.*))?", re.DOTALL)
 
 Table = dict[str, Any]
-
-
-class Direct(StrEnum):
-    """How direct messages are answered."""
-
-    ONE = "one"
-    """Each in a thread of its own, as Slack's agents do it; all of them are one conversation."""
-    THREADS = "threads"
-    """Each in a thread of its own, which is a conversation of its own."""
-    FLAT = "flat"
-    """Beside each other, without threads: then there are no streams and no stop button."""
 
 
 def table(value: object) -> Table:

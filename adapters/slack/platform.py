@@ -13,8 +13,8 @@ from typing_extensions import override
 from adapters.checks.findings import REMOTE_SECONDS, Check, Seen
 from adapters.contract.platforms import Around, Asker, Built, ChatSection, Pieces, Platform, Proof, Wanted
 from adapters.contract.settings import FromOutside, Secret, Texts, Url, Usual, complaint
+from adapters.slack.direct import Direct
 from adapters.slack.events import EVENTS
-from adapters.slack.inbound import Direct
 
 if TYPE_CHECKING:
     from adapters.contract.chat import ChatDesk
