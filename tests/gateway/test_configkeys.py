@@ -12,9 +12,9 @@ import tomllib
 from pathlib import Path
 
 import pytest
-from gateway.config.chats import ChatSection
 from pydantic import Field
 
+from adapters.contract.platforms import ChatSection
 from gateway.config.keys import KeyDoc, describe, template
 from gateway.config.reading import load
 from gateway.config.sections import schema
