@@ -145,6 +145,7 @@ LATER = {
         for failure in Failure
         if failure not in (Failure.BEFORE_CONTENT, Failure.CREDENTIAL, Failure.REQUEST)
     ),
+    *((failure, Rung.WITHOUT_TOOL) for failure in Failure),
 }
 """Remedies that did not exist then, or otherwise: no journal of that version holds them without what they led to."""
 
