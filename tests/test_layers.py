@@ -8,6 +8,7 @@ from __future__ import annotations
 import ast
 import re
 import subprocess
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from functools import cache
 from pathlib import Path, PurePosixPath
@@ -159,6 +160,23 @@ def forbidden_imports(source: str, path: str) -> list[str]:
     return found
 
 
+def circles(sources: Mapping[str, str]) -> list[list[str]]:
+    """The modules (by path) that import each other in a circle, however late in a function they do it."""
+    modules = {path.removesuffix(".py").removesuffix("/__init__").replace("/", "."): path for path in sources}
+    wanted: dict[str, set[str]] = {}
+    for module, path in modules.items():
+        names = {name for _, name in imported(sources[path], module)}
+        for node in ast.walk(ast.parse(sources[path])):
+            if isinstance(node, ast.ImportFrom) and node.module and not node.level:
+                names |= {f"{node.module}.{alias.name}" for alias in node.names}
+        wanted[module] = {name for name in names if name in modules and name != module}
+    while free := {module for module, names in wanted.items() if not names & wanted.keys()}:
+        wanted = {module: names for module, names in wanted.items() if module not in free}
+    while used := {module for module in wanted if not any(module in names for names in wanted.values())}:
+        wanted = {module: names for module, names in wanted.items() if module not in used}
+    return [sorted(wanted)] if wanted else []
+
+
 def too_long(source: str, path: str) -> list[str]:
     """The functions over `LONGEST_FUNCTION` lines (signature to last line), and the file if it is over `LONGEST_FILE`."""
     found = [
@@ -230,6 +248,21 @@ def test_every_import_keeps_to_the_layers() -> None:
     assert [found for path, text in sources(*SOURCE_FOLDERS) for found in forbidden_imports(text, path)] == []
 
 
+def test_no_module_imports_itself_by_way_of_others() -> None:
+    assert circles(dict(sources("agent_core/", "adapters/", "gateway/"))) == []
+
+
+MOST_SIBLINGS = 16
+STILL_TOO_MANY = {"agent_core/store": 37}
+"""Folders that hold more, and how many: less is fine, more is not."""
+
+
+def test_no_folder_holds_more_files_than_one_can_look_through() -> None:
+    folders = Counter(path.rpartition("/")[0] for path, _ in sources(*SOURCE_FOLDERS) if "/versions/" not in path)
+    full = {name: number for name, number in folders.items() if number > STILL_TOO_MANY.get(name, MOST_SIBLINGS) + 1}
+    assert full == {}
+
+
 def test_no_function_and_no_file_is_too_long() -> None:
     assert [found for path, text in sources(*SOURCE_FOLDERS) for found in too_long(text, path)] == []
 
@@ -291,6 +324,12 @@ def test_a_planted_import_is_found(path: str, source: str) -> None:
 )
 def test_an_allowed_import_is_let_through(path: str, source: str) -> None:
     assert forbidden_imports(source, path) == []
+
+
+def test_a_planted_circle_is_found_also_one_that_is_late() -> None:
+    late = {"a/x.py": "from a import y", "a/y.py": "def f():\n    from a.z import g", "a/z.py": "import a.x"}
+    assert circles(late) == [["a.x", "a.y", "a.z"]]
+    assert circles({**late, "a/z.py": "import b", "a/w.py": "import a.x"}) == []
 
 
 def test_a_planted_long_function_and_a_long_file_are_found() -> None:

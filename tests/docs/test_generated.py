@@ -16,12 +16,14 @@ from gateway.observe import logcatalogue
 from gateway.operate.pages import configuration as configpage
 from gateway.operate.pages import exits as exitpage
 from gateway.operate.pages import families as familypage
+from tests import house
 
 DOCS = Path(__file__).parents[2] / "docs"
 PRINTED: dict[str, tuple[str, Callable[[], str]]] = {
     "configuration.md": ("gateway.operate.pages.configuration", configpage.markdown),
     "exits.md": ("gateway.operate.pages.exits", exitpage.markdown),
     "families.md": ("gateway.operate.pages.families", familypage.markdown),
+    "house.md": ("tests.house", house.page),
     "logs.md": ("gateway.observe.logcatalogue", lambda: logcatalogue.markdown() + "\n"),
 }
 
