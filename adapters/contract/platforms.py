@@ -19,7 +19,7 @@ from pydantic import BeforeValidator, Field, SecretStr
 
 from adapters.checks.findings import Check, Finding, Seen
 from adapters.contract.logevents import LogEvent
-from adapters.contract.settings import Section, Texts, parsed_json
+from adapters.contract.settings import Section, Texts, Unit, parsed_json
 
 if TYPE_CHECKING:
     from adapters.contract.chat import ChatAddress, ChatDesk, Piece
@@ -110,33 +110,22 @@ Responds = Annotated[dict[str, Respond], BeforeValidator(parsed_json)]
 class ChatSection(Section):
     """What every chat platform has in the configuration, and what follows from it."""
 
-    allow: Texts = Field(
-        default=(),
-        description="Who may talk to the bot: ids, or user names with @. Everybody else needs a pairing code, or is refused.",
-        examples=[["12345678", "@ada"]],
-    )
-    admins: Texts = Field(
-        default=(), description="Who may also approve others, in the chat itself.", examples=[["12345678"]]
-    )
-    open: bool = Field(
-        default=False,
-        description="Let everybody talk to the bot. Think of who pays for it, and of what its tools can reach.",
-    )
-    pairing: bool = Field(
-        default=True,
-        description="Show strangers a code with which whoever runs the gateway can let them in (outspoken access approve CODE).",
-    )
-    groups: Respond = Field(
-        default=Respond.MENTION,
-        description="When the bot answers in groups: if it is mentioned or replied to, always, or never.",
-    )
-    chats: Responds = Field(
-        default_factory=dict, description="The same for single chats, by their id.", examples=[{"-1001234": "always"}]
-    )
-    by_person: bool = Field(default=False, description="In groups, each person has a conversation of their own.")
-    per_minute: int = Field(
-        default=20, ge=0, le=10_000, description="Messages that a person may send in a minute; 0: no limit."
-    )
+    allow: Texts = Field(default=(), examples=[["12345678", "@ada"]])
+    """Who may talk to the bot: ids, or user names with @. Everybody else needs a pairing code, or is refused."""
+    admins: Texts = Field(default=(), examples=[["12345678"]])
+    """Who may also approve others, in the chat itself."""
+    open: bool = False
+    """Let everybody talk to the bot. Think of who pays for it, and of what its tools can reach."""
+    pairing: bool = True
+    """Show strangers a code with which whoever runs the gateway can let them in (outspoken access approve CODE)."""
+    groups: Respond = Respond.MENTION
+    """When the bot answers in groups: if it is mentioned or replied to, always, or never."""
+    chats: Responds = Field(default_factory=dict, examples=[{"-1001234": "always"}])
+    """The same for single chats, by their id."""
+    by_person: bool = False
+    """In groups, each person has a conversation of their own."""
+    per_minute: Annotated[int, Unit("messages a minute")] = Field(default=20, ge=0, le=10_000)
+    """Messages that a person may send in a minute; 0: no limit."""
 
     @property
     @abstractmethod

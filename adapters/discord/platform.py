@@ -12,7 +12,7 @@ from typing_extensions import override
 
 from adapters.checks.findings import LOCAL_SECONDS, REMOTE_SECONDS, Check, Seen, warning
 from adapters.contract.platforms import Around, Asker, Built, ChatSection, Pieces, Platform, Wanted
-from adapters.contract.settings import FromOutside, Secret, Url, Usual, complaint
+from adapters.contract.settings import FromOutside, Secret, Unit, Url, Usual, complaint
 from adapters.discord.events import EVENTS
 
 if TYPE_CHECKING:
@@ -27,30 +27,20 @@ EPOCH_MS = 1_420_070_400_000
 class Discord(ChatSection):
     """The Discord bot. It is on as soon as there is a token."""
 
-    token: Annotated[Secret | None, Usual(("DISCORD_BOT_TOKEN",)), FromOutside("token_file")] = Field(
-        default=None, description="The bot's token, from the Developer Portal."
-    )
-    token_file: Path | None = Field(default=None, description="File that holds the token.", examples=["discord.token"])
-    auto_threads: bool = Field(
-        default=False,
-        description="Answer a mention in a channel in a thread of its own, which is a conversation of its own.",
-    )
-    shards: int = Field(
-        default=0, ge=0, le=1000, description="Connections to divide the servers over; 0 lets one connection serve all."
-    )
-    api_base: Url = Field(
-        default="",
-        description="Address of the REST API with its version, if it is not Discord's own.",
-        examples=["http://127.0.0.1:9/api/v10"],
-    )
-    gateway_url: str = Field(
-        default="",
-        description="Address of the gateway (websocket), if it is not Discord's own.",
-        examples=["ws://127.0.0.1:9/"],
-    )
-    proxy: str = Field(
-        default="", repr=False, description="Proxy for calls to Discord.", examples=["http://proxy.example.org:3128"]
-    )
+    token: Annotated[Secret | None, Usual(("DISCORD_BOT_TOKEN",)), FromOutside("token_file")] = None
+    """The bot's token, from the Developer Portal."""
+    token_file: Path | None = Field(default=None, examples=["discord.token"])
+    """File that holds the token."""
+    auto_threads: bool = False
+    """Answer a mention in a channel in a thread of its own, which is a conversation of its own."""
+    shards: Annotated[int, Unit("connections")] = Field(default=0, ge=0, le=1000)
+    """Connections to divide the servers over; 0 lets one connection serve all."""
+    api_base: Url = Field(default="", examples=["http://127.0.0.1:9/api/v10"])
+    """Address of the REST API with its version, if it is not Discord's own."""
+    gateway_url: str = Field(default="", examples=["ws://127.0.0.1:9/"])
+    """Address of the gateway (websocket), if it is not Discord's own."""
+    proxy: str = Field(default="", repr=False, examples=["http://proxy.example.org:3128"])
+    """Proxy for calls to Discord."""
 
     @model_validator(mode="after")
     def _usable(self) -> Discord:

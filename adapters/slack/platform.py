@@ -12,7 +12,7 @@ from typing_extensions import override
 
 from adapters.checks.findings import REMOTE_SECONDS, Check, Seen
 from adapters.contract.platforms import Around, Asker, Built, ChatSection, Pieces, Platform, Proof, Wanted
-from adapters.contract.settings import FromOutside, Secret, Texts, Url, Usual, complaint
+from adapters.contract.settings import FromOutside, Secret, Texts, Unit, Url, Usual, complaint
 from adapters.slack.direct import Direct
 from adapters.slack.events import EVENTS
 
@@ -25,52 +25,37 @@ if TYPE_CHECKING:
 class Slack(ChatSection):
     """The Slack app. It is on as soon as there is a bot token."""
 
-    bot_token: Annotated[Secret | None, Usual(("SLACK_BOT_TOKEN",)), FromOutside("bot_token_file")] = Field(
-        default=None, description="The bot token (xoxb-…)."
-    )
-    bot_token_file: Path | None = Field(
-        default=None, description="File that holds the bot token.", examples=["slack.token"]
-    )
-    app_token: Annotated[Secret | None, Usual(("SLACK_APP_TOKEN",)), FromOutside("app_token_file")] = Field(
-        default=None,
-        description="The app-level token (xapp-…), for Socket Mode. Without it, Slack calls /slack/events.",
-    )
-    app_token_file: Path | None = Field(
-        default=None, description="File that holds the app-level token.", examples=["slack-app.token"]
-    )
-    signing_secret: Annotated[Secret | None, FromOutside("signing_secret_file")] = Field(
-        default=None, description="The signing secret, by which Slack's calls are known. Not needed for Socket Mode."
-    )
-    signing_secret_file: Path | None = Field(
-        default=None, description="File that holds the signing secret.", examples=["slack-signing.secret"]
-    )
-    api_base: Url = Field(
-        default="",
-        description="Address of the Web API, if it is not Slack's own.",
-        examples=["http://127.0.0.1:9/slack"],
-    )
-    proxy: str = Field(
-        default="", repr=False, description="Proxy for calls to Slack.", examples=["http://proxy.example.org:3128"]
-    )
-    sockets: int = Field(
-        default=2,
-        ge=1,
-        le=10,
-        description="Sockets that are open at once in Socket Mode, so that one can go without a gap. Slack allows an app ten, over all processes.",
-    )
-    direct: Direct = Field(
-        default=Direct.ONE,
-        description="Direct messages: one (each answered in its own thread, all of them one conversation), threads (each thread a conversation of its own), flat (no threads, and so no streams, status and stop button).",
-    )
-    streams: bool = Field(
-        default=True, description="Show answers on their way by Slack's own streams, where it has them."
-    )
-    feedback: bool = Field(default=True, description="Put buttons for good and bad under answers.")
+    bot_token: Annotated[Secret | None, Usual(("SLACK_BOT_TOKEN",)), FromOutside("bot_token_file")] = None
+    """The bot token (xoxb-…)."""
+    bot_token_file: Path | None = Field(default=None, examples=["slack.token"])
+    """File that holds the bot token."""
+    app_token: Annotated[Secret | None, Usual(("SLACK_APP_TOKEN",)), FromOutside("app_token_file")] = None
+    """The app-level token (xapp-…), for Socket Mode. Without it, Slack calls /slack/events."""
+    app_token_file: Path | None = Field(default=None, examples=["slack-app.token"])
+    """File that holds the app-level token."""
+    signing_secret: Annotated[Secret | None, FromOutside("signing_secret_file")] = None
+    """The signing secret, by which Slack's calls are known. Not needed for Socket Mode."""
+    signing_secret_file: Path | None = Field(default=None, examples=["slack-signing.secret"])
+    """File that holds the signing secret."""
+    api_base: Url = Field(default="", examples=["http://127.0.0.1:9/slack"])
+    """Address of the Web API, if it is not Slack's own."""
+    proxy: str = Field(default="", repr=False, examples=["http://proxy.example.org:3128"])
+    """Proxy for calls to Slack."""
+    sockets: Annotated[int, Unit("sockets")] = Field(default=2, ge=1, le=10)
+    """Sockets that are open at once in Socket Mode, so that one can go without a gap. Slack allows an app ten, over all
+    processes."""
+    direct: Direct = Direct.ONE
+    """Direct messages: one (each answered in its own thread, all of them one conversation), threads (each thread a conversation of
+    its own), flat (no threads, and so no streams, status and stop button)."""
+    streams: bool = True
+    """Show answers on their way by Slack's own streams, where it has them."""
+    feedback: bool = True
+    """Put buttons for good and bad under answers."""
     prompts: Texts = Field(
         default=("What can you do?", "Summarise a text that I paste", "Explain an error message to me"),
-        description="Suggestions for who opens the app's messages; at most four, none if empty.",
         examples=[["What can you do?"]],
     )
+    """Suggestions for who opens the app's messages; at most four, none if empty."""
 
     @model_validator(mode="after")
     def _usable(self) -> Slack:

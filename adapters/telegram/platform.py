@@ -23,37 +23,26 @@ if TYPE_CHECKING:
 class Telegram(ChatSection):
     """The Telegram bot. It is on as soon as there is a token."""
 
-    token: Annotated[Secret | None, Usual(("TELEGRAM_BOT_TOKEN",)), FromOutside("token_file")] = Field(
-        default=None, description="The token that @BotFather gave."
-    )
-    token_file: Path | None = Field(default=None, description="File that holds the token.", examples=["telegram.token"])
-    api_base: Url = Field(
-        default="https://api.telegram.org", description="Address of the Bot API, if you run a server of it yourself."
-    )
-    drafts: bool = Field(default=True, description="Show answers on their way as drafts, in private chats.")
-    poll_seconds: int = Field(
-        default=25, ge=1, le=50, description="Seconds that one request for updates waits for some."
-    )
-    webhook_url: Url = Field(
-        default="",
-        description="Public address of this gateway, at which Telegram can call it. Empty: the bot asks for updates itself.",
-        examples=["https://chat.example.org"],
-    )
-    webhook_secret: Annotated[Secret | None, FromOutside("webhook_secret_file")] = Field(
-        default=None, description="Word by which Telegram's calls are known (letters, digits, _ and -)."
-    )
-    webhook_secret_file: Path | None = Field(
-        default=None, description="File that holds that word.", examples=["telegram-webhook.secret"]
-    )
-    webhook_look_seconds: int = Field(
-        default=60,
-        ge=1,
-        le=3600,
-        description="Seconds after which it is looked again whether the webhook is still set: whoever has the token can take it away.",
-    )
-    proxy: str = Field(
-        default="", repr=False, description="Proxy for calls to Telegram.", examples=["http://proxy.example.org:3128"]
-    )
+    token: Annotated[Secret | None, Usual(("TELEGRAM_BOT_TOKEN",)), FromOutside("token_file")] = None
+    """The token that @BotFather gave."""
+    token_file: Path | None = Field(default=None, examples=["telegram.token"])
+    """File that holds the token."""
+    api_base: Url = "https://api.telegram.org"
+    """Address of the Bot API, if you run a server of it yourself."""
+    drafts: bool = True
+    """Show answers on their way as drafts, in private chats."""
+    poll_seconds: int = Field(default=25, ge=1, le=50)
+    """Seconds that one request for updates waits for some."""
+    webhook_url: Url = Field(default="", examples=["https://chat.example.org"])
+    """Public address of this gateway, at which Telegram can call it. Empty: the bot asks for updates itself."""
+    webhook_secret: Annotated[Secret | None, FromOutside("webhook_secret_file")] = None
+    """Word by which Telegram's calls are known (letters, digits, _ and -)."""
+    webhook_secret_file: Path | None = Field(default=None, examples=["telegram-webhook.secret"])
+    """File that holds that word."""
+    webhook_look_seconds: int = Field(default=60, ge=1, le=3600)
+    """Seconds after which it is looked again whether the webhook is still set: whoever has the token can take it away."""
+    proxy: str = Field(default="", repr=False, examples=["http://proxy.example.org:3128"])
+    """Proxy for calls to Telegram."""
 
     @model_validator(mode="after")
     def _usable(self) -> Telegram:

@@ -23,8 +23,9 @@ from typing import Annotated, TypeVar, Union, cast, get_args, get_origin
 from pydantic import BaseModel, SecretStr
 from pydantic.fields import FieldInfo
 
+from adapters.contract.settings import FromOutside, Unit, Usual
 from gateway.config.sections import schema
-from gateway.config.types import PREFIX, FromOutside, Unit, Usual
+from gateway.config.types import PREFIX
 
 Mark = TypeVar("Mark", FromOutside, Unit, Usual)
 
@@ -46,9 +47,6 @@ UNITS: Mapping[str, str] = {
     "mib": "MiB",
     "kib": "KiB",
     "port": "port number",
-    "per_minute": "messages a minute",
-    "sockets": "sockets",
-    "shards": "connections",
 }
 """What a number counts, by the end of its key. A key whose name does not say it is marked with its `Unit`."""
 
@@ -177,7 +175,7 @@ def _classes(module: str) -> Mapping[str, ast.ClassDef]:
     """The classes of a module, as they are written. None where there are no sources, but bytecode alone."""
     try:
         tree = ast.parse(inspect.getsource(sys.modules[module]))
-    except (OSError, TypeError):
+    except (OSError, TypeError, KeyError):
         return {}
     return {node.name: node for node in ast.walk(tree) if isinstance(node, ast.ClassDef)}
 

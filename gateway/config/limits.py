@@ -10,11 +10,11 @@ from zoneinfo import ZoneInfo
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from pydantic_core import PydanticCustomError
 
+from adapters.contract.settings import Section, Unit, complaint, parsed_json
 from agent_core.limits.budgets import NANOS, Amount, BudgetRules, Price
 from agent_core.limits.quotas import Kind, Limits
 from agent_core.limits.retention import Keep
 from agent_core.turn.exits import Budget
-from gateway.config.types import Section, Unit, complaint, parsed_json
 
 MICROS = 1_000_000
 MIB = 1024 * 1024

@@ -11,26 +11,12 @@ from typing import Annotated, TypeAlias
 
 from pydantic import BeforeValidator, Field, JsonValue, SecretStr, model_validator
 
+from adapters.contract.settings import FromOutside, Secret, Section, Texts, Unit, Url, Usual, complaint, listed
 from agent_core.model.endpoints import Credential, Endpoint, label_of
 from agent_core.model.knownbad import ROUTING, ROWS, KnownBad
 from agent_core.tools.base import Json
 from agent_core.turn.settings import CONNECT_SECONDS, TurnSettings
-from gateway.config.types import (
-    FromOutside,
-    Headers,
-    Paths,
-    Secret,
-    Secrets,
-    Section,
-    Table,
-    Texts,
-    Unit,
-    Url,
-    Usual,
-    complaint,
-    listed,
-    named_tables,
-)
+from gateway.config.types import Headers, Paths, Secrets, Table, named_tables
 
 NO_KEY = "none"
 """What a server that wants no key is sent: the SDK insists on one."""

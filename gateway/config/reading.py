@@ -30,6 +30,7 @@ from pydantic import SecretStr, ValidationError
 from pydantic_core import ErrorDetails
 from pydantic_settings import InitSettingsSource
 
+from adapters.contract.settings import listed
 from agent_core.text.redaction import MASK, Redactor, is_secret_name
 from gateway.config.keys import OTHER_VARIABLES, KeyDoc, describe
 from gateway.config.sections import Config, schema
@@ -43,7 +44,7 @@ from gateway.config.sources import (
     read_value_file,
     readable_by_all,
 )
-from gateway.config.types import PREFIX, listed, named_tables
+from gateway.config.types import PREFIX, named_tables
 
 Table: TypeAlias = dict[str, object]
 

@@ -7,7 +7,8 @@ from typing import Annotated
 from pydantic import BeforeValidator, Field, model_validator
 
 from adapters import platforms
-from gateway.config.types import IfMissed, Section, complaint, named_tables
+from adapters.contract.settings import Section, complaint
+from gateway.config.types import IfMissed, named_tables
 from gateway.schedule import times
 from gateway.schedule.times import BadTime, Cron, Every, Rule
 

@@ -19,6 +19,7 @@ from typing_extensions import override
 
 from adapters import platforms
 from adapters.contract.platforms import ChatSection, Platform
+from adapters.contract.settings import FromOutside, Section, Texts, Unit, Url, Usual, complaint
 from agent_core.learning.incidents import IncidentRules
 from agent_core.tools.base import RESULT_CHARS
 from agent_core.turn.settings import GuardCounts, LadderCounts, TurnSettings
@@ -26,21 +27,7 @@ from gateway.config.limits import Budgets, Quota, Retention
 from gateway.config.model import Model
 from gateway.config.schedule import Schedule
 from gateway.config.server import Server
-from gateway.config.types import (
-    PREFIX,
-    FromOutside,
-    LogFormat,
-    LogLevel,
-    Section,
-    SessionPolicy,
-    Texts,
-    Unit,
-    Url,
-    Usual,
-    complaint,
-    database_url,
-    named_level,
-)
+from gateway.config.types import PREFIX, LogFormat, LogLevel, SessionPolicy, database_url, named_level
 from gateway.observe.alerts import AlertRules, Limits
 
 _GUARDS = GuardCounts()

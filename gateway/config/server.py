@@ -8,7 +8,8 @@ from typing import Annotated
 
 from pydantic import Field, field_validator, model_validator
 
-from gateway.config.types import Disconnect, FromOutside, Secret, Section, Texts, Unit, Url, complaint, is_loopback
+from adapters.contract.settings import FromOutside, Secret, Section, Texts, Unit, Url, complaint
+from gateway.config.types import Disconnect, is_loopback
 from gateway.http.patience import DoorLimits
 
 _DOOR = DoorLimits()

@@ -1,7 +1,4 @@
-"""The kinds of values that the gateway's own configuration keys have, beside those that every section may use.
-
-These stand in `adapters/contract/settings.py`, where the platforms' sections find them, and are handed on here.
-"""
+"""The kinds of values that the gateway's own configuration keys have, beside those of `adapters/contract/settings.py`."""
 
 from __future__ import annotations
 
@@ -14,47 +11,7 @@ from typing import Annotated, TypeAlias, cast
 from pydantic import AfterValidator, BeforeValidator, JsonValue
 from pydantic_core import PydanticCustomError
 
-from adapters.contract.settings import (
-    FromOutside,
-    Secret,
-    Section,
-    Texts,
-    Unit,
-    Url,
-    Usual,
-    complaint,
-    listed,
-    parsed_json,
-    sendable,
-)
-
-__all__ = [
-    "PREFIX",
-    "Disconnect",
-    "FromOutside",
-    "Headers",
-    "IfMissed",
-    "LogFormat",
-    "LogLevel",
-    "Paths",
-    "Secret",
-    "Secrets",
-    "Section",
-    "SessionPolicy",
-    "Table",
-    "Texts",
-    "Unit",
-    "Url",
-    "Usual",
-    "complaint",
-    "database_url",
-    "is_loopback",
-    "listed",
-    "named_level",
-    "named_tables",
-    "parsed_json",
-    "sendable",
-]
+from adapters.contract.settings import Secret, listed, parsed_json
 
 PREFIX = "OUTSPOKEN_"
 """How the names of our environment variables begin."""

@@ -17,6 +17,7 @@ from pydantic import ValidationError
 from adapters.contract.chat import ChatAddress, Content, Piece, Traits
 from adapters.contract.contents import decode, encode
 from adapters.contract.platforms import Platform
+from adapters.contract.settings import Section
 from adapters.delivery.parts import STATUS_BUBBLE, picture
 from adapters.platforms import platform_of
 from agent_core.journal.export import Head, UnreadableSlice, dump, load, redacted
@@ -42,7 +43,6 @@ from gateway.cli.context import redactor_of
 from gateway.config.model import Model
 from gateway.config.paths import Paths
 from gateway.config.sections import Config, Guardrails, Recovery, Tools
-from gateway.config.types import Section
 from gateway.operate.bundle import NoSlice, slice_text
 from gateway.version import program_version
 

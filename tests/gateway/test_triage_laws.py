@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.contract.chat import Cause
+from adapters.contract.settings import Section
 from adapters.delivery.pacing import worth_saying
 from agent_core.turn.exits import ExitCode
 from gateway.config.sections import schema
-from gateway.config.types import Section
 from gateway.observe.logcatalogue import catalogue
 from gateway.observe.logging import as_json as log_line
 from gateway.operate.triage.actions import action_for, delivery_action

@@ -18,11 +18,11 @@ from pydantic_core import PydanticCustomError
 
 from adapters.checks.findings import Finding, Level, Seen
 from adapters.contract.platforms import Key, Wanted
+from adapters.contract.settings import sendable
 from gateway.config.keys import KeyDoc, describe
 from gateway.config.reading import survey
 from gateway.config.sections import Config
 from gateway.config.sources import Unreadable, read_text
-from gateway.config.types import sendable
 from gateway.operate.setup import envfile
 from gateway.operate.setup.prompts import Nobody, Talk
 from gateway.operate.setup.topics import Given, GivenUp, Topic, topics
