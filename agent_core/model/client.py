@@ -28,7 +28,7 @@ from agent_core.judging.replies import Finish, finish_of
 from agent_core.messages import Message
 from agent_core.model.complaints import NOTHING_SAID, Complaint
 from agent_core.model.endpoints import Endpoint
-from agent_core.model.failures import COMPLAINTS, DETAIL_CHARS, Rejection, rejection
+from agent_core.model.failures import DETAIL_CHARS, OF_THE_KEY, Rejection, rejection
 from agent_core.model.knownbad import KnownBad, avoiding, nobody_left
 from agent_core.model.learnt import Learnt, kind_of, own_words, without_tools
 from agent_core.model.manners import AMENDS, POLITE, Manners, amended, put
@@ -598,7 +598,7 @@ class _Call:
         if not reader.recognised and stray.strip():
             return self._stray(status, stray)
         if not reader.recognised and reader.done:
-            return self.broke(BreakCause.GARBAGE, status=status, detail="the stream had no chat completion in it")
+            return self.broke(BreakCause.ENDED_EARLY)  # the address is right: nothing else ends a stream so
         if reader.done and self._endings.done_is_enough:
             return self._finished(DONE_ONLY)
         return self._lost_for(BreakCause.ENDED_EARLY)
@@ -680,9 +680,9 @@ class _Call:
         return self.broke(found.cause, status=status, retry_after=wait, detail=found.detail, complaint=found.complaint)
 
     def _meant(self, status: int, body: Json) -> Rejection:
-        """What a refusal means. What it says of keys, money and models concerns everybody, so no words that it may only quote count there."""
+        """What a refusal means. What is said of a key concerns everybody who is served with it: there no words count that may only be quoted."""
         found = rejection(status, body)
-        if found.cause in COMPLAINTS or found.cause is rejection(status, None).cause:
+        if found.cause not in OF_THE_KEY or rejection(status, None).cause in OF_THE_KEY:
             return found
         own = rejection(status, own_words(body, self._request.messages))
         return found if own.cause is found.cause else replace(found, cause=own.cause, complaint=own.complaint)

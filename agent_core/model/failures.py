@@ -172,6 +172,10 @@ COMPLAINTS = frozenset({BreakCause.BAD_REQUEST, BreakCause.REFUSED, BreakCause.T
 """Refusals that are about what was sent."""
 
 
+OF_THE_KEY = frozenset({BreakCause.UNAUTHORISED, BreakCause.FORBIDDEN, BreakCause.PAYMENT_REQUIRED, BreakCause.REGION})
+"""Refusals of whoever asks, whatever is asked."""
+
+
 def _is_page(body: str) -> bool:
     head = body[:500].lstrip().lower()
     return head.startswith(("<!doctype", "<html", "<head", "<?xml")) or "<html" in head

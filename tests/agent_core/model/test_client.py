@@ -113,6 +113,7 @@ async def test_text_comes_and_the_finish_reason_ends_it():
         ((delta('"content": "Hi"'),), BreakCause.ENDED_EARLY),
         ((delta('"content": "Hi"'), data("[DONE]")), BreakCause.ENDED_EARLY),
         ((delta('"content": "Hi"'), data("{nonsense")), BreakCause.GARBAGE),
+        ((data("[DONE]"),), BreakCause.ENDED_EARLY),
         ((b"<html>oops</html>",), BreakCause.GARBAGE),
         ((data('{"error": {"message": "slow down", "code": 429}}'),), BreakCause.RATE_LIMITED),
         ((data('{"error": {"message": "boom sk-very-secret"}}'),), BreakCause.ERROR_IN_STREAM),

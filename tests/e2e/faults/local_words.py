@@ -9,6 +9,12 @@ from tests.e2e.faults.local import AFTER, FINE, WRITE, Body, local, refuse, role
 from tests.e2e.faults.playing import Fault
 from tests.e2e.upstream import HEAD, Reply, call, delta, end, status, text
 
+
+def toolless(model: str) -> str:
+    """A whole answer of a model that had no tools."""
+    return f"[outspoken] The provider takes no tools for {model} with this request: what follows was said without them.\n\n{WELL}"
+
+
 _LLAMA, _VLLM, _OLLAMA, _SGLANG, _MLX = (
     "ggml-org/llama.cpp",
     "vllm-project/vllm",
@@ -79,11 +85,11 @@ TEMPLATES: tuple[Fault, ...] = (
     local("gpt-oss on llama.cpp takes words or thoughts beside a call, not both", f"{_LLAMA}#17040",
           ((HEAD, delta(reasoning_content="I write it."), text("Writing."), call("write_file", WRITE), end("tool_calls")), AFTER),
           rule=lambda b: refuse(500, "Cannot pass both content and thinking in an assistant message with tool calls! Put the analysis message in one or the other, but not both. at row 290, column 178", "server_error") if thinks_and_speaks(b) else None, says="Writing.\n\nThe work is done."),
-    local("llama.cpp cannot make a grammar of the tools", f"{_LLAMA}#25746", (FINE,), rule=lambda b: refuse(400, "Failed to initialize samplers: failed to parse grammar") if b.get("tools") else None, asked=1),
-    local("llama.cpp cannot make a grammar of a pattern", f"{_LLAMA}#26930", (FINE,), rule=lambda b: refuse(400, "JSON schema conversion failed:\nPattern must start with '^' and end with '$'") if b.get("tools") else None, asked=1),
-    local("vLLM has no parser for calls", "https://docs.vllm.ai/en/latest/features/tool_calling.html", (FINE,), rule=lambda b: vllm('"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set') if b.get("tools") else None, asked=1),
-    local("Ollama's model takes no tools", "louisho5/picobot#6", (FINE,), rule=lambda b: refuse(400, "registry.ollama.ai/library/gemma3:4b does not support tools", "api_error") if b.get("tools") else None, asked=1),
-    local("llama.cpp was not started for tools", f"{_LLAMA}#12279", (FINE,), rule=lambda b: refuse(500, "tools param requires --jinja flag", "server_error") if b.get("tools") else None, asked=1),
+    local("llama.cpp cannot make a grammar of the tools", f"{_LLAMA}#25746", (FINE,), rule=lambda b: refuse(400, "Failed to initialize samplers: failed to parse grammar") if b.get("tools") else None, says=toolless("llama.cpp cannot make a grammar of the tools"), asked=1),
+    local("llama.cpp cannot make a grammar of a pattern", f"{_LLAMA}#26930", (FINE,), rule=lambda b: refuse(400, "JSON schema conversion failed:\nPattern must start with '^' and end with '$'") if b.get("tools") else None, says=toolless("llama.cpp cannot make a grammar of a pattern"), asked=1),
+    local("vLLM has no parser for calls", "https://docs.vllm.ai/en/latest/features/tool_calling.html", (FINE,), rule=lambda b: vllm('"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set') if b.get("tools") else None, says=toolless("vLLM has no parser for calls"), asked=1),
+    local("Ollama's model takes no tools", "louisho5/picobot#6", (FINE,), rule=lambda b: refuse(400, "registry.ollama.ai/library/gemma3:4b does not support tools", "api_error") if b.get("tools") else None, says=toolless("Ollama's model takes no tools"), asked=1),
+    local("llama.cpp was not started for tools", f"{_LLAMA}#12279", (FINE,), rule=lambda b: refuse(500, "tools param requires --jinja flag", "server_error") if b.get("tools") else None, says=toolless("llama.cpp was not started for tools"), asked=1),
 )  # fmt: skip
 
 WORDS: tuple[Fault, ...] = (
