@@ -394,7 +394,8 @@ def _inner_words(name: str, rest: Sequence[str | int], doc: KeyDoc | None, detai
     if detail["type"] == "model_type":
         by_name = doc is not None and any(inner.file_key for inner in doc.table)
         return f"{name}: must be {'the name of a model, or a table with its name' if by_name else 'a table'}.", ""
-    return f"{name}: {detail['msg'].replace('Input should be', 'must be')}.", ""
+    words = detail["msg"].replace("Input should be", "must be")
+    return f"{name}: {'must be a path' if detail['type'] == 'path_type' else words}.", ""
 
 
 def _secret_in(doc: KeyDoc, value: object, place: _Place) -> str:

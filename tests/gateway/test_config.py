@@ -414,6 +414,8 @@ def test_a_file_with_a_byte_order_mark_is_read(tmp_path: Path) -> None:
         ({"OUTSPOKEN_LOG__SHOW_TEXT": "maybe"}, "[log] show_text must be true or false."),
         ({"OUTSPOKEN_MODEL__EXTRA_BODY": "top_p=1"}, "[model] extra_body must be JSON"),
         ({"OUTSPOKEN_MODEL__FALLBACKS": "[1"}, "[model] fallbacks must be JSON"),
+        ({"OUTSPOKEN_MODEL__API_KEY_FILES": '["a", {}]'}, "[model] api_key_files, number 2: must be a path."),
+        ({"OUTSPOKEN_MODEL__API_KEY_FILES": "[1"}, "[model] api_key_files must be a list of paths."),
         (
             {"OUTSPOKEN_MODEL__FALLBACKS": '[{"nam": "x"}]'},
             "fallbacks, number 1 nam: there is no such key. Did you mean name?",
