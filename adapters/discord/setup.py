@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from pydantic import SecretStr
 
@@ -11,10 +12,20 @@ from adapters.discord.check import PORTAL, DiscordSeen, check
 
 if TYPE_CHECKING:
     from adapters.discord.adapter import DiscordSettings
-    from adapters.discord.platform import Discord
 
 
-def ask(now: Discord, asker: Asker) -> Wanted | None:
+class Section(Protocol):
+    """The section of the configuration as it is."""
+
+    @property
+    def token(self) -> SecretStr | None: ...
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None) -> Self: ...
+
+    def settings(self) -> DiscordSettings: ...
+
+
+def ask(now: Section, asker: Asker) -> Wanted | None:
     """The steps, with `now` as what is there already."""
     if asker.asks:
         asker.say(

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from pydantic import SecretStr
 
@@ -12,10 +13,23 @@ from adapters.slack.manifest import new_app_url
 
 if TYPE_CHECKING:
     from adapters.slack.adapter import SlackSettings
-    from adapters.slack.platform import Slack
 
 
-def ask(now: Slack, asker: Asker) -> Wanted | None:
+class Section(Protocol):
+    """The section of the configuration as it is."""
+
+    @property
+    def bot_token(self) -> SecretStr | None: ...
+
+    @property
+    def app_token(self) -> SecretStr | None: ...
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None) -> Self: ...
+
+    def settings(self) -> SlackSettings: ...
+
+
+def ask(now: Section, asker: Asker) -> Wanted | None:
     """The steps, with `now` as what is there already."""
     if asker.asks:
         asker.say(f"\nThis address opens Slack's form for a new app, filled in:\n\n{new_app_url()}\n")

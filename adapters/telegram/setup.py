@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import secrets
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from pydantic import SecretStr
 
@@ -11,10 +12,21 @@ from adapters.contract.platforms import PAIRING, Asker, Key, Wanted
 from adapters.telegram.check import FATHER, TelegramSeen, check
 
 if TYPE_CHECKING:
-    from adapters.telegram.platform import Telegram
+    from adapters.telegram.adapter import TelegramSettings
 
 
-def ask(now: Telegram, asker: Asker) -> Wanted | None:
+class Section(Protocol):
+    """The section of the configuration as it is."""
+
+    @property
+    def token(self) -> SecretStr | None: ...
+
+    def model_copy(self, *, update: Mapping[str, Any] | None = None) -> Self: ...
+
+    def settings(self) -> TelegramSettings: ...
+
+
+def ask(now: Section, asker: Asker) -> Wanted | None:
     """The steps, with `now` as what is there already."""
     if asker.asks:
         asker.say(f"\nOpen {FATHER}, write /newbot, and give it a name and a user name. It answers with a token.")

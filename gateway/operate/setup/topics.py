@@ -4,24 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from pydantic import SecretStr, ValidationError
 
 from adapters.checks.reach import Line, Reply, environment_proxy
-from adapters.contract.platforms import Key, Platform, Wanted
+from adapters.contract.platforms import Asker, Key, Platform, Wanted
 from adapters.platforms import platforms
 from gateway.config.model import NO_KEY, OPENAI_URL, Model, endpoints_of
 
 if TYPE_CHECKING:
     from agent_core.model.endpoints import Endpoint
+    from gateway.config.sections import Config
     from gateway.operate.doctor.model import ModelSeen
-    from gateway.operate.setup.wizard import Wizard
+    from gateway.operate.setup.prompts import Talk
 
 SHOWN_MODELS = 20
 LOCAL_SERVERS: Mapping[int, str] = {11434: "Ollama", 1234: "LM Studio", 8080: "llama.cpp", 8000: "vLLM"}
 """Ports of this machine at which such servers listen by default."""
 LOCAL_SECONDS = 1.0
+
+
+class Interview(Asker, Protocol):
+    """One run of ``outspoken setup``, as the steps of a topic see it."""
+
+    talk: Talk
+    config: Config
 
 
 class GivenUp(Exception):
@@ -44,13 +52,13 @@ class Topic:
     question: str
     keys: tuple[Key, ...]
     """What it writes; without the first of them it has nothing to write."""
-    ask: Callable[[Wizard], Wanted | None]
+    ask: Callable[[Interview], Wanted | None]
 
 
 # --- the model ---
 
 
-def model(wizard: Wizard) -> Wanted | None:
+def model(wizard: Interview) -> Wanted | None:
     """Address, key and name of a model at an OpenAI-compatible endpoint."""
     from gateway.cli.context import redactor_of
     from gateway.operate.doctor import model as doctor_model
@@ -77,7 +85,7 @@ def model(wizard: Wizard) -> Wanted | None:
     return Wanted(values)
 
 
-def _address(wizard: Wizard) -> str:
+def _address(wizard: Interview) -> str:
     """The address of the API, given or asked for until it can be one. Raises `GivenUp` if what was given cannot."""
     talk, now = wizard.talk, wizard.config.model
     given = wizard.value("model", "base_url")
@@ -99,7 +107,7 @@ def _endpoint(url: str, key: str, name: str) -> Endpoint:
     return endpoints_of(made.chain(), context_known=False)[0]
 
 
-def _chosen(wizard: Wizard, endpoint: Endpoint, name: str) -> str:
+def _chosen(wizard: Interview, endpoint: Endpoint, name: str) -> str:
     """The name of the model, from the endpoint's list if it has one."""
     from gateway.operate.doctor.model import listed, names_of
 
@@ -111,7 +119,7 @@ def _chosen(wizard: Wizard, endpoint: Endpoint, name: str) -> str:
     return wizard.talk.ask("Name of the model", name or next(iter(there), ""))
 
 
-def _local(wizard: Wizard) -> str:
+def _local(wizard: Interview) -> str:
     """The address of a model server on this machine, if one answers."""
     import asyncio
 
