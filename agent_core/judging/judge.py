@@ -15,7 +15,7 @@ from typing import TypeAlias, assert_never
 
 from agent_core.judging.leftout import ALL_OF_KIND
 from agent_core.judging.overlap import OverlapRemover
-from agent_core.judging.promises import ANSWERED, SHORT_REPLY_CHARS, Ending, Reading, read_ending
+from agent_core.judging.promises import ANSWERED, SHORT_REPLY_CHARS, Ending, Reading, Sign, read_ending
 from agent_core.judging.promising.done import says_done
 from agent_core.judging.questions import (
     Beginning,
@@ -45,12 +45,13 @@ from agent_core.judging.remedies import (
     next_rung,
     pause_seconds,
 )
-from agent_core.judging.replies import ReplyKind, judge
+from agent_core.judging.replies import DONE_ONLY, ReplyKind, judge
+from agent_core.judging.whole import Form, form_of, is_preamble, says_nothing_more
 from agent_core.learning.prevention import Start, prevention
 from agent_core.text.asked import unasked
 from agent_core.tools.base import EffectClass
 from agent_core.turn.effects import RunTool
-from agent_core.turn.endings import again_facts, doing, during_facts, end_facts, failed_facts
+from agent_core.turn.endings import again_facts, cut_facts, doing, during_facts, end_facts, failed_facts
 from agent_core.turn.events import (
     ApprovalAsked,
     CallBroke,
@@ -130,6 +131,8 @@ def _beginning(turn: Standing, at: int) -> Decisions:
 
 def _overlap(turn: Standing, at: int) -> Decisions:
     own = turn.draft.own_text
+    if turn.settings.takes_nothing_for_an_end and says_nothing_more(own, turn.draft.partial):
+        return [OverlapFound(at=at, dropped=len(own))]
     remover = OverlapRemover(turn.draft.partial)
     shown = remover.feed(own) + remover.finish()
     if shown == own:
@@ -145,7 +148,7 @@ def _call_over(turn: Standing, event: ReplyFinished | CallBroke | SpendRefused, 
         case ReplyFinished():
             return _reply(turn, event, reads)
         case CallBroke():
-            return _broke(turn, event, said_before=True)
+            return _broke(turn, event, reads, said_before=True)
         case SpendRefused(spend=spend):
             facts = Facts(spend=spend)
             if turn.last_break is not None:
@@ -171,9 +174,12 @@ def _reply(turn: Standing, event: ReplyFinished, reads: Reads | None) -> Decisio
         arguments,
         cut_calls=bool(draft.cut),
         doubting=turn.settings.doubts_the_finish,
+        content_counts=turn.settings.takes_nothing_for_an_end,
     )
     broke = CallBroke(at=at, cause=BreakCause.ENDED_EARLY, detail=event.reason[:40])
     early = replace(broke, detail="")
+    if kind in _ENDED_WELL and _was_whole(turn, well=True):
+        return _text(turn, at, reads)
     match kind:
         case ReplyKind.TEXT:
             return _text(turn, at, reads)
@@ -192,19 +198,55 @@ def _reply(turn: Standing, event: ReplyFinished, reads: Reads | None) -> Decisio
             return _filtered_midway(turn, at) or _failed(
                 turn, Failure.REQUEST, replace(early, cause=BreakCause.REFUSED)
             )
+        case ReplyKind.CALL_MISSING:
+            return _call_missing(turn, early, reads)
         case ReplyKind.CONTRADICTED:
             return _failed(turn, Failure.IN_TOOL_CALL, replace(broke, cause=BreakCause.UNREADABLE_CALL))
         case ReplyKind.UNCERTAIN:
-            return _broke(turn, broke)
+            return _broke(turn, broke, reads)
         case ReplyKind.ERROR:
-            return _broke(turn, replace(broke, cause=BreakCause.ERROR_IN_STREAM))
+            return _broke(turn, replace(broke, cause=BreakCause.ERROR_IN_STREAM), reads)
         case _:
             assert_never(kind)
 
 
-def _broke(turn: Standing, broke: CallBroke, *, said_before: bool = False) -> Decisions:
+_ENDED_WELL = frozenset(
+    {ReplyKind.TEXT, ReplyKind.EMPTY, ReplyKind.THINKING_ONLY, ReplyKind.UNCERTAIN, ReplyKind.CALL_MISSING}
+)
+"""The stream came to an end of its own, and says of no limit, filter or failure."""
+
+
+def _was_whole(turn: Standing, *, well: bool) -> bool:
+    """The model was to go on from a text, and has nothing to add to it: so the text was whole, if its form says so too. `well`: this reply
+    itself came to an end; of one that broke off, only its saying all again up to the same end counts."""
+    draft = turn.draft
+    if not turn.settings.takes_nothing_for_an_end or turn.ask.continues is None:
+        return False
+    if draft.in_tool_call or draft.added.strip():
+        return False
+    if well and draft.said and not says_nothing_more(draft.own_text, draft.went_on):
+        return True  # it said the same again, and ended there
+    return (well or draft.said) and form_of(draft.went_on) is Form.CLOSED
+
+
+def _call_missing(turn: Standing, broke: CallBroke, reads: Reads | None) -> Decisions:
+    """A text with a finish reason that speaks of a call, and there is none. What may have been said beside one is asked for again, once; else
+    the text counts, and the model is asked whether it is finished."""
+    retried = bool(turn.promised) or _asked_for_call(turn)
+    if turn.ask.continues is None and not retried and _can_act(turn) and is_preamble(turn.reply_text):
+        return _failed(turn, Failure.IN_TOOL_CALL, replace(broke, cause=BreakCause.NO_CALL))
+    return _text(turn, broke.at, reads, call_missing=not retried)
+
+
+def _can_act(turn: Standing) -> bool:
+    return bool(turn.settings.tools or turn.settings.client_tools)
+
+
+def _broke(turn: Standing, broke: CallBroke, reads: Reads | None = None, *, said_before: bool = False) -> Decisions:
     """A break: what it is depends on how far the reply had come."""
     draft = turn.draft
+    if broke.cause in _CUTS and _was_whole(turn, well=broke.detail == DONE_ONLY):
+        return _text(turn, broke.at, reads)
     if broke.cause is BreakCause.TOO_LONG:
         code = ExitCode.TOOL_CALL_CUT_BY_LENGTH if draft.in_tool_call else ExitCode.CUT_BY_LENGTH
         facts = Facts(cause=broke.cause, limit=REPLY_CHARS)
@@ -229,14 +271,21 @@ def _filtered_midway(turn: Standing, at: int) -> Decisions:
     return [_ended(turn, at, ExitCode.REFUSED_MIDWAY, dropped=draft.call_names)]
 
 
-def _text(turn: Standing, at: int, reads: Reads | None) -> Decisions:
+_CUTS = frozenset(
+    {BreakCause.ENDED_EARLY, BreakCause.DROPPED, BreakCause.STALLED, BreakCause.ERROR_IN_STREAM, BreakCause.GARBAGE}
+)
+
+
+def _text(turn: Standing, at: int, reads: Reads | None, *, call_missing: bool = False) -> Decisions:
     """The model finished a reply with text and without a call."""
     text = turn.reply_text
     again = said_again(turn.timeline, turn.draft.segment)
-    if again is None and turn.promised and _says_done(turn, text, reads):
+    if again is None and (turn.promised or _asked_for_call(turn)) and _says_done(turn, text, reads):
         again = said_last(turn.timeline)
     insists = again is not None and len(text) > SHORT_REPLY_CHARS
     ending = ANSWERED if insists else _ending(turn, text, reads)
+    if call_missing and ending.reading is Reading.ANSWER and not insists and _can_act(turn):
+        ending = Ending(Reading.UNCLEAR, Sign.NO_CALL, text.strip()[-_QUOTED_CHARS:])
     sure, said = ending.reading, turn.done_said
     if sure is Reading.UNCLEAR and said is None and turn.done_asked < turn.settings.questions_a_turn:
         return [ReplyJudged(at=at, reply=Reply.UNCLEAR, promised=ending.sentence, sign=ending.sign.value)]
@@ -255,7 +304,7 @@ def _says_done(turn: Standing, text: str, reads: Reads | None) -> bool:
 
 def _ending(turn: Standing, text: str, reads: Reads | None) -> Ending:
     """How the reply ends. With nothing to act with, whatever it says is the answer; what is unclear is the answer as well."""
-    if not (turn.settings.tools or turn.settings.client_tools):
+    if not _can_act(turn):
         return ANSWERED
     return (reads or read_ending)(text, turn.round.tools_done)
 
@@ -284,7 +333,18 @@ def _nothing(turn: Standing, failure: Failure, broke: CallBroke, reads: Reads | 
         return [*_helped(turn), _answered(turn, broke.at, answer, steps=turn.steps_done, text_shown=_cut(turn))]
     if turn.ask.continues is not None:
         failure = Failure.NOTHING_MORE if failure is Failure.EMPTY else Failure.THOUGHT_MORE
+    kept = said_last(turn.timeline) if _asked_for_call(turn) else None
+    if kept is not None:  # no call was missing: what it had said was all
+        return [*_helped(turn), _answered(turn, broke.at, kept, steps=turn.steps_done + 1, text_shown=False)]
     return _failed(turn, failure, broke)
+
+
+def _asked_for_call(turn: Standing) -> bool:
+    """The model was asked again because a call seemed to be missing behind its text."""
+    return turn.ask.continues is None and turn.last_break is not None and turn.last_break.cause is BreakCause.NO_CALL
+
+
+_QUOTED_CHARS = 120
 
 
 def _answered(turn: Standing, at: int, answer: Segment | None, *, steps: int, text_shown: bool) -> TurnEnded:
@@ -312,6 +372,8 @@ def _failed(turn: Standing, failure: Failure, broke: CallBroke, *, said_before: 
     code = exit_for(failure, broke.cause, tools_ran=bool(turn.round.tools_run))
     if turn.promised and failure in (Failure.EMPTY, Failure.THINKING_ONLY):
         code = ExitCode.PROMISED_WITHOUT_ACTING
+    if turn.ask.by_length and failure in _NO_MORE:
+        code = ExitCode.CUT_BY_LENGTH
     aside = 0.0
     if broke.cause in SET_ASIDE_SECONDS and turn.route.credential:
         aside = float(max(SET_ASIDE_SECONDS[broke.cause], broke.retry_after_seconds))
@@ -320,6 +382,9 @@ def _failed(turn: Standing, failure: Failure, broke: CallBroke, *, said_before: 
         at=broke.at, failure=failure, cause=broke.cause, code=code, detail=detail, aside_seconds=aside
     )
     return [*_rung_judged(turn, helped=False), judged]
+
+
+_NO_MORE = (Failure.NOTHING_MORE, Failure.THOUGHT_MORE)
 
 
 def _remedy(turn: Standing, failure: Failure, broke: CallBroke) -> Decisions:
@@ -420,6 +485,10 @@ def _end_failed(turn: Standing, failure: Failure, broke: CallBroke) -> TurnEnded
     names = names or (("",) if failure in (Failure.IN_TOOL_CALL, Failure.LENGTH_IN_TOOL_CALL) else ())
     last = "".join(turn.round.tools_run[-1:])
     facts = failed_facts(broke, names, last, turn.attempts, turn.failed_seconds, turn.promised, turn.arriving_chars)
+    if failure in (Failure.IN_TEXT, *_NO_MORE):
+        nothing = failure in _NO_MORE and not broke.status and not broke.waited_seconds
+        cause = turn.ask.cut_by if failure in _NO_MORE else None
+        facts = cut_facts(facts, cause, unclear=nothing or form_of(turn.reply_text) is Form.CLOSED)
     code = turn.troubles.found[-1].code
     if _again(turn, failure):
         code, facts = (

@@ -64,6 +64,8 @@ class Sign(StrEnum):
     """Little text that promises, and then a short sentence."""
     CLAIMED = "claimed"
     """It says that a reminder is set, and no tool ran that could."""
+    NO_CALL = "no_call"
+    """Its finish reason speaks of a call, and there is none."""
     FOREIGN = "foreign"
     """Little text after tools, in a language whose forms are not known."""
 

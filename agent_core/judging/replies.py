@@ -38,7 +38,9 @@ class ReplyKind(StrEnum):
     LENGTH_IN_TOOL_CALL = "length_in_tool_call"
     FILTERED = "filtered"
     CONTRADICTED = "contradicted"
-    """The finish reason says that all is well, but a tool call is missing or half there."""
+    """The finish reason says that all is well, but a tool call is half there, or could not be read."""
+    CALL_MISSING = "call_missing"
+    """A text, and a finish reason that speaks of a call: there is none."""
     ERROR = "error"
     """The finish reason itself says that the stream broke."""
     UNCERTAIN = "uncertain"
@@ -59,7 +61,7 @@ class Finish(StrEnum):
     LOOP = "loop"
     """The server saw that the model repeated itself."""
     UNKNOWN = "unknown"
-    """A word that is in no table: it may mean anything, so it is no proof of an end."""
+    """A word that is in no table, or says nothing (Gemini's "other"): it may mean anything, so it is no proof of an end."""
 
 
 _FINISHES: Mapping[Finish, str] = {
@@ -76,8 +78,7 @@ _FINISHES: Mapping[Finish, str] = {
     "data_inspection_failed finish_reason_safety finish_reason_recitation risk_control",
     # OpenRouter, Mistral, Together; Z.ai; vLLM and SGLang; DeepSeek; Cohere; Gemini's other words; proxies
     Finish.BROKEN: "error network_error abort aborted cancelled canceled timeout timed_out insufficient_system_resource error_limit "
-    "user_cancel other unknown finish_reason_unspecified unspecified server_error internal_error failed upstream_error "
-    "engine_overloaded overloaded too_many_tool_calls no_image null none",
+    "user_cancel server_error internal_error failed upstream_error engine_overloaded overloaded too_many_tool_calls no_image",
     Finish.LOOP: "repetition",  # vLLM
     # Gemini
     Finish.BAD_CALL: "malformed_function_call unexpected_tool_call malformed_tool_call invalid_tool_call malformed_response "
@@ -88,11 +89,19 @@ _SAYS_MORE = frozenset({Finish.FILTER, Finish.LENGTH, Finish.BAD_CALL, Finish.LO
 _BY_WORD: Mapping[str, Finish] = {word: finish for finish, words in _FINISHES.items() for word in words.split()}
 
 
+DONE_ONLY = "[DONE]"
+"""What stands in place of a finish reason in the journal where there never is one."""
+USUAL = "[usual] "
+"""Stands in the journal before a word that nobody knows, and with which texts end at that endpoint."""
+
+
 def finish_of(reason: str) -> Finish:
     """What a finish reason says, however it is spelt (``MAX_TOKENS``, ``tool-calls``, ``FinishReason.STOP``).
 
     Google's compatible API writes ``function_call_filter: MALFORMED_FUNCTION_CALL``: what stands behind the colon tells more.
     """
+    if reason.startswith(USUAL):
+        return Finish.STOP
     for part in reversed(reason.lower().split(":")):
         word = part.strip().replace("-", "_").replace(" ", "_").removeprefix("finishreason.")
         if word in _BY_WORD:
@@ -136,12 +145,19 @@ def arguments_state(text: str) -> ArgumentsState:
 
 
 def judge(
-    reason: str, text: str, reasoning: str, arguments: Sequence[str], *, cut_calls: bool, doubting: bool = True
+    reason: str,
+    text: str,
+    reasoning: str,
+    arguments: Sequence[str],
+    *,
+    cut_calls: bool,
+    doubting: bool = True,
+    content_counts: bool = True,
 ) -> ReplyKind:
     """What a stream that ended with `reason` is.
 
     `arguments` are those of the calls that were named; `cut_calls` says that a call in the text form was not completed.
-    Not `doubting`: as turns were judged before rules 5.
+    Not `doubting`: as turns were judged before rules 5; not `content_counts`: before rules 14.
     """
     finish = finish_of(reason)
     if not doubting and (finish is Finish.UNKNOWN or (finish is Finish.TOOLS and not text.strip())):
@@ -159,8 +175,10 @@ def judge(
             return ReplyKind.ERROR
         case Finish.BAD_CALL:
             return ReplyKind.CONTRADICTED
-        case Finish.TOOLS if not whole and not incomplete:
-            return ReplyKind.CONTRADICTED  # a call was meant, and there is none
+        case Finish.TOOLS if not whole and not incomplete and not content_counts:
+            return ReplyKind.CONTRADICTED
+        case Finish.TOOLS if text.strip() and not whole and not incomplete:
+            return ReplyKind.CALL_MISSING
         case Finish.UNKNOWN if not whole:
             return ReplyKind.UNCERTAIN  # a whole call needs no proof of an end; a text does
         case Finish.STOP | Finish.TOOLS | Finish.UNKNOWN:

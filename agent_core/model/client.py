@@ -14,6 +14,7 @@ import asyncio
 import contextlib
 import itertools
 import json
+from collections import Counter
 from collections.abc import AsyncGenerator, AsyncIterable, AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from dataclasses import dataclass, field, replace
@@ -24,7 +25,7 @@ import orjson
 import structlog
 
 from agent_core.bell import Frames
-from agent_core.judging.replies import Finish, finish_of
+from agent_core.judging.replies import DONE_ONLY, USUAL, Finish, finish_of
 from agent_core.messages import Message
 from agent_core.model.complaints import NOTHING_SAID, Complaint
 from agent_core.model.endpoints import Endpoint
@@ -367,9 +368,11 @@ class Endings:
     """How the replies of one model at one endpoint have ended so far, and how the latest began."""
 
     with_reason: bool = False
-    """At least one gave a finish reason."""
+    """At least one that was no call gave a finish reason that is known."""
     only_done: int = 0
     """How many ended with ``[DONE]`` and without one."""
+    words: Counter[str] = field(default_factory=Counter[str])
+    """How many gave a finish reason that nobody knows, and which."""
     inside_thought: bool | None = None
     """The latest began inside a thought: a template had written the mark that begins it. None: none has come to its end yet."""
 
@@ -378,15 +381,25 @@ class Endings:
         """``[DONE]`` is how a reply ends here: there never is a reason, and this is not the first that has none."""
         return not self.with_reason and self.only_done > 1
 
-    def note(self, *, reason: bool, done: bool) -> None:
-        self.with_reason = self.with_reason or reason
-        self.only_done += done and not reason
+    def is_usual(self, word: str) -> bool:
+        """This word, which nobody knows, is how a reply ends here: there never is one that is known, and this is not the first."""
+        return not self.with_reason and self.words[word] > 1
+
+    def note(self, reason: str, *, done: bool, called: bool) -> None:
+        """A reply is over. What ends a call says nothing of how a text ends: some servers give a reason for calls alone."""
+        if reason and finish_of(reason) is Finish.UNKNOWN:
+            if reason in self.words or len(self.words) < WORDS:
+                self.words[reason] += 1
+        elif reason:
+            self.with_reason = self.with_reason or not called
+        elif done:
+            self.only_done += 1
 
 
 OVER = frozenset({Finish.STOP, Finish.TOOLS, Finish.LENGTH, Finish.FILTER})
 """How a reply ends of which no more is to come."""
-DONE_ONLY = "[DONE]"
-"""What stands in place of a finish reason in the journal where there never is one."""
+WORDS = 16
+"""More finish reasons that nobody knows are not kept in mind of one model at one endpoint."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -582,7 +595,7 @@ class _Call:
         beside = decoded(stray) if stray and not self._was_over else None
         if isinstance(beside, dict) and reader.error is None:
             reader.error = beside.get("error") or None  # a bare line of JSON, for which no event was left
-        self._endings.note(reason=bool(reader.finish_reason), done=reader.done and reader.recognised)
+        self._endings.note(reader.finish_reason, done=reader.done and reader.recognised, called=reader.called)
         if reader.error is not None and not self._was_over:
             return self._error_in_stream()
         if reader.bad_chunk and not self._was_over:
@@ -601,7 +614,7 @@ class _Call:
             return self.broke(BreakCause.ENDED_EARLY)  # the address is right: nothing else ends a stream so
         if reader.done and self._endings.done_is_enough:
             return self._finished(DONE_ONLY)
-        return self._lost_for(BreakCause.ENDED_EARLY)
+        return self._lost_for(BreakCause.ENDED_EARLY, DONE_ONLY if reader.done else "")
 
     @property
     def _was_over(self) -> bool:
@@ -635,9 +648,10 @@ class _Call:
         if finish is Finish.LOOP or (finish is Finish.LENGTH and self._listening.ended_in_loop()):
             return self._looped()
         self._release()
+        usual = finish is Finish.UNKNOWN and self._endings.is_usual(reason)
         return ReplyFinished(
             at=self._clock.now_ms(),
-            reason=reason,
+            reason=USUAL + reason if usual else reason,
             thoughts=self._reader.keeper.kept(),
             input_tokens=self._reader.input_tokens,
             output_tokens=self._reader.output_tokens,

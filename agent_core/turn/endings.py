@@ -50,6 +50,13 @@ def during_facts(facts: Facts, broke: CallBroke, attempts: int) -> Facts:
     )
 
 
+def cut_facts(facts: Facts, cut_by: BreakCause | None, *, unclear: bool) -> Facts:
+    """A text was cut, and asked to go on the model brought nothing: what had cut it is the cause, not what came of going on."""
+    if cut_by in (None, facts.cause):
+        return replace(facts, unclear=unclear)
+    return replace(facts, cause=cut_by, seconds=0, unclear=unclear)
+
+
 def again_facts(
     facts: Facts, names: Sequence[str], chars: int, troubles: Troubles, rungs: Iterable[tuple[Failure, Rung]]
 ) -> Facts:

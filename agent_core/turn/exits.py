@@ -86,6 +86,8 @@ class BreakCause(StrEnum):
     """What came is no chat completion."""
     UNREADABLE_CALL = "unreadable_call"
     """The stream came to its end, and a tool call in it cannot be read, or is not there."""
+    NO_CALL = "no_call"
+    """Its finish reason speaks of a tool call, and there is none."""
     ERROR_IN_STREAM = "error_in_stream"
     """The provider put an error object into its stream."""
     UNREACHABLE = "unreachable"
@@ -235,6 +237,8 @@ class Facts:
     model: str = ""
     text_shown: bool = False
     """Part of a reply is on screen that is not finished."""
+    unclear: bool = False
+    """Nobody knows whether the reply on screen is whole: it reads so, or the model had nothing to add."""
     limit_was_asked: bool = False
     """The client itself set the output limit that cut the reply."""
     spend: Spend | None = None

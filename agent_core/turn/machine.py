@@ -106,7 +106,7 @@ from agent_core.turn.events import (
     Verdict,
     WaitEnded,
 )
-from agent_core.turn.exits import Exit, ExitCode, Facts
+from agent_core.turn.exits import BreakCause, Exit, ExitCode, Facts
 from agent_core.turn.standing import Standing
 from agent_core.turn.state import (
     Activity,
@@ -527,7 +527,7 @@ class Turn(Standing):
                 self._succeeded()
                 self._settle_segment(SegmentKind.INTERIM)
                 self.questions.appendleft(NextStep(event.at))
-            case Reply.PROMISED if not self.draft.said:
+            case Reply.PROMISED if not text.strip():
                 self.promised = event.promised
                 self.questions.appendleft(Promised(event.at))
             case Reply.PROMISED:
@@ -664,6 +664,8 @@ class Turn(Standing):
             segment.pieces.clear()
         self.draft = Draft(self.draft.segment)
         self.draft.segment.repeats = kept
+        if self.last_break is not None and self.last_break.cause is BreakCause.NO_CALL:
+            self.draft.segment.unsaid = NOTHING_TO_ADD
 
     # ------------------------------------------------------------------ acting
 
@@ -760,8 +762,9 @@ class Turn(Standing):
 
     def _answer(self, key: str, thoughts: Mapping[str, Json]) -> None:
         """The last reply, or the piece of text that is named, is the answer."""
-        if self.draft.own_text.strip() and not self.draft.segment.adds_nothing:
-            self.items.append(AssistantItem(self.reply_text, thoughts=thoughts))
+        said = self.reply_text if self.draft.own_text.strip() or not key else ""
+        if said.strip() and not self.draft.segment.adds_nothing:
+            self.items.append(AssistantItem(said, thoughts=thoughts))
         self._succeeded()
         segment = self.draft.segment
         for entry in self.timeline:

@@ -25,7 +25,7 @@ def cause_words(facts: Facts) -> str:
         case BreakCause.NO_CONTENT:
             return f"nothing came for {facts.seconds} s"
         case BreakCause.STALLED:
-            return f"the stream went quiet for {facts.seconds} s"
+            return f"the stream went quiet for {facts.seconds} s" if facts.seconds else "the stream went quiet"
         case BreakCause.DROPPED:
             return "the connection was lost"
         case BreakCause.ENDED_EARLY:
@@ -34,6 +34,8 @@ def cause_words(facts: Facts) -> str:
             return "what came was no readable reply"
         case BreakCause.UNREADABLE_CALL:
             return "what came of it cannot be read"
+        case BreakCause.NO_CALL:
+            return "its end speaks of a tool call, and there is none"
         case BreakCause.ERROR_IN_STREAM:
             return "the provider reported an error in the middle of the stream" + _detail(facts)
         case BreakCause.UNREACHABLE:
@@ -327,6 +329,14 @@ def _broken_reply(code: _BrokenCode, facts: Facts) -> Notice:
                 f"The model did not reply: {cause_words(facts)}{_spent(facts)}.", _work(facts), _cut(facts), _LATER
             )
             return Notice(text, _RETRY)
+        case ExitCode.BROKEN_IN_TEXT if facts.unclear:
+            text = _say(
+                f"Whether the reply above is complete is not clear: {cause_words(facts)}, and going on from there brought nothing "
+                f"more{_spent(facts)}.",
+                _work(facts),
+                _CONTINUE,
+            )
+            return Notice(text, _AGAIN)
         case ExitCode.BROKEN_IN_TEXT:
             text = _say(
                 f"The reply above is cut short: {cause_words(facts)}, and going on from there failed{_spent(facts)}.",
@@ -395,6 +405,14 @@ def _cut_reply(code: _CutCode, facts: Facts) -> Notice:
         return Notice(text, _AGAIN)
     match code:
         case ExitCode.CUT_BY_LENGTH:
+            if facts.unclear:
+                text = _say(
+                    "Whether the reply above is complete is not clear: the model reached its output limit, and going on from there "
+                    f"brought nothing more{_spent(facts)}.",
+                    _work(facts),
+                    _CONTINUE,
+                )
+                return Notice(text, _AGAIN)
             asked = " that the request asked for" if facts.limit_was_asked else ""
             tried = (
                 "" if facts.limit_was_asked else f", and going on from there did not bring it to an end{_spent(facts)}"

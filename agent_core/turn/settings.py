@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from agent_core.tools.base import EffectClass
 
-RULES = 13
+RULES = 14
 """The rules of turns that begin now. Each later set says what it changes:
 
 1: a restart ends a turn in which a tool with effects was under way, and climbs the ladder of the model call that it broke off.
@@ -23,6 +23,8 @@ RULES = 13
 long the next model is asked. (Older turns too, from now on.)
 12: a filter that cuts a reply by an error ends the turn as one that does so by a finish reason. (Older turns too, from now on.)
 13: a reply of characters that nobody sees is empty; the same call with an effect again and again is a loop. (Older turns too, from now on.)
+14: a model that has nothing to add when it is to go on from a text has said that the text was whole; a text whose finish reason speaks of a call
+that is not there is an answer; a reply that cannot be either is empty.
 """
 
 REPLY_CHARS = 600_000
@@ -149,6 +151,11 @@ class TurnSettings:
     def doubts_housekeeping(self) -> bool:
         """What was said beside housekeeping is an answer only if it promises nothing."""
         return self.rules >= 6
+
+    @property
+    def takes_nothing_for_an_end(self) -> bool:
+        """That a model has nothing to add is told by what it says, or does not say."""
+        return self.rules >= 14
 
     @property
     def doubts_the_finish(self) -> bool:

@@ -10,6 +10,7 @@ from typing import TypeAlias, assert_never
 from agent_core.judging.leftout import Suspect
 from agent_core.judging.overlap import OverlapRemover
 from agent_core.judging.remedies import Advice, AdviceItem, Failure, Rung
+from agent_core.judging.whole import may_say_nothing_more
 from agent_core.limits.quotas import Full
 from agent_core.messages import InputMessage
 from agent_core.text.shown import something_to_see
@@ -211,6 +212,8 @@ class Draft:
     segment: Segment
     partial: str = ""
     """The text of the segment that the model was asked to go on from."""
+    went_on: str = field(init=False)
+    """The same, and it stays."""
     text_pieces: list[str] = field(default_factory=list[str])
     """What this call itself said, before overlap is removed."""
     reasoning: list[str] = field(default_factory=list[str])
@@ -224,6 +227,9 @@ class Draft:
     _remover: OverlapRemover | None = None
     _seen: int = 0
     """How many of the text's pieces were put through it."""
+
+    def __post_init__(self) -> None:
+        self.went_on = self.partial
 
     def take(
         self, event: TextArrived | ReasoningArrived | ToolCallNamed | ToolArgumentsArrived | ToolCallCut, ids: set[str]
@@ -273,7 +279,7 @@ class Draft:
 
         Only who looks on needs it: what counts is said once by `settle`, when the call is over.
         """
-        if not self.partial:
+        if not self.partial or may_say_nothing_more(self.own_text, self.partial):
             return
         self._remover = self._remover or OverlapRemover(self.partial)
         for piece in self.text_pieces[self._seen :]:
@@ -286,6 +292,11 @@ class Draft:
     def own_text(self) -> str:
         """What this call itself said."""
         return "".join(self.text_pieces)
+
+    @property
+    def added(self) -> str:
+        """What this call, which is over, put behind the text that it was to go on from."""
+        return self.segment.text[len(self.went_on) :]
 
     def settle(self, shown: str | None = None) -> None:
         """The call is over: `shown` goes on from the text; None: all that it said."""
@@ -332,6 +343,10 @@ class Ask:
     detail: str = ""
     continues: Failure | None = None
     """The model is to go on from the text of the current segment, because of this failure."""
+    cut_by: BreakCause | None = None
+    """What had cut that text."""
+    by_length: bool = False
+    """It was the model's output limit."""
 
 
 def ask_after(climbed: RungClimbed, before: Ask, reasoning: str) -> Ask:
@@ -344,8 +359,12 @@ def ask_after(climbed: RungClimbed, before: Ask, reasoning: str) -> Ask:
         case Rung.CONTINUE_THINKING:
             return Ask(climbed.advice, reasoning=reasoning)
         case Rung.CONTINUE | Rung.NUDGE | Rung.NEXT_ROUTE | Rung.AS_USUAL | Rung.WITHOUT_TOOL:
-            goes_on = climbed.rung is Rung.CONTINUE or climbed.advice in (Advice.CONTINUE, Advice.REPEATED)
-            return Ask(climbed.advice, detail=climbed.detail, continues=climbed.failure if goes_on else None)
+            if climbed.rung is not Rung.CONTINUE and climbed.advice not in (Advice.CONTINUE, Advice.REPEATED):
+                return Ask(climbed.advice, detail=climbed.detail)
+            cut_by, by_length = climbed.cause, climbed.failure is Failure.LENGTH
+            if climbed.failure not in (Failure.IN_TEXT, Failure.LENGTH):  # nothing has come to the text
+                cut_by, by_length = before.cut_by or climbed.cause, before.by_length
+            return Ask(climbed.advice, "", climbed.detail, climbed.failure, cut_by, by_length)
         case _:
             assert_never(climbed.rung)
 

@@ -44,7 +44,7 @@ def advice_words(advice: Advice, detail: str = "", reasoning: str = "") -> str:
         case Advice.CONTINUE:
             words = (
                 "Your reply was cut off before its end. Go on exactly where it stopped, beginning with the very next "
-                "character. Do not repeat anything and do not comment on the interruption."
+                "character. Do not repeat anything and do not comment on the interruption. If nothing was missing, reply with the one word END."
             )
         case Advice.REPEATED:
             words = (

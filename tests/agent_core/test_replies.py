@@ -9,14 +9,14 @@ from hypothesis import strategies as st
 from agent_core.judging.replies import Finish, ReplyKind, finish_of, judge
 
 WORDS: dict[Finish, tuple[str, ...]] = {
-    Finish.STOP: ("stop", "STOP", "end_turn", "stop_sequence", "COMPLETE", "eos", "eos_token", "FinishReason.STOP", "[DONE]"),
+    Finish.STOP: ("[usual] fin", "stop", "STOP", "end_turn", "stop_sequence", "COMPLETE", "eos", "eos_token", "FinishReason.STOP", "[DONE]"),
     Finish.TOOLS: ("tool_calls", "tool-calls", "TOOL_CALL", "tool_use", "function_call"),
     Finish.LENGTH: ("length", "MAX_TOKENS", "max_tokens", "model_length", "model_context_window_exceeded", "max_output_tokens"),
     Finish.FILTER: ("content_filter", "SAFETY", "RECITATION", "PROHIBITED_CONTENT", "SPII", "sensitive", "refusal", "ERROR_TOXIC", "guardrail_intervened"),
-    Finish.BROKEN: ("error", "network_error", "abort", "insufficient_system_resource", "ERROR", "OTHER", "cancelled", "timeout"),
+    Finish.BROKEN: ("error", "network_error", "abort", "insufficient_system_resource", "ERROR", "cancelled", "timeout"),
     Finish.BAD_CALL: ("MALFORMED_FUNCTION_CALL", "UNEXPECTED_TOOL_CALL"),
     Finish.LOOP: ("repetition",),
-    Finish.UNKNOWN: ("fin", "", "stopped by the moon", "42"),
+    Finish.UNKNOWN: ("fin", "", "stopped by the moon", "42", "OTHER", "FINISH_REASON_UNSPECIFIED", "unknown", "null"),
 }  # fmt: skip
 
 
@@ -39,8 +39,8 @@ def test_words_of_providers(finish: Finish, word: str) -> None:
         ("stop", "Looking", ['{"a": '], False, ReplyKind.CONTRADICTED),
         ("stop", "Looking", [], True, ReplyKind.CONTRADICTED),
         ("[DONE]", "Looking", ['{"a": '], False, ReplyKind.CONTRADICTED),
-        ("tool_calls", "Looking", [], False, ReplyKind.CONTRADICTED),
-        ("tool_calls", "", [], False, ReplyKind.CONTRADICTED),
+        ("tool_calls", "Looking", [], False, ReplyKind.CALL_MISSING),
+        ("tool_calls", "", [], False, ReplyKind.EMPTY),
         ("tool_calls", "", ["{}"], False, ReplyKind.TOOLS),
         ("length", "", ['{"a": 1}'], False, ReplyKind.TOOLS),
         ("MAX_TOKENS", "", ['{"a": '], False, ReplyKind.LENGTH_IN_TOOL_CALL),

@@ -245,11 +245,11 @@ def test_a_finish_reason_is_not_believed_if_a_tool_call_is_half_there():
     assert rig.code is ExitCode.BROKEN_IN_TOOL_CALL
 
 
-def test_tool_calls_as_finish_reason_without_any_call_is_no_answer():
+def test_a_promise_with_tool_calls_as_finish_reason_and_no_call_is_no_answer():
     rig = Rig()
     for _ in range(3):
         rig.says("I will call the tool now", "tool_calls")
-    assert rig.code is ExitCode.BROKEN_IN_TOOL_CALL
+    assert rig.code is ExitCode.PROMISED_WITHOUT_ACTING
 
 
 def test_a_text_tool_call_that_was_cut_is_a_break_and_not_an_answer():

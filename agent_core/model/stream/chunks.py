@@ -231,6 +231,11 @@ class ChunkReader:
         return finish in (Finish.STOP, Finish.TOOLS, Finish.UNKNOWN)
 
     @property
+    def called(self) -> bool:
+        """A tool call has begun, in whatever form."""
+        return bool(self._slots or self._text_call_ids)
+
+    @property
     def began_inside(self) -> bool | None:
         """Whether the text began inside a thought; None if nothing says so: the end of one that was cut may not have come yet."""
         found = self._parser.began_inside

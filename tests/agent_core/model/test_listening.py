@@ -168,6 +168,54 @@ async def test_done_without_a_reason_is_a_break_where_there_are_reasons() -> Non
     assert [type(each) for each in endings] == [ReplyFinished, *[CallBroke] * 4]
 
 
+CALL = delta('"tool_calls": [{"index": 0, "id": "c", "function": {"name": "f", "arguments": "{}"}}]', '"tool_calls"')
+
+
+async def test_reasons_that_only_calls_have_say_nothing_of_how_texts_end() -> None:
+    replies = [
+        writes(CALL, data("[DONE]")),
+        *[writes(HELLO, data("[DONE]"))] * 2,
+        writes(CALL),
+        writes(HELLO, data("[DONE]")),
+    ]
+
+    async def peer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await replies.pop(0)(reader, writer)
+
+    async with upstream(peer) as call:
+        endings = [(await call())[1] for _ in range(5)]
+    assert [type(each) for each in endings] == [ReplyFinished, CallBroke, ReplyFinished, ReplyFinished, ReplyFinished]
+    assert endings[4].reason == DONE_ONLY
+
+
+async def test_a_word_that_nobody_knows_is_an_end_where_there_never_is_another() -> None:
+    async with upstream(writes(HELLO, delta("", '"fin"'), data("[DONE]"))) as call:
+        endings = [(await call())[1] for _ in range(3)]
+    assert [each.reason for each in endings] == ["fin", "[usual] fin", "[usual] fin"]
+
+
+async def test_a_word_that_nobody_knows_is_none_where_there_are_others() -> None:
+    replies = [writes(HELLO, delta("", '"stop"')), *[writes(HELLO, delta("", '"fin"'))] * 3]
+
+    async def peer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await replies.pop(0)(reader, writer)
+
+    async with upstream(peer) as call:
+        endings = [(await call())[1] for _ in range(4)]
+    assert [each.reason for each in endings] == ["stop", "fin", "fin", "fin"]
+
+
+@pytest.mark.parametrize(
+    "behind", ['{"error": {"message": "boom"}}', "null", "[]", "ok", '{"error": {"message": "usage"}, "usage": null}']
+)
+@pytest.mark.parametrize("reason", ["stop", "length", "content_filter"])
+async def test_what_comes_behind_the_end_of_a_reply_is_no_part_of_it(behind: str, reason: str) -> None:
+    async with upstream(writes(HELLO, delta("", f'"{reason}"'), data(behind))) as call:
+        _, ending = await call()
+    assert isinstance(ending, ReplyFinished)
+    assert ending.reason == reason
+
+
 # ---------------------------------------------------------------------- what is refused once
 
 
