@@ -79,7 +79,8 @@ TRACING = ("X-Client-Request-Id", "X-Request-Id")
 TEXT_TAIL = b'},"logprobs":null,"finish_reason":null}]}\n\n'
 
 
-_SAID = frozenset({BubbleKind.INTERIM, BubbleKind.PARTIAL, BubbleKind.ANSWER, BubbleKind.NOTE, BubbleKind.NOTICE})
+_TEXT = frozenset({BubbleKind.INTERIM, BubbleKind.PARTIAL, BubbleKind.ANSWER})
+_SAID = _TEXT | {BubbleKind.NOTE, BubbleKind.NOTICE}
 """What an append-only client is told."""
 
 
@@ -107,15 +108,19 @@ class Spoken:
         """What of `view` has not been said, in order; bubbles are paragraphs."""
         pieces: list[Piece] = []
         shown = [bubble for bubble in view.bubbles if bubble.text and bubble.kind in _SAID]
+        texts = [bubble for bubble in shown if bubble.kind in _TEXT]
+        growing = False
+        """A text that was begun may go on: nothing is put into its middle."""
         for bubble in shown:
             match bubble.kind:
                 case BubbleKind.INTERIM | BubbleKind.PARTIAL | BubbleKind.ANSWER:
                     said = self._said.setdefault(bubble.key, Said())
                     begins = not said.begun
-                    text = said.new(bubble.text, final=bubble.final or not view.open or bubble is not shown[-1])
+                    text = said.new(bubble.text, final=bubble.final or not view.open or bubble is not texts[-1])
                     if text:
                         pieces.append(Piece(self._paragraph(bubble.key, text) if begins else text))
-                case BubbleKind.NOTICE | BubbleKind.NOTE if bubble.key not in self._told:
+                    growing = view.open and not bubble.final and bubble is texts[-1]
+                case BubbleKind.NOTICE | BubbleKind.NOTE if bubble.key not in self._told and not growing:
                     pieces.append(Piece(self._paragraph(bubble.key, ours(bubble.text)), ours=True))
                 case _:
                     pass

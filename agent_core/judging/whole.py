@@ -86,11 +86,12 @@ def says_nothing_more(said: str, before: str) -> bool:
     plain = said.strip(" \t\r\n*_~`")
     bracketed = plain[:1] in "([{<（【" and plain[-1:] in ")]}>）】"
     word = plain.strip(" \t\r\n*_~`()[]{}<>（）【】.!。！/").lower()
-    if plain == plain.upper() and (_SIGNAL.fullmatch(word) or says_done(word)) and word.isascii():
+    if plain == plain.upper() and not said[:1].isspace() and (_SIGNAL.fullmatch(word) or says_done(word)) and word.isascii():
         return True
     if bracketed and (_SIGNAL.fullmatch(word) or _says_all(word)):
         return True
-    return form_of(before) is Form.CLOSED and _says_all(plain)
+    goes_on = said[:1].isspace() and " " not in plain  # " Done." is the next sentence; without the blank it is none
+    return form_of(before) is Form.CLOSED and not goes_on and _says_all(plain)
 
 
 def may_say_nothing_more(said: str, before: str) -> bool:

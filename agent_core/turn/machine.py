@@ -345,7 +345,8 @@ class Turn(Standing):
                 self.life_at = event.at
                 if self.left_out and not self.draft.begun:
                     told = remark(self.timeline, self.left_out, self.leaving.parts, self.route, self.last_break)
-                    self.timeline[-1:-1] = told
+                    here = len(self.timeline) - (not self.draft.went_on.strip())  # never in the middle of a text
+                    self.timeline[here:here] = told
                 self.draft.take(event, self._ids)
             case TextTakenBack():
                 self._take_back(event)

@@ -202,9 +202,11 @@ _TOO_MUCH = frozenset({BreakCause.TOO_LARGE, BreakCause.CONTEXT_OVERFLOW})
 
 def _left_messages(messages: Sequence[Suspect], why: str, model: str) -> str:
     if len(messages) > 1:
-        return f"Something in {len(messages)} earlier messages {why} {model}; I left them out so that this can go on."
-    results = messages[0].role == "tool"
-    what = "A tool's result" if results else "An earlier message"
+        which = "messages of this turn" if all(one.now for one in messages) else "earlier messages"
+        return f"Something in {len(messages)} {which} {why} {model}; I left them out so that this can go on."
+    if messages[0].now and messages[0].role == "assistant":
+        return f"What this reply had said so far {why} {model}; I asked again without it."
+    what = "A tool's result" if messages[0].role == "tool" else "An earlier message"
     return f"{what} {why} {model}; I left it out so that this can go on."
 
 
@@ -226,13 +228,29 @@ _RETRY = (Action.RETRY, Action.WHY)
 _WHY = (Action.WHY,)
 _CONTINUE = "Say “continue” to let it try again from here."
 _LATER = "Send it again in a moment; nothing is running now."
+_ONLY_THE_REST_THEN = "Then say “continue” to have only the rest done."
+_ONLY_THE_REST = "Say “continue” in a moment to have only the rest done: the whole, sent again, may do twice what is done. Nothing is running now."
 _BY_OPERATOR = "Asking again will not help before whoever runs this gateway has set that right."
-_IF_IT_STAYS = f"{_LATER} If it stays so, whoever runs this gateway has to look at the model's address."
+_IF_IT_STAYS = "If it stays so, whoever runs this gateway has to look at the model's address."
 
 
-def _down_advice(cause: BreakCause | None) -> str:
+def _differently(facts: Facts) -> str:
+    return "Ask for the rest in other words." if _ran(facts) else "Put it differently."
+
+
+def _later(facts: Facts) -> str:
+    """When to try again, and what: not again what was done."""
+    return _ONLY_THE_REST if _ran(facts) else _LATER
+
+
+def _ran(facts: Facts) -> bool:
+    """Tools have run, or may have: whoever sends the message again may have it done twice."""
+    return bool(facts.tools_done or facts.tools_unsure)
+
+
+def _down_advice(facts: Facts) -> str:
     """What can be done about a model that is not available."""
-    match cause:
+    match facts.cause:
         case BreakCause.BAD_CERTIFICATE | BreakCause.NOT_TLS | BreakCause.WANTS_TLS:
             return _BY_OPERATOR
         case (
@@ -242,16 +260,25 @@ def _down_advice(cause: BreakCause | None) -> str:
             | BreakCause.NOT_CONNECTED
             | BreakCause.BY_PROXY
         ):
-            return _IF_IT_STAYS
+            return f"{_later(facts)} {_IF_IT_STAYS}"
         case _:
-            return _LATER
+            return _later(facts)
 
 
 def notice_for(ending: Exit) -> Notice | None:
     """The words for an exit, or None for the clean ones.
 
-    The text says what happened, what was done and not done, and what the person can do next.
+    The text says what happened, what was done and not done, and what the person can do next. Nothing that has been done is offered to be
+    done again: after tools, to go on takes the place of to retry.
     """
+    notice = _notice(ending)
+    if notice is None or Action.RETRY not in notice.actions or not _ran(ending.facts):
+        return notice
+    kept = tuple(action for action in notice.actions if action not in (Action.RETRY, Action.CONTINUE))
+    return replace(notice, actions=(Action.CONTINUE, *kept))
+
+
+def _notice(ending: Exit) -> Notice | None:
     facts = ending.facts
     match ending.code:
         case ExitCode.ANSWERED | ExitCode.HANDED_TO_CLIENT:
@@ -326,7 +353,10 @@ def _broken_reply(code: _BrokenCode, facts: Facts) -> Notice:
     match code:
         case ExitCode.BROKEN_BEFORE_TEXT:
             text = _say(
-                f"The model did not reply: {cause_words(facts)}{_spent(facts)}.", _work(facts), _cut(facts), _LATER
+                f"The model did not reply: {cause_words(facts)}{_spent(facts)}.",
+                _work(facts),
+                _cut(facts),
+                _later(facts),
             )
             return Notice(text, _RETRY)
         case ExitCode.BROKEN_IN_TEXT if facts.unclear:
@@ -349,7 +379,7 @@ def _broken_reply(code: _BrokenCode, facts: Facts) -> Notice:
                 f"The model's reply broke off inside a tool call ({dropped}): {cause_words(facts)}{_spent(facts)}.",
                 f"The call was not executed ({dropped}); the task is not finished.",
                 _work(replace(facts, tools_dropped=())),
-                "Ask for the work in smaller pieces, or say “continue”." if _was_large(facts) else _CONTINUE,
+                "Ask for the rest in smaller pieces, or say “continue”." if _was_large(facts) else _CONTINUE,
             )
             return Notice(text, _AGAIN)
         case ExitCode.SAME_STALL_AGAIN:
@@ -358,11 +388,14 @@ def _broken_reply(code: _BrokenCode, facts: Facts) -> Notice:
                 f"Tried: {', '.join(facts.tried)}." if facts.tried else "",
                 _work(facts),
                 "Trying the same again will most likely stall again. Ask for a smaller piece of the work, for another way to "
-                f"do it, or for the text here in the chat. For an hour I answer without {facts.tool}: long content comes as text.",
+                f"do it, or for the text here in the chat. The next message begins with "
+                f"the advice to send calls of {facts.tool} in smaller pieces; the tool stays on offer.",
             )
             return Notice(text, _WHY)
         case ExitCode.EMPTY_REPLY:
-            text = _say(f"The model returned an empty reply{_spent(facts)}. There is no answer.", _LATER)
+            text = _say(
+                f"The model returned an empty reply{_spent(facts)}. There is no answer.", _work(facts), _later(facts)
+            )
             return Notice(text, _RETRY)
         case ExitCode.EMPTY_AFTER_TOOLS:
             last = facts.tool or "".join(facts.tools_done[-1:])
@@ -400,7 +433,7 @@ def _cut_reply(code: _CutCode, facts: Facts) -> Notice:
             f"The reply was stopped at {facts.limit:,} characters (thoughts and tool calls included): that is outspoken's own limit "
             "for one reply, not the model's.",
             _work(facts),
-            "Ask for the work in parts.",
+            "Ask for the rest in parts." if _ran(facts) else "Ask for the work in parts.",
         )
         return Notice(text, _AGAIN)
     match code:
@@ -424,7 +457,7 @@ def _cut_reply(code: _CutCode, facts: Facts) -> Notice:
                 f"The model reached its output limit inside a tool call ({dropped}){_spent(facts)}.",
                 f"The call was not executed ({dropped}); the task is not finished.",
                 _work(replace(facts, tools_dropped=())),
-                "Ask for the work in smaller pieces.",
+                "Ask for the rest in smaller pieces." if _ran(facts) else "Ask for the work in smaller pieces.",
             )
             return Notice(text, _AGAIN)
 
@@ -451,11 +484,12 @@ def _provider(code: _ProviderCode, facts: Facts) -> Notice:
                 if facts.retry_after_seconds
                 else "Try again in a minute or two."
             )
+            work = _say(work, _ONLY_THE_REST_THEN) if _ran(facts) else work
             return Notice(_say(f"The provider's rate limit was hit (HTTP 429){_spent(facts)}.", when, work), _RETRY)
         case ExitCode.PROVIDER_DOWN:
             waited = f", {facts.seconds} s in all" if facts.seconds else ""
             what = f"The model is not available: {cause_words(facts)}{_spent(facts)}{waited}."
-            advice = _down_advice(facts.cause)
+            advice = _down_advice(facts)
             return Notice(_say(what, work, advice), _WHY if advice is _BY_OPERATOR else _RETRY)
         case ExitCode.PROVIDER_GARBAGE:
             text = _say(
@@ -466,9 +500,12 @@ def _provider(code: _ProviderCode, facts: Facts) -> Notice:
             return Notice(text, _RETRY)
         case ExitCode.BAD_REQUEST:
             text = _say(
-                f"The provider did not accept the request{_status(facts)}{_detail(facts)}. It was not repeated.",
+                f"The provider did not accept the request{_status(facts)}{_detail(facts)}.",
+                f"Asking again in other ways did not help ({_times(facts.attempts, 'attempt')})."
+                if facts.attempts > 1
+                else "It was not repeated.",
                 work,
-                "Put it differently, or start anew with /new.",
+                f"{_differently(facts)[:-1]}, or start anew with /new.",
             )
             return Notice(text, _WHY)
         case ExitCode.CONTEXT_OVERFLOW:
@@ -489,7 +526,7 @@ def _provider(code: _ProviderCode, facts: Facts) -> Notice:
             return Notice(text, _WHY)
         case ExitCode.REFUSED:
             text = _say(
-                "The provider's content filter refused this request; there is no answer.", work, "Put it differently."
+                "The provider's content filter refused this request; there is no answer.", work, _differently(facts)
             )
             return Notice(text, _WHY)
         case ExitCode.REFUSED_MIDWAY:
@@ -754,7 +791,9 @@ def _ours(code: _OurCode, facts: Facts) -> Notice:
                 f"Something went wrong inside the gateway itself (reference {facts.reference}). The task is not finished.",
                 work,
                 _cut(facts),
-                "Please tell whoever runs it; you can try again.",
+                f"Please tell whoever runs it. {_ONLY_THE_REST}"
+                if _ran(facts)
+                else "Please tell whoever runs it; you can try again.",
             )
             return Notice(text, _AGAIN)
         case ExitCode.NOT_STARTED:

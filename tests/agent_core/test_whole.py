@@ -164,7 +164,7 @@ def test_a_line_that_may_stand_beside_a_call_is_asked_for_again_once(then: str) 
     assert rig.code is ExitCode.ANSWERED
     assert answer(rig) == LINE
     assert [e.visible for e in rig.turn.timeline if isinstance(e, Segment) and e.visible] == [LINE]
-    assert closed_turn_messages(rig.turn)[-1]["content"].strip().startswith(LINE)
+    assert str(closed_turn_messages(rig.turn)[-1]["content"]).strip().startswith(LINE)
 
 
 def test_and_a_call_that_comes_then_is_run() -> None:
@@ -237,7 +237,7 @@ def test_words_that_say_that_this_was_all(said: str) -> None:
     [
         (" done.", "When this is"), (" complete", "Your order is"), ("That is all there is to it, and more to come.", "It is so."),
         ("Nothing else matters, says the song.", "It is so."), ("He was done. Then he left.", "It is so."), (" all.", "And that's"),
-        ("I have nothing more to add to the soup but salt.", "It is so."), ("USA", "I live in the"), ("", "It is so."),
+        ("I have nothing more to add to the soup but salt.", "It is so."), ("USA", "I live in the"), (" Done.", "I write it."), ("", "It is so."),
     ],
 )  # fmt: skip
 def test_words_that_go_on(said: str, before: str) -> None:

@@ -7,12 +7,13 @@ the function that makes those which people read, of an example's facts.
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from adapters.contract.chat import ACTION_LABELS
 from agent_core.judging.remedies import LADDERS, RESTART_SECONDS, Failure, Helps, LadderStep, Pause, Rung
 from agent_core.turn.exits import (
+    Action,
     BreakCause,
     Budget,
     Exit,
@@ -105,7 +106,7 @@ EXAMPLES: Mapping[ExitCode, Facts] = {
     ExitCode.NOT_AUTHORISED: replace(_BARE, status=401),
     ExitCode.PAYMENT_REQUIRED: replace(_BARE, status=402),
     ExitCode.MODEL_NOT_FOUND: replace(_BARE, status=404),
-    ExitCode.BAD_REQUEST: replace(_BARE, status=400, detail="temperature must be at most 1"),
+    ExitCode.BAD_REQUEST: replace(_BARE, status=400, attempts=1, detail="temperature must be at most 1"),
     ExitCode.CONTEXT_OVERFLOW: replace(_BARE, size=131_000),
     ExitCode.REQUEST_TOO_LARGE: replace(_BARE, size=131_000, status=413),
     ExitCode.STOPPED: replace(_FACTS, detail="write_file"),
@@ -231,13 +232,20 @@ def _times(count: int) -> str:
     return "once" if count == 1 else f"{count} times"
 
 
+def _labels(actions: Sequence[Action]) -> str:
+    return ", ".join(ACTION_LABELS[action] for action in actions)
+
+
 def _exit(code: ExitCode) -> Iterator[str]:
     yield f"### `{code}`\n\n{WHEN[code]}\n"
     notice = notice_for(Exit(code, facts_of(code)))
     if notice is not None:
         yield f"> ⚠️ {notice.text}\n"
         if notice.actions:
-            yield "Buttons: " + ", ".join(ACTION_LABELS[action] for action in notice.actions) + ".\n"
+            before = notice_for(Exit(code, replace(facts_of(code), tools_done=(), tools_unsure=())))
+            other = before.actions if before is not None else ()
+            also = f" Where no tool has run: {_labels(other)}." if other != notice.actions else ""
+            yield f"Buttons: {_labels(notice.actions)}.{also}\n"
     yield f"For the operator: {action_for(code)}\n"
 
 
