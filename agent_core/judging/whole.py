@@ -86,7 +86,12 @@ def says_nothing_more(said: str, before: str) -> bool:
     plain = said.strip(" \t\r\n*_~`")
     bracketed = plain[:1] in "([{<（【" and plain[-1:] in ")]}>）】"
     word = plain.strip(" \t\r\n*_~`()[]{}<>（）【】.!。！/").lower()
-    if plain == plain.upper() and not said[:1].isspace() and (_SIGNAL.fullmatch(word) or says_done(word)) and word.isascii():
+    if (
+        plain == plain.upper()
+        and not said[:1].isspace()
+        and (_SIGNAL.fullmatch(word) or says_done(word))
+        and word.isascii()
+    ):
         return True
     if bracketed and (_SIGNAL.fullmatch(word) or _says_all(word)):
         return True
