@@ -46,7 +46,7 @@ from agent_core.store.errors import StorageUnavailable
 from agent_core.text.ours import Said, ours
 from agent_core.tools.base import Json
 from agent_core.turn.exits import ExitClass, ExitCode, NotStarted, exit_class, finish_reason
-from agent_core.turn.view import LEFT_WORDS, BubbleKind, View
+from agent_core.turn.view import LEFT_WORDS, Bubble, BubbleKind, View
 
 log = structlog.get_logger("api")
 
@@ -108,23 +108,26 @@ class Spoken:
         """What of `view` has not been said, in order; bubbles are paragraphs."""
         pieces: list[Piece] = []
         shown = [bubble for bubble in view.bubbles if bubble.text and bubble.kind in _SAID]
-        texts = [bubble for bubble in shown if bubble.kind in _TEXT]
-        growing = False
-        """A text that was begun may go on: nothing is put into its middle."""
+        latest = next((bubble for bubble in reversed(shown) if bubble.kind in _TEXT), None)
         for bubble in shown:
             match bubble.kind:
                 case BubbleKind.INTERIM | BubbleKind.PARTIAL | BubbleKind.ANSWER:
                     said = self._said.setdefault(bubble.key, Said())
                     begins = not said.begun
-                    text = said.new(bubble.text, final=bubble.final or not view.open or bubble is not texts[-1])
+                    text = said.new(bubble.text, final=bubble.final or not view.open or bubble is not latest)
                     if text:
                         pieces.append(Piece(self._paragraph(bubble.key, text) if begins else text))
-                    growing = view.open and not bubble.final and bubble is texts[-1]
-                case BubbleKind.NOTICE | BubbleKind.NOTE if bubble.key not in self._told and not growing:
+                case BubbleKind.NOTICE | BubbleKind.NOTE if bubble.key not in self._told and not self._goes_on(
+                    latest, view
+                ):
                     pieces.append(Piece(self._paragraph(bubble.key, ours(bubble.text)), ours=True))
                 case _:
                     pass
         return pieces
+
+    def _goes_on(self, latest: Bubble | None, view: View) -> bool:
+        """The latest text was begun and may grow: nothing is put into its middle."""
+        return view.open and latest is not None and not latest.final and self._said.get(latest.key, Said()).begun
 
     def _paragraph(self, key: str, text: str) -> str:
         before = "\n\n" if self._told else ""

@@ -388,8 +388,8 @@ def _broken_reply(code: _BrokenCode, facts: Facts) -> Notice:
                 f"Tried: {', '.join(facts.tried)}." if facts.tried else "",
                 _work(facts),
                 "Trying the same again will most likely stall again. Ask for a smaller piece of the work, for another way to "
-                f"do it, or for the text here in the chat. The next message begins with "
-                f"the advice to send calls of {facts.tool} in smaller pieces; the tool stays on offer.",
+                f"do it, or for the text here in the chat. {facts.tool} stays on offer; where this conversation is remembered, the next "
+                "message begins with the advice to send its calls in smaller pieces.",
             )
             return Notice(text, _WHY)
         case ExitCode.EMPTY_REPLY:

@@ -91,6 +91,22 @@ def test_what_an_append_only_client_hears_is_the_final_text_once(growth: list[tu
     assert heard == "\n\n".join(texts[k] for k in order)
 
 
+@pytest.mark.parametrize("behind", [True, False])
+def test_nothing_is_put_into_the_middle_of_a_text(behind: bool) -> None:
+    note = Bubble("left0", BubbleKind.NOTE, "It was left out.", final=True)
+
+    def views(text: str, *notes: Bubble, final: bool = False) -> View:
+        said = Bubble("text0", BubbleKind.ANSWER if final else BubbleKind.PARTIAL, text, final=final)
+        return View((said, *notes) if behind else (*notes, said), open=not final)
+
+    spoken = Spoken()
+    heard = text_of(spoken.new(views("The ferry lea")))
+    heard += text_of(spoken.new(views("The ferry lea", note)))
+    heard += text_of(spoken.new(views("The ferry leaves", note)))
+    heard += text_of(spoken.new(views("The ferry leaves now.", note, final=True)))
+    assert heard == "The ferry leaves now.\n\n[outspoken] It was left out."
+
+
 def _with_picture(url: str) -> bytes:
     content = [{"type": "text", "text": "what is it?"}, {"type": "image_url", "image_url": {"url": url}}]
     return json.dumps({"messages": [{"role": "user", "content": content}]}).encode()

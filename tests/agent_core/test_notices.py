@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent_core.judging.leftout import Kind, Suspect
 from agent_core.turn.exits import (
     Action,
     BreakCause,
@@ -21,7 +22,7 @@ from agent_core.turn.exits import (
     finish_reason,
     process_status,
 )
-from agent_core.turn.notices import cause_words, duration, notice_for
+from agent_core.turn.notices import cause_words, duration, left_out_words, notice_for
 
 FACTS = Facts(
     cause=BreakCause.STALLED,
@@ -187,3 +188,51 @@ def test_nobody_is_told_to_continue_what_only_repeats(code: ExitCode):
     assert notice is not None
     assert "continue" not in notice.text
     assert Action.CONTINUE not in notice.actions
+
+
+INVITES = ("Send it again", "you can try again", "Put it differently", "Ask for the work")
+
+
+@pytest.mark.parametrize("code", list(ExitCode))
+@pytest.mark.parametrize("ran", [{"tools_done": ("append_file",)}, {"tools_unsure": ("append_file",)}])
+def test_after_tools_nobody_is_invited_to_have_all_of_it_done_again(
+    code: ExitCode, ran: dict[str, tuple[str, ...]]
+) -> None:
+    for cause in (None, *BreakCause):
+        facts = Facts(
+            cause=cause, attempts=4, steps=2, retry_after_seconds=9, announced="Now:", tool="append_file", **ran
+        )  # pyright: ignore[reportArgumentType]
+        notice = notice_for(Exit(code, facts))
+        if notice is None or code in (ExitCode.NOT_STARTED, ExitCode.EMPTY_REPLY):  # no tool can have run
+            continue
+        assert not [words for words in INVITES if words in notice.text], notice.text
+        assert Action.RETRY not in notice.actions
+        if "append_file" in notice.text and code is ExitCode.BROKEN_BEFORE_TEXT:
+            assert "only the rest" in notice.text
+            assert Action.CONTINUE in notice.actions
+
+
+def test_of_a_refused_request_it_is_said_whether_it_was_repeated() -> None:
+    once = notice_for(Exit(ExitCode.BAD_REQUEST, Facts(cause=BreakCause.BAD_REQUEST, status=400, attempts=1)))
+    often = notice_for(Exit(ExitCode.BAD_REQUEST, Facts(cause=BreakCause.BAD_REQUEST, status=400, attempts=4)))
+    assert once is not None
+    assert "It was not repeated." in once.text
+    assert often is not None
+    assert "repeated" not in often.text
+    assert "4 attempts" in often.text
+
+
+def test_of_a_stall_that_comes_again_is_said_what_the_next_message_does() -> None:
+    notice = notice_for(Exit(ExitCode.SAME_STALL_AGAIN, Facts(tool="write_file", pattern="x", count=3)))
+    assert notice is not None and "without write_file" not in notice.text
+    assert (
+        "begins with the advice to send calls of write_file in smaller pieces; the tool stays on offer" in notice.text
+    )
+
+
+def test_the_beginning_of_a_reply_is_no_earlier_message() -> None:
+    mine = left_out_words([Suspect("k", Kind.MESSAGE, "assistant", now=True)], "m", "host", BreakCause.BAD_REQUEST)
+    theirs = left_out_words([Suspect("k", Kind.MESSAGE, "assistant")], "m", "host", BreakCause.BAD_REQUEST)
+    assert "earlier" not in mine
+    assert "What this reply had said so far" in mine
+    assert "An earlier message" in theirs
