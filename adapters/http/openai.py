@@ -109,7 +109,7 @@ class Spoken:
         pieces: list[Piece] = []
         shown = [bubble for bubble in view.bubbles if bubble.text and bubble.kind in _SAID]
         latest = next((bubble for bubble in reversed(shown) if bubble.kind in _TEXT), None)
-        for bubble in shown:
+        for bubble in sorted(shown, key=lambda one: one.key not in self._said):  # what was begun is ended first
             match bubble.kind:
                 case BubbleKind.INTERIM | BubbleKind.PARTIAL | BubbleKind.ANSWER:
                     said = self._said.setdefault(bubble.key, Said())

@@ -224,10 +224,9 @@ def test_of_a_refused_request_it_is_said_whether_it_was_repeated() -> None:
 
 def test_of_a_stall_that_comes_again_is_said_what_the_next_message_does() -> None:
     notice = notice_for(Exit(ExitCode.SAME_STALL_AGAIN, Facts(tool="write_file", pattern="x", count=3)))
-    assert notice is not None and "without write_file" not in notice.text
-    assert (
-        "begins with the advice to send calls of write_file in smaller pieces; the tool stays on offer" in notice.text
-    )
+    assert notice is not None
+    assert "without write_file" not in notice.text
+    assert "write_file stays on offer; where this conversation is remembered, the next message begins" in notice.text
 
 
 def test_the_beginning_of_a_reply_is_no_earlier_message() -> None:
