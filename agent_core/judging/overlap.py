@@ -16,6 +16,9 @@ What counts as a repetition, the longest one first. White space at its edges is 
 3. A continuation that has begun like `partial` for 40 characters and then goes another way is a new version of the reply.
    It is shown whole, as a new paragraph. If it ends before it goes another way, it says nothing new, and is dropped.
 
+4. What is said over and over is no repetition: a refrain, "ha ha ha", the same line of a list. Where the end of `partial` has said the same twice or
+   more, another time may well be meant, and nobody could tell what is missing if it were dropped; so it stays.
+
 If `partial` ends with white space, a repetition counts only if it is followed by white space too (or by the end), and
 as much of that as `partial` has is dropped.
 
@@ -37,6 +40,8 @@ CERTAIN_CHARS = 16
 CERTAIN_DIFFERENT = 4
 WORD_LETTERS = 4
 RESTART_CHARS = 40
+RHYTHM_WORDS = 64
+"""What is said over and over is looked for up to this length."""
 
 _WHITE = " \t\r\n"
 _WORD = re.compile(r"\w+")
@@ -160,6 +165,9 @@ class OverlapRemover:
         said, lead = "".join(self._held), "".join(self._lead)
         self._held = []
         end = self._end_of_repetition(said, lead, ended=ended)
+        if end is None:
+            self._mode = _Mode.PASSING
+            return lead + said
         if end:
             self._mode = _Mode.TRIMMING if self._trailing else _Mode.PASSING
             return self._trim(said[end:]) if self._trailing else said[end:]
@@ -170,18 +178,19 @@ class OverlapRemover:
             return ""
         return "\n" * max(0, 2 - self._trailing.count("\n")) + said
 
-    def _end_of_repetition(self, said: str, lead: str, *, ended: bool) -> int:
-        """Where in the continuation its new text begins; 0 if it repeats nothing."""
+    def _end_of_repetition(self, said: str, lead: str, *, ended: bool) -> int | None:
+        """Where in the continuation its new text begins; 0 if it repeats nothing, None if it may be meant to be said again."""
         body, size = self._body, len(self._body)
         whole = said.startswith(body) and self._is_followed_well(said, size, ended=ended)
         if whole and (not lead or self._counts(0, lead)):
-            return size
+            return None if _over_and_over(body) else size
         key = said[:WORD_LETTERS]
         at = body.find(key, self._tail_start) if len(key) == WORD_LETTERS else -1
         while at >= 0:
             repeated = said.startswith(body[at:]) and self._is_followed_well(said, size - at, ended=ended)
             if repeated and self._counts(at, lead):
-                return size - at
+                meant = _over_and_over(body[at:]) or body[:at].rstrip(_WHITE).endswith(body[at:])
+                return None if meant else size - at
             at = body.find(key, at + 1)
         return 0
 
@@ -214,6 +223,14 @@ class OverlapRemover:
             if self._trim_at >= 0:
                 self._trim_at = self._trim_at + 1 if char == self._trailing[self._trim_at] else -1
         return ""
+
+
+def _over_and_over(text: str) -> bool:
+    """It says the same twice or more, and nothing else."""
+    words = text.split()
+    if len(words) < 2:
+        return len(text) > 1 and (text + text).find(text, 1) < len(text)
+    return any(words[period:] == words[:-period] for period in range(1, min(len(words) // 2, RHYTHM_WORDS) + 1))
 
 
 def _common_start(body: str, start: int, text: str) -> int:
