@@ -24,6 +24,7 @@ from typing import NamedTuple
 from agent_core.judging.promising import LANGUAGES
 from agent_core.judging.promising.later import IS_SET, LATER, keeps_time
 from agent_core.judging.promising.tongue import likely_languages
+from agent_core.judging.promising.underway import begun_in_background, is_under_way
 
 READ_CHARS = 1500
 """Of a reply no more than this is read, beyond counting its code fences."""
@@ -64,6 +65,8 @@ class Sign(StrEnum):
     """Little text that promises, and then a short sentence."""
     CLAIMED = "claimed"
     """It says that a reminder is set, and no tool ran that could."""
+    UNDER_WAY = "under_way"
+    """It says that work goes on by itself, and no tool ran."""
     NO_CALL = "no_call"
     """Its finish reason speaks of a call, and there is none."""
     FOREIGN = "foreign"
@@ -123,6 +126,8 @@ _LEADS = (":", "：")
 _TRAILS = ("…", "...")
 _EDGES = " \t*_~`\"'“”„«»"
 _QUOTES = ('"', "”", "“", "»", "'", "’", "」", "』")
+_SPOKEN = re.compile(r'"[^"\n]{1,300}"|“[^”\n]{1,300}”|«[^»\n]{1,300}»|„[^“”\n]{1,300}[“”]|「[^」\n]{1,300}」')
+"""What somebody else says, within a sentence."""
 _LONG_WORD = re.compile(r"[^\W\d_]{4,}")
 _MID_COLON = re.compile(r":\s+\S|：\s*\S")
 _VOWEL_SIGNS = re.compile("[\u064b-\u0652\u0640\u0591-\u05c7]")
@@ -156,6 +161,8 @@ def sign_words(sign: str) -> str:
             return "its last sentence says what the model does next, and nothing was done"
         case Sign.LEADS_ON:
             return "it ended in a colon, and nothing followed"
+        case Sign.UNDER_WAY:
+            return "it says that something is under way or comes by itself, and nothing was"
         case Sign.PATIENCE:
             return "it ended by asking for patience, and nothing was under way"
         case _:
@@ -170,7 +177,7 @@ class _Whole(NamedTuple):
 
 
 def _read(last: str, before: str, languages: tuple[str, ...], whole: _Whole) -> Ending:
-    plain = _plain(last)
+    plain = _plain(_SPOKEN.sub("“”", last))
     rows = [ROWS[code] for code in languages]
     said = last.strip(_EDGES)
     if any(row.waits.fullmatch(plain) for row in rows):
@@ -188,10 +195,14 @@ def _read(last: str, before: str, languages: tuple[str, ...], whole: _Whole) -> 
 
 
 def _left_open(plain: str, said: str, before: str, rows: list[_Row], whole: _Whole) -> Ending:
-    """Its words promise nothing; its form may."""
-    leads, trails = plain.endswith(_LEADS), plain.endswith(_TRAILS)
+    """Its words promise nothing of its own; its form may, or it says that work goes on by itself."""
     little = whole.chars <= SHORT_REPLY_CHARS
-    aside = little and len(said) <= ASIDE_CHARS and _before_announces(before, rows)
+    announced = _before_announces(before, rows)
+    going = is_under_way(plain, _plain(before[-SENTENCE_CHARS:]), announced=announced)
+    if little and going and (begun_in_background(plain) or not _none_of_it(plain, rows)):
+        return Ending(Reading.UNCLEAR if whole.tools_run else Reading.PROMISE, Sign.UNDER_WAY, said)
+    leads, trails = plain.endswith(_LEADS), plain.endswith(_TRAILS)
+    aside = little and len(said) <= ASIDE_CHARS and announced
     foreign = little and not rows and bool(whole.tools_run) and len(_LONG_WORD.findall(said)) >= SENTENCE_WORDS
     if not (leads or (trails and little) or aside or foreign) or _none_of_it(plain, rows):
         return ANSWERED

@@ -347,6 +347,14 @@ _BrokenCode: TypeAlias = Literal[
 ]
 
 
+def _broken_off(facts: Facts) -> str:
+    """What is known of a text behind which no end came."""
+    why = cause_words(facts)
+    if facts.unclear:
+        return f"Whether the reply above is complete is not clear: {why}, and going on from there brought nothing more{_spent(facts)}."
+    return f"The reply above is cut short: {why}, and going on from there failed{_spent(facts)}."
+
+
 def _broken_reply(code: _BrokenCode, facts: Facts) -> Notice:
     """Endings in which the model's reply itself did not come to a good end."""
     dropped = _names(facts.tools_dropped or ("",))
@@ -359,21 +367,8 @@ def _broken_reply(code: _BrokenCode, facts: Facts) -> Notice:
                 _later(facts),
             )
             return Notice(text, _RETRY)
-        case ExitCode.BROKEN_IN_TEXT if facts.unclear:
-            text = _say(
-                f"Whether the reply above is complete is not clear: {cause_words(facts)}, and going on from there brought nothing "
-                f"more{_spent(facts)}.",
-                _work(facts),
-                _CONTINUE,
-            )
-            return Notice(text, _AGAIN)
         case ExitCode.BROKEN_IN_TEXT:
-            text = _say(
-                f"The reply above is cut short: {cause_words(facts)}, and going on from there failed{_spent(facts)}.",
-                _work(facts),
-                _CONTINUE,
-            )
-            return Notice(text, _AGAIN)
+            return Notice(_say(_broken_off(facts), _work(facts), _CONTINUE), _AGAIN)
         case ExitCode.BROKEN_IN_TOOL_CALL:
             text = _say(
                 f"The model's reply broke off inside a tool call ({dropped}): {cause_words(facts)}{_spent(facts)}.",
