@@ -8,13 +8,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent_core.judging.leftout import Kind, Suspect
 from agent_core.judging.whole import Form, form_of, may_say_nothing_more, says_nothing_more
 from agent_core.turn.effects import AskDone
-from agent_core.turn.events import DoneSaid, ReasoningArrived, ReplyFinished, TextArrived
+from agent_core.turn.events import CallBroke, DoneSaid, ReasoningArrived, ReplyFinished, TextArrived
 from agent_core.turn.exits import BreakCause, ExitCode
 from agent_core.turn.notices import notice_for
 from agent_core.turn.settings import LadderCounts
-from agent_core.turn.state import Segment, SegmentKind
+from agent_core.turn.state import Remark, Segment, SegmentKind
 from agent_core.turn.transcript import closed_turn_messages
 from tests.agent_core.turns import SETTINGS, Rig
 
@@ -248,6 +249,18 @@ def test_words_that_go_on(said: str, before: str) -> None:
 def test_what_says_that_this_was_all_was_held_back_all_along(said: str, before: str) -> None:
     if says_nothing_more(said, before):
         assert all(may_say_nothing_more(said[:n], before) for n in range(len(said)))
+
+
+def test_what_was_left_out_is_not_told_in_the_middle_of_the_text_that_goes_on() -> None:
+    rig = Rig()
+    cut(rig, HALF, "dropped")
+    mine = Suspect("k", Kind.MESSAGE, "assistant", now=True)
+    rig.feed(CallBroke(at=rig.tick(), cause=BreakCause.BAD_REQUEST, status=400, suspects=(mine,)))
+    assert rig.last_call.left_out == (mine,)
+    rig.text("ves at ten past.")
+    assert [type(entry) for entry in rig.turn.timeline] == [Segment, Remark]
+    rig.finish()
+    assert answer(rig) == HALF + "ves at ten past."
 
 
 def test_a_reply_in_the_usual_words_of_its_endpoint_is_finished() -> None:
