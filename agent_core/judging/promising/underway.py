@@ -23,7 +23,7 @@ _BEGUN = _any(
     r"gestartet|angestoßen|begonnen|eingereiht|übergeben|lancé|démarré|iniciad|lanzad|puesto en cola|iniciei|comecei|avviat|lanciat|gestart|begonnen|ingepland|"
     r"uruchom|rozpocz|zapustil|запустил|запущен|начал|поставлен|запустив|розпоча|стартира|започна|startat|påbörja|sat i gang|startet|igangsat|käynnist|aloit|"
     r"spustil|spuštěn|zahájil|spustený|elindított|elkezdt|pornit|început|lansat|ξεκίνησ|başlat|بدأت|بدء|התחלתי|הפעלתי|شروع کرد|शुरू|شروع کر|শুরু|memulai|dimulai|mulai|"
-    r"bắt đầu|khởi chạy|เริ่ม|開始し|開始致|実行し|시작했|실행했|开始|啟動|启动|提交|开启|開啟|nimeanza",
+    r"bắt đầu|khởi chạy|เริ่ม|開始し|開始致|実行し|시작했|실행했|开始|開始|啟動|启动|提交|开启|開啟|nimeanza",
 )
 """It has been started, in all the languages."""
 _JOB = _any(
