@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -194,14 +196,12 @@ INVITES = ("Send it again", "you can try again", "Put it differently", "Ask for 
 
 
 @pytest.mark.parametrize("code", list(ExitCode))
-@pytest.mark.parametrize("ran", [{"tools_done": ("append_file",)}, {"tools_unsure": ("append_file",)}])
-def test_after_tools_nobody_is_invited_to_have_all_of_it_done_again(
-    code: ExitCode, ran: dict[str, tuple[str, ...]]
-) -> None:
+@pytest.mark.parametrize("ran", [Facts(tools_done=("append_file",)), Facts(tools_unsure=("append_file",))])
+def test_after_tools_nobody_is_invited_to_have_all_of_it_done_again(code: ExitCode, ran: Facts) -> None:
     for cause in (None, *BreakCause):
-        facts = Facts(
-            cause=cause, attempts=4, steps=2, retry_after_seconds=9, announced="Now:", tool="append_file", **ran
-        )  # pyright: ignore[reportArgumentType]
+        facts = replace(
+            ran, cause=cause, attempts=4, steps=2, retry_after_seconds=9, announced="Now:", tool="append_file"
+        )
         notice = notice_for(Exit(code, facts))
         if notice is None or code in (ExitCode.NOT_STARTED, ExitCode.EMPTY_REPLY):  # no tool can have run
             continue
