@@ -1,11 +1,12 @@
 """Calls without any mark: JSON or Python alone, as Llama 3 and 4 and small models write them, and Phi-4's and FireFunction's ``functools``.
 
 Nothing sets them apart from an answer but this: the whole reply is calls, and every name is a tool on offer. As soon as that cannot
-be so any more, the text is shown.
+be so any more, the text is shown. A code block around all of it changes nothing: small models write one, and Gemma 3 in ``tool_code``.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Generator
 from dataclasses import dataclass, field
 
@@ -29,7 +30,14 @@ from agent_core.model.families.pieces import BrokenReason
 from agent_core.tools.base import Json
 
 _KEYS = frozenset({"name", "arguments", "parameters", "type", "id", "function", "tool_name", "tool_call_id"})
-_QUOTED_KEYS = tuple(f'"{key}"' for key in sorted(_KEYS))
+_LIST = "tool_calls"
+"""The key of a whole message's calls."""
+_QUOTED_KEYS = tuple(f'"{key}"' for key in sorted(_KEYS | {_LIST}))
+_FENCE = "```"
+_JSON = frozenset({"", "json", "tool_call", "tool_calls", "tool", "function_call"})
+"""What stands behind a fence whose block may be calls in JSON."""
+_CODE = "tool_code"
+_INDENT = re.compile(r"^\s*(?:print\()?(?:default_api\.)?")
 _BEHIND = ("<|eot_id|>", "<|eom_id|>", "<|im_end|>", "<|end|>", "</s>", "<|endoftext|>", "<end_of_turn>", "<|eot|>")
 
 
@@ -55,8 +63,61 @@ def read(calls: Calls, _opener: str) -> Grammar:
         if (yield from one_of("{", take=False)) is None:
             yield from _python(calls)
             return
+    yield from _all(calls, listed=mark != "{")
+
+
+def fenced(calls: Calls, _opener: str) -> Grammar:
+    """A code block that is the whole reply; its fence has not been read."""
+    if not calls.offered.schemas:
+        raise NotACall
+    yield from one_of(_FENCE)
+    language, mark = yield from until("\n", "`", " ")
+    if mark != "\n":
+        raise NotACall
+    if language.strip() == _CODE:
+        yield from _code(calls)
+        return
+    yield from spaces()
+    mark = (yield from one_of("[", "{")) if language.strip().lower() in _JSON else None
+    if not mark:
+        raise NotACall
+    yield from _all(calls, listed=mark == "[")
+
+
+def _code(calls: Calls) -> Grammar:
+    """Python in a block of its own: one call in a line, perhaps printed."""
+    block, mark = yield from until(_FENCE)
+    yield from _nothing_follows()
+    lines = [line.strip() for line in block.strip().splitlines() if line.strip()]
+    code = [
+        _INDENT.sub("", line)[: -1 if line.startswith("print(") and line.endswith("))") else None] for line in lines
+    ]
+    text = f"[{', '.join(code)}" + ("" if mark == END else "]")
+    name = code[0].partition("(")[0] if code else ""
+    if name not in calls.offered.schemas or "(" not in code[0]:
+        raise NotACall
+    try:
+        written = read_calls(text if mark != END else f"{text}]")
+    except NotReadable:
+        calls.open(name)
+        if mark == END:
+            calls.broken(BrokenReason.CUT_OFF)
+        else:
+            calls.broken(BrokenReason.UNREADABLE, text)
+        return
+    if any(call.name not in calls.offered.schemas for call in written):
+        raise NotACall
+    plain_calls(calls, f"[{', '.join(code)}]", cut=False)
+
+
+def _all(calls: Calls, *, listed: bool) -> Grammar:
+    """Objects and nothing else; the bracket or brace before the first has been read."""
+    if listed:
+        yield from spaces()
+        if (yield from one_of("{", take=False)) is None:
+            raise NotACall
     found = _Found()
-    yield from _objects(calls, found, listed=mark != "{")
+    yield from _objects(calls, found, listed=listed)
     for name, arguments in found.whole:
         calls.open(name)
         calls.arguments(arguments)
@@ -79,8 +140,8 @@ def _objects(calls: Calls, found: _Found, *, listed: bool) -> Grammar:
         if not (yield from _object(calls, found)):
             return
         yield from spaces()
-        following = yield from one_of(*((",", "]") if listed else (";", ",", "{")), *_BEHIND)
-        if following in ("]", END) or following in _BEHIND:
+        following = yield from one_of(*((",", "]") if listed else (";", ",", "{")), *_BEHIND, _FENCE)
+        if following in ("]", END, _FENCE) or following in _BEHIND:
             yield from _nothing_follows()
             return
         if following is None:
@@ -91,7 +152,7 @@ def _objects(calls: Calls, found: _Found, *, listed: bool) -> Grammar:
 def _nothing_follows() -> Grammar:
     while True:
         yield from spaces()
-        following = yield from one_of(*_BEHIND, "]", ";")
+        following = yield from one_of(*_BEHIND, _FENCE, "]", ";")
         if following == END:
             return
         if following is None:
@@ -141,6 +202,15 @@ def _judge(calls: Calls, found: _Found, text: str) -> None:
             raise NotACall from None
         found.broken = (name, text)
         return
+    listed = value.get(_LIST) if isinstance(value, dict) and len(value) == 1 else None
+    if listed == []:
+        raise NotACall
+    for one in listed if isinstance(listed, list) else [value]:
+        found.whole.append(_call(calls, one))
+
+
+def _call(calls: Calls, value: Json) -> tuple[str, str]:
+    """The name and the arguments of one call."""
     function = value.get("function") if isinstance(value, dict) else None
     outer = value if isinstance(value, dict) else {}
     inner = function if isinstance(function, dict) else outer
@@ -150,10 +220,9 @@ def _judge(calls: Calls, found: _Found, text: str) -> None:
     if not known or not {*outer} <= _KEYS or not isinstance(given, dict | str | None) or not isinstance(name, str):
         raise NotACall
     try:
-        arguments = object_text(given) if isinstance(given, str) else object_of(given or {})
+        return name, object_text(given) if isinstance(given, str) else object_of(given or {})
     except ValueError:
         raise NotACall from None
-    found.whole.append((name, arguments))
 
 
 def _python(calls: Calls) -> Grammar:
@@ -187,7 +256,7 @@ def _python(calls: Calls) -> Grammar:
 FAMILY = Family(
     name="bare",
     models="Llama 3 and 4, Phi-4-mini, xLAM, Hammer, small models without a template for tools",
-    form='`{"name": …, "parameters": {…}}`, `[{…}, {…}]`, `[name(key=value)]`, `functools[{…}]`, each as the whole reply and with a tool on offer',
+    form='`{"name": …, "parameters": {…}}`, `[{…}, {…}]`, `[name(key=value)]`, `functools[{…}]`, `{"tool_calls": […]}`, each as the whole reply and with a tool on offer, also in a code block; there `tool_code` as well',
     source="Meta's prompt formats for Llama 3.1 and 3.2; vllm/tool_parsers: llama, pythonic, xlam, phi4mini",
     openers=(),
     follows=(),

@@ -73,7 +73,7 @@ CALL_MARKS = marks_of([*OPENERS, *WRAPPERS, *CLOSERS, *NOISE, *LAST])
 OTHER_MARKS = marks_of([*harmony.FAMILY.openers, *NOISE, *LAST])
 """What is looked for where no tool is on offer: channels, and what means nothing to anybody."""
 CALL_BEGINNINGS = marks_of([*OPENERS, *WRAPPERS])
-START_CHARS = "{[faH"
+START_CHARS = "{[faH`"
 """With these a reply begins that may be a call without a mark, or a thought."""
 _TOKENS = ("<|", "<｜")
 _BEGINNINGS = tuple(sorted({*OPENERS, *WRAPPERS}))
@@ -141,6 +141,9 @@ def beginning(calls: Calls, opener: str) -> Grammar:
     """The first characters of a reply: a call without a mark, a thought without one, or text."""
     if (yield from one_of("functools[", "{", "[", take=False)):
         yield from bare.read(calls, opener)
+        return
+    if (yield from one_of("```", take=False)):
+        yield from bare.fenced(calls, opener)
         return
     said = yield from one_of(STRIPPED_HARMONY, *GRANITE)
     if not said:
