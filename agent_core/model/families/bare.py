@@ -92,22 +92,14 @@ def _code(calls: Calls) -> Grammar:
     code = [
         _INDENT.sub("", line)[: -1 if line.startswith("print(") and line.endswith("))") else None] for line in lines
     ]
-    text = f"[{', '.join(code)}" + ("" if mark == END else "]")
-    name = code[0].partition("(")[0] if code else ""
-    if name not in calls.offered.schemas or "(" not in code[0]:
-        raise NotACall
+    text, name = ", ".join(code), code[0].partition("(")[0] if code else ""
     try:
-        written = read_calls(text if mark != END else f"{text}]")
+        names = {call.name for call in read_calls(text)}
     except NotReadable:
-        calls.open(name)
-        if mark == END:
-            calls.broken(BrokenReason.CUT_OFF)
-        else:
-            calls.broken(BrokenReason.UNREADABLE, text)
-        return
-    if any(call.name not in calls.offered.schemas for call in written):
+        names = {name if "(" in text else ""}
+    if not names <= calls.offered.schemas.keys():
         raise NotACall
-    plain_calls(calls, f"[{', '.join(code)}]", cut=False)
+    plain_calls(calls, text, cut=mark == END)
 
 
 def _all(calls: Calls, *, listed: bool) -> Grammar:

@@ -32,9 +32,9 @@ Arguments that come as plain text become what the tool's schema says they are: n
 | a call with a name, whose arguments cannot be read | the model is told what is wrong with them, as with any unreadable arguments |
 | a call of a tool that is not on offer | the model is told which tools there are |
 | a call that the end of the text cut, or without a name | a failed call: the model is asked again; see [exits.md](exits.md) |
-| an example in a code block, a code span, a quotation (`>`) or behind an opening quotation mark | text, word for word |
+| an example in a code block (with anything around it), a code span, a quotation (`>`) or behind an opening quotation mark | text, word for word |
 | a mark that nothing like a call follows | text, word for word |
-| JSON or Python alone, without a mark | a call only if it is the whole reply and names tools on offer; else text, shown as soon as that is clear |
+| JSON or Python alone, without a mark, or in a code block that is the whole reply | a call only if it is the whole reply and names tools on offer; else text, shown as soon as that is clear |
 
 ## Thoughts
 
