@@ -26,7 +26,7 @@ from agent_core.judging.compaction import (
     summary_request,
     summary_words,
 )
-from agent_core.judging.leftout import suspects, without
+from agent_core.judging.leftout import Suspect, doubted, suspects, without
 from agent_core.judging.promising.done import done_question, read_done
 from agent_core.judging.remedies import DONE_SECONDS, Rung, patience
 from agent_core.judging.replies import Finish, finish_of
@@ -35,6 +35,7 @@ from agent_core.model.client import ModelClient, ModelRequest, Sink
 from agent_core.model.complaints import NOTHING_SAID
 from agent_core.ports import Clock
 from agent_core.signals import CANCELLED, ModelCalled, Tell, nobody
+from agent_core.text.shown import something_to_see
 from agent_core.tools.base import Json
 from agent_core.turn.effects import AskDone, CallModel
 from agent_core.turn.events import (
@@ -46,6 +47,8 @@ from agent_core.turn.events import (
     SpendRefused,
     TextArrived,
     TextTakenBack,
+    ToolCallCut,
+    ToolCallNamed,
 )
 from agent_core.turn.exits import BreakCause
 from agent_core.turn.machine import Turn
@@ -55,6 +58,23 @@ from agent_core.turn.transcript import alternating, repaired, request_messages
 
 REFUSALS = frozenset({BreakCause.BAD_REQUEST, BreakCause.REFUSED, BreakCause.TOO_LARGE, BreakCause.CONTEXT_OVERFLOW})
 """What a provider says of what it was sent."""
+DOUBTFUL = frozenset(
+    {
+        BreakCause.NO_CONTENT,
+        BreakCause.STALLED,
+        BreakCause.DROPPED,
+        BreakCause.ENDED_EARLY,
+        BreakCause.GARBAGE,
+        BreakCause.UNREADABLE_CALL,
+        BreakCause.ERROR_IN_STREAM,
+        BreakCause.SERVER_ERROR,
+    }
+)
+"""What also something in the conversation may lead to, without a word of it."""
+OVERLOADED = frozenset({503, 504, 529})
+"""Statuses that say that it is the server."""
+MOST_BLANKS = 1_000
+"""So many pieces of a reply are looked through for something to see."""
 SUMMARY_SECONDS = 60.0
 SLOW_ARGUMENTS_FACTOR = 4.0
 
@@ -140,13 +160,26 @@ class ModelCaller:
             parse_text_calls=bool(self.offer.names),
             offered=frozenset(self.offered(turn)) if tools else frozenset(),
         )
-        ending = await self._paid(request, f"{effect.number}", tokens, sink)
-        return self._accused(ending, turn, messages)
+        said: list[str] = []
+
+        def noted(events: Sequence[Event]) -> None:
+            if len(said) < MOST_BLANKS:
+                said.extend(event.text for event in events if isinstance(event, TextArrived))
+                said.extend("call" for event in events if isinstance(event, ToolCallNamed | ToolCallCut))
+            sink(events)
+
+        ending = await self._paid(request, f"{effect.number}", tokens, noted)
+        return self._accused(ending, turn, messages, silent=not something_to_see("".join(said)))
 
     def _accused(
-        self, ending: ReplyFinished | CallBroke | SpendRefused, turn: Turn, messages: Sequence[Message]
+        self,
+        ending: ReplyFinished | CallBroke | SpendRefused,
+        turn: Turn,
+        messages: Sequence[Message],
+        *,
+        silent: bool = True,
     ) -> ReplyFinished | CallBroke | SpendRefused:
-        """A refusal with what of the conversation may be meant by it."""
+        """A refusal, or a failure before any content, with what of the conversation may be meant by it."""
         match ending:
             case CallBroke() if ending.cause in REFUSALS:
                 by_size = ending.cause in (BreakCause.TOO_LARGE, BreakCause.CONTEXT_OVERFLOW)
@@ -154,8 +187,15 @@ class ModelCaller:
                 return replace(ending, suspects=found)
             case ReplyFinished() if finish_of(ending.reason) is Finish.FILTER:
                 return replace(ending, suspects=suspects(messages, NOTHING_SAID, self._answered(turn)))
+            case CallBroke() if silent and _doubtful(ending):
+                return replace(ending, suspects=self._doubted(turn, messages, results=ending.status == 500))
+            case ReplyFinished() if silent:
+                return replace(ending, suspects=self._doubted(turn, messages, results=False))
             case _:
                 return ending
+
+    def _doubted(self, turn: Turn, messages: Sequence[Message], *, results: bool) -> tuple[Suspect, ...]:
+        return doubted(messages, self._answered(turn), results=results)
 
     def _answered(self, turn: Turn) -> int:
         """Where the message that is answered begins in what is sent: behind the system's words and the history."""
@@ -317,6 +357,11 @@ class ModelCaller:
         if isinstance(ending, ReplyFinished) and ending.reason == "stop" and summary:
             return summary
         return digest(self.memory.summary, given_up)
+
+
+def _doubtful(broke: CallBroke) -> bool:
+    overloaded = broke.status in OVERLOADED or broke.retry_after_seconds > 0
+    return broke.cause in DOUBTFUL and not overloaded
 
 
 def hurried(turn: Turn) -> bool:

@@ -13,7 +13,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeAlias, assert_never
 
-from agent_core.judging.leftout import ALL_OF_KIND
+from agent_core.judging.leftout import ALL_OF_KIND, Kind, Leaving
 from agent_core.judging.overlap import OverlapRemover
 from agent_core.judging.promises import ANSWERED, SHORT_REPLY_CHARS, Ending, Reading, Sign, read_ending
 from agent_core.judging.promising.done import says_done
@@ -33,6 +33,7 @@ from agent_core.judging.questions import (
 )
 from agent_core.judging.remedies import (
     CAUSE_TO_FAILURE,
+    DOUBTING,
     LADDERS,
     SET_ASIDE_SECONDS,
     Advice,
@@ -392,7 +393,7 @@ def _remedy(turn: Standing, failure: Failure, broke: CallBroke) -> Decisions:
     step = _rung(turn, failure, broke)
     if step is None:
         return [_end_failed(turn, failure, broke)]
-    further = turn.leaving.next(broke.suspects) if step.rung is Rung.LEAVE_OUT else None
+    further = _leaving(turn, failure, broke) if step.rung is Rung.LEAVE_OUT else None
     number = turn.climbed[failure, step.rung] + 1
     advice, detail = _advice(turn, failure, step.rung, broke)
     route = next_route(turn.settings.routes, turn.route_index, step.helps) if step.rung is Rung.NEXT_ROUTE else None
@@ -418,8 +419,13 @@ def _rung(turn: Standing, failure: Failure, broke: CallBroke) -> LadderStep | No
     too_long = broke.retry_after_seconds > settings.retry_after_max_seconds
     if turn.trying and not (too_long and turn.route_index == 0):
         return LadderStep(Rung.AS_USUAL, lambda _: 1)
-    further = turn.leaving.next(broke.suspects) if settings.leaves_out else None
-    named = further is not None and broke.complaint.concern not in ALL_OF_KIND and any(s.named for s in broke.suspects)
+    further = _leaving(turn, failure, broke) if settings.leaves_out else None
+    named = (
+        failure not in DOUBTING
+        and further is not None
+        and broke.complaint.concern not in ALL_OF_KIND
+        and any(s.named for s in broke.suspects)
+    )
     skip = {Rung.RETRY, Rung.CONTINUE} if too_long else set[Rung]()
     step = next_rung(
         failure,
@@ -434,6 +440,13 @@ def _rung(turn: Standing, failure: Failure, broke: CallBroke) -> LadderStep | No
         return step
     tool = turn.draft.call_names[0]
     return LadderStep(Rung.WITHOUT_TOOL, lambda _: 1) if tool and settings.tool(tool) is not None else None
+
+
+def _leaving(turn: Standing, failure: Failure, broke: CallBroke) -> Leaving | None:
+    """What is left out next, if there is anything."""
+    if failure in DOUBTING:
+        return turn.leaving.next_doubted(broke.suspects)
+    return turn.leaving.next(broke.suspects)
 
 
 def _again(turn: Standing, failure: Failure) -> bool:
@@ -490,6 +503,9 @@ def _end_failed(turn: Standing, failure: Failure, broke: CallBroke) -> TurnEnded
         cause = turn.ask.cut_by if failure in _NO_MORE else None
         facts = cut_facts(facts, cause, unclear=nothing or form_of(turn.reply_text) is Form.CLOSED)
     code = turn.troubles.found[-1].code
+    if failure in DOUBTING and turn.climbed[failure, Rung.LEAVE_OUT]:
+        words = any(part.kind in (Kind.MESSAGE, Kind.THOUGHTS) for part in turn.leaving.parts)
+        facts = replace(facts, without="the earlier messages" if words else "what you attached")
     if _again(turn, failure):
         code, facts = (
             ExitCode.SAME_STALL_AGAIN,

@@ -10,6 +10,10 @@ Nothing disappears: in the place of what is left out stands a sentence, so that 
 say that it has not seen it. A suspect is known by its content, wherever it stands; so what was found in one turn is left out of the next as well,
 for the same model.
 
+A model may also fail without a refusal (500, nothing at all, a lost connection), each time that the conversation holds something. Only where
+nothing else has helped, and only what gives reason to doubt it (`doubted`), is left out then: what belongs to turns that got no answer, and what
+was attached just now; after that, everything.
+
 The words that a person wrote just now are never left out: if nothing else helps, the turn says that it was refused.
 
 Laws (tests/agent_core/test_leftout.py): whatever one part is refused, for any conversation, it is found within `MOST_TRIES` calls; a left-out
@@ -26,7 +30,7 @@ from enum import StrEnum
 import orjson
 
 from agent_core.messages import GATEWAY_PREFIX, Message, text_of
-from agent_core.model.complaints import Complaint, Concern, Place
+from agent_core.model.complaints import NOTHING_SAID, Complaint, Concern, Place
 from agent_core.tools.base import Json
 
 MOST_TRIES = 6
@@ -150,6 +154,37 @@ def _size(message: Message, kind: Kind, key: str) -> int:
     if kind in _MEDIA:
         return next((len(str(part)) for part in parts if _kind(part) is kind and digest(part) == key), 0)
     return len(text_of(content)) + len(str(message.get("tool_calls") or ""))
+
+
+def doubted(messages: Sequence[Message], current: int, *, results: bool = False) -> tuple[Suspect, ...]:
+    """What of `messages` may be why a model fails that does not say why; what gives most reason to doubt it is marked as named.
+
+    That is what is attached now, and what turns without an answer left behind; with `results`, calls of the turn that is running and what they
+    brought, too. If the turn before had no answer, anything may be it. Otherwise the model has answered what is there.
+    """
+    begins = _beginnings(messages)
+    unanswered = {begins[p] for p in range(min(current, len(messages))) if messages[p].get("role") == "user"}
+    for position, message in enumerate(messages[:current]):
+        if message.get("role") == "assistant" and not message.get("tool_calls"):
+            (unanswered.add if _is_notice(message) else unanswered.discard)(begins[position])
+    likely = {
+        (key, kind)
+        for position, message in enumerate(messages)
+        for kind, key in _parts(message)
+        if (position >= current and (results or kind in _MEDIA))
+        or (position < current and begins[position] in unanswered)
+    }
+    found = [one for one in suspects(messages, NOTHING_SAID, current) if results or not one.now or one.kind in _MEDIA]
+    named = tuple(replace(one, named=True) for one in found if (one.key, one.kind) in likely)
+    before = begins[current - 1] if 0 < current <= len(messages) else -1
+    rest = [one for one in found if (one.key, one.kind) not in likely] if before in unanswered else []
+    return (*named, *rest)
+
+
+def _is_notice(message: Message) -> bool:
+    """Of a turn that ended with the gateway's words, as we keep it or as a client brings it along."""
+    text = text_of(message.get("content"))
+    return any(text.startswith(mark) or f"\n\n{mark}" in text for mark in (NOTICE_PREFIX, f"{GATEWAY_PREFIX} "))
 
 
 def _beginnings(messages: Sequence[Message]) -> list[int]:
@@ -323,6 +358,16 @@ class Leaving:
         groups = tries([one for one in first if not one.named])
         if self.tried >= len(groups):
             return None
+        return Leaving((*sure, *groups[self.tried]), first, self.tried + 1)
+
+    def next_doubted(self, latest: Sequence[Suspect]) -> Leaving | None:
+        """The same after a failure that is no refusal: what is doubted most, then everything."""
+        first = self.first or tuple(latest)
+        groups = list(dict.fromkeys([tuple(one for one in first if one.named), first]))
+        groups = [group for group in groups if group]
+        if self.tried >= len(groups):
+            return None
+        sure = tuple(one for one in self.parts if one.named and one not in first)
         return Leaving((*sure, *groups[self.tried]), first, self.tried + 1)
 
 

@@ -61,6 +61,8 @@ class Rung(StrEnum):
     """A tool's calls break off whatever is tried: ask for the same as text. The last of all, for one call."""
 
 
+DOUBTING = frozenset({Failure.BEFORE_CONTENT, Failure.EMPTY, Failure.THINKING_ONLY})
+"""Failures without a word of what they are about: what is left out is only doubted."""
 SPECIAL = frozenset({Rung.NEXT_ROUTE, Rung.ADVISE_SMALLER, Rung.WITHOUT_TOOL})
 """Remedies that do something else than to ask the same model for the same again."""
 
@@ -137,6 +139,8 @@ def _nothing_more(counts: LadderCounts) -> int:
 
 
 _LEAVE_OUT = LadderStep(Rung.LEAVE_OUT, lambda c: c.leave_out)
+_WITHOUT_DOUBTED = LadderStep(Rung.LEAVE_OUT, lambda c: min(2, c.leave_out))
+"""The last of all: something in the conversation may make the model fail."""
 _NEXT_MODEL = LadderStep(Rung.NEXT_ROUTE, _always, helps=Helps.OTHER_MODEL)
 _NEXT_LARGER = LadderStep(Rung.NEXT_ROUTE, _always, helps=Helps.LARGER_WINDOW)
 
@@ -144,6 +148,7 @@ LADDERS: Mapping[Failure, Sequence[LadderStep]] = {
     Failure.BEFORE_CONTENT: (
         LadderStep(Rung.RETRY, lambda c: c.retry, Pause.BACKOFF),
         LadderStep(Rung.NEXT_ROUTE, _always),
+        _WITHOUT_DOUBTED,
     ),
     Failure.IN_TEXT: (LadderStep(Rung.CONTINUE, lambda c: c.continue_text, Pause.RESTART), _NEXT_MODEL),
     Failure.NOTHING_MORE: (
@@ -160,8 +165,13 @@ LADDERS: Mapping[Failure, Sequence[LadderStep]] = {
         LadderStep(Rung.RETRY, lambda c: c.empty_retry, Pause.BACKOFF),
         LadderStep(Rung.NUDGE, lambda c: c.empty_nudge, Pause.BACKOFF),
         _NEXT_MODEL,
+        _WITHOUT_DOUBTED,
     ),
-    Failure.THINKING_ONLY: (LadderStep(Rung.CONTINUE_THINKING, lambda c: c.continue_thinking), _NEXT_MODEL),
+    Failure.THINKING_ONLY: (
+        LadderStep(Rung.CONTINUE_THINKING, lambda c: c.continue_thinking),
+        _NEXT_MODEL,
+        _WITHOUT_DOUBTED,
+    ),
     Failure.PROMISED: (LadderStep(Rung.NUDGE, lambda c: c.promise_nudge), _NEXT_MODEL),
     Failure.LENGTH: (LadderStep(Rung.CONTINUE, lambda c: c.continue_length),),
     Failure.LENGTH_IN_TOOL_CALL: (LadderStep(Rung.ADVISE_SMALLER, lambda c: c.tool_call_length_advice), _NEXT_MODEL),

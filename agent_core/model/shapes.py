@@ -390,6 +390,16 @@ SHAPES: tuple[Shape, ...] = (
         codes=_codes("hooks_failed"),
         concern=Concern.MESSAGE,
     ),
+    Shape(
+        BreakCause.REFUSED,
+        "LiteLLM (400, 403 or 500), Bedrock, gateways with guardrails: what a guardrail stopped; not one that itself failed",
+        _GITHUB + "BerriAI/litellm/pull/28418",
+        _words(
+            r"(?:blocked|violat\w+|rejected|stopped|refused|denied|flagged) (?:(?:by|due to|because of) )?(?:(?:an?|the|our|your) )?(?:\w+ )?guardrail"
+            r"|guardrail\w*[ _](?:(?:has|was) )?(?:intervened|blocked|violat|triggered)|content (?:was |is )?blocked by"
+        ),
+        concern=Concern.MESSAGE,
+    ),
     # ------------------------------------------------------------------ a server that is not well, and calls it our fault
     Shape(
         BreakCause.SERVER_ERROR,

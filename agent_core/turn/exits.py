@@ -226,6 +226,8 @@ class Facts:
     announced: str = ""
     pattern: str = ""
     tried: tuple[str, ...] = ()
+    without: str = ""
+    """What of the conversation the model was not sent in the last tries, in vain."""
     reference: str = ""
     size: int = 0
     """Estimated tokens of the request."""

@@ -169,12 +169,15 @@ SMALL_CHARS = 1_500
 """A call with fewer characters of arguments did not break off for its size."""
 
 
+_REFUSALS = frozenset({BreakCause.BAD_REQUEST, BreakCause.REFUSED, BreakCause.TOO_LARGE, BreakCause.CONTEXT_OVERFLOW})
+"""Failures that say that it is what was sent."""
 _MEDIA_WORDS = {Kind.PICTURE: "picture", Kind.SOUND: "recording", Kind.FILE: "file"}
 
 
 def left_out_words(left: Sequence[Suspect], model: str, endpoint: str, cause: BreakCause | None) -> str:
     """What was left out of what a model is sent, so that the conversation can go on."""
     said: list[str] = []
+    doubted = cause is not None and cause not in _REFUSALS
     for kind, word in _MEDIA_WORDS.items():
         mine = [one for one in left if one.kind is kind]
         if any(not one.key for one in mine):
@@ -183,9 +186,14 @@ def left_out_words(left: Sequence[Suspect], model: str, endpoint: str, cause: Br
         elif mine:
             what = f"a {word}" if len(mine) == 1 else f"{len(mine)} {word}s"
             whose = "of yours" if any(one.now for one in mine) else "from earlier on"
-            said.append(f"{model} did not accept {what} {whose}; I left {'it' if len(mine) == 1 else 'them'} out.")
+            verb = "replied only without" if doubted else "did not accept"
+            said.append(f"{model} {verb} {what} {whose}; I left {'it' if len(mine) == 1 else 'them'} out.")
     messages = [one for one in left if one.kind is Kind.MESSAGE]
-    if messages:
+    if messages and doubted:
+        what = "an earlier message" if len(messages) == 1 else f"{len(messages)} earlier messages"
+        it = "it" if len(messages) == 1 else "them"
+        said.append(f"{model} replied only without {what}; I left {it} out so that this can go on.")
+    elif messages:
         why = (
             "is too long for"
             if cause in _TOO_MUCH
@@ -208,6 +216,11 @@ def _left_messages(messages: Sequence[Suspect], why: str, model: str) -> str:
         return f"What this reply had said so far {why} {model}; I asked again without it."
     what = "A tool's result" if messages[0].role == "tool" else "An earlier message"
     return f"{what} {why} {model}; I left it out so that this can go on."
+
+
+def _without(facts: Facts) -> str:
+    """What the model was asked without, in vain."""
+    return f"Asked without {facts.without}, it did not reply either." if facts.without else ""
 
 
 def _was_large(facts: Facts) -> bool:
@@ -362,6 +375,7 @@ def _broken_reply(code: _BrokenCode, facts: Facts) -> Notice:
         case ExitCode.BROKEN_BEFORE_TEXT:
             text = _say(
                 f"The model did not reply: {cause_words(facts)}{_spent(facts)}.",
+                _without(facts),
                 _work(facts),
                 _cut(facts),
                 _later(facts),
@@ -389,7 +403,10 @@ def _broken_reply(code: _BrokenCode, facts: Facts) -> Notice:
             return Notice(text, _WHY)
         case ExitCode.EMPTY_REPLY:
             text = _say(
-                f"The model returned an empty reply{_spent(facts)}. There is no answer.", _work(facts), _later(facts)
+                f"The model returned an empty reply{_spent(facts)}. There is no answer.",
+                _without(facts),
+                _work(facts),
+                _later(facts),
             )
             return Notice(text, _RETRY)
         case ExitCode.EMPTY_AFTER_TOOLS:
@@ -485,10 +502,11 @@ def _provider(code: _ProviderCode, facts: Facts) -> Notice:
             waited = f", {facts.seconds} s in all" if facts.seconds else ""
             what = f"The model is not available: {cause_words(facts)}{_spent(facts)}{waited}."
             advice = _down_advice(facts)
-            return Notice(_say(what, work, advice), _WHY if advice is _BY_OPERATOR else _RETRY)
+            return Notice(_say(what, _without(facts), work, advice), _WHY if advice is _BY_OPERATOR else _RETRY)
         case ExitCode.PROVIDER_GARBAGE:
             text = _say(
                 f"The model's address answered with something that is no chat completion{_status(facts)}{_spent(facts)}.",
+                _without(facts),
                 work,
                 "If it stays so, the configured base URL may be wrong.",
             )

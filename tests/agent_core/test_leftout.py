@@ -8,7 +8,7 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from agent_core.judging.leftout import MOST_TRIES, Kind, Leaving, Suspect, suspects, tries, without
+from agent_core.judging.leftout import MOST_TRIES, Kind, Leaving, Suspect, doubted, suspects, tries, without
 from agent_core.messages import Message
 from agent_core.model.complaints import NOTHING_SAID, Complaint, Concern, Place
 from agent_core.tools.base import Json
@@ -223,3 +223,47 @@ def test_a_model_without_eyes_that_does_not_say_so_loses_its_pictures_and_nothin
     calls, sent = asked(messages, 4, {"image_url"})
     assert calls == 1
     assert [str(one).count("left it out") for one in sent] == [1, 0, 1, 0, 0]
+
+
+NOTICE = "[Notice from the gateway, not written by the model: the model did not reply.]"
+
+
+@given(conversations())
+def test_what_a_model_has_answered_is_not_doubted(made: tuple[list[Message], int]):
+    messages, current = made
+    found = doubted(messages, current)
+    assert {one.kind for one in found} <= {Kind.PICTURE}
+    assert bool(found) == ("'type': 'image_url'" in str(messages[current:]))
+
+
+@given(conversations(), st.integers(0, 12), st.integers(0, 12))
+def test_what_is_in_turns_without_an_answer_is_left_out_first(made: tuple[list[Message], int], lost: int, more: int):
+    messages, current = made
+    answers = {f"answer {lost}", f"answer {more}"}
+    assume(any(str(m.get("content")) in answers for m in messages))
+    messages = [said(NOTICE) if str(m.get("content")) in answers else m for m in messages]
+    first = Leaving().next_doubted(doubted(messages, current))
+    assert first is not None
+    sent = str(without(messages, first.parts))
+    for number in range(12):
+        gone = f"answer {number}" in answers and f"question {number}'" in str(messages)
+        assert (f"question {number}'" in sent) == (f"question {number}'" in str(messages) and not gone)
+    assert NOTICE in sent
+    assert "and now?" in sent
+
+
+@given(conversations(), st.booleans())
+def test_after_a_turn_without_an_answer_everything_is_doubted_at_last_and_never_more_than_twice(
+    made: tuple[list[Message], int], results: bool
+):
+    messages, current = made
+    assume(current > 1)
+    messages[current - 1] = said(NOTICE)
+    leaving, tried = Leaving(), 0
+    while (further := leaving.next_doubted(doubted(messages, current, results=results))) is not None:
+        leaving, tried = further, tried + 1
+    assert 1 <= tried <= 2
+    sent = without(messages, leaving.parts)
+    assert "question" not in str(sent)
+    assert "and now?" in str(sent[current])
+    assert problems(sent) == []

@@ -58,14 +58,14 @@ def test_the_ladders_are_those_of_the_rules():
         counts = LadderCounts()
         return [(s.rung, s.helps if s.rung is Rung.NEXT_ROUTE else s.times(counts)) for s in LADDERS[failure]]
 
-    model = (Rung.NEXT_ROUTE, Helps.OTHER_MODEL)
-    assert rungs(Failure.BEFORE_CONTENT) == [(Rung.RETRY, 3), (Rung.NEXT_ROUTE, Helps.ANY)]
+    model, doubted = (Rung.NEXT_ROUTE, Helps.OTHER_MODEL), (Rung.LEAVE_OUT, 2)
+    assert rungs(Failure.BEFORE_CONTENT) == [(Rung.RETRY, 3), (Rung.NEXT_ROUTE, Helps.ANY), doubted]
     assert rungs(Failure.IN_TEXT) == [(Rung.CONTINUE, 2), model]
     assert rungs(Failure.NOTHING_MORE) == [(Rung.CONTINUE, 3), (Rung.NEXT_ROUTE, Helps.ANY)]
     assert rungs(Failure.THOUGHT_MORE) == [(Rung.CONTINUE, 2), model]
     assert rungs(Failure.IN_TOOL_CALL) == [(Rung.RETRY, 1), (Rung.ADVISE_SMALLER, 1), model]
-    assert rungs(Failure.EMPTY) == [(Rung.RETRY, 1), (Rung.NUDGE, 2), model]
-    assert rungs(Failure.THINKING_ONLY) == [(Rung.CONTINUE_THINKING, 2), model]
+    assert rungs(Failure.EMPTY) == [(Rung.RETRY, 1), (Rung.NUDGE, 2), model, doubted]
+    assert rungs(Failure.THINKING_ONLY) == [(Rung.CONTINUE_THINKING, 2), model, doubted]
     assert rungs(Failure.PROMISED) == [(Rung.NUDGE, 1), model]
     assert rungs(Failure.LENGTH) == [(Rung.CONTINUE, 3)]
     assert rungs(Failure.LENGTH_IN_TOOL_CALL) == [(Rung.ADVISE_SMALLER, 2), model]
@@ -130,4 +130,7 @@ def test_a_retry_can_be_left_out_when_the_provider_asks_for_too_long_a_pause():
     assert step is not None
     assert step.rung is Rung.NEXT_ROUTE
     only = (replace(ROUTES[0]),)
-    assert next_rung(Failure.BEFORE_CONTENT, {}, LadderCounts(), only, 0, skip=frozenset({Rung.RETRY})) is None
+    assert (
+        next_rung(Failure.BEFORE_CONTENT, {}, LadderCounts(), only, 0, skip=frozenset({Rung.RETRY, Rung.LEAVE_OUT}))
+        is None
+    )

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from adapters.contract.chat import ACTION_LABELS
-from agent_core.judging.remedies import LADDERS, RESTART_SECONDS, Failure, Helps, LadderStep, Pause, Rung
+from agent_core.judging.remedies import DOUBTING, LADDERS, RESTART_SECONDS, Failure, Helps, LadderStep, Pause, Rung
 from agent_core.turn.exits import (
     Action,
     BreakCause,
@@ -157,6 +157,7 @@ RUNGS: Mapping[Rung, str] = {
     Rung.AS_USUAL: "the same call again, as if nothing were known of earlier failures",
     Rung.WITHOUT_TOOL: "ask for text instead of the call",
 }
+DOUBTED = "leave out what may be the reason, if there is any: what is attached and what turns without an answer said; then all of the history"
 HELPING: Mapping[Helps, str] = {
     Helps.ANY: "the next key or model, if there is one",
     Helps.OTHER_CREDENTIAL: "the next key or model with another key, if there is one",
@@ -192,12 +193,13 @@ failure, and the table begins from its first row. A tool's calls that have broke
 """
 
 
-def _remedy(step: LadderStep, times: int) -> str:
+def _remedy(failure: Failure, step: LadderStep, times: int) -> str:
     if step.rung is Rung.NEXT_ROUTE:
         return HELPING[step.helps]
     least, most = (f"{seconds:g}" for seconds in RESTART_SECONDS)
     pause = f", from the second time on after {least} to {most} s" if step.pause is Pause.RESTART else ""
-    return RUNGS[step.rung] + (f" ({_times(times)}{pause})" if times < MOST else "")
+    words = DOUBTED if step.rung is Rung.LEAVE_OUT and failure in DOUBTING else RUNGS[step.rung]
+    return words + (f" ({_times(times)}{pause})" if times < MOST else "")
 
 
 def facts_of(code: ExitCode) -> Facts:
@@ -214,7 +216,7 @@ def _page() -> Iterator[str]:
     counts = LadderCounts()
     rows: list[str] = []
     for failure, steps in LADDERS.items():
-        tried = [_remedy(step, step.times(counts)) for step in steps]
+        tried = [_remedy(failure, step, step.times(counts)) for step in steps]
         rows.append(f"| {FAILURES[failure]} | {'; then '.join(tried)} |")
     yield _HEAD + "\n".join(rows) + "\n"
     yield _BESIDE

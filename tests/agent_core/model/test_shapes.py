@@ -132,6 +132,10 @@ SEEN: list[Seen] = [
     Seen("litellm before azure", GITHUB + "BerriAI/litellm/pull/16231", 400, {"error": {"message": "litellm.BadRequestError: litellm.ContentPolicyViolationError: AzureException - The response was filtered due to the prompt triggering Azure OpenAI's content management policy.", "type": None, "param": None, "code": "400"}}, FILTER, MESSAGE),
     Seen("dashscope", GITHUB + "camel-ai/owl/issues/432", 400, {"error": {"code": "data_inspection_failed", "param": None, "message": "Input data may contain inappropriate content.", "type": "data_inspection_failed"}}, FILTER, MESSAGE),
     Seen("dashscope, in words", GITHUB + "openclaw/openclaw/issues/32622", 400, openai("<400> InternalError.Algo.DataInspectionFailed: Input text data may contain inappropriate content."), FILTER, MESSAGE),
+    Seen("a guardrail of a gateway", GITHUB + "BerriAI/litellm/pull/28297", 403, openai("blocked by guardrail policy"), FILTER, MESSAGE),
+    Seen("litellm, bedrock's guardrail", GITHUB + "BerriAI/litellm/issues/13321", 400, {"error": {"message": {"error": "Violated guardrail policy", "bedrock_guardrail_response": "Sorry."}, "code": "400"}}, FILTER, MESSAGE),
+    Seen("bedrock's guardrail", GITHUB + "BerriAI/litellm/issues/13126", 400, {"message": "Sorry, the model cannot answer this question. Guardrail intervened"}, FILTER, MESSAGE),
+    Seen("a guardrail that itself failed", GITHUB + "BerriAI/litellm/pull/38553", 403, openai("Bedrock guardrail request failed"), BreakCause.FORBIDDEN),
     Seen("openrouter's moderation", "https://openrouter.ai/docs/api/reference/errors-and-debugging", 403, {"error": {"code": 403, "message": "Your chosen model requires moderation and your input was flagged", "metadata": {"reasons": ["violence"], "flagged_input": "..."}}}, FILTER, MESSAGE),
     # ---------------------------------------------------------------- money, rates, places
     Seen("openai, no quota", GITHUB + "langchain-ai/langchainjs/issues/1929", 429, openai("You exceeded your current quota, please check your plan and billing details.", "insufficient_quota", kind="insufficient_quota"), PAY),
