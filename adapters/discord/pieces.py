@@ -8,8 +8,7 @@ from adapters.text.files import lift_long_code
 from adapters.text.flatten import flatten
 from adapters.text.markup import DISCORD, rendered_parts
 from adapters.text.parse import read
-from adapters.text.styled import Styled
-from adapters.text.telegram import is_visible
+from adapters.text.styled import Styled, is_visible
 
 if TYPE_CHECKING:
     from adapters.contract.chat import Piece

@@ -9,7 +9,7 @@ from adapters.text.flatten import flatten
 from adapters.text.growing import without_open_link
 from adapters.text.markup import SLACK, SLACK_MARKDOWN, styled_parts
 from adapters.text.parse import read
-from adapters.text.telegram import is_visible
+from adapters.text.styled import is_visible
 
 if TYPE_CHECKING:
     from adapters.contract.chat import Piece

@@ -8,14 +8,15 @@ from adapters.text.files import lift_long_code
 from adapters.text.flatten import flatten
 from adapters.text.parse import read
 from adapters.text.split import split
-from adapters.text.styled import Styled, units
-from adapters.text.telegram import MOST_ENTITIES, is_visible
+from adapters.text.styled import Styled, is_visible, units
 
 if TYPE_CHECKING:
     from adapters.contract.chat import Piece
 
 LIMIT_UNITS = 4096
 """Of a message, in UTF-16 units (https://core.telegram.org/bots/api#sendmessage)."""
+MOST_ENTITIES = 100
+"""Of a message. One that has nothing to be seen in it is rejected."""
 LABEL_UNITS = 160
 """Room for words that the outbox may put before a part."""
 

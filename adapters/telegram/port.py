@@ -21,10 +21,10 @@ from adapters.contract.chat import (
     not_by_edit,
 )
 from adapters.delivery.pacing import Rate
+from adapters.telegram.entities import entities
 from adapters.telegram.errors import failure
 from adapters.telegram.pieces import pieces, shorter
 from adapters.text.styled import Styled
-from adapters.text.telegram import entities
 
 if TYPE_CHECKING:
     from telegram import Bot, InlineKeyboardMarkup, LinkPreviewOptions, MessageEntity, ReplyParameters

@@ -9,6 +9,7 @@ ends with white space, apart from a code block's indentation; joining gives the 
 
 from __future__ import annotations
 
+import unicodedata
 from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -29,6 +30,10 @@ class Style(StrEnum):
 
 VERBATIM = frozenset({Style.PRE, Style.CODE})
 """No other style may stand in these."""
+
+# Blank Braille, Hangul fillers, the joiner and Khmer vowels that show nothing: no category says that they are invisible.
+_BLANK = frozenset("\u2800\u3164\u115f\u1160\uffa0\u034f\u17b4\u17b5")
+
 _RANK = {style: rank for rank, style in enumerate(Style)}
 
 
@@ -50,6 +55,17 @@ def in_order(spans: Iterable[Span]) -> tuple[Span, ...]:
 def units(text: str) -> int:
     """The length in UTF-16 code units, as Telegram, JavaScript and Discord count."""
     return len(text) if text.isascii() else len(text) + sum(char > "\uffff" for char in text)
+
+
+def is_visible(text: str) -> bool:
+    """Whether anything in a text can be seen."""
+    return any(not _is_invisible(char) for char in text)
+
+
+def _is_invisible(char: str) -> bool:
+    if char.isspace() or char in _BLANK or "\ufe00" <= char <= "\ufe0f" or "\U000e0100" <= char <= "\U000e01ef":
+        return True
+    return unicodedata.category(char) in ("Cc", "Cf", "Cs", "Zs", "Zl", "Zp")
 
 
 def trimmed(text: str, spans: Iterable[Span]) -> tuple[Span, ...]:

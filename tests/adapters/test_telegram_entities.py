@@ -8,11 +8,21 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.text.styled import Span, Style, Styled, units
-from adapters.text.telegram import MOST_ENTITIES, Entity, entities, is_visible, telegram_parts
+from adapters.telegram.entities import Entity, entities
+from adapters.telegram.pieces import MOST_ENTITIES
+from adapters.text.flatten import flatten
+from adapters.text.parse import parse
+from adapters.text.split import split
+from adapters.text.styled import Span, Style, Styled, is_visible, units
 from tests.adapters.text.laws import is_sorted
 from tests.adapters.text.strategies import markdowns
 from tests.fakes.telegram import entities as judge
+
+
+def telegram_parts(markdown: str, *, growing: bool = False, limit: int = 4096) -> tuple[Styled, ...]:
+    """A text as messages, for any length of these; none if there is nothing to see in it."""
+    flat = flatten(parse(markdown, growing=growing))
+    return tuple(part for part in split(flat, limit, units, most_spans=MOST_ENTITIES) if is_visible(part.text))
 
 
 def test_offsets_count_utf16() -> None:
