@@ -75,6 +75,10 @@ class Asker(Protocol):
 
     def say(self, words: str) -> None: ...
 
+    def question(self, words: str, default: str = "") -> str:
+        """One line that somebody types; `default` if it is empty. Only where `asks`."""
+        ...
+
     def value(self, section: str, key: str) -> str:
         """What an option or the environment gives for a key; empty if nothing does."""
         ...

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from pydantic import Field, model_validator
+from pydantic import Field, SecretStr, model_validator
 from typing_extensions import override
 
 from adapters.checks.findings import LOCAL_SECONDS, REMOTE_SECONDS, Check, Seen, warning
@@ -96,7 +96,7 @@ class Discord(ChatSection):
     def ask(self, asker: Asker) -> Wanted | None:
         from adapters.discord.setup import ask
 
-        return ask(self, asker)
+        return ask(asker, self.token, lambda token: self.model_copy(update={"token": SecretStr(token)}).settings())
 
 
 def _unheeded_proxy(env: Mapping[str, str], own: str) -> Seen:

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from pydantic import Field, model_validator
+from pydantic import Field, SecretStr, model_validator
 from typing_extensions import override
 
 from adapters.checks.findings import REMOTE_SECONDS, Check, Seen
@@ -115,7 +115,12 @@ class Slack(ChatSection):
     def ask(self, asker: Asker) -> Wanted | None:
         from adapters.slack.setup import ask
 
-        return ask(self, asker)
+        def settings(bot_token: str, *, app_token: str = "", signing_secret: str = "") -> SlackSettings:
+            given = {"bot_token": bot_token, "app_token": app_token, "signing_secret": signing_secret}
+            secrets = {key: SecretStr(value) if value else None for key, value in given.items()}
+            return self.model_copy(update=secrets).settings()
+
+        return ask(asker, self.bot_token, self.app_token, settings)
 
 
 def _pieces() -> Pieces:

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Protocol
 
 from pydantic import SecretStr
 
@@ -15,22 +14,16 @@ if TYPE_CHECKING:
     from adapters.slack.adapter import SlackSettings
 
 
-class Section(Protocol):
-    """The section of the configuration as it is."""
+class Settings(Protocol):
+    """What the app's adapter is told, with these tokens in place of those that are there."""
 
-    @property
-    def bot_token(self) -> SecretStr | None: ...
-
-    @property
-    def app_token(self) -> SecretStr | None: ...
-
-    def model_copy(self, *, update: Mapping[str, Any] | None = None) -> Self: ...
-
-    def settings(self) -> SlackSettings: ...
+    def __call__(self, bot_token: str, *, app_token: str = "", signing_secret: str = "") -> SlackSettings: ...
 
 
-def ask(now: Section, asker: Asker) -> Wanted | None:
-    """The steps, with `now` as what is there already."""
+def ask(
+    asker: Asker, bot_token: SecretStr | None, app_token: SecretStr | None, settings_with: Settings
+) -> Wanted | None:
+    """The steps, with the tokens that are there already."""
     if asker.asks:
         asker.say(f"\nThis address opens Slack's form for a new app, filled in:\n\n{new_app_url()}\n")
         asker.say(
@@ -39,12 +32,12 @@ def ask(now: Section, asker: Asker) -> Wanted | None:
     values: dict[Key, str] = {}
 
     def settings() -> SlackSettings:
-        secret = {key: SecretStr(value) for (_, key), value in values.items() if value}
-        return now.model_copy(update={"app_token": None, "signing_secret": None, **secret}).settings()
+        app, signing = (values.get(("slack", key), "") for key in ("app_token", "signing_secret"))
+        return settings_with(values["slack", "bot_token"], app_token=app, signing_secret=signing)
 
     def attempt() -> SlackSeen | None:
         values.clear()
-        token = asker.secret("slack", "bot_token", "Bot token (xoxb-…)", now.bot_token, needed=not asker.asks)
+        token = asker.secret("slack", "bot_token", "Bot token (xoxb-…)", bot_token, needed=not asker.asks)
         if not token:
             return None
         values["slack", "bot_token"] = token
@@ -54,7 +47,7 @@ def ask(now: Section, asker: Asker) -> Wanted | None:
             return asker.look(check(settings()))
         if asker.asks and not asker.value("slack", "app_token"):
             asker.say("Basic Information, App-Level Tokens, Generate: any name, the scope connections:write.")
-        app = asker.secret("slack", "app_token", "App-level token (xapp-…)", now.app_token, needed=not asker.asks)
+        app = asker.secret("slack", "app_token", "App-level token (xapp-…)", app_token, needed=not asker.asks)
         if not app:
             return None
         values["slack", "app_token"] = app

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
-from pydantic import Field, model_validator
+from pydantic import Field, SecretStr, model_validator
 from typing_extensions import override
 
 from adapters.checks.findings import REMOTE_SECONDS, Check, Finding, Seen, problem
@@ -102,7 +102,7 @@ class Telegram(ChatSection):
     def ask(self, asker: Asker) -> Wanted | None:
         from adapters.telegram.setup import ask
 
-        return ask(self, asker)
+        return ask(asker, self.token, lambda token: self.model_copy(update={"token": SecretStr(token)}).settings())
 
 
 def _pieces() -> Pieces:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from collections.abc import Callable
+from typing import TYPE_CHECKING
 
 from pydantic import SecretStr
 
@@ -15,29 +15,18 @@ if TYPE_CHECKING:
     from adapters.telegram.adapter import TelegramSettings
 
 
-class Section(Protocol):
-    """The section of the configuration as it is."""
-
-    @property
-    def token(self) -> SecretStr | None: ...
-
-    def model_copy(self, *, update: Mapping[str, Any] | None = None) -> Self: ...
-
-    def settings(self) -> TelegramSettings: ...
-
-
-def ask(now: Section, asker: Asker) -> Wanted | None:
-    """The steps, with `now` as what is there already."""
+def ask(asker: Asker, present: SecretStr | None, settings: Callable[[str], TelegramSettings]) -> Wanted | None:
+    """The steps, with the token that is there already; `settings` are those with another one."""
     if asker.asks:
         asker.say(f"\nOpen {FATHER}, write /newbot, and give it a name and a user name. It answers with a token.")
     values: dict[Key, str] = {}
 
     def attempt() -> TelegramSeen | None:
-        token = asker.secret("telegram", "token", "Token", now.token, needed=not asker.asks)
+        token = asker.secret("telegram", "token", "Token", present, needed=not asker.asks)
         if not token:
             return None
         values["telegram", "token"] = token
-        return asker.look(check(now.model_copy(update={"token": SecretStr(token)}).settings()))
+        return asker.look(check(settings(token)))
 
     seen = asker.tried(attempt)
     if seen is None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from pydantic import SecretStr, ValidationError
 
@@ -17,19 +17,11 @@ if TYPE_CHECKING:
     from agent_core.model.endpoints import Endpoint
     from gateway.config.sections import Config
     from gateway.operate.doctor.model import ModelSeen
-    from gateway.operate.setup.prompts import Talk
 
 SHOWN_MODELS = 20
 LOCAL_SERVERS: Mapping[int, str] = {11434: "Ollama", 1234: "LM Studio", 8080: "llama.cpp", 8000: "vLLM"}
 """Ports of this machine at which such servers listen by default."""
 LOCAL_SECONDS = 1.0
-
-
-class Interview(Asker, Protocol):
-    """One run of ``outspoken setup``, as the steps of a topic see it."""
-
-    talk: Talk
-    config: Config
 
 
 class GivenUp(Exception):
@@ -52,53 +44,52 @@ class Topic:
     question: str
     keys: tuple[Key, ...]
     """What it writes; without the first of them it has nothing to write."""
-    ask: Callable[[Interview], Wanted | None]
+    ask: Callable[[Asker, Config], Wanted | None]
 
 
 # --- the model ---
 
 
-def model(wizard: Interview) -> Wanted | None:
+def model(asker: Asker, config: Config) -> Wanted | None:
     """Address, key and name of a model at an OpenAI-compatible endpoint."""
     from gateway.cli.context import redactor_of
     from gateway.operate.doctor import model as doctor_model
 
-    talk, now = wizard.talk, wizard.config.model
-    talk.say(
+    now = config.model
+    asker.say(
         "\nAny OpenAI-compatible endpoint will do: a provider's, or a local server's (Ollama, llama.cpp, vLLM, LM Studio)."
     )
     values: dict[Key, str] = {}
 
     def attempt() -> ModelSeen:
-        url = _address(wizard)
+        url = _address(asker, now)
         same = url == (now.base_url or OPENAI_URL)
         present = now.credentials[0] if now.credentials and same else None
-        key = wizard.secret("model", "api_key", "Key (empty: none)", present, needed=False)
-        name = wizard.value("model", "name") or (now.name if same else "")
-        if talk.asks and not wizard.value("model", "name"):
-            name = _chosen(wizard, _endpoint(url, key, ""), name)
+        key = asker.secret("model", "api_key", "Key (empty: none)", present, needed=False)
+        name = asker.value("model", "name") or (now.name if same else "")
+        if asker.asks and not asker.value("model", "name"):
+            name = _chosen(asker, _endpoint(url, key, ""), name)
         values.update({("model", "base_url"): url, ("model", "api_key"): key, ("model", "name"): name})
-        talk.say("Trying it …")
-        return wizard.look(doctor_model.check(_endpoint(url, key, name), redactor_of(wizard.config)))
+        asker.say("Trying it …")
+        return asker.look(doctor_model.check(_endpoint(url, key, name), redactor_of(config)))
 
-    wizard.tried(attempt)
+    asker.tried(attempt)
     return Wanted(values)
 
 
-def _address(wizard: Interview) -> str:
+def _address(asker: Asker, now: Model) -> str:
     """The address of the API, given or asked for until it can be one. Raises `GivenUp` if what was given cannot."""
-    talk, now = wizard.talk, wizard.config.model
-    given = wizard.value("model", "base_url")
-    default = now.base_url or ("" if given or not talk.asks else _local(wizard)) or OPENAI_URL
+    given = asker.value("model", "base_url")
+    default = now.base_url or ("" if given or not asker.asks else _local(asker)) or OPENAI_URL
     while True:
-        url = given or (talk.ask("Address of the API", default) if talk.asks else default)
+        url = given or (asker.question("Address of the API", default) if asker.asks else default)
         try:
             return Model(base_url=url).base_url
         except ValidationError as error:
             words = error.errors(include_url=False, include_input=False)[0]["msg"]
-        if given or not talk.asks:
+        if given or not asker.asks:
             raise GivenUp(f"the address {words}; nothing was written.")
-        talk.say(f"The address {words}.")
+        asker.say(f"The address {words}.")
 
 
 def _endpoint(url: str, key: str, name: str) -> Endpoint:
@@ -107,19 +98,19 @@ def _endpoint(url: str, key: str, name: str) -> Endpoint:
     return endpoints_of(made.chain(), context_known=False)[0]
 
 
-def _chosen(wizard: Interview, endpoint: Endpoint, name: str) -> str:
+def _chosen(asker: Asker, endpoint: Endpoint, name: str) -> str:
     """The name of the model, from the endpoint's list if it has one."""
     from gateway.operate.doctor.model import listed, names_of
 
-    replies = wizard.look(listed(endpoint, Line(endpoint.label, proxy=environment_proxy(endpoint.base_url))))
+    replies = asker.look(listed(endpoint, Line(endpoint.label, proxy=environment_proxy(endpoint.base_url))))
     there = next((names_of(one) for one in replies if isinstance(one, Reply)), ())
     if there:
         more = f" and {len(there) - SHOWN_MODELS} more" if len(there) > SHOWN_MODELS else ""
-        wizard.talk.say(f"It has: {', '.join(there[:SHOWN_MODELS])}{more}")
-    return wizard.talk.ask("Name of the model", name or next(iter(there), ""))
+        asker.say(f"It has: {', '.join(there[:SHOWN_MODELS])}{more}")
+    return asker.question("Name of the model", name or next(iter(there), ""))
 
 
-def _local(wizard: Interview) -> str:
+def _local(asker: Asker) -> str:
     """The address of a model server on this machine, if one answers."""
     import asyncio
 
@@ -134,9 +125,9 @@ def _local(wizard: Interview) -> str:
     async def found() -> list[str]:
         return await asyncio.gather(*(probe(port) for port in LOCAL_SERVERS))
 
-    for address, server in zip(wizard.look(found()), LOCAL_SERVERS.values(), strict=True):
+    for address, server in zip(asker.look(found()), LOCAL_SERVERS.values(), strict=True):
         if address:
-            wizard.talk.say(f"A model server answers on this machine at {address} ({server}'s port).")
+            asker.say(f"A model server answers on this machine at {address} ({server}'s port).")
             return address
     return ""
 
@@ -164,5 +155,5 @@ def _topic(one: Platform) -> Topic:
         one.title,
         f"Set up {one.title}?",
         tuple((one.name, key) for key in one.setup_keys),
-        lambda wizard: wizard.config.of(one).ask(wizard),
+        lambda asker, config: config.of(one).ask(asker),
     )

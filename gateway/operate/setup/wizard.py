@@ -100,7 +100,7 @@ class Wizard:
             if not self.talk.confirm(f"\n{topic.question}", default=default):
                 return
         try:
-            wanted = topic.ask(self)
+            wanted = topic.ask(self, self.config)
         except GivenUp as reason:
             self.talk.say(f"{topic.title}: {reason}")
             self.status = PROBLEM
@@ -132,6 +132,10 @@ class Wizard:
     def say(self, words: str) -> None:
         """Tell something."""
         self.talk.say(words)
+
+    def question(self, words: str, default: str = "") -> str:
+        """One line that somebody types."""
+        return self.talk.ask(words, default)
 
     def doc(self, section: str, key: str) -> KeyDoc:
         """What is known of a key."""
