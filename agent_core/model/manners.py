@@ -20,6 +20,7 @@ Words of refusals, each seen (the list is `_REFUSAL`; a row is easily added):
 | 'max_tokens' or 'max_completion_tokens' is too large: 8192. This model's maximum context length is 4096 tokens … | vLLM (vllm-project/vllm#20409) |
 | max_tokens: 21333 > 4096, which is the maximum allowed number of output tokens | Anthropic (anthropics/claude-code#11302) |
 | Range of max_tokens should be [1, 8192] | DashScope |
+| Unsupported value: 'stream' does not support true with this model; Your organization must be verified to stream this model. | OpenAI |
 | No endpoints found that support tool use | OpenRouter (404) |
 | Missing `reasoning_content` field in the assistant message / … must be passed back to the API | DeepSeek |
 | Function call is missing a thought_signature in functionCall parts | Gemini |
@@ -60,6 +61,12 @@ _TOO_MANY = re.compile(
     re.IGNORECASE,
 )
 """More output is asked for than there is room for: whoever is not told how much gives what there is."""
+_NO_STREAM = re.compile(
+    r"stream(?:ing)? (?:is|are) not (?:supported|enabled|allowed)|(?<![\w.])[`'\"]?stream[`'\"]? does not support|verified to stream"
+    r"|(?:does not|doesn't) support stream(?:ing)?\b(?!_)",
+    re.IGNORECASE,
+)
+"""It answers only as a whole."""
 _LIMITS = ("max_tokens", "max_completion_tokens")
 _NO_TOOLS = re.compile(
     r"does not support (?:tools|tool use|tool calling|function calling|functions)|support tool use|--enable-auto-tool-choice|"
@@ -172,6 +179,8 @@ def _about_fields(manners: Manners, sent: Mapping[str, object], text: str, statu
         return replace(manners, unlimited=True)
     if "max_tokens" in sent and not manners.completion_tokens and "max_completion_tokens" in text:
         return replace(manners, completion_tokens=True)
+    if "stream" in sent and _NO_STREAM.search(text):
+        return replace(manners, left_out=manners.left_out | {"stream", "stream_options"})
     if status == 404 or not _REFUSAL.search(text):
         return None
     named = [

@@ -7,6 +7,8 @@ was seen:
 | what is said | who | source |
 |---|---|---|
 | System role not supported | Gemma, Gemma 2 | vllm-project/vllm#2964, OoriData/Toolio#1, abetlen/llama-cpp-python#1580 |
+| Developer instruction is not enabled for models/… | Gemma at AI Studio | 0xPlaygrounds/rig#788 |
+| 'messages[0].role' does not support 'system' with this model | OpenAI's o1 | BerriAI/litellm#5671 |
 | Conversation roles must alternate user/assistant/user/assistant/... | Gemma, Mistral, Mixtral | idiap/sdialog#122, kubeai-project/kubeai#499 |
 | After the optional system message, conversation roles must alternate … except for tool calls and results | Devstral, Ministral | ggml-org/llama.cpp#19851 |
 | Only user and assistant roles are supported, with the exception of an initial optional system message! | Mistral | vllm-project/vllm#6862 |
@@ -31,7 +33,10 @@ import orjson
 from agent_core.messages import Message, text_of
 from agent_core.tools.base import Json
 
-_NO_SYSTEM = re.compile(r"system role (?:is )?not supported", re.IGNORECASE)
+_NO_SYSTEM = re.compile(
+    r"system role (?:is )?not supported|developer instruction is not enabled|role['\"`]? does not support ['\"`]?(?:system|developer)\b",
+    re.IGNORECASE,
+)
 _TURNS = re.compile(r"roles must alternate|only user(?:,| and) assistant\b.{0,40}roles are supported", re.IGNORECASE)
 _ONE_CALL = re.compile(r"only supports single tool-calls at once|multiple tool calls are not supported", re.IGNORECASE)
 _IDS = re.compile(r"tool call ids? .{0,100}length (?:of )?9\b", re.IGNORECASE)

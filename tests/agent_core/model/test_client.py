@@ -384,3 +384,32 @@ async def test_a_model_whose_template_opens_its_thoughts_is_known_after_one_repl
         [("ReasoningArrived", "Six."), ("TextArrived", "Six.")],
         [("TextArrived", "Seven.")],
     ]
+
+
+async def test_where_nothing_is_streamed_the_whole_answer_is_asked_for():
+    calls = 0
+
+    async def peer(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        nonlocal calls
+        calls += 1
+        status, body = (
+            (
+                b"400 Bad Request",
+                b'{"error": {"message": "Streaming is not supported for this model.", "param": "stream"}}',
+            )
+            if calls == 1
+            else (
+                b"200 OK",
+                b'{"choices": [{"message": {"role": "assistant", "content": "All."}, "finish_reason": "stop"}]}',
+            )
+        )
+        head = b"HTTP/1.1 %s\r\nContent-Type: application/json\r\nContent-Length: %d\r\nConnection: close\r\n\r\n"
+        writer.write(head % (status, len(body)) + body)
+        await writer.drain()
+
+    async with upstream(peer) as call:
+        for made in (2, 3):
+            events, ending = await call()
+            assert isinstance(ending, ReplyFinished)
+            assert [event.text for event in events if isinstance(event, TextArrived)] == ["All."]
+            assert calls == made, "it is remembered"

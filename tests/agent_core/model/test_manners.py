@@ -29,6 +29,9 @@ REFUSALS: list[tuple[str, int, Json, Manners]] = [
     ("vLLM, older", 400, {"object": "error", "message": "This model's maximum context length is 16384 tokens. However, you requested 19591 tokens (9591 in the messages, 10000 in the completion). Please reduce the length of the messages or completion.", "code": 400}, Manners(unlimited=True)),
     ("Anthropic", 400, {"message": "max_tokens: 21333 > 4096, which is the maximum allowed number of output tokens for claude-3-opus-20240229"}, Manners(unlimited=True)),
     ("DashScope", 400, {"message": "Range of max_tokens should be [1, 8192]"}, Manners(unlimited=True)),
+    ("OpenAI o1", 400, {"message": "Unsupported value: 'stream' does not support true with this model. Only the default (false) value is supported.", "param": "stream"}, Manners(frozenset({"stream", "stream_options"}))),
+    ("OpenAI o3", 400, {"message": "Your organization must be verified to stream this model. Please go to: https://platform.openai.com/settings/organization/general", "param": "stream"}, Manners(frozenset({"stream", "stream_options"}))),
+    ("OpenAI", 400, {"message": "Streaming is not supported for this model.", "param": "stream"}, Manners(frozenset({"stream", "stream_options"}))),
     ("OpenRouter", 404, {"message": "No endpoints found that support tool use."}, Manners(frozenset({"tools", "tool_choice", "parallel_tool_calls"}))),
     ("DeepSeek R1", 400, {"message": "deepseek-reasoner does not support this tool_choice"}, Manners(frozenset({"tool_choice"}))),
     ("DeepSeek", 400, {"message": "Missing `reasoning_content` field in the assistant message at message index 2."}, Manners(wants_thoughts=True)),
@@ -85,7 +88,7 @@ def test_what_a_call_needs_is_never_left_out_and_amending_ends(refusals: list[tu
     seen = {manners}
     for status, body in refusals * (AMENDS + 1):
         sent = put(SENT, manners)
-        assert {"model", "messages", "stream"} <= set(sent)
+        assert {"model", "messages"} <= set(sent)
         better = amended(manners, sent, status, body)
         assert better is None or better != manners
         manners = better or manners

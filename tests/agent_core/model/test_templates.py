@@ -102,6 +102,8 @@ CALLED: list[Message] = [
     ("words", "form"),
     [
         ("System role not supported", Form(no_system=True)),
+        ("Developer instruction is not enabled for models/gemma-3-27b-it", Form(no_system=True)),
+        ("Unsupported value: 'messages[0].role' does not support 'system' with this model.", Form(no_system=True)),
         ("Conversation roles must alternate user/assistant/user/assistant/...", Form(plain_turns=True)),
         ("Only user and assistant roles are supported, with the exception of an initial optional system message!", Form(plain_turns=True)),
         ("This model only supports single tool-calls at once!", Form(single_calls=True)),
