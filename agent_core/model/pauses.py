@@ -28,7 +28,8 @@ from collections.abc import Mapping
 
 from agent_core.tools.base import Json
 
-MOST_SECONDS = 30 * 86_400.0
+MOST_SECONDS = 31 * 86_400.0
+"""A quota of a month. What says to wait for longer is not believed."""
 BODY_CHARS = 20_000
 _DURATION = re.compile(
     r"(\d{1,12}(?:\.\d{1,12})?)\s{0,4}(ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?|h|hrs?|hours?|d|days?)(?![a-z])",
@@ -65,8 +66,8 @@ def asked_pause(headers: Mapping[str, str], body: Json, now_ms: int) -> float:
         _in_body(body, now_ms),
         _window(headers, now_ms),
     ):
-        if found is not None:
-            return min(max(0.0, found), MOST_SECONDS)
+        if found is not None and found <= MOST_SECONDS:
+            return max(0.0, found)
     return 0.0
 
 

@@ -240,6 +240,8 @@ _AGAIN = (Action.CONTINUE, Action.RETRY, Action.WHY)
 _RETRY = (Action.RETRY, Action.WHY)
 _WHY = (Action.WHY,)
 _CONTINUE = "Say “continue” to let it try again from here."
+A_MOMENT_SECONDS = 60
+"""Who asks for a longer pause than that is not asked again "in a moment"."""
 _LATER = "Send it again in a moment; nothing is running now."
 _ONLY_THE_REST_THEN = "Then say “continue” to have only the rest done."
 _ONLY_THE_REST = "Say “continue” in a moment to have only the rest done: the whole, sent again, may do twice what is done. Nothing is running now."
@@ -253,6 +255,9 @@ def _differently(facts: Facts) -> str:
 
 def _later(facts: Facts) -> str:
     """When to try again, and what: not again what was done."""
+    if facts.retry_after_seconds >= A_MOMENT_SECONDS:
+        when = f"The provider says to try again in {duration(facts.retry_after_seconds)}."
+        return f"{when} {_ONLY_THE_REST_THEN if _ran(facts) else 'Nothing is running now.'}"
     return _ONLY_THE_REST if _ran(facts) else _LATER
 
 
@@ -856,11 +861,14 @@ def _not_started(facts: Facts) -> str:
 
 
 def duration(seconds: int) -> str:
-    """Seconds in words: 45 s, 3 min, 2 h 5 min."""
+    """Seconds in words: 45 s, 3 min, 2 h 5 min, 3 days."""
     if seconds < 120:
         return f"{seconds} s"
     minutes, rest = divmod(seconds, 60)
     if minutes < 120:
         return f"{minutes} min" + (f" {rest} s" if rest and minutes < 10 else "")
     hours, minutes = divmod(minutes, 60)
+    if hours >= 48:
+        days, hours = divmod(hours, 24)
+        return f"{days} days" + (f" {hours} h" if hours else "")
     return f"{hours} h" + (f" {minutes} min" if minutes else "")

@@ -235,3 +235,22 @@ def test_the_beginning_of_a_reply_is_no_earlier_message() -> None:
     assert "earlier" not in mine
     assert "What this reply had said so far" in mine
     assert "An earlier message" in theirs
+
+
+def test_a_provider_that_says_when_is_not_asked_in_a_moment():
+    facts = Facts(cause=BreakCause.SERVER_ERROR, status=503, attempts=1, retry_after_seconds=900)
+    for code in (ExitCode.PROVIDER_DOWN, ExitCode.BROKEN_BEFORE_TEXT):
+        notice = notice_for(Exit(code, facts))
+        assert notice is not None
+        assert "The provider says to try again in 15 min" in notice.text
+        assert "in a moment" not in notice.text
+    ran = notice_for(Exit(ExitCode.PROVIDER_DOWN, replace(facts, tools_done=("append_file",))))
+    assert ran is not None
+    assert "in 15 min" in ran.text
+    assert "only the rest" in ran.text
+    assert "in a moment" not in ran.text
+
+
+def test_long_waits_are_told_in_days():
+    assert duration(3 * 86_400 + 7200) == "3 days 2 h"
+    assert duration(47 * 3600) == "47 h"
