@@ -150,6 +150,14 @@ RECOVERED: dict[str, Sequence[Reply]] = {
     "numbers that are none": (
         (HEAD, text("All is well."), b'data: {"choices": [{"delta": {}, "finish_reason": "stop"}], "usage": {"prompt_tokens": -5, "completion_tokens": NaN, "prompt_tokens_details": {"cached_tokens": 1e400}}}\n\n', event(b"[DONE]")),
     ),
+    "the end is lost and nothing is to be added": ((HEAD, text("All is well.")), (HEAD, end())),
+    "the end is lost and the model says so": ((HEAD, text("All is well."), Act.RESET), (HEAD, text("DO"), text("NE"), end())),
+    "a reset behind the text and all of it again": ((HEAD, text("All is well."), Act.RESET),),
+    "the limit behind a whole text": ((HEAD, text("All is well."), end("length")), (HEAD, end())),
+    "a reason of calls behind a text": ((HEAD, text("All is well."), end("tool_calls")),),
+    "a reason of calls behind a text and then nothing": ((HEAD, text("All is well."), end("function_call")), (HEAD, end())),
+    "a reason that nobody knows behind each text": ((HEAD, text("All is well."), end("fin")),),
+    "no reason behind any text": ((HEAD, text("All is well."), event(b"[DONE]")),),
     "silence behind the finish": ((HEAD, text("All is well."), delta("stop"), Act.HANG),),
     "crlf and split utf-8": ((HEAD, "data: {\"choices\":[{\"delta\":{\"content\":\"é".encode()[:-1], "é\"}}]}\r\n\r\n".encode()[1:], b"data: " + json.dumps({"choices": [{"delta": {}, "finish_reason": "stop"}]}).encode() + b"\r\n\r\n"),),
 }  # fmt: skip
