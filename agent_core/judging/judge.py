@@ -50,6 +50,7 @@ from agent_core.judging.replies import DONE_ONLY, ReplyKind, judge
 from agent_core.judging.whole import Form, form_of, is_preamble, says_nothing_more
 from agent_core.learning.prevention import Start, prevention
 from agent_core.text.asked import unasked
+from agent_core.text.shown import something_to_see
 from agent_core.tools.base import EffectClass
 from agent_core.turn.effects import RunTool
 from agent_core.turn.endings import again_facts, cut_facts, doing, during_facts, end_facts, failed_facts
@@ -223,7 +224,7 @@ def _was_whole(turn: Standing, *, well: bool) -> bool:
     draft = turn.draft
     if not turn.settings.takes_nothing_for_an_end or turn.ask.continues is None:
         return False
-    if draft.in_tool_call or draft.added.strip():
+    if draft.in_tool_call or draft.added.strip() or not something_to_see(turn.reply_text):
         return False
     if well and draft.said and not says_nothing_more(draft.own_text, draft.went_on):
         return True  # it said the same again, and ended there

@@ -177,7 +177,7 @@ def judge(
             return ReplyKind.CONTRADICTED
         case Finish.TOOLS if not whole and not incomplete and not content_counts:
             return ReplyKind.CONTRADICTED
-        case Finish.TOOLS if text.strip() and not whole and not incomplete:
+        case Finish.TOOLS if something_to_see(text) and not whole and not incomplete:
             return ReplyKind.CALL_MISSING
         case Finish.UNKNOWN if not whole:
             return ReplyKind.UNCERTAIN  # a whole call needs no proof of an end; a text does

@@ -251,6 +251,14 @@ def test_what_says_that_this_was_all_was_held_back_all_along(said: str, before: 
         assert all(may_say_nothing_more(said[:n], before) for n in range(len(said)))
 
 
+@pytest.mark.parametrize("then", ["", "\u200b\u2060", "\u200b"])
+def test_a_text_of_which_nothing_is_seen_is_not_whole(then: str) -> None:
+    rig = Rig()
+    cut(rig, "\u200b\u2060", "dropped")
+    rig.says(then) if then else rig.finish()
+    assert rig.turn.exit is None
+
+
 def test_what_was_left_out_is_not_told_in_the_middle_of_the_text_that_goes_on() -> None:
     rig = Rig()
     cut(rig, HALF, "dropped")
