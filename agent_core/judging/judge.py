@@ -504,6 +504,10 @@ def _end_failed(turn: Standing, failure: Failure, broke: CallBroke) -> TurnEnded
         cause = turn.ask.cut_by if failure in _NO_MORE else None
         facts = cut_facts(facts, cause, unclear=nothing or form_of(turn.reply_text) is Form.CLOSED)
     code = turn.troubles.found[-1].code
+    if failure in (Failure.OVERFLOW, Failure.TOO_LARGE) and turn.settings.leaves_out:
+        left = {(part.key, part.kind) for part in turn.leaving.parts}
+        found = turn.leaving.first or broke.suspects
+        facts = replace(facts, alone=all(one.now or (one.key, one.kind) in left for one in found))
     if failure in DOUBTING and turn.climbed[failure, Rung.LEAVE_OUT]:
         words = any(part.kind in (Kind.MESSAGE, Kind.THOUGHTS) for part in turn.leaving.parts)
         facts = replace(facts, without="the earlier messages" if words else "what you attached")

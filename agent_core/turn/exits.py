@@ -226,6 +226,8 @@ class Facts:
     announced: str = ""
     pattern: str = ""
     tried: tuple[str, ...] = ()
+    alone: bool = False
+    """The message that is answered is too much by itself: without what was said before it was too much as well."""
     without: str = ""
     """What of the conversation the model was not sent in the last tries, in vain."""
     reference: str = ""

@@ -528,6 +528,9 @@ def _provider(code: _ProviderCode, facts: Facts) -> Notice:
             return Notice(text, _WHY)
         case ExitCode.CONTEXT_OVERFLOW:
             size = f" (about {facts.size} tokens)" if facts.size else ""
+            if facts.alone:
+                what = f"This message by itself is more than the model can read{size}."
+                return Notice(_say(what, work, "Send it in parts, or shorter."), _WHY)
             text = _say(
                 f"The conversation has grown larger than the model can read{size}, also after it was shortened.",
                 work,
@@ -536,6 +539,9 @@ def _provider(code: _ProviderCode, facts: Facts) -> Notice:
             return Notice(text, _WHY)
         case ExitCode.REQUEST_TOO_LARGE:
             size = f" (about {facts.size} tokens)" if facts.size else ""
+            if facts.alone:
+                what = f"This message by itself is larger than the provider takes{size}{_status(facts)}."
+                return Notice(_say(what, work, "Send it in parts, or shorter."), _WHY)
             text = _say(
                 f"The request{size} is larger than the provider takes{_status(facts)}, also after it was shortened.",
                 work,

@@ -111,3 +111,19 @@ async def test_if_it_does_not_help_the_notice_says_what_was_tried_and_what_can_h
         assert "earlier messages" not in first.view.text
         assert "Asked without the earlier messages, it did not reply either." in second.view.text
         assert len(calls) == 4 + 5
+
+
+async def too_long(response: web.StreamResponse, _: web.Request) -> None:
+    await response.write(
+        b'data: {"error": {"message": "prompt is too long: 9000 tokens > 8000 maximum", "code": 400}}\n\n'
+    )
+
+
+async def test_a_message_that_is_too_long_by_itself_is_not_said_to_be_the_conversation(tmp_path: Path):
+    async with gateway(tmp_path, poisoned(too_long, "very long", [])) as rig:
+        for _ in range(2):
+            alone = await rig.say("very long")
+            assert alone.exit.code is ExitCode.CONTEXT_OVERFLOW
+            assert "/new" not in alone.view.text
+            assert "in parts" in alone.view.text
+            await rig.say("hello")
