@@ -47,7 +47,7 @@ from agent_core.judging.remedies import (
     pause_seconds,
 )
 from agent_core.judging.replies import DONE_ONLY, ReplyKind, judge
-from agent_core.judging.whole import Form, form_of, is_preamble, says_nothing_more
+from agent_core.judging.whole import Form, form_of, is_preamble, says_nothing_more, sees_nothing
 from agent_core.learning.prevention import Start, prevention
 from agent_core.text.asked import unasked
 from agent_core.text.shown import something_to_see
@@ -182,6 +182,14 @@ def _reply(turn: Standing, event: ReplyFinished, reads: Reads | None) -> Decisio
     early = replace(broke, detail="")
     if kind in _ENDED_WELL and _was_whole(turn, well=True):
         return _text(turn, at, reads)
+    if (
+        kind is ReplyKind.TEXT
+        and turn.ask.continues is not None
+        and not draft.added.strip()
+        and turn.settings.takes_nothing_for_an_end
+        and sees_nothing(draft.own_text)
+    ):
+        return _nothing(turn, Failure.EMPTY, early, reads)
     match kind:
         case ReplyKind.TEXT:
             return _text(turn, at, reads)

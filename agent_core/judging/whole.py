@@ -95,8 +95,35 @@ def says_nothing_more(said: str, before: str) -> bool:
         return True
     if bracketed and (_SIGNAL.fullmatch(word) or _says_all(word)):
         return True
+    if form_of(before) is not Form.CLOSED and sees_nothing(said):
+        return True
     goes_on = said[:1].isspace() and " " not in plain  # " Done." is the next sentence; without the blank it is none
     return form_of(before) is Form.CLOSED and not goes_on and _says_all(plain)
+
+
+_REFUSES = (
+    "i'm sorry",
+    "i am sorry",
+    "sorry,",
+    "i apologize",
+    "i don't see",
+    "i do not see",
+    "there is nothing",
+    "there's nothing",
+)
+_SEES_NOTHING = re.compile(
+    r"(?:(?:i'm|i am) (?:very )?sorry|sorry|i apologize)?[,.]? ?(?:but )?(?:i (?:don't|do not|can't|cannot) (?:see|find|have)|there(?:'s| is)(?: not|n't)?)"
+    r" (?:anything|nothing|any (?:text|message|content|reply)|what|a (?:text|message|reply))(?: here)?(?: for me)? to (?:continue|go on)(?: from| with)?[.!]?"
+)
+
+
+def _begins(said: str, words: str) -> bool:
+    return bool(said) and (said.startswith(words) or words.startswith(said))
+
+
+def sees_nothing(said: str) -> bool:
+    """A model that was asked to go on says that it does not see from what."""
+    return _SEES_NOTHING.fullmatch(said.lower().replace("’", "'").strip()) is not None
 
 
 def may_say_nothing_more(said: str, before: str) -> bool:
@@ -104,6 +131,8 @@ def may_say_nothing_more(said: str, before: str) -> bool:
     if len(said) > SIGNAL_CHARS:
         return False
     plain = said.strip(" \t\r\n*_~`")
+    if form_of(before) is not Form.CLOSED and any(_begins(plain.lower(), one) for one in _REFUSES):
+        return True
     return form_of(before) is Form.CLOSED or (plain.isascii() and plain == plain.upper()) or plain[:1] in "([{<（【"
 
 

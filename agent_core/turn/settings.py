@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from agent_core.tools.base import EffectClass
 
-RULES = 15
+RULES = 16
 """The rules of turns that begin now. Each later set says what it changes:
 
 1: a restart ends a turn in which a tool with effects was under way, and climbs the ladder of the model call that it broke off.
@@ -26,6 +26,7 @@ long the next model is asked. (Older turns too, from now on.)
 14: a model that has nothing to add when it is to go on from a text has said that the text was whole; a text whose finish reason speaks of a call
 that is not there is an answer; a reply that cannot be either is empty.
 15: where nothing else helps against a model that brings nothing, what of the conversation may be the reason is left out. (Older turns too.)
+16: a model that says it sees nothing to go on from has brought nothing. (Turns under 14 and later.)
 """
 
 REPLY_CHARS = 600_000

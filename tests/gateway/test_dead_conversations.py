@@ -127,3 +127,25 @@ async def test_a_message_that_is_too_long_by_itself_is_not_said_to_be_the_conver
             assert "/new" not in alone.view.text
             assert "in parts" in alone.view.text
             await rig.say("hello")
+
+
+async def test_a_model_that_sees_nothing_to_go_on_from_has_not_finished_the_text(tmp_path: Path):
+    calls = 0
+
+    async def forgetful(_: list[dict[str, Any]], response: web.StreamResponse, request: web.Request) -> None:
+        nonlocal calls
+        calls += 1
+        if calls > 1:
+            words = "I'm sorry, I don't see anything to continue."
+            await response.write(
+                chunk({"content": words[:9]}) + chunk({"content": words[9:]}, "stop") + b"data: [DONE]\n\n"
+            )
+            return
+        await response.write(chunk({"content": "The harbour opens at nine and the ferry lea"}))
+        assert request.transport is not None
+        request.transport.abort()
+
+    async with gateway(tmp_path, forgetful) as rig:
+        ended = await rig.say("When?")
+        assert ended.exit.code is ExitCode.BROKEN_IN_TEXT
+        assert "sorry" not in ended.view.text
