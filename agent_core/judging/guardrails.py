@@ -167,13 +167,13 @@ class Loops:
         )
 
     def _the_same_effect(self, call: _Call, tool: str) -> Finding | None:
-        """What has an effect may be meant more than once, and its results differ (a file grows): so it is warned of twice as late, and stopped three times as late."""
+        """What has an effect may be meant more than once, and its results differ (a file grows): so it is warned of twice as late, and stopped six times as late (a key that is pressed)."""
         return self._judge(
             ExitCode.NO_PROGRESS,
             tool,
             call.runs,
             2 * self.counts.no_progress_warn,
-            3 * self.counts.no_progress_stop,
+            6 * self.counts.no_progress_stop,
             f"{tool} has now run {call.runs} times with the same arguments, each time with its effect, and nothing else was done between. "
             "Go on with what is next, or say that you are done.",
         )

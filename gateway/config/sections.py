@@ -123,7 +123,7 @@ class Guardrails(Section):
     no_progress_warn: Rounds = _GUARDS.no_progress_warn
     """Warn when the same reading call gave the same result this often, or the same call with an effect ran twice as often."""
     no_progress_stop: Rounds = _GUARDS.no_progress_stop
-    """Stop when the same reading call gave the same result this often, or the same call with an effect ran three times as often."""
+    """Stop when the same reading call gave the same result this often, or the same call with an effect ran six times as often."""
     circles_warn: Rounds = _GUARDS.circles_warn
     """Warn when a cycle of 2 to 4 calls has gone round this often."""
     circles_stop: Rounds = _GUARDS.circles_stop

@@ -104,7 +104,7 @@ CASES: dict[str, tuple[list[Call], list[Told]]] = {
     "readings of other things": ([reading("same", n) for n in range(9)], []),
     "a reading after each change": ([call for n in range(9) for call in (reading(), changing(n))], []),
     "one effect, three times": ([changing(1)] * 3, []),
-    "one effect, again and again": ([changing(1)] * 12, told("no_progress", {n: n for n in range(4, 13)}, stop=12)),
+    "one effect, again and again": ([changing(1)] * 24, told("no_progress", {n: n for n in range(4, 25)}, stop=24)),
     "a reading in disguise": (
         [reading('{"a": 1, "b": "10:00:00"}', 2), reading('{"b": "11:00:00", "a": 1}', 2)],
         told("no_progress", {2: 2}),
