@@ -238,11 +238,11 @@ async def test_every_sqlite_commit_is_safe_against_a_power_cut(sqlite: str) -> N
 
 async def test_postgres_commits_are_safe_too(postgres: str) -> None:
     async with opened(postgres) as store:
-        names = ("synchronous_commit", "fsync", "idle_in_transaction_session_timeout")
+        names = ("synchronous_commit", "idle_in_transaction_session_timeout")  # fsync is the server's, and off in that of the tests
         shown = await store._writer.alone(
             lambda conn: [conn.exec_driver_sql(f"SHOW {name}").scalar_one() for name in names]
         )
-        assert shown == ["on", "on", "4s"]
+        assert shown == ["on", "4s"]
 
 
 async def test_readers_cannot_write_and_do_not_checkpoint(sqlite: str) -> None:
