@@ -57,7 +57,7 @@ _REFUSAL = re.compile(
 )
 _TOO_MANY = re.compile(
     r"\bmax_(?:completion_|output_)?tokens\b.{0,60}(?:too large|too many|less than|<=|\d > \d|must be|should be|range)"
-    r"|range of max_tokens|[1-9]\d* in the completion",
+    r"|range of max_tokens|\b[1-9]\d* in the completion",
     re.IGNORECASE,
 )
 """More output is asked for than there is room for: whoever is not told how much gives what there is."""

@@ -234,7 +234,7 @@ async def process(harness: Scene, **more: str) -> AsyncGenerator[Process]:
     home = {"OUTSPOKEN_HOME": str(harness.folder), "OUTSPOKEN_LOG__FORMAT": "json"}
     env = {**kept, **QUICK, **environment(harness, **more), **home}
     out = harness.folder / f"out-{time.monotonic_ns()}"
-    inner = start(["run"], env, out=out, err=harness.folder / "log")
+    inner = start(["run"], env, out=out, err=harness.folder / "log", prelude=getattr(harness, "prelude", ""))
     try:
         line = await asyncio.to_thread(first_line, inner, out, START_SECONDS)
         async with asyncio.timeout(START_SECONDS):

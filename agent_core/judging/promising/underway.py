@@ -81,11 +81,11 @@ def is_under_way(plain: str, before: str, *, announced: bool) -> bool:
     )
 
 
-_TAIL = re.compile(r"(?:\W+\w+)?\W*(?:(?:please|just|bitte|einen|one|a|un|por|s'il) [^.!?]{0,30})?\W*")
+_TAIL = re.compile(r"(?:\W++\w++)?\W*+(?:(?:please|just|bitte|einen|one|a|un|por|s'il) [^.!?]{0,30}+)?\W*+")
 """What may still come behind that: that anything comes of it is said nowhere."""
 
 
 _STARTS = re.compile(
-    r"\W*(?:ok(?:ay)?|sure|alles klar|gut)?\W*(?:(?:your|the|this|dein|deine|ihr|ihre|der|die|das|votre|ta|la|le|el|tu|su|a|o|sua|il|ваш|твой|de|je|uw)\W+)?"
-    r"(?:\w+\W+)?" + f"(?:{_JOB.pattern})"
+    r"\W*+(?:ok(?:ay)?|sure|alles klar|gut)?\W*+(?:(?:your|the|this|dein|deine|ihr|ihre|der|die|das|votre|ta|la|le|el|tu|su|a|o|sua|il|ваш|твой|de|je|uw)\W++)?"
+    r"(?:\w++\W++)?" + f"(?:{_JOB.pattern})"
 )
