@@ -34,6 +34,7 @@ def local(
     replies: Sequence[Reply],
     *,
     ends: ExitCode = ExitCode.ANSWERED,
+    or_ends: ExitCode | None = None,
     says: str | None = None,
     ran: int | tuple[str, ...] | None = None,
     read: tuple[str, ...] = (),
@@ -47,7 +48,7 @@ def local(
     if ran is None:
         ran = len(read) or int(works)
     tools = ("write_file",) * ran if isinstance(ran, int) else ran
-    return Fault(name, source, replies, says, ends, most=asked, ran=tools, rule=rule, read=read)
+    return Fault(name, source, replies, says, ends, most=asked, ran=tools, rule=rule, read=read, or_ends=or_ends)
 
 
 def tool(then: Reply, arguments: str = WRITE) -> Sequence[Reply]:

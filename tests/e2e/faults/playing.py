@@ -71,6 +71,8 @@ class Fault:
     """What this model's server answers to a request that it does not take, whatever `replies` are."""
     read: tuple[str, ...] = ()
     """Arguments of calls as they were meant."""
+    or_ends: ExitCode | None = None
+    """With this model alone, if the client library reads the end of the connection before it tells what was wrong with the bytes (aiohttp, on a busy machine)."""
 
 
 @dataclass(frozen=True)
@@ -163,11 +165,11 @@ async def play(faults: Sequence[Fault], home: Path, patch: pytest.MonkeyPatch, *
 def complaints(fault: Fault, played: Played, *, fallback: bool) -> list[str]:
     """What is wrong with how a fault ended; empty if nothing."""
     got = played.outcomes[fault.name]
-    wanted = fault.other if fallback else fault.ends
+    wanted = {fault.other} if fallback else {fault.ends, fault.or_ends or fault.ends}
     answered = got.code == ExitCode.ANSWERED
     found: list[str] = []
-    if got.code != wanted:
-        found.append(f"ended as {got.code} instead of {wanted}")
+    if got.code not in wanted:
+        found.append(f"ended as {got.code} instead of {' or '.join(sorted(wanted))}")
     if not got.said.strip():
         found.append("silent")
     if (got.finish == "stop") != answered:
