@@ -46,7 +46,7 @@ from gateway.limits.budgets import Budgets
 from gateway.limits.quotas import Quotas
 from gateway.observe.alerting import Alerter
 from gateway.observe.firstseries import first_series
-from gateway.observe.health import Facts, Health, ModelWatch, Phase
+from gateway.observe.health import Health, ModelWatch, Phase, Vitals
 from gateway.observe.lifesign import signs_of_life
 from gateway.observe.metrics import STALLED, Metrics
 from gateway.observe.notify import managed
@@ -331,8 +331,8 @@ def _health(
     model_watch = ModelWatch()
     signals.listen(model_watch.on)
 
-    def facts(phase: Phase) -> Facts:
-        return Facts(
+    def vitals(phase: Phase) -> Vitals:
+        return Vitals(
             phase,
             store_works=not watch.words,
             owns=store.ownership.lease_ok(),
@@ -345,7 +345,7 @@ def _health(
             incidents=len(hub.learning.open_incidents),
         )
 
-    return Health(watch, facts, lambda: hub.laws_broken)
+    return Health(watch, vitals, lambda: hub.laws_broken)
 
 
 async def run_daemon(config: Config, paths: Paths, announce: Callable[[Serving], None]) -> None:

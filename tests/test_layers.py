@@ -91,7 +91,7 @@ PURE = (
     "gateway/operate/triage/grouping.py",
     "gateway/operate/triage/lines.py",
     "gateway/operate/triage/report.py",
-    "gateway/operate/triage/subjects.py",
+    "gateway/operate/triage/issues.py",
 )
 """Modules that only decide."""
 IMPURE_LIBRARIES = frozenset(

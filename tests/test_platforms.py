@@ -16,7 +16,7 @@ from gateway.config.keys import template
 from gateway.config.reading import ConfigError, load
 from gateway.observe.logcatalogue import event_of
 from gateway.operate.pages import configuration
-from gateway.operate.triage.subjects import event_subject
+from gateway.operate.triage.issues import event_issue
 from tests.chats.harness import answer, quiet, running
 from tests.chats.model import scripted_model
 from tests.chats.test_schedule import entry, put_back, scheduled
@@ -154,7 +154,7 @@ def test_with_the_package_installed_it_is_one_of_them(tmp_path: Path) -> None:
     assert one is not None
     assert load(None, {"TOY_TOKEN": TOKEN}).config.of(one).configured
     assert event_of("toy.hung_up") is not None
-    assert event_subject("toy.hung_up", "warning", ("bot",)).title == "connection lost: toy/bot"
+    assert event_issue("toy.hung_up", "warning", ("bot",)).title == "connection lost: toy/bot"
 
 
 @pytest.mark.usefixtures("toy")

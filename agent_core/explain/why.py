@@ -124,7 +124,7 @@ class Ending(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class Sentence:
     """One sentence of a story."""
 
     at: int
@@ -208,7 +208,7 @@ def ending_of(case: Case) -> Ending:
     return Ending.WAITING
 
 
-def story_of(case: Case) -> list[Line]:
+def story_of(case: Case) -> list[Sentence]:
     """What happened, in order: at most `MOST_LINES` - 1 lines."""
     lines = [*_asked_lines(case), *turn_lines(case.events, show_text=case.show_text), *_delivery_lines(case)]
     return fitted(sorted(lines, key=lambda line: line.at), MOST_LINES - 1)
@@ -223,7 +223,7 @@ def story(events: Sequence[Event]) -> tuple[str, ...]:
     return told(f"Turn on {opened.surface or 'an unknown surface'}.", lines, UTC)
 
 
-def told(head: str, lines: Sequence[Line], zone: tzinfo) -> tuple[str, ...]:
+def told(head: str, lines: Sequence[Sentence], zone: tzinfo) -> tuple[str, ...]:
     """The lines as they are shown, behind a first one that says what it is about and which zone the times are in."""
     if not lines:
         return (head,)
@@ -243,7 +243,7 @@ def told(head: str, lines: Sequence[Line], zone: tzinfo) -> tuple[str, ...]:
     return tuple(out)
 
 
-def fitted(lines: Sequence[Line], most: int) -> list[Line]:
+def fitted(lines: Sequence[Sentence], most: int) -> list[Sentence]:
     """At most `most` of the lines, in order; what is left out is said to be."""
     if len(lines) <= most:
         return list(lines)
@@ -256,10 +256,10 @@ def fitted(lines: Sequence[Line], most: int) -> list[Line]:
         free = room - len(frames)
         keep = {*frames, *others[: (free + 1) // 2], *(others[-(free // 2) :] if free // 2 else ())}
     gone = [i for i in range(len(lines)) if i not in keep]
-    out: list[Line] = []
+    out: list[Sentence] = []
     for i, line in enumerate(lines):
         if i == gone[0]:
-            out.append(Line(line.at, f"… {len(gone)} more events …"))
+            out.append(Sentence(line.at, f"… {len(gone)} more events …"))
         if i in keep:
             out.append(line)
     return out
@@ -272,7 +272,7 @@ def _steered(case: Case, asked: Asked) -> bool:
     return any(isinstance(event, Steered) and event.inbox == asked.number for event in case.events)
 
 
-def _asked_lines(case: Case) -> list[Line]:
+def _asked_lines(case: Case) -> list[Sentence]:
     asked = next((m for m in case.messages if m.number == case.about), None) or next(iter(case.messages), None)
     if asked is None:
         return []
@@ -281,27 +281,29 @@ def _asked_lines(case: Case) -> list[Line]:
     if others and case.turn is not None:
         numbers = ", ".join(map(str, others[:6])) + ("" if len(others) <= 6 else " and others")
         lines.append(
-            Line(asked.at, f"It was taken together with message {numbers}: pieces of one, answered as one.", frame=True)
+            Sentence(
+                asked.at, f"It was taken together with message {numbers}: pieces of one, answered as one.", frame=True
+            )
         )
     ending = ending_of(case) if case.about else Ending.ENDED
     match ending:
         case Ending.REFUSED:
-            lines.append(Line(asked.at, f"It was refused: {_reason(asked)}.", frame=True))
+            lines.append(Sentence(asked.at, f"It was refused: {_reason(asked)}.", frame=True))
         case Ending.DROPPED:
             how = "set aside" if asked.reason == RESTORED else "never run"
-            lines.append(Line(asked.at, f"It was {how}: {_reason(asked)}.", frame=True))
+            lines.append(Sentence(asked.at, f"It was {how}: {_reason(asked)}.", frame=True))
         case Ending.WAITING:
-            lines.append(Line(case.now, _waiting(case, asked), frame=True))
+            lines.append(Sentence(case.now, _waiting(case, asked), frame=True))
         case Ending.COMMAND:
-            lines.append(Line(asked.at, _carried_out(asked.occasion), frame=True))
+            lines.append(Sentence(asked.at, _carried_out(asked.occasion), frame=True))
         case Ending.STEERED:
             heard = next(e.at for e in case.events if isinstance(e, Steered) and e.inbox == asked.number)
             turn = case.turn.turn if case.turn is not None else ""
             lines.append(
-                Line(heard, f"It went into the turn {turn}, which was running, and is answered there.", frame=True)
+                Sentence(heard, f"It went into the turn {turn}, which was running, and is answered there.", frame=True)
             )
         case Ending.FORGOTTEN:
-            lines.append(Line(asked.at, "It is done; what it led to is not stored any more.", frame=True))
+            lines.append(Sentence(asked.at, "It is done; what it led to is not stored any more.", frame=True))
         case Ending.ENDED | Ending.RUNNING:
             lines += _waited(case, asked)
         case _:
@@ -319,11 +321,11 @@ def _carried_out(occasion: Occasion | None) -> str:
     return "Its prompt was put into the conversation's queue, if there was room; else the chat was told that there was none."
 
 
-def _occurred(asked: Asked, occasion: Occasion) -> Line:
+def _occurred(asked: Asked, occasion: Occasion) -> Sentence:
     named = f"(number {asked.number}, id {asked.key})"
     if not occasion.kind:
         words = f"The schedule {occasion.schedule} put its prompt into {asked.where} {named}; no person wrote it."
-        return Line(asked.at, words, frame=True)
+        return Sentence(asked.at, words, frame=True)
     what = "The reminder" if occasion.kind == "reminder" else "The prompt"
     late = duration(occasion.late_ms // 1000)
     if occasion.missed:
@@ -334,10 +336,10 @@ def _occurred(asked: Asked, occasion: Occasion) -> Line:
             f"had been due for {late}: the gateway was stopped, or busy" if occasion.late_ms > ON_TIME_MS else "was due"
         )
         words = f"{what} of {occasion.schedule} for {asked.where} {since} {named}."
-    return Line(asked.at, words, frame=True)
+    return Sentence(asked.at, words, frame=True)
 
 
-def _arrival(asked: Asked) -> Line:
+def _arrival(asked: Asked) -> Sentence:
     if asked.occasion is not None:
         return _occurred(asked, asked.occasion)
     what = "A request" if asked.request else f"The command /{asked.command}" if asked.command else "A message"
@@ -345,7 +347,9 @@ def _arrival(asked: Asked) -> Line:
         size = f": “{_short(asked.words)}”"
     else:
         size = f", {asked.chars} characters" if asked.chars and not asked.command else ""
-    return Line(asked.at, f"{what} came from {asked.where} (number {asked.number}, id {asked.key}{size}).", frame=True)
+    return Sentence(
+        asked.at, f"{what} came from {asked.where} (number {asked.number}, id {asked.key}{size}).", frame=True
+    )
 
 
 _OF_REQUEST = re.compile(r"(\w+)((?: at \S+)? \(HTTP \d+\))")
@@ -374,7 +378,7 @@ def _waiting(case: Case, asked: Asked) -> str:
     return f"It has waited for {since}, {behind}."
 
 
-def _waited(case: Case, asked: Asked) -> list[Line]:
+def _waited(case: Case, asked: Asked) -> list[Sentence]:
     """How long it waited for its turn, and behind what."""
     if case.turn is None or case.turn.opened_at - asked.at < WORTH_TELLING_MS:
         return []
@@ -387,7 +391,7 @@ def _waited(case: Case, asked: Asked) -> list[Line]:
         what = "for its other pieces"
     else:
         what = "and no turn of its conversation ran meanwhile: the gateway was busy, or stopped"
-    return [Line(case.turn.opened_at, f"It had waited for {seconds:.1f} s, {what}.", frame=True)]
+    return [Sentence(case.turn.opened_at, f"It had waited for {seconds:.1f} s, {what}.", frame=True)]
 
 
 def _counted(count: int, word: str) -> str:
@@ -402,19 +406,19 @@ def _short(text: str) -> str:
 # ---------------------------------------------------------------------- what the turn did
 
 
-def turn_lines(events: Sequence[Event], *, show_text: bool) -> list[Line]:
+def turn_lines(events: Sequence[Event], *, show_text: bool) -> list[Sentence]:
     """What a turn did, a line for each thing worth one. A clock that was set back does not turn the order round."""
     teller = _Teller(show_text)
-    lines: list[Line] = []
+    lines: list[Sentence] = []
     at = 0
     for number, event in enumerate(events):
         at = max(at, event.at)
         words = teller.words(event, islice(events, number + 1, None))
         if words:
             frame = isinstance(event, TurnOpened | TurnEnded)
-            lines.append(Line(at, words, frame))
+            lines.append(Sentence(at, words, frame))
             if isinstance(event, TurnOpened):
-                lines += [Line(at, known) for known in _known_words(event)]
+                lines += [Sentence(at, known) for known in _known_words(event)]
     return lines
 
 
@@ -657,35 +661,35 @@ def unquoted(words: str, *, show_text: bool) -> str:
     return words if show_text else _QUOTED.sub("“…”", words)
 
 
-def _delivery_lines(case: Case) -> list[Line]:
+def _delivery_lines(case: Case) -> list[Sentence]:
     rows = [
         row
         for row in case.deliveries
         if row.cause.startswith((BY_HAND, INSTEAD)) or not (row.gone or row.state is DeliveryState.SKIPPED)
     ]
     plain = [row for row in rows if row.delivered and not row.failures and not row.labelled and not row.plain]
-    lines: list[Line] = []
+    lines: list[Sentence] = []
     if len(plain) > 2:
         ids = f"{plain[0].platform_id} to {plain[-1].platform_id}"
         words = f"{len(plain)} parts were delivered to {plain[0].surface} (the platform's messages {ids})."
-        lines.append(Line(max(row.at for row in plain), words, frame=True))
+        lines.append(Sentence(max(row.at for row in plain), words, frame=True))
         rows = [row for row in rows if row not in plain]
     lines += [_delivery_line(case, row) for row in rows]
     settled = (DeliveryState.SENT, DeliveryState.FAILED, DeliveryState.SKIPPED)
     waiting = [row for row in rows if row.state not in settled]
     if waiting and case.adapters and case.adapters[-1].state != UP:
-        lines.append(Line(case.now, adapter_words(case.adapters[-1], show_text=case.show_text), frame=True))
+        lines.append(Sentence(case.now, adapter_words(case.adapters[-1], show_text=case.show_text), frame=True))
     if not case.deliveries and case.turn is not None and case.turn.state is TurnState.CLOSED and case.messages:
         where = case.messages[0].where
         if "/" not in where:
             at = case.turn.closed_at or case.now
             lines.append(
-                Line(at, f"It was shown on {where} as it came; what a client there has received is not recorded.")
+                Sentence(at, f"It was shown on {where} as it came; what a client there has received is not recorded.")
             )
     return lines
 
 
-def _delivery_line(case: Case, row: DeliveryRow) -> Line:
+def _delivery_line(case: Case, row: DeliveryRow) -> Sentence:
     what = f"{row.bubble}, part {row.part + 1}"
     trouble = unquoted(row.trouble or row.cause, show_text=case.show_text).rstrip(".")
     failed = f", after {_counted(row.failures, 'failed call')} (the last: {trouble})" if row.failures else ""
@@ -693,12 +697,12 @@ def _delivery_line(case: Case, row: DeliveryRow) -> Line:
     marks += ", without its form, which the platform had refused" if row.plain else ""
     match row.state:
         case DeliveryState.SENT if not row.delivered:
-            return Line(row.at, f"Shown at {row.surface} as far as it was then ({what}){failed}.", frame=True)
+            return Sentence(row.at, f"Shown at {row.surface} as far as it was then ({what}){failed}.", frame=True)
         case DeliveryState.SENT:
             words = f"Delivered to {row.surface} as message {row.platform_id} ({what}){failed}{marks}."
-            return Line(row.at, words, frame=True)
+            return Sentence(row.at, words, frame=True)
         case DeliveryState.WANTED if row.platform_id is not None:
-            return Line(
+            return Sentence(
                 case.now,
                 f"Message {row.platform_id} at {row.surface} has yet to be changed ({what}){failed}.",
                 frame=True,
@@ -707,25 +711,27 @@ def _delivery_line(case: Case, row: DeliveryRow) -> Line:
             wait = (
                 f"; the next try comes in {duration(max(0, row.retry_at - case.now) // 1000)}" if row.retry_at else ""
             )
-            return Line(case.now, f"Not delivered to {row.surface} yet ({what}){failed}{wait}.", frame=True)
+            return Sentence(case.now, f"Not delivered to {row.surface} yet ({what}){failed}{wait}.", frame=True)
         case DeliveryState.SENDING:
-            return Line(row.sending_at or row.at, f"It is being sent to {row.surface} ({what}){failed}.", frame=True)
+            return Sentence(
+                row.sending_at or row.at, f"It is being sent to {row.surface} ({what}){failed}.", frame=True
+            )
         case DeliveryState.UNKNOWN:
             words = f"Sent to {row.surface}, and not known yet whether it came through ({what}){failed}."
-            return Line(row.at, words, frame=True)
+            return Sentence(row.at, words, frame=True)
         case DeliveryState.FAILED if row.cause == RESTORED:
-            return Line(row.at, f"Set aside for {row.surface} ({what}): {RESTORED}.", frame=True)
+            return Sentence(row.at, f"Set aside for {row.surface} ({what}): {RESTORED}.", frame=True)
         case DeliveryState.FAILED:
             words = f"Refused for good by {row.surface} ({what}): {trouble or 'no reason is stored'}."
-            return Line(row.at, words, frame=True)
+            return Sentence(row.at, words, frame=True)
         case DeliveryState.SKIPPED if row.cause.startswith(BY_HAND):
             words = f"Taken out of the outbox for {row.surface} by hand ({what}){failed}: {row.cause.removeprefix(BY_HAND)}."
-            return Line(row.at, words, frame=True)
+            return Sentence(row.at, words, frame=True)
         case DeliveryState.SKIPPED if row.cause.startswith(INSTEAD):
             how = unquoted(row.cause.removeprefix(INSTEAD), show_text=case.show_text).rstrip(".")
-            return Line(row.at, f"Sent to {row.surface} in another form ({what}): {how}.", frame=True)
+            return Sentence(row.at, f"Sent to {row.surface} in another form ({what}): {how}.", frame=True)
         case DeliveryState.SKIPPED:
-            return Line(row.at, f"Not needed any more at {row.surface} ({what}).")
+            return Sentence(row.at, f"Not needed any more at {row.surface} ({what}).")
         case _:
             assert_never(row.state)
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from agent_core.explain.why import MOST_LINES, UP, Line, adapter_words, fitted
+from agent_core.explain.why import MOST_LINES, UP, Sentence, adapter_words, fitted
 from agent_core.store.rows import AdapterStateRow
 
 
-def gone_lines(before: tuple[int, int] | None, after: tuple[int, int]) -> list[Line]:
+def gone_lines(before: tuple[int, int] | None, after: tuple[int, int]) -> list[Sentence]:
     """Of a message of ours that is not stored any more: between which others, (number, ms), it came."""
-    lines = [Line(before[1], f"The message before it came (number {before[0]}).")] if before is not None else []
+    lines = [Sentence(before[1], f"The message before it came (number {before[0]}).")] if before is not None else []
     words = f"It came before this: the next one that is stored, number {after[0]}."
-    return [*lines, Line(after[1], words, frame=True)]
+    return [*lines, Sentence(after[1], words, frame=True)]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,17 +37,19 @@ class Missing:
     after: tuple[int, int] | None = None
 
 
-def missing_lines(missing: Missing, *, show_text: bool) -> list[Line]:
+def missing_lines(missing: Missing, *, show_text: bool) -> list[Sentence]:
     """What can be said about a message that is not stored: above all, how the adapter was doing then."""
-    lines = [Line(row.at, adapter_words(row, show_text=show_text), frame=row.state != UP) for row in missing.adapters]
-    lines += [Line(at, "The gateway was started.", frame=True) for at in missing.starts if at >= missing.since]
+    lines = [
+        Sentence(row.at, adapter_words(row, show_text=show_text), frame=row.state != UP) for row in missing.adapters
+    ]
+    lines += [Sentence(at, "The gateway was started.", frame=True) for at in missing.starts if at >= missing.since]
     if missing.before is not None:
         lines.append(
-            Line(missing.before[1], f"The last message before that came from there (number {missing.before[0]}).")
+            Sentence(missing.before[1], f"The last message before that came from there (number {missing.before[0]}).")
         )
     if missing.after is not None:
-        lines.append(Line(missing.after[1], f"The next message came from there (number {missing.after[0]})."))
-    lines.append(Line(missing.at, _verdict(missing), frame=True))
+        lines.append(Sentence(missing.after[1], f"The next message came from there (number {missing.after[0]})."))
+    lines.append(Sentence(missing.at, _verdict(missing), frame=True))
     return fitted(sorted(lines, key=lambda line: line.at), MOST_LINES - 1)
 
 

@@ -1,18 +1,18 @@
 """A turn's journal as a file that can be handed on: one JSON object a line, redacted or whole. Pure.
 
-The first line is the head (`Head`), each further line a row of the journal. A redacted slice holds no words of people, models,
+The first line is the head (`Head`), each further line a row of the journal. A redacted export holds no words of people, models,
 tools or providers, and is still decided alike, as far as that can be had:
 
 - Letters and digits are replaced one by one, so length, white space, punctuation and the structure of JSON stay. Which letter
-  stands for which depends on the letters before it in the word and on a key that is made for this slice and thrown away. So
+  stands for which depends on the letters before it in the word and on a key that is made for this export and thrown away. So
   equal words stay equal, different ones different, and a word that begins like another still does: what overlap, repetitions and
   loops are told by. That hides what was said; it does not hide how long it was, or that two words are the same.
 - Results of tools that say the same in the same order become the same; that two say the same in another order is lost.
 - Names of tools, models, endpoints and keys' ids, numbers of tokens, times, causes and settings stay. What nothing is decided by is
   left out: earlier conversation, request parameters, schemas, who stopped or approved.
 
-Whether a reply *announces an action* is told by its words, which are gone; a replay of a redacted slice takes it from the journal.
-Where something else was decided by words, the slice is decided otherwise: `redacted` decides both turns and says at which row they
+Whether a reply *announces an action* is told by its words, which are gone; a replay of a redacted export takes it from the journal.
+Where something else was decided by words, the export is decided otherwise: `redacted` decides both turns and says at which row they
 part, so that nobody has to guess.
 """
 
@@ -66,17 +66,17 @@ from agent_core.turn.exits import Exit, ExitCode
 FORMAT = 1
 
 
-class UnreadableSlice(Exception):
-    """A file is no slice of a journal that this program can read; says where and why."""
+class UnreadableExport(Exception):
+    """A file is no export of a journal that this program can read; says where and why."""
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """What a slice says of itself."""
+    """What an export says of itself."""
 
     turn: str
     version: str
-    """Of the program that wrote the slice."""
+    """Of the program that wrote it."""
     exit: str = ""
     """The end as the turn's own row has it; empty while it is open."""
     redacted: bool = False
@@ -96,19 +96,19 @@ def dump(head: Head, rows: Sequence[JournalRow]) -> str:
 
 
 def load(text: str) -> tuple[Head, list[JournalRow]]:
-    """Head and rows of a file's text. Raises `UnreadableSlice`."""
+    """Head and rows of a file's text. Raises `UnreadableExport`."""
     lines = [line for line in text.splitlines() if line.strip()]
     found: list[Mapping[str, object]] = []
     for number, line in enumerate(lines, 1):
         try:
             value: object = orjson.loads(line)
         except orjson.JSONDecodeError:
-            raise UnreadableSlice(f"Line {number} is not valid JSON. A slice has one JSON object a line.") from None
+            raise UnreadableExport(f"Line {number} is not valid JSON. A slice has one JSON object a line.") from None
         if not isinstance(value, dict):
-            raise UnreadableSlice(f"Line {number} is no JSON object.")
+            raise UnreadableExport(f"Line {number} is no JSON object.")
         found.append(value)  # pyright: ignore[reportUnknownArgumentType] - JSON's keys are texts
     if not found or found[0].get("outspoken_journal") != FORMAT:
-        raise UnreadableSlice("The first line does not say that this is a slice of a journal in a form known here.")
+        raise UnreadableExport("The first line does not say that this is a slice of a journal in a form known here.")
     return _head(found[0]), [_row(value, number) for number, value in enumerate(found[1:], 2)]
 
 
@@ -118,14 +118,14 @@ def _head(value: Mapping[str, object]) -> Head:
     if not (
         isinstance(turn, str) and isinstance(version, str) and isinstance(ending, str) and isinstance(parts_at, int)
     ):
-        raise UnreadableSlice("The first line lacks turn, version, exit or parts_at.")
+        raise UnreadableExport("The first line lacks turn, version, exit or parts_at.")
     return Head(turn, version, ending, value.get("redacted") is True, parts_at)
 
 
 def _row(value: Mapping[str, object], number: int) -> JournalRow:
     seq, kind, at, body = (value.get(name) for name in ("seq", "kind", "at", "body"))
     if not (isinstance(seq, int) and isinstance(kind, str) and isinstance(at, int) and isinstance(body, dict)):
-        raise UnreadableSlice(f"Line {number} lacks seq, kind, at or body.")
+        raise UnreadableExport(f"Line {number} lacks seq, kind, at or body.")
     return JournalRow(seq, kind, orjson.dumps(body), at)
 
 
@@ -135,7 +135,7 @@ def _row(value: Mapping[str, object], number: int) -> JournalRow:
 def redacted(rows: Sequence[JournalRow], key: bytes) -> tuple[list[JournalRow], int]:
     """`rows` without anybody's words, and the row at which they are decided otherwise for it (-1: nowhere).
 
-    `key` is 16 random bytes, used for this slice only. Raises `agent_core.turn.errors.UnreadableJournal`.
+    `key` is 16 random bytes, used for this export only. Raises `agent_core.turn.errors.UnreadableJournal`.
     """
     events = [decode(row.kind, row.body) for row in rows]
     work = _Redacting(Letters(key))

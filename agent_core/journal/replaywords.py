@@ -71,7 +71,7 @@ SHOWN_CHARS = 60
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class Entry:
     """One line of the timeline: neighbouring pieces of a reply are one."""
 
     first: int
@@ -82,9 +82,9 @@ class Line:
     decisions: tuple[str, ...]
 
 
-def timeline(moments: Sequence[Moment], *, show_text: bool = False) -> list[Line]:
+def timeline(moments: Sequence[Moment], *, show_text: bool = False) -> list[Entry]:
     """Every row of the journal but the recorded decisions, which stand with the events that led to them."""
-    lines: list[Line] = []
+    lines: list[Entry] = []
     pieces: list[Moment] = []
     for moment in moments:
         if isinstance(moment.event, CONTENT) and not moment.effects:
@@ -97,13 +97,13 @@ def timeline(moments: Sequence[Moment], *, show_text: bool = False) -> list[Line
             pieces = []
         decisions = tuple(decision_words(effect, show_text=show_text) for effect in moment.effects)
         words = event_words(moment.event, show_text=show_text)
-        lines.append(Line(moment.seq, moment.seq, moment.event.at, words, decisions))
+        lines.append(Entry(moment.seq, moment.seq, moment.event.at, words, decisions))
     if pieces:
         lines.append(_content_line(pieces, show_text=show_text))
     return lines
 
 
-def _content_line(pieces: Sequence[Moment], *, show_text: bool) -> Line:
+def _content_line(pieces: Sequence[Moment], *, show_text: bool) -> Entry:
     texts: dict[str, str] = {}
     for piece in pieces:
         match piece.event:
@@ -124,7 +124,7 @@ def _content_line(pieces: Sequence[Moment], *, show_text: bool) -> Line:
                 pass
     said = [_sized(key.partition("\0")[0], text, show_text=show_text) for key, text in texts.items()]
     last = pieces[-1]
-    return Line(pieces[0].seq, last.seq, last.event.at, "; ".join(said), ())
+    return Entry(pieces[0].seq, last.seq, last.event.at, "; ".join(said), ())
 
 
 def _sized(what: str, text: str, *, show_text: bool) -> str:

@@ -29,8 +29,8 @@ if TYPE_CHECKING:
     from gateway.config.paths import Paths
     from gateway.config.sections import Config
     from gateway.observe.lifesign import Found
-    from gateway.operate.replay import Wish
-    from gateway.operate.triage.reading import Wish as TriageWish
+    from gateway.operate.replay import ReplayRequest
+    from gateway.operate.triage.reading import TriageRequest
 
 
 HELP = """One LLM agent, many chats, never silent.
@@ -116,9 +116,9 @@ def replay(
     show_text: bool,
 ) -> None:
     """Decide a TURN again from its journal, and compare with what was recorded. Reads only; the gateway may be running."""
-    from gateway.operate.replay import Wish
+    from gateway.operate.replay import ReplayRequest
 
-    guarded(lambda: _replay(config_file, Wish(turn, file, export, sets, as_json=as_json, show_text=show_text)))
+    guarded(lambda: _replay(config_file, ReplayRequest(turn, file, export, sets, as_json=as_json, show_text=show_text)))
 
 
 @cli.command()
@@ -173,9 +173,9 @@ def triage(
     or "-" for standard input (journalctl -u outspoken -o cat | outspoken triage -). The exit status is 0 if nothing went
     wrong, 1 if something did, 2 if that cannot be told; 75 and 78, as everywhere, if the database cannot be opened.
     """
-    from gateway.operate.triage.reading import Wish
+    from gateway.operate.triage.reading import TriageRequest
 
-    guarded(lambda: _triage(config_file, Wish(sources, since, as_json, follow, limit)))
+    guarded(lambda: _triage(config_file, TriageRequest(sources, since, as_json, follow, limit)))
 
 
 @cli.group()
@@ -444,7 +444,7 @@ async def _forget(config_file: Path | None, who: str) -> int:
     return 0
 
 
-async def _replay(config_file: Path | None, wish: Wish) -> int:
+async def _replay(config_file: Path | None, asked: ReplayRequest) -> int:
     from gateway.cli.context import load_all
     from gateway.operate.replay import CannotReplay, run
 
@@ -453,13 +453,13 @@ async def _replay(config_file: Path | None, wish: Wish) -> int:
         return loaded.config, paths
 
     try:
-        return 0 if await run(wish, configured, click.echo) else PROBLEM
+        return 0 if await run(asked, configured, click.echo) else PROBLEM
     except CannotReplay as error:
         click.echo(str(error), err=True)
         return PROBLEM
 
 
-async def _triage(config_file: Path | None, wish: TriageWish) -> int:
+async def _triage(config_file: Path | None, asked: TriageRequest) -> int:
     from agent_core.ports import SystemClock
     from gateway.cli.context import load_all
     from gateway.operate.triage.reading import CANNOT_TELL, CannotTriage
@@ -470,7 +470,7 @@ async def _triage(config_file: Path | None, wish: TriageWish) -> int:
         return loaded.config.storage.url or paths.database
 
     try:
-        return await triage_run(wish, database, SystemClock().now_ms, click.echo)
+        return await triage_run(asked, database, SystemClock().now_ms, click.echo)
     except CannotTriage as error:
         click.echo(str(error), err=True)
         return CANNOT_TELL

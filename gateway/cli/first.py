@@ -41,7 +41,7 @@ async def _doctor(config_file: Path | None, *, as_json: bool) -> int:
     return status
 
 
-class Topic(click.ParamType[str]):
+class Service(click.ParamType[str]):
     """A model, or one of the platforms. Which there are is looked up when somebody asks, not at each start of the program."""
 
     name = "topic"
@@ -93,7 +93,7 @@ def _options() -> list[tuple[click.Option, tuple[str, str]]]:
 
 
 @click.command(cls=WithPlatforms)
-@click.argument("topics", nargs=-1, type=Topic())
+@click.argument("topics", nargs=-1, type=Service())
 @click.option("--yes", is_flag=True, help="Ask nothing: what is not given by the environment or here is not set up.")
 @click.option("--base-url", default="", help="Address of an OpenAI-compatible API (or OPENAI_BASE_URL).")
 @click.option("--model", default="", help="Name of the model.")
@@ -119,7 +119,7 @@ def setup(
     """
     from gateway.config.paths import PathsError, find_paths
     from gateway.operate.setup.prompts import Talk
-    from gateway.operate.setup.topics import Given
+    from gateway.operate.setup.services import Given
     from gateway.operate.setup.wizard import Wizard
 
     given = Given({("model", "base_url"): base_url, ("model", "name"): model, **platforms})

@@ -28,7 +28,7 @@ from gateway.commands.carrying import Handler, Reply, Request
 from gateway.config.types import SessionPolicy
 from gateway.delivery.outbox import Outbox
 from gateway.schedule import reminding, schedules
-from gateway.schedule.reminding import Cancel, NotUnderstood, ShowAll, Wish
+from gateway.schedule.reminding import Cancel, NewReminder, NotUnderstood, ShowAll
 from gateway.schedule.schedules import Happening, Kind, Plan, Unreadable, session_key
 from gateway.schedule.times import Rule
 from gateway.sessions.hub import Hub
@@ -121,7 +121,7 @@ class TimedCommands:
                 return Reply(f"{schedules.list_words(_readable(rows), self._zone)}{unread}")
             case Cancel(number):
                 return self._cancel(rows, number)
-            case Wish(rule, words):
+            case NewReminder(rule, words):
                 return self._set(request, rows, rule, words)
             case _:
                 assert_never(wanted)

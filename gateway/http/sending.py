@@ -43,7 +43,7 @@ LOOK_SECONDS = 1.0
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class SendRequest:
     """A message as it was asked for."""
 
     to: str
@@ -86,39 +86,39 @@ class Sending:
 
     async def _send(self, request: web.Request) -> web.Response:
         try:
-            wanted = read(await request.read())
+            message = read(await request.read())
         except web.HTTPRequestEntityTooLarge:
             return problem_response(
                 Problem(413, "That is larger than [server] max_body_bytes allows; nothing was sent.")
             )
-        if isinstance(wanted, Problem):
-            return problem_response(wanted)
+        if isinstance(message, Problem):
+            return problem_response(message)
         try:
-            address = await self._where.find(wanted.to)
+            address = await self._where.find(message.to)
         except NoSuchChat as error:
             return problem_response(Problem(404, str(error), param="to"))
         except CallFailed as error:
             return problem_response(Problem(502, f"The platform does not give that chat: {error.words}", param="to"))
         try:
-            return await self._accept(wanted, address)
+            return await self._accept(message, address)
         except StorageUnavailable:
             return problem_response(Problem(503, AWAY_WORDS, retry_after=5))
         except OwnedElsewhere as error:
             return problem_response(Problem(503, f"Another node writes into this chat: {error}"))
 
-    async def _accept(self, wanted: Wanted, address: ChatAddress) -> web.Response:
-        inbound = post_inbound(address, f"send:{wanted.key or secrets.token_hex(12)}", wanted.digest())
+    async def _accept(self, message: SendRequest, address: ChatAddress) -> web.Response:
+        inbound = post_inbound(address, f"send:{message.key or secrets.token_hex(12)}", message.digest())
         key = inbound.session
         known = await self._store.inbox_by_key(inbound.account, inbound.platform_key)
         if known is None:
-            no_room = self._no_room(wanted)
+            no_room = self._no_room(message)
             if no_room is not None:
                 return problem_response(no_room)
             owned = await self._store.session_by_key(key.text())
             if owned is not None:
                 self._hub.release(await self._hub.owned_lane(key.text(), owned.session))
-            files = await asyncio.to_thread(self._put, inbound.digest, wanted.files)
-            command = Command("post", encode_post(Post(wanted.text, files)))
+            files = await asyncio.to_thread(self._put, inbound.digest, message.files)
+            command = Command("post", encode_post(Post(message.text, files)))
             accepted, doing = await self._desk.take_command(inbound, command)
             number = accepted.inbox_id
             if doing is not None:
@@ -126,7 +126,9 @@ class Sending:
         else:
             number = known.id
             if inbox.decode(known.body).digest != inbound.digest:
-                words = f"The key {wanted.key!r} was used before, for another message. Use a new key for a new message."
+                words = (
+                    f"The key {message.key!r} was used before, for another message. Use a new key for a new message."
+                )
                 return problem_response(Problem(409, words, param="key"))
         body = await self._told(number)
         if body["state"] == "accepted":
@@ -134,9 +136,9 @@ class Sending:
             return problem_response(Problem(503, words))
         return json_response(body)
 
-    def _no_room(self, wanted: Wanted) -> Problem | None:
+    def _no_room(self, message: SendRequest) -> Problem | None:
         """Why the files cannot be kept until they are sent."""
-        quotas, size = self._hub.quotas, sum(blocks(len(data)) + BLOCK for _, data in wanted.files)
+        quotas, size = self._hub.quotas, sum(blocks(len(data)) + BLOCK for _, data in message.files)
         full = quotas.ledger.whole_room(size) if quotas is not None else None
         if quotas is None or full is None:
             return None
@@ -191,7 +193,7 @@ def state_of(parts: Sequence[Delivery]) -> tuple[str, str]:
     return "pending", cause
 
 
-def read(body: bytes) -> Wanted | Problem:
+def read(body: bytes) -> SendRequest | Problem:
     """The message that a request's body asks for."""
     try:
         asked = json_of(body)
@@ -213,7 +215,7 @@ def read(body: bytes) -> Wanted | Problem:
         return files
     if not text.strip() and not files:
         return Problem(400, "There is nothing to send: neither text nor a file.", param="text")
-    return Wanted(to, text, files, key)
+    return SendRequest(to, text, files, key)
 
 
 def _files(listed: Json) -> tuple[tuple[str, bytes], ...] | Problem:

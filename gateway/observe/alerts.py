@@ -86,7 +86,7 @@ class News:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class AlertLine:
     """One line of a message."""
 
     id: str
@@ -101,7 +101,7 @@ class Line:
 class Message:
     """What is said at once."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[AlertLine, ...]
     more: int = 0
     """How many lines are left for later."""
     passed: int = 0
@@ -170,7 +170,7 @@ def looked(memory: Memory, now_wrong: Sequence[Condition], now: int, rules: Aler
 def due(memory: Memory, now: int, rules: AlertRules, *, can_tell: bool) -> tuple[Memory, Message | None]:
     """What is to be said now, if anything; and the memory without what needs no telling. Call `told` when it is said."""
     episodes: dict[str, Episode] = {}
-    lines: list[Line] = []
+    lines: list[AlertLine] = []
     passed = memory.passed
     full = len(memory.said) >= rules.per_hour
     for key, episode in memory.episodes.items():
@@ -191,7 +191,7 @@ def due(memory: Memory, now: int, rules: AlertRules, *, can_tell: bool) -> tuple
         return memory, None
     if memory.news:  # by itself, under its own key: whoever has decided it may decide it again in the next process
         news = memory.news[0]
-        return memory, Message((Line(news.key, news.key, news.words),))
+        return memory, Message((AlertLine(news.key, news.key, news.words),))
     if not lines and not passed:
         return memory, None
     return memory, Message(tuple(lines[:MOST_LINES]), max(0, len(lines) - MOST_LINES), passed)
@@ -222,7 +222,7 @@ def open_now(memory: Memory) -> tuple[Condition, ...]:
     return tuple(one.condition for one in memory.episodes.values() if one.seen_at - one.since >= one.condition.grace_ms)
 
 
-def _line(episode: Episode, opened_before: int | None, now: int, rules: AlertRules) -> Line | None:
+def _line(episode: Episode, opened_before: int | None, now: int, rules: AlertRules) -> AlertLine | None:
     """What is to be said of an episode now."""
     condition = episode.condition
     over = now - episode.seen_at >= rules.settle_ms
@@ -233,7 +233,7 @@ def _line(episode: Episode, opened_before: int | None, now: int, rules: AlertRul
             return _over(episode) if condition.over else None
         if condition.over and now - episode.told_at >= rules.still_ms:
             words = f"⚠️ Still, since {_clock(episode.since)}: {condition.words}"
-            return Line(f"{key}:still:{hour}", key, words)
+            return AlertLine(f"{key}:still:{hour}", key, words)
         return None
     if not fresh or episode.seen_at - episode.since < condition.grace_ms:
         return None
@@ -241,17 +241,17 @@ def _line(episode: Episode, opened_before: int | None, now: int, rules: AlertRul
         if episode.seen_at != now:
             return None  # it may be over: nothing is told as being wrong that is not seen to be
         # What is told once only has the same id for ever; the rest may come again in another hour.
-        return Line(key if not condition.over else f"{key}:{hour}", key, f"⚠️ {condition.words}", opens=True)
+        return AlertLine(key if not condition.over else f"{key}:{hour}", key, f"⚠️ {condition.words}", opens=True)
     if not episode.missed:
         return None
     words = f"⚠️ From {_clock(episode.since)} to {_clock(episode.seen_at)}: {condition.words} It is over."
-    return Line(f"{key}:was:{episode.since}", key, words, opens=True, closes=True)
+    return AlertLine(f"{key}:was:{episode.since}", key, words, opens=True, closes=True)
 
 
-def _over(episode: Episode) -> Line:
+def _over(episode: Episode) -> AlertLine:
     minutes = max(1, round((episode.seen_at - episode.since) / 60_000))
     words = f"✅ {episode.condition.over} (It lasted {minutes} min.)"
-    return Line(f"{episode.condition.key}:over:{episode.opened_at}", episode.condition.key, words, closes=True)
+    return AlertLine(f"{episode.condition.key}:over:{episode.opened_at}", episode.condition.key, words, closes=True)
 
 
 def _clock(at: int) -> str:

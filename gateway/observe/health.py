@@ -53,7 +53,7 @@ SILENT_TURNS = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class Vitals:
     """All that the answers depend on."""
 
     phase: Phase
@@ -95,30 +95,30 @@ class Verdict:
         return (*self.not_ready, *self.not_well, *self.told)
 
 
-def judge(facts: Facts) -> Verdict:
+def judge(vitals: Vitals) -> Verdict:
     """Is it ready, is it well, and why not. Pure."""
-    not_ready = [PHASE_WORDS[facts.phase]] if facts.phase in PHASE_WORDS else []
-    if not facts.store_works:
-        not_ready.append(EVERYBODYS if facts.store_damaged else STORE_WORDS)
-    if not facts.owns:
+    not_ready = [PHASE_WORDS[vitals.phase]] if vitals.phase in PHASE_WORDS else []
+    if not vitals.store_works:
+        not_ready.append(EVERYBODYS if vitals.store_damaged else STORE_WORDS)
+    if not vitals.owns:
         not_ready.append(LOST_WORDS)
-    not_well = [words for sight in facts.adapters if (words := _adapter_words(sight))]
-    not_well += [MODEL_WORDS] if not facts.model_answers else []
-    not_well += [facts.unclaimed] if facts.unclaimed else []
-    not_well += [facts.damage] if facts.damage else []
-    told = [alert.words for alert in facts.alerts if not _said(alert, facts)]
-    if facts.incidents:
-        told.append(f"{facts.incidents} incident{'s are' if facts.incidents > 1 else ' is'} open: outspoken status.")
+    not_well = [words for sight in vitals.adapters if (words := _adapter_words(sight))]
+    not_well += [MODEL_WORDS] if not vitals.model_answers else []
+    not_well += [vitals.unclaimed] if vitals.unclaimed else []
+    not_well += [vitals.damage] if vitals.damage else []
+    told = [alert.words for alert in vitals.alerts if not _said(alert, vitals)]
+    if vitals.incidents:
+        told.append(f"{vitals.incidents} incident{'s are' if vitals.incidents > 1 else ' is'} open: outspoken status.")
     return Verdict(tuple(not_ready), tuple(not_well), tuple(told))
 
 
-def _said(alert: Condition, facts: Facts) -> bool:
+def _said(alert: Condition, vitals: Vitals) -> bool:
     """An alert says what was found here already, or has just ended: it is kept open for a while."""
     match alert.kind:
         case AlertKind.STORAGE | AlertKind.UNCLAIMED | AlertKind.INCIDENT | AlertKind.DAMAGE:
             return True
         case AlertKind.ADAPTER:
-            return alert.key in {f"adapter:{sight.name}" for sight in facts.adapters}
+            return alert.key in {f"adapter:{sight.name}" for sight in vitals.adapters}
         case AlertKind.INTAKE | AlertKind.DISK | AlertKind.DELIVERY | AlertKind.QUEUE | AlertKind.SPEND:
             return False
 
@@ -160,9 +160,9 @@ class ModelWatch:
 
 
 class Health:
-    """Serves them. `look` gives the facts as they are; whoever starts and stops the gateway sets `phase`."""
+    """Serves them. `look` gives the vitals as they are; whoever starts and stops the gateway sets `phase`."""
 
-    def __init__(self, store: StoreWatch, look: Callable[[Phase], Facts], laws_broken: Callable[[], int]) -> None:
+    def __init__(self, store: StoreWatch, look: Callable[[Phase], Vitals], laws_broken: Callable[[], int]) -> None:
         self.phase = Phase.STARTING
         self._store = store
         self._look = look

@@ -71,7 +71,7 @@ class CannotBundle(Exception):
     """It cannot be made; the words say why and what to do."""
 
 
-class NoSlice(Exception):
+class NoExport(Exception):
     """A file is an archive, and holds no journal that can be read; says why."""
 
 
@@ -108,8 +108,8 @@ async def write(turn: str, to: Path, config: Config, paths: Paths, env: Mapping[
     )
 
 
-def slice_text(file: Path) -> str:
-    """The text of a slice: the file's own, or that of the journal in an archive. Raises `OSError`, `UnicodeDecodeError`, `NoSlice`."""
+def export_text(file: Path) -> str:
+    """The text of an export: the file's own, or that of the journal in an archive. Raises `OSError`, `UnicodeDecodeError`, `NoExport`."""
     data = file.read_bytes()
     if not data.startswith(b"\x1f\x8b"):
         return data.decode("utf-8")
@@ -117,13 +117,13 @@ def slice_text(file: Path) -> str:
         with tarfile.open(fileobj=io.BytesIO(data), mode="r:gz") as archive:
             found = archive.getmember(JOURNAL)
             if found.size > MOST_BYTES:
-                raise NoSlice(f"its {JOURNAL} is larger than {MOST_BYTES} bytes")
+                raise NoExport(f"its {JOURNAL} is larger than {MOST_BYTES} bytes")
             member = archive.extractfile(found)
             if member is None:
-                raise NoSlice(f"its {JOURNAL} is no file")
+                raise NoExport(f"its {JOURNAL} is no file")
             return member.read().decode("utf-8")
     except (tarfile.TarError, KeyError, EOFError, OSError) as error:
-        raise NoSlice(f"it is compressed, and no archive that holds a {JOURNAL}") from error
+        raise NoExport(f"it is compressed, and no archive that holds a {JOURNAL}") from error
 
 
 # ---------------------------------------------------------------------- what is in it
@@ -137,7 +137,7 @@ async def _of_turn(reads: Reads, row: TurnRow, redactor: Redactor) -> dict[str, 
         files["story.txt"] = story.text(local_zone()) + "\n"
         files["story.json"] = _json(story.body())
     if journal:
-        files[JOURNAL] = _slice(row, journal)
+        files[JOURNAL] = _export(row, journal)
     troubles = await reads.troubles_by(turn=row.turn)
     files["troubles.json"] = _json([asdict(one) for _, one in reversed(troubles)])
     states = await reads.adapter_states(row.opened_at - AROUND_MS, (row.closed_at or row.opened_at) + AROUND_MS)
@@ -155,7 +155,7 @@ async def _of_turn(reads: Reads, row: TurnRow, redactor: Redactor) -> dict[str, 
     return files
 
 
-def _slice(row: TurnRow, journal: Sequence[JournalRow]) -> str:
+def _export(row: TurnRow, journal: Sequence[JournalRow]) -> str:
     try:
         rows, parts_at = redacted(journal, secrets.token_bytes(16))
     except UnreadableJournal as error:

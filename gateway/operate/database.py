@@ -35,7 +35,7 @@ from agent_core.turn.exits import Exit, ExitCode, Facts
 from agent_core.turn.notices import RESTORED
 from gateway.config.paths import Paths
 from gateway.config.sections import Config
-from gateway.operate.triage.subjects import PUT_BACK
+from gateway.operate.triage.issues import PUT_BACK
 from gateway.schedule.schedules import Unreadable, doubted
 
 NUMBER_GAP = 1_000_000

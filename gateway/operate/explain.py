@@ -21,8 +21,8 @@ from agent_core.explain.why import (
     Asked,
     Case,
     Ending,
-    Line,
     Occasion,
+    Sentence,
     ending_of,
     fitted,
     story_of,
@@ -46,7 +46,7 @@ from agent_core.store.store import KEEP
 from agent_core.turn.errors import UnreadableJournal
 from agent_core.turn.events import Event, ReasoningArrived, Steered, TextArrived, ToolArgumentsArrived
 from agent_core.turn.notices import duration
-from gateway.operate.ids import CannotExplain, Kind, Wanted, kinds_of, origins_in, platform_of, time_in
+from gateway.operate.ids import Candidate, CannotExplain, Kind, kinds_of, origins_in, platform_of, time_in
 
 if TYPE_CHECKING:
     from agent_core.store.rows import AdapterStateRow
@@ -74,7 +74,7 @@ class Told:
     id: str
     ending: str
     head: str
-    lines: Sequence[Line]
+    lines: Sequence[Sentence]
     turn: str = ""
     session: str = ""
     exit: str = ""
@@ -202,39 +202,39 @@ class Explainer:
 
     async def of(self, text: str) -> Told:
         """The story of an id. Raises `CannotExplain` if it is none of ours and says nothing of itself."""
-        for wanted in kinds_of(text):
-            found = await self._one(wanted)
+        for candidate in kinds_of(text):
+            found = await self._one(candidate)
             if found is not None:
                 return found
         return await self._unknown(text.strip())
 
-    async def _one(self, wanted: Wanted) -> Told | None:
-        match wanted.kind:
+    async def _one(self, candidate: Candidate) -> Told | None:
+        match candidate.kind:
             case Kind.TURN:
-                return await self.turn(wanted.id)
+                return await self.turn(candidate.id)
             case Kind.SESSION:
-                return await self._session(wanted.id)
+                return await self._session(candidate.id)
             case Kind.REFERENCE:
-                return await self._reference(wanted.id)
+                return await self._reference(candidate.id)
             case Kind.INCIDENT:
-                return await self._incident(wanted.id)
+                return await self._incident(candidate.id)
             case Kind.MESSAGE:
-                row = await self._reads.inbox_row(int(wanted.id))
+                row = await self._reads.inbox_row(int(candidate.id))
                 return await self.message(row) if row is not None else None
             case Kind.DELIVERY:
                 return await self._delivery(
-                    [d.row for d in await self._reads.deliveries_by(number=int(wanted.id))], wanted
+                    [d.row for d in await self._reads.deliveries_by(number=int(candidate.id))], candidate
                 )
             case Kind.DELIVERY_KEY:
-                rows = [d.row for origin in origins_in(wanted.id) for d in await self._reads.deliveries_of(origin)]
-                key = wanted.id.rstrip("'")
-                return await self._delivery([row for row in rows if row.key.rstrip("'") == key], wanted)
+                rows = [d.row for origin in origins_in(candidate.id) for d in await self._reads.deliveries_of(origin)]
+                key = candidate.id.rstrip("'")
+                return await self._delivery([row for row in rows if row.key.rstrip("'") == key], candidate)
             case Kind.PLATFORM_MESSAGE:
-                return await self._platform_message(wanted)
+                return await self._platform_message(candidate)
             case Kind.REQUEST:
-                return await self._request(wanted.id)
+                return await self._request(candidate.id)
             case Kind.SCHEDULE:
-                return await self._schedule(wanted.id)
+                return await self._schedule(candidate.id)
 
     async def _request(self, request: str) -> Told | None:
         """A request of the API; one that was refused is told if none with the same id was taken."""
@@ -258,7 +258,7 @@ class Explainer:
             return None
         inputs = await self._reads.inputs(turn)
         case = await self._case(row, inputs, 0)
-        return self._told(Wanted(Kind.TURN, turn), case, f"Turn {turn} of {row.session}.")
+        return self._told(Candidate(Kind.TURN, turn), case, f"Turn {turn} of {row.session}.")
 
     async def message(self, row: InboxRow) -> Told:
         """The story of a stored message."""
@@ -268,7 +268,9 @@ class Explainer:
             inputs = [row]
         case = await self._case(turn, inputs, row.id)
         named = f", turn {turn.turn}" if turn is not None else ""
-        made = self._told(Wanted(Kind.MESSAGE, str(row.id)), case, f"Message {row.id}{named}, session {row.session}.")
+        made = self._told(
+            Candidate(Kind.MESSAGE, str(row.id)), case, f"Message {row.id}{named}, session {row.session}."
+        )
         if row.platform_key.startswith(PROMPTED):
             occurred = await self._reads.inbox_by_keys(row.account, [row.platform_key.replace(PROMPTED, OCCURRED, 1)])
             return replace(made, also=[f"it came of message {one.id}" for one in occurred])
@@ -333,20 +335,20 @@ class Explainer:
             return ()
         return await self._reads.adapter_states(now, now, "/".join(waiting.surface.split("/")[:2]))
 
-    def _told(self, wanted: Wanted, case: Case, head: str) -> Told:
+    def _told(self, candidate: Candidate, case: Case, head: str) -> Told:
         turn, lines = case.turn, story_of(case)
         if turn is not None and turn.removed:
-            gone = Line(turn.closed_at or turn.opened_at, f"what happened in it is {turn.removed}", frame=True)
+            gone = Sentence(turn.closed_at or turn.opened_at, f"what happened in it is {turn.removed}", frame=True)
             lines = sorted((*lines, gone), key=lambda line: line.at)
         return Told(
-            wanted.kind, wanted.id, ending_of(case).value, head, lines,
+            candidate.kind, candidate.id, ending_of(case).value, head, lines,
             turn=turn.turn if turn is not None else "", session=turn.session if turn is not None else "",
             exit=(turn.exit or "") if turn is not None else "",
         )  # fmt: skip
 
     # ------------------------------------------------------------------ what a platform knows
 
-    async def _delivery(self, rows: Sequence[DeliveryRow], wanted: Wanted) -> Told | None:
+    async def _delivery(self, rows: Sequence[DeliveryRow], candidate: Candidate) -> Told | None:
         """The story behind a part that was shown: of its turn, or of the message that it answers."""
         if not rows:
             return None
@@ -362,21 +364,23 @@ class Explainer:
         if behind is None:
             case = Case(now=self._now(), deliveries=[row], show_text=self._show_text)
             about = "A warning that a budget was nearly used up" if kind == "budget" else f"Part {row.key}"
-            return Told(wanted.kind, wanted.id, "", f"{about}.", story_of(case))
+            return Told(candidate.kind, candidate.id, "", f"{about}.", story_of(case))
         head = f"Part {row.part + 1} of {row.bubble} ({row.state.value}) of: {behind.head}"
         others = [
             f"{one.surface} has a message {one.platform_id} as well" for one in rows[1:4] if one.origin != row.origin
         ]
-        return replace(behind, kind=wanted.kind, id=wanted.id, head=head, also=[*behind.also, *others])
+        return replace(behind, kind=candidate.kind, id=candidate.id, head=head, also=[*behind.also, *others])
 
-    async def _platform_message(self, wanted: Wanted) -> Told | None:
+    async def _platform_message(self, candidate: Candidate) -> Told | None:
         accounts = await self._reads.accounts()
-        rows = [row for account in accounts for row in await self._reads.inbox_by_keys(account, (wanted.id,))]
+        rows = [row for account in accounts for row in await self._reads.inbox_by_keys(account, (candidate.id,))]
         if not rows:
-            shown = await self._delivery([d.row for d in await self._reads.deliveries_by(receipt=wanted.id)], wanted)
+            shown = await self._delivery(
+                [d.row for d in await self._reads.deliveries_by(receipt=candidate.id)], candidate
+            )
             if shown is not None:
                 return shown
-            rows = await self._ending_so(wanted.id)
+            rows = await self._ending_so(candidate.id)
         if not rows:
             return None
         made = await self.message(rows[-1])
@@ -407,13 +411,15 @@ class Explainer:
         lines = [_turn_line(turn, self._now()) for turn in turns]
         if pending:
             words = f"{len(pending)} messages wait; the first, number {pending[0].id}, since {duration((self._now() - pending[0].received_at) // 1000)}."
-            lines.append(Line(self._now(), words, frame=True))
+            lines.append(Sentence(self._now(), words, frame=True))
         if row.quarantined:
             lines.append(
-                Line(self._now(), "Nothing of it is run for now: it is set aside after repeated failures.", frame=True)
+                Sentence(
+                    self._now(), "Nothing of it is run for now: it is set aside after repeated failures.", frame=True
+                )
             )
         if not lines:
-            lines = [Line(row.created_at, "It was made; no turn of it is stored.")]
+            lines = [Sentence(row.created_at, "It was made; no turn of it is stored.")]
         head = f"Session {session}, {row.key.rstrip('/')}. Its latest turns; explain one of them to see more."
         last = turns[-1] if turns else None
         ending = (
@@ -450,19 +456,19 @@ class Explainer:
         helped = f"What helped most: {row.remedy.replace('_', ' ')}." if row.remedy else "No remedy has helped."
         count = f"{row.turns} turns of {row.conversations} conversations"
         lines = [
-            Line(row.opened_at, f"The incident was opened: {about}.", frame=True),
-            Line(row.last_at, f"It was last met then; {count} so far. {helped}", frame=True),
+            Sentence(row.opened_at, f"The incident was opened: {about}.", frame=True),
+            Sentence(row.last_at, f"It was last met then; {count} so far. {helped}", frame=True),
         ]
         if row.closed_at is not None:
-            lines.append(Line(row.closed_at, "It was closed: it had not come up for long enough.", frame=True))
-        seen: dict[str, Line] = {}
+            lines.append(Sentence(row.closed_at, "It was closed: it had not come up for long enough.", frame=True))
+        seen: dict[str, Sentence] = {}
         for turn, trouble in await self._reads.troubles_by(fingerprint=row.fingerprint, limit=20):
             how = (
                 "it ended the turn"
                 if trouble.ended
                 else f"{trouble.rung.replace('_', ' ') or 'nothing'} {trouble.outcome.replace('_', ' ')}"
             )
-            seen.setdefault(turn, Line(trouble.at, f"For example turn {turn}: {how}."))
+            seen.setdefault(turn, Sentence(trouble.at, f"For example turn {turn}: {how}."))
         lines += list(seen.values())[:5]
         return Told(
             Kind.INCIDENT,
@@ -479,9 +485,9 @@ class Explainer:
             return None
         lines = [_occurrence_line(one) for one in (await self._reads.occurrences(schedule))[-RECENT_TURNS:]]
         if row.next_at is not None:
-            lines.append(Line(row.next_at, "It is due next.", frame=True))
+            lines.append(Sentence(row.next_at, "It is due next.", frame=True))
         else:
-            lines.append(Line(row.at, f"It was {row.state.value} then, and is not due any more.", frame=True))
+            lines.append(Sentence(row.at, f"It was {row.state.value} then, and is not due any more.", frame=True))
         head = f"The {row.kind} {schedule} for {row.surface.rstrip('/')}, {row.state.value}. Its latest occurrences."
         return Told(
             Kind.SCHEDULE, schedule, row.state.value, head, sorted(lines, key=lambda one: one.at)[-(MOST_LINES - 1) :]
@@ -607,14 +613,14 @@ class Explainer:
         return None
 
 
-def _occurrence_line(row: OccurrenceRow) -> Line:
+def _occurrence_line(row: OccurrenceRow) -> Sentence:
     named = f"(message {row.inbox})" if row.inbox else ""
     match row.outcome:
         case OccurrenceOutcome.RUN:
-            return Line(row.at, f"It ran {named}.")
+            return Sentence(row.at, f"It ran {named}.")
         case OccurrenceOutcome.MISSED:
             times = f"{row.count} times" if row.count > 1 else "once"
-            return Line(row.at, f"It had been missed {times}, which was told {named}.")
+            return Sentence(row.at, f"It had been missed {times}, which was told {named}.")
 
 
 async def why(reads: Reads, turn: str, now: Callable[[], int]) -> tuple[str, ...]:
@@ -639,10 +645,10 @@ def _events(rows: Sequence[JournalRow]) -> tuple[Event, ...]:
     return tuple(events)
 
 
-def _turn_line(turn: TurnRow, now: int) -> Line:
+def _turn_line(turn: TurnRow, now: int) -> Sentence:
     seconds = ((turn.closed_at or now) - turn.opened_at) / 1000
     how = (turn.exit or "").replace("_", " ") if turn.state is TurnState.CLOSED else "still running"
-    return Line(
+    return Sentence(
         turn.opened_at, f"Turn {turn.turn} began: {how} after {seconds:.1f} s{', taken back' if turn.undone else ''}."
     )
 

@@ -32,8 +32,8 @@ class Kind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
-    """One meaning of an id."""
+class Candidate:
+    """What an id may mean."""
 
     kind: Kind
     id: str
@@ -44,20 +44,20 @@ _PREFIXES = {"t_": Kind.TURN, "s_": Kind.SESSION, "err_": Kind.REFERENCE, "i_": 
 }  # fmt: skip
 
 
-def kinds_of(text: str) -> list[Wanted]:
+def kinds_of(text: str) -> list[Candidate]:
     """What an id can be, the likeliest first. Never empty."""
     text = text.strip()
     named, _, rest = text.partition(":")
     if rest.isdecimal() and named in ("inbox", "message", "queue"):
-        return [Wanted(Kind.MESSAGE, rest)]
+        return [Candidate(Kind.MESSAGE, rest)]
     if rest.isdecimal() and named == "delivery":
-        return [Wanted(Kind.DELIVERY, rest)]
-    found = [Wanted(kind, text) for prefix, kind in _PREFIXES.items() if text.startswith(prefix)]
+        return [Candidate(Kind.DELIVERY, rest)]
+    found = [Candidate(kind, text) for prefix, kind in _PREFIXES.items() if text.startswith(prefix)]
     if text.count("/") >= 6:
-        found.append(Wanted(Kind.DELIVERY_KEY, text))
+        found.append(Candidate(Kind.DELIVERY_KEY, text))
     if text.isdecimal() and len(text) < 16:  # a longer one is a snowflake
-        found.append(Wanted(Kind.MESSAGE, text))
-    return [*found, Wanted(Kind.PLATFORM_MESSAGE, text), Wanted(Kind.REQUEST, text)]
+        found.append(Candidate(Kind.MESSAGE, text))
+    return [*found, Candidate(Kind.PLATFORM_MESSAGE, text), Candidate(Kind.REQUEST, text)]
 
 
 def time_in(text: str) -> int | None:

@@ -20,7 +20,7 @@ from adapters.contract.platforms import Platform
 from adapters.contract.settings import Section
 from adapters.delivery.parts import STATUS_BUBBLE, picture
 from adapters.platforms import platform_of
-from agent_core.journal.export import Head, UnreadableSlice, dump, load, redacted
+from agent_core.journal.export import Head, UnreadableExport, dump, load, redacted
 from agent_core.journal.replay import Difference, Mismatch, Parting, Replay, parting, replay
 from agent_core.journal.replaywords import (
     compared,
@@ -43,7 +43,7 @@ from gateway.cli.context import redactor_of
 from gateway.config.model import Model
 from gateway.config.paths import Paths
 from gateway.config.sections import Config, Guardrails, Recovery, Tools
-from gateway.operate.bundle import NoSlice, slice_text
+from gateway.operate.bundle import NoExport, export_text
 from gateway.version import program_version
 
 MOST_LINES = 60
@@ -55,7 +55,7 @@ class CannotReplay(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class ReplayRequest:
     """What was asked for on the command line."""
 
     turn: str = ""
@@ -80,34 +80,34 @@ class Source:
     parts_at: int = -1
 
 
-async def run(wish: Wish, configured: Callable[[], tuple[Config, Paths]], say: Callable[[str], None]) -> bool:
+async def run(asked: ReplayRequest, configured: Callable[[], tuple[Config, Paths]], say: Callable[[str], None]) -> bool:
     """Do it, and `say` what came of it; True if nothing differs. A file needs no configuration.
 
     Raises `CannotReplay`, `agent_core.store.errors.CannotOpen`, and what reading the configuration raises.
     """
-    if bool(wish.turn) == (wish.file is not None):
+    if bool(asked.turn) == (asked.file is not None):
         raise CannotReplay("Name a turn, or a file with --file (and not both).")
     redactor = Redactor.of(())
-    if wish.file is not None:
-        source = _from_file(wish.file)
+    if asked.file is not None:
+        source = _from_file(asked.file)
     else:
         config, paths = configured()
         redactor = redactor_of(config)
-        source = await _from_database(config, paths, wish.turn)
-    if wish.export is not None:
-        say(_export(wish.export, source, show_text=wish.show_text))
+        source = await _from_database(config, paths, asked.turn)
+    if asked.export is not None:
+        say(_export(asked.export, source, show_text=asked.show_text))
         return True
     found = replay(source.rows, redacted=source.redacted)
     delivered = _compare_stored(found, source)
     parted = None
-    if wish.sets:
+    if asked.sets:
         if found.turn.opened is None:
             raise CannotReplay("This journal holds no beginning of a turn, so there are no settings to change.")
-        parted = parting(found.moments, changed(found.turn.settings, wish.sets), redacted=source.redacted)
-    if wish.as_json:
-        say(redactor.redact(_json(found, source, delivered, wish, parted)))
+        parted = parting(found.moments, changed(found.turn.settings, asked.sets), redacted=source.redacted)
+    if asked.as_json:
+        say(redactor.redact(_json(found, source, delivered, asked, parted)))
     else:
-        say(redactor.redact("\n".join(_lines(found, source, delivered, wish, parted))))
+        say(redactor.redact("\n".join(_lines(found, source, delivered, asked, parted))))
     return not found.differences
 
 
@@ -135,15 +135,15 @@ async def _from_database(config: Config, paths: Paths, turn: str) -> Source:
 
 def _from_file(file: Path) -> Source:
     try:
-        first, rows = load(slice_text(file))
-    except (OSError, UnicodeDecodeError, UnreadableSlice, NoSlice) as error:
+        first, rows = load(export_text(file))
+    except (OSError, UnicodeDecodeError, UnreadableExport, NoExport) as error:
         why = error.strerror if isinstance(error, OSError) else str(error)
         raise CannotReplay(f"{file} cannot be read: {why}") from error
     return Source(f"Turn {first.turn}", rows, first.exit, redacted=first.redacted, parts_at=first.parts_at)
 
 
 def _export(to: Path, source: Source, *, show_text: bool) -> str:
-    """Write a slice, for its owner only; what to say of it."""
+    """Write an export, for its owner only; what to say of it."""
     rows, parts_at, hidden = source.rows, source.parts_at, source.redacted
     if not show_text and not source.redacted:
         try:
@@ -297,8 +297,8 @@ def _settings_shown(settings: TurnSettings, sets: Sequence[str]) -> str:
 # ---------------------------------------------------------------------- what is printed
 
 
-def _lines(found: Replay, source: Source, delivered: str, wish: Wish, parted: Parting | None) -> list[str]:
-    out = [head(found, source.name), *lines_of(found, show_text=wish.show_text, most=MOST_LINES), ""]
+def _lines(found: Replay, source: Source, delivered: str, asked: ReplayRequest, parted: Parting | None) -> list[str]:
+    out = [head(found, source.name), *lines_of(found, show_text=asked.show_text, most=MOST_LINES), ""]
     out += [compared(found), *([delivered] if delivered else []), *found.notes]
     if source.redacted:
         out.append("This slice is redacted." + (f" {_parts_words(source.parts_at)}" if source.parts_at >= 0 else ""))
@@ -306,18 +306,18 @@ def _lines(found: Replay, source: Source, delivered: str, wish: Wish, parted: Pa
     if len(found.differences) > MOST_DIFFERENCES:
         out.append(f"… and {len(found.differences) - MOST_DIFFERENCES} more, which may follow from the first.")
     out.append(verdict(found))
-    if wish.sets:
+    if asked.sets:
         opened_at = found.turn.opened.at if found.turn.opened else 0
-        out += ["", _settings_shown(found.turn.settings, wish.sets)]
+        out += ["", _settings_shown(found.turn.settings, asked.sets)]
         if parted is None:
             out.append("Every decision would have been the same.")
         else:
-            out += parting_words(parted, opened_at, show_text=wish.show_text)
+            out += parting_words(parted, opened_at, show_text=asked.show_text)
     return out
 
 
-def _json(found: Replay, source: Source, delivered: str, wish: Wish, parted: Parting | None) -> str:
-    show = wish.show_text
+def _json(found: Replay, source: Source, delivered: str, asked: ReplayRequest, parted: Parting | None) -> str:
+    show = asked.show_text
     body: dict[str, object] = {
         "turn": source.name.removeprefix("Turn "),
         "rows": len(found.moments),
@@ -342,8 +342,8 @@ def _json(found: Replay, source: Source, delivered: str, wish: Wish, parted: Par
         "redacted": source.redacted,
         "redaction_parts_at": source.parts_at if source.parts_at >= 0 else None,
     }
-    if wish.sets:
-        body["set"] = list(wish.sets)
+    if asked.sets:
+        body["set"] = list(asked.sets)
         body["parting"] = _parting_json(parted, found, show_text=show)
     return orjson.dumps(body, option=orjson.OPT_INDENT_2).decode()
 

@@ -39,7 +39,7 @@ EXAMPLES = """Say when, and then what:
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class NewReminder:
     """A reminder that somebody wants."""
 
     rule: Rule
@@ -65,7 +65,7 @@ class NotUnderstood:
     words: str
 
 
-Meaning: TypeAlias = Wish | ShowAll | Cancel | NotUnderstood
+Meaning: TypeAlias = NewReminder | ShowAll | Cancel | NotUnderstood
 
 _TIME = r"(?P<hour>\d{1,2})(?::(?P<minute>\d{2}))?\s*(?P<half>am|pm)?"
 _DAY_NAMES = "|".join(f"{day}|{day[:3]}" for day in DAYS)
@@ -99,26 +99,26 @@ def meaning(text: str, now: int, zone: str) -> Meaning:
         return Cancel(int(found["number"]) if found["number"] else 0)
     said = re.sub(r"^me\s+", "", said, flags=re.IGNORECASE)
     try:
-        wish = _wish(said, now, zone)
+        reminder = _reminder(said, now, zone)
     except (_Wrong, BadTime) as wrong:
         return NotUnderstood(str(wrong))
-    if wish is None:
+    if reminder is None:
         return NotUnderstood(f"I do not understand that time.\n{EXAMPLES}")
-    if not wish.words:
+    if not reminder.words:
         return NotUnderstood(f"I understand the time, but not of what I should remind you.\n{EXAMPLES}")
-    if len(wish.words) > MOST_WORDS:
+    if len(reminder.words) > MOST_WORDS:
         return NotUnderstood(
-            f"That is too long for a reminder: {len(wish.words)} characters, {MOST_WORDS} are possible."
+            f"That is too long for a reminder: {len(reminder.words)} characters, {MOST_WORDS} are possible."
         )
-    return wish
+    return reminder
 
 
-def _wish(said: str, now: int, zone: str) -> Wish | None:
+def _reminder(said: str, now: int, zone: str) -> NewReminder | None:
     if found := _IN.fullmatch(said):
         seconds = times.duration_seconds(found["duration"])
         if seconds < 1:
             raise _Wrong("That is now. Say a time that is still to come.")
-        return Wish(_once(now + seconds * 1000, now), _words(found))
+        return NewReminder(_once(now + seconds * 1000, now), _words(found))
     if found := _AT.fullmatch(said):
         return _found_day(found, now, zone)
     if found := _DATE.fullmatch(said):
@@ -131,7 +131,7 @@ def _wish(said: str, now: int, zone: str) -> Wish | None:
             raise _Wrong("Not more often than every minute, please.")
         if seconds > MOST_AHEAD_DAYS * 86_400:
             raise _Wrong("That is too far away for me; I keep reminders for five years at most.")
-        return Wish(Every(seconds, now), _words(found))
+        return NewReminder(Every(seconds, now), _words(found))
     return None
 
 
@@ -162,7 +162,7 @@ def _clock(found: re.Match[str]) -> tuple[int, int] | None:
     return hour, minute
 
 
-def _found_day(found: re.Match[str], now: int, zone: str) -> Wish | None:
+def _found_day(found: re.Match[str], now: int, zone: str) -> NewReminder | None:
     clock = _clock(found)
     if clock is None:
         return None
@@ -182,10 +182,10 @@ def _found_day(found: re.Match[str], now: int, zone: str) -> Wish | None:
     coming = [at for at in moments if at > now]
     if not coming:
         raise _Wrong(f"That is in the past: it is {moment(now, zone)}.")
-    return Wish(_once(coming[0], now), _words(found))
+    return NewReminder(_once(coming[0], now), _words(found))
 
 
-def _found_date(found: re.Match[str], now: int, zone: str) -> Wish | None:
+def _found_date(found: re.Match[str], now: int, zone: str) -> NewReminder | None:
     clock = _clock(found)
     if clock is None:
         return None
@@ -197,17 +197,17 @@ def _found_date(found: re.Match[str], now: int, zone: str) -> Wish | None:
     coming = [at for at in moments if at > now]
     if not coming:
         raise _Wrong(f"That is in the past: it is {moment(now, zone)}.")
-    return Wish(_once(coming[0], now), _words(found))
+    return NewReminder(_once(coming[0], now), _words(found))
 
 
-def _found_every_day(found: re.Match[str], zone: str) -> Wish | None:
+def _found_every_day(found: re.Match[str], zone: str) -> NewReminder | None:
     clock = _clock(found)
     if clock is None:
         return None
     named = {"day": "*", "weekday": "1-5", "weekend": "0,6"}
     day = found["day"].lower()
     days = named[day] if day in named else str((_weekday(day) + 1) % 7)
-    return Wish(Cron(f"{clock[1]} {clock[0]} * * {days}", zone), _words(found))
+    return NewReminder(Cron(f"{clock[1]} {clock[0]} * * {days}", zone), _words(found))
 
 
 def _weekday(name: str) -> int:

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from hypothesis import given, settings
 
-from agent_core.explain.why import MOST_LINES, Case, Line, story, story_of, turn_lines, unquoted
+from agent_core.explain.why import MOST_LINES, Case, Sentence, story, story_of, turn_lines, unquoted
 from agent_core.explain.whynot import Missing, missing_lines
 from agent_core.store.rows import AdapterStateRow, DeliveryRow, DeliveryState
 from agent_core.turn.events import TurnEnded, TurnOpened
@@ -86,7 +86,7 @@ def test_a_missing_message_is_told_by_the_state_at_its_time():
     def verdict(*rows: AdapterStateRow) -> str:
         missing = Missing(at=5_000, since=0, until=9_000, where="telegram/7", adapters=rows, starts=())
         lines = missing_lines(missing, show_text=False)
-        assert all(isinstance(line, Line) for line in lines)
+        assert all(isinstance(line, Sentence) for line in lines)
         return next(line.words for line in lines if line.words.startswith("No message"))
 
     up, down = AdapterStateRow("a", 1_000, "up"), AdapterStateRow("a", 4_000, "down")

@@ -25,10 +25,10 @@ from gateway.observe.alerting import MIB, Alerter, Sights, conditions
 from gateway.observe.alerts import (
     HOUR_MS,
     AlertKind,
+    AlertLine,
     AlertRules,
     Condition,
     Limits,
-    Line,
     Memory,
     Message,
     News,
@@ -93,8 +93,8 @@ def history(found: Sequence[Look], rules: AlertRules) -> tuple[list[tuple[int, L
     return said, memory
 
 
-def by_key(said: Sequence[tuple[int, Look, Message]]) -> dict[str, list[tuple[int, Line]]]:
-    lines: dict[str, list[tuple[int, Line]]] = defaultdict(list)
+def by_key(said: Sequence[tuple[int, Look, Message]]) -> dict[str, list[tuple[int, AlertLine]]]:
+    lines: dict[str, list[tuple[int, AlertLine]]] = defaultdict(list)
     for at, _, message in said:
         for line in message.lines:
             lines[line.key].append((at, line))

@@ -14,8 +14,8 @@ from agent_core.store.rows import AdapterStateRow
 from gateway.config.paths import Paths, find_paths
 from gateway.config.reading import load, secret_values
 from gateway.config.sections import Config
-from gateway.operate.bundle import CannotBundle, NoSlice, shown_config, slice_text, write
-from gateway.operate.replay import CannotReplay, Wish, run
+from gateway.operate.bundle import CannotBundle, NoExport, export_text, shown_config, write
+from gateway.operate.replay import CannotReplay, ReplayRequest, run
 from tests.gateway.test_explain import SECRET_WORDS, answered, part
 from tests.store.support import opened
 
@@ -94,7 +94,7 @@ async def test_a_bundle_is_replayed_on_another_machine(tmp_path: Path, sqlite: s
         raise AssertionError("an archive needs no configuration")
 
     said: list[str] = []
-    assert await run(Wish(file=file), nowhere, said.append)
+    assert await run(ReplayRequest(file=file), nowhere, said.append)
     assert "The replay agrees with what was recorded." in said[0]
     with tarfile.open(file) as archive:
         assert (archive.extractfile("metrics.txt") or pytest.fail("none")).read().startswith(b"# No gateway answered")
@@ -107,13 +107,13 @@ async def test_a_bundle_is_replayed_on_another_machine(tmp_path: Path, sqlite: s
 async def test_a_damaged_archive_is_refused_in_words(tmp_path: Path):
     broken = tmp_path / "broken.tar.gz"
     broken.write_bytes(b"\x1f\x8b nothing of the kind")
-    with pytest.raises(NoSlice):
-        slice_text(broken)
+    with pytest.raises(NoExport):
+        export_text(broken)
     empty = tmp_path / "empty.tar.gz"
     with tarfile.open(empty, "w:gz"):
         pass
     with pytest.raises(CannotReplay, match=r"no archive that holds a journal\.jsonl"):
-        await run(Wish(file=empty), lambda: pytest.fail("no configuration"), print)
+        await run(ReplayRequest(file=empty), lambda: pytest.fail("no configuration"), print)
 
 
 def test_a_shown_configuration_has_every_key_and_no_free_text(tmp_path: Path):

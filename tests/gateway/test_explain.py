@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from sqlalchemy import event as sql_event
 from sqlalchemy.engine import Engine
 
-from agent_core.explain.why import MOST_LINES, Ending, Line, fitted, told
+from agent_core.explain.why import MOST_LINES, Ending, Sentence, fitted, told
 from agent_core.messages import InputMessage
 from agent_core.ports import SystemClock, SystemIds
 from agent_core.store.reading import open_reads
@@ -115,7 +115,7 @@ def test_what_is_no_time_is_said_to_be_none(text: str):
 
 @given(st.lists(st.booleans(), max_size=60), st.integers(3, 15))
 def test_a_story_is_short_in_order_and_keeps_its_frame(frames: list[bool], most: int):
-    lines = [Line(i, f"line {i}", frame) for i, frame in enumerate(frames)]
+    lines = [Sentence(i, f"line {i}", frame) for i, frame in enumerate(frames)]
     kept = fitted(lines, most)
     assert len(kept) <= most
     assert [line.at for line in kept] == sorted(line.at for line in kept)
@@ -127,7 +127,7 @@ def test_a_story_is_short_in_order_and_keeps_its_frame(frames: list[bool], most:
 
 
 def test_times_are_of_one_zone_and_another_day_is_named():
-    lines = [Line(NOW, "one"), Line(NOW + 90_000_000, "two")]
+    lines = [Sentence(NOW, "one"), Sentence(NOW + 90_000_000, "two")]
     assert told("It.", lines, timezone(timedelta(hours=1), "CET")) == (
         "It. Times are CET (+01:00), 2023-11-14.",
         "23:13:20.0  one",

@@ -22,7 +22,7 @@ from agent_core.signals import CANCELLED, Committed, ModelCalled
 from agent_core.store.store import StorageFull, StorageUnavailable
 from gateway.chats.supervisor import State
 from gateway.observe.alerts import AlertKind, Condition
-from gateway.observe.health import Facts, ModelWatch, Phase, judge
+from gateway.observe.health import ModelWatch, Phase, Vitals, judge
 from gateway.storage.storewatch import MIB, Standing, StoreWatch
 from tests.chats.harness import answer, running, starting
 from tests.chats.telegram_harness import telegram_harness
@@ -42,7 +42,7 @@ SIGHTS = st.lists(st.sampled_from(State), max_size=3).map(
     )
 )
 FACTS = st.builds(
-    Facts,
+    Vitals,
     phase=st.sampled_from(Phase),
     store_works=st.booleans(),
     owns=st.booleans(),
@@ -55,7 +55,7 @@ FACTS = st.builds(
 
 
 @given(FACTS)
-def test_ready_is_who_serves_stores_and_owns_and_well_is_whoever_misses_nothing_besides(facts: Facts) -> None:
+def test_ready_is_who_serves_stores_and_owns_and_well_is_whoever_misses_nothing_besides(facts: Vitals) -> None:
     found = judge(facts)
     assert found.ready is (facts.phase is Phase.SERVING and facts.store_works and facts.owns)
     connected = all(sight.state == State.UP.value for sight in facts.adapters)
@@ -68,7 +68,7 @@ def test_ready_is_who_serves_stores_and_owns_and_well_is_whoever_misses_nothing_
 
 @given(FACTS, SIGHTS, st.booleans())
 def test_no_platform_and_no_model_makes_a_gateway_unready(
-    facts: Facts, others: tuple[AdapterSight, ...], answers: bool
+    facts: Vitals, others: tuple[AdapterSight, ...], answers: bool
 ) -> None:
     assert judge(facts).not_ready == judge(replace(facts, adapters=others, model_answers=answers)).not_ready
 
@@ -77,7 +77,7 @@ def test_a_platform_that_is_away_is_said_once_also_when_its_alert_is_open() -> N
     down = AdapterSight("telegram/bot", State.DOWN.value, "no network")
     alert = Condition("adapter:telegram/bot", AlertKind.ADAPTER, "telegram is not connected: no network")
     note = Condition("adapter:telegram/bot:note", AlertKind.ADAPTER, "telegram: its privacy is on")
-    found = judge(Facts(Phase.SERVING, store_works=True, owns=True, adapters=(down,), alerts=(alert, note)))
+    found = judge(Vitals(Phase.SERVING, store_works=True, owns=True, adapters=(down,), alerts=(alert, note)))
     assert found.unwell == ("telegram is not connected; it is tried again. The log says why.", note.words)
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gateway.schedule.reminding import Cancel, NotUnderstood, ShowAll, Wish, confirmed, meaning
+from gateway.schedule.reminding import Cancel, NewReminder, NotUnderstood, ShowAll, confirmed, meaning
 from gateway.schedule.times import Cron, Every, Once, next_after
 from tests.gateway.test_times import ZONES, moments
 
@@ -39,14 +39,14 @@ def at(year: int, month: int, day: int, hour: int, minute: int = 0) -> int:
     ],
 )
 def test_a_single_time(text: str, when: int, words: str) -> None:
-    assert meaning(text, NOW, "Europe/Berlin") == Wish(Once(when), words)
+    assert meaning(text, NOW, "Europe/Berlin") == NewReminder(Once(when), words)
 
 
 def test_what_comes_again() -> None:
-    assert meaning("every weekday 9:00 a", NOW, "UTC") == Wish(Cron("0 9 * * 1-5", "UTC"), "a")
-    assert meaning("every day at 7:30 am a", NOW, "UTC") == Wish(Cron("30 7 * * *", "UTC"), "a")
-    assert meaning("every sunday 9:00 a", NOW, "UTC") == Wish(Cron("0 9 * * 0", "UTC"), "a")
-    assert meaning("every 2 hours a", NOW, "UTC") == Wish(Every(7200, NOW), "a")
+    assert meaning("every weekday 9:00 a", NOW, "UTC") == NewReminder(Cron("0 9 * * 1-5", "UTC"), "a")
+    assert meaning("every day at 7:30 am a", NOW, "UTC") == NewReminder(Cron("30 7 * * *", "UTC"), "a")
+    assert meaning("every sunday 9:00 a", NOW, "UTC") == NewReminder(Cron("0 9 * * 0", "UTC"), "a")
+    assert meaning("every 2 hours a", NOW, "UTC") == NewReminder(Every(7200, NOW), "a")
 
 
 def test_what_is_no_reminder() -> None:
@@ -91,7 +91,7 @@ def test_what_is_accepted_is_to_come_and_is_what_the_clock_shows(
     if isinstance(found, NotUnderstood):
         assert "too far" in found.words  # nothing else is wrong with these
         return
-    assert isinstance(found, Wish)
+    assert isinstance(found, NewReminder)
     first = next_after(found.rule, now)
     assert first is not None
     assert first > now

@@ -27,7 +27,7 @@ from agent_core.turn.view import view
 from gateway.config.paths import Paths, find_paths
 from gateway.config.reading import load
 from gateway.config.sections import Config, Storage
-from gateway.operate.replay import CannotReplay, Wish, changed, run
+from gateway.operate.replay import CannotReplay, ReplayRequest, changed, run
 from tests.agent_core.journals import rows_of
 from tests.agent_core.turns import SETTINGS, Rig
 from tests.gateway.test_process import daemon, environment, facts, outspoken, post
@@ -54,25 +54,27 @@ async def test_a_turn_is_exported_and_replayed_from_the_file_alone(tmp_path: Pat
     turn = await stored_turn(sqlite, spoil=False)
     said: list[str] = []
     file = tmp_path / "slice.jsonl"
-    assert await run(Wish(turn, export=file), lambda: places(tmp_path, sqlite), said.append)
+    assert await run(ReplayRequest(turn, export=file), lambda: places(tmp_path, sqlite), said.append)
     assert "Letters and digits were replaced" in said[-1]
     assert stat.S_IMODE(file.stat().st_mode) == 0o600
     assert "notes" not in file.read_text()
     with pytest.raises(CannotReplay, match="must not exist yet"):
-        await run(Wish(turn, export=file), lambda: places(tmp_path, sqlite), said.append)
+        await run(ReplayRequest(turn, export=file), lambda: places(tmp_path, sqlite), said.append)
     whole = tmp_path / "whole.jsonl"
-    assert await run(Wish(turn, export=whole, show_text=True), lambda: places(tmp_path, sqlite), said.append)
+    assert await run(ReplayRequest(turn, export=whole, show_text=True), lambda: places(tmp_path, sqlite), said.append)
     assert "as it was said" in said[-1]
     assert "in the notes" in whole.read_text()
 
-    assert await run(Wish(file=file), unconfigured, said.append)
+    assert await run(ReplayRequest(file=file), unconfigured, said.append)
     assert "This slice is redacted." in said[-1]
-    assert await run(Wish(file=whole, as_json=True, sets=("recovery.empty_nudge=0",)), unconfigured, said.append)
+    assert await run(
+        ReplayRequest(file=whole, as_json=True, sets=("recovery.empty_nudge=0",)), unconfigured, said.append
+    )
     body: dict[str, Any] = json.loads(said[-1])
     assert (body["agrees"], body["parting"], body["exit"]) == (True, None, "answered")
     lines = file.read_text().splitlines()
     file.write_text("\n".join(line for line in lines if '"ReplyFinished"' not in line))
-    assert not await run(Wish(file=file), unconfigured, said.append)
+    assert not await run(ReplayRequest(file=file), unconfigured, said.append)
     assert "DIFFERS" in said[-1]
 
 
@@ -100,14 +102,14 @@ async def test_what_is_not_there_is_said_in_words(tmp_path: Path, sqlite: str):
 
     said: list[str] = []
     with pytest.raises(CannotOpen, match="There is no database"):
-        await run(Wish("t_none"), configured, said.append)
+        await run(ReplayRequest("t_none"), configured, said.append)
     await stored_turn(sqlite, spoil=False)
     with pytest.raises(CannotReplay, match="There is no turn"):
-        await run(Wish("t_none"), configured, said.append)
+        await run(ReplayRequest("t_none"), configured, said.append)
     with pytest.raises(CannotReplay, match="Name a turn"):
-        await run(Wish(), configured, said.append)
+        await run(ReplayRequest(), configured, said.append)
     with pytest.raises(CannotReplay, match="cannot be read"):
-        await run(Wish(file=tmp_path / "none"), unconfigured, said.append)
+        await run(ReplayRequest(file=tmp_path / "none"), unconfigured, said.append)
 
 
 # ---------------------------------------------------------------------- both databases, and what was delivered
@@ -160,7 +162,7 @@ async def stored_turn(where: str, *, spoil: bool) -> str:
 async def test_parts_that_were_stored_for_a_chat_are_compared(tmp_path: Path, where: str, spoil: bool):
     turn = await stored_turn(where, spoil=spoil)
     said: list[str] = []
-    agrees = await run(Wish(turn), lambda: places(tmp_path, where), said.append)
+    agrees = await run(ReplayRequest(turn), lambda: places(tmp_path, where), said.append)
     assert agrees is not spoil
     assert "parts as they were stored for the chat (telegram)" in said[0]
     assert ("what there is to see differs" in said[0]) is spoil

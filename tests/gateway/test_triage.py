@@ -18,9 +18,9 @@ from structlog.testing import capture_logs
 
 from agent_core.store.rows import DeliveryRow, DeliveryState
 from agent_core.turn.notices import DAMAGED
-from gateway.operate.triage.reading import CannotTriage, Wish, from_database, run, since_ms
+from gateway.operate.triage.issues import dropped_issue
+from gateway.operate.triage.reading import CannotTriage, TriageRequest, from_database, run, since_ms
 from gateway.operate.triage.report import as_json
-from gateway.operate.triage.subjects import dropped_subject
 from tests.chats.harness import answer, quiet, running
 from tests.chats.telegram_harness import telegram_harness
 from tests.gateway.test_process import daemon, environment, facts, outspoken, post
@@ -117,7 +117,7 @@ def nowhere() -> Path:
 
 async def told(*sources: str, **more: Any) -> tuple[int, Any]:
     said: list[str] = []
-    status = await run(Wish(sources, as_json=True, limit=99, **more), nowhere, lambda: NOW, said.append)
+    status = await run(TriageRequest(sources, as_json=True, limit=99, **more), nowhere, lambda: NOW, said.append)
     return status, json.loads(said[-1])
 
 
@@ -155,8 +155,8 @@ async def test_a_log_in_which_all_went_well_is_status_0(tmp_path: Path):
 @asynccontextmanager
 async def following(source: Path) -> AsyncGenerator[list[str]]:
     said: list[str] = []
-    wish = Wish((str(source),), as_json=True, follow=True)
-    task = asyncio.create_task(run(wish, nowhere, lambda: NOW, said.append))
+    asked = TriageRequest((str(source),), as_json=True, follow=True)
+    task = asyncio.create_task(run(asked, nowhere, lambda: NOW, said.append))
     try:
         yield said
     finally:
@@ -277,7 +277,7 @@ def test_the_line_of_a_test_is_a_line_of_the_gateway() -> None:
 
 
 def test_conversations_that_were_set_aside_for_damage_name_the_storage() -> None:
-    found = dropped_subject(DAMAGED)
+    found = dropped_issue(DAMAGED)
     assert "db check" in found.action
     assert "database is damaged" in found.title
     assert found.everyone

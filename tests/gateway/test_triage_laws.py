@@ -19,17 +19,17 @@ from gateway.config.sections import schema
 from gateway.observe.logcatalogue import catalogue
 from gateway.observe.logging import as_json as log_line
 from gateway.operate.triage.actions import action_for, delivery_action
-from gateway.operate.triage.grouping import EXAMPLES, Group, Groups, Seen, Subject, add, grouped, merge, ranked, tried
+from gateway.operate.triage.grouping import EXAMPLES, Group, Groups, Issue, Seen, add, grouped, merge, ranked, tried
+from gateway.operate.triage.issues import alike, cause_of, delivery_issue, event_issue, turn_issue
 from gateway.operate.triage.lines import Found, sift, stamp_of
 from gateway.operate.triage.report import WIDTH, Report, as_json, text
-from gateway.operate.triage.subjects import alike, cause_of, delivery_subject, event_subject, turn_subject
 
 NOW = 1_800_000_000_000
-SUBJECTS = [Subject(f"k{n}", f"title {n}", "do this", everyone=n == 0) for n in range(4)]
+ISSUES = [Issue(f"k{n}", f"title {n}", "do this", everyone=n == 0) for n in range(4)]
 
 failures = st.builds(
     Seen,
-    subject=st.sampled_from(SUBJECTS),
+    issue=st.sampled_from(ISSUES),
     at=st.integers(NOW - 10**8, NOW),
     hurt=st.booleans(),
     conversation=st.sampled_from(["", "s1", "s2", "s3"]),
@@ -66,7 +66,7 @@ def test_no_failure_is_lost_and_none_is_counted_twice(found: list[Seen]) -> None
     groups = grouped(found)
     assert sum(group.count for group in groups.values()) == sum(not seen.evidence for seen in found)
     for group in groups.values():
-        mine = [seen for seen in found if seen.subject is group.subject]
+        mine = [seen for seen in found if seen.issue is group.issue]
         assert (group.first_at, group.last_at) == (min(s.at for s in mine), max(s.at for s in mine))
         assert sum(one.times for one in tried(group)) == sum(bool(seen.remedy) for seen in mine)
         assert all(one.helped <= one.known <= one.times for one in tried(group))
@@ -83,7 +83,7 @@ def test_the_most_harmful_stands_first(found: list[Seen]) -> None:
 @given(st.integers(1, 50), st.integers(0, 10**9), st.integers(1, 50), st.integers(0, 10**9))
 def test_harm_grows_with_the_conversations_and_fades_with_time(more: int, age: int, fewer: int, older: int) -> None:
     def of(conversations: int, age: int) -> Group:
-        made = (Seen(SUBJECTS[1], NOW - age, conversation=f"s{n}") for n in range(conversations))
+        made = (Seen(ISSUES[1], NOW - age, conversation=f"s{n}") for n in range(conversations))
         return grouped(made)["k1"]
 
     assert of(more + fewer, age).harm(NOW) > of(more, age).harm(NOW)
@@ -91,14 +91,14 @@ def test_harm_grows_with_the_conversations_and_fades_with_time(more: int, age: i
 
 
 def test_what_a_remedy_cured_stands_behind_what_hurt() -> None:
-    cured = [Seen(SUBJECTS[1], NOW, False, f"s{n}", remedy="retry", outcome="helped") for n in range(5)]
-    hurt = [Seen(SUBJECTS[2], NOW - 3_600_000, True, "s1")]
-    assert [one.subject.key for one in ranked(grouped(cured + hurt), NOW)] == ["k2", "k1"]
+    cured = [Seen(ISSUES[1], NOW, False, f"s{n}", remedy="retry", outcome="helped") for n in range(5)]
+    hurt = [Seen(ISSUES[2], NOW - 3_600_000, True, "s1")]
+    assert [one.issue.key for one in ranked(grouped(cured + hurt), NOW)] == ["k2", "k1"]
 
 
 @given(st.lists(failures, min_size=1, max_size=40))
 def test_the_report_fits_a_terminal(found: list[Seen]) -> None:
-    odd = Seen(Subject("x", "a " * 200 + "\x1b[31m\u202e", "see " * 80), NOW, words="\x1b]0;x\x07" + "word " * 500)
+    odd = Seen(Issue("x", "a " * 200 + "\x1b[31m\u202e", "see " * 80), NOW, words="\x1b]0;x\x07" + "word " * 500)
     said = text(Report(grouped([*found, odd]), "y", NOW, 5, ("note " * 60,)), 3)
     assert max(map(len, said.split("\n"))) <= WIDTH
     assert "\x1b" not in said
@@ -198,9 +198,9 @@ def test_a_thousand_raw_failures_make_at_most_ten_groups() -> None:
     assert sum(group.times for group in found.groups.values()) >= 1_000
     assert len(found.groups) <= 10
     assert found.unread == 0
-    titles = [group.subject.title for group in ranked(found.groups, found.newest_ms)]
+    titles = [group.issue.title for group in ranked(found.groups, found.newest_ms)]
     assert titles[0] == "broken in tool call – m1 at api.example.com, calls of write_file"
-    by_title = {group.subject.title: group for group in found.groups.values()}
+    by_title = {group.issue.title: group for group in found.groups.values()}
     assert by_title["internal error"].count == 100
     assert by_title["internal error"].words[1] == "KeyError: 'a'"
     assert tried(by_title["rate limited – m1 at api.example.com"])[0].helped == 100
@@ -272,19 +272,19 @@ def test_every_event_from_warning_on_has_a_subject_and_an_action(event: object) 
         found = sifted(line(event.name, level, exit="provider_down", reason="x", chat="slack/a/b/", cause="file"))
         loud = level in ("warning", "error") and event.name != "incident.opened"
         assert bool(found.groups) or not loud, event.name
-        assert all(group.subject.action for group in found.groups.values())
+        assert all(group.issue.action for group in found.groups.values())
 
 
 def test_errors_that_differ_by_numbers_and_names_alone_are_alike() -> None:
     assert alike("chat 12 of 'ada': too long by 7") == alike("chat 99 of 'bob': too long by 1")
-    assert delivery_subject("slack", "chat 12 gone").key == delivery_subject("slack", "chat 13 gone").key
+    assert delivery_issue("slack", "chat 12 gone").key == delivery_issue("slack", "chat 13 gone").key
 
 
 def test_a_model_with_the_separator_in_its_name_keeps_it() -> None:
-    subject = turn_subject("broken_in_text|h|a|b|-|S")
-    assert subject.title == "broken in text – a|b at h"
-    assert turn_subject("exit_of_tomorrow|h|m|-|-").action
-    assert event_subject("event.of_tomorrow", "warning", ()).action
+    issue = turn_issue("broken_in_text|h|a|b|-|S")
+    assert issue.title == "broken in text – a|b at h"
+    assert turn_issue("exit_of_tomorrow|h|m|-|-").action
+    assert event_issue("event.of_tomorrow", "warning", ()).action
 
 
 def test_each_exit_and_each_refusal_has_an_action_that_names_keys_that_exist() -> None:
@@ -312,14 +312,14 @@ def test_what_happens_again_and_again_is_said_ever_more_rarely(times: int) -> No
 
 def test_one_failure_added_is_one_failure_more() -> None:
     groups: Groups = {}
-    add(groups, Seen(SUBJECTS[3], NOW))
+    add(groups, Seen(ISSUES[3], NOW))
     assert [group.times for group in groups.values()] == [1]
 
 
 def test_what_a_library_remarks_stands_behind_everything_that_hurt() -> None:
     remark = line("library.message", "warning", NOW + 9, logger="slack_bolt", message="token will be unused")
     found = sifted(*[remark] * 50, ended(1, "provider_down"))
-    titles = [group.subject.title for group in ranked(found.groups, found.newest_ms)]
+    titles = [group.issue.title for group in ranked(found.groups, found.newest_ms)]
     assert titles == ["provider down", "library.message: slack_bolt"]
 
 
@@ -332,5 +332,5 @@ def test_the_storages_trouble_is_told_in_its_own_words_and_not_in_those_for_a_pe
 
 @pytest.mark.parametrize("words", ["Forbidden: bot was blocked by the user", "403: Cannot send messages to this user"])
 def test_who_blocked_the_bot_is_one_group_however_the_platform_says_it(words: str) -> None:
-    assert delivery_subject("x", cause_of(words)) == delivery_subject("x", Cause.BLOCKED.value)
+    assert delivery_issue("x", cause_of(words)) == delivery_issue("x", Cause.BLOCKED.value)
     assert cause_of("chat 12 is gone") == "chat 12 is gone"

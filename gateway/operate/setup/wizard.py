@@ -1,7 +1,7 @@
 """``outspoken setup``: asks for what cannot be computed, tries it, and only then writes it.
 
 Everything goes into the file ``.env`` beside the configuration file, which wins over that file and which only its owner can read:
-so the configuration file keeps its comments and its keys, and no secret gets into it. A topic is written when it is complete;
+so the configuration file keeps its comments and its keys, and no secret gets into it. A service is written when it is complete;
 leaving in the middle leaves what was there.
 """
 
@@ -25,7 +25,7 @@ from gateway.config.sections import Config
 from gateway.config.sources import Unreadable, read_text
 from gateway.operate.setup import envfile
 from gateway.operate.setup.prompts import Nobody, Talk
-from gateway.operate.setup.topics import Given, GivenUp, Topic, topics
+from gateway.operate.setup.services import Given, GivenUp, Service, services
 
 T = TypeVar("T", bound=Seen)
 U = TypeVar("U")
@@ -60,10 +60,10 @@ class Wizard:
     # ------------------------------------------------------------------ the whole
 
     def run(self, names: Sequence[str]) -> int:
-        """Go through the topics; the exit status."""
+        """Go through the services; the exit status."""
         try:
-            for topic in self._chosen(names):
-                self._topic(topic, sure=bool(names))
+            for service in self._chosen(names):
+                self._service(service, sure=bool(names))
         except Nobody as missing:
             self.talk.say(self._nobody(str(missing), names))
             self.status = USAGE
@@ -73,40 +73,40 @@ class Wizard:
             self.talk.say("Nothing was changed.")
         return self.status
 
-    def _chosen(self, names: Sequence[str]) -> list[Topic]:
+    def _chosen(self, names: Sequence[str]) -> list[Service]:
         if names:
-            return [topics()[name] for name in names]
+            return [services()[name] for name in names]
         if self.talk.asks:
-            return [*topics().values()]
-        chosen = [topic for topic in topics().values() if any(self.value(*key) for key in topic.keys)]
+            return [*services().values()]
+        chosen = [service for service in services().values() if any(self.value(*key) for key in service.keys)]
         if not chosen:
             raise Nobody("what to set up")
         return chosen
 
     def _nobody(self, question: str, names: Sequence[str]) -> str:
-        topics_meant = [topics()[name] for name in names] or [*topics().values()]
-        variables = [self.doc(*topic.keys[0]).env[-1] for topic in topics_meant]
+        services_meant = [services()[name] for name in names] or [*services().values()]
+        variables = [self.doc(*service.keys[0]).env[-1] for service in services_meant]
         what = question.rstrip(": ").partition(" (")[0]
         why = "nothing says" if not self.talk.asks else "standard input is closed, so nobody can be asked:"
         return (
             f"{why[:1].upper()}{why[1:]} {what}.\n"
-            f"Put it into the environment and run it with --yes, for example: {variables[0]}=… outspoken setup {topics_meant[0].name} --yes"
+            f"Put it into the environment and run it with --yes, for example: {variables[0]}=… outspoken setup {services_meant[0].name} --yes"
         )
 
-    def _topic(self, topic: Topic, *, sure: bool) -> None:
-        """One topic, from the question whether it is wanted to the file."""
+    def _service(self, service: Service, *, sure: bool) -> None:
+        """One service, from the question whether it is wanted to the file."""
         if not sure and self.talk.asks:
-            default = topic.name == "model" and self.config.model.rehearsal
-            if not self.talk.confirm(f"\n{topic.question}", default=default):
+            default = service.name == "model" and self.config.model.rehearsal
+            if not self.talk.confirm(f"\n{service.question}", default=default):
                 return
         try:
-            wanted = topic.ask(self, self.config)
+            wanted = service.ask(self, self.config)
         except GivenUp as reason:
-            self.talk.say(f"{topic.title}: {reason}")
+            self.talk.say(f"{service.title}: {reason}")
             self.status = PROBLEM
             return
         if wanted is not None:
-            self._write(topic, wanted)
+            self._write(service, wanted)
 
     def _farewell(self) -> None:
         self.talk.say(f"\nWritten to {self.secrets_file}, which only you can read.")
@@ -122,7 +122,7 @@ class Wizard:
             "Start the gateway with: outspoken run (restart it if it runs). outspoken doctor looks at everything again."
         )
 
-    # ------------------------------------------------------------------ for the topics (`adapters.contract.platforms.Asker`)
+    # ------------------------------------------------------------------ for the services (`adapters.contract.platforms.Asker`)
 
     @property
     def asks(self) -> bool:
@@ -205,24 +205,24 @@ class Wizard:
 
     # ------------------------------------------------------------------ writing
 
-    def _write(self, topic: Topic, wanted: Wanted) -> None:
+    def _write(self, service: Service, wanted: Wanted) -> None:
         changes = self._changes(wanted)
         new = {name: value for name, value in changes.items() if value is not None}
         others = {name: value for name, value in self.env.items() if name not in changes}
         then = survey(self.file, {**others, **new})
         wrong = [one for one in then.problems if one not in survey(self.file, others).problems]
         if wrong:
-            self._failed(topic, "; ".join(str(one) for one in wrong))
+            self._failed(service, "; ".join(str(one) for one in wrong))
             return
         try:
             before = read_text(self.secrets_file) if self.secrets_file.exists() else ""
             envfile.put(self.secrets_file, envfile.edited(before, changes))
         except (Unreadable, ValueError) as error:
-            self._failed(topic, str(error))
+            self._failed(service, str(error))
         except OSError as error:
             why = (error.strerror or type(error).__name__).lower()
             self._failed(
-                topic, f"{self.secrets_file} cannot be written: {why}. Let this user write there, or use --config."
+                service, f"{self.secrets_file} cannot be written: {why}. Let this user write there, or use --config."
             )
         else:
             self.config = then.config
@@ -230,8 +230,8 @@ class Wizard:
             for words in wanted.words:
                 self.talk.say(words)
 
-    def _failed(self, topic: Topic, why: str) -> None:
-        self.talk.say(f"{topic.title}: nothing was written. {why}")
+    def _failed(self, service: Service, why: str) -> None:
+        self.talk.say(f"{service.title}: nothing was written. {why}")
         self.status = PROBLEM
 
     def _changes(self, wanted: Wanted) -> dict[str, str | None]:

@@ -27,7 +27,7 @@ CURED = 0.1
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class Issue:
     """What a group is about."""
 
     key: str
@@ -42,7 +42,7 @@ class Subject:
 class Seen:
     """One failure, as a source tells of it."""
 
-    subject: Subject
+    issue: Issue
     at: int
     """Milliseconds since the Unix epoch."""
     hurt: bool = True
@@ -63,7 +63,7 @@ class Seen:
 class Group:
     """Failures with one key."""
 
-    subject: Subject
+    issue: Issue
     count: int = 0
     evidence: int = 0
     first_at: int = 0
@@ -140,7 +140,7 @@ class Group:
     def harm(self, now: int) -> float:
         """How much it matters: conversations hurt, halved for every six hours since it was last seen."""
         affected = len(self.hurt) + CURED * len(self.cured - self.hurt)
-        affected = max(affected, EVERYONE if self.subject.everyone else 0, 1 if self.ended or not self.count else CURED)
+        affected = max(affected, EVERYONE if self.issue.everyone else 0, 1 if self.ended or not self.count else CURED)
         return affected * 0.5 ** (max(0, now - self.last_at) / HALF_LIFE_MS)
 
 
@@ -149,9 +149,9 @@ Groups: TypeAlias = dict[str, Group]
 
 def add(groups: Groups, seen: Seen) -> None:
     """Put a failure into its group."""
-    group = groups.get(seen.subject.key)
+    group = groups.get(seen.issue.key)
     if group is None:
-        group = groups[seen.subject.key] = Group(seen.subject)
+        group = groups[seen.issue.key] = Group(seen.issue)
     group.add(seen)
 
 
@@ -174,7 +174,7 @@ def merge(groups: Groups, other: Groups) -> None:
 
 def ranked(groups: Groups, now: int) -> list[Group]:
     """The most harmful first."""
-    return sorted(groups.values(), key=lambda one: (-one.harm(now), -one.last_at, -one.times, one.subject.key))
+    return sorted(groups.values(), key=lambda one: (-one.harm(now), -one.last_at, -one.times, one.issue.key))
 
 
 @dataclass(frozen=True, slots=True)

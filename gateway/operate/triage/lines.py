@@ -19,15 +19,15 @@ from agent_core.learning.troubles import Outcome
 from agent_core.turn.exits import ExitClass, ExitCode, exit_class
 from gateway.observe.logcatalogue import event_of
 from gateway.operate.triage.grouping import Group, Groups, Seen, add, merge
-from gateway.operate.triage.subjects import (
+from gateway.operate.triage.issues import (
     NO_FAILURE,
     OWN_FAULT,
     POINTERS,
     STORAGE,
-    delivery_subject,
-    dropped_subject,
-    event_subject,
-    turn_subject,
+    delivery_issue,
+    dropped_issue,
+    event_issue,
+    turn_issue,
 )
 
 Line: TypeAlias = dict[str, object]
@@ -140,13 +140,13 @@ def failures_of(event: Line, at: int) -> Iterator[Seen]:
         chat = _text(event, "chat")
         cause, surface = _text(event, "cause"), chat.partition("/")[0]
         yield Seen(
-            delivery_subject(surface, cause), at, cause != Cause.BLOCKED.value, chat, _text(event, "origin"), surface,
+            delivery_issue(surface, cause), at, cause != Cause.BLOCKED.value, chat, _text(event, "origin"), surface,
             words=_text(event, "words"),
         )  # fmt: skip
     elif name == "chat.refused":
         if _text(event, "reason") not in NO_FAILURE:
             account = _text(event, "account")
-            yield Seen(dropped_subject(_text(event, "reason")), at, surface=account.partition("/")[0])
+            yield Seen(dropped_issue(_text(event, "reason")), at, surface=account.partition("/")[0])
     elif level in _LOUD and name not in POINTERS:
         yield _of_event(event, name, level, at)
 
@@ -160,12 +160,12 @@ def _of_turn(event: Line, at: int) -> Iterator[Seen]:
         hurt = outcome == "ended"
         ended |= hurt
         yield Seen(
-            turn_subject(fingerprint), at, hurt, conversation, turn, surface, "" if remedy == "-" else remedy,
+            turn_issue(fingerprint), at, hurt, conversation, turn, surface, "" if remedy == "-" else remedy,
             Outcome.NOT_HELPED.value if hurt else outcome, words=_text(event, "cause"),
         )  # fmt: skip
     if not ended and not ended_well(_text(event, "exit")):
         fingerprint = _text(event, "fingerprint") or _text(event, "exit")
-        yield Seen(turn_subject(fingerprint), at, True, conversation, turn, surface, words=_text(event, "cause"))
+        yield Seen(turn_issue(fingerprint), at, True, conversation, turn, surface, words=_text(event, "cause"))
 
 
 def ended_well(code: str) -> bool:
@@ -180,17 +180,15 @@ def _of_event(event: Line, name: str, level: str, at: int) -> Seen:
     known = event_of(name)
     values = tuple(_value(event, key, name) for key in known.by) if known is not None else ()
     evidence = name in OWN_FAULT
-    subject = turn_subject(ExitCode.INTERNAL_ERROR.value) if evidence else event_subject(name, level, values)
+    issue = turn_issue(ExitCode.INTERNAL_ERROR.value) if evidence else event_issue(name, level, values)
     words = _text(event, "words") or _text(event, "error") or _text(event, "message")
-    if subject is STORAGE:  # other words are what a person was told
+    if issue is STORAGE:  # other words are what a person was told
         words = _text(event, "error")
     if not words and "exception" in event:
         words = _text(event, "exception").strip().rpartition("\n")[2]
     surface = (_text(event, "chat") or _text(event, "adapter") or _text(event, "account")).partition("/")[0]
     hurt = level != "warning" or not name.startswith("library.")  # what a library only remarks stands behind all else
-    return Seen(
-        subject, at, hurt, _text(event, "session"), _text(event, "turn"), surface, words=words, evidence=evidence
-    )
+    return Seen(issue, at, hurt, _text(event, "session"), _text(event, "turn"), surface, words=words, evidence=evidence)
 
 
 def _value(event: Line, key: str, name: str) -> str:

@@ -27,17 +27,17 @@ from agent_core.store.reads import Reads
 from agent_core.store.rows import FailedPart, FailedTurn
 from agent_core.turn.exits import ExitCode
 from gateway.operate.triage.grouping import Groups, Seen, grouped
-from gateway.operate.triage.lines import Found, ended_well, sift, stamp_of
-from gateway.operate.triage.report import Report, as_json, moment, text
-from gateway.operate.triage.subjects import (
+from gateway.operate.triage.issues import (
     NO_FAILURE,
     PUT_BACK,
     SET_ASIDE,
     cause_of,
-    delivery_subject,
-    dropped_subject,
-    turn_subject,
+    delivery_issue,
+    dropped_issue,
+    turn_issue,
 )
+from gateway.operate.triage.lines import Found, ended_well, sift, stamp_of
+from gateway.operate.triage.report import Report, as_json, moment, text
 
 NOTHING_WRONG, WRONG, CANNOT_TELL = 0, 1, 2
 """Exit statuses."""
@@ -56,7 +56,7 @@ class CannotTriage(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class TriageRequest:
     """What was asked for."""
 
     sources: tuple[str, ...] = ()
@@ -82,19 +82,19 @@ def since_ms(words: str, now: int) -> int:
 
 
 async def run(
-    wish: Wish, database: Callable[[], str | Path], now_ms: Callable[[], int], say: Callable[[str], None]
+    asked: TriageRequest, database: Callable[[], str | Path], now_ms: Callable[[], int], say: Callable[[str], None]
 ) -> int:
     """Print the groups; the exit status. `database` is only asked if no source is named. Raises `CannotTriage`."""
-    since = since_ms(wish.since, now_ms()) if wish.since else None
-    if wish.sources:
-        return await _from_lines(wish, since, say)
+    since = since_ms(asked.since, now_ms()) if asked.since else None
+    if asked.sources:
+        return await _from_lines(asked, since, say)
     where = database()
     since = now_ms() - DATABASE_MS if since is None else since
-    teller = Teller(wish, say)
+    teller = Teller(asked, say)
     while True:
         report = await from_database(where, since, now_ms())
         teller.tell(report)
-        if not wish.follow:
+        if not asked.follow:
             return WRONG if report.groups else NOTHING_WRONG
         await asyncio.sleep(ASK_SECONDS)
 
@@ -103,7 +103,7 @@ async def run(
 class Teller:
     """Prints a report, and later ones only if failures were added."""
 
-    wish: Wish
+    asked: TriageRequest
     say: Callable[[str], None]
     _told: dict[str, int] | None = None
 
@@ -111,10 +111,10 @@ class Teller:
         found = {key: group.times for key, group in report.groups.items()}
         if found == self._told:
             return
-        if self.wish.as_json:
-            self.say(as_json(report, self.wish.limit).decode())
+        if self.asked.as_json:
+            self.say(as_json(report, self.asked.limit).decode())
         else:
-            self.say(("" if self._told is None else "\n") + text(report, self.wish.limit))
+            self.say(("" if self._told is None else "\n") + text(report, self.asked.limit))
         self._told = found
 
 
@@ -140,7 +140,7 @@ async def _groups(reads: Reads, since: int) -> Groups:
     found = [_of_turn(row, restores) for row in await reads.failures(since, clean)]
     found += [_of_part(row) for row in await reads.failed_parts(since)]
     found += [
-        Seen(dropped_subject(row.reason), row.at, conversation=row.session, surface=row.account.partition("/")[0])
+        Seen(dropped_issue(row.reason), row.at, conversation=row.session, surface=row.account.partition("/")[0])
         for row in dropped
         if row.reason not in NO_FAILURE
     ]
@@ -150,7 +150,7 @@ async def _groups(reads: Reads, since: int) -> Groups:
 def _of_part(row: FailedPart) -> Seen:
     platform, cause = row.surface.partition("/")[0], cause_of(row.cause)
     return Seen(
-        delivery_subject(platform, cause), row.at, cause != Cause.BLOCKED.value, row.surface, row.origin, platform,
+        delivery_issue(platform, cause), row.at, cause != Cause.BLOCKED.value, row.surface, row.origin, platform,
         words=row.cause,
     )  # fmt: skip
 
@@ -159,10 +159,10 @@ def _of_turn(row: FailedTurn, restores: Collection[int]) -> Seen:
     """`restores` is when backups were put back: what ended then was ended by that."""
     hurt = row.ended or not row.fingerprint
     by_restore = row.at in restores and not row.fingerprint and row.exit == ExitCode.INTERRUPTED_BY_RESTART
-    subject = SET_ASIDE if by_restore else turn_subject(row.fingerprint or row.exit)
+    issue = SET_ASIDE if by_restore else turn_issue(row.fingerprint or row.exit)
     outcome = Outcome.NOT_HELPED.value if row.ended else row.outcome
     return Seen(
-        subject, row.at, hurt, row.session, row.turn, row.key.partition("/")[0],
+        issue, row.at, hurt, row.session, row.turn, row.key.partition("/")[0],
         row.rung, outcome, row.cause.replace("_", " "),
     )  # fmt: skip
 
@@ -170,20 +170,20 @@ def _of_turn(row: FailedTurn, restores: Collection[int]) -> Seen:
 # ---------------------------------------------------------------------- lines
 
 
-async def _from_lines(wish: Wish, since: int | None, say: Callable[[str], None]) -> int:
+async def _from_lines(asked: TriageRequest, since: int | None, say: Callable[[str], None]) -> int:
     stamp = stamp_of(since) if since is not None else ""
     found = Found()
-    teller = Teller(wish, say)
-    tails = [Tail(source) for source in wish.sources]
+    teller = Teller(asked, say)
+    tails = [Tail(source) for source in asked.sources]
     try:
         for tail in tails:
-            sift(found, tail.more() if wish.follow else tail.all(), stamp)
-        teller.tell(_report(found, wish))
-        while wish.follow and not all(tail.over for tail in tails):
+            sift(found, tail.more() if asked.follow else tail.all(), stamp)
+        teller.tell(_report(found, asked))
+        while asked.follow and not all(tail.over for tail in tails):
             await asyncio.sleep(LOOK_SECONDS)
             for tail in tails:
                 sift(found, tail.more(), stamp)
-            teller.tell(_report(found, wish))
+            teller.tell(_report(found, asked))
     except (OSError, EOFError, zlib.error) as error:
         raise CannotTriage(f"The log cannot be read: {error}.") from error
     finally:
@@ -196,9 +196,9 @@ async def _from_lines(wish: Wish, since: int | None, say: Callable[[str], None])
     return WRONG if found.groups else NOTHING_WRONG
 
 
-def _report(found: Found, wish: Wish) -> Report:
+def _report(found: Found, asked: TriageRequest) -> Report:
     words = f"{found.unread} lines are no log events in JSON, and were passed over."
-    names = "standard input" if wish.sources == ("-",) else ", ".join(wish.sources)
+    names = "standard input" if asked.sources == ("-",) else ", ".join(asked.sources)
     source = f"{found.lines:,} lines of {names}".replace(",", " ")
     return Report(found.groups, source, found.newest_ms, found.turns, (words,) if found.unread else ())
 

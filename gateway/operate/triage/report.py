@@ -57,7 +57,7 @@ def _lines(report: Report, limit: int) -> Iterator[str]:
 
 
 def _group(number: int, group: Group) -> Iterator[str]:
-    yield from _wrapped(escaped(group.subject.title), f"{number:2}. ")
+    yield from _wrapped(escaped(group.issue.title), f"{number:2}. ")
     where = f" in {_count(group.conversations, 'conversation')}" if group.conversations else ""
     hurt = (
         f", {_number(len(group.hurt))} of them hurt" if group.hurt else ", nobody hurt" if group.conversations else ""
@@ -79,7 +79,7 @@ def _group(number: int, group: Group) -> Iterator[str]:
         yield from _wrapped("said: " + textwrap.shorten(escaped(group.words[1]), 3 * WIDTH, placeholder=" …"), "    ")
     if group.turns:
         yield from _wrapped("turns: " + ", ".join(map(escaped, group.examples)), "    ")
-    yield from _wrapped(group.subject.action, "    → ", "      ")
+    yield from _wrapped(group.issue.action, "    → ", "      ")
 
 
 def _tried(one: Tried) -> str:
@@ -124,8 +124,8 @@ def as_json(report: Report, limit: int) -> bytes:
 
 def _group_json(group: Group, now: int) -> dict[str, object]:
     return {
-        "key": group.subject.key,
-        "title": group.subject.title,
+        "key": group.issue.key,
+        "title": group.issue.title,
         "count": group.times,
         "conversations": group.conversations,
         "conversations_hurt": len(group.hurt),
@@ -138,5 +138,5 @@ def _group_json(group: Group, now: int) -> dict[str, object]:
         ],
         "words": group.words[1],
         "turns": list(group.examples),
-        "action": group.subject.action,
+        "action": group.issue.action,
     }

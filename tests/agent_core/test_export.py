@@ -1,4 +1,4 @@
-"""Slices of a journal: what comes back is what went out, and a redacted one holds nobody's words and is decided alike."""
+"""Exports of journals: what comes back is what went out, and a redacted one holds nobody's words and is decided alike."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from agent_core.journal.export import Head, Letters, UnreadableSlice, dump, load, redacted
+from agent_core.journal.export import Head, Letters, UnreadableExport, dump, load, redacted
 from agent_core.journal.replay import replay
 from agent_core.journal.rows import decode
 from agent_core.judging.remedies import Rung
@@ -31,7 +31,7 @@ HEAD = Head("t1", "1.0", "answered")
 
 @settings(max_examples=100, deadline=None)
 @given(journals(BASE))
-def test_a_slice_comes_back_as_it_was(writer: Writer):
+def test_an_export_comes_back_as_it_was(writer: Writer):
     rows = writer.rows()
     head, back = load(dump(HEAD, rows))
     assert head == HEAD
@@ -49,14 +49,14 @@ def test_a_slice_comes_back_as_it_was(writer: Writer):
         (dump(HEAD, []) + '{"seq": 0}\n', "Line 2 lacks seq"),
     ],
 )
-def test_what_is_no_slice_is_refused_in_words(text: str, words: str):
-    with pytest.raises(UnreadableSlice, match=words):
+def test_what_is_no_export_is_refused_in_words(text: str, words: str):
+    with pytest.raises(UnreadableExport, match=words):
         load(text)
 
 
 @settings(max_examples=150, deadline=None)
 @given(journals(BASE), keys)
-def test_a_redacted_slice_is_decided_alike_or_says_where_it_is_not(writer: Writer, key: bytes):
+def test_a_redacted_export_is_decided_alike_or_says_where_it_is_not(writer: Writer, key: bytes):
     rows = writer.rows()
     made, parts_at = redacted(rows, key)
     found = replay(made, redacted=True)
@@ -83,7 +83,7 @@ SECRETS = (
 
 @settings(max_examples=100, deadline=None)
 @given(journals(BASE), keys)
-def test_a_redacted_slice_holds_nobodys_words(writer: Writer, key: bytes):
+def test_a_redacted_export_holds_nobodys_words(writer: Writer, key: bytes):
     made, _ = redacted(writer.rows(), key)
     text = dump(Head("t1", "1"), made)
     assert not [secret for secret in SECRETS if secret in text]
@@ -190,7 +190,7 @@ def test_how_a_reply_ends_is_not_read_from_other_letters(said: list[str], tools:
     assert replay(made, redacted=True).differences == []
 
 
-def test_a_judgement_that_does_not_follow_is_found_in_a_redacted_slice_as_well():
+def test_a_judgement_that_does_not_follow_is_found_in_a_redacted_export_as_well():
     rig = Rig(BASE)
     rig.says("Now dispatching task 5 for Ann:")
     made, _ = redacted(rows_of(rig.fed), KEY)

@@ -25,7 +25,7 @@ LOCAL_SECONDS = 1.0
 
 
 class GivenUp(Exception):
-    """A topic was not brought to its end; the words say what that means."""
+    """Setting a service up was not brought to its end; the words say what that means."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +36,7 @@ class Given:
 
 
 @dataclass(frozen=True, slots=True)
-class Topic:
+class Service:
     """Something that can be set up."""
 
     name: str
@@ -135,12 +135,12 @@ def _local(asker: Asker) -> str:
 # --- all of it ---
 
 
-def topics() -> Mapping[str, Topic]:
+def services() -> Mapping[str, Service]:
     """What there is to set up, by name: a model, and each platform."""
-    return {_MODEL.name: _MODEL, **{one.name: _topic(one) for one in platforms()}}
+    return {_MODEL.name: _MODEL, **{one.name: _service(one) for one in platforms()}}
 
 
-_MODEL = Topic(
+_MODEL = Service(
     "model",
     "Model",
     "Set up a model? Without one, the rehearsal model answers, which is a script.",
@@ -149,8 +149,8 @@ _MODEL = Topic(
 )
 
 
-def _topic(one: Platform) -> Topic:
-    return Topic(
+def _service(one: Platform) -> Service:
+    return Service(
         one.name,
         one.title,
         f"Set up {one.title}?",

@@ -19,7 +19,7 @@ from agent_core.turn.exits import ExitClass, ExitCode, exit_class
 from agent_core.turn.notices import DAMAGED, RESTORED
 from gateway.observe.logcatalogue import DISK, LogEvent, event_of
 from gateway.operate.triage.actions import action_for, delivery_action
-from gateway.operate.triage.grouping import Subject
+from gateway.operate.triage.grouping import Issue
 from gateway.sessions.stopping import BY_CLIENT, BY_PERSON
 
 OWN_FAULT = frozenset({"turn.driver_failed", "turn.driver_stuck", "invariant.broken", "turn.unreadable"})
@@ -28,8 +28,8 @@ CONNECTION = frozenset({"adapter.deaf", "adapter.ended"})
 """With those of platforms that say so themselves (`LogEvent.connection`)."""
 POINTERS = frozenset({"incident.opened"})
 """Lines about failures that are counted already."""
-STORAGE = Subject("storage", "the storage did not answer", DISK, everyone=True)
-DAMAGE = Subject(
+STORAGE = Issue("storage", "the storage did not answer", DISK, everyone=True)
+DAMAGE = Issue(
     "storage|damaged", "the database is damaged: conversations set aside",
     "outspoken db check says where. Restore a backup if it says so: outspoken db restore.", everyone=True,
 )  # fmt: skip
@@ -37,7 +37,7 @@ AFTER_RESTORE = (
     "A backup was put back then (outspoken db restore), and this was open in it. What was done since the backup was made is not known: ask "
     "those whom it concerns, or look into the database that was kept beside it."
 )
-SET_ASIDE = Subject("restored", "set aside when a backup was put back", AFTER_RESTORE)
+SET_ASIDE = Issue("restored", "set aside when a backup was put back", AFTER_RESTORE)
 """A turn, or a part of an answer, that a restore has ended."""
 PUT_BACK = "a backup was put back"
 """The reason of the row that marks a restore."""
@@ -54,7 +54,7 @@ NO_FAILURE = (PUT_BACK, "not allowed to talk", BY_CLIENT, BY_PERSON, DROPPED, DR
 
 
 @lru_cache(10_000)
-def turn_subject(fingerprint: str) -> Subject:
+def turn_issue(fingerprint: str) -> Issue:
     """Of a failure in a turn; ``exit|endpoint|model|tool|size``, or an exit alone."""
     code, endpoint, model, tool = fingerprint, "", "", ""
     if fingerprint.count("|") >= 4:
@@ -62,15 +62,15 @@ def turn_subject(fingerprint: str) -> Subject:
     try:
         known = ExitCode(code)
     except ValueError:  # a log of a newer version
-        return Subject(
+        return Issue(
             f"turn|{code}", code.replace("_", " "), "This program is older than the log: it does not know this exit."
         )
     words, action = code.replace("_", " "), action_for(known)
     if exit_class(known) in (ExitClass.OURS, ExitClass.NOT_STARTED):
-        return Subject(f"turn|{code}", words, action)
+        return Issue(f"turn|{code}", words, action)
     about = f" – {model} at {endpoint}" if endpoint else ""
     calls = f", calls of {tool}" if tool else ""
-    return Subject(f"turn|{code}|{endpoint}|{model}|{tool}", f"{words}{about}{calls}", action)
+    return Issue(f"turn|{code}|{endpoint}|{model}|{tool}", f"{words}{about}{calls}", action)
 
 
 def cause_of(words: str) -> str:
@@ -81,7 +81,7 @@ def cause_of(words: str) -> str:
 
 
 @lru_cache(10_000)
-def delivery_subject(platform: str, cause: str) -> Subject:
+def delivery_issue(platform: str, cause: str) -> Issue:
     """Of a part that was refused for good. `cause` is one of `Cause`, or the platform's words."""
     if cause == RESTORED:
         return SET_ASIDE
@@ -89,45 +89,43 @@ def delivery_subject(platform: str, cause: str) -> Subject:
         known = Cause(cause)
     except ValueError:
         plain = alike(cause)
-        return Subject(
+        return Issue(
             f"delivery|{platform}|{plain}", f"not delivered on {platform}: {plain}", delivery_action(Cause.OTHER)
         )
     words = known.value.replace("_", " ") or "no reason given"
-    return Subject(
-        f"delivery|{platform}|{known.value}", f"not delivered on {platform}: {words}", delivery_action(known)
-    )
+    return Issue(f"delivery|{platform}|{known.value}", f"not delivered on {platform}: {words}", delivery_action(known))
 
 
-def dropped_subject(reason: str) -> Subject:
+def dropped_issue(reason: str) -> Issue:
     """Of a message that was accepted and not run, or of a request that the API refused (its reason names the status)."""
     code, request, status = reason.partition(" (HTTP ")
     if request:
         reason = code.partition(" at ")[0]
         if status.startswith("4") and reason not in NOT_TAKEN:
-            return Subject(f"message|{reason}", f"requests refused: {reason.replace('_', ' ')}", CLIENTS_MISTAKE)
+            return Issue(f"message|{reason}", f"requests refused: {reason.replace('_', ' ')}", CLIENTS_MISTAKE)
     if reason == RESTORED:
         return SET_ASIDE
     if reason == DAMAGED:
         return DAMAGE
     action = NOT_TAKEN.get(reason, "See the log at that time: turn.not_opened says why.")
-    return Subject(f"message|{reason}", f"messages not run: {reason.replace('_', ' ')}", action)
+    return Issue(f"message|{reason}", f"messages not run: {reason.replace('_', ' ')}", action)
 
 
 @lru_cache(10_000)
-def event_subject(name: str, level: str, values: tuple[str, ...]) -> Subject:
+def event_issue(name: str, level: str, values: tuple[str, ...]) -> Issue:
     """Of a log line from warning on that is about no turn and no delivery. `values` are those of the event's `by`."""
     event: LogEvent | None = event_of(name)
     if event is None:
-        return Subject(f"log|{name}", name, "This program does not know the event: see the line itself.")
+        return Issue(f"log|{name}", name, "This program does not know the event: see the line itself.")
     if event.action == DISK:
         return STORAGE
     who = ", ".join(_named(name, field, value) for field, value in zip(event.by, values, strict=False))
     if name in CONNECTION or event.connection or (name == "adapter.down" and level != "error"):
         deaf = event_of("adapter.deaf")
-        return Subject(f"connection|{who}", f"connection lost: {who}", deaf.action if deaf else "", everyone=True)
+        return Issue(f"connection|{who}", f"connection lost: {who}", deaf.action if deaf else "", everyone=True)
     everyone = event.everyone or name.startswith(("adapter.", "credential."))
     title = f"{name}{': ' if who else ''}{who}"
-    return Subject(f"log|{name}|{level}|{who}", title, event.action, everyone=everyone)
+    return Issue(f"log|{name}|{level}|{who}", title, event.action, everyone=everyone)
 
 
 def _named(event: str, field: str, value: str) -> str:
