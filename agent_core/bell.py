@@ -46,11 +46,11 @@ class Frames:
 class Bell:
     """Ring it, and `wait` returns. One task waits at a time. Make it inside the event loop; `close` it at the end."""
 
-    __slots__ = ("_deadline", "_frame", "_loop", "_rung", "_text_at", "_timer", "_waiter")
+    __slots__ = ("_deadline", "_frame", "_loop", "_rang", "_text_at", "_timer", "_waiter")
 
     def __init__(self) -> None:
         self._loop = asyncio.get_running_loop()
-        self._rung = False
+        self._rang = False
         self._waiter: asyncio.Future[None] | None = None
         self._frame: asyncio.TimerHandle | None = None
         self._text_at = -math.inf
@@ -59,14 +59,14 @@ class Bell:
 
     def ring(self) -> None:
         """There is something new; wake the waiting task at once."""
-        self._rung = True
+        self._rang = True
         waiter, self._waiter = self._waiter, None
         if waiter is not None and not waiter.done():
             waiter.set_result(None)
 
     def ring_in_frame(self) -> None:
         """There is new text; wake the waiting task at the next frame, or at once if the last frame is long past."""
-        if self._rung or self._frame is not None:
+        if self._rang or self._frame is not None:
             return
         now = self._loop.time()
         if (
@@ -83,8 +83,8 @@ class Bell:
         self.ring()
 
     async def wait(self, timeout_seconds: float) -> bool:
-        """True once it has rung since the last wait; False if it does not within the time."""
-        if not self._rung:
+        """True once it rang since the last wait; False if it does not within the time."""
+        if not self._rang:
             self._waiter = self._loop.create_future()
             self._deadline = self._loop.time() + timeout_seconds
             if self._timer is None or self._timer.when() > self._deadline:
@@ -94,8 +94,8 @@ class Bell:
             finally:
                 self._waiter = None
                 self._deadline = math.inf
-        rung, self._rung = self._rung, False
-        return rung
+        rang, self._rang = self._rang, False
+        return rang
 
     def _arm(self) -> None:
         if self._timer is not None:

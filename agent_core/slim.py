@@ -2,7 +2,7 @@
 
 A field whose value is its default is left out, and comes back as the default: most fields of most events are empty, and what
 is stored is written to disk twice. So a default must mean "not there". Where it means a number that a later version may want
-to change, the class is named in `WHOLE`, and all its fields are written.
+to change, the class is named in `WHOLE`, and all its fields are written. A field with an `alias` in its metadata is stored under that name.
 """
 
 from __future__ import annotations
@@ -24,10 +24,13 @@ def dumps(value: object) -> bytes:
 
 
 @functools.cache
-def _plan(kind: type) -> tuple[tuple[str, object], ...]:
-    """Names of the fields, each with the value that need not be written."""
+def _plan(kind: type) -> tuple[tuple[str, str, object], ...]:
+    """Names of the fields, each with its key and the value that need not be written."""
     described: tuple[Field[Any], ...] = fields(kind)
-    return tuple((field.name, MISSING if kind in WHOLE else _default(field)) for field in described)
+    return tuple(
+        (field.name, field.metadata.get("alias", field.name), MISSING if kind in WHOLE else _default(field))
+        for field in described
+    )
 
 
 def _default(field: Field[Any]) -> object:
@@ -40,8 +43,8 @@ def _fields(value: object) -> dict[str, object]:
     if not is_dataclass(value) or isinstance(value, type):
         raise TypeError(f"{type(value).__name__} cannot be stored as JSON")
     written: dict[str, object] = {}
-    for name, default in _plan(type(value)):
+    for name, key, default in _plan(type(value)):
         found = getattr(value, name)
         if default is MISSING or found != default:
-            written[name] = found
+            written[key] = found
     return written

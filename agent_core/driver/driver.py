@@ -285,7 +285,7 @@ class TurnDriver:
         return self._held is not None
 
     def subscribe(self, bell: Bell) -> None:
-        """Have `bell` rung whenever there may be something new to see."""
+        """Ring `bell` whenever there may be something new to see."""
         self._watchers[bell] = None
 
     def unsubscribe(self, bell: Bell) -> None:
@@ -432,7 +432,7 @@ class TurnDriver:
             return []
         late = self.turn.misfit(event)
         if late:
-            log.info("turn.late", turn=self.identity.turn, kind=type(event).__name__, why=late)
+            log.info("turn.late", turn=self.identity.turn, kind=event.kind(), why=late)
             return []
         if isinstance(event, ToolReturned):
             self.progress.pop(event.call, None)
@@ -441,7 +441,7 @@ class TurnDriver:
         found = broken_laws(self.turn, effects, self._begun)
         if found:
             self._world.count_broken()
-            kind = type(event).__name__
+            kind = event.kind()
             log.error("invariant.broken", turn=self.identity.turn, after=kind, laws=found)
             raise InvariantBroken("; ".join(found))
         if isinstance(event, ToolStarted):

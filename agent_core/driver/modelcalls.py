@@ -28,7 +28,7 @@ from agent_core.judging.compaction import (
 )
 from agent_core.judging.leftout import Suspect, doubted, suspects, without
 from agent_core.judging.promising.done import done_question, read_done
-from agent_core.judging.remedies import DONE_SECONDS, Rung, patience
+from agent_core.judging.remedies import DONE_SECONDS, Remedy, patience
 from agent_core.judging.replies import Finish, finish_of
 from agent_core.messages import Message
 from agent_core.model.client import ModelClient, ModelRequest, Sink
@@ -367,7 +367,7 @@ def _doubtful(broke: CallBroke) -> bool:
 def hurried(turn: Turn) -> bool:
     """The model is asked again after it was silent for a whole limit: it is given less time, so that a remedy that does not help is seen soon."""
     silent = turn.last_break is not None and turn.last_break.cause in (BreakCause.NO_CONTENT, BreakCause.STALLED)
-    return silent and not (turn.rungs and turn.rungs[-1][1] is Rung.AS_USUAL)
+    return silent and not (turn.remedies and turn.remedies[-1][1] is Remedy.AS_USUAL)
 
 
 def _with_summary(system: list[Message], summary: str) -> list[Message]:

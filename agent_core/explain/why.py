@@ -17,7 +17,7 @@ from itertools import islice
 from typing import assert_never
 
 from agent_core.judging.promises import sign_words
-from agent_core.judging.remedies import Advice, Rung
+from agent_core.judging.remedies import Advice, Remedy
 from agent_core.store.rows import (
     BY_HAND,
     INSTEAD,
@@ -40,10 +40,10 @@ from agent_core.turn.events import (
     Event,
     ReasoningArrived,
     Refusal,
+    RemedyChosen,
+    RemedyJudged,
     ReplyFinished,
     ReplyJudged,
-    RungClimbed,
-    RungJudged,
     SpendRefused,
     Steered,
     StopRequested,
@@ -469,7 +469,7 @@ class _Teller:
                 )
             case ReplyJudged(sign=sign) if sign_words(sign):
                 return f"The reply was taken for a promise: {sign_words(sign)}."
-            case RungClimbed():
+            case RemedyChosen():
                 self._calls(event.at)
                 return self._remedy(event, later)
             case WaitEnded():
@@ -567,17 +567,17 @@ class _Teller:
             case _:
                 assert_never(event.refusal)
 
-    def _remedy(self, event: RungClimbed, later: Iterable[Event]) -> str:
+    def _remedy(self, event: RemedyChosen, later: Iterable[Event]) -> str:
         pause = helped = ""
         for one in later:
             if isinstance(one, WaitEnded) and not pause:
                 pause = f" after {max(0, one.at - event.at) / 1000:.1f} s"
-            if isinstance(one, RungJudged):
+            if isinstance(one, RemedyJudged):
                 helped = "; that helped" if one.helped else "; that did not help"
-            if isinstance(one, RungJudged | RungClimbed | TurnEnded):
+            if isinstance(one, RemedyJudged | RemedyChosen | TurnEnded):
                 break
         number = f" (number {event.number})" if event.number > 1 else ""
-        return f"The gateway {rung_words(event.rung)}{number}{pause}{helped}."
+        return f"The gateway {remedy_words(event.remedy)}{number}{pause}{helped}."
 
 
 def _known_words(event: TurnOpened) -> list[str]:
@@ -603,31 +603,31 @@ def begun_words(event: TurnBegun, model: str) -> str:
     return f"Because of earlier failures the turn began with {' and '.join(tried)}." if tried else ""
 
 
-def rung_words(rung: Rung) -> str:
+def remedy_words(remedy: Remedy) -> str:
     """A remedy in words."""
-    match rung:
-        case Rung.RETRY:
+    match remedy:
+        case Remedy.RETRY:
             return "tried the same call again"
-        case Rung.NEXT_ROUTE:
+        case Remedy.NEXT_ROUTE:
             return "went to the next key or model"
-        case Rung.CONTINUE:
+        case Remedy.CONTINUE:
             return "asked the model to go on from the text so far"
-        case Rung.ADVISE_SMALLER:
+        case Remedy.ADVISE_SMALLER:
             return "advised the model to send the work in smaller pieces"
-        case Rung.NUDGE:
+        case Remedy.NUDGE:
             return "reminded the model to go on"
-        case Rung.CONTINUE_THINKING:
+        case Remedy.CONTINUE_THINKING:
             return "asked the model to reply from its thoughts so far"
-        case Rung.COMPACT:
+        case Remedy.COMPACT:
             return "shortened the conversation"
-        case Rung.LEAVE_OUT:
+        case Remedy.LEAVE_OUT:
             return "left out what the provider may object to"
-        case Rung.AS_USUAL:
+        case Remedy.AS_USUAL:
             return "gave up what it had tried because of earlier failures, and asked as usual"
-        case Rung.WITHOUT_TOOL:
+        case Remedy.WITHOUT_TOOL:
             return "asked for the same as text, without the tool"
         case _:
-            assert_never(rung)
+            assert_never(remedy)
 
 
 def exit_words(ending: Exit, tool: str, *, show_text: bool) -> str:

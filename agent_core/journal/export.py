@@ -30,7 +30,7 @@ import orjson
 from agent_core.journal.replay import replay
 from agent_core.journal.rows import decode, encode
 from agent_core.judging.masking import mask
-from agent_core.judging.remedies import Rung
+from agent_core.judging.remedies import Remedy
 from agent_core.messages import InputMessage, text_of
 from agent_core.store.rows import JournalRow
 from agent_core.turn.events import (
@@ -44,9 +44,9 @@ from agent_core.turn.events import (
     LoopFound,
     OverlapFound,
     ReasoningArrived,
+    RemedyChosen,
     ReplyFinished,
     ReplyJudged,
-    RungClimbed,
     Steered,
     StopRequested,
     SummaryAsked,
@@ -333,9 +333,9 @@ class _Redacting:
                 return replace(event, promised=self._again(event.promised))
             case FailureJudged():
                 return replace(event, detail=self._again(event.detail))
-            case RungClimbed(rung=Rung.ADVISE_SMALLER):
+            case RemedyChosen(remedy=Remedy.ADVISE_SMALLER):
                 return replace(event, detail=self._name(event.detail))
-            case RungClimbed():
+            case RemedyChosen():
                 return replace(event, detail=self._again(event.detail))
             case LoopFound():
                 return replace(event, tool=self._named(event.tool), words=self._named(event.words))

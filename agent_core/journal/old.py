@@ -23,17 +23,17 @@ from agent_core.judging.questions import (
     CallOver,
     Calls,
     End,
+    Failed,
     NextStep,
     Overlap,
     Promised,
     Question,
     Refused,
-    Remedy,
     Restart,
     Result,
     answers,
 )
-from agent_core.judging.remedies import Advice, AdviceItem, Failure, Rung
+from agent_core.judging.remedies import Advice, AdviceItem, Failure, Remedy
 from agent_core.tools.base import EffectClass
 from agent_core.turn.events import (
     ApprovalAnswered,
@@ -47,12 +47,12 @@ from agent_core.turn.events import (
     FailureJudged,
     LoopFound,
     OverlapFound,
+    RemedyChosen,
+    RemedyJudged,
     Reply,
     ReplyFinished,
     ReplyJudged,
     Resume,
-    RungClimbed,
-    RungJudged,
     SpendRefused,
     Steered,
     StopRequested,
@@ -72,7 +72,7 @@ from agent_core.turn.exits import BreakCause, Exit, ExitCode, Facts
 from agent_core.turn.machine import Turn
 from agent_core.turn.state import Phase, Segment, SegmentKind
 
-_BETWEEN = Steered | RungJudged | TurnLeft | TakenOver
+_BETWEEN = Steered | RemedyJudged | TurnLeft | TakenOver
 """What may stand between a fact and what tells how it was judged."""
 _ENDING = StopRequested | Superseded | DeadlinePassed | DrainEnded | DriverFailed
 _WRITTEN = (
@@ -89,7 +89,7 @@ _WRITTEN = (
 _LATE = ApprovalAnswered | WaitEnded
 """What was journalled also when it came too late."""
 _LOOPS = (ExitCode.REPEATING_FAILING_CALL, ExitCode.FAILING_TOOL, ExitCode.NO_PROGRESS, ExitCode.GOING_IN_CIRCLES)
-_PAUSED = ((Failure.BEFORE_CONTENT, Rung.RETRY), (Failure.EMPTY, Rung.RETRY), (Failure.EMPTY, Rung.NUDGE))
+_PAUSED = ((Failure.BEFORE_CONTENT, Remedy.RETRY), (Failure.EMPTY, Remedy.RETRY), (Failure.EMPTY, Remedy.NUDGE))
 _FAILURES: Mapping[ExitCode, Failure] = {
     ExitCode.BROKEN_IN_TEXT: Failure.IN_TEXT,
     ExitCode.BROKEN_IN_TOOL_CALL: Failure.IN_TOOL_CALL,
@@ -162,7 +162,7 @@ class _Reading:
             self._settle(at)
             if at in self.used:
                 continue
-            if not (isinstance(event, _LATE | RungJudged) and self.turn.misfit(event)):
+            if not (isinstance(event, _LATE | RemedyJudged) and self.turn.misfit(event)):
                 self._put(self._end(event) if isinstance(event, TurnEnded) else event)
         return self.out
 
@@ -196,7 +196,7 @@ class _Reading:
             if isinstance(event, _ENDING):
                 first = first or (where, event)
                 continue
-            return (where, event) if first is None or isinstance(event, RungClimbed) else first
+            return (where, event) if first is None or isinstance(event, RemedyChosen) else first
         return first or (len(self.events), None)
 
     def _helped(self, at: int, until: int) -> list[Event]:
@@ -205,7 +205,7 @@ class _Reading:
         for where, event in self._following(at):
             if where >= until or isinstance(event, TakenOver):
                 break
-            if isinstance(event, RungJudged) and not found and not self.turn.misfit(event):
+            if isinstance(event, RemedyJudged) and not found and not self.turn.misfit(event):
                 self.used.add(where)
                 found.append(event)
         return found
@@ -226,7 +226,7 @@ class _Reading:
                 return self._call_over(question, at)
             case Promised():
                 return [self._failure(question.at, Failure.PROMISED, BreakCause.ENDED_EARLY)]
-            case Remedy():
+            case Failed():
                 return self._remedy(question, at)
             case Result():
                 return self._result(question, at)
@@ -250,7 +250,7 @@ class _Reading:
         match telling:
             case None:
                 return None
-            case RungClimbed():
+            case RemedyChosen():
                 return [*helped, *self._fell(question, telling.failure, telling.cause)]
             case TurnEnded():
                 return self._ended_by(question, telling, helped)
@@ -317,48 +317,48 @@ class _Reading:
         words = f"Not run: a reply may ask for at most {limit} calls at once. Ask for it again in a later reply if it is still needed."
         return ReplyJudged(at=at, taken=limit, words=words)
 
-    def _remedy(self, question: Remedy, at: int) -> list[Event] | None:
+    def _remedy(self, question: Failed, at: int) -> list[Event] | None:
         until, telling = self._telling(at)
-        if not isinstance(telling, RungClimbed):
+        if not isinstance(telling, RemedyChosen):
             return None
         if self.turn.misfit(telling):
             telling = replace(telling, failure=question.failure)
         self.used.add(until)
         return [*self._helped(at, until), self._filled(telling, until)]
 
-    def _filled(self, climbed: RungClimbed, at: int) -> RungClimbed:
+    def _filled(self, chosen: RemedyChosen, at: int) -> RemedyChosen:
         """A remedy with what followed from it; one that says so itself as it is."""
-        if climbed.advice is not None or climbed.pause_ms or climbed.route >= 0:
-            return climbed
-        turn, failure = self.turn, climbed.failure
+        if chosen.advice is not None or chosen.pause_ms or chosen.route >= 0:
+            return chosen
+        turn, failure = self.turn, chosen.failure
         route, advice, detail = -1, None, ""
-        match climbed.rung:
-            case Rung.NEXT_ROUTE:
+        match chosen.remedy:
+            case Remedy.NEXT_ROUTE:
                 route = _next_route(turn, failure)
-            case Rung.CONTINUE:
-                advice = Advice.REPEATED if climbed.cause is BreakCause.REPEATING else Advice.CONTINUE
-            case Rung.ADVISE_SMALLER:
+            case Remedy.CONTINUE:
+                advice = Advice.REPEATED if chosen.cause is BreakCause.REPEATING else Advice.CONTINUE
+            case Remedy.ADVISE_SMALLER:
                 advice, detail = Advice.SMALLER_PIECES, "".join(turn.draft.call_names[:1])
-            case Rung.NUDGE:
+            case Remedy.NUDGE:
                 promised = failure is Failure.PROMISED
                 advice, detail = Advice.ACT_NOW if promised else Advice.RETURNED_NOTHING, turn.promised
-            case Rung.CONTINUE_THINKING:
+            case Remedy.CONTINUE_THINKING:
                 advice = Advice.THOUGHT_ONLY
-            case Rung.RETRY | Rung.COMPACT | Rung.LEAVE_OUT | Rung.AS_USUAL | Rung.WITHOUT_TOOL:
+            case Remedy.RETRY | Remedy.COMPACT | Remedy.LEAVE_OUT | Remedy.AS_USUAL | Remedy.WITHOUT_TOOL:
                 pass
-        pause = self._pause(climbed, at + 1) if climbed.rung is not Rung.COMPACT else 0
-        return replace(climbed, route=route, advice=advice, detail=detail, pause_ms=pause)
+        pause = self._pause(chosen, at + 1) if chosen.remedy is not Remedy.COMPACT else 0
+        return replace(chosen, route=route, advice=advice, detail=detail, pause_ms=pause)
 
-    def _pause(self, climbed: RungClimbed, at: int) -> int:
+    def _pause(self, chosen: RemedyChosen, at: int) -> int:
         for _, event in self._following(at):
-            if isinstance(event, Steered | RungJudged):
+            if isinstance(event, Steered | RemedyJudged):
                 continue
             if isinstance(event, WaitEnded):
-                return max(1, event.at - climbed.at)
+                return max(1, event.at - chosen.at)
             if not isinstance(event, _ENDING | TurnLeft | TakenOver | TurnEnded):
                 return 0
             break
-        return 1_000 if (climbed.failure, climbed.rung) in _PAUSED else 0
+        return 1_000 if (chosen.failure, chosen.remedy) in _PAUSED else 0
 
     # ------------------------------------------------------------------ tools
 
@@ -433,7 +433,7 @@ class _Reading:
 
     def _restart(self, question: Restart, at: int) -> list[Event] | None:
         following = next(
-            (event for _, event in self._following(at) if not isinstance(event, Steered | RungJudged)), None
+            (event for _, event in self._following(at) if not isinstance(event, Steered | RemedyJudged)), None
         )
         turn, when, draft = self.turn, question.at, self.turn.draft
         match following:
@@ -441,7 +441,7 @@ class _Reading:
                 return None
             case TurnEnded() if turn.closing is None or not draft.said:
                 return None
-            case RungClimbed(failure=failure, cause=cause) if not turn.settings.goes_on:
+            case RemedyChosen(failure=failure, cause=cause) if not turn.settings.goes_on:
                 return [
                     *self._helped(at, len(self.events)),
                     self._failure(when, failure, cause or BreakCause.RESTARTED),
@@ -546,7 +546,7 @@ def _beginning(turn: Turn) -> list[Event]:
     advised = sorted({*(s.tool for s in stalls), *(one.tool for one in incidents)} - {*withheld})
     advice = [AdviceItem(Advice.SMALLER_FROM_START, " and ".join(advised))] if advised else []
     advice += [AdviceItem(Advice.WITHHELD, tool) for tool in withheld]
-    passed = any(s.ended >= 2 for s in stalls) or any(one.remedy is Rung.NEXT_ROUTE for one in incidents)
+    passed = any(s.ended >= 2 for s in stalls) or any(one.remedy is Remedy.NEXT_ROUTE for one in incidents)
     route = _next_route(turn, Failure.REQUEST) if passed else 0
     if not (route or advice):
         return []

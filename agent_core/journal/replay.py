@@ -42,10 +42,10 @@ from agent_core.turn.events import (
     LoopFound,
     OverlapFound,
     ReasoningArrived,
+    RemedyChosen,
+    RemedyJudged,
     Reply,
     ReplyJudged,
-    RungClimbed,
-    RungJudged,
     SummaryAsked,
     TextArrived,
     TextTakenBack,
@@ -214,7 +214,7 @@ class _Replaying:
             try:
                 self.take(seq, event)
             except ProtocolError as error:
-                self.differs(seq, Mismatch.PLACE, type(event).__name__, str(error).partition(": ")[2])
+                self.differs(seq, Mismatch.PLACE, event.kind(), str(error).partition(": ")[2])
                 return
         self.finish(events)
 
@@ -382,8 +382,8 @@ def outline(event: Event) -> object:
             return (event.reply, event.taken)
         case FailureJudged():
             return (event.failure, event.cause)
-        case RungClimbed():
-            return (event.failure, event.rung, event.number, event.cause)
+        case RemedyChosen():
+            return (event.failure, event.remedy, event.number, event.cause)
         case CallSettled():
             return (event.call, event.denied, event.unsure)
         case LoopFound():
@@ -488,16 +488,16 @@ def _bare(effect: Effect) -> object:
 def decided(event: Event) -> str:
     """A judgement, for comparing by eye; no word of a person's, a model's or a provider's."""
     match event:
-        case RungClimbed():
+        case RemedyChosen():
             cause = f", {_plain(event.cause)}" if event.cause is not None else ""
             follows = [f"route {event.route}"] if event.route >= 0 else []
             follows += [f"advice {_plain(event.advice)}"] if event.advice is not None else []
             follows += [f"after {event.pause_ms} ms"] if event.pause_ms else []
             rest = f" ({', '.join(follows)})" if follows else ""
-            return f"remedy for “{_plain(event.failure)}”: {_plain(event.rung)}, number {event.number}{cause}{rest}"
-        case RungJudged():
+            return f"remedy for “{_plain(event.failure)}”: {_plain(event.remedy)}, number {event.number}{cause}{rest}"
+        case RemedyJudged():
             helped = "helped" if event.helped else "did not help"
-            return f"remedy for “{_plain(event.failure)}”: {_plain(event.rung)} {helped}"
+            return f"remedy for “{_plain(event.failure)}”: {_plain(event.remedy)} {helped}"
         case TurnBegun():
             advice = ", ".join(_plain(item.advice) for item in event.advice) or "none"
             return f"beginning at route {event.route}, advice: {advice}"
@@ -522,7 +522,7 @@ def decided(event: Event) -> str:
         case TurnResumed():
             return f"goes on: {_plain(event.how)}"
         case _:
-            return type(event).__name__
+            return event.kind()
 
 
 def _plain(value: StrEnum) -> str:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import assert_never
 
-from agent_core.explain.why import rung_words
+from agent_core.explain.why import remedy_words
 from agent_core.journal.replay import (
     CONTENT,
     DECIDED,
@@ -46,9 +46,9 @@ from agent_core.turn.events import (
     Event,
     Judgement,
     ReasoningArrived,
+    RemedyChosen,
+    RemedyJudged,
     ReplyFinished,
-    RungClimbed,
-    RungJudged,
     Steered,
     StopRequested,
     Superseded,
@@ -225,12 +225,14 @@ def decision_words(effect: Effect, *, show_text: bool = False) -> str:
 
 
 def _record_words(event: Judgement) -> str:
-    if isinstance(event, RungJudged):
+    if isinstance(event, RemedyJudged):
         return (
-            f"the remedy before ({event.rung.value.replace('_', ' ')}) {'helped' if event.helped else 'did not help'}"
+            f"the remedy before ({event.remedy.value.replace('_', ' ')}) {'helped' if event.helped else 'did not help'}"
         )
-    if isinstance(event, RungClimbed):
-        return f"remedy: {rung_words(event.rung)} (number {event.number} for {event.failure.value.replace('_', ' ')})"
+    if isinstance(event, RemedyChosen):
+        return (
+            f"remedy: {remedy_words(event.remedy)} (number {event.number} for {event.failure.value.replace('_', ' ')})"
+        )
     return decided(event)
 
 

@@ -1,6 +1,6 @@
 """Events as rows of the journal, and back.
 
-A row's kind is the event's class name; its body is the event's fields as JSON. Fields that an older program did not know take their defaults.
+A row's kind is the event's `kind()`; its body is the event's fields as JSON. Fields that an older program did not know take their defaults.
 
 Law (tests/agent_core/test_journal.py): `decode(*encode(event)) == event` for every event.
 """
@@ -36,7 +36,7 @@ DEEPEST = 100
 """How deep a value may lie in an event that has to be made plain."""
 LARGEST = 2**53 - 1
 
-KINDS: dict[str, type[Event]] = {cls.__name__: cls for cls in get_args(Event)}
+KINDS: dict[str, type[Event]] = {cls.kind(): cls for cls in get_args(Event)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ def encode(event: Event) -> Written:
         body = slim.dumps(event)
     except (TypeError, ValueError):
         body = slim.dumps(plain(event))
-    return Written(type(event).__name__, body, event.at)
+    return Written(event.kind(), body, event.at)
 
 
 def plain(value: Any) -> Any:

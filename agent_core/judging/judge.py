@@ -22,12 +22,12 @@ from agent_core.judging.questions import (
     CallOver,
     Calls,
     End,
+    Failed,
     NextStep,
     Overlap,
     Promised,
     Question,
     Refused,
-    Remedy,
     Restart,
     Result,
 )
@@ -40,10 +40,10 @@ from agent_core.judging.remedies import (
     Failure,
     LadderStep,
     Pause,
-    Rung,
+    Remedy,
     exit_for,
+    next_remedy,
     next_route,
-    next_rung,
     pause_seconds,
 )
 from agent_core.judging.replies import DONE_ONLY, ReplyKind, judge
@@ -63,12 +63,12 @@ from agent_core.turn.events import (
     LoopFound,
     OverlapFound,
     Refusal,
+    RemedyChosen,
+    RemedyJudged,
     Reply,
     ReplyFinished,
     ReplyJudged,
     Resume,
-    RungClimbed,
-    RungJudged,
     SpendRefused,
     SummaryAsked,
     TurnBegun,
@@ -100,7 +100,7 @@ def decide(question: Question, turn: Standing, reads: Reads | None = None) -> De
         case Promised(at=at):
             broke = CallBroke(at=at, cause=BreakCause.ENDED_EARLY)
             return _failed(turn, Failure.PROMISED, broke)
-        case Remedy():
+        case Failed():
             return _remedy(turn, question.failure, question.broke)
         case Result():
             return _result(turn, question)
@@ -367,14 +367,14 @@ def _answered(turn: Standing, at: int, answer: Segment | None, *, steps: int, te
 # ---------------------------------------------------------------------- failures and remedies
 
 
-def _helped(turn: Standing) -> list[RungJudged]:
-    return _rung_judged(turn, helped=True)
+def _helped(turn: Standing) -> list[RemedyJudged]:
+    return _remedy_judged(turn, helped=True)
 
 
-def _rung_judged(turn: Standing, *, helped: bool) -> list[RungJudged]:
+def _remedy_judged(turn: Standing, *, helped: bool) -> list[RemedyJudged]:
     """Whether the remedy at work helped is known now, if there was one."""
     judging = turn.troubles.judging
-    return [RungJudged(at=turn.life_at, failure=judging[0], rung=judging[1], helped=helped)] if judging else []
+    return [RemedyJudged(at=turn.life_at, failure=judging[0], remedy=judging[1], helped=helped)] if judging else []
 
 
 def _failed(turn: Standing, failure: Failure, broke: CallBroke, *, said_before: bool = False) -> Decisions:
@@ -391,43 +391,43 @@ def _failed(turn: Standing, failure: Failure, broke: CallBroke, *, said_before: 
     judged = FailureJudged(
         at=broke.at, failure=failure, cause=broke.cause, code=code, detail=detail, aside_seconds=aside
     )
-    return [*_rung_judged(turn, helped=False), judged]
+    return [*_remedy_judged(turn, helped=False), judged]
 
 
 _NO_MORE = (Failure.NOTHING_MORE, Failure.THOUGHT_MORE)
 
 
 def _remedy(turn: Standing, failure: Failure, broke: CallBroke) -> Decisions:
-    """A failure climbs its ladder; if no rung is left, the turn ends."""
-    step = _rung(turn, failure, broke)
+    """The next remedy for a failure; if none is left, the turn ends."""
+    step = _choice(turn, failure, broke)
     if step is None:
         return [_end_failed(turn, failure, broke)]
-    further = _leaving(turn, failure, broke) if step.rung is Rung.LEAVE_OUT else None
-    number = turn.climbed[failure, step.rung] + 1
-    advice, detail = _advice(turn, failure, step.rung, broke)
-    route = next_route(turn.settings.routes, turn.route_index, step.helps) if step.rung is Rung.NEXT_ROUTE else None
-    climbed = RungClimbed(
+    further = _leaving(turn, failure, broke) if step.remedy is Remedy.LEAVE_OUT else None
+    number = turn.chosen[failure, step.remedy] + 1
+    advice, detail = _advice(turn, failure, step.remedy, broke)
+    route = next_route(turn.settings.routes, turn.route_index, step.helps) if step.remedy is Remedy.NEXT_ROUTE else None
+    chosen = RemedyChosen(
         at=broke.at,
         failure=failure,
-        rung=step.rung,
+        remedy=step.remedy,
         number=number,
         cause=broke.cause,
-        route=0 if step.rung is Rung.AS_USUAL else -1 if route is None else route,
+        route=0 if step.remedy is Remedy.AS_USUAL else -1 if route is None else route,
         advice=advice,
         detail=detail,
         pause_ms=_pause(turn, step, failure, number, broke),
     )
     if further is not None:
-        return [replace(climbed, left_out=further.parts, tried=further.tried)]
-    return [climbed]
+        return [replace(chosen, left_out=further.parts, tried=further.tried)]
+    return [chosen]
 
 
-def _rung(turn: Standing, failure: Failure, broke: CallBroke) -> LadderStep | None:
+def _choice(turn: Standing, failure: Failure, broke: CallBroke) -> LadderStep | None:
     """What was tried because of earlier failures is given up first; to do without the tool is the last of all."""
     settings = turn.settings
     too_long = broke.retry_after_seconds > settings.retry_after_max_seconds
     if turn.trying and not (too_long and turn.route_index == 0):
-        return LadderStep(Rung.AS_USUAL, lambda _: 1)
+        return LadderStep(Remedy.AS_USUAL, lambda _: 1)
     further = _leaving(turn, failure, broke) if settings.leaves_out else None
     named = (
         failure not in DOUBTING
@@ -435,20 +435,20 @@ def _rung(turn: Standing, failure: Failure, broke: CallBroke) -> LadderStep | No
         and broke.complaint.concern not in ALL_OF_KIND
         and any(s.named for s in broke.suspects)
     )
-    skip = {Rung.RETRY, Rung.CONTINUE} if too_long else set[Rung]()
-    step = next_rung(
+    skip = {Remedy.RETRY, Remedy.CONTINUE} if too_long else set[Remedy]()
+    step = next_remedy(
         failure,
-        turn.climbed,
+        turn.chosen,
         settings.ladder,
         settings.routes,
         turn.route_index,
-        skip=frozenset(skip if further is not None else skip | {Rung.LEAVE_OUT}),
-        first=Rung.LEAVE_OUT if named else None,
+        skip=frozenset(skip if further is not None else skip | {Remedy.LEAVE_OUT}),
+        first=Remedy.LEAVE_OUT if named else None,
     )
-    if step is not None or not _again(turn, failure) or turn.climbed[failure, Rung.WITHOUT_TOOL]:
+    if step is not None or not _again(turn, failure) or turn.chosen[failure, Remedy.WITHOUT_TOOL]:
         return step
     tool = turn.draft.call_names[0]
-    return LadderStep(Rung.WITHOUT_TOOL, lambda _: 1) if tool and settings.tool(tool) is not None else None
+    return LadderStep(Remedy.WITHOUT_TOOL, lambda _: 1) if tool and settings.tool(tool) is not None else None
 
 
 def _leaving(turn: Standing, failure: Failure, broke: CallBroke) -> Leaving | None:
@@ -464,36 +464,36 @@ def _again(turn: Standing, failure: Failure) -> bool:
     return failure is Failure.IN_TOOL_CALL and rounds >= turn.settings.ladder.same_stall_rounds
 
 
-def _advice(turn: Standing, failure: Failure, rung: Rung, broke: CallBroke) -> tuple[Advice | None, str]:
+def _advice(turn: Standing, failure: Failure, remedy: Remedy, broke: CallBroke) -> tuple[Advice | None, str]:
     """What the model is told with a remedy, and what that speaks of."""
     go_on = Advice.REPEATED if broke.cause is BreakCause.REPEATING else Advice.CONTINUE
-    match rung:
-        case Rung.RETRY | Rung.COMPACT | Rung.LEAVE_OUT:
+    match remedy:
+        case Remedy.RETRY | Remedy.COMPACT | Remedy.LEAVE_OUT:
             return None, ""
-        case Rung.AS_USUAL | Rung.NEXT_ROUTE:  # with what people have seen it has to go on all the same
+        case Remedy.AS_USUAL | Remedy.NEXT_ROUTE:  # with what people have seen it has to go on all the same
             if failure in (Failure.IN_TEXT, Failure.LENGTH) or turn.ask.continues is not None:
                 return go_on, ""
             return (Advice.ACT_NOW, turn.promised) if turn.promised else (None, "")
-        case Rung.CONTINUE:
+        case Remedy.CONTINUE:
             return go_on, ""
-        case Rung.ADVISE_SMALLER:
+        case Remedy.ADVISE_SMALLER:
             return Advice.SMALLER_PIECES, "".join(turn.draft.call_names[:1])
-        case Rung.NUDGE:
+        case Remedy.NUDGE:
             return Advice.ACT_NOW if failure is Failure.PROMISED else Advice.RETURNED_NOTHING, turn.promised
-        case Rung.CONTINUE_THINKING:
+        case Remedy.CONTINUE_THINKING:
             return Advice.THOUGHT_ONLY, ""
-        case Rung.WITHOUT_TOOL:
+        case Remedy.WITHOUT_TOOL:
             return Advice.WITHHELD, turn.draft.call_names[0]
         case _:
-            assert_never(rung)
+            assert_never(remedy)
 
 
 def _pause(turn: Standing, step: LadderStep, failure: Failure, number: int, broke: CallBroke) -> int:
     """Before the remedy, ms."""
     settings = turn.settings
-    if step.rung is Rung.AS_USUAL and turn.route_index == 0:  # the same model again
+    if step.remedy is Remedy.AS_USUAL and turn.route_index == 0:  # the same model again
         step = replace(step, pause=LADDERS[failure][0].pause)
-    if step.rung in (Rung.NEXT_ROUTE, Rung.AS_USUAL) and step.pause is Pause.NONE:
+    if step.remedy in (Remedy.NEXT_ROUTE, Remedy.AS_USUAL) and step.pause is Pause.NONE:
         return 0
     seed = (turn.opened.seed if turn.opened else 0) + turn.calls_made
     pause = pause_seconds(step, number, seed, settings.retry_min_seconds, settings.retry_max_seconds)
@@ -502,7 +502,7 @@ def _pause(turn: Standing, step: LadderStep, failure: Failure, number: int, brok
 
 
 def _end_failed(turn: Standing, failure: Failure, broke: CallBroke) -> TurnEnded:
-    """No rung is left: the exit that the failure leads to, with the facts for its notice."""
+    """No remedy is left: the exit that the failure leads to, with the facts for its notice."""
     names = turn.draft.call_names
     names = names or (("",) if failure in (Failure.IN_TOOL_CALL, Failure.LENGTH_IN_TOOL_CALL) else ())
     last = "".join(turn.round.tools_run[-1:])
@@ -516,13 +516,13 @@ def _end_failed(turn: Standing, failure: Failure, broke: CallBroke) -> TurnEnded
         left = {(part.key, part.kind) for part in turn.leaving.parts}
         found = turn.leaving.first or broke.suspects
         facts = replace(facts, alone=all(one.now or (one.key, one.kind) in left for one in found))
-    if failure in DOUBTING and turn.climbed[failure, Rung.LEAVE_OUT]:
+    if failure in DOUBTING and turn.chosen[failure, Remedy.LEAVE_OUT]:
         words = any(part.kind in (Kind.MESSAGE, Kind.THOUGHTS) for part in turn.leaving.parts)
         facts = replace(facts, without="the earlier messages" if words else "what you attached")
     if _again(turn, failure):
         code, facts = (
             ExitCode.SAME_STALL_AGAIN,
-            again_facts(facts, names, turn.arriving_chars, turn.troubles, turn.rungs),
+            again_facts(facts, names, turn.arriving_chars, turn.troubles, turn.remedies),
         )
     return _ended(turn, broke.at, code, facts, dropped=names)
 
@@ -648,7 +648,7 @@ def _restart(turn: Standing, question: Restart) -> Decisions:
             return _last_words(turn, at)
         case Phase.CALLING if not settings.goes_on:
             return _broke(turn, CallBroke(at=at, cause=BreakCause.RESTARTED))
-        case Phase.CALLING:  # that the process died is no failure of the model: no ladder is climbed for it
+        case Phase.CALLING:  # that the process died is no failure of the model: it gets no remedy
             how = Resume.CALL
             if turn.ask.continues is None:
                 how = Resume.ANEW if draft.in_tool_call else Resume.GO_ON if draft.said else Resume.CALL

@@ -20,10 +20,10 @@ from agent_core.turn.events import (
     FailureJudged,
     LoopFound,
     OverlapFound,
+    RemedyChosen,
+    RemedyJudged,
     ReplyFinished,
     ReplyJudged,
-    RungClimbed,
-    RungJudged,
     SpendRefused,
     SummaryAsked,
     TakenOver,
@@ -67,7 +67,7 @@ class Promised:
 
 
 @dataclass(frozen=True, slots=True)
-class Remedy:
+class Failed:
     """What is done about a failure?"""
 
     failure: Failure
@@ -132,14 +132,14 @@ class End:
 
 
 Question: TypeAlias = (
-    Beginning | Overlap | CallOver | Promised | Remedy | Result | Refused | Calls | NextStep | Restart | End
+    Beginning | Overlap | CallOver | Promised | Failed | Result | Refused | Calls | NextStep | Restart | End
 )
-MUST_BE_ANSWERED = CallOver | Promised | Remedy | Refused | Restart | End
+MUST_BE_ANSWERED = CallOver | Promised | Failed | Refused | Restart | End
 
 
 def answers(event: Event, question: Question) -> bool:
     """Whether an event is a judgement about this question. A turn's end answers every one, and is not asked about here."""
-    if isinstance(event, RungJudged):
+    if isinstance(event, RemedyJudged):
         return isinstance(question, CallOver | Promised | Restart)
     match question:
         case Beginning():
@@ -150,8 +150,8 @@ def answers(event: Event, question: Question) -> bool:
             return isinstance(event, ReplyJudged | FailureJudged)
         case Promised():
             return isinstance(event, FailureJudged)
-        case Remedy():
-            return isinstance(event, RungClimbed)
+        case Failed():
+            return isinstance(event, RemedyChosen)
         case Result():
             return isinstance(event, LoopFound)
         case Refused():

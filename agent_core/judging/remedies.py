@@ -1,11 +1,11 @@
 """The recovery ladders (behaviour, section 3), as data and pure functions.
 
-Theory. A model call that does not come to a good end is a `Failure`; each failure climbs its own ladder: an ordered list of
-`LadderStep`s, each with a remedy (`Rung`) and how often it may be used within one step of the turn. `next_rung` picks the
+Theory. A model call that does not come to a good end is a `Failure`; each failure escalates along its own ladder: an ordered list of
+`LadderStep`s, each with a remedy (`Remedy`) and how often it may be used within one step of the turn. `next_remedy` picks the
 first that is not used up and can help. When none is left, `exit_for` says how the turn ends. Counts are cleared by a reply
 that came to a good end, never by a stub of one.
 
-Laws (tests/agent_core/test_recovery.py): every ladder ends; a rung is never climbed more often than its count; a failure that
+Laws (tests/agent_core/test_recovery.py): every ladder ends; a remedy is never chosen more often than its count; a failure that
 the same route cannot mend (400, 401, 402, 403, 404, filter) never repeats the same request there.
 """
 
@@ -43,7 +43,7 @@ class Failure(StrEnum):
     """400, 404, filter, an address that is wrong: another model may help, the same request will not."""
 
 
-class Rung(StrEnum):
+class Remedy(StrEnum):
     """A remedy."""
 
     RETRY = "retry"
@@ -63,7 +63,7 @@ class Rung(StrEnum):
 
 DOUBTING = frozenset({Failure.BEFORE_CONTENT, Failure.EMPTY, Failure.THINKING_ONLY})
 """Failures without a word of what they are about: what is left out is only doubted."""
-SPECIAL = frozenset({Rung.NEXT_ROUTE, Rung.ADVISE_SMALLER, Rung.WITHOUT_TOOL})
+SPECIAL = frozenset({Remedy.NEXT_ROUTE, Remedy.ADVISE_SMALLER, Remedy.WITHOUT_TOOL})
 """Remedies that do something else than to ask the same model for the same again."""
 
 
@@ -123,7 +123,7 @@ class Pause(StrEnum):
 class LadderStep:
     """One row of a ladder."""
 
-    rung: Rung
+    remedy: Remedy
     times: Callable[[LadderCounts], int]
     pause: Pause = Pause.NONE
     helps: Helps = Helps.ANY
@@ -138,54 +138,54 @@ def _nothing_more(counts: LadderCounts) -> int:
     return max(counts.retry, counts.empty_retry + counts.empty_nudge)
 
 
-_LEAVE_OUT = LadderStep(Rung.LEAVE_OUT, lambda c: c.leave_out)
-_WITHOUT_DOUBTED = LadderStep(Rung.LEAVE_OUT, lambda c: min(2, c.leave_out))
+_LEAVE_OUT = LadderStep(Remedy.LEAVE_OUT, lambda c: c.leave_out)
+_WITHOUT_DOUBTED = LadderStep(Remedy.LEAVE_OUT, lambda c: min(2, c.leave_out))
 """The last of all: something in the conversation may make the model fail."""
-_NEXT_MODEL = LadderStep(Rung.NEXT_ROUTE, _always, helps=Helps.OTHER_MODEL)
-_NEXT_LARGER = LadderStep(Rung.NEXT_ROUTE, _always, helps=Helps.LARGER_WINDOW)
+_NEXT_MODEL = LadderStep(Remedy.NEXT_ROUTE, _always, helps=Helps.OTHER_MODEL)
+_NEXT_LARGER = LadderStep(Remedy.NEXT_ROUTE, _always, helps=Helps.LARGER_WINDOW)
 
 LADDERS: Mapping[Failure, Sequence[LadderStep]] = {
     Failure.BEFORE_CONTENT: (
-        LadderStep(Rung.RETRY, lambda c: c.retry, Pause.BACKOFF),
-        LadderStep(Rung.NEXT_ROUTE, _always),
+        LadderStep(Remedy.RETRY, lambda c: c.retry, Pause.BACKOFF),
+        LadderStep(Remedy.NEXT_ROUTE, _always),
         _WITHOUT_DOUBTED,
     ),
-    Failure.IN_TEXT: (LadderStep(Rung.CONTINUE, lambda c: c.continue_text, Pause.RESTART), _NEXT_MODEL),
+    Failure.IN_TEXT: (LadderStep(Remedy.CONTINUE, lambda c: c.continue_text, Pause.RESTART), _NEXT_MODEL),
     Failure.NOTHING_MORE: (
-        LadderStep(Rung.CONTINUE, _nothing_more, Pause.RESTARTING),
-        LadderStep(Rung.NEXT_ROUTE, _always),
+        LadderStep(Remedy.CONTINUE, _nothing_more, Pause.RESTARTING),
+        LadderStep(Remedy.NEXT_ROUTE, _always),
     ),
-    Failure.THOUGHT_MORE: (LadderStep(Rung.CONTINUE, lambda c: c.continue_thinking), _NEXT_MODEL),
+    Failure.THOUGHT_MORE: (LadderStep(Remedy.CONTINUE, lambda c: c.continue_thinking), _NEXT_MODEL),
     Failure.IN_TOOL_CALL: (
-        LadderStep(Rung.RETRY, lambda c: c.tool_call_retry),
-        LadderStep(Rung.ADVISE_SMALLER, lambda c: c.tool_call_advice),
+        LadderStep(Remedy.RETRY, lambda c: c.tool_call_retry),
+        LadderStep(Remedy.ADVISE_SMALLER, lambda c: c.tool_call_advice),
         _NEXT_MODEL,
     ),
     Failure.EMPTY: (
-        LadderStep(Rung.RETRY, lambda c: c.empty_retry, Pause.BACKOFF),
-        LadderStep(Rung.NUDGE, lambda c: c.empty_nudge, Pause.BACKOFF),
+        LadderStep(Remedy.RETRY, lambda c: c.empty_retry, Pause.BACKOFF),
+        LadderStep(Remedy.NUDGE, lambda c: c.empty_nudge, Pause.BACKOFF),
         _NEXT_MODEL,
         _WITHOUT_DOUBTED,
     ),
     Failure.THINKING_ONLY: (
-        LadderStep(Rung.CONTINUE_THINKING, lambda c: c.continue_thinking),
+        LadderStep(Remedy.CONTINUE_THINKING, lambda c: c.continue_thinking),
         _NEXT_MODEL,
         _WITHOUT_DOUBTED,
     ),
-    Failure.PROMISED: (LadderStep(Rung.NUDGE, lambda c: c.promise_nudge), _NEXT_MODEL),
-    Failure.LENGTH: (LadderStep(Rung.CONTINUE, lambda c: c.continue_length),),
-    Failure.LENGTH_IN_TOOL_CALL: (LadderStep(Rung.ADVISE_SMALLER, lambda c: c.tool_call_length_advice), _NEXT_MODEL),
-    Failure.OVERFLOW: (LadderStep(Rung.COMPACT, lambda c: c.compact), _NEXT_LARGER, _LEAVE_OUT),
-    Failure.TOO_LARGE: (LadderStep(Rung.COMPACT, lambda c: c.compact), _NEXT_MODEL, _LEAVE_OUT),
-    Failure.CREDENTIAL: (LadderStep(Rung.NEXT_ROUTE, _always, helps=Helps.OTHER_CREDENTIAL),),
+    Failure.PROMISED: (LadderStep(Remedy.NUDGE, lambda c: c.promise_nudge), _NEXT_MODEL),
+    Failure.LENGTH: (LadderStep(Remedy.CONTINUE, lambda c: c.continue_length),),
+    Failure.LENGTH_IN_TOOL_CALL: (LadderStep(Remedy.ADVISE_SMALLER, lambda c: c.tool_call_length_advice), _NEXT_MODEL),
+    Failure.OVERFLOW: (LadderStep(Remedy.COMPACT, lambda c: c.compact), _NEXT_LARGER, _LEAVE_OUT),
+    Failure.TOO_LARGE: (LadderStep(Remedy.COMPACT, lambda c: c.compact), _NEXT_MODEL, _LEAVE_OUT),
+    Failure.CREDENTIAL: (LadderStep(Remedy.NEXT_ROUTE, _always, helps=Helps.OTHER_CREDENTIAL),),
     Failure.REQUEST: (_NEXT_MODEL, _LEAVE_OUT),
 }
 """What is tried against each failure, in order."""
 
 
-def offered_again(rungs: Sequence[tuple[Failure, Rung]], withheld: frozenset[str]) -> frozenset[str]:
+def offered_again(remedies: Sequence[tuple[Failure, Remedy]], withheld: frozenset[str]) -> frozenset[str]:
     """The tools that are not offered in the next call: to do without one is for a single call."""
-    return frozenset() if rungs and rungs[-1][1] is Rung.WITHOUT_TOOL else withheld
+    return frozenset() if remedies and remedies[-1][1] is Remedy.WITHOUT_TOOL else withheld
 
 
 def next_route(routes: Sequence[Route], current: int, helps: Helps) -> int | None:
@@ -209,27 +209,27 @@ def next_route(routes: Sequence[Route], current: int, helps: Helps) -> int | Non
     return None
 
 
-def next_rung(
+def next_remedy(
     failure: Failure,
-    climbed: Mapping[tuple[Failure, Rung], int],
+    chosen: Mapping[tuple[Failure, Remedy], int],
     counts: LadderCounts,
     routes: Sequence[Route],
     current: int,
     *,
-    skip: frozenset[Rung] = frozenset(),
-    first: Rung | None = None,
+    skip: frozenset[Remedy] = frozenset(),
+    first: Remedy | None = None,
 ) -> LadderStep | None:
     """The next remedy for a failure, or None if there is none left.
 
-    `climbed` holds how often each rung was used in this step of the turn. `skip` are rungs that cannot help (the provider
+    `chosen` holds how often each remedy was used in this step of the turn. `skip` are remedies that cannot help (the provider
     asked for a longer pause than we wait); `first` is one that is tried before the others.
     """
-    for step in sorted(LADDERS[failure], key=lambda one: one.rung is not first):
-        if climbed.get((failure, step.rung), 0) >= step.times(counts):
+    for step in sorted(LADDERS[failure], key=lambda one: one.remedy is not first):
+        if chosen.get((failure, step.remedy), 0) >= step.times(counts):
             continue
-        if step.rung in skip:
+        if step.remedy in skip:
             continue
-        if step.rung is Rung.NEXT_ROUTE and next_route(routes, current, step.helps) is None:
+        if step.remedy is Remedy.NEXT_ROUTE and next_route(routes, current, step.helps) is None:
             continue
         return step
     return None
@@ -303,7 +303,7 @@ CAUSE_TO_EXIT: Mapping[BreakCause, ExitCode] = {
     BreakCause.CONTEXT_OVERFLOW: ExitCode.CONTEXT_OVERFLOW,
     BreakCause.TOO_LARGE: ExitCode.REQUEST_TOO_LARGE,
 }
-"""How a turn ends on a break for which no rung is left, before any text or tool call of the step."""
+"""How a turn ends on a break for which no remedy is left, before any text or tool call of the step."""
 
 FAILURE_TO_EXIT: Mapping[Failure, ExitCode] = {
     Failure.IN_TEXT: ExitCode.BROKEN_IN_TEXT,
@@ -320,7 +320,7 @@ FAILURE_TO_EXIT: Mapping[Failure, ExitCode] = {
 
 
 def exit_for(failure: Failure, cause: BreakCause, *, tools_ran: bool) -> ExitCode:
-    """How a turn ends on a failure for which no rung is left."""
+    """How a turn ends on a failure for which no remedy is left."""
     if cause is BreakCause.RESTARTED:
         return ExitCode.INTERRUPTED_BY_RESTART
     if failure is Failure.EMPTY and tools_ran:

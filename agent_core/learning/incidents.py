@@ -13,14 +13,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from agent_core.judging.remedies import SPECIAL, Rung
+from agent_core.judging.remedies import SPECIAL, Remedy
 from agent_core.learning.known import KnownIncident
 from agent_core.learning.measured import best_remedy
 from agent_core.learning.troubles import Outcome
-from agent_core.store.rows import IncidentRow, IncidentState, RungCount, TroubleCount
+from agent_core.store.rows import IncidentRow, IncidentState, RemedyCount, TroubleCount
 from agent_core.turn.exits import ExitCode
 
-HICCUPS = tuple(rung for rung in Rung if rung not in SPECIAL)
+HICCUPS = tuple(remedy for remedy in Remedy if remedy not in SPECIAL)
 """What these cured at once is no incident: the same model did the same work after all."""
 
 
@@ -35,9 +35,9 @@ class IncidentRules:
     """One that did not come up for so long is over."""
 
 
-def remedy_of(counts: Iterable[RungCount], before: str = "") -> str:
+def remedy_of(counts: Iterable[RemedyCount], before: str = "") -> str:
     """What helps best by these counts; what did so `before` if they say nothing about any."""
-    tries = [(Rung(c.rung), c.outcome == Outcome.HELPED, c.count) for c in counts if c.outcome != Outcome.NOT_KNOWN]
+    tries = [(Remedy(c.remedy), c.outcome == Outcome.HELPED, c.count) for c in counts if c.outcome != Outcome.NOT_KNOWN]
     best = best_remedy(tries)
     return best.value if best is not None else "" if tries else before
 
@@ -87,7 +87,7 @@ def _with(incident: IncidentRow, count: TroubleCount) -> IncidentRow:
         last_at=max(incident.last_at, count.last_at),
         conversations=max(incident.conversations, count.conversations),
         turns=max(incident.turns, count.turns),
-        remedy=remedy_of(count.rungs, incident.remedy),
+        remedy=remedy_of(count.remedies, incident.remedy),
     )
 
 
@@ -106,7 +106,7 @@ def known_incidents(opened: Iterable[IncidentRow]) -> tuple[KnownIncident, ...]:
             one.endpoint,
             one.model,
             one.tool,
-            Rung(one.remedy) if one.remedy else None,
+            Remedy(one.remedy) if one.remedy else None,
             parts_of(one.fingerprint)[4],
         )
         for one in opened

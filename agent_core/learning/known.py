@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from agent_core.judging.remedies import Rung
+from agent_core.judging.remedies import Remedy
 from agent_core.turn.exits import ExitCode
 
 
@@ -21,14 +21,14 @@ class KnownStall:
     """The most that had arrived of such a call's arguments when it broke off."""
     ended: int = 0
     """How many turns ended by it; 0 if the remedies helped each time."""
-    tried: tuple[Rung, ...] = ()
+    tried: tuple[Remedy, ...] = ()
     withheld: bool = False
     """Only in turns of older versions: the tool was not offered for a while."""
     size: str = ""
     """How much had arrived, roughly; calls that broke off earlier or later on their way are another stall. Empty: any."""
     models: tuple[tuple[str, str], ...] = ()
     """(endpoint, model) of those whose calls broke off so; empty: any."""
-    remedy: Rung | None = None
+    remedy: Remedy | None = None
     """What has helped most in this conversation; None if nothing has."""
 
 
@@ -41,7 +41,7 @@ class KnownIncident:
     endpoint: str
     model: str
     tool: str
-    remedy: Rung | None = None
+    remedy: Remedy | None = None
     """What has helped most, be it only to ask again; None if nothing has."""
     size: str = ""
     """Of the calls that break off; empty: any."""

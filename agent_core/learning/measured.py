@@ -8,21 +8,21 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from agent_core.judging.remedies import SPECIAL, Rung
+from agent_core.judging.remedies import SPECIAL, Remedy
 
 
-def best_remedy(tries: Iterable[tuple[Rung, bool, int]]) -> Rung | None:
+def best_remedy(tries: Iterable[tuple[Remedy, bool, int]]) -> Remedy | None:
     """The remedy that helped in the largest share of its tries, with a little doubt for few tries; None if none helped.
 
     `tries` are (remedy, whether it helped, how often). To ask the same model for the same again counts as a remedy like any other: where that
     helps as well, nothing special is done.
     """
-    helped, tried = Counter[Rung](), Counter[Rung]()
-    for rung, good, count in tries:
-        tried[rung] += count
-        helped[rung] += count if good else 0
+    helped, tried = Counter[Remedy](), Counter[Remedy]()
+    for remedy, good, count in tries:
+        tried[remedy] += count
+        helped[remedy] += count if good else 0
     return max(
-        (rung for rung in tried if helped[rung]),
-        key=lambda rung: ((helped[rung] + 1) / (tried[rung] + 2), rung not in SPECIAL, rung),
+        (remedy for remedy in tried if helped[remedy]),
+        key=lambda remedy: ((helped[remedy] + 1) / (tried[remedy] + 2), remedy not in SPECIAL, remedy),
         default=None,
     )

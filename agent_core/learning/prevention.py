@@ -1,7 +1,7 @@
 """What a turn does differently from its first call on, because of what is known of earlier failures. Pure.
 
 Theory. What is known is *tried*, once: a turn may begin with advice, or at another model. At the first failure of that try, whatever it is,
-the turn goes on as one that knows nothing (`Rung.AS_USUAL`): first model, no advice, the whole ladder from its beginning. No tool is ever
+the turn goes on as one that knows nothing (`Remedy.AS_USUAL`): first model, no advice, the whole ladder from its beginning. No tool is ever
 taken away beforehand. So a turn that knows something recovers whenever one that knows nothing would, with one call more at most.
 
 What is tried was measured to help (`agent_core.learning.measured`): by this conversation, for calls that broke off in it, or by several people, in an
@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from agent_core.judging.remedies import SPECIAL, Advice, AdviceItem, Rung
+from agent_core.judging.remedies import SPECIAL, Advice, AdviceItem, Remedy
 from agent_core.learning.known import Known, KnownIncident, KnownStall
 from agent_core.learning.troubles import Trouble, least_chars
 from agent_core.turn.exits import ExitCode
@@ -43,15 +43,15 @@ class Start:
 def prevention(settings: TurnSettings, known: Known) -> Start:
     """How a turn begins that knows this."""
     stalls, incidents = _stalls(settings, known), _incidents(settings, known)
-    advised = sorted({*(s.tool for s in stalls), *(i.tool for i in incidents if i.remedy is Rung.ADVISE_SMALLER)})
+    advised = sorted({*(s.tool for s in stalls), *(i.tool for i in incidents if i.remedy is Remedy.ADVISE_SMALLER)})
     advice = (AdviceItem(Advice.SMALLER_FROM_START, " and ".join(advised)),) if advised else ()
     ended = [stall for stall in stalls if stall.ended >= NEXT_MODEL_AFTER]
-    away = [incident for incident in incidents if incident.remedy is Rung.NEXT_ROUTE]
+    away = [incident for incident in incidents if incident.remedy is Remedy.NEXT_ROUTE]
     if not ended and not away:
         return Start(0, advice)
     first = settings.routes[0]
     bad = {_place(first), *(model for stall in ended for model in stall.models)}
-    bad |= {(i.endpoint, i.model) for i in known.incidents if i.remedy is Rung.NEXT_ROUTE and i.code in OF_THE_MODEL}
+    bad |= {(i.endpoint, i.model) for i in known.incidents if i.remedy is Remedy.NEXT_ROUTE and i.code in OF_THE_MODEL}
     return Start(next((n for n, route in enumerate(settings.routes) if _place(route) not in bad), 0), advice)
 
 
@@ -64,11 +64,18 @@ def tried(settings: TurnSettings, known: Known) -> list[Trouble]:
     ]
     found += [
         Trouble(
-            CALLS[0], None, first.endpoint, first.model, s.tool, least_chars(s.size), Rung.ADVISE_SMALLER, foreseen=True
+            CALLS[0],
+            None,
+            first.endpoint,
+            first.model,
+            s.tool,
+            least_chars(s.size),
+            Remedy.ADVISE_SMALLER,
+            foreseen=True,
         )
         for s in _stalls(settings, known)
     ]
-    return list({(one.fingerprint, one.rung): one for one in found}.values())
+    return list({(one.fingerprint, one.remedy): one for one in found}.values())
 
 
 def _place(route: Route) -> tuple[str, str]:
@@ -100,5 +107,8 @@ def _incidents(settings: TurnSettings, known: Known) -> list[KnownIncident]:
         if (incident.endpoint, incident.model) == first
         and incident.code in OF_THE_MODEL
         and (not incident.tool or incident.tool in offered)
-        and (incident.remedy is Rung.NEXT_ROUTE or (incident.remedy is Rung.ADVISE_SMALLER and incident.code in CALLS))
+        and (
+            incident.remedy is Remedy.NEXT_ROUTE
+            or (incident.remedy is Remedy.ADVISE_SMALLER and incident.code in CALLS)
+        )
     ]

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, field, replace
 
-from agent_core.judging.remedies import Failure, Rung
+from agent_core.judging.remedies import Failure, Remedy
 from agent_core.learning.known import KnownStall
 from agent_core.learning.measured import best_remedy
 from agent_core.learning.prevention import CALLS, tried
@@ -52,11 +52,11 @@ def foreseen(turn: Standing) -> list[Trouble]:
     """What became of that with which a turn began because of earlier failures, as far as it can be said."""
     arrived = {call.name for item in turn.items if isinstance(item, AssistantItem) for call in item.calls}
     found: list[Trouble] = []
-    failed_by = next((failure for failure, rung in turn.rungs if rung is Rung.AS_USUAL), None)
+    failed_by = next((failure for failure, remedy in turn.remedies if remedy is Remedy.AS_USUAL), None)
     if not turn.trying and failed_by is None:
         return []
     for one in tried(turn.settings, turn.troubles.known):
-        elsewhere = one.rung is Rung.NEXT_ROUTE
+        elsewhere = one.remedy is Remedy.NEXT_ROUTE
         good = turn.trying and (turn.steps_done > 0 if elsewhere else one.tool in arrived)
         bad = failed_by is not None and (elsewhere or failed_by in (Failure.IN_TOOL_CALL, Failure.LENGTH_IN_TOOL_CALL))
         if good or bad:
@@ -77,7 +77,7 @@ def _row(number: int, at: int, conversation: str, trouble: Trouble) -> TroubleRo
         tool=storable(trouble.tool),
         size=size_bucket(trouble.chars),
         chars=trouble.chars,
-        rung=trouble.rung.value if trouble.rung is not None else "",
+        rung=trouble.remedy.value if trouble.remedy is not None else "",
         outcome=trouble.outcome.value,
         ended=trouble.ended,
     )
@@ -89,9 +89,9 @@ class _Stall:
 
     chars: int = 0
     ended: set[str] = field(default_factory=set[str])
-    tried: dict[Rung, None] = field(default_factory=dict[Rung, None])
+    tried: dict[Remedy, None] = field(default_factory=dict[Remedy, None])
     models: dict[tuple[str, str], None] = field(default_factory=dict[tuple[str, str], None])
-    measured: list[tuple[Rung, bool, int]] = field(default_factory=list[tuple[Rung, bool, int]])
+    measured: list[tuple[Remedy, bool, int]] = field(default_factory=list[tuple[Remedy, bool, int]])
 
 
 def stalls_of(rows: Iterable[tuple[str, TroubleRow]], now: int) -> tuple[KnownStall, ...]:
@@ -106,9 +106,9 @@ def stalls_of(rows: Iterable[tuple[str, TroubleRow]], now: int) -> tuple[KnownSt
                 continue
             stall = found.setdefault(kind, _Stall())
             if row.rung:
-                stall.tried[Rung(row.rung)] = None
+                stall.tried[Remedy(row.rung)] = None
                 if row.outcome != Outcome.NOT_KNOWN:
-                    stall.measured.append((Rung(row.rung), row.outcome == Outcome.HELPED, 1))
+                    stall.measured.append((Remedy(row.rung), row.outcome == Outcome.HELPED, 1))
             if row.cause == FORESEEN:
                 continue
             stall.chars = max(stall.chars, row.chars)

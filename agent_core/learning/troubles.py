@@ -12,7 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from agent_core.judging.remedies import Failure, Rung
+from agent_core.judging.remedies import Failure, Remedy
 from agent_core.learning.known import Known
 from agent_core.turn.exits import BreakCause, Exit, ExitClass, ExitCode, exit_class
 
@@ -33,12 +33,12 @@ def least_chars(size: str) -> int:
     return {"S": 1, "M": 1_000, "L": 8_000, "XL": 40_000}.get(size, 0)
 
 
-_TRIED: Mapping[Rung, str] = {
-    Rung.RETRY: "the same call again",
-    Rung.ADVISE_SMALLER: "advice to send smaller pieces",
-    Rung.NEXT_ROUTE: "another model",
-    Rung.AS_USUAL: "the same call again",
-    Rung.WITHOUT_TOOL: "asking for text instead",
+_TRIED: Mapping[Remedy, str] = {
+    Remedy.RETRY: "the same call again",
+    Remedy.ADVISE_SMALLER: "advice to send smaller pieces",
+    Remedy.NEXT_ROUTE: "another model",
+    Remedy.AS_USUAL: "the same call again",
+    Remedy.WITHOUT_TOOL: "asking for text instead",
 }
 
 
@@ -62,7 +62,7 @@ class Trouble:
     tool: str = ""
     chars: int = 0
     """How much of a call's arguments had arrived."""
-    rung: Rung | None = None
+    remedy: Remedy | None = None
     """The remedy that was chosen; None: there was none (left)."""
     outcome: Outcome = Outcome.NOT_KNOWN
     ended: bool = False
@@ -96,7 +96,7 @@ class Troubles:
         """The model was advised before the first call, and still is."""
         self.warned = False
         """It was, whatever became of it."""
-        self._judging: tuple[Failure, Rung] | None = None
+        self._judging: tuple[Failure, Remedy] | None = None
         self._rounds: Counter[tuple[str, str]] = Counter()
         for stall in self.known.stalls:
             self._rounds[stall.tool, stall.size] += stall.ended
@@ -105,13 +105,13 @@ class Troubles:
     def note(self, trouble: Trouble) -> None:
         self.found.append(trouble)
 
-    def chose(self, failure: Failure, rung: Rung) -> None:
+    def chose(self, failure: Failure, remedy: Remedy) -> None:
         """A remedy for the latest trouble."""
-        self.found[-1] = replace(self.found[-1], rung=rung)
-        self._judging = (failure, rung)
+        self.found[-1] = replace(self.found[-1], remedy=remedy)
+        self._judging = (failure, remedy)
 
     @property
-    def judging(self) -> tuple[Failure, Rung] | None:
+    def judging(self) -> tuple[Failure, Remedy] | None:
         """The remedy that is at work, and for which failure."""
         return self._judging
 
@@ -129,7 +129,7 @@ class Troubles:
     def ended_by(self, trouble: Trouble) -> None:
         """The turn ends by this trouble; one that is recorded already is not recorded twice."""
         last = self.found[-1] if self.found else None
-        if last is not None and last.rung is None and not last.ended:
+        if last is not None and last.remedy is None and not last.ended:
             self.found[-1] = replace(last, ended=True)
         else:
             self.found.append(replace(trouble, ended=True))
@@ -145,12 +145,12 @@ class Troubles:
         size = size_bucket(chars)
         return max((self._rounds[name, size] + self._rounds[name, ""] for name in names), default=0)
 
-    def tried(self, tool: str, rungs: Iterable[tuple[Failure, Rung]]) -> tuple[str, ...]:
+    def tried(self, tool: str, remedies: Iterable[tuple[Failure, Remedy]]) -> tuple[str, ...]:
         """The remedies of this turn and of earlier ones for the tool's calls, in words."""
-        tried = [rung for stall in self.known.stalls if stall.tool == tool for rung in stall.tried]
-        tried += [Rung.ADVISE_SMALLER] if self.warned else []
-        tried += [rung for _, rung in rungs]
-        return tuple(dict.fromkeys(_TRIED.get(rung, rung.value.replace("_", " ")) for rung in tried))
+        tried = [remedy for stall in self.known.stalls if stall.tool == tool for remedy in stall.tried]
+        tried += [Remedy.ADVISE_SMALLER] if self.warned else []
+        tried += [remedy for _, remedy in remedies]
+        return tuple(dict.fromkeys(_TRIED.get(remedy, remedy.value.replace("_", " ")) for remedy in tried))
 
     def broke_off(self, names: Sequence[str], chars: int) -> None:
         """Calls of these tools broke off when so much had arrived. Several tries in one step count once."""

@@ -48,7 +48,7 @@ from agent_core.store.rows import (
     PersonRow,
     PersonState,
     PlaceRow,
-    RungCount,
+    RemedyCount,
     ScheduleRow,
     ScheduleState,
     SessionRow,
@@ -449,19 +449,19 @@ class Reads(Unread):
             .group_by(found.fingerprint)
             .order_by(found.fingerprint)
         )
-        rungs = (
+        remedies = (
             select(found.fingerprint, found.rung, found.outcome, func.count())
             .where(found.rung != "")
             .group_by(found.fingerprint, found.rung, found.outcome)
             .order_by(found.fingerprint, found.rung, found.outcome)
         )
-        by_rung: dict[str, list[RungCount]] = {}
-        for row in await self._all(rungs):
-            by_rung.setdefault(row[0], []).append(RungCount(row[1], row[2], int(row[3])))
+        by_remedy: dict[str, list[RemedyCount]] = {}
+        for row in await self._all(remedies):
+            by_remedy.setdefault(row[0], []).append(RemedyCount(row[1], row[2], int(row[3])))
         return [
             TroubleCount(
                 fingerprint=r[0], conversations=int(r[1]), turns=int(r[2]), ended=int(r[3]), first_at=int(r[4]), last_at=int(r[5]),
-                people=int(r[6]), rungs=tuple(by_rung.get(r[0], ())),
+                people=int(r[6]), remedies=tuple(by_remedy.get(r[0], ())),
             )
             for r in await self._all(totals)
         ]  # fmt: skip

@@ -481,6 +481,7 @@ class TroubleRow:
     size: str
     chars: int
     rung: str
+    """The remedy, under the name that its column has had from the first."""
     outcome: str
     ended: bool
 
@@ -509,14 +510,14 @@ class IncidentRow:
     conversations: int = 0
     turns: int = 0
     remedy: str = ""
-    """The rung that has helped most; empty if none has."""
+    """The remedy that has helped most; empty if none has."""
 
 
 @dataclass(frozen=True, slots=True)
-class RungCount:
+class RemedyCount:
     """What became of a remedy against one fingerprint."""
 
-    rung: str
+    remedy: str
     outcome: str
     count: int
 
@@ -531,7 +532,7 @@ class TroubleCount:
     ended: int
     first_at: int
     last_at: int
-    rungs: tuple[RungCount, ...] = ()
+    remedies: tuple[RemedyCount, ...] = ()
     people: int = 0
     """How many different askers its turns had; those of whom nobody knows who they are count as one."""
 
@@ -669,7 +670,7 @@ class FailedTurn:
     exit: str
     """Of the turn."""
     fingerprint: str = ""
-    rung: str = ""
+    remedy: str = ""
     outcome: str = ""
     ended: bool = False
     cause: str = ""

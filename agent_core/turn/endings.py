@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from agent_core.judging.remedies import Failure, Rung
+from agent_core.judging.remedies import Failure, Remedy
 from agent_core.learning.troubles import Troubles
 from agent_core.turn.events import CallBroke
 from agent_core.turn.exits import BreakCause, Facts
@@ -58,7 +58,7 @@ def cut_facts(facts: Facts, cut_by: BreakCause | None, *, unclear: bool) -> Fact
 
 
 def again_facts(
-    facts: Facts, names: Sequence[str], chars: int, troubles: Troubles, rungs: Iterable[tuple[Failure, Rung]]
+    facts: Facts, names: Sequence[str], chars: int, troubles: Troubles, remedies: Iterable[tuple[Failure, Remedy]]
 ) -> Facts:
     """The call of a tool broke off so often that trying it again is of no use."""
     tool = max(names, key=lambda name: troubles.rounds_of([name], chars))
@@ -67,7 +67,7 @@ def again_facts(
         tool=tool,
         pattern=f"the call of {tool} breaks off while its arguments arrive",
         count=troubles.rounds_of([tool], chars),
-        tried=troubles.tried(tool, rungs),
+        tried=troubles.tried(tool, remedies),
     )
 
 

@@ -15,7 +15,7 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from agent_core.judging.leftout import LeftOut, Suspect
-from agent_core.judging.remedies import Advice, AdviceItem, Failure, Rung
+from agent_core.judging.remedies import Advice, AdviceItem, Failure, Remedy
 from agent_core.learning.known import Known
 from agent_core.messages import InputMessage, Message
 from agent_core.model.complaints import NOTHING_SAID, Complaint
@@ -46,6 +46,15 @@ class Happened:
 
     at: int
     """Wall-clock time in ms, from the injected clock."""
+
+    @classmethod
+    def kind(cls) -> str:
+        """What it is called in the journal: its class's name, or the name that its class had when it was first stored."""
+        return cls.__name__
+
+
+_AS_RUNG = {"alias": "rung"}
+"""A remedy's key in stored events: it had that name first, and stored names stay."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -358,13 +367,13 @@ class FailureJudged(Happened):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RungClimbed(Happened):
+class RemedyChosen(Happened):
     """Which remedy was chosen for which failure, and all that follows from it."""
 
     failure: Failure
-    rung: Rung
+    remedy: Remedy = field(metadata=_AS_RUNG)
     number: int
-    """The how-many-th time this rung is climbed for this failure in this step, from 1."""
+    """The how-many-th time this remedy is tried against this failure in this step, from 1."""
     cause: BreakCause | None = None
     route: int = -1
     """The route from now on; -1: as before."""
@@ -378,14 +387,22 @@ class RungClimbed(Happened):
     tried: int = 0
     """How many groups of suspects have been left out by then, this one included."""
 
+    @classmethod
+    def kind(cls) -> str:
+        return "RungClimbed"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class RungJudged(Happened):
+class RemedyJudged(Happened):
     """Whether the remedy that was chosen last helped."""
 
     failure: Failure
-    rung: Rung
+    remedy: Remedy = field(metadata=_AS_RUNG)
     helped: bool
+
+    @classmethod
+    def kind(cls) -> str:
+        return "RungJudged"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -478,8 +495,8 @@ Judgement: TypeAlias = (
     | OverlapFound
     | ReplyJudged
     | FailureJudged
-    | RungClimbed
-    | RungJudged
+    | RemedyChosen
+    | RemedyJudged
     | LoopFound
     | ApprovalAsked
     | CallSettled

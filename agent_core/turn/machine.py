@@ -36,17 +36,17 @@ from agent_core.judging.questions import (
     CallOver,
     Calls,
     End,
+    Failed,
     NextStep,
     Overlap,
     Promised,
     Question,
     Refused,
-    Remedy,
     Restart,
     Result,
     answers,
 )
-from agent_core.judging.remedies import NOTHING_TO_ADD, Advice, Failure, Rung, offered_again
+from agent_core.judging.remedies import NOTHING_TO_ADD, Advice, Failure, Remedy, offered_again
 from agent_core.learning.troubles import Trouble, Troubles, is_trouble
 from agent_core.messages import carried_thoughts
 from agent_core.tools.base import Json
@@ -78,12 +78,12 @@ from agent_core.turn.events import (
     LoopFound,
     OverlapFound,
     ReasoningArrived,
+    RemedyChosen,
+    RemedyJudged,
     Reply,
     ReplyFinished,
     ReplyJudged,
     Resume,
-    RungClimbed,
-    RungJudged,
     SpendRefused,
     Steered,
     StopRequested,
@@ -247,7 +247,7 @@ class Turn(Standing):
                 self._hear()
                 self.step += 1
                 return self._call(question.at)
-            case CallOver() | Promised() | Remedy() | Refused() | Restart() | End():
+            case CallOver() | Promised() | Failed() | Refused() | Restart() | End():
                 came = f"{type(event).__name__} came instead" if event is not None else "there is none"
                 raise ProtocolError(f"a judgement was due here ({type(question).__name__}), and {came}")
             case _:
@@ -302,12 +302,12 @@ class Turn(Standing):
     def _misfit_judgement(self, event: Event) -> str:
         question = self.questions[0] if self.questions else None
         match event:
-            case RungJudged():
-                judged = (event.failure, event.rung)
+            case RemedyJudged():
+                judged = (event.failure, event.remedy)
                 return "" if self.troubles.judging == judged else "this remedy was not at work"
             case TurnEnded(exit=ending):
                 return self._misfit_end(ending, question)
-            case RungClimbed() if isinstance(question, Remedy):
+            case RemedyChosen() if isinstance(question, Failed):
                 return "" if event.failure is question.failure else f"the failure was {question.failure.value}"
             case ReplyJudged(reply=Reply.TOOLS | Reply.HANDED) if isinstance(question, CallOver):
                 return "" if self.draft.calls else "the reply asks for no tools"
@@ -330,7 +330,7 @@ class Turn(Standing):
                 return "" if question.code is ending.code else f"the turn was to end with {question.code.value}"
             case CallOver():
                 return ""
-            case Remedy() | Result() | Refused() | Restart() | Calls():
+            case Failed() | Result() | Refused() | Restart() | Calls():
                 wrong = ending.code in (ExitCode.ANSWERED, ExitCode.HANDED_TO_CLIENT)
                 return "no reply was over that could be the answer" if wrong else ""
             case _:
@@ -395,7 +395,7 @@ class Turn(Standing):
 
     def _take_judgement(self, event: Event) -> list[Effect]:
         question = self.questions[0] if self.questions else None
-        if question is not None and not isinstance(event, RungJudged | TurnEnded):
+        if question is not None and not isinstance(event, RemedyJudged | TurnEnded):
             self.questions.popleft()
         match event:
             case TurnBegun():
@@ -406,9 +406,9 @@ class Turn(Standing):
                 return self._reply_judged(event, question)
             case FailureJudged():
                 return self._failed(event, question)
-            case RungClimbed():
-                return self._climb(event)
-            case RungJudged():
+            case RemedyChosen():
+                return self._escalate(event)
+            case RemedyJudged():
                 self.troubles.judge(helped=event.helped)
                 about = (self.failed_seconds, self.troubles.found[-1].tool, self.route.model)
                 tell_mended(self.timeline, self.draft, event, *about)
@@ -533,9 +533,9 @@ class Turn(Standing):
                 self.questions.appendleft(Promised(event.at))
             case Reply.PROMISED:
                 self.items.append(AssistantItem(text, thoughts=thoughts))
-                used = self.climbed[Failure.PROMISED, Rung.NUDGE]
-                self.climbed.clear()
-                self.climbed[Failure.PROMISED, Rung.NUDGE] = used
+                used = self.chosen[Failure.PROMISED, Remedy.NUDGE]
+                self.chosen.clear()
+                self.chosen[Failure.PROMISED, Remedy.NUDGE] = used
                 self.promised = event.promised
                 if self.settings.keeps_the_doubted:
                     self._doubt_segment()
@@ -559,8 +559,8 @@ class Turn(Standing):
 
     def _succeeded(self) -> None:
         """A reply came to a good end: the step's counts are cleared."""
-        self.withheld = offered_again(self.rungs, self.withheld)
-        self.climbed.clear()
+        self.withheld = offered_again(self.remedies, self.withheld)
+        self.chosen.clear()
         self.promised = ""
         self.attempts = self.restarts = 0
         self.last_break = None
@@ -619,32 +619,32 @@ class Turn(Standing):
         self.troubles.note(Trouble(event.code, event.cause, route.endpoint, route.model, tool, self.arriving_chars))
         if event.failure is Failure.IN_TOOL_CALL:
             self.troubles.broke_off(names, self.arriving_chars)
-        self.questions.appendleft(Remedy(event.failure, broke))
+        self.questions.appendleft(Failed(event.failure, broke))
         return [SetAside(route.credential, event.aside_seconds, event.cause.value)] if event.aside_seconds else []
 
-    def _climb(self, event: RungClimbed) -> list[Effect]:
-        """Do what a rung says."""
-        self.withheld = offered_again(self.rungs, self.withheld)
+    def _escalate(self, event: RemedyChosen) -> list[Effect]:
+        """Do what a remedy says."""
+        self.withheld = offered_again(self.remedies, self.withheld)
         failure = event.failure
-        self.climbed[failure, event.rung] = event.number
-        self.troubles.chose(failure, event.rung)
-        self.rungs.append((failure, event.rung))
+        self.chosen[failure, event.remedy] = event.number
+        self.troubles.chose(failure, event.remedy)
+        self.remedies.append((failure, event.remedy))
         if event.route >= 0:
             self.route_index = event.route
         self.ask = ask_after(event, self.ask, "".join(self.draft.reasoning))
-        if event.rung in (Rung.NEXT_ROUTE, Rung.AS_USUAL):
+        if event.remedy in (Remedy.NEXT_ROUTE, Remedy.AS_USUAL):
             self.leaving = Leaving()
-        if event.rung is Rung.LEAVE_OUT:
+        if event.remedy is Remedy.LEAVE_OUT:
             assert self.last_break is not None
             self.leaving = Leaving(event.left_out, self.leaving.first or self.last_break.suspects, event.tried)
-        elif event.rung is Rung.AS_USUAL:
+        elif event.remedy is Remedy.AS_USUAL:
             self.trying = self.troubles.advised = False
             self.items[:] = [item for item in self.items if not of_the_start(item)]
-        elif event.rung is Rung.WITHOUT_TOOL:
+        elif event.remedy is Remedy.WITHOUT_TOOL:
             self.withheld |= {event.detail}
-        elif event.rung is Rung.ADVISE_SMALLER:
+        elif event.remedy is Remedy.ADVISE_SMALLER:
             self.items.append(AdviceItem(event.advice or Advice.SMALLER_PIECES, event.detail))
-        elif event.rung is Rung.COMPACT:
+        elif event.remedy is Remedy.COMPACT:
             self._enter(Phase.COMPACTING, event.at)
             return [Compact()]
         if failure in (Failure.IN_TOOL_CALL, Failure.LENGTH_IN_TOOL_CALL) and not self.ask.continues:

@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import assert_never
 
-from agent_core.judging.remedies import Failure, Rung
+from agent_core.judging.remedies import Failure, Remedy
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,7 +16,7 @@ class Mended:
     """A failure and the remedy that helped."""
 
     failure: Failure
-    rung: Rung
+    remedy: Remedy
     seconds: float
     """How long the model was silent in the calls that failed."""
     tool: str = ""
@@ -62,22 +62,22 @@ def _broke(mended: Mended) -> str:
 
 
 def _done(mended: Mended) -> str:
-    match mended.rung:
-        case Rung.RETRY | Rung.AS_USUAL:
+    match mended.remedy:
+        case Remedy.RETRY | Remedy.AS_USUAL:
             return "asked again"
-        case Rung.NEXT_ROUTE:
+        case Remedy.NEXT_ROUTE:
             return f"{mended.model} was asked" if mended.model else "another model was asked"
-        case Rung.CONTINUE | Rung.CONTINUE_THINKING:
+        case Remedy.CONTINUE | Remedy.CONTINUE_THINKING:
             return "it went on from there"
-        case Rung.ADVISE_SMALLER:
+        case Remedy.ADVISE_SMALLER:
             return "asked again in smaller pieces"
-        case Rung.NUDGE:
+        case Remedy.NUDGE:
             return "it was reminded"
-        case Rung.COMPACT:
+        case Remedy.COMPACT:
             return "the conversation was shortened"
-        case Rung.LEAVE_OUT:
+        case Remedy.LEAVE_OUT:
             return "asked again without what it objects to"
-        case Rung.WITHOUT_TOOL:
+        case Remedy.WITHOUT_TOOL:
             return "asked for text instead"
         case _:
-            assert_never(mended.rung)
+            assert_never(mended.remedy)

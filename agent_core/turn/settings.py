@@ -9,7 +9,7 @@ from agent_core.tools.base import EffectClass
 RULES = 16
 """The rules of turns that begin now. Each later set says what it changes:
 
-1: a restart ends a turn in which a tool with effects was under way, and climbs the ladder of the model call that it broke off.
+1: a restart ends a turn in which a tool with effects was under way, and counts as a failure of the model call that it broke off.
 2: such a tool's outcome is not known, and the turn goes on with that. A restart is no failure of the model.
 3: a reply's calls beyond `CALLS_A_REPLY` are not run.
 4: about a call of which something decisive cannot be shown whole nobody is asked; it is not run.
@@ -64,7 +64,7 @@ class ToolFacts:
 
 @dataclass(frozen=True, slots=True)
 class LadderCounts:
-    """How often each rung of the recovery ladder is climbed (behaviour, section 3)."""
+    """How often each remedy is tried within one step (behaviour, section 3)."""
 
     retry: int = 3
     continue_text: int = 2

@@ -12,7 +12,7 @@ from agent_core.judging.questions import (
     CallOver,
     Question,
 )
-from agent_core.judging.remedies import Failure, Rung
+from agent_core.judging.remedies import Failure, Remedy
 from agent_core.learning.troubles import Troubles
 from agent_core.turn.errors import ProtocolError
 from agent_core.turn.events import (
@@ -42,10 +42,10 @@ class Standing:
     """One turn as it is. The attributes are for reading."""
 
     __slots__ = (
-        "_ids", "ask", "attempts", "attempts_in_all", "calls_made", "climbed", "closing", "compacted", "done_asked", "done_said",
+        "_ids", "ask", "attempts", "attempts_in_all", "calls_made", "chosen", "closing", "compacted", "done_asked", "done_said",
         "doubted", "draft", "exit", "failed_seconds", "failing", "input_tokens", "items", "kept_out", "last_break", "leaving", "left",
-        "life_at", "opened", "output_tokens", "phase", "phase_since", "promised", "questions", "restarts", "round", "route_index",
-        "rungs", "steers", "step", "timeline", "troubles", "trying", "wait_until", "withheld",
+        "life_at", "opened", "output_tokens", "phase", "phase_since", "promised", "questions", "remedies", "restarts", "round",
+        "route_index", "steers", "step", "timeline", "troubles", "trying", "wait_until", "withheld",
     )  # fmt: skip
 
     def __init__(self) -> None:
@@ -72,8 +72,8 @@ class Standing:
         self.restarts = 0  # that broke off the current step
         self.left = False
         """The process that ran it has ended in order, and no other has taken it over yet."""
-        self.rungs: list[tuple[Failure, Rung]] = []
-        self.climbed: Counter[tuple[Failure, Rung]] = Counter()
+        self.remedies: list[tuple[Failure, Remedy]] = []
+        self.chosen: Counter[tuple[Failure, Remedy]] = Counter()
         """How often each remedy was chosen in the current step."""
         self.input_tokens: int = 0
         self.output_tokens: int = 0

@@ -9,7 +9,7 @@ from typing import TypeAlias, assert_never
 
 from agent_core.judging.leftout import Suspect
 from agent_core.judging.overlap import OverlapRemover
-from agent_core.judging.remedies import Advice, AdviceItem, Failure, Rung
+from agent_core.judging.remedies import Advice, AdviceItem, Failure, Remedy
 from agent_core.judging.whole import may_say_nothing_more
 from agent_core.limits.quotas import Full
 from agent_core.messages import InputMessage
@@ -17,7 +17,7 @@ from agent_core.text.shown import something_to_see
 from agent_core.tools.base import Json, ToolStatus
 from agent_core.turn.events import (
     ReasoningArrived,
-    RungClimbed,
+    RemedyChosen,
     TextArrived,
     ToolArgumentsArrived,
     ToolCallCut,
@@ -349,24 +349,24 @@ class Ask:
     """It was the model's output limit."""
 
 
-def ask_after(climbed: RungClimbed, before: Ask, reasoning: str) -> Ask:
+def ask_after(chosen: RemedyChosen, before: Ask, reasoning: str) -> Ask:
     """How the model is asked after a remedy was chosen; it was asked as `before`, and had thought so far."""
-    match climbed.rung:
-        case Rung.RETRY | Rung.ADVISE_SMALLER | Rung.COMPACT | Rung.LEAVE_OUT:
+    match chosen.remedy:
+        case Remedy.RETRY | Remedy.ADVISE_SMALLER | Remedy.COMPACT | Remedy.LEAVE_OUT:
             return before
-        case Rung.NEXT_ROUTE if climbed.failure not in _ANEW:
+        case Remedy.NEXT_ROUTE if chosen.failure not in _ANEW:
             return before
-        case Rung.CONTINUE_THINKING:
-            return Ask(climbed.advice, reasoning=reasoning)
-        case Rung.CONTINUE | Rung.NUDGE | Rung.NEXT_ROUTE | Rung.AS_USUAL | Rung.WITHOUT_TOOL:
-            if climbed.rung is not Rung.CONTINUE and climbed.advice not in (Advice.CONTINUE, Advice.REPEATED):
-                return Ask(climbed.advice, detail=climbed.detail)
-            cut_by, by_length = climbed.cause, climbed.failure is Failure.LENGTH
-            if climbed.failure not in (Failure.IN_TEXT, Failure.LENGTH):  # nothing has come to the text
-                cut_by, by_length = before.cut_by or climbed.cause, before.by_length
-            return Ask(climbed.advice, "", climbed.detail, climbed.failure, cut_by, by_length)
+        case Remedy.CONTINUE_THINKING:
+            return Ask(chosen.advice, reasoning=reasoning)
+        case Remedy.CONTINUE | Remedy.NUDGE | Remedy.NEXT_ROUTE | Remedy.AS_USUAL | Remedy.WITHOUT_TOOL:
+            if chosen.remedy is not Remedy.CONTINUE and chosen.advice not in (Advice.CONTINUE, Advice.REPEATED):
+                return Ask(chosen.advice, detail=chosen.detail)
+            cut_by, by_length = chosen.cause, chosen.failure is Failure.LENGTH
+            if chosen.failure not in (Failure.IN_TEXT, Failure.LENGTH):  # nothing has come to the text
+                cut_by, by_length = before.cut_by or chosen.cause, before.by_length
+            return Ask(chosen.advice, "", chosen.detail, chosen.failure, cut_by, by_length)
         case _:
-            assert_never(climbed.rung)
+            assert_never(chosen.remedy)
 
 
 _ANEW = (

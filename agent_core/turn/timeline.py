@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from agent_core.judging.leftout import Suspect
 from agent_core.tools.base import ToolStatus
-from agent_core.turn.events import CallBroke, RungJudged
+from agent_core.turn.events import CallBroke, RemedyJudged
 from agent_core.turn.mended import Mended
 from agent_core.turn.settings import Route, TurnSettings
 from agent_core.turn.state import Activity, Draft, Remark, Segment, SegmentKind, TimelineEntry
@@ -37,12 +37,12 @@ def said_last(timeline: Sequence[TimelineEntry]) -> Segment | None:
 
 
 def tell_mended(
-    timeline: list[TimelineEntry], draft: Draft, judged: RungJudged, seconds: float, tool: str, model: str
+    timeline: list[TimelineEntry], draft: Draft, judged: RemedyJudged, seconds: float, tool: str, model: str
 ) -> None:
     """If a remedy helped, that stands before the text that came of it, or behind one that it went on from."""
     if not judged.helped:
         return
-    mended = Mended(judged.failure, judged.rung, seconds, tool, model)
+    mended = Mended(judged.failure, judged.remedy, seconds, tool, model)
     number = sum(isinstance(entry, Mended) for entry in timeline)
     here = next((at for at, entry in enumerate(timeline) if entry is draft.segment), len(timeline))
     timeline.insert(here + bool(draft.segment.visible), replace(mended, number=number))

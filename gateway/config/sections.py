@@ -304,7 +304,7 @@ class Config(_First):
         return tuple((one, section) for one, section in every if section.configured)
 
     def ladder(self) -> LadderCounts:
-        """How often each rung of the recovery ladder is climbed."""
+        """How often each remedy is tried."""
         return self.recovery.counts(self.model.attempts)
 
 

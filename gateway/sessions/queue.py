@@ -119,7 +119,9 @@ def log_ending(driver: TurnDriver, tell: Tell = nobody) -> None:
         model_calls=figures.attempts,
         input_tokens=figures.input_tokens,
         output_tokens=figures.output_tokens,
-        rungs=[f"{failure.value}:{rung.value}" for failure, rung in turn.rungs],
+        rungs=[  # the remedies; a name that logs are read by stays
+            f"{failure.value}:{remedy.value}" for failure, remedy in turn.remedies
+        ],
         fingerprint=fingerprint(turn),
         troubles=[trouble_words(row) for row in rows_of(turn) if row.code != ExitCode.ANSWERED],
         cause=turn.exit.facts.cause.value if turn.exit.facts.cause else None,

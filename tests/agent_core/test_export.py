@@ -12,11 +12,19 @@ from hypothesis import strategies as st
 from agent_core.journal.export import Head, Letters, UnreadableExport, dump, load, redacted
 from agent_core.journal.replay import replay
 from agent_core.journal.rows import decode
-from agent_core.judging.remedies import Rung
+from agent_core.judging.remedies import Remedy
 from agent_core.judging.replies import arguments_state
 from agent_core.messages import InputMessage
 from agent_core.turn.effects import EndTurn
-from agent_core.turn.events import CallBroke, OverlapFound, RungClimbed, TakenOver, TextArrived, ToolReturned, TurnEnded
+from agent_core.turn.events import (
+    CallBroke,
+    OverlapFound,
+    RemedyChosen,
+    TakenOver,
+    TextArrived,
+    ToolReturned,
+    TurnEnded,
+)
 from agent_core.turn.exits import BreakCause, ExitCode
 from agent_core.turn.settings import Route
 from agent_core.turn.state import Phase
@@ -195,9 +203,9 @@ def test_a_judgement_that_does_not_follow_is_found_in_a_redacted_export_as_well(
     rig.says("Now dispatching task 5 for Ann:")
     made, _ = redacted(rows_of(rig.fed), KEY)
     at = next(i for i, row in enumerate(made) if row.kind == "RungClimbed")
-    climbed = decode(made[at].kind, made[at].body)
-    assert isinstance(climbed, RungClimbed)
-    (made[at],) = (replace(row, seq=at) for row in rows_of([replace(climbed, rung=Rung.RETRY)]))
+    chosen = decode(made[at].kind, made[at].body)
+    assert isinstance(chosen, RemedyChosen)
+    (made[at],) = (replace(row, seq=at) for row in rows_of([replace(chosen, remedy=Remedy.RETRY)]))
     assert replay(made, redacted=True).differences
 
 

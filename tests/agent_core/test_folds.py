@@ -11,7 +11,7 @@ from unittest import mock
 from hypothesis import assume, given, settings
 
 from agent_core.journal.rows import completed, encode, fold, merged, turn_of
-from agent_core.judging.remedies import Failure, Rung
+from agent_core.judging.remedies import Failure, Remedy
 from agent_core.learning.stalls import rows_of as trouble_rows
 from agent_core.turn.effects import CallModel
 from agent_core.turn.events import (
@@ -21,8 +21,8 @@ from agent_core.turn.events import (
     FailureJudged,
     LoopFound,
     OverlapFound,
+    RemedyChosen,
     ReplyJudged,
-    RungClimbed,
     SummaryAsked,
     TurnBegun,
     TurnEnded,
@@ -92,7 +92,7 @@ def rules_gone() -> Generator[None]:
         mock.patch("agent_core.judging.guardrails.Loops.observe", side_effect=AssertionError("a rule was asked")),
         mock.patch("agent_core.judging.judge.read_ending", side_effect=AssertionError("a rule was asked")),
         mock.patch("agent_core.judging.judge", side_effect=AssertionError("a rule was asked")),
-        mock.patch("agent_core.judging.judge.next_rung", side_effect=AssertionError("a rule was asked")),
+        mock.patch("agent_core.judging.judge.next_remedy", side_effect=AssertionError("a rule was asked")),
         mock.patch("agent_core.judging.judge.prevention", side_effect=AssertionError("a rule was asked")),
     ):
         yield
@@ -110,7 +110,7 @@ def state(turn: Turn) -> dict[str, object]:
         "history": closed_turn_messages(other),
         "asked": request_messages("", [], other, CallModel(number=1, route=ROUTES[0], offer_tools=True)),
         "step": (other.step, other.steps_done, other.calls_made, other.route_index, other.withheld),
-        "recovery": (other.rungs, other.climbed, other.attempts, other.attempts_in_all, other.failing, other.last_break),
+        "recovery": (other.remedies, other.chosen, other.attempts, other.attempts_in_all, other.failing, other.last_break),
         "ask": (other.ask, other.closing, other.promised, other.failed_seconds, other.restarts, other.left),
         "troubles": [replace(row, at=0) for row in trouble_rows(other)],
         "tools": (other.round.tools_run, other.round.tools_done, other.round.tools_unsure, other.round.stopping),
@@ -139,13 +139,13 @@ def told(writer: Writer) -> str:
 
 
 LATER = {
-    *((failure, Rung.CONTINUE) for failure in (Failure.IN_TEXT, Failure.NOTHING_MORE, Failure.THOUGHT_MORE)),
+    *((failure, Remedy.CONTINUE) for failure in (Failure.IN_TEXT, Failure.NOTHING_MORE, Failure.THOUGHT_MORE)),
     *(
-        (failure, Rung.NEXT_ROUTE)
+        (failure, Remedy.NEXT_ROUTE)
         for failure in Failure
         if failure not in (Failure.BEFORE_CONTENT, Failure.CREDENTIAL, Failure.REQUEST)
     ),
-    *((failure, Rung.WITHOUT_TOOL) for failure in Failure),
+    *((failure, Remedy.WITHOUT_TOOL) for failure in Failure),
 }
 """Remedies that did not exist then, or otherwise: no journal of that version holds them without what they led to."""
 
@@ -166,9 +166,9 @@ def older(events: list[Event]) -> list[Event]:
         match event:
             case TurnOpened():
                 found.append(replace(event, settings=replace(event.settings, rules=5)))
-            case RungClimbed() if (event.failure, event.rung) in LATER:
+            case RemedyChosen() if (event.failure, event.remedy) in LATER:
                 found.append(event)
-            case RungClimbed():
+            case RemedyChosen():
                 found.append(replace(event, route=-1, advice=None, detail="", pause_ms=0))
             case TurnEnded():
                 found.append(replace(event, answer=""))

@@ -7,23 +7,23 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_core.judging.remedies import Rung
+from agent_core.judging.remedies import Remedy
 from agent_core.learning.incidents import IncidentRules, changes, incident_words, known_incidents, remedy_of
-from agent_core.store.rows import IncidentRow, IncidentState, RungCount, TroubleCount
+from agent_core.store.rows import IncidentRow, IncidentState, RemedyCount, TroubleCount
 
 RULES = IncidentRules(people=2, window_ms=3_600_000, quiet_ms=1_800_000)
 NOW = 1_700_000_000_000
 PRINTS = ("provider_down|host|m1|-|-", "broken_in_tool_call|host|a|b|write|L")
 
-rungs = st.builds(
-    RungCount,
-    st.sampled_from([rung.value for rung in Rung]),
+remedies = st.builds(
+    RemedyCount,
+    st.sampled_from([remedy.value for remedy in Remedy]),
     st.sampled_from(["helped", "not_helped", "not_known"]),
     st.integers(1, 50),
 )
 
 
-def counted(name: str, people: int, more: int, age: int, found: list[RungCount]) -> TroubleCount:
+def counted(name: str, people: int, more: int, age: int, found: list[RemedyCount]) -> TroubleCount:
     conversations = people + more
     return TroubleCount(name, conversations, conversations, 0, NOW - age, NOW - age, tuple(found), people)
 
@@ -34,7 +34,7 @@ counts = st.builds(
     st.integers(1, 5),
     st.integers(0, 9),
     st.integers(0, RULES.window_ms),
-    st.lists(rungs, max_size=4),
+    st.lists(remedies, max_size=4),
 )
 several = st.lists(counts, max_size=2, unique_by=lambda count: count.fingerprint)
 
@@ -96,7 +96,7 @@ def test_an_incident_about_a_model_that_nobody_asks_any_more_is_over_and_none_op
 
 
 def test_what_helps_is_what_these_counts_say_and_else_what_was_known() -> None:
-    good, bad, unknown = (RungCount("next_route", outcome, 2) for outcome in ("helped", "not_helped", "not_known"))
+    good, bad, unknown = (RemedyCount("next_route", outcome, 2) for outcome in ("helped", "not_helped", "not_known"))
     assert remedy_of([good, bad]) == "next_route"
     assert remedy_of([bad, unknown], "next_route") == ""
     assert remedy_of([unknown], "next_route") == "next_route"
@@ -110,7 +110,7 @@ def test_a_model_whose_name_holds_the_separator_is_read_rightly() -> None:
 
 
 def test_the_line_says_what_and_how_many() -> None:
-    (incident,) = run([TroubleCount(PRINTS[0], 3, 4, 0, NOW, NOW, (RungCount("next_route", "helped", 3),), 2)], [])
+    (incident,) = run([TroubleCount(PRINTS[0], 3, 4, 0, NOW, NOW, (RemedyCount("next_route", "helped", 3),), 2)], [])
     words = incident_words(incident)
     assert "provider down" in words
     assert "3 conversations" in words

@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from agent_core.journal.rows import KINDS, decode, encode, fold
-from agent_core.judging.remedies import Advice, AdviceItem, Failure, Rung
+from agent_core.judging.remedies import Advice, AdviceItem, Failure, Remedy
 from agent_core.messages import InputMessage
 from agent_core.tools.base import Json, ToolStatus
 from agent_core.turn.errors import ProtocolError, UnreadableJournal
@@ -27,12 +27,12 @@ from agent_core.turn.events import (
     OverlapFound,
     ReasoningArrived,
     Refusal,
+    RemedyChosen,
+    RemedyJudged,
     Reply,
     ReplyFinished,
     ReplyJudged,
     Resume,
-    RungClimbed,
-    RungJudged,
     SpendRefused,
     Steered,
     StopRequested,
@@ -90,11 +90,18 @@ EXAMPLES: list[Event] = [
     TurnLeft(at=1),
     TakenOver(at=1, epoch=3, node="n"),
     DriverFailed(at=1, reference="err"),
-    RungClimbed(at=1, failure=Failure.IN_TEXT, rung=Rung.CONTINUE, number=2, cause=BreakCause.DROPPED),
-    RungClimbed(
-        at=1, failure=Failure.EMPTY, rung=Rung.NUDGE, number=1, route=2, advice=Advice.ACT_NOW, detail="d", pause_ms=9
+    RemedyChosen(at=1, failure=Failure.IN_TEXT, remedy=Remedy.CONTINUE, number=2, cause=BreakCause.DROPPED),
+    RemedyChosen(
+        at=1,
+        failure=Failure.EMPTY,
+        remedy=Remedy.NUDGE,
+        number=1,
+        route=2,
+        advice=Advice.ACT_NOW,
+        detail="d",
+        pause_ms=9,
     ),
-    RungJudged(at=1, failure=Failure.EMPTY, rung=Rung.NUDGE, helped=True),
+    RemedyJudged(at=1, failure=Failure.EMPTY, remedy=Remedy.NUDGE, helped=True),
     TurnBegun(at=1, route=1, advice=(AdviceItem(Advice.WITHHELD, "w"),), withheld=("w",)),
     OverlapFound(at=1, dropped=3, text="x"),
     ReplyJudged(at=1),
@@ -119,7 +126,7 @@ EXAMPLES: list[Event] = [
 
 
 def test_there_is_an_example_of_every_kind():
-    assert {type(event).__name__ for event in EXAMPLES} == set(KINDS)
+    assert {event.kind() for event in EXAMPLES} == set(KINDS)
 
 
 @pytest.mark.parametrize("event", EXAMPLES, ids=lambda event: type(event).__name__)
@@ -151,7 +158,7 @@ def test_an_exit_in_the_journal_stands_even_if_this_version_would_decide_otherwi
         (WaitEnded(at=9), "was not waiting"),
         (ToolStarted(at=9, call="c"), "no tools were wanted"),
         (ReplyJudged(at=9), "nothing was to be judged"),
-        (RungJudged(at=9, failure=Failure.EMPTY, rung=Rung.NUDGE, helped=True), "was not at work"),
+        (RemedyJudged(at=9, failure=Failure.EMPTY, remedy=Remedy.NUDGE, helped=True), "was not at work"),
         (opened(), "twice"),
     ],
     ids=lambda value: type(value).__name__,

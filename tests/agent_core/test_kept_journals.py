@@ -94,7 +94,7 @@ def what_is_told(turn: Turn) -> dict[str, Any]:
         "messages": _clean(messages),
         "bubbles": [[bubble.kind.value, bubble.text, bubble.final] for bubble in shown],
         "tools_run": turn.round.tools_run,
-        "rungs": [[failure.value, rung.value] for failure, rung in turn.rungs],
+        "rungs": [[failure.value, remedy.value] for failure, remedy in turn.remedies],
         "route": turn.route_index,
         "steps": turn.steps_done,
     }
@@ -147,7 +147,7 @@ def test_an_open_turn_of_any_version_goes_on_and_does_nothing_twice(kept: Kept):
             assert differing(turn, folded).keys() <= {"view"}  # what is to run is running here
 
 
-@pytest.mark.parametrize("kind", [kind.__name__ for kind in DECIDED])
+@pytest.mark.parametrize("kind", [kind.kind() for kind in DECIDED])
 def test_a_judgement_that_is_lost_is_noticed(kind: str):
     held = [kept for kept in NEWEST if any(one == kind for one, _ in kept.rows)]
     found = 0
@@ -173,7 +173,7 @@ MUTANTS: dict[str, tuple[str, object]] = {
     "no promise is found": ("agent_core.judging.judge.read_ending", _says(ANSWERED)),
     "every text is a promise": ("agent_core.judging.judge.read_ending", _says(Ending(Reading.PROMISE, Sign.ACT, "x"))),
     "no loop is found": ("agent_core.judging.guardrails.Loops.observe", _says(None)),
-    "no remedy is left": ("agent_core.judging.judge.next_rung", _says(None)),
+    "no remedy is left": ("agent_core.judging.judge.next_remedy", _says(None)),
     "nothing is prevented": ("agent_core.judging.judge.prevention", _says(mock.Mock(route=0, advice=(), withheld=()))),
     "nothing was said again": (
         "agent_core.judging.judge.OverlapRemover",

@@ -9,9 +9,9 @@ import pytest
 
 import agent_core.judging.judge as judging
 import agent_core.turn.machine as turn_module
-from agent_core.judging.remedies import Failure, LadderStep, Rung
+from agent_core.judging.remedies import Failure, LadderStep, Remedy
 from agent_core.turn.effects import Effect
-from agent_core.turn.events import CallBroke, RungClimbed
+from agent_core.turn.events import CallBroke, RemedyChosen
 from agent_core.turn.machine import Turn
 from agent_core.turn.state import Item
 from tests.knowledge.playing import hurts, script
@@ -28,13 +28,13 @@ def test_a_turn_that_knows_something_recovers_whenever_one_that_knows_nothing_wo
 
 
 def never_given_up(patch: pytest.MonkeyPatch) -> None:
-    right = judging._rung
+    right = judging._choice
 
     def wrong(turn: Turn, failure: Failure, broke: CallBroke) -> LadderStep | None:
         turn.trying = False
         return right(turn, failure, broke)
 
-    patch.setattr(judging, "_rung", wrong)
+    patch.setattr(judging, "_choice", wrong)
 
 
 def advice_stays(patch: pytest.MonkeyPatch) -> None:
@@ -45,12 +45,12 @@ def advice_stays(patch: pytest.MonkeyPatch) -> None:
 
 
 def other_model_for_good(patch: pytest.MonkeyPatch) -> None:
-    right = Turn._climb
+    right = Turn._escalate
 
-    def climb(turn: Turn, event: RungClimbed) -> list[Effect]:
-        return right(turn, replace(event, route=-1) if event.rung is Rung.AS_USUAL else event)
+    def escalate(turn: Turn, event: RemedyChosen) -> list[Effect]:
+        return right(turn, replace(event, route=-1) if event.remedy is Remedy.AS_USUAL else event)
 
-    patch.setattr(Turn, "_climb", climb)
+    patch.setattr(Turn, "_escalate", escalate)
 
 
 @pytest.mark.parametrize("mistake", [never_given_up, advice_stays, other_model_for_good])

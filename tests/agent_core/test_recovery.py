@@ -15,11 +15,11 @@ from agent_core.judging.remedies import (
     LADDERS,
     Failure,
     Helps,
-    Rung,
+    Remedy,
     backoff_seconds,
     exit_for,
+    next_remedy,
     next_route,
-    next_rung,
     patience,
     pause_seconds,
 )
@@ -31,48 +31,52 @@ ROUTES = (Route("m1", "h", "k1"), Route("m1", "h", "k2"), Route("m2", "h", "k1")
 
 @pytest.mark.parametrize("failure", list(Failure))
 def test_every_failure_has_a_ladder_that_ends(failure: Failure):
-    climbed: Counter[tuple[Failure, Rung]] = Counter()
+    chosen: Counter[tuple[Failure, Remedy]] = Counter()
     route = 0
-    rungs: list[Rung] = []
-    while (step := next_rung(failure, climbed, LadderCounts(), ROUTES, route)) is not None:
-        climbed[failure, step.rung] += 1
-        rungs.append(step.rung)
-        if step.rung is Rung.NEXT_ROUTE:
+    remedies: list[Remedy] = []
+    while (step := next_remedy(failure, chosen, LadderCounts(), ROUTES, route)) is not None:
+        chosen[failure, step.remedy] += 1
+        remedies.append(step.remedy)
+        if step.remedy is Remedy.NEXT_ROUTE:
             following = next_route(ROUTES, route, step.helps)
             assert following is not None
             assert following > route
             route = following
-        assert len(rungs) < 20
-    for rung in set(rungs):
-        step = next(s for s in LADDERS[failure] if s.rung is rung)
-        assert rungs.count(rung) <= step.times(LadderCounts())
+        assert len(remedies) < 20
+    for remedy in set(remedies):
+        step = next(s for s in LADDERS[failure] if s.remedy is remedy)
+        assert remedies.count(remedy) <= step.times(LadderCounts())
 
 
 @pytest.mark.parametrize("failure", [Failure.CREDENTIAL, Failure.REQUEST])
 def test_what_the_same_route_cannot_mend_is_never_sent_there_as_it_was(failure: Failure):
-    assert all(step.rung in (Rung.NEXT_ROUTE, Rung.LEAVE_OUT) for step in LADDERS[failure])
+    assert all(step.remedy in (Remedy.NEXT_ROUTE, Remedy.LEAVE_OUT) for step in LADDERS[failure])
 
 
 def test_the_ladders_are_those_of_the_rules():
-    def rungs(failure: Failure) -> list[tuple[Rung, int | Helps]]:
+    def remedies(failure: Failure) -> list[tuple[Remedy, int | Helps]]:
         counts = LadderCounts()
-        return [(s.rung, s.helps if s.rung is Rung.NEXT_ROUTE else s.times(counts)) for s in LADDERS[failure]]
+        return [(s.remedy, s.helps if s.remedy is Remedy.NEXT_ROUTE else s.times(counts)) for s in LADDERS[failure]]
 
-    model, doubted = (Rung.NEXT_ROUTE, Helps.OTHER_MODEL), (Rung.LEAVE_OUT, 2)
-    assert rungs(Failure.BEFORE_CONTENT) == [(Rung.RETRY, 3), (Rung.NEXT_ROUTE, Helps.ANY), doubted]
-    assert rungs(Failure.IN_TEXT) == [(Rung.CONTINUE, 2), model]
-    assert rungs(Failure.NOTHING_MORE) == [(Rung.CONTINUE, 3), (Rung.NEXT_ROUTE, Helps.ANY)]
-    assert rungs(Failure.THOUGHT_MORE) == [(Rung.CONTINUE, 2), model]
-    assert rungs(Failure.IN_TOOL_CALL) == [(Rung.RETRY, 1), (Rung.ADVISE_SMALLER, 1), model]
-    assert rungs(Failure.EMPTY) == [(Rung.RETRY, 1), (Rung.NUDGE, 2), model, doubted]
-    assert rungs(Failure.THINKING_ONLY) == [(Rung.CONTINUE_THINKING, 2), model, doubted]
-    assert rungs(Failure.PROMISED) == [(Rung.NUDGE, 1), model]
-    assert rungs(Failure.LENGTH) == [(Rung.CONTINUE, 3)]
-    assert rungs(Failure.LENGTH_IN_TOOL_CALL) == [(Rung.ADVISE_SMALLER, 2), model]
-    assert rungs(Failure.OVERFLOW) == [(Rung.COMPACT, 1), (Rung.NEXT_ROUTE, Helps.LARGER_WINDOW), (Rung.LEAVE_OUT, 6)]
-    assert rungs(Failure.TOO_LARGE) == [(Rung.COMPACT, 1), model, (Rung.LEAVE_OUT, 6)]
-    assert rungs(Failure.CREDENTIAL) == [(Rung.NEXT_ROUTE, Helps.OTHER_CREDENTIAL)]
-    assert rungs(Failure.REQUEST) == [model, (Rung.LEAVE_OUT, 6)]
+    model, doubted = (Remedy.NEXT_ROUTE, Helps.OTHER_MODEL), (Remedy.LEAVE_OUT, 2)
+    assert remedies(Failure.BEFORE_CONTENT) == [(Remedy.RETRY, 3), (Remedy.NEXT_ROUTE, Helps.ANY), doubted]
+    assert remedies(Failure.IN_TEXT) == [(Remedy.CONTINUE, 2), model]
+    assert remedies(Failure.NOTHING_MORE) == [(Remedy.CONTINUE, 3), (Remedy.NEXT_ROUTE, Helps.ANY)]
+    assert remedies(Failure.THOUGHT_MORE) == [(Remedy.CONTINUE, 2), model]
+    assert remedies(Failure.IN_TOOL_CALL) == [(Remedy.RETRY, 1), (Remedy.ADVISE_SMALLER, 1), model]
+    assert remedies(Failure.EMPTY) == [(Remedy.RETRY, 1), (Remedy.NUDGE, 2), model, doubted]
+    assert remedies(Failure.THINKING_ONLY) == [(Remedy.CONTINUE_THINKING, 2), model, doubted]
+    assert remedies(Failure.PROMISED) == [(Remedy.NUDGE, 1), model]
+    assert remedies(Failure.LENGTH) == [(Remedy.CONTINUE, 3)]
+    assert remedies(Failure.LENGTH_IN_TOOL_CALL) == [(Remedy.ADVISE_SMALLER, 2), model]
+    assert remedies(Failure.OVERFLOW) == [
+        (Remedy.COMPACT, 1),
+        (Remedy.NEXT_ROUTE, Helps.LARGER_WINDOW),
+        (Remedy.LEAVE_OUT, 6),
+    ]
+    assert remedies(Failure.TOO_LARGE) == [(Remedy.COMPACT, 1), model, (Remedy.LEAVE_OUT, 6)]
+    assert remedies(Failure.CREDENTIAL) == [(Remedy.NEXT_ROUTE, Helps.OTHER_CREDENTIAL)]
+    assert remedies(Failure.REQUEST) == [model, (Remedy.LEAVE_OUT, 6)]
 
 
 @pytest.mark.parametrize(
@@ -87,7 +91,7 @@ def test_a_model_helps_against_an_overflow_unless_its_context_is_known_to_be_no_
 
 @given(st.integers(2, 60), st.integers(0, 2**63 - 1))
 def test_a_second_try_in_the_text_waits_as_long_as_a_provider_takes_to_restart(number: int, seed: int):
-    go_on = next(step for step in LADDERS[Failure.IN_TEXT] if step.rung is Rung.CONTINUE)
+    go_on = next(step for step in LADDERS[Failure.IN_TEXT] if step.remedy is Remedy.CONTINUE)
     assert pause_seconds(go_on, 1, seed, 1, 30) == 0
     pause = pause_seconds(go_on, number, seed, 1, 30)
     assert 4 <= pause <= 10
@@ -126,11 +130,13 @@ def test_patience_grows_with_the_prompt():
 
 
 def test_a_retry_can_be_left_out_when_the_provider_asks_for_too_long_a_pause():
-    step = next_rung(Failure.BEFORE_CONTENT, {}, LadderCounts(), ROUTES, 0, skip=frozenset({Rung.RETRY}))
+    step = next_remedy(Failure.BEFORE_CONTENT, {}, LadderCounts(), ROUTES, 0, skip=frozenset({Remedy.RETRY}))
     assert step is not None
-    assert step.rung is Rung.NEXT_ROUTE
+    assert step.remedy is Remedy.NEXT_ROUTE
     only = (replace(ROUTES[0]),)
     assert (
-        next_rung(Failure.BEFORE_CONTENT, {}, LadderCounts(), only, 0, skip=frozenset({Rung.RETRY, Rung.LEAVE_OUT}))
+        next_remedy(
+            Failure.BEFORE_CONTENT, {}, LadderCounts(), only, 0, skip=frozenset({Remedy.RETRY, Remedy.LEAVE_OUT})
+        )
         is None
     )

@@ -19,9 +19,9 @@ from agent_core.turn.events import (
     DriverFailed,
     Event,
     ReasoningArrived,
+    RemedyChosen,
+    RemedyJudged,
     ReplyFinished,
-    RungClimbed,
-    RungJudged,
     Steered,
     StopRequested,
     Superseded,
@@ -69,7 +69,7 @@ def test_an_event_that_was_taken_out_is_found_wherever_a_decision_rests_on_it(wr
     gone, rest = events[where], [*events[:where], *events[where + 1 :]]
     differs = bool(replay(rows_of(rest)).differences)
     match gone:
-        case RungClimbed() | RungJudged():
+        case RemedyChosen() | RemedyJudged():
             assert differs or _from_a_take_over(events, where)
         case ReplyFinished() | CallBroke():
             assert differs, "an end of a call was taken out, and nobody noticed"
@@ -83,7 +83,7 @@ def test_an_event_that_was_taken_out_is_found_wherever_a_decision_rests_on_it(wr
 
 def _over_anyway(events: list[Event], where: int) -> bool:
     """What came next ends or leaves a turn that pauses as well as one that calls: nothing rests on the pause's end."""
-    following = (event for event in events[where + 1 :] if not isinstance(event, RungClimbed | RungJudged | Steered))
+    following = (event for event in events[where + 1 :] if not isinstance(event, RemedyChosen | RemedyJudged | Steered))
     return isinstance(next(following), _ENDS)
 
 
@@ -92,7 +92,7 @@ _ENDS = DeadlinePassed | StopRequested | Superseded | DriverFailed | DrainEnded 
 
 def _from_a_take_over(events: list[Event], where: int) -> bool:
     """What a take-over decided may be missing: that process may have died before it wrote."""
-    led = [e for e in events[:where] if not isinstance(e, RungClimbed | RungJudged | ToolStarted | Steered)]
+    led = [e for e in events[:where] if not isinstance(e, RemedyChosen | RemedyJudged | ToolStarted | Steered)]
     return isinstance(led[-1], TakenOver)
 
 
@@ -102,11 +102,11 @@ def _decisions(events: list[Event]) -> tuple[object, ...]:
     for event in events:
         if not isinstance(event, TurnEnded):
             turn.feed(event)
-    return (turn.exit, tuple(turn.rungs))
+    return (turn.exit, tuple(turn.remedies))
 
 
 @settings(max_examples=200, deadline=None)
-@given(journals(BASE), st.sampled_from(["exit", "rung", "cause", "row"]))
+@given(journals(BASE), st.sampled_from(["exit", "remedy", "cause", "row"]))
 def test_a_changed_row_is_found(writer: Writer, what: str):
     events = merged(writer.events)
     rows = rows_of(events)
@@ -116,15 +116,15 @@ def test_a_changed_row_is_found(writer: Writer, what: str):
             assert isinstance(ended, TurnEnded)
             facts = replace(ended.exit.facts, steps=ended.exit.facts.steps + 1)
             rows = rows_of([*events[:-1], replace(ended, exit=Exit(ended.exit.code, facts))])
-        case "rung":
-            at = next((i for i, event in enumerate(events) if isinstance(event, RungClimbed)), None)
+        case "remedy":
+            at = next((i for i, event in enumerate(events) if isinstance(event, RemedyChosen)), None)
             if at is None:
                 return
-            climbed = events[at]
-            assert isinstance(climbed, RungClimbed)
-            rows = rows_of([*events[:at], replace(climbed, number=climbed.number + 1), *events[at + 1 :]])
+            chosen = events[at]
+            assert isinstance(chosen, RemedyChosen)
+            rows = rows_of([*events[:at], replace(chosen, number=chosen.number + 1), *events[at + 1 :]])
         case "cause":
-            at = next((i for i, event in enumerate(events) if isinstance(event, RungClimbed) and event.cause), None)
+            at = next((i for i, event in enumerate(events) if isinstance(event, RemedyChosen) and event.cause), None)
             broke = next((i for i, event in enumerate(events[:at]) if isinstance(event, CallBroke)), None)
             if at is None or broke is None:
                 return

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from agent_core.driver.modelcalls import hurried
 from agent_core.journal.rows import decode, encode
-from agent_core.judging.remedies import Advice, Rung
+from agent_core.judging.remedies import Advice, Remedy
 from agent_core.learning.known import Known, KnownIncident, KnownStall
 from agent_core.learning.prevention import Start, prevention
 from agent_core.learning.stalls import REMEMBER_MS, rows_of, stalls_of
@@ -78,16 +78,16 @@ def test_a_small_call_is_not_a_large_one() -> None:
 def test_what_helped_in_the_conversation_is_known_also_if_it_was_only_to_ask_again() -> None:
     retried = [("t1", row(rung="retry", outcome="helped")), ("t2", row(rung="retry", outcome="helped"))]
     (stall,) = stalls_of(retried, NOW)
-    assert stall.remedy is Rung.RETRY
+    assert stall.remedy is Remedy.RETRY
     (stall,) = stalls_of([("t1", row(rung="retry")), ("t1", row(outcome="helped"))], NOW)
-    assert (stall.remedy, stall.models) == (Rung.ADVISE_SMALLER, (("host", "m1"),))
+    assert (stall.remedy, stall.models) == (Remedy.ADVISE_SMALLER, (("host", "m1"),))
 
 
 def test_what_was_tried_beforehand_is_measured_and_is_no_failure() -> None:
     foreseen = row(cause=FORESEEN, outcome="helped", at=NOW - 1)
     assert stalls_of([("t1", foreseen)], NOW) == ()
     (stall,) = stalls_of([("t1", row(rung="")), ("t2", foreseen)], NOW)
-    assert (stall.remedy, stall.ended) == (Rung.ADVISE_SMALLER, 0)
+    assert (stall.remedy, stall.ended) == (Remedy.ADVISE_SMALLER, 0)
 
 
 # ---------------------------------------------------------------------- before the first call
@@ -123,9 +123,15 @@ def test_no_tool_is_taken_away_beforehand_also_by_what_an_older_version_knew() -
 
 @pytest.mark.parametrize(
     ("remedy", "advised"),
-    [(None, True), (Rung.ADVISE_SMALLER, True), (Rung.NEXT_ROUTE, True), (Rung.RETRY, False), (Rung.AS_USUAL, False)],
+    [
+        (None, True),
+        (Remedy.ADVISE_SMALLER, True),
+        (Remedy.NEXT_ROUTE, True),
+        (Remedy.RETRY, False),
+        (Remedy.AS_USUAL, False),
+    ],
 )
-def test_where_nothing_special_was_needed_nothing_special_is_done(remedy: Rung | None, advised: bool) -> None:
+def test_where_nothing_special_was_needed_nothing_special_is_done(remedy: Remedy | None, advised: bool) -> None:
     assert bool(prevention(SETTINGS, stall(remedy=remedy)).advice) is advised
 
 
@@ -143,15 +149,15 @@ def test_a_model_at_which_the_same_calls_broke_off_is_passed_over_as_well() -> N
     ("incident", "advised", "route"),
     [
         (KnownIncident(ExitCode.BROKEN_IN_TOOL_CALL, "host", "m1", "write"), False, 0),
-        (KnownIncident(ExitCode.BROKEN_IN_TOOL_CALL, "host", "m1", "write", Rung.RETRY), False, 0),
-        (KnownIncident(ExitCode.BROKEN_IN_TOOL_CALL, "host", "m1", "write", Rung.ADVISE_SMALLER), True, 0),
-        (KnownIncident(ExitCode.BROKEN_IN_TOOL_CALL, "host", "m1", "gone", Rung.ADVISE_SMALLER), False, 0),
-        (KnownIncident(ExitCode.BROKEN_IN_TOOL_CALL, "host", "m1", "write", Rung.NEXT_ROUTE), False, 1),
-        (KnownIncident(ExitCode.BROKEN_IN_TOOL_CALL, "host", "m9", "write", Rung.NEXT_ROUTE), False, 0),
-        (KnownIncident(ExitCode.BROKEN_IN_TOOL_CALL, "else", "m1", "write", Rung.ADVISE_SMALLER), False, 0),
-        (KnownIncident(ExitCode.PROVIDER_DOWN, "host", "m1", "", Rung.NEXT_ROUTE), False, 1),
-        (KnownIncident(ExitCode.REFUSED, "host", "m1", "", Rung.NEXT_ROUTE), False, 0),
-        (KnownIncident(ExitCode.RATE_LIMITED, "host", "m1", "", Rung.NEXT_ROUTE), False, 0),
+        (KnownIncident(ExitCode.BROKEN_IN_TOOL_CALL, "host", "m1", "write", Remedy.RETRY), False, 0),
+        (KnownIncident(ExitCode.BROKEN_IN_TOOL_CALL, "host", "m1", "write", Remedy.ADVISE_SMALLER), True, 0),
+        (KnownIncident(ExitCode.BROKEN_IN_TOOL_CALL, "host", "m1", "gone", Remedy.ADVISE_SMALLER), False, 0),
+        (KnownIncident(ExitCode.BROKEN_IN_TOOL_CALL, "host", "m1", "write", Remedy.NEXT_ROUTE), False, 1),
+        (KnownIncident(ExitCode.BROKEN_IN_TOOL_CALL, "host", "m9", "write", Remedy.NEXT_ROUTE), False, 0),
+        (KnownIncident(ExitCode.BROKEN_IN_TOOL_CALL, "else", "m1", "write", Remedy.ADVISE_SMALLER), False, 0),
+        (KnownIncident(ExitCode.PROVIDER_DOWN, "host", "m1", "", Remedy.NEXT_ROUTE), False, 1),
+        (KnownIncident(ExitCode.REFUSED, "host", "m1", "", Remedy.NEXT_ROUTE), False, 0),
+        (KnownIncident(ExitCode.RATE_LIMITED, "host", "m1", "", Remedy.NEXT_ROUTE), False, 0),
     ],
 )
 def test_a_turn_begins_with_what_was_measured_to_help_its_first_model(
@@ -179,7 +185,12 @@ def test_what_was_tried_beforehand_and_fails_is_set_back_and_the_whole_ladder_fo
         rig.breaks(BreakCause.STALLED)
         seen.append((rig.last_call.route.model, "smaller pieces" in asked(rig)))
     assert seen == [("m1", False), ("m1", False), ("m1", True), ("m2", True)]
-    assert [rung for _, rung in rig.turn.rungs] == [Rung.AS_USUAL, Rung.RETRY, Rung.ADVISE_SMALLER, Rung.NEXT_ROUTE]
+    assert [remedy for _, remedy in rig.turn.remedies] == [
+        Remedy.AS_USUAL,
+        Remedy.RETRY,
+        Remedy.ADVISE_SMALLER,
+        Remedy.NEXT_ROUTE,
+    ]
 
 
 def test_the_first_call_after_that_has_all_of_its_time() -> None:
@@ -201,7 +212,12 @@ def test_the_same_stall_again_is_the_name_of_an_end_after_the_whole_ladder_and_a
         withheld.append(bool(rig.turn.withheld))
     assert rig.code is ExitCode.SAME_STALL_AGAIN
     assert withheld[:-1] == [False, False, False, True]
-    assert [rung for _, rung in rig.turn.rungs] == [Rung.AS_USUAL, Rung.RETRY, Rung.ADVISE_SMALLER, Rung.WITHOUT_TOOL]
+    assert [remedy for _, remedy in rig.turn.remedies] == [
+        Remedy.AS_USUAL,
+        Remedy.RETRY,
+        Remedy.ADVISE_SMALLER,
+        Remedy.WITHOUT_TOOL,
+    ]
     assert rig.exit.facts.tried == ("advice to send smaller pieces", "the same call again", "asking for text instead")
     assert rig.exit.facts.count == 3
 
@@ -227,7 +243,7 @@ def test_a_stall_of_another_size_is_another_stall() -> None:
 @pytest.mark.parametrize(("arrives", "outcome"), [(True, "helped"), (False, "not_helped")])
 def test_what_became_of_the_advice_beforehand_is_measured(arrives: bool, outcome: str) -> None:
     known = Known(
-        incidents=(KnownIncident(ExitCode.BROKEN_IN_TOOL_CALL, "host", "m1", "write", Rung.ADVISE_SMALLER, "L"),)
+        incidents=(KnownIncident(ExitCode.BROKEN_IN_TOOL_CALL, "host", "m1", "write", Remedy.ADVISE_SMALLER, "L"),)
     )
     rig = Rig(known=known)
     if arrives:
@@ -244,7 +260,9 @@ def test_what_became_of_the_advice_beforehand_is_measured(arrives: bool, outcome
 
 
 def test_advice_that_was_not_needed_is_not_measured_and_neither_is_what_failed_for_another_reason() -> None:
-    known = Known(incidents=(KnownIncident(ExitCode.BROKEN_IN_TOOL_CALL, "host", "m1", "write", Rung.ADVISE_SMALLER),))
+    known = Known(
+        incidents=(KnownIncident(ExitCode.BROKEN_IN_TOOL_CALL, "host", "m1", "write", Remedy.ADVISE_SMALLER),)
+    )
     rig = Rig(known=known)
     rig.breaks(BreakCause.UNAUTHORISED, status=401)
     assert [one.cause for one in rows_of(rig.turn)] == ["unauthorised"]
@@ -261,7 +279,7 @@ def test_a_limit_that_the_client_set_is_no_trouble() -> None:
 
 
 def test_what_a_turn_knows_survives_the_journal() -> None:
-    event = replace(opened(), known=replace(stall(ended=2, tried=(Rung.RETRY,)), conversation="api#1"))
+    event = replace(opened(), known=replace(stall(ended=2, tried=(Remedy.RETRY,)), conversation="api#1"))
     written = encode(event)
     assert decode(written.kind, written.body) == event
 

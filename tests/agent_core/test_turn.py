@@ -9,7 +9,7 @@ from dataclasses import replace
 import pytest
 
 from agent_core.journal.rows import decode, encode
-from agent_core.judging.remedies import Advice, Failure, Rung
+from agent_core.judging.remedies import Advice, Failure, Remedy
 from agent_core.messages import InputMessage
 from agent_core.tools.base import Json, ToolStatus
 from agent_core.turn.effects import AskApproval, CallModel, Compact, EndTurn, RunTool
@@ -271,7 +271,7 @@ def test_the_same_tool_stalling_in_a_third_step_is_a_pattern_after_all_that_ther
         rig.begins_call("write", CUT)
         rig.breaks(BreakCause.STALLED)
     assert rig.code is ExitCode.SAME_STALL_AGAIN
-    assert [rung for _, rung in rig.turn.rungs[2:]] == [Rung.RETRY, Rung.ADVISE_SMALLER, Rung.WITHOUT_TOOL]
+    assert [remedy for _, remedy in rig.turn.remedies[2:]] == [Remedy.RETRY, Remedy.ADVISE_SMALLER, Remedy.WITHOUT_TOOL]
 
 
 # ---------------------------------------------------------------- nothing, thoughts, promises
@@ -836,7 +836,7 @@ def test_a_journal_of_an_older_version_is_decided_by_the_rules_of_its_time():
     rig = Rig(replace(SETTINGS, rules=1))
     rig.text("Half")
     rig.feed(TakenOver(at=rig.tick(), epoch=2))
-    assert rig.turn.rungs == [(Failure.IN_TEXT, Rung.CONTINUE)]
+    assert rig.turn.remedies == [(Failure.IN_TEXT, Remedy.CONTINUE)]
     written = encode(opened(replace(SETTINGS, rules=1)))
     old = decode(written.kind, written.body.replace(b',"rules":1', b"").replace(b',"restarts_a_step":8', b""))
     assert isinstance(old, TurnOpened)
@@ -850,7 +850,7 @@ def test_a_restart_is_no_failure_of_the_model():
     for epoch in range(2, 6):
         rig.feed(TakenOver(at=rig.tick(), epoch=epoch))
         assert isinstance(rig.wanted[-1], CallModel)
-    assert (rig.turn.rungs, rig.turn.attempts, rig.turn.troubles.found) == ([], 0, [])
+    assert (rig.turn.remedies, rig.turn.attempts, rig.turn.troubles.found) == ([], 0, [])
     rig.calls_tool("write", text="First, a word. ")
     assert [b.text for b in rig.view().bubbles if b.kind is BubbleKind.INTERIM] == ["First, a word. "]
 

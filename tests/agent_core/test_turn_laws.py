@@ -235,7 +235,7 @@ def _state(turn: Turn) -> object:
         other.items,
         other.step,
         other.route_index,
-        other.rungs,
+        other.remedies,
         other.attempts,
         request_messages("", [], other, CallModel(number=1, route=ROUTES[0], offer_tools=True)),
     )

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 from agent_core.driver.modelcalls import hurried
-from agent_core.judging.remedies import Failure, Rung
+from agent_core.judging.remedies import Failure, Remedy
 from agent_core.learning.known import Known, KnownIncident, KnownStall
 from agent_core.tools.base import EffectClass, ToolStatus
 from agent_core.turn.effects import CallModel, Compact, Effect, EndTurn, RunTool, Wait
@@ -55,7 +55,7 @@ class Played:
     taken: Taken
     """In all."""
     objections: tuple[str, ...]
-    rungs: tuple[Rung, ...]
+    remedies: tuple[Remedy, ...]
     steps: tuple[Taken, ...]
     """At each thing that was written."""
     without_tool: Taken | None
@@ -96,10 +96,10 @@ def _stall(draw: random.Random) -> KnownStall:
         draw.choice((WRITE, WRITE, "read", "gone")),
         draw.choice((0, 300, 1_500, 20_000)),
         ended=draw.randint(0, 4),
-        tried=tuple(draw.sample(list(Rung), draw.randint(0, 3))),
+        tried=tuple(draw.sample(list(Remedy), draw.randint(0, 3))),
         size=draw.choice(("", "S", "L", "XL")),
         models=tuple((route.endpoint, route.model) for route in draw.sample(ROUTES, draw.randint(0, 2))),
-        remedy=draw.choice((None, None, *Rung)),
+        remedy=draw.choice((None, None, *Remedy)),
     )
 
 
@@ -110,7 +110,7 @@ def _incident(draw: random.Random) -> KnownIncident:
         route.endpoint,
         route.model,
         draw.choice(("", WRITE)),
-        draw.choice((None, *Rung, Rung.NEXT_ROUTE, Rung.ADVISE_SMALLER)),
+        draw.choice((None, *Remedy, Remedy.NEXT_ROUTE, Remedy.ADVISE_SMALLER)),
     )
 
 
@@ -154,13 +154,13 @@ def play(script: Script, known: Known) -> Played:
         for event in events:
             now = max(now, event.at)
             wanted += turn.feed(event)
-        if without_tool is None and (Failure.IN_TOOL_CALL, Rung.WITHOUT_TOOL) in turn.rungs:
+        if without_tool is None and (Failure.IN_TOOL_CALL, Remedy.WITHOUT_TOOL) in turn.remedies:
             without_tool = taken()
         if any(isinstance(effect, EndTurn) for effect in wanted):
             break
     assert turn.exit is not None, "it goes on for ever"
-    rungs = tuple(rung for _, rung in turn.rungs)
-    return Played(turn.exit, upstream.calls, taken(), tuple(refused), rungs, tuple(steps), without_tool)
+    remedies = tuple(remedy for _, remedy in turn.remedies)
+    return Played(turn.exit, upstream.calls, taken(), tuple(refused), remedies, tuple(steps), without_tool)
 
 
 def worse(without: Played, with_it: Played) -> list[str]:

@@ -36,7 +36,7 @@ SEEN_WITHIN = 25.0
 
 
 CALLS_A_STEP = 1 + sum(astuple(LadderCounts()))
-"""Each class of failure climbs a ladder of its own: a step in which every one of them fails uses up all of them."""
+"""Each class of failure has a ladder of its own: a step in which every one of them fails uses up all of them."""
 
 LONG_AWAY_SECONDS = 30.0
 

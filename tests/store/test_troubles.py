@@ -13,7 +13,7 @@ from agent_core.store.rows import (
     IncidentState,
     LinkCode,
     LinkRow,
-    RungCount,
+    RemedyCount,
     TroubleCount,
     TroubleRow,
 )
@@ -57,8 +57,8 @@ async def test_counts_leave_out_what_a_retry_cured(store: Store) -> None:
     await closed(store, "a", TROUBLE, replace(TROUBLE, number=1, at=120, outcome="not_helped", ended=True))
     await closed(store, "b", replace(TROUBLE, at=150))
     await closed(store, "c", replace(TROUBLE, rung="retry"), replace(TROUBLE, number=1, code="answered"))
-    helped, not_helped = RungCount("next_route", "helped", 2), RungCount("next_route", "not_helped", 1)
-    retried = RungCount("retry", "helped", 1)
+    helped, not_helped = RemedyCount("next_route", "helped", 2), RemedyCount("next_route", "not_helped", 1)
+    retried = RemedyCount("retry", "helped", 1)
     assert await store.trouble_counts(0, hiccups=["retry"]) == [
         TroubleCount("f", 2, 2, 1, 100, 150, (helped, not_helped, retried), 1)
     ]
@@ -72,9 +72,9 @@ async def test_what_was_tried_beforehand_counts_as_a_try_and_as_no_failure(store
     assert await store.people_of("f", 0) == 0
     await closed(store, "b", replace(TROUBLE, outcome="not_helped"))
     (count,) = await store.trouble_counts(0)
-    assert (count.turns, count.rungs) == (
+    assert (count.turns, count.remedies) == (
         1,
-        (RungCount("next_route", "helped", 1), RungCount("next_route", "not_helped", 1)),
+        (RemedyCount("next_route", "helped", 1), RemedyCount("next_route", "not_helped", 1)),
     )
     assert await store.failures(0, ["answered"]) != []
     assert [one.turn for one in await store.failures(0, ["answered"])] == [

@@ -1,4 +1,4 @@
-"""The faults that can be rehearsed: for every rung of the recovery ladders one that is mended, and one that is not.
+"""The faults that can be rehearsed: for every remedy of the recovery ladders one that is mended, and one that is not.
 
 ``rehearse NAME`` acts the fault out once, so that the recovery is seen; ``rehearse NAME forever`` never gets better, so that the
 notice is seen.

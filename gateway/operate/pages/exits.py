@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from adapters.contract.chat import ACTION_LABELS
-from agent_core.judging.remedies import DOUBTING, LADDERS, RESTART_SECONDS, Failure, Helps, LadderStep, Pause, Rung
+from agent_core.judging.remedies import DOUBTING, LADDERS, RESTART_SECONDS, Failure, Helps, LadderStep, Pause, Remedy
 from agent_core.turn.exits import (
     Action,
     BreakCause,
@@ -145,17 +145,17 @@ FAILURES: Mapping[Failure, str] = {
     Failure.REQUEST: "400, 404, the provider's filter",
 }
 
-RUNGS: Mapping[Rung, str] = {
-    Rung.RETRY: "the same call again",
-    Rung.NEXT_ROUTE: "the next key or model",
-    Rung.CONTINUE: "go on from where it stopped",
-    Rung.ADVISE_SMALLER: "again, with the advice to send smaller pieces",
-    Rung.NUDGE: "tell the model what is missing",
-    Rung.CONTINUE_THINKING: "let it go on to an answer",
-    Rung.COMPACT: "shorten the conversation",
-    Rung.LEAVE_OUT: "leave out what the provider objects to: what it names, else a picture, else messages, the latest first",
-    Rung.AS_USUAL: "the same call again, as if nothing were known of earlier failures",
-    Rung.WITHOUT_TOOL: "ask for text instead of the call",
+REMEDIES: Mapping[Remedy, str] = {
+    Remedy.RETRY: "the same call again",
+    Remedy.NEXT_ROUTE: "the next key or model",
+    Remedy.CONTINUE: "go on from where it stopped",
+    Remedy.ADVISE_SMALLER: "again, with the advice to send smaller pieces",
+    Remedy.NUDGE: "tell the model what is missing",
+    Remedy.CONTINUE_THINKING: "let it go on to an answer",
+    Remedy.COMPACT: "shorten the conversation",
+    Remedy.LEAVE_OUT: "leave out what the provider objects to: what it names, else a picture, else messages, the latest first",
+    Remedy.AS_USUAL: "the same call again, as if nothing were known of earlier failures",
+    Remedy.WITHOUT_TOOL: "ask for text instead of the call",
 }
 DOUBTED = "leave out what may be the reason, if there is any: what is attached and what turns without an answer said; then all of the history"
 HELPING: Mapping[Helps, str] = {
@@ -194,11 +194,11 @@ failure, and the table begins from its first row. A tool's calls that have broke
 
 
 def _remedy(failure: Failure, step: LadderStep, times: int) -> str:
-    if step.rung is Rung.NEXT_ROUTE:
+    if step.remedy is Remedy.NEXT_ROUTE:
         return HELPING[step.helps]
     least, most = (f"{seconds:g}" for seconds in RESTART_SECONDS)
     pause = f", from the second time on after {least} to {most} s" if step.pause is Pause.RESTART else ""
-    words = DOUBTED if step.rung is Rung.LEAVE_OUT and failure in DOUBTING else RUNGS[step.rung]
+    words = DOUBTED if step.remedy is Remedy.LEAVE_OUT and failure in DOUBTING else REMEDIES[step.remedy]
     return words + (f" ({_times(times)}{pause})" if times < MOST else "")
 
 

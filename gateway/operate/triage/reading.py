@@ -163,7 +163,7 @@ def _of_turn(row: FailedTurn, restores: Collection[int]) -> Seen:
     outcome = Outcome.NOT_HELPED.value if row.ended else row.outcome
     return Seen(
         issue, row.at, hurt, row.session, row.turn, row.key.partition("/")[0],
-        row.rung, outcome, row.cause.replace("_", " "),
+        row.remedy, outcome, row.cause.replace("_", " "),
     )  # fmt: skip
 
 
