@@ -146,7 +146,7 @@ async def serving(
         await stack.enter_async_context(hub)
         chats = await stack.enter_async_context(platforms(config, hub, store, clock, ids))
         keeper = Keeper(hub, store, clock, ids)
-        keeper.parts, keeper.commands, keeper.on_set_aside = chats.outbox, chats.desk, hub.learning.set_aside
+        keeper.parts, keeper.commands, keeper.on_set_aside = chats.outbox, chats.arrivals, hub.learning.set_aside
         await keeper.attach()
         left_open = await keeper.count_open()
         stack.push_async_callback(chats.outbox.drained, DELIVERY_SECONDS, hurry)

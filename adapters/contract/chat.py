@@ -1,6 +1,6 @@
 """What chat platforms and the gateway say to each other: messages in, contents out, and how a call can fail.
 
-An adapter makes a `ChatMessage` of what its platform brought and hands it to `ChatDesk.receive`; when that returns, the message
+An adapter makes a `ChatMessage` of what its platform brought and hands it to `ChatIntake.receive`; when that returns, the message
 is stored (or rightly ignored), and the platform may be told so. What is to be shown comes to the adapter's `ChatPort` as single
 calls. A port decides nothing: when, in which order, how often and whether again is the outbox's business alone.
 """
@@ -153,7 +153,7 @@ class CommandDoc(Protocol):
     def words(self) -> str: ...
 
 
-class ChatDesk(Protocol):
+class ChatIntake(Protocol):
     """What the gateway offers to chat adapters."""
 
     async def receive(self, message: ChatMessage, cursor: tuple[str, str] | None) -> None:

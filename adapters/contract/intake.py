@@ -8,7 +8,7 @@ the platform's position in the same commit. So one message that nobody can read 
 again after a restart or an upgrade (`gateway.chats.unread`).
 
 What cannot be stored holds up what came behind it; whoever wrote that must not sit before a silent chat. So an adapter that waits to try
-again looks ahead (`waiting`), and the desk tells each chat once.
+again looks ahead (`waiting`), and the intake tells each chat once.
 
 An adapter has no position of its own: what it confirms follows from what `take` came back for.
 
@@ -28,7 +28,7 @@ from typing import TypeVar
 
 import structlog
 
-from adapters.contract.chat import ChatAddress, ChatDesk, ChatMessage, Raw
+from adapters.contract.chat import ChatAddress, ChatIntake, ChatMessage, Raw
 from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from agent_core.ports import Clock
 
@@ -87,9 +87,9 @@ def key_of(message: ChatMessage | None) -> str:
 class WayIn:
     """That of one account."""
 
-    def __init__(self, account: str, desk: ChatDesk, clock: Clock) -> None:
+    def __init__(self, account: str, intake: ChatIntake, clock: Clock) -> None:
         self._account = account
-        self._desk = desk
+        self._intake = intake
         self._clock = clock
         self._last: float | None = None
 
@@ -142,20 +142,20 @@ class WayIn:
     def waiting(self, refused: NotAccepted, came: Iterable[Callable[[], ChatMessage | None]]) -> None:
         """Something was `refused`; what came since (itself first, each as what reads it) waits for the storage, and its chats are told.
 
-        Nothing is taken by this. Called at each try, so that whoever writes later is told as well; the desk says it once.
+        Nothing is taken by this. Called at each try, so that whoever writes later is told as well; the intake says it once.
         """
         for read in itertools.islice(came, WAITING_MOST):
             try:
                 message = read()
                 if message is not None:
-                    self._desk.waits(message, refused)
+                    self._intake.waits(message, refused)
             except Exception as error:  # noqa: BLE001 - it is for `take` to say what it is, in its turn
                 log.debug("intake.not_looked_at", account=self._account, error=in_words(error))
 
     async def _stored(self, key: str, error: Exception) -> bool:
         """Whether it is in a table all the same: then it goes its way from there, and only what follows has failed."""
         try:
-            stored = bool(key) and await self._desk.known(self._account, key)
+            stored = bool(key) and await self._intake.known(self._account, key)
         except NotAccepted:
             raise
         except Exception:  # noqa: BLE001 - then it counts as not stored
@@ -170,7 +170,7 @@ class WayIn:
     async def _keep(self, raw: Raw, problem: Exception, cursor: tuple[str, str] | None) -> None:
         words = in_words(problem)
         try:
-            await self._desk.keep(self._account, raw, words, cursor)
+            await self._intake.keep(self._account, raw, words, cursor)
         except NotAccepted:
             raise
         except Exception as error:

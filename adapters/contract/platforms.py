@@ -22,7 +22,7 @@ from adapters.contract.logevents import LogEvent
 from adapters.contract.settings import Section, Texts, Unit, parsed_json
 
 if TYPE_CHECKING:
-    from adapters.contract.chat import ChatAddress, ChatDesk, Piece
+    from adapters.contract.chat import ChatAddress, ChatIntake, Piece
     from adapters.contract.supervision import Supervised
     from adapters.delivery.pacing import Rate
     from agent_core.ports import Clock
@@ -137,7 +137,7 @@ class ChatSection(Section):
         """There is what the platform needs to let us in."""
 
     @abstractmethod
-    def build(self, desk: ChatDesk, clock: Clock) -> Built:
+    def build(self, intake: ChatIntake, clock: Clock) -> Built:
         """The adapter. Asked only if it is configured."""
 
     def checks(self, around: Around) -> Sequence[Check]:

@@ -21,7 +21,7 @@ import structlog
 from aiohttp import web
 
 from adapters.contract.carried import FileSource
-from adapters.contract.chat import AdapterSight, CallFailed, Cause, ChatDesk, ChatMessage, Raw
+from adapters.contract.chat import AdapterSight, CallFailed, Cause, ChatIntake, ChatMessage, Raw
 from adapters.contract.filehosts import FileHosts
 from adapters.contract.intake import WayIn, digest_of, in_words, raw_of
 from adapters.contract.notaccepted import NotAccepted
@@ -90,9 +90,9 @@ def _removed_key(data: Mapping[str, Any]) -> str:
 class DiscordAdapter:
     """One bot. `run` it under supervision."""
 
-    def __init__(self, settings: DiscordSettings, desk: ChatDesk, clock: Clock) -> None:
+    def __init__(self, settings: DiscordSettings, intake: ChatIntake, clock: Clock) -> None:
         self._settings = settings
-        self._desk = desk
+        self._intake = intake
         self._clock = clock
         self.account = settings.account
         self.name = f"{PLATFORM}/{self.account}"
@@ -103,9 +103,9 @@ class DiscordAdapter:
         """What is being handled, and behind it what is in the queue."""
         self._overflowed = False
         self._last_life = clock.monotonic()
-        self._way = WayIn(self.name, desk, clock)
+        self._way = WayIn(self.name, intake, clock)
         self._probed_at = self._last_life
-        self._missed = Missed(self.name, desk, self.port, clock, self._late, self._waiting)
+        self._missed = Missed(self.name, intake, self.port, clock, self._late, self._waiting)
 
     # ------------------------------------------------------------------ life
 
@@ -201,9 +201,9 @@ class DiscordAdapter:
         """Register the commands, if they are others than the last time: Discord limits that."""
         from adapters.discord.client import menu_of
 
-        menu = menu_of(self._desk.commands())
+        menu = menu_of(self._intake.commands())
         mark = hashlib.sha256(repr(menu).encode()).hexdigest()
-        if await self._desk.cursor(self.name, MENU) == mark:
+        if await self._intake.cursor(self.name, MENU) == mark:
             return
         assert client.application_id is not None
         try:
@@ -214,7 +214,7 @@ class DiscordAdapter:
             log.warning("discord.menu_not_set", words=error.words)
             return
         with suppress(NotAccepted):  # then it is registered once more
-            await self._desk.skip(self.name, (MENU, mark))
+            await self._intake.skip(self.name, (MENU, mark))
 
     # ------------------------------------------------------------------ messages
 
@@ -339,7 +339,7 @@ class DiscordAdapter:
 
     async def _removed(self, key: str) -> bool:
         """A person took a message back."""
-        await self._desk.removed(self.name, key)
+        await self._intake.removed(self.name, key)
         return False
 
     async def _late(self, client: discord.Client, channel: Any, data: Any, late: str) -> None:
@@ -363,7 +363,7 @@ class DiscordAdapter:
         if self._settings.auto_threads and read.for_us and not edited and not read.command:
             read = await self._in_thread(client, message, read)
         was_read = late is not None
-        await self._desk.receive(read, None if again else self._missed.cursor(message, late=was_read))
+        await self._intake.receive(read, None if again else self._missed.cursor(message, late=was_read))
         if not again:
             await self._missed.stored(message, read.origin.person.id, late=was_read)
         return True
@@ -401,7 +401,7 @@ class DiscordAdapter:
         if read is None:
             return False
         try:
-            await self._desk.receive(read, None)
+            await self._intake.receive(read, None)
         except NotAccepted as refused:
             await self._acknowledge(interaction, str(refused), refused=True)
             return False

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 import structlog
 
 from adapters.contract.backlog import Backlog, Behind
-from adapters.contract.chat import CallFailed, ChatDesk, Fate
+from adapters.contract.chat import CallFailed, ChatIntake, Fate
 from adapters.contract.intake import in_words
 from adapters.contract.notaccepted import NotAccepted
 from agent_core.ports import Clock
@@ -63,10 +63,10 @@ class Missed:
     """The gaps of one bot. What it finds goes the same way as what comes by itself."""
 
     def __init__(
-        self, name: str, desk: ChatDesk, port: DiscordPort, clock: Clock, take: Take, waiting: Waiting
+        self, name: str, intake: ChatIntake, port: DiscordPort, clock: Clock, take: Take, waiting: Waiting
     ) -> None:
         self._name = name
-        self._desk = desk
+        self._intake = intake
         self._port = port
         self._clock = clock
         self._take = take
@@ -99,7 +99,7 @@ class Missed:
         """Everything that this connection should have heard has to be looked for. Before anything that it tells."""
         self._client = client
         self._gap_ms = self._clock.now_ms()
-        cursors = await self._desk.cursors(self._name)
+        cursors = await self._intake.cursors(self._name)
         self._met |= {key.removeprefix(PERSON) for key, _ in cursors if key.startswith(PERSON)}
         marks = {key: int(last) for key, last in cursors if key.isdigit() and last.isdigit()}
         for key, last in marks.items():
@@ -122,7 +122,7 @@ class Missed:
         heard = min(self._heard.values()) if shard is None else self._heard[shard]
         self._backlog.add((str(place.id), heard) for place in self._fresh(client, shard, heard))
         if not shard:
-            people = [one for one in await self._desk.allowed(self._name) if one.isdigit() and one not in self._met]
+            people = [one for one in await self._intake.allowed(self._name) if one.isdigit() and one not in self._met]
             for number, person in enumerate(people, start=1):
                 pause = max(0, number - MOST_OPENED) * OPEN_EVERY_SECONDS
                 self._backlog.add([(f"{PERSON}{person}", heard)], self._gap_ms, pause_seconds=pause)
@@ -167,7 +167,7 @@ class Missed:
 
     async def _note_heard(self, shard: int, heard: int) -> None:
         try:
-            await self._desk.skip(self._name, (f"{HEARD}{shard}", str(heard)))
+            await self._intake.skip(self._name, (f"{HEARD}{shard}", str(heard)))
         except NotAccepted as refused:
             log.info("discord.heard_not_noted", words=str(refused))  # a later message tries again
         else:
@@ -193,7 +193,7 @@ class Missed:
 
     async def _meet(self, person: str, channel: str) -> None:
         try:
-            await self._desk.skip(self._name, (f"{PERSON}{person}", channel))
+            await self._intake.skip(self._name, (f"{PERSON}{person}", channel))
         except NotAccepted as refused:
             log.info("discord.chat_not_noted", words=str(refused))  # then it is opened once more some day
         else:
@@ -254,7 +254,7 @@ class Missed:
         self._seen[channel] = max(self._seen.get(channel, 0), mark)
         while True:
             try:
-                await self._desk.skip(self._name, (channel, str(mark)))
+                await self._intake.skip(self._name, (channel, str(mark)))
             except NotAccepted as refused:
                 log.warning("discord.not_stored", words=str(refused))
                 self._waiting(refused)

@@ -16,7 +16,7 @@ from adapters.contract.settings import FromOutside, Secret, Unit, Url, Usual, co
 from adapters.discord.events import EVENTS
 
 if TYPE_CHECKING:
-    from adapters.contract.chat import ChatDesk
+    from adapters.contract.chat import ChatIntake
     from adapters.discord.adapter import DiscordSettings
     from agent_core.ports import Clock
 
@@ -71,11 +71,11 @@ class Discord(ChatSection):
         )
 
     @override
-    def build(self, desk: ChatDesk, clock: Clock) -> Built:
+    def build(self, intake: ChatIntake, clock: Clock) -> Built:
         from adapters.discord.adapter import DiscordAdapter
         from adapters.discord.port import ACCOUNT_RATE, CHAT_RATE
 
-        return Built(DiscordAdapter(self.settings(), desk, clock), ACCOUNT_RATE, lambda _: CHAT_RATE)
+        return Built(DiscordAdapter(self.settings(), intake, clock), ACCOUNT_RATE, lambda _: CHAT_RATE)
 
     @override
     def checks(self, around: Around) -> Sequence[Check]:

@@ -19,7 +19,7 @@ import structlog
 from aiohttp import web
 
 from adapters.contract.carried import FileSource
-from adapters.contract.chat import AdapterSight, CallFailed, Cause, ChatAddress, ChatDesk, ChatMessage, Doing
+from adapters.contract.chat import AdapterSight, CallFailed, Cause, ChatAddress, ChatIntake, ChatMessage, Doing
 from adapters.contract.filehosts import FileHosts
 from adapters.contract.inorder import InOrder
 from adapters.contract.intake import WayIn, in_words, key_of, raw_of
@@ -90,13 +90,13 @@ class SlackSettings:
 class SlackAdapter:
     """One workspace. `run` it under supervision."""
 
-    def __init__(self, settings: SlackSettings, desk: ChatDesk, clock: Clock) -> None:
+    def __init__(self, settings: SlackSettings, intake: ChatIntake, clock: Clock) -> None:
         from slack_sdk.web.async_client import AsyncWebClient
 
         from adapters.slack.door import Door
 
         self._settings = settings
-        self._desk = desk
+        self._intake = intake
         self._clock = clock
         self.account = settings.account
         self.name = f"{PLATFORM}/{self.account}"
@@ -118,9 +118,9 @@ class SlackAdapter:
         self._me = ""
         self._names: dict[str, str] = {}
         self._taking = InOrder(SETTLE_SECONDS)
-        self._missed = Missed(self.name, desk, self._web, self.port.asked, clock, self._late)
+        self._missed = Missed(self.name, intake, self._web, self.port.asked, clock, self._late)
         self._last_life = clock.monotonic()
-        self._way = WayIn(self.name, desk, clock)
+        self._way = WayIn(self.name, intake, clock)
         self._door = Door(settings.bot_token, settings.signing_secret, self._take_in)
 
     # ------------------------------------------------------------------ life
@@ -265,7 +265,7 @@ class SlackAdapter:
                 await self._told(read, late)
                 return True
             case TakenBack(key):
-                await self._desk.removed(self.name, key)
+                await self._intake.removed(self.name, key)
             case Opened(channel):
                 if self._settings.prompts:
                     self._aside(self._suggest(channel))
@@ -278,7 +278,7 @@ class SlackAdapter:
         if not told.named:
             message = told.by(await self._name(message.origin.person.id))
         if event is None or event.get("type") == "agent_session_stopped":
-            await self._desk.receive(message, None)
+            await self._intake.receive(message, None)
             if event is not None:
                 # Slack's own stop button. The streams that it has ended already say so at their next call.
                 self._aside(self._ready(str(event["channel"]), str(event["thread_ts"])))
@@ -286,7 +286,7 @@ class SlackAdapter:
         cursor = None
         if late is not None and not message.edited:
             cursor = await self._missed.cursor(event, for_us=message.for_us, late=late)
-        await self._desk.receive(message, cursor)
+        await self._intake.receive(message, cursor)
         if cursor is not None:
             self._missed.stored(event, late=late is True)
 

@@ -13,7 +13,7 @@ from typing import Any, Protocol, cast
 import structlog
 
 from adapters.contract.backlog import Backlog, Behind
-from adapters.contract.chat import ChatDesk
+from adapters.contract.chat import ChatIntake
 from adapters.contract.notaccepted import NotAccepted
 from agent_core.ports import Clock
 
@@ -84,9 +84,9 @@ def _numbered(page: Iterable[Table]) -> list[tuple[int, Table]]:
 class Missed:
     """The gaps of one workspace. What it finds goes the same way as what comes by itself."""
 
-    def __init__(self, name: str, desk: ChatDesk, web: Any, ask: Ask, clock: Clock, take: Take) -> None:
+    def __init__(self, name: str, intake: ChatIntake, web: Any, ask: Ask, clock: Clock, take: Take) -> None:
         self._name = name
-        self._desk = desk
+        self._intake = intake
         self._web = web
         self._ask = ask
         self._clock = clock
@@ -111,7 +111,7 @@ class Missed:
 
     async def start(self) -> None:
         """Everything behind the stored cursors has to be looked for. Before the first event comes."""
-        for place, last in await self._desk.cursors(self._name):
+        for place, last in await self._intake.cursors(self._name):
             self._seen[place] = max(number_of(last), self._seen.get(place, 0))
         self._sure = self._standing = dict(self._seen)
         self.gap()
@@ -182,7 +182,7 @@ class Missed:
         foreign = ":" in place and not place.startswith("D") and f"<@{self.me}>" not in str(event.get("text"))
         if not foreign and self._backlog.mark(place) is None:
             mark = round((self._gap_ms - RETOLD_SECONDS * 1000) * 1000)
-            await self._desk.skip(self._name, (place, ts_of(mark)))
+            await self._intake.skip(self._name, (place, ts_of(mark)))
             self._backlog.add([(place, mark)], since_ms=self._gap_ms)
 
     async def cursor(self, event: Table, *, for_us: bool, late: bool) -> tuple[str, str] | None:
@@ -196,7 +196,7 @@ class Missed:
             return None
         if ":" not in place and (for_us or private):
             thread = f"{place}:{event['ts']}"
-            await self._desk.skip(self._name, (thread, ts_of(number)))
+            await self._intake.skip(self._name, (thread, ts_of(number)))
             self._seen.setdefault(thread, number)
         mark = self._backlog.mark(place)
         if mark is None:
@@ -269,7 +269,7 @@ class Missed:
         self._seen[place] = max(self._seen.get(place, 0), last)
         while True:
             try:
-                await self._desk.skip(self._name, (place, ts_of(self._seen[place])))
+                await self._intake.skip(self._name, (place, ts_of(self._seen[place])))
             except NotAccepted as refused:
                 log.warning("slack.not_stored", words=str(refused))
                 await asyncio.sleep(1.0)

@@ -17,7 +17,7 @@ from adapters.slack.direct import Direct
 from adapters.slack.events import EVENTS
 
 if TYPE_CHECKING:
-    from adapters.contract.chat import ChatDesk
+    from adapters.contract.chat import ChatIntake
     from adapters.slack.adapter import SlackSettings
     from agent_core.ports import Clock
 
@@ -96,11 +96,11 @@ class Slack(ChatSection):
         )
 
     @override
-    def build(self, desk: ChatDesk, clock: Clock) -> Built:
+    def build(self, intake: ChatIntake, clock: Clock) -> Built:
         from adapters.slack.adapter import SlackAdapter
         from adapters.slack.port import ACCOUNT_RATE, CHAT_RATE
 
-        return Built(SlackAdapter(self.settings(), desk, clock), ACCOUNT_RATE, lambda _: CHAT_RATE)
+        return Built(SlackAdapter(self.settings(), intake, clock), ACCOUNT_RATE, lambda _: CHAT_RATE)
 
     @override
     def checks(self, around: Around) -> Sequence[Check]:

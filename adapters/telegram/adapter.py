@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, cast
 import structlog
 from aiohttp import web
 
-from adapters.contract.chat import AdapterSight, CallFailed, Cause, ChatDesk, ChatMessage, Fate
+from adapters.contract.chat import AdapterSight, CallFailed, Cause, ChatIntake, ChatMessage, Fate
 from adapters.contract.intake import WayIn, digest_of, key_of, raw_of
 from adapters.contract.notaccepted import NotAccepted
 from adapters.contract.supervision import AdapterDown
@@ -72,9 +72,9 @@ class TelegramSettings:
 class TelegramAdapter:
     """One bot. `run` it under supervision."""
 
-    def __init__(self, settings: TelegramSettings, desk: ChatDesk, clock: Clock) -> None:
+    def __init__(self, settings: TelegramSettings, intake: ChatIntake, clock: Clock) -> None:
         self._settings = settings
-        self._desk = desk
+        self._intake = intake
         self._clock = clock
         self.account = settings.account
         self.name = f"{PLATFORM}/{self.account}"
@@ -83,7 +83,7 @@ class TelegramAdapter:
         self.port = TelegramPort(self._bot, drafts=settings.drafts)
         self._me: Me | None = None
         self._last_life = clock.monotonic()
-        self._way = WayIn(self.name, desk, clock)
+        self._way = WayIn(self.name, intake, clock)
         self._words = ""
         """Why nothing comes in although we ask."""
         self._hook_watch = WebhookWatch(settings.account, settings.webhook_url.rstrip("/") + self.path, clock)
@@ -150,7 +150,7 @@ class TelegramAdapter:
     async def _set_menu(self) -> None:
         from telegram import BotCommand
 
-        menu = [BotCommand(command.name, command.words[:256]) for command in self._desk.commands()]
+        menu = [BotCommand(command.name, command.words[:256]) for command in self._intake.commands()]
         known = await self.port.asked(self._bot.get_my_commands())
         if list(known) != menu:
             await self.port.asked(self._bot.set_my_commands(menu))
@@ -296,16 +296,16 @@ class TelegramAdapter:
             case None:
                 pass
             case Moved():
-                await self._desk.moved(PLATFORM, self.account, read.old, read.new)
+                await self._intake.moved(PLATFORM, self.account, read.old, read.new)
             case Pressed():
                 self._answer(read.query)
-                await self._desk.receive(read.message, cursor)
+                await self._intake.receive(read.message, cursor)
                 return True
             case _:
-                await self._desk.receive(read, cursor)
+                await self._intake.receive(read, cursor)
                 return True
         if cursor is not None:
-            await self._desk.skip(self.name, cursor)
+            await self._intake.skip(self.name, cursor)
         return False
 
     def _answer(self, query: str) -> None:

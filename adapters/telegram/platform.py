@@ -15,7 +15,7 @@ from adapters.contract.settings import FromOutside, Secret, Url, Usual, complain
 from adapters.telegram.events import EVENTS
 
 if TYPE_CHECKING:
-    from adapters.contract.chat import ChatDesk
+    from adapters.contract.chat import ChatIntake
     from adapters.telegram.adapter import TelegramSettings
     from agent_core.ports import Clock
 
@@ -83,11 +83,11 @@ class Telegram(ChatSection):
         )
 
     @override
-    def build(self, desk: ChatDesk, clock: Clock) -> Built:
+    def build(self, intake: ChatIntake, clock: Clock) -> Built:
         from adapters.telegram.adapter import TelegramAdapter
         from adapters.telegram.port import ACCOUNT_RATE, chat_rate
 
-        return Built(TelegramAdapter(self.settings(), desk, clock), ACCOUNT_RATE, chat_rate)
+        return Built(TelegramAdapter(self.settings(), intake, clock), ACCOUNT_RATE, chat_rate)
 
     @override
     def checks(self, around: Around) -> Sequence[Check]:

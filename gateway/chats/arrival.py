@@ -1,4 +1,4 @@
-"""The desk: what happens to a message of a chat platform, from its arrival to its place in a session's queue.
+"""What happens to a message of a chat platform, from its arrival to its place in a session's queue.
 
 Order of things: what it means (`routing`), whether its person may talk (`access`), then it is stored, and only then is the
 platform told so. What is refused is stored, too, with the reason. Commands go a way of their own (`chatcommands`).
@@ -45,7 +45,7 @@ from gateway.chats import access
 from gateway.chats.access import AccessRules, Recent, Standing, refuse, standing
 from gateway.chats.outage import Outage
 from gateway.chats.peoplebook import PeopleBook
-from gateway.chats.routing import Command, GroupRules, Ignore, Talk, meaning, session_of, spoken
+from gateway.chats.routing import Command, GroupRules, Ignore, Said, meaning, session_of, spoken
 from gateway.chats.storable import storable
 from gateway.chats.unread import Unread
 from gateway.commands.carrying import ChatCommands, Request
@@ -83,8 +83,8 @@ class AccountRules:
         return self.chats.get(chat, self.groups)
 
 
-class Desk:
-    """Implements `adapters.contract.chat.ChatDesk`."""
+class Arrivals:
+    """Implements `adapters.contract.chat.ChatIntake`."""
 
     def __init__(self, hub: Hub, store: Store, outbox: Outbox, clock: Clock, ids: Ids, *, link: bool = False) -> None:
         """`link`: people may join their accounts."""
@@ -216,17 +216,17 @@ class Desk:
     # ------------------------------------------------------------------ arrival
 
     async def receive(self, message: ChatMessage, cursor: tuple[str, str] | None) -> None:
-        """See `adapters.contract.chat.ChatDesk`."""
+        """See `adapters.contract.chat.ChatIntake`."""
         with _stored():
             await self._receive(storable(message), cursor)
         self._outage.over()
 
     def waits(self, message: ChatMessage, refused: NotAccepted) -> None:
-        """See `adapters.contract.chat.ChatDesk`. Needs nothing of the storage, so that only a running lane tells whether a thread is one of ours."""
+        """See `adapters.contract.chat.ChatIntake`. Needs nothing of the storage, so that only a running queue tells whether a thread is one of ours."""
         message = storable(message)
         origin = message.origin
         rules = self._rules[account_of(origin.address)].of(origin.address.chat)
-        takes_part = bool(origin.address.thread) and self._hub.known_lane(session_of(origin, rules).text()) is not None
+        takes_part = bool(origin.address.thread) and self._hub.known_queue(session_of(origin, rules).text()) is not None
         meant = meaning(message, rules, TYPED, takes_part=takes_part)
         if not isinstance(meant, Ignore) and self.standing_of(origin) is not Standing.STRANGER:
             self._outage.tell(origin, refused)
@@ -251,7 +251,7 @@ class Desk:
             raise
 
     async def _take(
-        self, message: ChatMessage, cursor: tuple[str, str] | None, said: Command | Talk, own: SessionKey
+        self, message: ChatMessage, cursor: tuple[str, str] | None, said: Command | Said, own: SessionKey
     ) -> None:
         """Store what concerns us."""
         origin = message.origin
@@ -265,7 +265,7 @@ class Desk:
             account=account,
             platform_key=message.key,
             session=key,
-            input=(InputMessage(spoken(origin, text, rules) if isinstance(said, Talk) else text),),
+            input=(InputMessage(spoken(origin, text, rules) if isinstance(said, Said) else text),),
             surface=origin.address.platform,
             memory_scope=key.text(),
             can_approve=True,
@@ -281,7 +281,7 @@ class Desk:
         elif isinstance(said, Command):
             await self._command(inbound, said, cursor)
         else:
-            await self._talk(inbound, cursor)
+            await self._said(inbound, cursor)
 
     def _session(self, own: SessionKey, origin: ChatOrigin, stored: InboxRow | None) -> SessionKey:
         """The session of a message; a redelivery or an edit stays where the message was when it came first."""
@@ -338,20 +338,20 @@ class Desk:
     async def say(self, inbound: Inbound, accepted: Accepted, words: str) -> None:
         """Say something about a stored message, where it came from."""
         assert inbound.chat is not None
-        lane = await self._hub.owned_lane(inbound.session.text(), accepted.session, accepted.epoch)
+        queue = await self._hub.owned_queue(inbound.session.text(), accepted.session, accepted.epoch)
         content = Content(ContentKind.ASIDE, Styled(words), reply_to=inbound.chat.reply_to)
-        owner = Owner(accepted.session, lane.epoch)
+        owner = Owner(accepted.session, queue.epoch)
         await self._outbox.say(inbound.chat.address, owner, f"inbox:{accepted.inbox_id}", content)
-        self._hub.release(lane)
+        self._hub.release(queue)
 
-    async def _talk(self, inbound: Inbound, cursor: tuple[str, str] | None) -> None:
+    async def _said(self, inbound: Inbound, cursor: tuple[str, str] | None) -> None:
         try:
             ticket = await self._hub.accept(inbound, cursor=cursor)
         except NotAccepted as refused:
             if refused.code.passes or refused.code is NotAcceptedCode.OTHER_CONTENT:
                 raise
             if refused.code is NotAcceptedCode.QUOTA and carried_bytes(inbound):
-                await self._talk(without_files(inbound, str(refused)), cursor)
+                await self._said(without_files(inbound, str(refused)), cursor)
                 return
             await self._refuse(inbound, cursor, refused.code.value, str(refused), None)
             return
@@ -362,20 +362,20 @@ class Desk:
 
     async def announce(self, inbound: Inbound, inbox_id: int, session: str) -> None:
         """Tell what is to be told of a message that was taken: its place in the queue, what of it cannot be used."""
-        lane = self._hub.known_lane(inbound.session.text())
-        if lane is None or inbound.chat is None:
+        queue = self._hub.known_queue(inbound.session.text())
+        if queue is None or inbound.chat is None:
             return
-        position = lane.position(inbox_id)
+        position = queue.position(inbox_id)
         address, to = inbound.chat.address, inbound.chat.reply_to
-        line = self._hub.places.long_wait(lane) if position == 1 and lane.running is None else 0
-        if position is not None and (line or lane.running is not None):
+        line = self._hub.places.long_wait(queue) if position == 1 and queue.running is None else 0
+        if position is not None and (line or queue.running is not None):
             told = line_words(line) if line else queued_words(position)
             queued = Content(ContentKind.ASIDE, Styled(told), reply_to=to, silent=True)
-            await self._outbox.say(address, Owner(session, lane.epoch), queue_origin(inbox_id), queued)
+            await self._outbox.say(address, Owner(session, queue.epoch), queue_origin(inbox_id), queued)
         words = [OTHER_WORDS.format(what=a.name) for a in inbound.chat.attachments if a.kind is AttachmentKind.OTHER]
         if words:
             contents = [Content(ContentKind.ASIDE, Styled(w), reply_to=to, silent=True) for w in words]
-            await self._outbox.say(address, Owner(session, lane.epoch), f"inbox:{inbox_id}", *contents)
+            await self._outbox.say(address, Owner(session, queue.epoch), f"inbox:{inbox_id}", *contents)
 
     async def _edited(self, inbound: Inbound, cursor: tuple[str, str] | None, stored: InboxRow | None) -> None:
         """A message that still waits gets its new words and files; one that is answered already keeps the old ones."""
@@ -393,9 +393,9 @@ class Desk:
             inbound = without_files(inbound, words, before)
             changed = await self._store.reword(account, name, inbox.encode(inbound))
         if changed:
-            lane = self._hub.known_lane(inbound.session.text())
-            if lane is not None:
-                lane.reword(inbound)
+            queue = self._hub.known_queue(inbound.session.text())
+            if queue is not None:
+                queue.reword(inbound)
         if cursor is not None:
             await self.skip(inbound.account, cursor)
         log.info("chat.edited", account=inbound.account, taken=changed)
@@ -419,8 +419,8 @@ class Desk:
         log_accepted(message, accepted, self._hub.tell)
         if accepted.duplicate:
             return accepted, None
-        lane = await self._hub.owned_lane(inbound.session.text(), accepted.session, accepted.epoch)
-        return accepted, self._begin(stored, accepted.inbox_id, Owner(accepted.session, lane.epoch), now)
+        queue = await self._hub.owned_queue(inbound.session.text(), accepted.session, accepted.epoch)
+        return accepted, self._begin(stored, accepted.inbox_id, Owner(accepted.session, queue.epoch), now)
 
     @property
     def accounts(self) -> tuple[str, ...]:
@@ -461,13 +461,13 @@ class Desk:
         return ticket.inbox_id
 
     async def moved(self, platform: str, account: str, old_chat: str, new_chat: str) -> None:
-        """See `adapters.contract.chat.ChatDesk`."""
+        """See `adapters.contract.chat.ChatIntake`."""
         if old_chat == new_chat:
             return  # a platform that says so says nothing
         log.info("chat.moved", account=f"{platform}/{account}", old=old_chat, new=new_chat)
         with _stored():
             await self._store.move_chat(f"{platform}/{account}/", old_chat, new_chat)
-        self._hub.move_lanes(platform, account, old_chat, new_chat)
+        self._hub.move_queues(platform, account, old_chat, new_chat)
         self._outbox.move(platform, account, old_chat, new_chat)
 
 

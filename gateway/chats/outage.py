@@ -41,7 +41,7 @@ def words_of(error: NotAccepted | StorageUnavailable) -> str:
 
 
 class Outage:
-    """Of one desk."""
+    """Of all accounts."""
 
     def __init__(self, outbox: Outbox, clock: Clock) -> None:
         self._outbox = outbox

@@ -1,4 +1,4 @@
-"""The chat platforms that are configured: built, supervised, and put together with desk and outbox."""
+"""The chat platforms that are configured: built, supervised, and put together with intake and outbox."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from agent_core.turn.notices import not_started_words
 from agent_core.workers.pool import Workers
 from gateway.chats import access
 from gateway.chats.adapterlog import AdapterLog
-from gateway.chats.arrival import AccountRules, Desk
+from gateway.chats.arrival import AccountRules, Arrivals
 from gateway.chats.attachments import Attachments
 from gateway.chats.operators import OperatorsChat
 from gateway.chats.routing import Command, GroupRules
@@ -68,7 +68,7 @@ PUT_ASIDE = (
 class Platforms:
     """All chat platforms of a running gateway."""
 
-    desk: Desk
+    arrivals: Arrivals
     outbox: Outbox
     supervisors: tuple[Supervisor, ...]
     where: Where
@@ -78,7 +78,7 @@ class Platforms:
 
     def sights(self) -> tuple[AdapterSight, ...]:
         """How they are doing."""
-        counts = self.desk.unread.counts
+        counts = self.arrivals.unread.counts
         sights = (supervisor.sight() for supervisor in self.supervisors)
         return tuple(replace(sight, unread=counts.get(sight.name, 0)) for sight in sights)
 
@@ -103,15 +103,15 @@ def account_rules(section: ChatSection) -> AccountRules:
 
 @asynccontextmanager
 async def platforms(config: Config, hub: Hub, store: Store, clock: Clock, ids: Ids) -> AsyncGenerator[Platforms]:
-    """Outbox and desk for the block, and an adapter for each platform that is configured. Nothing is received before `started`."""
+    """Outbox and intake for the block, and an adapter for each platform that is configured. Nothing is received before `started`."""
     async with AsyncExitStack() as stack:
         outbox = Outbox(store, clock, ids.seed(), hub.tell)
         outbox.forming = Forming(await stack.enter_async_context(Workers(WORKERS)))
-        desk = Desk(hub, store, outbox, clock, ids, link=config.people.link)
-        await desk.open()
+        arrivals = Arrivals(hub, store, outbox, clock, ids, link=config.people.link)
+        await arrivals.open()
         for one in found().broken:
             log.error("platform.not_usable", name=one.name, words=one.words)
-        built = [(section.build(desk, clock), account_rules(section)) for _, section in config.chats()]
+        built = [(section.build(arrivals, clock), account_rules(section)) for _, section in config.chats()]
         for one, _ in built:
             await stack.enter_async_context(one.adapter.opened())
         await stack.enter_async_context(outbox)
@@ -120,36 +120,36 @@ async def platforms(config: Config, hub: Hub, store: Store, clock: Clock, ids: I
         states = AdapterLog(store)
         for one, rules in built:
             platform, account = one.adapter.name.split("/")
-            desk.add_account(one.adapter.name, rules)
+            arrivals.add_account(one.adapter.name, rules)
             outbox.open_line(platform, account, Line(one.adapter.port, one.account_rate, one.chat_rate))
             ports[one.adapter.name] = one.adapter.port
             outbound = _outbound(outbox, platform, account)
-            supervisor = Supervisor(one.adapter, clock, outbound, outbox.share, _noting(states, desk))
+            supervisor = Supervisor(one.adapter, clock, outbound, outbox.share, _noting(states, arrivals))
             supervisors.append(supervisor)
-            desk.unread.again[one.adapter.name] = (supervisor.is_up, one.adapter.again)
+            arrivals.unread.again[one.adapter.name] = (supervisor.is_up, one.adapter.again)
         _connect(
             hub,
             store,
-            desk,
+            arrivals,
             outbox,
             Attachments(ports, _teller(hub, outbox), hub.quotas, sees_pictures=config.model.pictures),
         )
-        await stack.enter_async_context(desk.commands_of)
-        _check_entries(config, desk)
-        where = Where(desk, outbox)
+        await stack.enter_async_context(arrivals.commands_of)
+        _check_entries(config, arrivals)
+        where = Where(arrivals, outbox)
         zone = zone_in_force(config.schedule)
-        scheduler = Scheduler(config.schedule, zone, store, hub, desk, clock, where.find)
-        timed = TimedCommands(hub, store, outbox, desk, clock, zone, config.quota.reminders)
-        desk.commands_of.add(timed.handlers())
-        desk.commands_of.add({"files": files_command(hub)})
-        desk.commands_of.on_scheduled = scheduler.wake
-        operators = OperatorsChat(config.operators.chat, where, desk) if config.operators.chat else None
-        yield Platforms(desk, outbox, tuple(supervisors), where, scheduler, operators, states)
+        scheduler = Scheduler(config.schedule, zone, store, hub, arrivals, clock, where.find)
+        timed = TimedCommands(hub, store, outbox, arrivals, clock, zone, config.quota.reminders)
+        arrivals.commands_of.add(timed.handlers())
+        arrivals.commands_of.add({"files": files_command(hub)})
+        arrivals.commands_of.on_scheduled = scheduler.wake
+        operators = OperatorsChat(config.operators.chat, where, arrivals) if config.operators.chat else None
+        yield Platforms(arrivals, outbox, tuple(supervisors), where, scheduler, operators, states)
 
 
-def _check_entries(config: Config, desk: Desk) -> None:
+def _check_entries(config: Config, arrivals: Arrivals) -> None:
     """Raises `CannotServe` if a scheduled prompt is for a platform that is not there: it would never happen, in silence."""
-    there = {account.partition("/")[0] for account in desk.accounts}
+    there = {account.partition("/")[0] for account in arrivals.accounts}
     for entry in config.schedule.entries:
         platform = entry.chat.partition("/")[0]
         if platform not in there:
@@ -162,7 +162,7 @@ def _check_entries(config: Config, desk: Desk) -> None:
 @asynccontextmanager
 async def started(running: Platforms) -> AsyncGenerator[None]:
     """The adapters receive for the block; at its end they receive no more."""
-    async with running.states.kept(), running.desk.unread.running():
+    async with running.states.kept(), running.arrivals.unread.running():
         tasks = [asyncio.create_task(s.run(), name=f"adapter {s.adapter.name}") for s in running.supervisors]
         tasks.append(asyncio.create_task(running.scheduler.run(), name="scheduler"))
         try:
@@ -173,11 +173,11 @@ async def started(running: Platforms) -> AsyncGenerator[None]:
             await asyncio.gather(*tasks, return_exceptions=True)
 
 
-def _noting(states: AdapterLog, desk: Desk) -> Callable[[AdapterStateRow], None]:
+def _noting(states: AdapterLog, arrivals: Arrivals) -> Callable[[AdapterStateRow], None]:
     def note(row: AdapterStateRow) -> None:
         states.note(row)
         if row.state == State.UP.value:
-            desk.unread.wake()  # what waits for this adapter can be tried
+            arrivals.unread.wake()  # what waits for this adapter can be tried
 
     return note
 
@@ -186,8 +186,8 @@ def _outbound(outbox: Outbox, platform: str, account: str) -> Callable[[], float
     return lambda: outbox.outbound_age(platform, account)
 
 
-def _connect(hub: Hub, store: Store, desk: Desk, outbox: Outbox, attachments: Attachments) -> None:
-    """Where hub, desk and outbox need each other."""
+def _connect(hub: Hub, store: Store, arrivals: Arrivals, outbox: Outbox, attachments: Attachments) -> None:
+    """Where hub, intake and outbox need each other."""
 
     def begun(inbound: Inbound, inbox_id: int) -> None:
         if inbound.chat is not None:
@@ -209,7 +209,7 @@ def _connect(hub: Hub, store: Store, desk: Desk, outbox: Outbox, attachments: At
             await outbox.say(chat.address, Owner(warning.session, warning.epoch), warning.origin, content)
 
     async def moved(address: ChatAddress, new_chat: str) -> None:
-        await desk.moved(address.platform, address.account, address.chat, new_chat)
+        await arrivals.moved(address.platform, address.account, address.chat, new_chat)
 
     hub.outlets = outbox.outlet
     hub.restore = outbox
@@ -222,9 +222,9 @@ def _connect(hub: Hub, store: Store, desk: Desk, outbox: Outbox, attachments: At
         hub.budgets.on_warned = warned
 
     async def tell_person(address: ChatAddress, key: str, words: str) -> None:
-        await desk.take_command(post_inbound(address, key, key), Command("post", encode_post(Post(words))))
+        await arrivals.take_command(post_inbound(address, key, key), Command("post", encode_post(Post(words))))
 
-    desk.unread.tell = tell_person
+    arrivals.unread.tell = tell_person
     outbox.on_moved = moved
     outbox.elsewhere = _elsewhere(store, outbox)
 
@@ -257,13 +257,13 @@ def unstored_teller(outbox: Outbox) -> Callable[[Inbound, str], None]:
 
 def _teller(hub: Hub, outbox: Outbox) -> Callable[[Inbound, str], Awaitable[None]]:
     async def tell(inbound: Inbound, words: str) -> None:
-        lane = hub.known_lane(inbound.session.text())
-        if lane is None or inbound.chat is None:
+        queue = hub.known_queue(inbound.session.text())
+        if queue is None or inbound.chat is None:
             return
         content = Content(ContentKind.ASIDE, Styled(words), silent=True)
         mark = hashlib.blake2b(words.encode(), digest_size=4).hexdigest()
         origin = f"attached:{inbound.platform_key}:{mark}"
-        await outbox.say(inbound.chat.address, Owner(lane.session, lane.epoch), origin, content)
+        await outbox.say(inbound.chat.address, Owner(queue.session, queue.epoch), origin, content)
 
     return tell
 

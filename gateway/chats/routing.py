@@ -45,13 +45,13 @@ class Command:
 
 
 @dataclass(frozen=True, slots=True)
-class Talk:
+class Said:
     """Words for the agent."""
 
     text: str
 
 
-Meaning: TypeAlias = Ignore | Command | Talk
+Meaning: TypeAlias = Ignore | Command | Said
 
 
 def meaning(message: ChatMessage, rules: GroupRules, commands: Collection[str], *, takes_part: bool) -> Meaning:
@@ -63,12 +63,12 @@ def meaning(message: ChatMessage, rules: GroupRules, commands: Collection[str], 
         return Command(message.command, message.text) if addressed else Ignore("the bot is silent in this group")
     text = f"/{message.command} {message.text}".strip() if message.command else message.text
     if message.origin.kind is ChatKind.PRIVATE:
-        return Talk(text)
+        return Said(text)
     if rules.respond is Respond.NEVER:
         return Ignore("the bot is silent in this group")
     in_thread = takes_part and bool(message.origin.address.thread)
     if rules.respond is Respond.ALWAYS or message.for_us or message.reply_to_us or in_thread:
-        return Talk(text)
+        return Said(text)
     return Ignore("it was not meant for the bot")
 
 

@@ -6,7 +6,7 @@ import re
 
 from adapters.contract.chat import ChatAddress
 from adapters.platforms import platform_of
-from gateway.chats.arrival import Desk
+from gateway.chats.arrival import Arrivals
 from gateway.delivery.outbox import Outbox
 
 
@@ -17,8 +17,8 @@ class NoSuchChat(LookupError):
 class Where:
     """Finds the chat that an operator's words name."""
 
-    def __init__(self, desk: Desk, outbox: Outbox) -> None:
-        self._desk = desk
+    def __init__(self, arrivals: Arrivals, outbox: Outbox) -> None:
+        self._arrivals = arrivals
         self._outbox = outbox
 
     async def find(self, to: str) -> ChatAddress:
@@ -28,9 +28,9 @@ class Where:
         """
         platform, _, rest = to.strip().partition("/")
         chat, _, thread = rest.partition("/")
-        accounts = [name for name in self._desk.accounts if name.partition("/")[0] == platform.lower()]
+        accounts = [name for name in self._arrivals.accounts if name.partition("/")[0] == platform.lower()]
         if not accounts:
-            there = ", ".join(name.partition("/")[0] for name in self._desk.accounts) or "none"
+            there = ", ".join(name.partition("/")[0] for name in self._arrivals.accounts) or "none"
             raise NoSuchChat(f"There is no platform {platform!r} here; configured: {there}.")
         if not chat:
             raise NoSuchChat(f"{to!r} names no chat. Write PLATFORM/CHAT or PLATFORM/CHAT/THREAD.")
@@ -52,7 +52,7 @@ class Where:
     def _person(self, account: str, words: str) -> str:
         """The id of the person whom the words name; empty if nobody is known by them. Raises `NoSuchChat` if several are."""
         name = words.removeprefix("@").casefold()
-        known = [row for row in self._desk.people() if row.account == account]
+        known = [row for row in self._arrivals.people() if row.account == account]
         by_id = [row for row in known if row.person.casefold() == name]
         found = by_id or [row for row in known if row.name.casefold() == name]
         if len(found) > 1:

@@ -118,14 +118,14 @@ def setup(
       TELEGRAM_BOT_TOKEN=… outspoken setup telegram --yes  # in a script
     """
     from gateway.config.paths import PathsError, find_paths
-    from gateway.operate.setup.prompts import Talk
+    from gateway.operate.setup.prompts import Prompts
     from gateway.operate.setup.services import Given
     from gateway.operate.setup.wizard import Wizard
 
     given = Given({("model", "base_url"): base_url, ("model", "name"): model, **platforms})
     try:
         file = config_file or find_paths(os.environ).config_file
-        status = Wizard(Talk(asks=not yes), file, os.environ, given).run(topics)
+        status = Wizard(Prompts(asks=not yes), file, os.environ, given).run(topics)
     except PathsError as error:
         click.echo(str(error), err=True)
         status = 78

@@ -28,7 +28,7 @@ from gateway.delivery.owners import Owner
 from gateway.delivery.standing import queue_origin
 from gateway.sessions.hub import Hub
 from gateway.sessions.prefs import Prefs
-from gateway.sessions.queue import Lane, Waiting, person_words
+from gateway.sessions.queue import SessionQueue, Waiting, person_words
 from gateway.sessions.recents import said_of
 
 log = structlog.get_logger("chat")
@@ -90,7 +90,7 @@ Handler = Callable[[Request], Awaitable[Reply]]
 
 
 class People(Protocol):
-    """What commands need of the desk."""
+    """What commands need of the arrivals."""
 
     def people(self) -> tuple[PersonRow, ...]: ...
 
@@ -240,8 +240,8 @@ class ChatCommands:
 
     # ------------------------------------------------------------------ helpers
 
-    def _lane(self, request: Request) -> Lane | None:
-        return self._hub.known_lane(request.key)
+    def _queue_of(self, request: Request) -> SessionQueue | None:
+        return self._hub.known_queue(request.key)
 
     async def _last_turn(self, request: Request) -> TurnRow | None:
         """The latest turn of the conversation that was not taken back."""
@@ -254,21 +254,21 @@ class ChatCommands:
 
     async def _stopped(self, request: Request) -> str:
         """Stop what runs or is just about to; what it did, in words, or nothing."""
-        lane = self._lane(request)
-        if lane is None or (lane.running is None and not lane.waiting):
+        queue = self._queue_of(request)
+        if queue is None or (queue.running is None and not queue.waiting):
             return ""
-        if lane.running is None:
-            message = lane.waiting[0]
-            words = (await self._hub.stop_message(lane.ticket_of(message))).words
+        if queue.running is None:
+            message = queue.waiting[0]
+            words = (await self._hub.stop_message(queue.ticket_of(message))).words
             if message.inbound.chat is not None:
                 self._outbox.take_back(message.inbound.chat.address, queue_origin(message.inbox_id))
             return words
         return (await self._hub.stop(request.inbound.session)).words
 
     async def _set(self, request: Request, prefs: Prefs, words: str) -> Reply:
-        lane = self._lane(request)
-        if lane is not None:
-            lane.prefs, lane.prefs_loaded = prefs, True
+        queue = self._queue_of(request)
+        if queue is not None:
+            queue.prefs, queue.prefs_loaded = prefs, True
         return Reply(words, SessionChange(policy=prefs.encode()))
 
     async def _prefs(self, request: Request) -> Prefs:
@@ -291,9 +291,11 @@ class ChatCommands:
 
     async def _stop_here(self, request: Request) -> Reply:
         """A platform's own stop button: it means the turn that is shown there, and that turn's notice is answer enough."""
-        lane = self._lane(request)
+        queue = self._queue_of(request)
         here = (request.origin.address, request.origin.root)
-        chats = [m.inbound.chat for m in lane.running.messages] if lane is not None and lane.running is not None else []
+        chats = (
+            [m.inbound.chat for m in queue.running.messages] if queue is not None and queue.running is not None else []
+        )
         if any(chat is not None and (chat.address, chat.root) == here for chat in chats):
             await self._stopped(request)
         return Reply("")
@@ -301,28 +303,28 @@ class ChatCommands:
     async def _stop(self, request: Request) -> Reply:
         if request.words.strip() == HERE:
             return await self._stop_here(request)
-        lane = self._lane(request)
-        waiting = list(lane.waiting) if lane is not None and request.words.strip().lower() == "all" else []
+        queue = self._queue_of(request)
+        waiting = list(queue.waiting) if queue is not None and request.words.strip().lower() == "all" else []
         dropped = 0
         for message in waiting:  # before the running one: the next would begin when that ends
-            if lane is not None and await self._dropped(lane, message, request):
+            if queue is not None and await self._dropped(queue, message, request):
                 dropped += 1
         words = await self._stopped(request)
         if dropped:
             words = f"{words}\n{dropped} waiting messages were taken out of the queue.".strip()
-        left = len(lane.waiting) if lane is not None else 0
+        left = len(queue.waiting) if queue is not None else 0
         if left:
             words += f"\n{left} {'message waits and runs' if left == 1 else 'messages wait and run'} now."
         return Reply(words.strip() or "Nothing is running here.")
 
-    async def _dropped(self, lane: Lane, message: Waiting, request: Request) -> bool:
+    async def _dropped(self, queue: SessionQueue, message: Waiting, request: Request) -> bool:
         """Take a waiting message out; who wrote it in another chat is told there."""
         elsewhere = message.inbound.chat is not None and message.inbound.chat.address != request.origin.address
-        return await drop_waiting(self._hub, self._outbox, lane, message, STOPPED_THERE if elsewhere else "")
+        return await drop_waiting(self._hub, self._outbox, queue, message, STOPPED_THERE if elsewhere else "")
 
     async def _retry(self, request: Request) -> Reply:
-        lane = self._lane(request)
-        if lane is not None and lane.running is not None:
+        queue = self._queue_of(request)
+        if queue is not None and queue.running is not None:
             return Reply("An answer is on its way. /stop it first, then /retry.")
         turn = await self._last_turn(request)
         messages = await self._hub.messages_of(turn.turn) if turn is not None else ()
@@ -341,8 +343,8 @@ class ChatCommands:
         return Reply("")
 
     async def _undo(self, request: Request) -> Reply:
-        lane = self._lane(request)
-        if lane is not None and lane.running is not None:
+        queue = self._queue_of(request)
+        if queue is not None and queue.running is not None:
             return Reply("An answer is on its way. /stop it first, then /undo.")
         turn = await self._last_turn(request)
         if turn is None:
@@ -357,14 +359,14 @@ class ChatCommands:
         return Reply(words, SessionChange(undo=turn.turn))
 
     async def _status(self, request: Request) -> Reply:
-        lane = self._lane(request)
+        queue = self._queue_of(request)
         running: View | None = None
         seconds = 0
         waiting: list[str] = []
-        if lane is not None:
-            waiting = [shortened(person_words(message.inbound)) for message in lane.waiting]
-            if lane.running is not None:
-                driver = lane.running.driver
+        if queue is not None:
+            waiting = [shortened(person_words(message.inbound)) for message in queue.waiting]
+            if queue.running is not None:
+                driver = queue.running.driver
                 running = driver.current_view()
                 seconds = max(0, self._clock.now_ms() - driver.opened_at) // 1000
         model = (await self._prefs(request)).model or self._hub.chain.default
@@ -373,7 +375,7 @@ class ChatCommands:
         troubles = [f"Delivery: {trouble.words}"] if trouble is not None else []
         if request.visiting:
             troubles.append(f"The conversation from {request.inbound.session.platform.capitalize()} goes on here.")
-        if lane is not None and lane.running is not None and not lane.running.same_chat(request.inbound):
+        if queue is not None and queue.running is not None and not queue.running.same_chat(request.inbound):
             troubles.append("What runs was asked in another chat, and is shown there.")
         return Reply(
             status_words(
@@ -383,9 +385,9 @@ class ChatCommands:
         )  # fmt: skip
 
     async def _why(self, request: Request) -> Reply:
-        lane = self._lane(request)
-        if lane is not None and lane.running is not None:
-            turn = lane.running.driver.identity.turn
+        queue = self._queue_of(request)
+        if queue is not None and queue.running is not None:
+            turn = queue.running.driver.identity.turn
         else:
             rows = await self._store.turns(request.owner.session, 1)
             turn = rows[0].turn if rows else ""
@@ -416,8 +418,8 @@ class ChatCommands:
             key = f"queue:{request.inbound.platform_key}"
             await self._people.submit(request.inbound, key, words, SessionPolicy.QUEUE)
             return Reply("")
-        lane = self._lane(request)
-        waiting = lane.waiting if lane is not None else []
+        queue = self._queue_of(request)
+        waiting = queue.waiting if queue is not None else []
         listed = [f"{i + 1}. {shortened(person_words(m.inbound))}" for i, m in enumerate(waiting)]
         return Reply("\n".join(listed) or "Nothing waits.")
 
@@ -428,8 +430,8 @@ class ChatCommands:
             return await self._set(request, prefs, "From now on, messages go into the running answer.")
         if not words:
             return Reply("Say what I should take into account: /steer WORDS")
-        lane = self._lane(request)
-        busy = lane is not None and lane.running is not None and lane.running.same_chat(request.inbound)
+        queue = self._queue_of(request)
+        busy = queue is not None and queue.running is not None and queue.running.same_chat(request.inbound)
         key = f"steer:{request.inbound.platform_key}"
         await self._people.submit(request.inbound, key, words, SessionPolicy.STEER)
         return Reply("I take that into account at the next step." if busy else "")
@@ -495,22 +497,22 @@ class ChatCommands:
                 return Reply("This button is from another version of me and does nothing any more.")
 
     async def _decide(self, request: Request, turn: str, mark: str, verdict: Verdict) -> Reply:
-        lane = await self._lane_of_button(request, turn)
-        driver = lane.running.driver if lane is not None and lane.running is not None else None
-        if lane is None or driver is None or driver.identity.turn != turn:
+        queue = await self._queue_of_button(request, turn)
+        driver = queue.running.driver if queue is not None and queue.running is not None else None
+        if queue is None or driver is None or driver.identity.turn != turn:
             return Reply("That is over; nothing waits for a decision any more.")
         call = next((b.call for b in driver.current_view().bubbles if b.call and call_mark(b.call) == mark), "")
         by = f"{request.origin.address.platform}:{request.origin.person.id}"
-        done = await self._hub.approve(SessionKey.of(lane.key), turn, call, verdict, by)
+        done = await self._hub.approve(SessionKey.of(queue.key), turn, call, verdict, by)
         return Reply("" if done else "That was decided already.")
 
-    async def _lane_of_button(self, request: Request, turn: str) -> Lane | None:
+    async def _queue_of_button(self, request: Request, turn: str) -> SessionQueue | None:
         """Where the turn of a button runs: here, or in a conversation that went on here when it was asked."""
         row = await self._store.turn(turn)
-        lane = self._hub.lane(row.session) if row is not None else None
-        if lane is None or lane.key == request.key or lane.running is None:
-            return lane
-        return lane if lane.running.same_chat(request.inbound) else None
+        queue = self._hub.queue(row.session) if row is not None else None
+        if queue is None or queue.key == request.key or queue.running is None:
+            return queue
+        return queue if queue.running.same_chat(request.inbound) else None
 
 
 def asked_in(inbound: Inbound, origin: ChatOrigin) -> Inbound:
@@ -521,14 +523,14 @@ def asked_in(inbound: Inbound, origin: ChatOrigin) -> Inbound:
     return replace(inbound, chat=moved, surface=origin.address.platform)
 
 
-async def drop_waiting(hub: Hub, outbox: Outbox, lane: Lane, message: Waiting, words: str) -> bool:
+async def drop_waiting(hub: Hub, outbox: Outbox, queue: SessionQueue, message: Waiting, words: str) -> bool:
     """Take a message out of its queue, and say `words` (if any) where it was written. False if it did not wait any more."""
-    if not (await hub.stop_message(lane.ticket_of(message))).stopped:
+    if not (await hub.stop_message(queue.ticket_of(message))).stopped:
         return False
     if message.inbound.chat is not None:
         outbox.take_back(message.inbound.chat.address, queue_origin(message.inbox_id))
     if message.inbound.chat is not None and words:
         content = Content(ContentKind.ASIDE, Styled(words), reply_to=message.inbound.chat.reply_to)
-        owner = Owner(lane.session, lane.epoch)
+        owner = Owner(queue.session, queue.epoch)
         await outbox.say(message.inbound.chat.address, owner, f"inbox:{message.inbox_id}", content)
     return True

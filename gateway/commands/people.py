@@ -47,13 +47,15 @@ class Submit(Protocol):
 class PeopleCommands:
     """Handlers for `gateway.commands.carrying.ChatCommands`."""
 
-    def __init__(self, book: PeopleBook, hub: Hub, store: Store, outbox: Outbox, clock: Clock, desk: Submit) -> None:
+    def __init__(
+        self, book: PeopleBook, hub: Hub, store: Store, outbox: Outbox, clock: Clock, arrivals: Submit
+    ) -> None:
         self._book = book
         self._hub = hub
         self._store = store
         self._outbox = outbox
         self._clock = clock
-        self._desk = desk
+        self._arrivals = arrivals
 
     def handlers(self) -> Mapping[str, Handler]:
         """By command."""
@@ -103,13 +105,13 @@ class PeopleCommands:
     async def cut(self, places: Sequence[PlaceRow]) -> None:
         """What was asked in these chats of conversations that they do not reach any more is stopped, and told."""
         for row in places:
-            lane = self._hub.known_lane(row.continues or "")
-            if lane is None:
+            queue = self._hub.known_queue(row.continues or "")
+            if queue is None:
                 continue
-            if lane.running is not None and _place_of(lane.running.messages[0].inbound) == row.place:
-                await self._hub.stop(SessionKey.of(lane.key))
-            for message in [one for one in lane.waiting if _place_of(one.inbound) == row.place]:
-                await drop_waiting(self._hub, self._outbox, lane, message, CUT_OFF)
+            if queue.running is not None and _place_of(queue.running.messages[0].inbound) == row.place:
+                await self._hub.stop(SessionKey.of(queue.key))
+            for message in [one for one in queue.waiting if _place_of(one.inbound) == row.place]:
+                await drop_waiting(self._hub, self._outbox, queue, message, CUT_OFF)
 
     # ------------------------------------------------------------------ conversations
 
@@ -128,8 +130,8 @@ class PeopleCommands:
             return Reply("There is no conversation with this number. /resume lists those that can go on here.")
         if chosen.place == self._current(request):
             return Reply("That conversation goes on here already.")
-        lane = self._hub.known_lane(chosen.place)
-        busy = lane is not None and lane.running is not None
+        queue = self._hub.known_queue(chosen.place)
+        busy = queue is not None and queue.running is not None
         change = PlaceChange(own, chosen.place if chosen.place != own else None)
         return Reply(resumed_words(chosen, own, now, busy=busy), SessionChange(place=change))
 
@@ -141,8 +143,8 @@ class PeopleCommands:
         change = PlaceChange(request.own.text(), None)
         await self._store.change(request.owner.session, request.owner.epoch, SessionChange(place=change))
         self._book.pointed(change)
-        lane = self._hub.known_lane(request.key)
-        if lane is not None and lane.running is not None and lane.running.same_chat(request.inbound):
+        queue = self._hub.known_queue(request.key)
+        if queue is not None and queue.running is not None and queue.running.same_chat(request.inbound):
             await self._hub.stop(request.inbound.session)
         words, key = request.words.strip(), f"new:{request.inbound.platform_key}"
         if not words or await self._store.inbox_by_key(request.inbound.account, key) is None:
@@ -150,7 +152,7 @@ class PeopleCommands:
         if not words:
             return Reply(f"{NEW_WORDS} The one that went on here stays where it came from; /resume finds it.")
         here = replace(request.inbound, session=request.own, memory_scope=request.own.text())
-        await self._desk.submit(here, key, words, None)
+        await self._arrivals.submit(here, key, words, None)
         return Reply("")
 
     async def _begin_anew(self, own: SessionKey) -> None:
@@ -158,10 +160,10 @@ class PeopleCommands:
         row = await self._store.session_by_key(own.text())
         if row is None:
             return
-        lane = await self._hub.owned_lane(row.key, row.session)
-        await self._store.change(row.session, lane.epoch, SessionChange(forget=True))
-        lane.memory_loaded = False
-        self._hub.release(lane)
+        queue = await self._hub.owned_queue(row.key, row.session)
+        await self._store.change(row.session, queue.epoch, SessionChange(forget=True))
+        queue.memory_loaded = False
+        self._hub.release(queue)
 
 
 def _place_of(inbound: Inbound) -> str:

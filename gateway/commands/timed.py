@@ -84,7 +84,7 @@ def encode_post(post: Post) -> str:
 
 
 class Submits(Protocol):
-    """What is needed of the desk."""
+    """What is needed of the arrivals."""
 
     async def submit(self, inbound: Inbound, key: str, text: str, busy: SessionPolicy | None) -> int: ...
 
@@ -93,13 +93,20 @@ class TimedCommands:
     """Their handlers. `zone` is the zone whose clocks people mean."""
 
     def __init__(
-        self, hub: Hub, store: Store, outbox: Outbox, desk: Submits, clock: Clock, zone: str, most: int = MOST_REMINDERS
+        self,
+        hub: Hub,
+        store: Store,
+        outbox: Outbox,
+        arrivals: Submits,
+        clock: Clock,
+        zone: str,
+        most: int = MOST_REMINDERS,
     ) -> None:
         """`most` reminders may be set in one conversation."""
         self._hub = hub
         self._store = store
         self._outbox = outbox
-        self._desk = desk
+        self._arrivals = arrivals
         self._clock = clock
         self._zone = zone
         self._most = most
@@ -174,15 +181,17 @@ class TimedCommands:
         key = f"{name}{happening.due}"
         told = Content(ContentKind.ASIDE, Styled(schedules.announcement(happening)), silent=True)
         done = await self._store.inbox_by_key(request.inbound.account, key)
-        lane = self._hub.known_lane(request.key)
-        waiting = lane.waiting if lane is not None else []
+        queue = self._hub.known_queue(request.key)
+        waiting = queue.waiting if queue is not None else []
         if done is None and any(message.inbound.platform_key.startswith(name) for message in waiting):
             return Reply(f"{schedules.missed_words(happening)} (The one before it still waits for its turn.)")
         # Proposed before the prompt is taken, so that its place is before the answer's.
         self._outbox.propose(request.origin.address, request.owner, f"inbox:{request.inbox_id}", [told])
         while True:
             try:
-                await self._desk.submit(request.inbound, key, schedules.prompt_words(happening), SessionPolicy.QUEUE)
+                await self._arrivals.submit(
+                    request.inbound, key, schedules.prompt_words(happening), SessionPolicy.QUEUE
+                )
             except NotAccepted as refused:
                 if refused.code.passes:
                     await asyncio.sleep(AWAY_SECONDS)  # at a shutdown it is left, and the next process takes it up

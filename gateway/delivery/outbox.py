@@ -316,7 +316,7 @@ class Outbox:
         surface.restore([found], owner, over=False)
         return await surface.amendments.ask((found.row.origin, found.row.bubble, found.row.part), change)
 
-    # ------------------------------------------------------------------ what surfaces need (gateway.delivery.surface.Desk)
+    # ------------------------------------------------------------------ what surfaces need (gateway.delivery.surface.SurfaceHost)
 
     @property
     def next_place(self) -> int:

@@ -84,7 +84,7 @@ BLOCKED_CAUSES = (Cause.BLOCKED, Cause.NO_RIGHTS, Cause.NO_CHAT)
 """They are of the whole chat."""
 
 
-class Desk(Protocol):
+class SurfaceHost(Protocol):
     """What a surface needs of the outbox."""
 
     def waits(self, surface: str) -> Mapping[Urgency, int]: ...
@@ -120,7 +120,9 @@ class Desk(Protocol):
 class Surface:
     """One chat. Made by `gateway.delivery.outbox.Outbox`, whose task group owns `run`."""
 
-    def __init__(self, address: ChatAddress, port: ChatPort, desk: Desk, clock: Clock, chance: random.Random) -> None:
+    def __init__(
+        self, address: ChatAddress, port: ChatPort, host: SurfaceHost, clock: Clock, chance: random.Random
+    ) -> None:
         self.address = address
         self.name = address.text()
         self.port = port
@@ -138,8 +140,8 @@ class Surface:
         """Since when the parts that are to stay are to be as they are not yet, ms of the monotonic clock."""
         self._awaited: set[str] = set()
         """Turns of an earlier process that go on, and are not shown here yet."""
-        self._desk = desk
-        self.forming = desk.forming
+        self._host = host
+        self.forming = host.forming
         self._clock = clock
         self._chance = chance
         long_ago = -(10**9)
@@ -211,7 +213,7 @@ class Surface:
         self.owners[outlet.turn] = outlet.owner
         self._draft = None
         before = {name: part for name, part in self.parts.items() if name[0] == outlet.turn}
-        self._take(plan(self.parts, shown.wanted, self.name, outlet.turn, self._desk.next_place, traits=self.traits))
+        self._take(plan(self.parts, shown.wanted, self.name, outlet.turn, self._host.next_place, traits=self.traits))
         mine = {name: part for name, part in self.parts.items() if name[0] == outlet.turn}
         for name, part in mine.items():
             if before.get(name) != part:
@@ -222,7 +224,7 @@ class Surface:
 
     def take_back(self, origin: str) -> None:
         """Nothing of `origin` should be seen any more."""
-        self._take(plan(self.parts, (), self.name, origin, self._desk.next_place))
+        self._take(plan(self.parts, (), self.name, origin, self._host.next_place))
         self.bell.ring()
 
     def hand_over(self, other: Surface) -> None:
@@ -258,7 +260,7 @@ class Surface:
             self.parts[part.name] = part
             if part.row.final and part.open:
                 self.wanted_at.setdefault(part.name, self._steady())
-            self._desk.placed(part.row.place)
+            self._host.placed(part.row.place)
 
     @property
     def waiting(self) -> list[Part]:
@@ -278,7 +280,7 @@ class Surface:
 
     def _first_sign(self, opened_at: int) -> None:
         after = max(0, self._clock.now_ms() - opened_at)
-        self._desk.tell(FirstSign(surface=self.address.platform, after_ms=after))
+        self._host.tell(FirstSign(surface=self.address.platform, after_ms=after))
 
     # ------------------------------------------------------------------ the loop
 
@@ -318,9 +320,9 @@ class Surface:
         if self._closed:
             return False
         await self.amendments.carry_out(self.parts, self._held)
-        now, waits = self._steady(), self._desk.waits(self.name)
+        now, waits = self._steady(), self._host.waits(self.name)
         await self._look(now, waits)
-        may_send = self._desk.may_send()
+        may_send = self._host.may_send()
         step = self._next(waits) if may_send else Wait(1_000)
         if self.traits.sessions and may_send:
             self._doings.show(self._doing(), last_word_waits=any(part.row.final for part in self.waiting))
@@ -356,7 +358,7 @@ class Surface:
         owed = self.book.owed(self.parts.values(), running)
         for owner in {self.owners[part.row.origin] for part in owed}:
             rows = [part.row for part in owed if self.owners[part.row.origin] == owner]
-            await self._desk.store_parts(owner, rows)
+            await self._host.store_parts(owner, rows)
             self.book.stored(rows)
         return bool(owed)
 
@@ -368,7 +370,7 @@ class Surface:
             self._idle_since = now
             self._sweep()
         elif now - self._idle_since >= LINGER_SECONDS * 1000 and not any(map(stands, self.parts.values())):
-            self._desk.forget(self)
+            self._host.forget(self)
             return False
         limit = self.traits.preview_seconds if self.outlets else (LINGER_SECONDS if not busy else 30.0)
         await self.bell.wait(max(0.02, min(limit, (step.ms if step.ms is not None else limit * 1000) / 1000)))
@@ -405,7 +407,7 @@ class Surface:
 
     def _timely(self, shown: Picture, turn: str, now: int) -> list[Part]:
         """What changes by `shown`, without a status that was changed only just now."""
-        place = self._desk.next_place
+        place = self._host.next_place
         planned = plan(self.parts, shown.wanted, self.name, turn, place, shown.untouched, self.traits)
         fresh = now - self._status_at < self.traits.status_seconds * 1000
         return [
@@ -435,7 +437,7 @@ class Surface:
         """Store a part as it is now, and what has come in its place."""
         rows = [part.row, *(other.row for other in others)]
         self._take([part, *others])
-        await self._desk.store_parts(self.owners[part.row.origin], rows)
+        await self._host.store_parts(self.owners[part.row.origin], rows)
         self.book.stored(rows)
 
     async def _keep_begun(self, before: Part, repeated: bool) -> Part:
@@ -464,7 +466,7 @@ class Surface:
         if part.content.kind is not ContentKind.STATUS and part.row.final:
             self._draft = None
         part = await self._keep_begun(part, step.repeated)
-        if not self._desk.may_send():
+        if not self._host.may_send():
             return
         sent = sent_by(step, self.port.ability, self.traits)
         try:
@@ -491,7 +493,7 @@ class Surface:
                 return
             await self._failed(part, error, creating=True)
             return
-        self._desk.delivered(self.name)
+        self._host.delivered(self.name)
         self._shown([outlet for outlet in self.outlets if outlet.turn == part.row.origin])
         if (opened_at := self._unseen.pop(part.row.origin, None)) is not None:
             self._first_sign(opened_at)
@@ -535,7 +537,7 @@ class Surface:
             except CallFailed as error:
                 await self._failed(part, error, creating=False)
                 return
-            self._desk.delivered(self.name)
+            self._host.delivered(self.name)
         current = self.parts.get(part.name, part)
         self.parts[part.name] = settled(current, part.row.platform_id, sent, self.port.ability, now, there)
 
@@ -549,7 +551,7 @@ class Surface:
         except CallFailed as error:
             await self._failed(part, error, creating=False)
             return
-        self._desk.delivered(self.name)
+        self._host.delivered(self.name)
         sent = part.content if step.more is not None else None
         current = self.parts.get(part.name, part)
         done = finished(current, sent, self.port.ability, self._clock.now_ms())
@@ -566,7 +568,7 @@ class Surface:
         except CallFailed as error:
             await self._failed(part, error, creating=False)
             return
-        self._desk.delivered(self.name)
+        self._host.delivered(self.name)
         self._status_shown(part)
         done = settled(
             self.parts.get(part.name, part), part.row.platform_id, sent, self.port.ability, self._clock.now_ms()
@@ -593,7 +595,7 @@ class Surface:
 
     async def _call(self, call: Awaitable[str | None], seconds: float = CALL_SECONDS) -> str:
         """A call that counts against the limits; raises `CallFailed` and nothing else."""
-        self._desk.passed(self.name)
+        self._host.passed(self.name)
         return await self._told(call, seconds) or ""
 
     async def _told(self, call: Awaitable[str | None], seconds: float = CALL_SECONDS) -> str | None:
@@ -616,7 +618,7 @@ class Surface:
             creating=creating, now=self._clock.now_ms(), share=share, instead=instead,
         )  # fmt: skip
         if error.fate is Fate.TOO_FAST:
-            await self._desk.too_fast(self.name, error.retry_after)
+            await self._host.too_fast(self.name, error.retry_after)
         follow = behind(before, [current, *others], self.parts.values(), self._clock.now_ms())
         await self._keep(current, *others, *follow)
         given_up = current.row.state is DeliveryState.FAILED
@@ -624,11 +626,11 @@ class Surface:
             self.wanted_at.pop(part.name, None)
             self._unseen.pop(part.row.origin, None)
         fate, cause = error.fate.value, error.cause.value
-        self._desk.tell(SendFailed(platform=self.address.platform, fate=fate, cause=cause, final=given_up))
+        self._host.tell(SendFailed(platform=self.address.platform, fate=fate, cause=cause, final=given_up))
         if error.cause is Cause.MOVED and error.moved_to:
-            await self._desk.moved(self.address, error.moved_to)
+            await self._host.moved(self.address, error.moved_to)
         elif given_up and (current.row.final or error.cause in BLOCKED_CAUSES):
-            await self._desk.given_up(self, current, error)
+            await self._host.given_up(self, current, error)
         elif current.row.cause.startswith(INSTEAD):
             log.warning(
                 "delivery.instead", chat=self.name, origin=part.row.origin, part=part.row.key, cause=cause or None,
@@ -651,7 +653,7 @@ class Surface:
             sent = PartSent(
                 platform=self.address.platform, origin=row.origin, kind=kind, wanted_at=now - waited, sent_at=now
             )
-            self._desk.tell(sent)
+            self._host.tell(sent)
 
     def _target(self, part: Part) -> ChatAddress:
         return replace(self.address, thread="") if part.row.cause == Cause.NO_THREAD.value else self.address
@@ -713,6 +715,6 @@ class Surface:
             await self._call(call, COSMETIC_SECONDS)
         except CallFailed as error:
             if error.fate is Fate.TOO_FAST:
-                await self._desk.too_fast(self.name, error.retry_after)
+                await self._host.too_fast(self.name, error.retry_after)
             return error
         return None

@@ -24,7 +24,7 @@ from agent_core.limits.quotas import BLOCK, blocks, for_person
 from agent_core.store.rows import Delivery, DeliveryState
 from agent_core.store.store import OwnedElsewhere, StorageUnavailable, Store
 from agent_core.tools.base import Json
-from gateway.chats.arrival import Desk
+from gateway.chats.arrival import Arrivals
 from gateway.chats.routing import Command
 from gateway.chats.where import NoSuchChat, Where
 from gateway.commands.timed import Post, encode_post, post_inbound
@@ -68,11 +68,11 @@ class Sending:
     """Serves ``POST /api/send`` and ``GET /api/send/{id}``. Needs the operators' key, as `gateway.http.admin` does."""
 
     def __init__(
-        self, store: Store, hub: Hub, desk: Desk, outbox: Outbox, where: Where, key: str | None, spool: Path
+        self, store: Store, hub: Hub, arrivals: Arrivals, outbox: Outbox, where: Where, key: str | None, spool: Path
     ) -> None:
         self._store = store
         self._hub = hub
-        self._desk = desk
+        self._arrivals = arrivals
         self._outbox = outbox
         self._where = where
         self._key = key
@@ -116,10 +116,10 @@ class Sending:
                 return problem_response(no_room)
             owned = await self._store.session_by_key(key.text())
             if owned is not None:
-                self._hub.release(await self._hub.owned_lane(key.text(), owned.session))
+                self._hub.release(await self._hub.owned_queue(key.text(), owned.session))
             files = await asyncio.to_thread(self._put, inbound.digest, message.files)
             command = Command("post", encode_post(Post(message.text, files)))
-            accepted, doing = await self._desk.take_command(inbound, command)
+            accepted, doing = await self._arrivals.take_command(inbound, command)
             number = accepted.inbox_id
             if doing is not None:
                 await asyncio.wait({doing})

@@ -1,4 +1,4 @@
-"""Places: lets lanes begin in the order that `gateway.limits.admission` decides, and counts what waits in all."""
+"""Places: lets queues begin in the order that `gateway.limits.admission` decides, and counts what waits in all."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from agent_core.signals import Tell, TurnedAway
 from agent_core.turn.exits import Exit, ExitCode, Facts, NotStarted
 from agent_core.turn.notices import notice_for
 from gateway.limits.admission import Admission, Bounds, Claim
-from gateway.sessions.queue import Lane
+from gateway.sessions.queue import SessionQueue
 
 log = structlog.get_logger("gateway")
 
@@ -42,14 +42,14 @@ class Places:
     def __init__(
         self,
         bounds: Bounds,
-        lanes: Callable[[], Iterable[Lane]],
-        begin: Callable[[Lane], None],
+        queues: Callable[[], Iterable[SessionQueue]],
+        begin: Callable[[SessionQueue], None],
         clock: Clock,
         tell: Tell,
     ) -> None:
-        """`begin` starts a lane that has got a place; the lane `leave`s it at its end."""
-        self._admission: Admission[Lane] = Admission(bounds)
-        self._lanes = lanes
+        """`begin` starts a queue that has got a place; the queue `leave`s it at its end."""
+        self._admission: Admission[SessionQueue] = Admission(bounds)
+        self._queues = queues
         self._begin = begin
         self._clock = clock
         self._tell = tell
@@ -61,50 +61,50 @@ class Places:
         self.turned_away = 0
         """Messages that were refused because too many waited."""
 
-    # ------------------------------------------------------------------ lanes
+    # ------------------------------------------------------------------ queues
 
     def may_begin(self) -> bool:
         """Whether another turn may begin now: asked by whoever takes up turns."""
         return self._admission.may_begin()
 
-    def ask(self, lane: Lane) -> None:
-        """The lane has something to run."""
-        if lane.running is not None:
-            messages, taken_up = lane.running.messages, True
+    def ask(self, queue: SessionQueue) -> None:
+        """The queue has something to run."""
+        if queue.running is not None:
+            messages, taken_up = queue.running.messages, True
         else:
-            messages, taken_up = tuple(lane.waiting[:1]), False
+            messages, taken_up = tuple(queue.waiting[:1]), False
         first = messages[0] if messages else None
         person, since = (person_of(first.inbound), first.received_at) if first is not None else ("", 0)
-        self._admission.ask(lane, Claim(person, since, taken_up))
+        self._admission.ask(queue, Claim(person, since, taken_up))
         self._give()
 
-    def begun(self, lane: Lane) -> None:
+    def begun(self, queue: SessionQueue) -> None:
         """Its turn is open, or it waits for something: another may begin meanwhile."""
-        self._admission.begun(lane)
+        self._admission.begun(queue)
         self._give()
 
-    def leave(self, lane: Lane) -> None:
+    def leave(self, queue: SessionQueue) -> None:
         """It runs no more, or has nothing to run any more."""
-        self._admission.leave(lane)
+        self._admission.leave(queue)
         self._give()
 
-    def hurry(self, lane: Lane) -> None:
+    def hurry(self, queue: SessionQueue) -> None:
         """A turn that was taken up is to be ended: that needs no place."""
-        if self._admission.waits(lane):
-            self._admission.leave(lane)
-            self._begin(lane)
+        if self._admission.waits(queue):
+            self._admission.leave(queue)
+            self._begin(queue)
 
     def _give(self) -> None:
-        while (lane := self._admission.next()) is not None:
-            self._begin(lane)
+        while (queue := self._admission.next()) is not None:
+            self._begin(queue)
 
-    def place(self, lane: Lane) -> int | None:
+    def place(self, queue: SessionQueue) -> int | None:
         """The place in the line of everybody, 1 being the first; None if it does not wait there."""
-        return self._admission.place(lane)
+        return self._admission.place(queue)
 
-    def long_wait(self, lane: Lane) -> int:
+    def long_wait(self, queue: SessionQueue) -> int:
         """The place in the line, if the wait is worth telling in a chat; 0 if it does not wait, or only for a moment."""
-        line = self._admission.place(lane) or 0
+        line = self._admission.place(queue) or 0
         return line if line > SOON or not self._admission.only_beginning else 0
 
     @property
@@ -130,11 +130,11 @@ class Places:
     @property
     def messages(self) -> int:
         """Messages that wait for their turn."""
-        return sum(len(lane.waiting) for lane in self._lanes())
+        return sum(len(queue.waiting) for queue in self._queues())
 
-    def refusal(self, lane: Lane | None, queue_limit: int) -> NotAccepted | None:
-        """Why a message of this lane cannot be taken; None if it can."""
-        of_its_own = len(lane.waiting) if lane is not None else 0
+    def refusal(self, queue: SessionQueue | None, queue_limit: int) -> NotAccepted | None:
+        """Why a message of this queue cannot be taken; None if it can."""
+        of_its_own = len(queue.waiting) if queue is not None else 0
         if of_its_own >= queue_limit:
             notice = notice_for(Exit(ExitCode.NOT_STARTED, Facts(reason=NotStarted.QUEUE_FULL, count=of_its_own)))
             return NotAccepted(notice.text if notice else "", NotAcceptedCode.QUEUE_FULL)

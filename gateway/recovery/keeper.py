@@ -70,7 +70,7 @@ class Parts(Protocol):
 
 
 class Commands(Protocol):
-    """What the keeper needs of the desk."""
+    """What the keeper needs of the arrivals."""
 
     def carries_out(self, inbox_id: int) -> bool: ...
 
@@ -265,9 +265,9 @@ class Keeper:
         self._book = keeping.found(self._book, items, self._clock.monotonic())
         self._left = {key: found.get(key) or self._left[key] for key in self._book}
         self._wanted &= {name for _, name in self._book}
-        for lane in self._hub.blocked():
-            if (Kind.SESSION, lane.session) not in self._book:
-                self._hub.unblock(lane)
+        for queue in self._hub.blocked():
+            if (Kind.SESSION, queue.session) not in self._book:
+                self._hub.unblock(queue)
         early = began - self._began < EARLY_SECONDS
         if not early and not any(one.taken_at is None for one in self._book.values()):
             self._look_at = began + IDLE_SECONDS
@@ -292,15 +292,15 @@ class Keeper:
                 assert parts is not None
                 return not parts.reaches(one.surface) or parts.works_on(one.surface, one.name)
             case LeftTurn():
-                lane = self._hub.lane(one.session)
-                running = lane.running if lane is not None else None
+                queue = self._hub.queue(one.session)
+                running = queue.running if queue is not None else None
                 return running is not None and running.driver.identity.turn == one.turn
             case LeftMessage(lane=name):
                 if name == COMMAND_LANE:
                     commands, number = self.commands, one.inbox_id
                     return commands is None or number in self._unusable or commands.carries_out(number)
-                lane = self._hub.lane(one.session)
-                return name != NORMAL_LANE or (lane is not None and not lane.blocked and lane.knows(one.inbox_id))
+                queue = self._hub.queue(one.session)
+                return name != NORMAL_LANE or (queue is not None and not queue.blocked and queue.knows(one.inbox_id))
 
     # ------------------------------------------------------------------ what became of it
 
@@ -327,11 +327,11 @@ class Keeper:
 
     def _waits(self, item: Item) -> bool:
         """The conversation waits for the gateway to have room, or for what else its message may say."""
-        lane = self._hub.lane(item.name) if item.kind is Kind.SESSION else None
-        if lane is None:
+        queue = self._hub.queue(item.name) if item.kind is Kind.SESSION else None
+        if queue is None:
             return False
         unopened = self._only_waits(item) and item.name not in self._opening and not self._progressed(item)
-        return unopened or self._hub.place(lane) is not None
+        return unopened or self._hub.place(queue) is not None
 
     def _progressed(self, item: Item) -> bool:
         left = self._left[item.kind, item.name]
@@ -339,8 +339,8 @@ class Keeper:
             case LeftPart():
                 return self.parts is None or not self.parts.unsettled(left.surface, left.name)
             case LeftTurn():
-                lane = self._hub.lane(left.session)
-                running = lane.running if lane is not None else None
+                queue = self._hub.queue(left.session)
+                running = queue.running if queue is not None else None
                 before = self._before.get(item.name)
                 if running is None or before is None or running.driver is not before[0]:
                     return True
@@ -349,8 +349,8 @@ class Keeper:
             case LeftMessage():
                 if left.lane == COMMAND_LANE:
                     return self.commands is None or not self.commands.carries_out(left.inbox_id)
-                lane = self._hub.lane(left.session)
-                return lane is None or lane.position(left.inbox_id) is None
+                queue = self._hub.queue(left.session)
+                return queue is None or queue.position(left.inbox_id) is None
 
     # ------------------------------------------------------------------ taking up
 
@@ -423,10 +423,10 @@ class Keeper:
                 raise
             return
         for item in items:
-            lane = self._hub.lane(item.name)
-            if lane is not None and lane.running is not None:
-                turn = lane.running.driver.turn
-                self._before[item.name] = (lane.running.driver, len(turn.round.tools_done))
+            queue = self._hub.queue(item.name)
+            if queue is not None and queue.running is not None:
+                turn = queue.running.driver.turn
+                self._before[item.name] = (queue.running.driver, len(turn.round.tools_done))
             key = keys[item.name]
             await self._guarded(item, self._resuming.messages(item.name, key, taken.epochs[item.name]))
 

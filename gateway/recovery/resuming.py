@@ -37,7 +37,7 @@ Rows = Sequence[tuple[str, bytes]]
 
 
 class Resuming:
-    """Puts what was taken up back into the hub's lanes."""
+    """Puts what was taken up back into the hub's queues."""
 
     def __init__(self, hub: Hub, store: Store, clock: Clock, ids: Ids) -> None:
         self._hub = hub
@@ -80,23 +80,23 @@ class Resuming:
             await self._unblock(found, key)
             return
         assert isinstance(taken_over, TakenOver)
-        lane = await self._hub.owned_lane(key, found.session, found.epoch)
-        lane.blocked = True
-        await self._hub.settled(lane)
-        if lane.running is not None or self._hub.closing:
+        queue = await self._hub.owned_queue(key, found.session, found.epoch)
+        queue.blocked = True
+        await self._hub.settled(queue)
+        if queue.running is not None or self._hub.closing:
             return  # it goes on already, or in the next process
         if turn.opened is not None and turn.opened.own_history is None:
-            await self._hub.load_memory(lane)
-        driver = self._hub.driver(found.turn, found.session, found.epoch, messages, lane)
+            await self._hub.load_memory(queue)
+        driver = self._hub.driver(found.turn, found.session, found.epoch, messages, queue)
         driver.resume(turn, len(rows), taken_over)
-        lane.running = Running(driver, messages)
+        queue.running = Running(driver, messages)
         if isinstance(driver.outlet, TurnOutlet):
             driver.outlet.attach(driver)
-        self._hub.start(lane)  # what waits comes after it, once `messages` has put the earlier ones in front
+        self._hub.start(queue)  # what waits comes after it, once `messages` has put the earlier ones in front
 
     async def _unblock(self, found: OpenTurn, key: str) -> None:
-        lane = await self._hub.owned_lane(key, found.session, found.epoch)
-        self._hub.unblock(lane)
+        queue = await self._hub.owned_queue(key, found.session, found.epoch)
+        self._hub.unblock(queue)
 
     # ------------------------------------------------------------------ messages
 
@@ -105,9 +105,11 @@ class Resuming:
         rows = await self._store.pending(session)
         if rows and self._hub.restore is not None:  # before a turn begins, and takes them back
             await self._hub.restore.load_words(Owner(session, epoch), [row.id for row in rows])
-        lane = await self._hub.owned_lane(key, session, epoch)  # last: one that is held over an await may be forgotten
+        queue = await self._hub.owned_queue(
+            key, session, epoch
+        )  # last: one that is held over an await may be forgotten
         for row in rows:
-            if row.lane == COMMAND_LANE or lane.knows(row.id):
+            if row.lane == COMMAND_LANE or queue.knows(row.id):
                 continue
             try:
                 message = waiting_of(row)
@@ -116,12 +118,12 @@ class Resuming:
                     raise
                 await self._hub.aside.lose(row.id, Fresh(session, key, epoch))
                 continue
-            if lane.running is not None and row.id in steered_into(lane.running.driver.turn):
-                lane.steers.append(message)
+            if queue.running is not None and row.id in steered_into(queue.running.driver.turn):
+                queue.steers.append(message)
             else:
-                lane.waiting.append(message)
-        lane.waiting.sort(key=lambda message: message.arrival)
-        self._hub.unblock(lane)
+                queue.waiting.append(message)
+        queue.waiting.sort(key=lambda message: message.arrival)
+        self._hub.unblock(queue)
 
     # ------------------------------------------------------------------ setting aside
 
@@ -136,9 +138,9 @@ class Resuming:
 
     async def set_aside_message(self, row: InboxRow, key: str, epoch: int) -> None:
         """A message, or a command, that has ended the process each time is not tried again; its chat is told."""
-        lane = await self._hub.owned_lane(key, row.session, epoch)
-        lane.blocked = True  # until what waited behind it is known
-        lane.withdraw(row.id)
+        queue = await self._hub.owned_queue(key, row.session, epoch)
+        queue.blocked = True  # until what waited behind it is known
+        queue.withdraw(row.id)
         with suppress(Conflict):
             await self._store.drop(row.id, SET_ASIDE)
             if self._hub.on_set_aside is not None:
@@ -173,5 +175,5 @@ def outlet_of(hub: Hub, found: OpenTurn, asked: Sequence[InboxRow]) -> TurnOutle
 
 
 def waiting_of(row: InboxRow) -> Waiting:
-    """A stored message as lanes have it. Raises `UnreadableMessage`."""
+    """A stored message as queues have it. Raises `UnreadableMessage`."""
     return Waiting(row.id, row.arrival, inbox.decode(row.body), row.received_at)

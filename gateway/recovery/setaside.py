@@ -145,11 +145,11 @@ class PutAside:
 
     def _asked_in(self, session: str) -> list[Inbound]:
         """The messages that its chat waits for, the latest first."""
-        lane = self._hub.lane(session)
-        if lane is None:
+        queue = self._hub.queue(session)
+        if queue is None:
             return []
-        running = lane.running.messages if lane.running is not None else ()
-        return [one.inbound for one in reversed((*running, *lane.steers, *lane.waiting))]
+        running = queue.running.messages if queue.running is not None else ()
+        return [one.inbound for one in reversed((*running, *queue.steers, *queue.waiting))]
 
     # ------------------------------------------------------------------ setting aside
 
@@ -218,9 +218,9 @@ class PutAside:
             return done
 
     async def _put(self, session: str, error: Exception) -> bool:
-        lane, asked = self._hub.lane(session), self._asked_in(session)
+        queue, asked = self._hub.queue(session), self._asked_in(session)
         with suppress(StoreError):  # it may be among what cannot be written; then it is tried in another way below
-            await self._end_turn(session, lane.epoch if lane is not None else await self._store.claim(session))
+            await self._end_turn(session, queue.epoch if queue is not None else await self._store.claim(session))
         fresh = await self._store.set_aside(session, DAMAGED, self._ids.new("s"))
         if fresh is None:
             return False
@@ -241,8 +241,8 @@ class PutAside:
             unanswered=unanswered,
             error=f"{type(error).__name__}: {error}",
         )
-        if lane is not None:
-            self._hub.point(lane, fresh.session, fresh.epoch)
+        if queue is not None:
+            self._hub.point(queue, fresh.session, fresh.epoch)
         if not usable:
             self._say_unstored(asked, NOT_ANSWERED)
         await self._announce(session, fresh, unanswered, usable=usable)
@@ -325,21 +325,21 @@ class PutAside:
     def _over(self, session: str, turn: str, ending: Exit) -> None:
         """Whoever follows the turn here sees its end."""
         now = self._clock.now_ms()
-        lane = self._hub.lane(session)
-        if lane is not None and lane.running is not None and lane.running.driver.identity.turn == turn:
-            driver = lane.running.driver
+        queue = self._hub.queue(session)
+        if queue is not None and queue.running is not None and queue.running.driver.identity.turn == turn:
+            driver = queue.running.driver
             if driver.turn.exit is None:
                 driver.turn.feed(TurnEnded(at=now, exit=ending))
             driver.give_up(driver.turn)
-            lane.running.given_up.set()
+            queue.running.given_up.set()
         log_unreadable(turn, session, ending.code.value, ending.facts.reference, now, self._hub.tell)
 
     # ------------------------------------------------------------------ the messages that waited
 
     async def _drop_waiting(self, session: str, fresh: Fresh) -> int:
         """Each is told that it was not answered; how many there are."""
-        lane = self._hub.lane(session)
-        held = {one.inbox_id: one.inbound for one in (*lane.waiting, *lane.steers)} if lane is not None else {}
+        queue = self._hub.queue(session)
+        held = {one.inbox_id: one.inbound for one in (*queue.waiting, *queue.steers)} if queue is not None else {}
         try:
             waiting = await self._store.asides.waiting(session)
         except Damaged:

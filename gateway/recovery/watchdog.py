@@ -1,6 +1,6 @@
 """Watches the drivers: one that has done nothing for longer than its longest open timer has a bug, and its turn is ended visibly.
 
-A turn whose machine says that it runs and whose driver is dead would be silent for ever, and its lane with it. So the turn is
+A turn whose machine says that it runs and whose driver is dead would be silent for ever, and its queue with it. So the turn is
 ended here in the driver's place: from the journal, with `internal_error`, together with what the chat is to be shown.
 """
 

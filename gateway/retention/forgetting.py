@@ -35,7 +35,7 @@ from agent_core.store.store import PAUSE, StorageUnavailable, Store
 from agent_core.turn.errors import UnreadableJournal
 from agent_core.turn.events import TurnOpened
 from gateway.sessions import inbox
-from gateway.sessions.queue import Lane, Waiting
+from gateway.sessions.queue import SessionQueue, Waiting
 from gateway.sessions.whose import author_of, folder_name
 
 log = structlog.get_logger("gateway")
@@ -94,20 +94,20 @@ async def nobody_runs(_: Job) -> None:
 class Quiet:
     """Stops what runs and waits for people, and lets go of what is remembered of conversations."""
 
-    lanes: Callable[[], Iterable[Lane]]
-    stop: Callable[[Lane, Waiting], Awaitable[None]]
+    queues: Callable[[], Iterable[SessionQueue]]
+    stop: Callable[[SessionQueue, Waiting], Awaitable[None]]
     forget: Callable[[], None]
 
     async def __call__(self, job: Job) -> None:
         mine = set(job.who)
-        for lane in list(self.lanes()):
-            running = lane.running.messages if lane.running is not None else ()
-            for message in [*lane.waiting, *running]:
+        for queue in list(self.queues()):
+            running = queue.running.messages if queue.running is not None else ()
+            for message in [*queue.waiting, *running]:
                 theirs = (message.inbound.account, author_of(message.inbound)) in mine
                 if theirs and message.received_at <= job.at:
-                    await self.stop(lane, message)
-            lane.memory_loaded = lane.recent_loaded = lane.prefs_loaded = False
-            lane.recent = []
+                    await self.stop(queue, message)
+            queue.memory_loaded = queue.recent_loaded = queue.prefs_loaded = False
+            queue.recent = []
         self.forget()
 
 

@@ -20,7 +20,7 @@ from agent_core.ports import Clock
 from agent_core.store.rows import ScheduleRow
 from agent_core.store.store import Conflict, Fenced, OwnedElsewhere, StorageUnavailable, Store
 from gateway.chats.access import Standing
-from gateway.chats.arrival import Desk, account_of
+from gateway.chats.arrival import Arrivals, account_of
 from gateway.chats.routing import Command
 from gateway.config.schedule import Entry, Schedule
 from gateway.schedule import schedules, times
@@ -68,11 +68,11 @@ class Scheduler:
     """`run` it in a task of its own; `wake` it when a schedule was stored. Make it inside the event loop."""
 
     def __init__(
-        self, section: Schedule, zone: str, store: Store, hub: Hub, desk: Desk, clock: Clock, resolve: Resolve
+        self, section: Schedule, zone: str, store: Store, hub: Hub, arrivals: Arrivals, clock: Clock, resolve: Resolve
     ) -> None:
         self._store = store
         self._hub = hub
-        self._desk = desk
+        self._arrivals = arrivals
         self._clock = clock
         self._resolve = resolve
         self._zone = zone
@@ -138,7 +138,7 @@ class Scheduler:
     async def _settle(self, row: ScheduleRow) -> None:
         """Claim what is due of a schedule, one claim after the other."""
         account = account_of(ChatAddress.of(row.surface))
-        if account not in self._desk.accounts:
+        if account not in self._arrivals.accounts:
             if self._first(f"account {row.schedule}"):
                 log.warning("schedule.no_account", schedule=row.schedule, account=account)
             return  # it stays due, and is told as late or missed when the account is there again
@@ -148,7 +148,7 @@ class Scheduler:
             if self._first(f"unreadable {row.schedule}"):
                 log.warning("schedule.unreadable", schedule=row.schedule, error=str(error))
             return
-        if row.kind == Kind.REMINDER and self._desk.standing_of(plan.origin) is Standing.STRANGER:
+        if row.kind == Kind.REMINDER and self._arrivals.standing_of(plan.origin) is Standing.STRANGER:
             await self._store.put_schedule(schedules.cancelled(row, self._clock.now_ms()))
             log.warning("schedule.cancelled", schedule=row.schedule, why="who asked for it may not talk any more")
             return
@@ -171,7 +171,7 @@ class Scheduler:
                 chat=plan.origin,
             )
             command = Command("happen", schedules.encode_happening(happening))
-            accepted, _ = await self._desk.take_command(inbound, command, claim=found)
+            accepted, _ = await self._arrivals.take_command(inbound, command, claim=found)
             if accepted.duplicate:
                 raise Conflict(f"The occurrence {inbound.platform_key} is known already.")
             log.info(
@@ -184,7 +184,7 @@ class Scheduler:
         """Make sure that the conversation is ours, if there is one. Raises OwnedElsewhere."""
         known = await self._store.session_by_key(key.text())
         if known is not None:
-            self._hub.release(await self._hub.owned_lane(key.text(), known.session))
+            self._hub.release(await self._hub.owned_queue(key.text(), known.session))
 
     def _first(self, what: str) -> bool:
         """Whether this was not said yet."""

@@ -17,22 +17,22 @@ from agent_core.turn.exits import Exit, ExitCode, Facts, NotStarted
 from agent_core.turn.notices import DAMAGED, RESTORED
 from agent_core.turn.view import BubbleKind, View, exit_view
 from gateway.recovery.keeping import SET_ASIDE
-from gateway.sessions.queue import Lane, Running, Waiting, person_words, sight_of, summary_of
+from gateway.sessions.queue import Running, SessionQueue, Waiting, person_words, sight_of, summary_of
 from gateway.sessions.stopping import BY_CLIENT, BY_PERSON, NOT_OPENED
 
 ELSEWHERE_SECONDS = 2.0
 """How often the journal of a turn is asked that does not run here."""
 
 
-class LaneBook(Protocol):
+class QueueBook(Protocol):
     """What followers need of the hub."""
 
-    def lane(self, session: str) -> Lane | None: ...
+    def queue(self, session: str) -> SessionQueue | None: ...
 
     def now_ms(self) -> int: ...
 
-    def place(self, lane: Lane) -> int | None:
-        """The lane's place in the line of everybody; None if it does not wait there."""
+    def place(self, queue: SessionQueue) -> int | None:
+        """The queue's place in the line of everybody; None if it does not wait there."""
         ...
 
     @property
@@ -50,12 +50,12 @@ class LaneBook(Protocol):
         """How a message ended, from the journal; None if it has not."""
         ...
 
-    async def recent(self, lane: Lane) -> None:
-        """Load the session's latest closed turns into the lane."""
+    async def recent(self, queue: SessionQueue) -> None:
+        """Load the session's latest closed turns into the queue."""
         ...
 
-    def release(self, lane: Lane) -> None:
-        """Nobody watches any more; forget the lane if it is idle."""
+    def release(self, queue: SessionQueue) -> None:
+        """Nobody watches any more; forget the queue if it is idle."""
         ...
 
 
@@ -98,20 +98,20 @@ class MessageFollower:
     __slots__ = (
         "_bell",
         "_book",
-        "_lane",
+        "_queue",
         "_running",
         "_ticket",
         "_told",
         "_watcher",
     )
 
-    def __init__(self, book: LaneBook, ticket: Ticket) -> None:
+    def __init__(self, book: QueueBook, ticket: Ticket) -> None:
         self._book = book
         self._ticket = ticket
         self._bell = Bell()
         self._running: Running | None = None
         self._watcher: Watcher | None = None
-        self._lane: Lane | None = None
+        self._queue: SessionQueue | None = None
         self._told: Queued | None = None
 
     async def __aenter__(self) -> MessageFollower:
@@ -124,20 +124,20 @@ class MessageFollower:
     ) -> None:
         self._detach_watcher()
         self._book.expect_no_more(self._bell)
-        if self._lane is not None:
-            self._lane.watchers.pop(self._bell, None)
-            self._book.release(self._lane)
+        if self._queue is not None:
+            self._queue.watchers.pop(self._bell, None)
+            self._book.release(self._queue)
         self._bell.close()
 
     def _attach(self) -> None:
-        lane = self._book.lane(self._ticket.session)
-        if lane is not None and lane is not self._lane:
-            self._lane = lane
-            lane.watchers[self._bell] = None
+        queue = self._book.queue(self._ticket.session)
+        if queue is not None and queue is not self._queue:
+            self._queue = queue
+            queue.watchers[self._bell] = None
         self._find_driver()
 
     def _find_driver(self) -> None:
-        running = self._lane.running if self._lane is not None else None
+        running = self._queue.running if self._queue is not None else None
         if running is not None and running.driver.over and running.driver.turn.exit is None:
             running = None  # it was overtaken, or left
         if running is not None and any(m.inbox_id == self._ticket.inbox_id for m in running.messages):
@@ -158,9 +158,9 @@ class MessageFollower:
         self._attach()
         if self._watcher is not None:
             return await self.next(timeout_seconds)
-        lane = self._lane
-        queued = self._queued(lane)
-        if queued is None and (lane is None or lane.position(self._ticket.inbox_id) is None):
+        queue = self._queue
+        queued = self._queued(queue)
+        if queued is None and (queue is None or queue.position(self._ticket.inbox_id) is None):
             ended = await self._book.stored_end(self._ticket.inbox_id)
             if ended is not None:
                 return ended
@@ -170,22 +170,22 @@ class MessageFollower:
         if self._book.leaving:
             return LeftOpen("", View((), open=True))
         # Where another process runs it, the journal has to be asked.
-        patience = timeout_seconds if lane is not None else min(timeout_seconds, ELSEWHERE_SECONDS)
+        patience = timeout_seconds if queue is not None else min(timeout_seconds, ELSEWHERE_SECONDS)
         if await self._bell.wait(patience):
             return await self.next(timeout_seconds)
         if patience < timeout_seconds:
             return await self.next(timeout_seconds - patience)
-        now = self._queued(lane)  # the line moves all the time: it is told when something has to be said anyhow
+        now = self._queued(queue)  # the line moves all the time: it is told when something has to be said anyhow
         told, self._told = self._told, now or self._told
         return now if now != told else None
 
-    def _queued(self, lane: Lane | None) -> Queued | None:
+    def _queued(self, queue: SessionQueue | None) -> Queued | None:
         """Where the message waits; None if it does not, or is just about to begin."""
-        position = lane.position(self._ticket.inbox_id) if lane is not None else None
-        if lane is None or position is None:
+        position = queue.position(self._ticket.inbox_id) if queue is not None else None
+        if queue is None or position is None:
             return None
-        line = self._book.place(lane) or 0
-        return Queued(position, line) if line or lane.running is not None or position != 1 else None
+        line = self._book.place(queue) or 0
+        return Queued(position, line) if line or queue.running is not None or position != 1 else None
 
     async def _next_view(self, watcher: Watcher, driver: TurnDriver, timeout_seconds: float) -> Sight | None:
         view = await watcher.next(timeout_seconds)
@@ -206,25 +206,25 @@ class MessageFollower:
 class WholeSessionFollower:
     """Follows a session: everything once, then what changes."""
 
-    def __init__(self, book: LaneBook, lane: Lane) -> None:
+    def __init__(self, book: QueueBook, queue: SessionQueue) -> None:
         self._book = book
-        self._lane = lane
+        self._queue = queue
         self._bell = Bell()
         self._sent: dict[str, TurnSight] = {}
         self._watched: TurnDriver | None = None
         self._first = True
 
     async def __aenter__(self) -> WholeSessionFollower:
-        self._lane.watchers[self._bell] = None
-        await self._book.recent(self._lane)
+        self._queue.watchers[self._bell] = None
+        await self._book.recent(self._queue)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._watch(None)
-        self._lane.watchers.pop(self._bell, None)
-        self._book.release(self._lane)
+        self._queue.watchers.pop(self._bell, None)
+        self._book.release(self._queue)
         self._bell.close()
 
     def _watch(self, driver: TurnDriver | None) -> None:
@@ -247,13 +247,13 @@ class WholeSessionFollower:
         return changed if changed or first else None
 
     def _sights(self) -> list[TurnSight]:
-        lane = self._lane
-        sights = list(lane.recent)
-        running = lane.running
+        queue = self._queue
+        sights = list(queue.recent)
+        running = queue.running
         self._watch(running.driver if running is not None else None)
         if running is not None:
             sights += [self._running_sight(running, message) for message in running.messages]
-        sights += [self._queued_sight(message, index + 1) for index, message in enumerate(lane.waiting)]
+        sights += [self._queued_sight(message, index + 1) for index, message in enumerate(queue.waiting)]
         return sights
 
     def _running_sight(self, running: Running, message: Waiting) -> TurnSight:

@@ -1,6 +1,6 @@
-"""The hub: what the gateway offers to its adapters (`adapters.contract.base.Gateway`), put together from store, core and lanes.
+"""The hub: what the gateway offers to its adapters (`adapters.contract.base.Gateway`), put together from store, core and queues.
 
-Nothing is acknowledged before it is stored: `accept` returns after the commit. The hub owns every lane's task; when it is
+Nothing is acknowledged before it is stored: `accept` returns after the commit. The hub owns every queue's task; when it is
 closed, all of them are over.
 """
 
@@ -56,7 +56,7 @@ from gateway.sessions.followers import MessageFollower, WholeSessionFollower
 from gateway.sessions.learning import Learning
 from gateway.sessions.opening import HubSettings, brought, opened_event, system_prompt_of
 from gateway.sessions.prefs import Prefs
-from gateway.sessions.queue import Lane, Running, Waiting
+from gateway.sessions.queue import Running, SessionQueue, Waiting
 from gateway.sessions.recall import Recall
 from gateway.sessions.recents import load_recent, stored_end
 from gateway.sessions.stopping import BY_CLIENT, BY_PERSON, NOT_OPENED, stop_turn
@@ -102,9 +102,9 @@ class Hub:
         self._tools = tools
         self._clock = clock
         self._ids = ids
-        self._lanes: dict[str, Lane] = {}
+        self._queues: dict[str, SessionQueue] = {}
         """By session key."""
-        self._by_session: dict[str, Lane] = {}
+        self._by_session: dict[str, SessionQueue] = {}
         self._recall = Recall(store, settings.history_turns)
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._group = asyncio.TaskGroup()
@@ -112,10 +112,10 @@ class Hub:
             self.running, store, clock, ids, settings.watch_look_seconds, settings.watch_grace_seconds
         )
         self.learning = Learning(settings.incidents, self.chain.asked, store, clock, ids)
-        quiet = Quiet(self._lanes.values, self.forget_message, self._recall.forget)
+        quiet = Quiet(self._queues.values, self.forget_message, self._recall.forget)
         self.forgetting = Forgetting(store, clock, ids, settings.workspaces, settings.spool, quiet)
         self._closing = False
-        self.places = Places(settings.bounds, self._lanes.values, self._begin, clock, tell)
+        self.places = Places(settings.bounds, self._queues.values, self._begin, clock, tell)
         self._offers = Offers(own_tools(tools.names, tools.openai_tools()))
         self._rooms = Rooms(settings.workspaces, store)
         places = upkeep.Places(settings.workspaces, settings.spool)
@@ -190,16 +190,16 @@ class Hub:
     async def drain(self, seconds: float, hurry: asyncio.Event | None = None) -> None:
         """Begin no more turns; give the running ones `seconds` to end, then leave them open. `hurry` leaves them at once."""
         self._closing = True
-        for lane in self._lanes.values():
-            lane.held = True
-            lane.wake()
+        for queue in self._queues.values():
+            queue.held = True
+            queue.wake()
         tasks = {task for name, task in self._tasks.items() if name not in KEEPERS and not task.done()}
         await Draining(tasks, self.running, hurry or asyncio.Event()).run(seconds)
         self.leaving = True
-        for lane in self._lanes.values():
-            if lane.running is not None:
-                lane.running.driver.abandon()  # it was taken up, and had no place yet
-        for bell in [bell for lane in self._lanes.values() for bell in lane.watchers] + [*self._expecting]:
+        for queue in self._queues.values():
+            if queue.running is not None:
+                queue.running.driver.abandon()  # it was taken up, and had no place yet
+        for bell in [bell for queue in self._queues.values() for bell in queue.watchers] + [*self._expecting]:
             bell.ring()
 
     def keep(self) -> None:
@@ -209,7 +209,9 @@ class Hub:
 
     def running(self) -> list[Running]:
         """The turns that run in this process; those that were taken up and wait for a place do not yet."""
-        return [lane.running for lane in self._lanes.values() if lane.running is not None and lane.key in self._tasks]
+        return [
+            queue.running for queue in self._queues.values() if queue.running is not None and queue.key in self._tasks
+        ]
 
     def _folders(self) -> list[Path]:
         """The workspaces of running turns."""
@@ -287,8 +289,8 @@ class Hub:
 
     async def _take_in(self, inbound: Inbound, message: NewMessage, busy: SessionPolicy | None) -> Ticket:
         """Store the message and queue it. One at a time in a session, so that the queue has the order of arrival."""
-        lane = self._lane_of(message.session_key)
-        async with lane.accepting:
+        queue = self._queue_of(message.session_key)
+        async with queue.accepting:
             try:
                 accepted = await self.store_message(message)
             except StorageUnavailable as error:
@@ -308,21 +310,21 @@ class Hub:
             if accepted.state is InboxState.NEW:
                 key = await self._key_of(accepted.session) if accepted.duplicate else message.session_key
                 before = 0 if accepted.duplicate else accepted.inbox_id
-                lane = await self._own(key, accepted.session, accepted.epoch, before)
-                taken_care = accepted.duplicate and await self._taken_care_of(lane, accepted.inbox_id)
-                if not taken_care and not lane.knows(accepted.inbox_id):
-                    policy = busy or await self.policy_of(lane)
+                queue = await self._own(key, accepted.session, accepted.epoch, before)
+                taken_care = accepted.duplicate and await self._taken_care_of(queue, accepted.inbox_id)
+                if not taken_care and not queue.knows(accepted.inbox_id):
+                    policy = busy or await self.policy_of(queue)
                     came = self._clock.monotonic()
                     self._put(
-                        lane, Waiting(accepted.inbox_id, accepted.arrival, inbound, message.received_at, came), policy
+                        queue, Waiting(accepted.inbox_id, accepted.arrival, inbound, message.received_at, came), policy
                     )
-        self.release(lane)
+        self.release(queue)
         return ticket
 
-    async def _taken_care_of(self, lane: Lane, inbox_id: int) -> bool:
+    async def _taken_care_of(self, queue: SessionQueue, inbox_id: int) -> bool:
         """A repeated message is the keeper's to take up, or was set aside while it was being looked at."""
         row = await self._store.inbox_row(inbox_id)
-        return lane.blocked or row is None or row.state is not InboxState.NEW
+        return queue.blocked or row is None or row.state is not InboxState.NEW
 
     async def _key_of(self, session: str) -> str:
         """The key under which a session is stored: a redelivery may come when other things go on in its chat."""
@@ -330,65 +332,65 @@ class Hub:
         assert found is not None
         return found.key
 
-    def _put(self, lane: Lane, message: Waiting, policy: SessionPolicy) -> None:
+    def _put(self, queue: SessionQueue, message: Waiting, policy: SessionPolicy) -> None:
         """Queue a new message, or put it into the running turn, or let it end that."""
-        running = lane.running
-        steers = policy is SessionPolicy.STEER and message.inbound.own_history is None and not lane.waiting
+        running = queue.running
+        steers = policy is SessionPolicy.STEER and message.inbound.own_history is None and not queue.waiting
         if running is not None and steers and running.same_chat(message.inbound):
             heard = [
                 running.driver.tell(Steered(at=message.received_at, input=words, inbox=message.inbox_id))
                 for words in message.inbound.input
             ]
             if all(heard):
-                lane.steers.append(message)
+                queue.steers.append(message)
                 return
-        self._queue(lane, message)
+        self._enqueue(queue, message)
         if running is not None and policy is SessionPolicy.INTERRUPT:
             running.driver.tell(Superseded(at=message.received_at))
 
-    async def prefs_of(self, lane: Lane) -> Prefs:
+    async def prefs_of(self, queue: SessionQueue) -> Prefs:
         """What the conversation has set for itself."""
-        if not lane.prefs_loaded and lane.session:
-            found = await self._store.session(lane.session)
-            lane.prefs = Prefs.decode(found.policy if found is not None else None)
-            lane.prefs_loaded = True
-        return lane.prefs
+        if not queue.prefs_loaded and queue.session:
+            found = await self._store.session(queue.session)
+            queue.prefs = Prefs.decode(found.policy if found is not None else None)
+            queue.prefs_loaded = True
+        return queue.prefs
 
-    async def policy_of(self, lane: Lane) -> SessionPolicy:
-        """What a new message does to the lane's running turn."""
-        if lane.running is None:
+    async def policy_of(self, queue: SessionQueue) -> SessionPolicy:
+        """What a new message does to the queue's running turn."""
+        if queue.running is None:
             return self._settings.policy
-        return (await self.prefs_of(lane)).policy or self._settings.policy
+        return (await self.prefs_of(queue)).policy or self._settings.policy
 
-    async def owned_lane(self, key: str, session: str, epoch: int = 0) -> Lane:
-        """The lane of a session that exists, owned by this process."""
+    async def owned_queue(self, key: str, session: str, epoch: int = 0) -> SessionQueue:
+        """The queue of a session that exists, owned by this process."""
         return await self._own(key, session, epoch)
 
     def forget_memory(self, key: str) -> None:
         """What is put before the model has changed in the store: read it anew for the next turn."""
-        lane = self._lanes.get(key)
-        if lane is not None:
-            lane.memory_loaded = False
+        queue = self._queues.get(key)
+        if queue is not None:
+            queue.memory_loaded = False
 
-    def move_lanes(self, platform: str, account: str, old_chat: str, new_chat: str) -> None:
+    def move_queues(self, platform: str, account: str, old_chat: str, new_chat: str) -> None:
         """A chat has another id: its sessions go on under new keys, as the store has them already."""
-        for lane in list(self._lanes.values()):
-            parts = lane.key.split("/")
+        for queue in list(self._queues.values()):
+            parts = queue.key.split("/")
             if parts[:3] == [platform, account, old_chat]:
-                task = self._tasks.pop(lane.key, None)
-                del self._lanes[lane.key]
-                lane.key = "/".join([platform, account, new_chat, *parts[3:]])
-                self._lanes[lane.key] = lane
+                task = self._tasks.pop(queue.key, None)
+                del self._queues[queue.key]
+                queue.key = "/".join([platform, account, new_chat, *parts[3:]])
+                self._queues[queue.key] = queue
                 if task is not None:
-                    self._tasks[lane.key] = task
+                    self._tasks[queue.key] = task
 
-    def known_lane(self, key: str) -> Lane | None:
-        """The lane of a session that is busy or watched just now."""
-        return self._lanes.get(key)
+    def known_queue(self, key: str) -> SessionQueue | None:
+        """The queue of a session that is busy or watched just now."""
+        return self._queues.get(key)
 
     async def _check_room(self, inbound: Inbound) -> None:
         """Raises `NotAccepted` if too much waits, in the conversation or in all. What was taken before is not turned away."""
-        refusal = self.places.refusal(self._lanes.get(inbound.session.text()), self._settings.queue_limit)
+        refusal = self.places.refusal(self._queues.get(inbound.session.text()), self._settings.queue_limit)
         if refusal is None or await self._store.inbox_by_key(inbound.account, inbound.platform_key) is not None:
             return
         if refusal.code is NotAcceptedCode.GATEWAY_FULL:
@@ -402,10 +404,10 @@ class Hub:
             words = "This request id was used before with other content. Use a new id for a new request."
             raise NotAccepted(words, NotAcceptedCode.OTHER_CONTENT)
 
-    def _lane_of(self, key: str) -> Lane:
-        """The lane of a session key; the session itself may not exist yet."""
-        if key not in self._lanes:
-            lane = Lane(
+    def _queue_of(self, key: str) -> SessionQueue:
+        """The queue of a session key; the session itself may not exist yet."""
+        if key not in self._queues:
+            queue = SessionQueue(
                 key,
                 self._open_turn,
                 self._clock.monotonic,
@@ -413,149 +415,149 @@ class Hub:
                 tell=self.tell,
                 refused=self.learning.refused,
             )
-            lane.on_damage = self._damaged
-            self._lanes[key] = lane
-        return self._lanes[key]
+            queue.on_damage = self._damaged
+            self._queues[key] = queue
+        return self._queues[key]
 
-    async def _own(self, key: str, session: str, epoch: int = 0, before: int = 0) -> Lane:
-        """The lane of a session that exists; owned by this process from here on, by `epoch` if it is so already.
+    async def _own(self, key: str, session: str, epoch: int = 0, before: int = 0) -> SessionQueue:
+        """The queue of a session that exists; owned by this process from here on, by `epoch` if it is so already.
 
         `before` is a message that has just been stored, and waits for nothing but those before it.
         """
-        lane = self._lane_of(key)
-        if not lane.epoch:
+        queue = self._queue_of(key)
+        if not queue.epoch:
             blocked = self.keeper is not None and (
                 self.keeper.holds(session) if epoch else await self.keeper.find(session, before)
             )
             epoch = epoch or await self._store.claim(session)
-            if lane.epoch:
-                return lane  # it came to be ours meanwhile
-            lane.session, lane.epoch, lane.blocked = session, epoch, lane.blocked or blocked
-            self._by_session[session] = lane
-            self._lanes[key] = lane  # it may have been forgotten as idle meanwhile
+            if queue.epoch:
+                return queue  # it came to be ours meanwhile
+            queue.session, queue.epoch, queue.blocked = session, epoch, queue.blocked or blocked
+            self._by_session[session] = queue
+            self._queues[key] = queue  # it may have been forgotten as idle meanwhile
             for bell in [bell for bell, expected in self._expecting.items() if expected == session]:
                 bell.ring()
-        return lane
+        return queue
 
-    async def _damaged(self, lane: Lane, error: Damaged) -> None:
+    async def _damaged(self, queue: SessionQueue, error: Damaged) -> None:
         if self.aside is not None:
-            await self.aside.put(lane.session, error)
+            await self.aside.put(queue.session, error)
 
-    def point(self, lane: Lane, session: str, epoch: int) -> None:
-        """From now on the lane is another session's."""
-        self._by_session.pop(lane.session, None)
-        lane.begin_anew(session, epoch)
-        self._by_session[session] = lane
-        self.release(lane)
+    def point(self, queue: SessionQueue, session: str, epoch: int) -> None:
+        """From now on the queue is another session's."""
+        self._by_session.pop(queue.session, None)
+        queue.begin_anew(session, epoch)
+        self._by_session[session] = queue
+        self.release(queue)
 
-    def _queue(self, lane: Lane, message: Waiting) -> None:
-        lane.waiting.append(message)
-        if not lane.blocked:
-            self.start(lane)
-        lane.wake()
+    def _enqueue(self, queue: SessionQueue, message: Waiting) -> None:
+        queue.waiting.append(message)
+        if not queue.blocked:
+            self.start(queue)
+        queue.wake()
 
-    def _begin(self, lane: Lane) -> None:
-        """The lane has a place: run one turn of it."""
+    def _begin(self, queue: SessionQueue) -> None:
+        """The queue has a place: run one turn of it."""
         if not self._closing:
-            self._tasks[lane.key] = self._group.create_task(self._run_lane(lane), name=f"lane {lane.key}")
+            self._tasks[queue.key] = self._group.create_task(self._run_queue(queue), name=f"queue {queue.key}")
 
-    def start(self, lane: Lane) -> None:
-        """The lane has something to run; it begins when it has a place."""
-        self.places.ask(lane)
+    def start(self, queue: SessionQueue) -> None:
+        """The queue has something to run; it begins when it has a place."""
+        self.places.ask(queue)
 
-    def unblock(self, lane: Lane) -> None:
+    def unblock(self, queue: SessionQueue) -> None:
         """What an earlier process left in the session was taken up: its queue goes on."""
-        lane.blocked = False
-        lane.wake()
-        if lane.waiting or lane.running is not None:
-            self.start(lane)
-        self.release(lane)
+        queue.blocked = False
+        queue.wake()
+        if queue.waiting or queue.running is not None:
+            self.start(queue)
+        self.release(queue)
 
-    async def settled(self, lane: Lane) -> None:
-        """Return when the lane's task is over; of one that is blocked it is so soon."""
-        task = self._tasks.get(lane.key)
+    async def settled(self, queue: SessionQueue) -> None:
+        """Return when the queue's task is over; of one that is blocked it is so soon."""
+        task = self._tasks.get(queue.key)
         if task is not None:
             await asyncio.wait({task})
 
-    def blocked(self) -> list[Lane]:
-        """The lanes whose queue waits for what an earlier process left."""
-        return [lane for lane in self._lanes.values() if lane.blocked]
+    def blocked(self) -> list[SessionQueue]:
+        """The queues whose queue waits for what an earlier process left."""
+        return [queue for queue in self._queues.values() if queue.blocked]
 
-    async def _run_lane(self, lane: Lane) -> None:
+    async def _run_queue(self, queue: SessionQueue) -> None:
         try:
-            await lane.run()
-            await self._rooms.left(lane.key)
+            await queue.run()
+            await self._rooms.left(queue.key)
         except Exception:
-            log.exception("lane.failed", session=lane.session)
+            log.exception("lane.failed", session=queue.session)
         finally:
-            self._tasks.pop(lane.key, None)
-            self.places.leave(lane)
-            if lane.waiting and not self._closing and not lane.blocked:
-                self.start(lane)
-            lane.wake()
-            self.release(lane)
+            self._tasks.pop(queue.key, None)
+            self.places.leave(queue)
+            if queue.waiting and not self._closing and not queue.blocked:
+                self.start(queue)
+            queue.wake()
+            self.release(queue)
 
-    async def _give_up(self, lane: Lane, messages: Sequence[Waiting]) -> None:
+    async def _give_up(self, queue: SessionQueue, messages: Sequence[Waiting]) -> None:
         """Messages whose turn cannot be opened must not stop the ones behind them, nor vanish without a word."""
         for message in messages:
-            if message in lane.waiting:
-                lane.waiting.remove(message)
+            if message in queue.waiting:
+                queue.waiting.remove(message)
             with suppress(Conflict):  # it was dropped before: that is why no turn could be opened for it
                 await self._store.drop(message.inbox_id, NOT_OPENED)
                 if self.on_given_up is not None:
-                    await self.on_given_up(message.inbound, message.inbox_id, lane.session, lane.epoch)
-        lane.wake()
+                    await self.on_given_up(message.inbound, message.inbox_id, queue.session, queue.epoch)
+        queue.wake()
 
     # ------------------------------------------------------------------ turns
 
-    async def _open_turn(self, lane: Lane, messages: tuple[Waiting, ...]) -> TurnDriver | None:
+    async def _open_turn(self, queue: SessionQueue, messages: tuple[Waiting, ...]) -> TurnDriver | None:
         """A driver whose turn is open in the store. None if that is not possible, and the message has been given up."""
         try:
-            return await self._try_to_open(lane, messages)
+            return await self._try_to_open(queue, messages)
         except StorageUnavailable as error:
-            if isinstance(error, Damaged) and self.aside is not None and await self.aside.put(lane.session, error):
+            if isinstance(error, Damaged) and self.aside is not None and await self.aside.put(queue.session, error):
                 return None
             raise
         except Exception as error:
-            if isinstance(error, Conflict) and await self._store.left.turns(lane.session):
-                lane.blocked = True  # what an earlier process left open comes first, then this is tried again
+            if isinstance(error, Conflict) and await self._store.left.turns(queue.session):
+                queue.blocked = True  # what an earlier process left open comes first, then this is tried again
                 if self.keeper is not None:
-                    await self.keeper.find(lane.session)
+                    await self.keeper.find(queue.session)
                 return None
-            if isinstance(error, Conflict) and await self._dropped_meanwhile(lane, messages):
+            if isinstance(error, Conflict) and await self._dropped_meanwhile(queue, messages):
                 return None
-            withdrawn = [message for message in messages if message not in lane.waiting]
+            withdrawn = [message for message in messages if message not in queue.waiting]
             if not withdrawn:
-                log.exception("turn.not_opened", session=lane.session, error=type(error).__name__)
-            await self._give_up(lane, withdrawn or messages)
+                log.exception("turn.not_opened", session=queue.session, error=type(error).__name__)
+            await self._give_up(queue, withdrawn or messages)
             return None
 
-    async def _dropped_meanwhile(self, lane: Lane, messages: Sequence[Waiting]) -> bool:
+    async def _dropped_meanwhile(self, queue: SessionQueue, messages: Sequence[Waiting]) -> bool:
         """Whether some were dropped on purpose while their turn was being opened; those wait no more, and the others go on waiting."""
         found = [(message, await self._store.inbox_row(message.inbox_id)) for message in messages]
         gone = [(message, row.reason) for message, row in found if row is not None and row.state is InboxState.DROPPED]
         for message, reason in gone:
-            if message not in lane.waiting:
+            if message not in queue.waiting:
                 continue  # whoever withdrew it has said so
-            lane.waiting.remove(message)
+            queue.waiting.remove(message)
             if reason in (DROPPED, DROPPING) and self.on_forgotten is not None:
-                await self.on_forgotten(message.inbound, message.inbox_id, lane.session, lane.epoch)
-        lane.wake()
+                await self.on_forgotten(message.inbound, message.inbox_id, queue.session, queue.epoch)
+        queue.wake()
         return bool(gone)
 
-    async def _try_to_open(self, lane: Lane, messages: tuple[Waiting, ...]) -> TurnDriver:
+    async def _try_to_open(self, queue: SessionQueue, messages: tuple[Waiting, ...]) -> TurnDriver:
         first = messages[0].inbound
         if self.keeper is not None:
-            await self.keeper.opening(lane.session)
+            await self.keeper.opening(queue.session)
         if first.own_history is None:
-            await self.load_memory(lane)
+            await self.load_memory(queue)
         turn = self._ids.new("t")
-        driver = self.driver(turn, lane.session, lane.epoch, messages, lane)
-        routes = await self.chain.routes(first.model or (await self.prefs_of(lane)).model)
+        driver = self.driver(turn, queue.session, queue.epoch, messages, queue)
+        routes = await self.chain.routes(first.model or (await self.prefs_of(queue)).model)
         inbounds = [await self._with_attachments(message.inbound) for message in messages]
-        known = await self.learning.known(first, lane.session)
+        known = await self.learning.known(first, queue.session)
         now, seed = self._clock.now_ms(), self._ids.seed()
-        left_out = lane.memory.left_out if first.own_history is None else self.learning.refused.of(brought(inbounds))
+        left_out = queue.memory.left_out if first.own_history is None else self.learning.refused.of(brought(inbounds))
         opened = opened_event(inbounds, self._settings, routes, known, at=now, seed=seed, left_out=left_out)
         await driver.begin(opened)
         if isinstance(driver.outlet, TurnOutlet):
@@ -572,7 +574,9 @@ class Hub:
             return inbound
         return await self.attachments(inbound, workspace_of(inbound, self._settings.workspaces))
 
-    def driver(self, turn: str, session: str, epoch: int, messages: tuple[Waiting, ...], lane: Lane) -> TurnDriver:
+    def driver(
+        self, turn: str, session: str, epoch: int, messages: tuple[Waiting, ...], queue: SessionQueue
+    ) -> TurnDriver:
         first = messages[0].inbound
         workspace = workspace_of(first, self._settings.workspaces)
         upkeep.used(workspace)
@@ -584,7 +588,7 @@ class Hub:
             client=self._client,
             clock=self._clock,
             system_prompt=system_prompt_of(self._settings, date),
-            memory=lane.memory,
+            memory=queue.memory,
             offer=self._offers.to(first),
             connect_seconds=self._settings.connect_seconds,
             spending=self.budgets.spending(first, identity) if self.budgets is not None else None,
@@ -610,22 +614,22 @@ class Hub:
             outlet = self.outlets(first.chat, turn, session, epoch)
         return TurnDriver(self._world, identity, caller, context, outlet)
 
-    async def load_memory(self, lane: Lane) -> None:
-        """The session's earlier turns, once a lane."""
-        if not lane.memory_loaded:
-            lane.memory = await self._recall.memory(lane.session)
-            lane.memory_loaded = True
+    async def load_memory(self, queue: SessionQueue) -> None:
+        """The session's earlier turns, once a queue."""
+        if not queue.memory_loaded:
+            queue.memory = await self._recall.memory(queue.session)
+            queue.memory_loaded = True
 
     # ------------------------------------------------------------------ watching
 
-    def lane(self, session: str) -> Lane | None:
+    def queue(self, session: str) -> SessionQueue | None:
         return self._by_session.get(session)
 
     def now_ms(self) -> int:
         return self._clock.now_ms()
 
-    def place(self, lane: Lane) -> int | None:
-        return self.places.place(lane)
+    def place(self, queue: SessionQueue) -> int | None:
+        return self.places.place(queue)
 
     def expect(self, session: str, bell: Bell) -> None:
         """Ring the bell when this process comes to have the session, or will not any more."""
@@ -638,52 +642,52 @@ class Hub:
         return MessageFollower(self, ticket)
 
     def follow_session(self, key: SessionKey) -> WholeSessionFollower:
-        return WholeSessionFollower(self, self._lane_of(key.text()))
+        return WholeSessionFollower(self, self._queue_of(key.text()))
 
-    def release(self, lane: Lane) -> None:
-        """Forget a lane that has nothing to do and nobody watching."""
-        if lane.idle and lane.key not in self._tasks and self._lanes.get(lane.key) is lane:
-            del self._lanes[lane.key]
-            self._by_session.pop(lane.session, None)
+    def release(self, queue: SessionQueue) -> None:
+        """Forget a queue that has nothing to do and nobody watching."""
+        if queue.idle and queue.key not in self._tasks and self._queues.get(queue.key) is queue:
+            del self._queues[queue.key]
+            self._by_session.pop(queue.session, None)
 
     async def stored_end(self, inbox_id: int) -> Ended | None:
         """How a message ended, from the journal; None if it has not."""
         return await stored_end(self._store, inbox_id)
 
-    async def recent(self, lane: Lane) -> None:
-        """Load the session's latest closed turns into the lane, once."""
-        if lane.recent_loaded:
+    async def recent(self, queue: SessionQueue) -> None:
+        """Load the session's latest closed turns into the queue, once."""
+        if queue.recent_loaded:
             return
-        lane.recent_loaded = True
-        if not lane.session:
-            known = await self._store.session_by_key(lane.key)
+        queue.recent_loaded = True
+        if not queue.session:
+            known = await self._store.session_by_key(queue.key)
             if known is None:
                 return
-            lane.session = known.session
-        await load_recent(self._store, lane, self._messages_of)
+            queue.session = known.session
+        await load_recent(self._store, queue, self._messages_of)
 
     # ------------------------------------------------------------------ what people want
 
     async def stop(self, key: SessionKey) -> StopOutcome:
         """See `adapters.contract.base.Gateway.stop`."""
-        lane = self._lanes.get(key.text())
-        if lane is None or (lane.running is None and not lane.waiting):
+        queue = self._queues.get(key.text())
+        if queue is None or (queue.running is None and not queue.waiting):
             return StopOutcome(stopped=False, words="Nothing is running here.")
-        if lane.running is None:
-            return await self.stop_message(lane.ticket_of(lane.waiting[0]))
-        self.places.hurry(lane)
-        return await stop_turn(lane.running.driver, self._clock.now_ms())
+        if queue.running is None:
+            return await self.stop_message(queue.ticket_of(queue.waiting[0]))
+        self.places.hurry(queue)
+        return await stop_turn(queue.running.driver, self._clock.now_ms())
 
     async def stop_message(self, ticket: Ticket) -> StopOutcome:
         """See `adapters.contract.base.Gateway.stop_message`."""
-        lane = self._by_session.get(ticket.session)
-        if lane is None:
+        queue = self._by_session.get(ticket.session)
+        if queue is None:
             return StopOutcome(stopped=False, words="Nothing is running for this message.")
-        running = lane.running
+        running = queue.running
         if running is not None and any(message.inbox_id == ticket.inbox_id for message in running.messages):
-            self.places.hurry(lane)
+            self.places.hurry(queue)
             return await stop_turn(running.driver, self._clock.now_ms())
-        if self._withdrawn(lane, ticket.inbox_id):
+        if self._withdrawn(queue, ticket.inbox_id):
             try:
                 await self._store.drop(ticket.inbox_id, BY_CLIENT)
             except Conflict:
@@ -691,45 +695,45 @@ class Hub:
             return StopOutcome(stopped=True, words="The message was taken out of the queue.")
         return StopOutcome(stopped=False, words="Nothing is running for this message.")
 
-    async def forget_message(self, lane: Lane, message: Waiting) -> None:
+    async def forget_message(self, queue: SessionQueue, message: Waiting) -> None:
         """Its person is being forgotten: it is not answered, or its turn is stopped; and they are told why."""
-        running = lane.running
+        running = queue.running
         if running is not None and message in running.messages:
-            self.places.hurry(lane)
+            self.places.hurry(queue)
             await stop_turn(running.driver, self._clock.now_ms(), forgotten=True)
-        elif self._withdrawn(lane, message.inbox_id):
-            lane.forgotten.add(message.inbox_id)  # if its turn is just being opened, that is stopped
+        elif self._withdrawn(queue, message.inbox_id):
+            queue.forgotten.add(message.inbox_id)  # if its turn is just being opened, that is stopped
             try:
                 await self._store.drop(message.inbox_id, DROPPING)
             except Conflict:
                 return
             if self.on_forgotten is not None:
-                await self.on_forgotten(message.inbound, message.inbox_id, lane.session, lane.epoch)
+                await self.on_forgotten(message.inbound, message.inbox_id, queue.session, queue.epoch)
 
     async def withdraw(self, ticket: Ticket) -> bool:
         """Take a waiting message out of its queue. False if its turn has begun."""
-        lane = self._by_session.get(ticket.session)
-        if lane is None or not self._withdrawn(lane, ticket.inbox_id):
+        queue = self._by_session.get(ticket.session)
+        if queue is None or not self._withdrawn(queue, ticket.inbox_id):
             return False
         with suppress(Conflict):
             await self._store.drop(ticket.inbox_id, BY_PERSON)
         return True
 
-    def _withdrawn(self, lane: Lane, inbox_id: int) -> bool:
-        """Take a waiting message out of its queue, and a lane without any out of the line."""
-        found = lane.withdraw(inbox_id)
-        if found and lane.running is None and not lane.waiting and lane.key not in self._tasks:
-            self.places.leave(lane)
-            self.release(lane)
+    def _withdrawn(self, queue: SessionQueue, inbox_id: int) -> bool:
+        """Take a waiting message out of its queue, and a queue without any out of the line."""
+        found = queue.withdraw(inbox_id)
+        if found and queue.running is None and not queue.waiting and queue.key not in self._tasks:
+            self.places.leave(queue)
+            self.release(queue)
         return found is not None
 
     async def approve(self, key: SessionKey, turn: str, call: str, verdict: Verdict, by: str) -> bool:
         """See `adapters.contract.base.Gateway.approve`."""
-        lane = self._lanes.get(key.text())
-        if lane is None or lane.running is None or lane.running.driver.identity.turn != turn:
+        queue = self._queues.get(key.text())
+        if queue is None or queue.running is None or queue.running.driver.identity.turn != turn:
             return False
         answered = ApprovalAnswered(at=self._clock.now_ms(), call=call, verdict=verdict, by=by)
-        return lane.running.driver.tell(answered)
+        return queue.running.driver.tell(answered)
 
     async def why(self, turn: str) -> tuple[str, ...]:
         """See `adapters.contract.base.Gateway.why`."""

@@ -1,6 +1,6 @@
-"""A lane: one session's messages in order, one turn at a time.
+"""A queue: one session's messages in order, one turn at a time.
 
-A lane exists while its session has something to do or somebody watching. It takes the next message, opens a turn for it, runs
+A queue exists while its session has something to do or somebody watching. It takes the next message, opens a turn for it, runs
 the driver to its end, and goes on. What it knows beside the database is only a cache.
 """
 
@@ -141,11 +141,11 @@ def trouble_words(row: TroubleRow) -> str:
     return f"{row.fingerprint} {row.rung or '-'} {'ended' if row.ended else row.outcome}"
 
 
-Opener = Callable[["Lane", tuple[Waiting, ...]], Awaitable[TurnDriver | None]]
+Opener = Callable[["SessionQueue", tuple[Waiting, ...]], Awaitable[TurnDriver | None]]
 
 
 @dataclass(eq=False, slots=True)
-class Lane:
+class SessionQueue:
     """One session's queue and its running turn."""
 
     key: str
@@ -153,7 +153,7 @@ class Lane:
     open_turn: Opener
     steady: Callable[[], float]
     """The monotonic clock."""
-    begun_opening: Callable[[Lane], None]
+    begun_opening: Callable[[SessionQueue], None]
     """Told that its turn is open, or that it waits for something: another may be opened meanwhile."""
     session: str = ""
     """The session's id, once it exists in the store."""
@@ -183,7 +183,7 @@ class Lane:
     failures: int = 0
     """How often in a row no turn could be opened because the storage is away."""
     woken: asyncio.Event = field(default_factory=asyncio.Event)
-    on_damage: Callable[[Lane, Damaged], Awaitable[None]] | None = None
+    on_damage: Callable[[SessionQueue, Damaged], Awaitable[None]] | None = None
     """Told that nothing of the running turn can be stored any more."""
     forgotten: set[int] = field(default_factory=set[int])
     """Messages whose person is being forgotten, and whose turn may be opening just now."""
@@ -216,7 +216,7 @@ class Lane:
         return inbox_id in self.begun or any(m.inbox_id == inbox_id for m in (*self.waiting, *self.steers))
 
     def ticket_of(self, message: Waiting) -> Ticket:
-        """The ticket of a message of this lane."""
+        """The ticket of a message of this queue."""
         return Ticket(message.inbox_id, self.session, duplicate=False)
 
     def reword(self, inbound: Inbound) -> None:

@@ -18,7 +18,7 @@ from gateway.sessions.followers import not_started
 from gateway.sessions.queue import (
     MOST_NUMBER,
     RECENT_TURNS,
-    Lane,
+    SessionQueue,
     Waiting,
     removed_sights,
     said_in,
@@ -33,16 +33,16 @@ log = structlog.get_logger("gateway")
 MessagesOf = Callable[..., Awaitable[dict[str, list[Waiting]]]]
 
 
-async def load_recent(store: Store, lane: Lane, messages_of: MessagesOf) -> None:
-    """Load them into the lane. What cannot be read is not shown; what is new is."""
+async def load_recent(store: Store, queue: SessionQueue, messages_of: MessagesOf) -> None:
+    """Load them into the queue. What cannot be read is not shown; what is new is."""
     try:
-        sights = await _sights(store, lane.session, messages_of)
+        sights = await _sights(store, queue.session, messages_of)
     except Damaged as error:
-        log.warning("history.unreadable", session=lane.session, error=str(error))
+        log.warning("history.unreadable", session=queue.session, error=str(error))
         return
-    known = {sight.turn for sight in lane.recent}  # also of turns that ended meanwhile
-    sights = [*lane.recent, *(sight for sight in sights if sight.turn not in known)]
-    lane.recent = sorted(sights, key=lambda sight: sight.order)[-RECENT_TURNS:]
+    known = {sight.turn for sight in queue.recent}  # also of turns that ended meanwhile
+    sights = [*queue.recent, *(sight for sight in sights if sight.turn not in known)]
+    queue.recent = sorted(sights, key=lambda sight: sight.order)[-RECENT_TURNS:]
 
 
 async def _sights(store: Store, session: str, messages_of: MessagesOf) -> Sequence[TurnSight]:

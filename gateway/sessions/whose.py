@@ -122,7 +122,7 @@ class Rooms:
         self._store = store
 
     async def left(self, key: str) -> None:
-        """A lane has come to its end: remove its room, unless its turn goes on in another process."""
+        """A queue has come to its end: remove its room, unless its turn goes on in another process."""
         name = _room(SessionKey.of(key))
         if key.startswith("api/") and (self._root / name).is_dir():
             await self._tidy([name])

@@ -1,7 +1,7 @@
 """The law of the way in: what is confirmed is in a table, whatever is raised wherever; and nothing of it is answered twice.
 
 On all three platforms, by every way by which they bring something. An exception is raised at each place in turn (`injection`): at each
-call of a function of the way in, and at each return to it after it had waited. The library, the desk, the hub's taking in and the SQLite
+call of a function of the way in, and at each return to it after it had waited. The library, the arrivals, the hub's taking in and the SQLite
 store are the real ones; only the network is not there.
 """
 
@@ -35,7 +35,7 @@ from agent_core.ports import SystemClock, SystemIds
 from agent_core.store.store import Store
 from agent_core.store.unread import UnreadState
 from gateway.chats.access import rules
-from gateway.chats.arrival import AccountRules, Desk
+from gateway.chats.arrival import AccountRules, Arrivals
 from gateway.delivery.outbox import Line, Outbox
 from tests.chats.injection import Injected, Places, Thrown, raising
 from tests.gateway.rig import Rig, gateway
@@ -65,7 +65,7 @@ ON_THE_WAY = (
     "gateway/observe/loglines.py",
 )
 IN_THE_HUB = tuple(
-    f"Hub.{name}" for name in ("accept", "new_message", "_take_in", "_lane_of", "_own", "_put", "_check_room")
+    f"Hub.{name}" for name in ("accept", "new_message", "_take_in", "_queue_of", "_own", "_put", "_check_room")
 )
 
 
@@ -81,7 +81,7 @@ class Way:
     key: Callable[[int], str]
     odd: Callable[[int], Any]
     """Something that nobody can read."""
-    desk: Desk
+    arrivals: Arrivals
     store: Store
 
 
@@ -90,7 +90,7 @@ def nothing(*_: object) -> None:
 
 
 @asynccontextmanager
-async def desk_of(folder: Path) -> AsyncGenerator[tuple[Desk, Rig, Outbox]]:
+async def arrivals_of(folder: Path) -> AsyncGenerator[tuple[Arrivals, Rig, Outbox]]:
     async def reply(*_: object) -> None:
         raise AssertionError("no turn runs here")
 
@@ -100,16 +100,16 @@ async def desk_of(folder: Path) -> AsyncGenerator[tuple[Desk, Rig, Outbox]]:
         clock = SystemClock()
         ids = SystemIds(clock)
         outbox = Outbox(rig.store, clock, ids.seed(), rig.hub.tell)
-        desk = Desk(rig.hub, rig.store, outbox, clock, ids)
-        commands: Any = desk
+        arrivals = Arrivals(rig.hub, rig.store, outbox, clock, ids)
+        commands: Any = arrivals
         commands._begin = nothing  # likewise
-        await desk.open()
-        yield desk, rig, outbox
+        await arrivals.open()
+        yield arrivals, rig, outbox
 
 
-def opened(desk: Desk, outbox: Outbox, adapter: Supervised) -> None:
+def opened(arrivals: Arrivals, outbox: Outbox, adapter: Supervised) -> None:
     platform, account = adapter.name.split("/")
-    desk.add_account(adapter.name, AccountRules(rules((), (), open_to_all=True, pairing=False), per_minute=0))
+    arrivals.add_account(adapter.name, AccountRules(rules((), (), open_to_all=True, pairing=False), per_minute=0))
     outbox.open_line(platform, account, Line(adapter.port, Rate(1000, 1), lambda _: Rate(1000, 1)))
 
 
@@ -135,20 +135,22 @@ def odd_update(n: int) -> dict[str, Any]:
     return update(n, message_id="no number")
 
 
-def telegram(desk: Desk) -> TelegramAdapter:
+def telegram(arrivals: Arrivals) -> TelegramAdapter:
     settings = TelegramSettings("7:token", api_base="http://127.0.0.1:9", webhook_url="http://x", webhook_secret="word")
-    adapter = TelegramAdapter(settings, desk, SystemClock())
+    adapter = TelegramAdapter(settings, arrivals, SystemClock())
     adapter._me = Me("7", "our_bot")
     return adapter
 
 
-def by_polling(desk: Desk, store: Store) -> Way:
-    adapter = telegram(desk)
-    return Way(adapter, lambda one: accepted(adapter._take(one)), update, lambda n: f"{n}:{n}", odd_update, desk, store)
+def by_polling(arrivals: Arrivals, store: Store) -> Way:
+    adapter = telegram(arrivals)
+    return Way(
+        adapter, lambda one: accepted(adapter._take(one)), update, lambda n: f"{n}:{n}", odd_update, arrivals, store
+    )
 
 
-def by_webhook(desk: Desk, store: Store) -> Way:
-    adapter = telegram(desk)
+def by_webhook(arrivals: Arrivals, store: Store) -> Way:
+    adapter = telegram(arrivals)
 
     async def bring(one: Any) -> bool:
         request = called(json.dumps(one).encode(), {SECRET_HEADER: "word"})
@@ -157,7 +159,7 @@ def by_webhook(desk: Desk, store: Store) -> Way:
         except (Injected, asyncio.CancelledError):
             return False  # aiohttp makes a 500 of it
 
-    return Way(adapter, bring, update, lambda n: f"{n}:{n}", odd_update, desk, store)
+    return Way(adapter, bring, update, lambda n: f"{n}:{n}", odd_update, arrivals, store)
 
 
 def called(body: bytes, headers: dict[str, str]) -> web.Request:
@@ -184,10 +186,10 @@ def discord_message(n: int, **more: object) -> dict[str, Any]:
     return {**rest, **said, "timestamp": "2026-01-01T00:00:00+00:00", "edited_timestamp": None, **more}
 
 
-def by_gateway(desk: Desk, store: Store) -> Way:
+def by_gateway(arrivals: Arrivals, store: Store) -> Way:
     from adapters.discord.client import made_client
 
-    adapter = DiscordAdapter(DiscordSettings("N3.x.y"), desk, SystemClock())
+    adapter = DiscordAdapter(DiscordSettings("N3.x.y"), arrivals, SystemClock())
     client: Any = made_client(DiscordSettings("N3.x.y"), adapter, lambda: None)
 
     async def no_history(*_: object, **__: object) -> list[object]:
@@ -215,7 +217,7 @@ def by_gateway(desk: Desk, store: Store) -> Way:
         discord_message,
         lambda n: f"{n}:{n}",
         lambda n: discord_message(n, author="nobody"),
-        desk,
+        arrivals,
         store,
     )
 
@@ -229,10 +231,10 @@ def slack_event(n: int, **more: object) -> dict[str, Any]:
     return {"type": "event_callback", "event_id": f"Ev{n}", "event": {**event, **more}}
 
 
-def slack(desk: Desk, *, socket: bool) -> SlackAdapter:
+def slack(arrivals: Arrivals, *, socket: bool) -> SlackAdapter:
     token = "xapp-1" if socket else ""
     settings = SlackSettings("xoxb-1-2-x", token, "word", api_base="http://127.0.0.1:9/")
-    adapter = SlackAdapter(settings, desk, SystemClock())
+    adapter = SlackAdapter(settings, arrivals, SystemClock())
     adapter._me = adapter._missed.me = "U0"
     adapter._names = {f"U{n}": "Ada" for n in range(10_000)}
     adapter._missed._gap_ms = 0
@@ -249,10 +251,10 @@ class Wire:
         self.sent.append(text)
 
 
-def by_socket(desk: Desk, store: Store) -> Way:
+def by_socket(arrivals: Arrivals, store: Store) -> Way:
     from adapters.slack.sockets import Link, Sockets
 
-    adapter = slack(desk, socket=True)
+    adapter = slack(arrivals, socket=True)
     sockets = Sockets(1, adapter._socket_url, adapter._door.tell)
 
     async def bring(one: Any) -> bool:
@@ -264,15 +266,17 @@ def by_socket(desk: Desk, store: Store) -> Way:
         await asyncio.gather(*sockets._tasks, return_exceptions=True)
         return bool(wire.sent)
 
-    return Way(adapter, bring, slack_event, _slack_key, lambda n: slack_event(n, text=5, user={}, ts="x"), desk, store)
+    return Way(
+        adapter, bring, slack_event, _slack_key, lambda n: slack_event(n, text=5, user={}, ts="x"), arrivals, store
+    )
 
 
 def _slack_key(n: int) -> str:
     return f"D{n}:"
 
 
-def by_events(desk: Desk, store: Store) -> Way:
-    adapter = slack(desk, socket=False)
+def by_events(arrivals: Arrivals, store: Store) -> Way:
+    adapter = slack(arrivals, socket=False)
 
     async def bring(one: Any) -> bool:
         body, at = json.dumps(one), str(int(time.time()))
@@ -283,10 +287,12 @@ def by_events(desk: Desk, store: Store) -> Way:
         except (Injected, asyncio.CancelledError):
             return False
 
-    return Way(adapter, bring, slack_event, _slack_key, lambda n: slack_event(n, text=5, user={}, ts="x"), desk, store)
+    return Way(
+        adapter, bring, slack_event, _slack_key, lambda n: slack_event(n, text=5, user={}, ts="x"), arrivals, store
+    )
 
 
-WAYS: dict[str, Callable[[Desk, Store], Way]] = {
+WAYS: dict[str, Callable[[Arrivals, Store], Way]] = {
     "telegram by polling": by_polling,
     "telegram by webhook": by_webhook,
     "discord": by_gateway,
@@ -299,9 +305,9 @@ WAYS: dict[str, Callable[[Desk, Store], Way]] = {
 async def way(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[Way]:
     monkeypatch.setattr(intake, "PAUSES_SECONDS", (0.0, 0.0))
     monkeypatch.setattr("adapters.slack.adapter.SETTLE_SECONDS", 0.0)
-    async with desk_of(tmp_path) as (desk, rig, outbox):
-        made = WAYS[request.param](desk, rig.store)
-        opened(desk, outbox, made.adapter)
+    async with arrivals_of(tmp_path) as (arrivals, rig, outbox):
+        made = WAYS[request.param](arrivals, rig.store)
+        opened(arrivals, outbox, made.adapter)
         yield made
 
 
@@ -440,9 +446,9 @@ async def test_whatever_telegram_brings_is_taken_kept_or_rightly_left_and_blocks
     number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(intake, "PAUSES_SECONDS", (0.0, 0.0))
-    async with desk_of(tmp_path) as (desk, rig, outbox):
-        way = by_polling(desk, rig.store)
-        opened(desk, outbox, way.adapter)
+    async with arrivals_of(tmp_path) as (arrivals, rig, outbox):
+        way = by_polling(arrivals, rig.store)
+        opened(arrivals, outbox, way.adapter)
         assert await way.bring(ODD_UPDATES[number])
         assert await way.bring(ODD_UPDATES[number])
         assert len(await rig.store.unread("another")) <= 1
@@ -481,9 +487,9 @@ async def test_whatever_slack_tells_is_taken_kept_or_rightly_left_and_blocks_not
     number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(intake, "PAUSES_SECONDS", (0.0, 0.0))
-    async with desk_of(tmp_path) as (desk, rig, outbox):
-        way = by_socket(desk, rig.store)
-        opened(desk, outbox, way.adapter)
+    async with arrivals_of(tmp_path) as (arrivals, rig, outbox):
+        way = by_socket(arrivals, rig.store)
+        opened(arrivals, outbox, way.adapter)
         assert await way.bring(ODD_EVENTS[number])
         assert await way.bring(ODD_EVENTS[number])
         assert len(await rig.store.unread("another")) <= 1

@@ -12,7 +12,7 @@ import pytest
 
 from adapters.contract.chat import ChatMessage
 from adapters.telegram.inbound import Me, Moved, Pressed, read_update
-from gateway.chats.arrival import Desk
+from gateway.chats.arrival import Arrivals
 from tests.chats.harness import answer, quiet, running, status, texts
 from tests.chats.telegram_harness import TelegramHarness, Where, telegram_harness
 from tests.fakes.telegram import Pause, conflict, refusal
@@ -177,15 +177,15 @@ async def test_an_update_that_our_own_code_cannot_take_is_kept_told_and_answered
 ) -> None:
     ada, ben = telegram.person("Ada"), telegram.person("Ben")
     chat, other = telegram.private(ada), telegram.private(ben)
-    receive = Desk.receive
+    receive = Arrivals.receive
 
-    async def broken(self: Desk, message: ChatMessage, cursor: tuple[str, str] | None) -> None:
+    async def broken(self: Arrivals, message: ChatMessage, cursor: tuple[str, str] | None) -> None:
         if message.text == "say poison":
             raise IndexError("a mistake of ours")
         await receive(self, message, cursor)
 
     with monkeypatch.context() as patched:
-        patched.setattr(Desk, "receive", broken)
+        patched.setattr(Arrivals, "receive", broken)
         async with running(telegram) as up:
             telegram.say(chat, ada, "say poison")
             telegram.say(other, ben, "say behind it")
@@ -206,15 +206,15 @@ async def test_an_update_that_our_own_code_cannot_take_is_kept_told_and_answered
 
 async def test_a_mistake_that_passes_is_not_told(telegram: TelegramHarness, monkeypatch: pytest.MonkeyPatch) -> None:
     ada = telegram.person("Ada")
-    chat, receive, left = telegram.private(ada), Desk.receive, [1, 1]
+    chat, receive, left = telegram.private(ada), Arrivals.receive, [1, 1]
 
-    async def broken(self: Desk, message: ChatMessage, cursor: tuple[str, str] | None) -> None:
+    async def broken(self: Arrivals, message: ChatMessage, cursor: tuple[str, str] | None) -> None:
         if left:
             left.pop()
             raise IndexError("a mistake of ours")
         await receive(self, message, cursor)
 
-    monkeypatch.setattr(Desk, "receive", broken)
+    monkeypatch.setattr(Arrivals, "receive", broken)
     async with running(telegram) as up:
         telegram.say(chat, ada, "say fine")
         await answer(telegram, chat, "fine")

@@ -11,7 +11,7 @@ from adapters.contract.chat import ChatAddress, ChatKind, ChatMessage, ChatOrigi
 from agent_core.store.rows import PersonRow, PersonState
 from gateway.chats.access import AccessRules, Recent, Standing, by_code, code_of, refuse, rules, standing
 from gateway.chats.merging import HOLD_MS, Piece, merged
-from gateway.chats.routing import Command, GroupRules, Ignore, Respond, Talk, meaning, session_of, spoken
+from gateway.chats.routing import Command, GroupRules, Ignore, Respond, Said, meaning, session_of, spoken
 from gateway.commands.registry import TYPED
 
 ADA = ChatPerson("1", "Ada", "ada")
@@ -48,7 +48,7 @@ def test_what_is_for_another_bot_never_concerns_us(message: ChatMessage, group: 
 def test_a_private_chat_always_concerns_us(message: ChatMessage, group: GroupRules, part: bool) -> None:
     private = replace(message, for_others=False, origin=replace(message.origin, kind=ChatKind.PRIVATE))
     said = meaning(private, group, TYPED, takes_part=part)
-    assert isinstance(said, Command if message.command == "stop" else Talk)
+    assert isinstance(said, Command if message.command == "stop" else Said)
 
 
 @given(MESSAGES, st.booleans())

@@ -276,10 +276,10 @@ def test_what_kills_the_process_is_set_aside_at_the_third_restart_and_its_neighb
 
 WAITING = """
 import os, signal
-from gateway.sessions.queue import Lane
+from gateway.sessions.queue import SessionQueue
 async def next_messages(self):
     os.kill(os.getpid(), signal.SIGKILL)
-Lane._next_messages = next_messages
+SessionQueue._next_messages = next_messages
 """
 
 

@@ -81,9 +81,9 @@ class Walk:
     async def _change(self, change: SessionChange) -> None:
         key = self.rig.inbound("").session.text()
         self.rig.hub.forget_memory(key)
-        lane = await self.rig.hub.owned_lane(key, self.session)
-        await self.rig.store.change(self.session, lane.epoch, change)
-        self.rig.hub.release(lane)
+        queue = await self.rig.hub.owned_queue(key, self.session)
+        await self.rig.store.change(self.session, queue.epoch, change)
+        self.rig.hub.release(queue)
 
 
 @pytest.mark.parametrize("seed", range(3))

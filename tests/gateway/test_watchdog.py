@@ -1,4 +1,4 @@
-"""A driver that does nothing any more: its turn is ended visibly and its lane is free again. The bugs are planted."""
+"""A driver that does nothing any more: its turn is ended visibly and its queue is free again. The bugs are planted."""
 
 from __future__ import annotations
 
@@ -74,13 +74,13 @@ async def test_a_tool_that_ignores_its_deadline_blocks_nobody(tmp_path: Path, de
         assert stored.exit == ended.exit
 
 
-async def test_a_stop_frees_the_lane_although_the_tool_does_not_hear_it(tmp_path: Path, deaf: Deaf) -> None:
+async def test_a_stop_frees_the_queue_although_the_tool_does_not_hear_it(tmp_path: Path, deaf: Deaf) -> None:
     async with gateway(tmp_path, calls_once, tools=[deaf], **WATCH) as rig:
         stuck = await rig.hub.accept(rig.inbound("use it"))
         async with asyncio.timeout(90):
             while True:
-                lane = rig.hub.lane(stuck.session)
-                if lane is not None and lane.running is not None and lane.running.driver.turn.phase is Phase.ACTING:
+                queue = rig.hub.queue(stuck.session)
+                if queue is not None and queue.running is not None and queue.running.driver.turn.phase is Phase.ACTING:
                     break
                 await asyncio.sleep(0.01)
             stopped = asyncio.create_task(rig.hub.stop(rig.inbound("x").session))

@@ -43,7 +43,7 @@ PATIENCE = 30.0
 
 
 @dataclass
-class Desk:
+class Operator:
     """Where whoever knows only the documentation sits: what they see, and what the commands say."""
 
     env: Mapping[str, str]
@@ -73,7 +73,7 @@ class Scene:
     chat: TelegramHarness
     model: TroubledModel
     up: Serving
-    desk: Desk
+    operator: Operator
 
     async def newcomer(self, name: str = "Ada") -> tuple[Where, User]:
         """Somebody who has talked to the bot already."""
@@ -92,7 +92,7 @@ class Scene:
     def say(self, place: Where, person: User, words: str) -> str:
         """The message that the operator will ask about, by the id that the platform shows."""
         said = f"{place.chat.id}:{self.chat.say(place, person, words)}"
-        self.desk.named["MESSAGE"] = said
+        self.operator.named["MESSAGE"] = said
         return said
 
     async def noticed(self, place: Where, words: str = "⚠️") -> str:
@@ -117,14 +117,14 @@ def logged(file: Path) -> Generator[None]:
 
 
 @asynccontextmanager
-async def gateway_of(chat: Harness, **more: str) -> AsyncGenerator[tuple[Serving, Desk]]:
-    """The gateway of these platforms, and the desk beside it."""
+async def gateway_of(chat: Harness, **more: str) -> AsyncGenerator[tuple[Serving, Operator]]:
+    """The gateway of these platforms, and the operator beside it."""
     port = str(free_port())
     env = {**HASTE, **environment(chat, **more), "OUTSPOKEN_SERVER__PORT": port, "OUTSPOKEN_HOME": str(chat.folder)}
     log = chat.folder / "gateway.log"
     with logged(log):
         async with served(chat.folder, env) as up:
-            yield up, Desk(env, log, up.url, {"gateway.log": str(log)})
+            yield up, Operator(env, log, up.url, {"gateway.log": str(log)})
 
 
 async def until_told(url: str, told: Callable[[str], bool]) -> None:
@@ -145,9 +145,9 @@ async def telegram(folder: Path, **more: str) -> AsyncGenerator[Scene]:
     async with AsyncExitStack() as stack:
         fake, model = await stack.enter_async_context(TelegramFake()), await stack.enter_async_context(troubled_model())
         chat = TelegramHarness(fake, model, folder)
-        up, desk = await stack.enter_async_context(gateway_of(chat, **more))
+        up, operator = await stack.enter_async_context(gateway_of(chat, **more))
         await fake.until(lambda: fake.polled, PATIENCE)
-        yield Scene(chat, model, up, desk)
+        yield Scene(chat, model, up, operator)
 
 
 @asynccontextmanager

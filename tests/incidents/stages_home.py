@@ -16,7 +16,7 @@ from tests.chats.harness import process
 from tests.chats.telegram_harness import TelegramHarness
 from tests.fakes.telegram import TelegramFake
 from tests.incidents.model import troubled_model
-from tests.incidents.rig import PATIENCE, Desk, gateway_of, telegram
+from tests.incidents.rig import PATIENCE, Operator, gateway_of, telegram
 
 DIES_IN_A_TOOL = (
     "import os, signal; from agent_core.tools.files.writing import WritingTool; "
@@ -49,7 +49,7 @@ def no_room() -> Generator[None]:
 
 
 @asynccontextmanager
-async def full_disk(folder: Path) -> AsyncGenerator[Desk]:
+async def full_disk(folder: Path) -> AsyncGenerator[Operator]:
     """The disk has no room any more, so nothing can be stored."""
     async with telegram(folder) as scene:
         await scene.traffic()
@@ -57,11 +57,11 @@ async def full_disk(folder: Path) -> AsyncGenerator[Desk]:
             ada = scene.chat.person("Ada")
             scene.say(scene.chat.private(ada), ada, "say hello")
             await asyncio.sleep(3)
-            yield scene.desk
+            yield scene.operator
 
 
 @asynccontextmanager
-async def killed_in_a_tool(folder: Path) -> AsyncGenerator[Desk]:
+async def killed_in_a_tool(folder: Path) -> AsyncGenerator[Operator]:
     """The process dies while a tool runs, and is started again."""
     async with TelegramFake() as fake, troubled_model() as model:
         chat = Dying(fake, model, folder)
@@ -70,21 +70,21 @@ async def killed_in_a_tool(folder: Path) -> AsyncGenerator[Desk]:
         async with process(chat) as first:
             said = f"{place.chat.id}:{chat.say(place, ada, 'append')}"
             await asyncio.to_thread(first.inner.wait, PATIENCE)
-        async with gateway_of(chat) as (_, desk):
-            desk.named["MESSAGE"] = said
+        async with gateway_of(chat) as (_, operator):
+            operator.named["MESSAGE"] = said
             await chat.until(lambda: any("Appended." in one.text for one in chat.seen(place)), PATIENCE)
             await asyncio.sleep(0.3)
-            yield desk
+            yield operator
 
 
 @asynccontextmanager
-async def clock_jump(folder: Path) -> AsyncGenerator[Desk]:
+async def clock_jump(folder: Path) -> AsyncGenerator[Operator]:
     """The machine's clock is hours away from everybody else's."""
     async with telegram(folder) as scene:
         await scene.traffic()
         scene.chat.fake.advance(5 * 3600)
         scene.model.ahead_seconds = 5 * 3600
-        yield scene.desk
+        yield scene.operator
 
 
 STAGES = {

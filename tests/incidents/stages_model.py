@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.incidents.model import Refusal, asks_for
-from tests.incidents.rig import Desk, Scene, telegram
+from tests.incidents.rig import Operator, Scene, telegram
 
 
 async def _hit(scene: Scene, words: str = "say hello", people: int = 3) -> None:
@@ -21,7 +21,7 @@ async def _hit(scene: Scene, words: str = "say hello", people: int = 3) -> None:
 
 
 @asynccontextmanager
-async def one_model_stalls(folder: Path) -> AsyncGenerator[Desk]:
+async def one_model_stalls(folder: Path) -> AsyncGenerator[Operator]:
     """The first model of two says nothing; the second one answers."""
     async with telegram(folder, OUTSPOKEN_MODEL__FALLBACKS="m2") as scene:
         await scene.traffic()
@@ -30,21 +30,21 @@ async def one_model_stalls(folder: Path) -> AsyncGenerator[Desk]:
         for place, person in places:
             scene.say(place, person, "say slowly but surely")
         await asyncio.gather(*(scene.noticed(place, "slowly but surely") for place, _ in places))
-        yield scene.desk
+        yield scene.operator
 
 
 @asynccontextmanager
-async def rate_limit(folder: Path) -> AsyncGenerator[Desk]:
+async def rate_limit(folder: Path) -> AsyncGenerator[Operator]:
     """The provider answers 429 to everybody."""
     async with telegram(folder) as scene:
         await scene.traffic()
         scene.model.refuse = lambda _: (429, "Rate limit reached for requests")
         await _hit(scene)
-        yield scene.desk
+        yield scene.operator
 
 
 @asynccontextmanager
-async def wrong_model(folder: Path) -> AsyncGenerator[Desk]:
+async def wrong_model(folder: Path) -> AsyncGenerator[Operator]:
     """The model's name is spelt wrongly."""
 
     def known(body: dict[str, Any]) -> Refusal | None:
@@ -53,21 +53,21 @@ async def wrong_model(folder: Path) -> AsyncGenerator[Desk]:
     async with telegram(folder, OUTSPOKEN_MODEL__NAME="m3") as scene:
         scene.model.refuse = known
         await _hit(scene)
-        yield scene.desk
+        yield scene.operator
 
 
 @asynccontextmanager
-async def refused_key(folder: Path) -> AsyncGenerator[Desk]:
+async def refused_key(folder: Path) -> AsyncGenerator[Operator]:
     """The provider takes the key no more."""
     async with telegram(folder) as scene:
         await scene.traffic()
         scene.model.refuse = lambda _: (401, "Incorrect API key provided")
         await _hit(scene)
-        yield scene.desk
+        yield scene.operator
 
 
 @asynccontextmanager
-async def poisoned(folder: Path) -> AsyncGenerator[Desk]:
+async def poisoned(folder: Path) -> AsyncGenerator[Operator]:
     """Everything is refused in one conversation, whatever is left out of its history."""
     async with telegram(folder) as scene:
         await scene.traffic()
@@ -79,11 +79,11 @@ async def poisoned(folder: Path) -> AsyncGenerator[Desk]:
             scene.say(*ada, f"say hello {number}")
             await scene.chat.until(lambda n=number: sum("⚠️" in one.text for one in scene.chat.seen(ada[0])) > n, 30)
         await scene.newcomer("Nia")
-        yield scene.desk
+        yield scene.operator
 
 
 @asynccontextmanager
-async def overflow(folder: Path) -> AsyncGenerator[Desk]:
+async def overflow(folder: Path) -> AsyncGenerator[Operator]:
     """The conversation is larger than the model's context."""
     words = "This model's maximum context length is 8192 tokens. However, your messages resulted in 9000 tokens."
     async with telegram(folder) as scene:
@@ -92,33 +92,33 @@ async def overflow(folder: Path) -> AsyncGenerator[Desk]:
         scene.model.refuse = lambda body: (400, words) if asks_for(body, "everything") else None
         scene.say(*ada, "say everything")
         await scene.noticed(ada[0])
-        yield scene.desk
+        yield scene.operator
 
 
 @asynccontextmanager
-async def looping(folder: Path) -> AsyncGenerator[Desk]:
+async def looping(folder: Path) -> AsyncGenerator[Operator]:
     """A model makes the same call again and again."""
     async with telegram(folder, OUTSPOKEN_MODEL__MAX_STEPS="40") as scene:
         await scene.traffic()
         ada = await scene.newcomer()
         scene.say(*ada, "loop")
         await scene.noticed(ada[0])
-        yield scene.desk
+        yield scene.operator
 
 
 @asynccontextmanager
-async def promising(folder: Path) -> AsyncGenerator[Desk]:
+async def promising(folder: Path) -> AsyncGenerator[Operator]:
     """A model announces what it does, and does nothing."""
     async with telegram(folder) as scene:
         await scene.traffic()
         ada = await scene.newcomer()
         scene.say(*ada, "promise")
         await scene.noticed(ada[0])
-        yield scene.desk
+        yield scene.operator
 
 
 @asynccontextmanager
-async def budget(folder: Path) -> AsyncGenerator[Desk]:
+async def budget(folder: Path) -> AsyncGenerator[Operator]:
     """Everybody's budget of the day is used up: a reply takes 15 tokens."""
     async with telegram(folder, OUTSPOKEN_BUDGETS__DAY_TOKENS="40") as scene:
         for name in ("Kim", "Lee", "Max"):
@@ -127,7 +127,7 @@ async def budget(folder: Path) -> AsyncGenerator[Desk]:
         place = scene.chat.private(ada)
         scene.say(place, ada, "say hello")
         await scene.noticed(place)
-        yield scene.desk
+        yield scene.operator
 
 
 STAGES = {

@@ -24,7 +24,7 @@ def test_the_page_and_the_stages_are_the_same() -> None:
 @pytest.mark.parametrize("name", STAGES)
 async def test_its_cause_is_found(name: str, tmp_path: Path) -> None:
     incident = incidents()[name]
-    async with STAGES[name](tmp_path) as desk:
-        said = {command: await desk.run(command) for command in incident.commands}
+    async with STAGES[name](tmp_path) as operator:
+        said = {command: await operator.run(command) for command in incident.commands}
     missing = [one for one in incident.phrases if not any(one in words for words in said.values())]
     assert not missing, f"{name}: {missing} is not in\n" + "\n".join(f"$ {c}\n{w}" for c, w in said.items())

@@ -13,7 +13,7 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 MUTANTS = sorted((ROOT / "tests" / "sim" / "mutants").glob("*.patch"))
-FEW = ("exit_not_journalled", "exit_without_notice", "lane_does_not_ring", "stall_not_noticed")
+FEW = ("exit_not_journalled", "exit_without_notice", "queue_does_not_ring", "stall_not_noticed")
 """These are looked for each time, as almost any seed finds them; `make soak` looks for all of them."""
 TURNS = 6_000  # it ends at the first find, which most need a few hundred turns for
 

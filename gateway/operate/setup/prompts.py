@@ -11,7 +11,7 @@ class Nobody(Exception):
     """A question has to be answered, and there is nobody to ask."""
 
 
-class Talk:
+class Prompts:
     """Questions and answers. What is typed for a secret is never shown."""
 
     def __init__(self, *, asks: bool) -> None:

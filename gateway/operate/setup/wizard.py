@@ -24,7 +24,7 @@ from gateway.config.reading import survey
 from gateway.config.sections import Config
 from gateway.config.sources import Unreadable, read_text
 from gateway.operate.setup import envfile
-from gateway.operate.setup.prompts import Nobody, Talk
+from gateway.operate.setup.prompts import Nobody, Prompts
 from gateway.operate.setup.services import Given, GivenUp, Service, services
 
 T = TypeVar("T", bound=Seen)
@@ -40,7 +40,7 @@ BLOCKING = frozenset({"token", "app_token", "reach", "tls", "key", "name", "answ
 class Wizard:
     """One run of ``setup``."""
 
-    talk: Talk
+    prompts: Prompts
     file: Path
     """The configuration file, which may be missing."""
     env: Mapping[str, str]
@@ -65,18 +65,18 @@ class Wizard:
             for service in self._chosen(names):
                 self._service(service, sure=bool(names))
         except Nobody as missing:
-            self.talk.say(self._nobody(str(missing), names))
+            self.prompts.say(self._nobody(str(missing), names))
             self.status = USAGE
         if self.written:
             self._farewell()
         elif not self.status:
-            self.talk.say("Nothing was changed.")
+            self.prompts.say("Nothing was changed.")
         return self.status
 
     def _chosen(self, names: Sequence[str]) -> list[Service]:
         if names:
             return [services()[name] for name in names]
-        if self.talk.asks:
+        if self.prompts.asks:
             return [*services().values()]
         chosen = [service for service in services().values() if any(self.value(*key) for key in service.keys)]
         if not chosen:
@@ -87,7 +87,7 @@ class Wizard:
         services_meant = [services()[name] for name in names] or [*services().values()]
         variables = [self.doc(*service.keys[0]).env[-1] for service in services_meant]
         what = question.rstrip(": ").partition(" (")[0]
-        why = "nothing says" if not self.talk.asks else "standard input is closed, so nobody can be asked:"
+        why = "nothing says" if not self.prompts.asks else "standard input is closed, so nobody can be asked:"
         return (
             f"{why[:1].upper()}{why[1:]} {what}.\n"
             f"Put it into the environment and run it with --yes, for example: {variables[0]}=… outspoken setup {services_meant[0].name} --yes"
@@ -95,21 +95,21 @@ class Wizard:
 
     def _service(self, service: Service, *, sure: bool) -> None:
         """One service, from the question whether it is wanted to the file."""
-        if not sure and self.talk.asks:
+        if not sure and self.prompts.asks:
             default = service.name == "model" and self.config.model.rehearsal
-            if not self.talk.confirm(f"\n{service.question}", default=default):
+            if not self.prompts.confirm(f"\n{service.question}", default=default):
                 return
         try:
             wanted = service.ask(self, self.config)
         except GivenUp as reason:
-            self.talk.say(f"{service.title}: {reason}")
+            self.prompts.say(f"{service.title}: {reason}")
             self.status = PROBLEM
             return
         if wanted is not None:
             self._write(service, wanted)
 
     def _farewell(self) -> None:
-        self.talk.say(f"\nWritten to {self.secrets_file}, which only you can read.")
+        self.prompts.say(f"\nWritten to {self.secrets_file}, which only you can read.")
         overruled = [
             name
             for (section, key), value in self.written.items()
@@ -117,8 +117,8 @@ class Wizard:
             if self.env.get(name, "").strip() not in ("", value)
         ]
         if overruled:
-            self.talk.say(f"In this environment {', '.join(overruled)} says something else, and wins over the file.")
-        self.talk.say(
+            self.prompts.say(f"In this environment {', '.join(overruled)} says something else, and wins over the file.")
+        self.prompts.say(
             "Start the gateway with: outspoken run (restart it if it runs). outspoken doctor looks at everything again."
         )
 
@@ -127,15 +127,15 @@ class Wizard:
     @property
     def asks(self) -> bool:
         """Somebody can be asked."""
-        return self.talk.asks
+        return self.prompts.asks
 
     def say(self, words: str) -> None:
         """Tell something."""
-        self.talk.say(words)
+        self.prompts.say(words)
 
     def question(self, words: str, default: str = "") -> str:
         """One line that somebody types."""
-        return self.talk.ask(words, default)
+        return self.prompts.ask(words, default)
 
     def doc(self, section: str, key: str) -> KeyDoc:
         """What is known of a key."""
@@ -160,17 +160,17 @@ class Wizard:
         if value := self.value(section, key):
             return value
         kept = present.get_secret_value() if present is not None else ""
-        if not self.talk.asks:
+        if not self.prompts.asks:
             if not kept and needed:
                 raise Nobody(f"what {self.doc(section, key).env[-1]} is")
             return kept
         hint = " (empty keeps the one that is set)" if kept else ""
         while True:
-            typed = self.talk.ask(f"{question}{hint}", secret=True) or kept
+            typed = self.prompts.ask(f"{question}{hint}", secret=True) or kept
             try:
                 return sendable(SecretStr(typed)).get_secret_value() if typed else ""
             except PydanticCustomError as error:
-                self.talk.say(f"That {error.message()}.")
+                self.prompts.say(f"That {error.message()}.")
 
     def tried(self, attempt: Callable[[], T | None]) -> T | None:
         """Repeat `attempt` until its values are good, or the person gives up (it gives None). Raises `GivenUp`."""
@@ -181,14 +181,17 @@ class Wizard:
             self.tell(seen.findings)
             if not any(blocks(one) for one in seen.findings):
                 return seen
-            if not self.talk.asks:
+            if not self.prompts.asks:
                 raise GivenUp("nothing was written.")
         raise GivenUp("nothing was written; it can be tried again at any time.")
 
     def until(self, seen: T, name: str, again: Callable[[], Awaitable[T]]) -> T:
         """Let the person mend what a finding of this name says, and look again, as often as they like."""
         while any(one.check == name and one.level is Level.PROBLEM for one in seen.findings):
-            if not self.talk.asks or self.talk.ask("Press Enter when it is done (or write skip)").lower() == "skip":
+            if (
+                not self.prompts.asks
+                or self.prompts.ask("Press Enter when it is done (or write skip)").lower() == "skip"
+            ):
                 self.status = PROBLEM
                 break
             seen = self.look(again())
@@ -201,7 +204,7 @@ class Wizard:
 
         for one in findings:
             for line in lines_of(one):
-                self.talk.say(line)
+                self.prompts.say(line)
 
     # ------------------------------------------------------------------ writing
 
@@ -228,10 +231,10 @@ class Wizard:
             self.config = then.config
             self.written |= wanted.values
             for words in wanted.words:
-                self.talk.say(words)
+                self.prompts.say(words)
 
     def _failed(self, service: Service, why: str) -> None:
-        self.talk.say(f"{service.title}: nothing was written. {why}")
+        self.prompts.say(f"{service.title}: nothing was written. {why}")
         self.status = PROBLEM
 
     def _changes(self, wanted: Wanted) -> dict[str, str | None]:

@@ -38,7 +38,7 @@ from adapters.contract.chat import (
     CallFailed,
     Cause,
     ChatAddress,
-    ChatDesk,
+    ChatIntake,
     ChatKind,
     ChatMessage,
     ChatOrigin,
@@ -255,15 +255,15 @@ def read_event(event: Event, account: str) -> ChatMessage:
 class ToyAdapter:
     """Implements `adapters.contract.supervision.Supervised`."""
 
-    def __init__(self, settings: ToySettings, desk: ChatDesk, clock: Clock) -> None:
+    def __init__(self, settings: ToySettings, intake: ChatIntake, clock: Clock) -> None:
         self._settings = settings
-        self._desk = desk
+        self._intake = intake
         self._clock = clock
         self.account = settings.account
         self.name = f"{PLATFORM}/{settings.account}"
         self.port = ToyPort(settings)
         self._last_life = clock.monotonic()
-        self._way = WayIn(self.name, desk, clock)
+        self._way = WayIn(self.name, intake, clock)
 
     def opened(self) -> AbstractAsyncContextManager[None]:
         """Nothing has to be open for sending: each call has a connection of its own."""
@@ -273,7 +273,7 @@ class ToyAdapter:
         """Listen until cancelled, and take each event: when it is stored, and only then, the platform is told."""
         self._last_life = self._clock.monotonic()
         try:
-            names = tuple(command.name for command in self._desk.commands())
+            names = tuple(command.name for command in self._intake.commands())
             await self.port.call(Call(do="menu", names=names))
             async with connected(self._settings, listen=True) as (reader, writer):
                 up()
@@ -308,7 +308,7 @@ class ToyAdapter:
                 return
 
     async def _act(self, event: Event) -> bool:
-        await self._desk.receive(read_event(event, self.account), (CHANNEL, str(event.number)))
+        await self._intake.receive(read_event(event, self.account), (CHANNEL, str(event.number)))
         return True
 
     async def again(self, body: bytes) -> None:

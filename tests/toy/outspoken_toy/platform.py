@@ -18,7 +18,7 @@ from adapters.delivery.pacing import Rate
 if TYPE_CHECKING:
     from outspoken_toy.adapter import ToySettings
 
-    from adapters.contract.chat import ChatDesk
+    from adapters.contract.chat import ChatIntake
     from agent_core.ports import Clock
 
 RATE = Rate(burst=20, interval_ms=50)
@@ -45,10 +45,10 @@ class Toy(ChatSection):
         return ToySettings("127.0.0.1", self.port, self.token.get_secret_value() if self.token else "", account="bot")
 
     @override
-    def build(self, desk: ChatDesk, clock: Clock) -> Built:
+    def build(self, intake: ChatIntake, clock: Clock) -> Built:
         from outspoken_toy.adapter import ToyAdapter
 
-        return Built(ToyAdapter(self.settings(), desk, clock), RATE, lambda _: RATE)
+        return Built(ToyAdapter(self.settings(), intake, clock), RATE, lambda _: RATE)
 
     @override
     def checks(self, around: Around) -> Sequence[Check]:
