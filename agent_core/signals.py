@@ -12,7 +12,7 @@ from typing import TypeAlias
 
 import structlog
 
-from agent_core.store.rows import TroubleRow
+from agent_core.store.troubles.rows import TroubleRow
 
 log = structlog.get_logger("signal")
 

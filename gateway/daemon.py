@@ -24,7 +24,7 @@ from agent_core.model.client import ModelClient
 from agent_core.model.endpoints import Endpoint, overdue
 from agent_core.ports import Clock, SystemClock, SystemIds
 from agent_core.signals import Committed, Signals
-from agent_core.store.place import SqlitePlace, parse_place
+from agent_core.store.database.place import SqlitePlace, parse_place
 from agent_core.store.store import Store, open_store
 from agent_core.tools.base import Tool
 from agent_core.tools.builtin import builtin_tools

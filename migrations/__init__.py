@@ -1,4 +1,4 @@
-"""The history of the schema, one alembic revision a file. `agent_core.store.upgrade` runs it; no ini file is needed.
+"""The history of the schema, one alembic revision a file. `agent_core.store.database.upgrade` runs it; no ini file is needed.
 
 A revision is written by hand for SQLite and PostgreSQL, and never changed once released.
 """

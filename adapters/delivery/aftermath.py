@@ -22,7 +22,7 @@ from adapters.contract.chat import Ability, CallFailed, Cause, Content, ContentK
 from adapters.delivery.pacing import backoff_ms
 from adapters.delivery.parts import Wanted
 from adapters.delivery.reconcile import LEFTOVER, Part, finished, new_part, removed, settled
-from agent_core.store.rows import INSTEAD, DeliveryState
+from agent_core.store.deliveries.rows import INSTEAD, DeliveryState
 
 NOT_LET_IN_MS = 60_000
 """Pause after a call that was refused because of the bot itself."""

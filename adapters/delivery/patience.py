@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from adapters.delivery.reconcile import BLOCKS_MS, Pause
-from agent_core.store.rows import DeliveryRow
+from agent_core.store.deliveries.rows import DeliveryRow
 
 LONGEST_MS = 300_000
 """The longest pause between two tries of a part (`adapters.delivery.pacing.backoff_ms`)."""

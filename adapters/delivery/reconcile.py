@@ -35,7 +35,7 @@ from adapters.contract.chat import GROWS, Ability, Cause, Content, ContentKind, 
 from adapters.contract.contents import encode
 from adapters.delivery.pacing import Urgency
 from adapters.delivery.parts import STATUS_BUBBLE, Wanted
-from agent_core.store.rows import BY_HAND, DeliveryRow, DeliveryState
+from agent_core.store.deliveries.rows import BY_HAND, DeliveryRow, DeliveryState
 
 KEYED_MS = 120_000
 """For how long a platform surely remembers a key (durability: Discord says "past few minutes")."""

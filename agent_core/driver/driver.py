@@ -26,8 +26,10 @@ from agent_core.judging.overdue import longest_timer_seconds, seconds_left
 from agent_core.learning.stalls import rows_of
 from agent_core.ports import Clock, Ids
 from agent_core.signals import Tell, ToolRan, nobody
-from agent_core.store.rows import DeliveryRow, IntendedCall, JournalRow, TroubleRow
+from agent_core.store.deliveries.rows import DeliveryRow
 from agent_core.store.store import Damaged, Fenced, StorageUnavailable, Store
+from agent_core.store.troubles.rows import TroubleRow
+from agent_core.store.turns.rows import IntendedCall, JournalRow
 from agent_core.text.wellformed import storable
 from agent_core.tools.base import Json, ToolContext, ToolStatus
 from agent_core.tools.registry import Runnable, ToolRegistry, UnknownTool, UnreadableArguments

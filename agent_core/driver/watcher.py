@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 from agent_core.bell import Bell
-from agent_core.store.rows import DeliveryRow
+from agent_core.store.deliveries.rows import DeliveryRow
 from agent_core.turn.view import View
 
 

@@ -18,16 +18,9 @@ from typing import assert_never
 
 from agent_core.judging.promises import sign_words
 from agent_core.judging.remedies import Advice, Remedy
-from agent_core.store.rows import (
-    BY_HAND,
-    INSTEAD,
-    AdapterStateRow,
-    DeliveryRow,
-    DeliveryState,
-    InboxState,
-    TurnRow,
-    TurnState,
-)
+from agent_core.store.deliveries.rows import BY_HAND, INSTEAD, AdapterStateRow, DeliveryRow, DeliveryState
+from agent_core.store.inbox.rows import InboxState
+from agent_core.store.turns.rows import TurnRow, TurnState
 from agent_core.tools.base import EffectClass, ToolStatus
 from agent_core.turn.events import (
     ApprovalAnswered,

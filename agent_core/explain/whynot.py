@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from agent_core.explain.why import MOST_LINES, UP, Sentence, adapter_words, fitted
-from agent_core.store.rows import AdapterStateRow
+from agent_core.store.deliveries.rows import AdapterStateRow
 
 
 def gone_lines(before: tuple[int, int] | None, after: tuple[int, int]) -> list[Sentence]:

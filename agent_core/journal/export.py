@@ -32,7 +32,7 @@ from agent_core.journal.rows import decode, encode
 from agent_core.judging.masking import mask
 from agent_core.judging.remedies import Remedy
 from agent_core.messages import InputMessage, text_of
-from agent_core.store.rows import JournalRow
+from agent_core.store.turns.rows import JournalRow
 from agent_core.turn.events import (
     ApprovalAnswered,
     CallBroke,

@@ -29,7 +29,7 @@ from agent_core.journal.rows import completed, decode, encode, merged, turn_of
 from agent_core.judging.judge import decide
 from agent_core.judging.promises import ANSWERED, Ending, Reading, Sign
 from agent_core.judging.questions import MUST_BE_ANSWERED, Calls, End, Question
-from agent_core.store.rows import JournalRow
+from agent_core.store.turns.rows import JournalRow
 from agent_core.turn.effects import AskApproval, CallModel, Effect, EndTurn, Record, RunTool, SetAside, Wait
 from agent_core.turn.errors import ProtocolError, UnreadableJournal
 from agent_core.turn.events import (

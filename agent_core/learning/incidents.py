@@ -17,7 +17,7 @@ from agent_core.judging.remedies import SPECIAL, Remedy
 from agent_core.learning.known import KnownIncident
 from agent_core.learning.measured import best_remedy
 from agent_core.learning.troubles import Outcome
-from agent_core.store.rows import IncidentRow, IncidentState, RemedyCount, TroubleCount
+from agent_core.store.troubles.rows import IncidentRow, IncidentState, RemedyCount, TroubleCount
 from agent_core.turn.exits import ExitCode
 
 HICCUPS = tuple(remedy for remedy in Remedy if remedy not in SPECIAL)

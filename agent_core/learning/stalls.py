@@ -19,7 +19,7 @@ from agent_core.learning.known import KnownStall
 from agent_core.learning.measured import best_remedy
 from agent_core.learning.prevention import CALLS, tried
 from agent_core.learning.troubles import Outcome, Trouble, size_bucket
-from agent_core.store.rows import FORESEEN, TroubleRow
+from agent_core.store.troubles.rows import FORESEEN, TroubleRow
 from agent_core.text.wellformed import storable
 from agent_core.turn.exits import ExitClass, ExitCode, exit_class
 from agent_core.turn.standing import Standing

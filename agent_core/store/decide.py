@@ -17,6 +17,8 @@ from typing import TypeAlias, assert_never
 import orjson
 
 from agent_core.limits.budgets import Amount, Granted, Level, Pot, Reached, Refused, Settled, refusal, warning
+from agent_core.store.budgets.rows import BroughtFile, Charge
+from agent_core.store.deliveries.rows import DeliveryRow
 from agent_core.store.errors import Conflict, Fenced, NoRoomToday, OwnedElsewhere
 from agent_core.store.facts import (
     AddedDelivery,
@@ -30,6 +32,7 @@ from agent_core.store.facts import (
     SessionFact,
     TurnFact,
 )
+from agent_core.store.inbox.rows import Accepted, InboxState, NewMessage
 from agent_core.store.ops import (
     Accept,
     Act,
@@ -55,23 +58,10 @@ from agent_core.store.ops import (
     Touch,
     Unlink,
 )
-from agent_core.store.rows import (
-    Accepted,
-    BroughtFile,
-    CallState,
-    Charge,
-    Claimed,
-    DeliveryRow,
-    InboxState,
-    IncidentState,
-    IntendedCall,
-    JournalRow,
-    NewMessage,
-    PersonState,
-    ScheduleRow,
-    ScheduleState,
-    TurnState,
-)
+from agent_core.store.people.rows import PersonState
+from agent_core.store.schedules.rows import Claimed, ScheduleRow, ScheduleState
+from agent_core.store.troubles.rows import IncidentState
+from agent_core.store.turns.rows import CallState, IntendedCall, JournalRow, TurnState
 
 Result: TypeAlias = Accepted | Granted | Refused | Settled | int | bool | None
 """What an operation answers: `Accept` an `Accepted`, `Claim` the epoch, `DeleteMemory` whether it was there."""

@@ -13,6 +13,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from agent_core.limits.budgets import Amount, Level
+from agent_core.store.audit import AuditRow
+from agent_core.store.deliveries.rows import DeliveryRow, GateRow
+from agent_core.store.inbox.rows import InboxState
+from agent_core.store.keeping.packing import Piece
 from agent_core.store.ops import (
     Accept,
     Act,
@@ -38,22 +42,10 @@ from agent_core.store.ops import (
     Touch,
     Unlink,
 )
-from agent_core.store.packing import Piece
-from agent_core.store.rows import (
-    AuditRow,
-    CallState,
-    DeliveryRow,
-    GateRow,
-    InboxState,
-    IncidentRow,
-    JournalRow,
-    OccurrenceRow,
-    PersonRow,
-    PlaceRow,
-    ScheduleRow,
-    TroubleRow,
-    TurnState,
-)
+from agent_core.store.people.rows import PersonRow, PlaceRow
+from agent_core.store.schedules.rows import OccurrenceRow, ScheduleRow
+from agent_core.store.troubles.rows import IncidentRow, TroubleRow
+from agent_core.store.turns.rows import CallState, JournalRow, TurnState
 
 
 @dataclass(slots=True)

@@ -10,23 +10,16 @@ from dataclasses import dataclass
 from typing import TypeAlias
 
 from agent_core.limits.budgets import Amount, Pot
-from agent_core.store.packing import Piece
-from agent_core.store.rows import (
-    AuditRow,
-    Charge,
-    DeliveryRow,
-    FinishedCall,
-    GateRow,
-    IncidentRow,
-    IntendedCall,
-    JournalRow,
-    NewMessage,
-    PersonRow,
-    PlaceRow,
-    ScheduleRow,
-    SessionChange,
-    TroubleRow,
-)
+from agent_core.store.audit import AuditRow
+from agent_core.store.budgets.rows import Charge
+from agent_core.store.deliveries.rows import DeliveryRow, GateRow
+from agent_core.store.inbox.rows import NewMessage
+from agent_core.store.keeping.packing import Piece
+from agent_core.store.people.rows import PersonRow, PlaceRow
+from agent_core.store.schedules.rows import ScheduleRow
+from agent_core.store.sessions.rows import SessionChange
+from agent_core.store.troubles.rows import IncidentRow, TroubleRow
+from agent_core.store.turns.rows import FinishedCall, IntendedCall, JournalRow
 
 Pieces: TypeAlias = tuple[Piece, ...]
 """What was cut out of the bodies of an operation."""

@@ -12,10 +12,11 @@ from typing import Any
 from sqlalchemy import Row, func, select, text
 
 from agent_core.limits.budgets import Level
-from agent_core.store import sqlbudgets
 from agent_core.store import tables as t
-from agent_core.store.asks import Asks
-from agent_core.store.rows import DAILY, AuditRow
+from agent_core.store.audit import AuditRow
+from agent_core.store.budgets import writes as sqlbudgets
+from agent_core.store.budgets.rows import DAILY
+from agent_core.store.database.asks import Asks
 
 
 @dataclass(frozen=True, slots=True)

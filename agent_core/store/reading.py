@@ -17,12 +17,12 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
+from agent_core.store.database.lines import BUSY_MS, postgres_engine
+from agent_core.store.database.place import Place, PostgresPlace, SqlitePlace, parse_place
+from agent_core.store.database.trouble import in_words
+from agent_core.store.database.upgrade import NEWEST, known_revision
 from agent_core.store.errors import CannotOpen
-from agent_core.store.lines import BUSY_MS, postgres_engine
-from agent_core.store.place import Place, PostgresPlace, SqlitePlace, parse_place
 from agent_core.store.reads import Reads
-from agent_core.store.trouble import in_words
-from agent_core.store.upgrade import NEWEST, known_revision
 
 
 @asynccontextmanager

@@ -15,53 +15,34 @@ from sqlalchemy.ext.asyncio import AsyncEngine
 from agent_core.limits.budgets import Level
 from agent_core.limits.retention import DAY_MS
 from agent_core.ports import time_mark
-from agent_core.store import sqlbudgets
 from agent_core.store import tables as t
-from agent_core.store.asides import Asides
-from agent_core.store.asks import around
-from agent_core.store.auditing import Auditing
-from agent_core.store.forgetting import Forgotten
-from agent_core.store.histories import Histories
-from agent_core.store.keys import among
+from agent_core.store.budgets import writes as sqlbudgets
+from agent_core.store.database.asks import around
+from agent_core.store.database.keys import among
+from agent_core.store.deliveries.auditing import Auditing
+from agent_core.store.deliveries.rows import AdapterStateRow, Delivery, DeliveryRow, DeliveryState, FailedPart, GateRow
+from agent_core.store.inbox.rows import DroppedMessage, InboxRow, InboxState
+from agent_core.store.inbox.unread import Unread
+from agent_core.store.keeping.forgetting import Forgotten
+from agent_core.store.keeping.retaining import Retaining
 from agent_core.store.overview import Overview
-from agent_core.store.retaining import Retaining
-from agent_core.store.rows import (
+from agent_core.store.people.rows import LinkRow, PersonRow, PersonState, PlaceRow
+from agent_core.store.schedules.rows import OccurrenceOutcome, OccurrenceRow, ScheduleRow, ScheduleState
+from agent_core.store.sessions.asides import Asides
+from agent_core.store.sessions.rows import ConversationRow, SessionRow
+from agent_core.store.sessions.takeups import LeftBehind
+from agent_core.store.sql import SCHEDULE, schedule_row
+from agent_core.store.troubles.rows import (
     FORESEEN,
-    AdapterStateRow,
-    CallState,
-    ConversationRow,
-    Delivery,
-    DeliveryRow,
-    DeliveryState,
-    DroppedMessage,
-    FailedPart,
     FailedTurn,
-    GateRow,
-    InboxRow,
-    InboxState,
     IncidentRow,
     IncidentState,
-    JournalRow,
-    LinkRow,
-    OccurrenceOutcome,
-    OccurrenceRow,
-    PersonRow,
-    PersonState,
-    PlaceRow,
     RemedyCount,
-    ScheduleRow,
-    ScheduleState,
-    SessionRow,
-    ToolCallRow,
     TroubleCount,
     TroubleRow,
-    TurnRow,
-    TurnState,
-    Usage,
 )
-from agent_core.store.sql import SCHEDULE, schedule_row
-from agent_core.store.takeups import LeftBehind
-from agent_core.store.unread import Unread
+from agent_core.store.turns.histories import Histories
+from agent_core.store.turns.rows import CallState, JournalRow, ToolCallRow, TurnRow, TurnState, Usage
 
 _INBOX = select(
     t.inbox.c.id,

@@ -33,21 +33,16 @@ from sqlalchemy import (
 )
 from sqlalchemy.dialects import postgresql, sqlite
 
-from agent_core.store import pieces, sqlbudgets
 from agent_core.store import tables as t
+from agent_core.store.budgets import writes as sqlbudgets
+from agent_core.store.database.keys import among, padded
+from agent_core.store.deliveries.rows import DeliveryRow, DeliveryState
 from agent_core.store.facts import AddedTrouble, CallFact, Facts, InboxFact, Needs, SessionFact, TurnFact
-from agent_core.store.forgetting import FORGOTTEN
-from agent_core.store.keys import among, padded
-from agent_core.store.rows import (
-    CallState,
-    DeliveryRow,
-    DeliveryState,
-    InboxState,
-    JournalRow,
-    ScheduleRow,
-    ScheduleState,
-    TurnState,
-)
+from agent_core.store.inbox.rows import InboxState
+from agent_core.store.keeping import pieces
+from agent_core.store.keeping.forgetting import FORGOTTEN
+from agent_core.store.schedules.rows import ScheduleRow, ScheduleState
+from agent_core.store.turns.rows import CallState, JournalRow, TurnState
 
 Dead: TypeAlias = Callable[[Connection, Collection[int]], frozenset[int]]
 """Which of these nodes are dead, as seen (and, on PostgreSQL, held) by the current transaction."""

@@ -27,8 +27,15 @@ from agent_core.limits.budgets import Amount, Granted, Pot, Refused, Settled
 from agent_core.limits.reckoning import Leap
 from agent_core.limits.retention import Keep, cutoff, next_size
 from agent_core.ports import Clock, Ids
-from agent_core.store import asides, people, pruning, takeups, unread, upkeep
-from agent_core.store.asides import Fresh
+from agent_core.store.audit import AuditRow
+from agent_core.store.budgets.rows import Charge
+from agent_core.store.database.lines import PostgresLine, SqliteLine, postgres_engine, prepare_file, sqlite_readers
+from agent_core.store.database.ownership import FileLock, FileOwnership, Ownership, pulse
+from agent_core.store.database.place import PostgresPlace, SqlitePlace, parse_place
+from agent_core.store.database.trouble import in_words, opening
+from agent_core.store.database.upgrade import ensure_schema
+from agent_core.store.database.writer import Figures, Writer
+from agent_core.store.deliveries.rows import AdapterStateRow, DeliveryRow, GateRow
 from agent_core.store.errors import (
     AlreadyRunning,
     CannotOpen,
@@ -45,7 +52,13 @@ from agent_core.store.errors import (
     StorageUnavailable,
     StoreError,
 )
-from agent_core.store.lines import PostgresLine, SqliteLine, postgres_engine, prepare_file, sqlite_readers
+from agent_core.store.inbox import unread
+from agent_core.store.inbox.rows import Accepted, NewMessage
+from agent_core.store.inbox.unread import UnreadRow
+from agent_core.store.keeping import pruning
+from agent_core.store.keeping.packing import LOOKED_AT_BYTES, Packed, Piece, pack
+from agent_core.store.keeping.pruning import Pruned
+from agent_core.store.keeping.retaining import Removed
 from agent_core.store.ops import (
     Accept,
     Act,
@@ -70,39 +83,16 @@ from agent_core.store.ops import (
     Touch,
     Unlink,
 )
-from agent_core.store.ownership import FileLock, FileOwnership, Ownership, pulse
-from agent_core.store.packing import LOOKED_AT_BYTES, Packed, Piece, pack
-from agent_core.store.place import PostgresPlace, SqlitePlace, parse_place
+from agent_core.store.people import links as people
+from agent_core.store.people.rows import LinkCode, LinkRow, PersonRow, PlaceRow, Redeemed
 from agent_core.store.reads import Reads
-from agent_core.store.retaining import Removed
-from agent_core.store.rows import (
-    Accepted,
-    AdapterStateRow,
-    AuditRow,
-    Charge,
-    DeliveryRow,
-    FinishedCall,
-    GateRow,
-    IncidentRow,
-    IntendedCall,
-    JournalRow,
-    LinkCode,
-    LinkRow,
-    NewMessage,
-    OpenTurn,
-    PersonRow,
-    PlaceRow,
-    Pruned,
-    Redeemed,
-    ScheduleRow,
-    SessionChange,
-    TroubleRow,
-)
+from agent_core.store.schedules.rows import ScheduleRow
+from agent_core.store.sessions import asides, takeups, upkeep
+from agent_core.store.sessions.asides import Fresh
+from agent_core.store.sessions.rows import SessionChange
 from agent_core.store.sql import Who
-from agent_core.store.trouble import in_words, opening
-from agent_core.store.unread import UnreadRow
-from agent_core.store.upgrade import ensure_schema
-from agent_core.store.writer import Figures, Writer
+from agent_core.store.troubles.rows import IncidentRow, TroubleRow
+from agent_core.store.turns.rows import FinishedCall, IntendedCall, JournalRow, OpenTurn
 
 __all__ = [
     "AlreadyRunning",

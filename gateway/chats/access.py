@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from enum import Enum, auto
 
 from adapters.contract.chat import ChatKind, ChatPerson
-from agent_core.store.rows import PersonRow, PersonState
+from agent_core.store.people.rows import PersonRow, PersonState
 
 CODE_LIFE_MS = 3_600_000
 MOST_PENDING = 50

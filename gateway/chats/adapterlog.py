@@ -13,7 +13,7 @@ from contextlib import asynccontextmanager, suppress
 import structlog
 
 from agent_core.bell import Bell
-from agent_core.store.rows import AdapterStateRow
+from agent_core.store.deliveries.rows import AdapterStateRow
 from agent_core.store.store import StorageUnavailable, Store
 
 log = structlog.get_logger("adapter")

@@ -30,16 +30,10 @@ from adapters.text.styled import Styled
 from agent_core.messages import InputMessage
 from agent_core.ports import Clock, Ids
 from agent_core.store.errors import NoRoomToday
-from agent_core.store.rows import (
-    Accepted,
-    Claimed,
-    InboxRow,
-    InboxState,
-    LinkRow,
-    PersonRow,
-    PersonState,
-    PlaceChange,
-)
+from agent_core.store.inbox.rows import Accepted, InboxRow, InboxState
+from agent_core.store.people.rows import LinkRow, PersonRow, PersonState
+from agent_core.store.schedules.rows import Claimed
+from agent_core.store.sessions.rows import PlaceChange
 from agent_core.store.store import StorageUnavailable, Store
 from gateway.chats import access
 from gateway.chats.access import AccessRules, Recent, Standing, refuse, standing

@@ -16,7 +16,7 @@ from typing import TypeAlias
 
 from adapters.contract.base import SessionKey
 from adapters.contract.chat import ChatOrigin
-from agent_core.store.rows import LinkCode, LinkOutcome, LinkRow, PlaceRow
+from agent_core.store.people.rows import LinkCode, LinkOutcome, LinkRow, PlaceRow
 from gateway.chats.access import code_of
 
 Account: TypeAlias = tuple[str, str]

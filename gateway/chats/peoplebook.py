@@ -17,15 +17,8 @@ from adapters.contract.chat import ChatKind, ChatOrigin
 from agent_core.journal.rows import decode
 from agent_core.messages import text_of
 from agent_core.ports import Clock, Ids
-from agent_core.store.rows import (
-    ConversationRow,
-    LinkCode,
-    LinkOutcome,
-    LinkRow,
-    PlaceChange,
-    PlaceRow,
-    Redeemed,
-)
+from agent_core.store.people.rows import LinkCode, LinkOutcome, LinkRow, PlaceRow, Redeemed
+from agent_core.store.sessions.rows import ConversationRow, PlaceChange
 from agent_core.store.store import Store
 from agent_core.turn.errors import UnreadableJournal
 from agent_core.turn.events import TurnOpened

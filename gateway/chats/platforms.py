@@ -27,9 +27,9 @@ from adapters.delivery.reconcile import Part
 from adapters.platforms import found
 from adapters.text.styled import Styled
 from agent_core.ports import Clock, Ids
-from agent_core.store.asides import Fresh
-from agent_core.store.forgetting import FORGOT
-from agent_core.store.rows import AdapterStateRow
+from agent_core.store.deliveries.rows import AdapterStateRow
+from agent_core.store.keeping.forgetting import FORGOT
+from agent_core.store.sessions.asides import Fresh
 from agent_core.store.store import Store
 from agent_core.turn.exits import NotStarted
 from agent_core.turn.notices import not_started_words

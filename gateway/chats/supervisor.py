@@ -16,7 +16,7 @@ from adapters.contract.chat import AdapterSight
 from adapters.contract.supervision import AdapterDown, Supervised
 from adapters.delivery.pacing import backoff_ms, worth_saying
 from agent_core.ports import Clock
-from agent_core.store.rows import AdapterStateRow
+from agent_core.store.deliveries.rows import AdapterStateRow
 
 log = structlog.get_logger("adapter")
 

@@ -23,8 +23,8 @@ from adapters.contract.intake import in_words
 from adapters.contract.notaccepted import NotAccepted
 from agent_core.bell import Bell
 from agent_core.ports import Clock
+from agent_core.store.inbox.unread import UnreadRow, UnreadState
 from agent_core.store.store import StorageUnavailable, Store
-from agent_core.store.unread import UnreadRow, UnreadState
 from gateway.version import program_version
 
 log = structlog.get_logger("intake")

@@ -77,9 +77,9 @@ async def find_gateway(config: Config, paths: Paths) -> Found:
 
 def holder_of_database(config: Config, paths: Paths) -> int | None:
     """The process that has our SQLite database open; 0 if nobody has, None if that cannot be known (PostgreSQL)."""
+    from agent_core.store.database.look import holder_of
+    from agent_core.store.database.place import SqlitePlace, parse_place
     from agent_core.store.errors import CannotOpen
-    from agent_core.store.look import holder_of
-    from agent_core.store.place import SqlitePlace, parse_place
 
     try:
         place = parse_place(config.storage.url or paths.database)

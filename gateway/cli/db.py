@@ -59,7 +59,7 @@ def backup_command(config_file: Path | None, file: Path) -> None:
 
 
 async def _backup(config_file: Path | None, file: Path) -> int:
-    from agent_core.store.backup import CannotCopy
+    from agent_core.store.keeping.backup import CannotCopy
     from gateway.cli.context import load_all
     from gateway.operate import database as work
 
@@ -98,7 +98,7 @@ def restore_command(config_file: Path | None, file: Path, resume: bool) -> None:
 
 async def _restore(config_file: Path | None, file: Path, *, resume: bool) -> int:
     from agent_core.ports import SystemClock
-    from agent_core.store.backup import CannotCopy
+    from agent_core.store.keeping.backup import CannotCopy
     from gateway.cli.context import load_all
     from gateway.operate import database as work
 

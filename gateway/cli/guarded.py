@@ -56,8 +56,8 @@ def _only(error: Exception, kind: type[E]) -> E | None:
 def _problem(error: Exception) -> int:
     """Say what is wrong; the exit status for it. What is no known problem is a bug, and raised again."""
     from adapters.terminal.ask import GatewayLost, GatewayRefused
+    from agent_core.store.database.trouble import cannot_start
     from agent_core.store.errors import CannotOpen, CannotOpenNow, StorageUnavailable
-    from agent_core.store.trouble import cannot_start
     from gateway.cli.context import CannotServe
     from gateway.config.paths import PathsError
     from gateway.config.reading import ConfigError

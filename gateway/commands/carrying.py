@@ -17,8 +17,11 @@ from adapters.delivery.parts import call_mark
 from adapters.terminal.operator import NOBODY_ASKED
 from adapters.text.styled import Styled
 from agent_core.ports import Clock
-from agent_core.store.rows import PersonRow, PlaceChange, ScheduleRow, SessionChange, TurnRow
+from agent_core.store.people.rows import PersonRow
+from agent_core.store.schedules.rows import ScheduleRow
+from agent_core.store.sessions.rows import PlaceChange, SessionChange
 from agent_core.store.store import Conflict, Fenced, StorageUnavailable, Store
+from agent_core.store.turns.rows import TurnRow
 from agent_core.turn.events import Verdict
 from agent_core.turn.view import View
 from gateway.commands.registry import CommandSpec, shortened, status_words, usage_words

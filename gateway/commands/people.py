@@ -9,7 +9,8 @@ from typing import Protocol
 from adapters.contract.base import Inbound, SessionKey
 from adapters.contract.chat import ChatAddress, ChatKind
 from agent_core.ports import Clock
-from agent_core.store.rows import LinkOutcome, PlaceChange, PlaceRow, SessionChange
+from agent_core.store.people.rows import LinkOutcome, PlaceRow
+from agent_core.store.sessions.rows import PlaceChange, SessionChange
 from agent_core.store.store import Store
 from gateway.chats.people import (
     NOT_YOURS,

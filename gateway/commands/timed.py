@@ -22,7 +22,7 @@ from adapters.delivery.parts import content_of
 from adapters.text.styled import Styled
 from agent_core import slim
 from agent_core.ports import Clock
-from agent_core.store.rows import OccurrenceOutcome, ScheduleRow
+from agent_core.store.schedules.rows import OccurrenceOutcome, ScheduleRow
 from agent_core.store.store import Store
 from gateway.commands.carrying import Handler, Reply, Request
 from gateway.config.types import SessionPolicy

@@ -15,7 +15,8 @@ from adapters.contract.elsewhere import for_elsewhere
 from adapters.delivery.pacing import Urgency
 from adapters.delivery.reconcile import Hand, Part, by_hand, objection
 from agent_core.ports import Clock, Ids
-from agent_core.store.rows import AuditRow, Delivery, DeliveryRow
+from agent_core.store.audit import AuditRow
+from agent_core.store.deliveries.rows import Delivery, DeliveryRow
 from agent_core.store.store import Fenced, OwnedElsewhere, Store
 from gateway.chats.where import NoSuchChat, Where
 from gateway.console.words import Elsewhere, audit_words, mark_of, name_of, state_json, will_do

@@ -14,8 +14,9 @@ from adapters.delivery.reconcile import Hand, Part, objection
 from agent_core.driver.driver import TurnDriver
 from agent_core.learning.incidents import incident_words
 from agent_core.limits.budgets import Amount, BudgetRules, Level, Pot
+from agent_core.store.audit import AuditRow
 from agent_core.store.overview import ExitCount, PotLevel, SessionSummary, TurnSummary, Waiting
-from agent_core.store.rows import AuditRow, IncidentRow
+from agent_core.store.troubles.rows import IncidentRow
 from agent_core.tools.base import Json
 from agent_core.turn.exits import Budget, ExitCode, Measure, exit_class
 from agent_core.turn.notices import amount_words

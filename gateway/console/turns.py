@@ -11,8 +11,8 @@ from agent_core.explain.why import told
 from agent_core.journal.replay import replay
 from agent_core.journal.replaywords import timeline
 from agent_core.ports import Clock
-from agent_core.store.rows import JournalRow, TurnRow, TurnState
 from agent_core.store.store import Store
+from agent_core.store.turns.rows import JournalRow, TurnRow, TurnState
 from agent_core.text.redaction import Redactor
 from agent_core.tools.base import Json
 from gateway.console.snapshot import class_of, doing_of, place_of

@@ -12,7 +12,7 @@ import orjson
 from adapters.contract.chat import Ability, AdapterSight, Content, ContentKind
 from adapters.delivery.reconcile import Hand, Part
 from agent_core.explain.why import UP, unquoted
-from agent_core.store.rows import DeliveryRow, DeliveryState
+from agent_core.store.deliveries.rows import DeliveryRow, DeliveryState
 from agent_core.turn.notices import RESTORED, duration
 
 DUE_MS = 1_500

@@ -12,7 +12,7 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from adapters.delivery.reconcile import Name, Part
-from agent_core.store.rows import DeliveryRow, DeliveryState
+from agent_core.store.deliveries.rows import DeliveryRow, DeliveryState
 
 _HAPPENED = (DeliveryState.SENDING, DeliveryState.UNKNOWN, DeliveryState.SENT, DeliveryState.FAILED)
 

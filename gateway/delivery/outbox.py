@@ -23,8 +23,9 @@ from adapters.delivery.reconcile import Name, Part, loaded, plan
 from adapters.text.styled import Styled
 from agent_core.ports import Clock
 from agent_core.signals import Tell, TooFast, nobody
-from agent_core.store.rows import Delivery, DeliveryRow, DeliveryState, GateRow, OpenTurn
+from agent_core.store.deliveries.rows import Delivery, DeliveryRow, DeliveryState, GateRow
 from agent_core.store.store import StorageUnavailable, Store
+from agent_core.store.turns.rows import OpenTurn
 from gateway.delivery.amending import Change
 from gateway.delivery.forming import Forming
 from gateway.delivery.owners import Owner

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from agent_core.store.rows import OpenTurn
+from agent_core.store.turns.rows import OpenTurn
 
 
 @dataclass(frozen=True, slots=True)

@@ -58,7 +58,7 @@ from adapters.delivery.reconcile import (
 )
 from agent_core.ports import Clock
 from agent_core.signals import FirstSign, PartSent, SendFailed, Tell
-from agent_core.store.rows import INSTEAD, Delivery, DeliveryRow, DeliveryState
+from agent_core.store.deliveries.rows import INSTEAD, Delivery, DeliveryRow, DeliveryState
 from agent_core.store.store import Fenced, StorageUnavailable
 from agent_core.turn.view import BubbleKind, View
 from gateway.delivery.amending import Amendments

@@ -10,7 +10,7 @@ from adapters.contract.chat import ChatPort, Traits
 from adapters.delivery.parts import Parts, Picture, picture
 from agent_core.bell import Bell
 from agent_core.driver.driver import TurnDriver
-from agent_core.store.rows import DeliveryRow
+from agent_core.store.deliveries.rows import DeliveryRow
 from agent_core.turn.view import View
 from gateway.delivery.forming import Forming, Texts
 from gateway.delivery.owners import Owner

@@ -12,7 +12,7 @@ from aiohttp import web
 
 from adapters.http.common import Problem, problem_response, stranger
 from adapters.http.entrance import NotJson, json_of
-from agent_core.store.rows import PersonRow
+from agent_core.store.people.rows import PersonRow
 from agent_core.tools.base import Json
 from gateway.chats.platforms import Platforms
 from gateway.http.status import Look

@@ -15,7 +15,7 @@ from adapters.contract.base import Inbound, RefusedRequest, SessionKey
 from agent_core.ports import Clock, Ids
 from agent_core.signals import MessageTaken, RequestRefused, Tell
 from agent_core.store.errors import StorageUnavailable
-from agent_core.store.rows import NewMessage
+from agent_core.store.inbox.rows import NewMessage
 from agent_core.store.store import Store
 from gateway.chats.access import Recent
 from gateway.sessions import inbox

@@ -21,7 +21,7 @@ from adapters.contract.chat import CallFailed, ChatAddress
 from adapters.http.common import Problem, problem_response
 from adapters.http.entrance import NotJson, json_of
 from agent_core.limits.quotas import BLOCK, blocks, for_person
-from agent_core.store.rows import Delivery, DeliveryState
+from agent_core.store.deliveries.rows import Delivery, DeliveryState
 from agent_core.store.store import OwnedElsewhere, StorageUnavailable, Store
 from agent_core.tools.base import Json
 from gateway.chats.arrival import Arrivals

@@ -6,8 +6,8 @@ from dataclasses import asdict
 
 from agent_core.limits.budgets import Level, Pot
 from agent_core.ports import Clock
-from agent_core.store.rows import IncidentRow
 from agent_core.store.store import StorageUnavailable, Store
+from agent_core.store.troubles.rows import IncidentRow
 from agent_core.tools.base import Json
 from agent_core.turn.exits import Measure
 from agent_core.turn.notices import RESTORED

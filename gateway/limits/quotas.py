@@ -30,8 +30,8 @@ from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from adapters.delivery.pacing import worth_saying
 from agent_core.limits.quotas import ON_DISK, Amounts, Full, Kind, Ledger, Limits, amount_words, for_person, size_words
 from agent_core.ports import Clock
+from agent_core.store.budgets.rows import DAILY, FILE_SCOPE, BroughtFile, Charge
 from agent_core.store.errors import NoRoomToday, StorageUnavailable
-from agent_core.store.rows import DAILY, FILE_SCOPE, BroughtFile, Charge
 from agent_core.tools.base import Json, NoRoom
 from agent_core.tools.notes import ENTRY_BYTES, LISTS
 from gateway.limits.diskuse import CountStopped, Owners, Stop, count_all, count_folder

@@ -6,7 +6,7 @@ import structlog
 
 from agent_core.driver.driver import TurnDriver
 from agent_core.signals import MessageTaken, Tell, TurnBegan, TurnClosed, nobody
-from agent_core.store.rows import Accepted, NewMessage
+from agent_core.store.inbox.rows import Accepted, NewMessage
 from gateway.sessions.queue import Waiting
 
 log = structlog.get_logger("turn")

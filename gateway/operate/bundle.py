@@ -27,11 +27,11 @@ from adapters.platforms import platforms
 from agent_core.explain.why import unquoted
 from agent_core.journal.export import Head, dump, redacted
 from agent_core.ports import SystemClock
+from agent_core.store.database.look import look
 from agent_core.store.errors import StorageUnavailable
-from agent_core.store.look import look
 from agent_core.store.reading import open_reads
 from agent_core.store.reads import Reads
-from agent_core.store.rows import JournalRow, TurnRow
+from agent_core.store.turns.rows import JournalRow, TurnRow
 from agent_core.text.redaction import MASK, Redactor, is_secret_name
 from agent_core.turn.errors import UnreadableJournal
 from gateway.cli.context import redactor_of

@@ -20,16 +20,16 @@ from urllib.parse import quote
 from adapters.checks.findings import Finding, Seen, note, ok, problem, warning
 from adapters.platforms import platform_of
 from agent_core.journal.rows import encode
-from agent_core.store.asides import Aside
-from agent_core.store.backup import CannotCopy, back_up, must_be_apart, put_back
-from agent_core.store.checking import Soundness, check
+from agent_core.store.database.lines import prepare_file
+from agent_core.store.database.look import DatabaseSeen, holder_of, look
+from agent_core.store.database.ownership import FileLock
+from agent_core.store.database.place import SqlitePlace, parse_place
+from agent_core.store.database.shape import not_whole, upgrade_copy
 from agent_core.store.errors import CannotOpen, StorageUnavailable
-from agent_core.store.lines import prepare_file
-from agent_core.store.look import DatabaseSeen, holder_of, look
-from agent_core.store.ownership import FileLock
-from agent_core.store.place import SqlitePlace, parse_place
+from agent_core.store.keeping.backup import CannotCopy, back_up, must_be_apart, put_back
+from agent_core.store.keeping.checking import Soundness, check
 from agent_core.store.reading import open_reads
-from agent_core.store.shape import not_whole, upgrade_copy
+from agent_core.store.sessions.asides import Aside
 from agent_core.turn.events import TurnEnded
 from agent_core.turn.exits import Exit, ExitCode, Facts
 from agent_core.turn.notices import RESTORED

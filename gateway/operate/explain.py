@@ -31,25 +31,19 @@ from agent_core.explain.why import (
 from agent_core.explain.whynot import Missing, gone_lines, missing_lines
 from agent_core.journal.rows import decode
 from agent_core.limits.retention import DAY_MS
+from agent_core.store.deliveries.rows import DeliveryRow
+from agent_core.store.inbox.rows import InboxRow, InboxState
 from agent_core.store.reads import Reads
-from agent_core.store.rows import (
-    DeliveryRow,
-    InboxRow,
-    InboxState,
-    JournalRow,
-    OccurrenceOutcome,
-    OccurrenceRow,
-    TurnRow,
-    TurnState,
-)
+from agent_core.store.schedules.rows import OccurrenceOutcome, OccurrenceRow
 from agent_core.store.store import KEEP
+from agent_core.store.turns.rows import JournalRow, TurnRow, TurnState
 from agent_core.turn.errors import UnreadableJournal
 from agent_core.turn.events import Event, ReasoningArrived, Steered, TextArrived, ToolArgumentsArrived
 from agent_core.turn.notices import duration
 from gateway.operate.ids import Candidate, CannotExplain, Kind, kinds_of, origins_in, platform_of, time_in
 
 if TYPE_CHECKING:
-    from agent_core.store.rows import AdapterStateRow
+    from agent_core.store.deliveries.rows import AdapterStateRow
 
 MINUTE_MS = 60_000
 NEAR_MS = 10 * MINUTE_MS

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from adapters.terminal.ask import GatewayRefused
 from agent_core.ports import SystemClock, SystemIds
-from agent_core.store.rows import PersonRow
+from agent_core.store.people.rows import PersonRow
 from agent_core.store.store import open_store
 from agent_core.tools.base import Json
 from gateway.chats import access

@@ -32,9 +32,10 @@ from agent_core.journal.replaywords import (
     timeline,
     verdict,
 )
+from agent_core.store.deliveries.rows import Delivery
 from agent_core.store.errors import StorageUnavailable
 from agent_core.store.reading import open_reads
-from agent_core.store.rows import Delivery, JournalRow, TurnRow
+from agent_core.store.turns.rows import JournalRow, TurnRow
 from agent_core.text.redaction import Redactor
 from agent_core.tools.base import Json
 from agent_core.turn.errors import UnreadableJournal

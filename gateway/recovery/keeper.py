@@ -18,9 +18,11 @@ from adapters.contract.base import Inbound
 from agent_core.bell import Bell
 from agent_core.driver.driver import TurnDriver
 from agent_core.ports import Clock, Ids
-from agent_core.store.rows import Delivery, InboxRow, OpenTurn
+from agent_core.store.deliveries.rows import Delivery
+from agent_core.store.inbox.rows import InboxRow
+from agent_core.store.sessions.takeups import Charges, LeftMessage, LeftPart, LeftTurn, Taken
 from agent_core.store.store import Conflict, Damaged, Fenced, LeaseLost, StorageUnavailable, Store
-from agent_core.store.takeups import Charges, LeftMessage, LeftPart, LeftTurn, Taken
+from agent_core.store.turns.rows import OpenTurn
 from gateway.delivery.owners import Owner
 from gateway.recovery import keeping
 from gateway.recovery.keeping import SET_ASIDE, Item, Kind, Known

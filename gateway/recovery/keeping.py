@@ -20,7 +20,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Protocol
 
-from agent_core.store.asides import Fresh
+from agent_core.store.sessions.asides import Fresh
 
 DEATH = 2
 """By so much suspicion grows when a suspect is taken up."""

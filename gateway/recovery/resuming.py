@@ -14,9 +14,10 @@ import structlog
 from agent_core.journal.rows import decode, encode, fold
 from agent_core.journal.salvage import unreadable_end
 from agent_core.ports import Clock, Ids
-from agent_core.store.asides import Fresh
-from agent_core.store.rows import InboxRow, JournalRow, OpenTurn
+from agent_core.store.inbox.rows import InboxRow
+from agent_core.store.sessions.asides import Fresh
 from agent_core.store.store import Conflict, Store
+from agent_core.store.turns.rows import JournalRow, OpenTurn
 from agent_core.turn.errors import UnreadableJournal
 from agent_core.turn.events import DriverFailed, TakenOver, TurnEnded
 from agent_core.turn.exits import Exit, ExitCode, Facts

@@ -1,7 +1,7 @@
 """Sets aside conversations that cannot be read any more, so that their chats go on and nobody else notices.
 
 Theory. What hits damaged rows is told so by the store (`Damaged`: it was tried twice). Whoever meets that in a conversation has it set aside
-here: its open turn is ended with words that are true, its session loses its key to a new one (`agent_core.store.asides`), each message that
+here: its open turn is ended with words that are true, its session loses its key to a new one (`agent_core.store.sessions.asides`), each message that
 waited is told that it was not answered, and the operators are told once. What of this cannot be written is left out; if not even the
 key can be moved, nothing is changed, `status` and an alert say so, and it is tried again after pauses that double.
 
@@ -24,9 +24,10 @@ from adapters.contract.base import Inbound
 from agent_core.journal.rows import encode
 from agent_core.ports import Clock, Ids
 from agent_core.signals import Signal, TurnClosed
-from agent_core.store.asides import Aside, Fresh
-from agent_core.store.rows import Accepted, InboxRow, JournalRow, NewMessage, OpenTurn
+from agent_core.store.inbox.rows import Accepted, InboxRow, NewMessage
+from agent_core.store.sessions.asides import Aside, Fresh
 from agent_core.store.store import Damaged, StorageUnavailable, Store, StoreError
+from agent_core.store.turns.rows import JournalRow, OpenTurn
 from agent_core.turn.events import DriverFailed, TurnEnded
 from agent_core.turn.exits import Exit, ExitCode, Facts, NotStarted
 from agent_core.turn.notices import DAMAGED, not_started_words

@@ -14,8 +14,8 @@ import structlog
 from agent_core.journal.rows import encode, fold, recorded
 from agent_core.learning.stalls import rows_of
 from agent_core.ports import Clock, Ids
-from agent_core.store.rows import JournalRow
 from agent_core.store.store import Conflict, Fenced, StorageUnavailable, Store
+from agent_core.store.turns.rows import JournalRow
 from agent_core.turn.errors import UnreadableJournal
 from agent_core.turn.events import DriverFailed, Event, TurnEnded
 from agent_core.turn.view import view

@@ -27,10 +27,10 @@ from agent_core.journal.rows import decode
 from agent_core.limits.retention import next_size
 from agent_core.messages import text_of
 from agent_core.ports import Clock, Ids
-from agent_core.store import forgetting as steps
-from agent_core.store.forgetting import Account, Job
-from agent_core.store.retaining import Removed
-from agent_core.store.rows import AuditRow
+from agent_core.store.audit import AuditRow
+from agent_core.store.keeping import forgetting as steps
+from agent_core.store.keeping.forgetting import Account, Job
+from agent_core.store.keeping.retaining import Removed
 from agent_core.store.store import PAUSE, StorageUnavailable, Store
 from agent_core.turn.errors import UnreadableJournal
 from agent_core.turn.events import TurnOpened

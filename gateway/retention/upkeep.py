@@ -21,7 +21,7 @@ from sqlalchemy import Connection
 from agent_core.limits.reckoning import Reckoning, decoded, encoded, looked
 from agent_core.limits.retention import Keep, cutoff, needed, next_size
 from agent_core.ports import Clock
-from agent_core.store import retaining
+from agent_core.store.keeping import retaining
 from agent_core.store.store import PAUSE, StorageUnavailable, Store
 
 log = structlog.get_logger("gateway")

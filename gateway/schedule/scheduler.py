@@ -17,7 +17,7 @@ from adapters.contract.base import Inbound, SessionKey
 from adapters.contract.chat import CallFailed, ChatAddress
 from agent_core.bell import Bell
 from agent_core.ports import Clock
-from agent_core.store.rows import ScheduleRow
+from agent_core.store.schedules.rows import ScheduleRow
 from agent_core.store.store import Conflict, Fenced, OwnedElsewhere, StorageUnavailable, Store
 from gateway.chats.access import Standing
 from gateway.chats.arrival import Arrivals, account_of

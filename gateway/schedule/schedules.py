@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING
 from adapters.contract.base import SessionKey
 from adapters.contract.chat import ChatAddress, ChatKind, ChatOrigin, ChatPerson
 from agent_core import slim
-from agent_core.store.rows import Claimed, OccurrenceOutcome, OccurrenceRow, ScheduleRow, ScheduleState
+from agent_core.store.schedules.rows import Claimed, OccurrenceOutcome, OccurrenceRow, ScheduleRow, ScheduleState
 from gateway.config.types import IfMissed
 from gateway.schedule import times
 from gateway.schedule.times import MOST_COUNTED, BadTime, Rule, moment, span

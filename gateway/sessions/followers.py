@@ -12,7 +12,7 @@ from adapters.contract.base import Ended, LeftOpen, Queued, Showing, Sight, Summ
 from agent_core.bell import Bell
 from agent_core.driver.driver import TurnDriver
 from agent_core.driver.watcher import Watcher
-from agent_core.store.forgetting import DROPPED, DROPPING
+from agent_core.store.keeping.forgetting import DROPPED, DROPPING
 from agent_core.turn.exits import Exit, ExitCode, Facts, NotStarted
 from agent_core.turn.notices import DAMAGED, RESTORED
 from agent_core.turn.view import BubbleKind, View, exit_view

@@ -26,8 +26,8 @@ from agent_core.model.client import ModelClient
 from agent_core.model.endpoints import Endpoint
 from agent_core.ports import Clock, Ids
 from agent_core.signals import LawBroken, Tell, nobody
-from agent_core.store.forgetting import DROPPED, DROPPING
-from agent_core.store.rows import Accepted, InboxState, NewMessage
+from agent_core.store.inbox.rows import Accepted, InboxState, NewMessage
+from agent_core.store.keeping.forgetting import DROPPED, DROPPING
 from agent_core.store.store import Conflict, Damaged, NoRoomToday, StorageUnavailable, Store
 from agent_core.tools.base import UNLIMITED, ToolContext
 from agent_core.tools.registry import ToolRegistry

@@ -17,8 +17,8 @@ from agent_core.learning.known import Known
 from agent_core.learning.refused import Refused
 from agent_core.learning.stalls import REMEMBER_MS, stalls_of
 from agent_core.ports import Clock, Ids
-from agent_core.store.rows import IncidentRow, IncidentState, TroubleRow
 from agent_core.store.store import Damaged, StorageUnavailable, Store
+from agent_core.store.troubles.rows import IncidentRow, IncidentState, TroubleRow
 from agent_core.turn.exits import ExitCode
 from gateway.recovery.keeping import Kind
 from gateway.sessions.opening import conversation_of

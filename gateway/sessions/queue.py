@@ -21,8 +21,9 @@ from agent_core.learning.refused import Refused
 from agent_core.learning.stalls import fingerprint, rows_of
 from agent_core.messages import text_of
 from agent_core.signals import Tell, TurnClosed, nobody
-from agent_core.store.rows import TroubleRow, TurnRow
 from agent_core.store.store import Damaged, StorageUnavailable
+from agent_core.store.troubles.rows import TroubleRow
+from agent_core.store.turns.rows import TurnRow
 from agent_core.turn.events import StopRequested
 from agent_core.turn.exits import ExitClass, ExitCode, exit_class
 from agent_core.turn.machine import Turn

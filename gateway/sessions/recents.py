@@ -8,8 +8,9 @@ from collections.abc import Awaitable, Callable, Sequence
 import structlog
 
 from adapters.contract.base import Ended, Summary, TurnSight
-from agent_core.store.rows import InboxState, TurnRow, TurnState
+from agent_core.store.inbox.rows import InboxState
 from agent_core.store.store import Damaged, Store
+from agent_core.store.turns.rows import TurnRow, TurnState
 from agent_core.turn.exits import Exit, ExitCode, Facts, NotStarted
 from agent_core.turn.machine import Turn
 from agent_core.turn.notices import DAMAGED, UNREADABLE

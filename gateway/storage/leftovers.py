@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from agent_core.store.place import SqlitePlace, parse_place
+from agent_core.store.database.place import SqlitePlace, parse_place
 from gateway.config.paths import Paths
 from gateway.config.sections import Config
 

@@ -1,6 +1,6 @@
 """Looks through the whole database in the background when there is a reason to: after a process that died, after rows that cannot be read.
 
-Law: nobody waits for it. It reads on a connection and a thread of its own (`agent_core.store.checking`), ends at once when the gateway
+Law: nobody waits for it. It reads on a connection and a thread of its own (`agent_core.store.keeping.checking`), ends at once when the gateway
 stops, and does not begin again before `AGAIN_SECONDS`.
 """
 
@@ -14,8 +14,8 @@ from pathlib import Path
 import structlog
 
 from agent_core.ports import Clock
-from agent_core.store.checking import Soundness, check
 from agent_core.store.errors import CannotOpen
+from agent_core.store.keeping.checking import Soundness, check
 from agent_core.store.store import StorageUnavailable, Store
 from agent_core.tools.base import Json
 

@@ -32,7 +32,7 @@ from adapters.delivery.reconcile import (
 )
 from adapters.text.split import split
 from adapters.text.styled import Styled, units
-from agent_core.store.rows import INSTEAD, DeliveryState
+from agent_core.store.deliveries.rows import INSTEAD, DeliveryState
 from tests.adapters.test_reconcile import FREE, Platform, Rig, content
 
 FILE = Content(ContentKind.FILE, Styled(), file_text="print(1)\n```\nprint(2)\n", file_name="app.py")

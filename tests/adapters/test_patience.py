@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from adapters.delivery.patience import LONGEST_MS, patience, within
 from adapters.delivery.reconcile import BLOCKS_MS
-from agent_core.store.rows import DeliveryRow
+from agent_core.store.deliveries.rows import DeliveryRow
 
 MONTH = 31 * 24 * 3_600_000
 JUMPS = st.one_of(st.just(0), st.sampled_from([-3_600_000, 3_600_000, MONTH, -MONTH]), st.integers(-MONTH, MONTH))

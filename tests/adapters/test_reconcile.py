@@ -33,7 +33,7 @@ from adapters.delivery.reconcile import (
     settled,
 )
 from adapters.text.styled import Styled
-from agent_core.store.rows import DeliveryState
+from agent_core.store.deliveries.rows import DeliveryState
 
 FREE = dict.fromkeys(Urgency, 0)
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from agent_core.journal.rows import encode, merged, recorded
 from agent_core.messages import InputMessage
-from agent_core.store.rows import JournalRow
+from agent_core.store.turns.rows import JournalRow
 from agent_core.tools.base import ToolStatus
 from agent_core.turn.effects import AskApproval, AskDone, CallModel, Compact, Effect, EndTurn, Record, RunTool, Wait
 from agent_core.turn.events import (

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from agent_core.judging.remedies import Remedy
 from agent_core.learning.incidents import IncidentRules, changes, incident_words, known_incidents, remedy_of
-from agent_core.store.rows import IncidentRow, IncidentState, RemedyCount, TroubleCount
+from agent_core.store.troubles.rows import IncidentRow, IncidentState, RemedyCount, TroubleCount
 
 RULES = IncidentRules(people=2, window_ms=3_600_000, quiet_ms=1_800_000)
 NOW = 1_700_000_000_000

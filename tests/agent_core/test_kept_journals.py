@@ -20,7 +20,7 @@ from agent_core.journal.replay import DECIDED, replay
 from agent_core.journal.rows import encode, fold, read, recorded, turn_of
 from agent_core.judging.promises import ANSWERED, Ending, Reading, Sign
 from agent_core.judging.questions import CallOver
-from agent_core.store.rows import JournalRow
+from agent_core.store.turns.rows import JournalRow
 from agent_core.tools.base import EffectClass
 from agent_core.turn.effects import CallModel, RunTool
 from agent_core.turn.errors import UnreadableJournal

@@ -15,7 +15,7 @@ from agent_core.learning.known import Known, KnownIncident, KnownStall
 from agent_core.learning.prevention import Start, prevention
 from agent_core.learning.stalls import REMEMBER_MS, rows_of, stalls_of
 from agent_core.learning.troubles import WHOLE_CHARS, Outcome, Trouble, Troubles, size_bucket
-from agent_core.store.rows import FORESEEN, TroubleRow
+from agent_core.store.troubles.rows import FORESEEN, TroubleRow
 from agent_core.turn.exits import BreakCause, ExitCode
 from agent_core.turn.settings import Route
 from agent_core.turn.transcript import request_messages

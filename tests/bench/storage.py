@@ -7,8 +7,9 @@ import time
 from pathlib import Path
 
 from agent_core.ports import SystemClock, SystemIds
-from agent_core.store.rows import JournalRow, NewMessage
+from agent_core.store.inbox.rows import NewMessage
 from agent_core.store.store import Store, open_store
+from agent_core.store.turns.rows import JournalRow
 from tests.bench.cases import Figure
 
 TASKS = 64

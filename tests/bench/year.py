@@ -31,7 +31,7 @@ from agent_core.limits.budgets import BudgetRules, Payer
 from agent_core.limits.retention import DAY_MS, Keep
 from agent_core.messages import InputMessage
 from agent_core.ports import SystemClock, SystemIds
-from agent_core.store.packing import Piece, needed, pack, squeezed
+from agent_core.store.keeping.packing import Piece, needed, pack, squeezed
 from agent_core.store.store import open_store
 from agent_core.tools.base import EffectClass, ToolStatus
 from agent_core.turn.events import (

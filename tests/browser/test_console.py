@@ -17,8 +17,8 @@ import pytest_asyncio
 from playwright.async_api import Browser, Page, Request, async_playwright, expect
 
 from agent_core.ports import SystemClock, SystemIds
+from agent_core.store.inbox.rows import NewMessage
 from agent_core.store.reading import open_reads
-from agent_core.store.rows import NewMessage
 from agent_core.store.store import open_store
 from gateway.operate.explain import why
 from tests.browser.test_page import CHROMIUM, FLAGS, SHOTS

@@ -6,7 +6,7 @@ import asyncio
 import time
 from pathlib import Path
 
-from agent_core.store.auditing import Lying
+from agent_core.store.deliveries.auditing import Lying
 from agent_core.store.reading import open_reads
 
 

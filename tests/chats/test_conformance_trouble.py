@@ -9,8 +9,8 @@ import time
 
 import pytest
 
+from agent_core.store.database.writer import Writer
 from agent_core.store.store import StorageFull
-from agent_core.store.writer import Writer
 from tests.chats.audited import lies
 from tests.chats.harness import Harness, answer, process, quiet, running, starting, status, texts
 

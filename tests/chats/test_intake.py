@@ -32,8 +32,8 @@ from adapters.slack.adapter import SlackAdapter, SlackSettings
 from adapters.telegram.adapter import SECRET_HEADER, TelegramAdapter, TelegramSettings
 from adapters.telegram.inbound import Me
 from agent_core.ports import SystemClock, SystemIds
+from agent_core.store.inbox.unread import UnreadState
 from agent_core.store.store import Store
-from agent_core.store.unread import UnreadState
 from gateway.chats.access import rules
 from gateway.chats.arrival import AccountRules, Arrivals
 from gateway.delivery.outbox import Line, Outbox

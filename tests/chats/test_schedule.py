@@ -17,7 +17,7 @@ from adapters.terminal.ask import GatewayRefused
 from adapters.terminal.operator import Remote, delivery_settled
 from agent_core.messages import InputMessage
 from agent_core.ports import SystemClock, SystemIds
-from agent_core.store.rows import NewMessage
+from agent_core.store.inbox.rows import NewMessage
 from agent_core.store.store import open_store
 from gateway.cli.context import CannotServe
 from gateway.schedule.schedules import claimed as claimed_now

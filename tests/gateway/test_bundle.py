@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_core.store.rows import AdapterStateRow
+from agent_core.store.deliveries.rows import AdapterStateRow
 from gateway.config.paths import Paths, find_paths
 from gateway.config.reading import load, secret_values
 from gateway.config.sections import Config

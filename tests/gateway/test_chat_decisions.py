@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.contract.chat import ChatAddress, ChatKind, ChatMessage, ChatOrigin, ChatPerson
-from agent_core.store.rows import PersonRow, PersonState
+from agent_core.store.people.rows import PersonRow, PersonState
 from gateway.chats.access import AccessRules, Recent, Standing, by_code, code_of, refuse, rules, standing
 from gateway.chats.merging import HOLD_MS, Piece, merged
 from gateway.chats.routing import Command, GroupRules, Ignore, Respond, Said, meaning, session_of, spoken

@@ -19,18 +19,13 @@ from sqlalchemy.engine import Engine
 from agent_core.explain.why import MOST_LINES, Ending, Sentence, fitted, told
 from agent_core.messages import InputMessage
 from agent_core.ports import SystemClock, SystemIds
+from agent_core.store.deliveries.rows import AdapterStateRow, DeliveryRow, DeliveryState
+from agent_core.store.inbox.rows import NewMessage
 from agent_core.store.reading import open_reads
-from agent_core.store.rows import (
-    AdapterStateRow,
-    DeliveryRow,
-    DeliveryState,
-    IncidentRow,
-    IncidentState,
-    JournalRow,
-    NewMessage,
-    SessionChange,
-)
+from agent_core.store.sessions.rows import SessionChange
 from agent_core.store.store import Store
+from agent_core.store.troubles.rows import IncidentRow, IncidentState
+from agent_core.store.turns.rows import JournalRow
 from agent_core.turn.events import DriverFailed, Event, Steered, TurnEnded
 from agent_core.turn.exits import Exit, ExitCode, Facts
 from gateway.operate.explain import Explainer, Told

@@ -16,21 +16,14 @@ from sqlalchemy import Connection, inspect, text
 from adapters.contract.base import SessionKey
 from adapters.contract.chat import ChatAddress, ChatKind, ChatOrigin, ChatPerson
 from agent_core.ports import SystemClock, SystemIds
-from agent_core.store.rows import (
-    FILE_SCOPE,
-    BroughtFile,
-    Charge,
-    DeliveryRow,
-    DeliveryState,
-    NewMessage,
-    PersonRow,
-    PersonState,
-    PlaceRow,
-    ScheduleRow,
-    SessionChange,
-)
+from agent_core.store.budgets.rows import FILE_SCOPE, BroughtFile, Charge
+from agent_core.store.deliveries.rows import DeliveryRow, DeliveryState
+from agent_core.store.inbox.rows import NewMessage
+from agent_core.store.inbox.unread import UnreadRow
+from agent_core.store.people.rows import PersonRow, PersonState, PlaceRow
+from agent_core.store.schedules.rows import ScheduleRow
+from agent_core.store.sessions.rows import SessionChange
 from agent_core.store.store import Store, open_store
-from agent_core.store.unread import UnreadRow
 from gateway.operate.explain import why
 from gateway.retention.forgetting import Forgetting, copies_beside
 from gateway.sessions.whose import folder_name

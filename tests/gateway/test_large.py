@@ -15,7 +15,7 @@ from sqlalchemy.engine import Engine
 
 from agent_core.limits.budgets import Amount, Pot
 from agent_core.ports import SystemClock, SystemIds
-from agent_core.store.rows import CallState, FinishedCall, IntendedCall
+from agent_core.store.turns.rows import CallState, FinishedCall, IntendedCall
 from agent_core.turn.exits import Budget
 from gateway.retention.forgetting import Forgetting
 from tests.chats.harness import answer, answers, quiet, running

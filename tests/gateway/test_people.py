@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.contract.base import SessionKey
-from agent_core.store.rows import LinkCode, LinkOutcome, LinkRow, PlaceRow
+from agent_core.store.people.rows import LinkCode, LinkOutcome, LinkRow, PlaceRow
 from gateway.chats.people import (
     CODE_CHARS,
     CODE_LIFE_MS,

@@ -14,7 +14,7 @@ from aiohttp import web
 from sqlalchemy import event
 
 from agent_core.messages import InputMessage
-from agent_core.store.rows import SessionChange
+from agent_core.store.sessions.rows import SessionChange
 from agent_core.store.store import Store
 from gateway.sessions.recall import KEPT_BYTES, Recall
 from tests.gateway.rig import Rig, chunk, gateway

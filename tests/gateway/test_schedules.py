@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapters.contract.chat import ChatAddress
-from agent_core.store.rows import OccurrenceOutcome, ScheduleRow, ScheduleState
+from agent_core.store.schedules.rows import OccurrenceOutcome, ScheduleRow, ScheduleState
 from gateway.config.types import IfMissed
 from gateway.schedule.schedules import (
     ON_TIME_MS,

@@ -12,7 +12,7 @@ from aiohttp import web
 
 from adapters.contract.base import Ended, once
 from agent_core.messages import Message
-from agent_core.store.rows import IncidentState
+from agent_core.store.troubles.rows import IncidentState
 from agent_core.tools.base import EffectClass
 from agent_core.turn.exits import ExitCode
 from agent_core.turn.view import BubbleKind

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from structlog.testing import capture_logs
 
-from agent_core.store.rows import DeliveryRow, DeliveryState
+from agent_core.store.deliveries.rows import DeliveryRow, DeliveryState
 from agent_core.turn.notices import DAMAGED
 from gateway.operate.triage.issues import dropped_issue
 from gateway.operate.triage.reading import CannotTriage, TriageRequest, from_database, run, since_ms

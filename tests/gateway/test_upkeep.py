@@ -17,9 +17,9 @@ from agent_core.limits.reckoning import Reckoning
 from agent_core.limits.retention import DAY_MS, Keep
 from agent_core.messages import InputMessage
 from agent_core.ports import SystemClock, SystemIds
-from agent_core.store import retaining
 from agent_core.store import tables as t
-from agent_core.store.rows import SessionChange
+from agent_core.store.keeping import retaining
+from agent_core.store.sessions.rows import SessionChange
 from agent_core.store.store import open_store
 from gateway.operate.explain import why
 from gateway.retention.upkeep import Places, Upkeep

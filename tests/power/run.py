@@ -19,10 +19,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import agent_core.store.lines as lines
+import agent_core.store.database.lines as lines
 from agent_core.ports import SystemClock, SystemIds
-from agent_core.store.rows import JournalRow, NewMessage
+from agent_core.store.inbox.rows import NewMessage
 from agent_core.store.store import Store, open_store
+from agent_core.store.turns.rows import JournalRow
 from tests.power.cuts import cut
 from tests.power.recorder import Kind, NotRecordable, Op, Recorder
 from tests.sim.bodies import whole

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 
-from agent_core.store.packing import Piece, missing, piece_of, unpacked
+from agent_core.store.keeping.packing import Piece, missing, piece_of, unpacked
 
 
 def whole(database: sqlite3.Connection, body: bytes) -> bytes:

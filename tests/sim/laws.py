@@ -12,7 +12,7 @@ from itertools import pairwise
 from agent_core.journal.replay import replay
 from agent_core.journal.replaywords import difference_words
 from agent_core.journal.rows import decode, fold
-from agent_core.store.rows import JournalRow
+from agent_core.store.turns.rows import JournalRow
 from agent_core.tools.base import EffectClass
 from agent_core.turn.events import Event, TakenOver, ToolReturned, ToolStarted, TurnEnded
 from agent_core.turn.exits import ExitCode

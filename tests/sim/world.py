@@ -19,8 +19,8 @@ import structlog
 from sqlalchemy import Engine
 from sqlalchemy.ext.asyncio import AsyncEngine
 
-import agent_core.store.lines as lines
-import agent_core.store.ownership as ownership
+import agent_core.store.database.lines as lines
+import agent_core.store.database.ownership as ownership
 import agent_core.store.store as store_module
 from tests.sim.loop import SimLoop
 

@@ -16,7 +16,7 @@ from pydantic import TypeAdapter
 
 from adapters.contract.base import SessionKey
 from adapters.contract.chat import ChatAddress, ChatKind, ChatOrigin, ChatPerson
-from agent_core.store.shape import _upgrade, missing_in
+from agent_core.store.database.shape import _upgrade, missing_in
 from agent_core.turn.notices import RESTORED
 from gateway.operate.database import moved_on
 from gateway.schedule.schedules import Plan, reminder

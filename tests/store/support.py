@@ -11,8 +11,9 @@ from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from pathlib import Path
 
 from agent_core.ports import SystemClock, SystemIds
-from agent_core.store.rows import Accepted, JournalRow, NewMessage
+from agent_core.store.inbox.rows import Accepted, NewMessage
 from agent_core.store.store import Store, open_store
+from agent_core.store.turns.rows import JournalRow
 
 ROOT = Path(__file__).resolve().parents[2]
 

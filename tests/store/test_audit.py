@@ -8,7 +8,8 @@ from dataclasses import replace
 import pytest
 import pytest_asyncio
 
-from agent_core.store.rows import AuditRow, DeliveryRow, DeliveryState
+from agent_core.store.audit import AuditRow
+from agent_core.store.deliveries.rows import DeliveryRow, DeliveryState
 from agent_core.store.store import Fenced, Store
 from tests.store.support import FakeClock, message, opened, row, turn_of
 

@@ -8,8 +8,8 @@ from itertools import product
 
 import pytest_asyncio
 
-from agent_core.store.auditing import Lie, Lying
-from agent_core.store.rows import DeliveryRow, DeliveryState
+from agent_core.store.deliveries.auditing import Lie, Lying
+from agent_core.store.deliveries.rows import DeliveryRow, DeliveryState
 from agent_core.store.store import Store
 from tests.store.support import opened, row, turn_of
 

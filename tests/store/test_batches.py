@@ -12,9 +12,11 @@ from sqlalchemy import Connection, insert, select
 
 from agent_core.limits.budgets import Amount, Pot
 from agent_core.store import tables as t
+from agent_core.store.database.lines import _sqlite_engine
+from agent_core.store.database.writer import carry_out
 from agent_core.store.decide import Result
 from agent_core.store.errors import StoreError
-from agent_core.store.lines import _sqlite_engine
+from agent_core.store.inbox.rows import NewMessage
 from agent_core.store.ops import (
     Accept,
     Append,
@@ -29,9 +31,8 @@ from agent_core.store.ops import (
     Settle,
     Start,
 )
-from agent_core.store.rows import CallState, FinishedCall, IntendedCall, JournalRow, NewMessage
 from agent_core.store.sql import Who
-from agent_core.store.writer import carry_out
+from agent_core.store.turns.rows import CallState, FinishedCall, IntendedCall, JournalRow
 from agent_core.turn.exits import Budget
 
 

@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_core.store.beside import Beside, State, after, judged
-from agent_core.store.lines import SqliteLine
-from agent_core.store.place import parse_place
+from agent_core.store.database.beside import Beside, State, after, judged
+from agent_core.store.database.lines import SqliteLine
+from agent_core.store.database.place import parse_place
 from agent_core.store.store import StorageUnavailable, Store
 from tests.store.support import message, opened, row, turn_of
 

@@ -7,7 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from agent_core.store.rows import DAILY, Accepted, BroughtFile, Charge, NewMessage
+from agent_core.store.budgets.rows import DAILY, BroughtFile, Charge
+from agent_core.store.inbox.rows import Accepted, NewMessage
 from agent_core.store.store import NoRoomToday, Store
 from tests.store.support import opened
 

@@ -9,16 +9,11 @@ from typing import Any
 import pytest
 import pytest_asyncio
 
-from agent_core.store.forgetting import remove_turns
-from agent_core.store.rows import (
-    DeliveryRow,
-    DeliveryState,
-    GateRow,
-    InboxState,
-    PersonRow,
-    PersonState,
-    SessionChange,
-)
+from agent_core.store.deliveries.rows import DeliveryRow, DeliveryState, GateRow
+from agent_core.store.inbox.rows import InboxState
+from agent_core.store.keeping.forgetting import remove_turns
+from agent_core.store.people.rows import PersonRow, PersonState
+from agent_core.store.sessions.rows import SessionChange
 from agent_core.store.store import Conflict, Fenced, Store
 from tests.store.support import message, opened, row, session_of, turn_of
 

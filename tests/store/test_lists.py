@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from agent_core.store.lines import PAGE_BYTES
-from agent_core.store.rows import AuditRow, ScheduleRow
+from agent_core.store.audit import AuditRow
+from agent_core.store.database.lines import PAGE_BYTES
+from agent_core.store.schedules.rows import ScheduleRow
 from tests.storage.harm import JUNK, leaves
 from tests.store.support import opened, turn_of
 

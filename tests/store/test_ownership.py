@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from agent_core.store.ownership import LEASE_SECONDS, running_pid
-from agent_core.store.rows import DeliveryRow, JournalRow, OpenTurn
+from agent_core.store.database.ownership import LEASE_SECONDS, running_pid
+from agent_core.store.deliveries.rows import DeliveryRow
 from agent_core.store.store import (
     AlreadyRunning,
     CannotOpen,
@@ -21,6 +21,7 @@ from agent_core.store.store import (
     OwnedElsewhere,
     Store,
 )
+from agent_core.store.turns.rows import JournalRow, OpenTurn
 from tests.store.support import child, message, opened, row, session_of, taken_over, turn_of
 from tests.store.test_writer import make_faulty
 

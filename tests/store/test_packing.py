@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_core.messages import NO_LONGER_KEPT
-from agent_core.store.packing import LOOKED_AT_BYTES, MARK, Piece, missing, needed, pack, unpacked
+from agent_core.store.keeping.packing import LOOKED_AT_BYTES, MARK, Piece, missing, needed, pack, unpacked
 
 SMALL = st.one_of(
     st.none(), st.booleans(), st.integers(-(2**53), 2**53), st.floats(allow_nan=False, allow_infinity=False), st.text()

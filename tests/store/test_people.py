@@ -9,16 +9,8 @@ from dataclasses import replace
 import pytest
 import pytest_asyncio
 
-from agent_core.store.rows import (
-    LinkCode,
-    LinkOutcome,
-    LinkRow,
-    PersonRow,
-    PersonState,
-    PlaceChange,
-    PlaceRow,
-    SessionChange,
-)
+from agent_core.store.people.rows import LinkCode, LinkOutcome, LinkRow, PersonRow, PersonState, PlaceRow
+from agent_core.store.sessions.rows import PlaceChange, SessionChange
 from agent_core.store.store import Fenced, Store
 from tests.store.support import FakeClock, message, opened, row, session_of
 

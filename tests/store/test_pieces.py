@@ -11,11 +11,11 @@ import orjson
 import pytest
 from sqlalchemy import Connection, select
 
-from agent_core.store import pieces
 from agent_core.store import tables as t
-from agent_core.store.packing import MARK, needed, piece_of
-from agent_core.store.rows import JournalRow
+from agent_core.store.keeping import pieces
+from agent_core.store.keeping.packing import MARK, needed, piece_of
 from agent_core.store.store import Fenced, Store
+from agent_core.store.turns.rows import JournalRow
 from tests.store.support import IDS, FakeClock, message, opened, row, session_of, started
 
 DICE = random.Random(3)

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_core.store.place import PostgresPlace, SqlitePlace, parse_place
+from agent_core.store.database.place import PostgresPlace, SqlitePlace, parse_place
 from agent_core.store.store import CannotOpen, open_store
 from tests.store.support import IDS, ROOT, FakeClock
 

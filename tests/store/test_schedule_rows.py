@@ -9,15 +9,9 @@ from dataclasses import replace
 import pytest
 import pytest_asyncio
 
-from agent_core.store.rows import (
-    Claimed,
-    NewMessage,
-    OccurrenceOutcome,
-    OccurrenceRow,
-    ScheduleRow,
-    ScheduleState,
-    SessionChange,
-)
+from agent_core.store.inbox.rows import NewMessage
+from agent_core.store.schedules.rows import Claimed, OccurrenceOutcome, OccurrenceRow, ScheduleRow, ScheduleState
+from agent_core.store.sessions.rows import SessionChange
 from agent_core.store.store import Conflict, Store
 from tests.store.support import FakeClock, message, opened, session_of
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from agent_core.store import forgetting as steps
+from agent_core.store.keeping import forgetting as steps
 from tests.store.support import opened, row, turn_of
 
 

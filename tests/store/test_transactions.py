@@ -7,9 +7,11 @@ from collections.abc import AsyncGenerator
 
 import pytest
 
+from agent_core.store.deliveries.rows import DeliveryRow
+from agent_core.store.inbox.rows import InboxState
 from agent_core.store.ops import Close
-from agent_core.store.rows import CallState, DeliveryRow, FinishedCall, InboxState, IntendedCall, TurnState
 from agent_core.store.store import Conflict, Fenced, Rejected, Store
+from agent_core.store.turns.rows import CallState, FinishedCall, IntendedCall, TurnState
 from agent_core.tools.base import MemoryStore
 from tests.store.support import IDS, FakeClock, message, opened, row, session_of, started, turn_of
 

@@ -7,17 +7,9 @@ from dataclasses import replace
 
 import pytest_asyncio
 
-from agent_core.store.rows import (
-    FORESEEN,
-    IncidentRow,
-    IncidentState,
-    LinkCode,
-    LinkRow,
-    RemedyCount,
-    TroubleCount,
-    TroubleRow,
-)
+from agent_core.store.people.rows import LinkCode, LinkRow
 from agent_core.store.store import Store
+from agent_core.store.troubles.rows import FORESEEN, IncidentRow, IncidentState, RemedyCount, TroubleCount, TroubleRow
 from tests.store.support import IDS, message, opened, row, session_of, turn_of
 
 

@@ -17,9 +17,9 @@ from sqlalchemy.ext.asyncio import create_async_engine
 
 import migrations
 from agent_core.store import tables as t
-from agent_core.store.place import PostgresPlace, parse_place
+from agent_core.store.database.place import PostgresPlace, parse_place
+from agent_core.store.database.upgrade import NEWEST, backup_path
 from agent_core.store.store import CannotOpen, DatabaseTooNew, NotOurDatabase
-from agent_core.store.upgrade import NEWEST, backup_path
 from tests.databases import new_database
 from tests.store.support import ROOT, message, opened
 

@@ -7,7 +7,7 @@ import random
 from agent_core.journal.rows import decode, encode
 from agent_core.model.failures import rejection
 from agent_core.model.stream.chunks import ChunkReader
-from agent_core.store.rows import IntendedCall, JournalRow
+from agent_core.store.turns.rows import IntendedCall, JournalRow
 from agent_core.turn.events import CallBroke, Event, ReplyFinished, ToolCallNamed
 from agent_core.turn.exits import BreakCause
 from tests.sim.odd import payloads, value

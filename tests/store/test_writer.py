@@ -13,11 +13,11 @@ from sqlalchemy import Connection
 from sqlalchemy.exc import OperationalError
 
 from agent_core.store import tables as t
-from agent_core.store.checking import check
-from agent_core.store.lines import PAGE_BYTES, Line
-from agent_core.store.rows import Accepted
+from agent_core.store.database.lines import PAGE_BYTES, Line
+from agent_core.store.database.writer import BATCH_OPS, QUEUE_OPS
+from agent_core.store.inbox.rows import Accepted
+from agent_core.store.keeping.checking import check
 from agent_core.store.store import Conflict, Damaged, Fenced, Rejected, StorageUnavailable, Store
-from agent_core.store.writer import BATCH_OPS, QUEUE_OPS
 from tests.storage.harm import leaves
 from tests.store.support import IDS, child, message, opened, row, session_of, turn_of
 

@@ -12,10 +12,10 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from adapters.checks.findings import Finding, Seen, note, ok, problem, warning
+from agent_core.store.database.look import DatabaseSeen, look
+from agent_core.store.database.ownership import lock_path
+from agent_core.store.database.upgrade import backup_path
 from agent_core.store.errors import CannotOpen
-from agent_core.store.look import DatabaseSeen, look
-from agent_core.store.ownership import lock_path
-from agent_core.store.upgrade import backup_path
 from gateway.config.paths import Paths, not_writable, try_writing, written
 from gateway.config.sections import Config
 from gateway.operate.doctor.listeners import listener_of

@@ -14,7 +14,7 @@ from functools import lru_cache
 from adapters.contract.chat import Cause
 from adapters.platforms import platform_of, platforms
 from agent_core.learning.incidents import parts_of
-from agent_core.store.forgetting import DROPPED, DROPPING
+from agent_core.store.keeping.forgetting import DROPPED, DROPPING
 from agent_core.turn.exits import ExitClass, ExitCode, exit_class
 from agent_core.turn.notices import DAMAGED, RESTORED
 from gateway.observe.logcatalogue import DISK, LogEvent, event_of

@@ -22,9 +22,10 @@ from typing import BinaryIO
 
 from adapters.contract.chat import Cause
 from agent_core.learning.troubles import Outcome
+from agent_core.store.deliveries.rows import FailedPart
 from agent_core.store.reading import open_reads
 from agent_core.store.reads import Reads
-from agent_core.store.rows import FailedPart, FailedTurn
+from agent_core.store.troubles.rows import FailedTurn
 from agent_core.turn.exits import ExitCode
 from gateway.operate.triage.grouping import Groups, Seen, grouped
 from gateway.operate.triage.issues import (

@@ -1,0 +1,165 @@
+"""How readers ask the database: a connection of their own for each question, and errors in words.
+
+Law: what cannot be read twice on fresh connections is `Damaged`, and that is told of those rows alone: who asks for many
+asks again for fewer (`around`), so that one damaged row hides no other.
+"""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Awaitable, Callable, Generator, Sequence
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import structlog
+from sqlalchemy import Column, ColumnElement, Row, Select
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from agent_core.store.database.keys import begins
+from agent_core.store.database.trouble import Blame, blame, in_words
+from agent_core.store.errors import Damaged, StorageUnavailable
+from agent_core.store.keeping import pieces
+
+K = TypeVar("K")
+R = TypeVar("R")
+log = structlog.get_logger("storage")
+EDGE_ROWS = 256
+"""So many rows are asked for at once on the way to what cannot be read; then fewer and fewer."""
+Rows = Sequence[Row[*tuple[Any, ...]]]
+
+
+class Asks:
+    """What all readers share."""
+
+    def __init__(self, engine: AsyncEngine, shown: str) -> None:
+        self._engine = engine
+        self._shown = shown
+        self._left_out: dict[str, bool] = {}
+
+    async def _all(self, query: Select[*tuple[Any, ...]]) -> Rows:
+        """All rows of an answer. Raises `StorageUnavailable`; `Damaged` if what is asked for cannot be read, and other rows may."""
+        try:
+            return await self._once(query)
+        except _TROUBLE as error:
+            if blame(error) is not Blame.ROWS:
+                raise self._unreadable(error) from error
+        try:
+            return await self._once(query)
+        except _TROUBLE as error:
+            raise self._unreadable(error) from error
+
+    def _begins(self, column: Column[str], prefix: str) -> ColumnElement[bool]:
+        return begins(column, prefix, self._engine.dialect.name)
+
+    async def _once(self, query: Select[*tuple[Any, ...]]) -> Rows:
+        async with self._engine.connect() as conn:
+            try:
+                return (await conn.execute(query)).all()
+            except SQLAlchemyError as error:
+                if blame(error) is Blame.ROWS:
+                    await conn.invalidate()  # what it has in its cache is not asked again
+                raise
+
+    async def _whole(self, bodies: Sequence[bytes]) -> list[bytes]:
+        """Stored bodies as they were before what is large was cut out."""
+        with self._sense():
+            return await pieces.whole(self._all, bodies)
+
+    async def _made(self, query: Select[*tuple[Any, ...]], make: Callable[[Row[*tuple[Any, ...]]], R]) -> list[R]:
+        """All rows of an answer, as what they stand for. Raises `Damaged` as well if a row stands for nothing."""
+        rows = await self._all(query)
+        with self._sense():
+            return [make(row) for row in rows]
+
+    @contextmanager
+    def _sense(self) -> Generator[None]:
+        """What is read in the block stands for something: no state that does not exist, no number where bytes should be."""
+        try:
+            yield
+        except (ValueError, TypeError, LookupError, zlib.error) as error:
+            raise Damaged(f"Rows in the database {self._shown} make no sense: {type(error).__name__}.") from error
+
+    async def _readable(
+        self,
+        what: str,
+        query: Select[*tuple[Any, ...]],
+        key: Column[str],
+        make: Callable[[Row[*tuple[Any, ...]]], R],
+        key_of: Callable[[R], str],
+        most: int | None = None,
+    ) -> list[R]:
+        """What can be read of a list, the rows from both ends of its keys up to what cannot; that some are left out is said in the log and by
+        `left_out`. Of `most` rows those with the highest keys. Around damage they come in the order of their keys, the highest first."""
+        try:
+            found = await self._made(query.limit(most), make)
+            left_out = ""
+        except Damaged as error:
+            every = query.order_by(None)
+            found = await self._edge(every.order_by(key.desc()), lambda last: key < last, make, key_of, most)
+            last = key_of(found[-1]) if found else None
+            if most is None or len(found) < most:
+                rest = every if last is None else every.where(key < last)
+                more = await self._edge(rest.order_by(key), lambda last: key > last, make, key_of, None)
+                found += more[::-1][: None if most is None else most - len(found)]
+            left_out = str(error)
+        if left_out and not self._left_out.get(what):
+            log.warning("rows.left_out", table=what, error=left_out)
+        self._left_out[what] = bool(left_out)
+        return found
+
+    async def _edge(
+        self,
+        query: Select[*tuple[Any, ...]],
+        beyond: Callable[[str], ColumnElement[bool]],
+        make: Callable[[Row[*tuple[Any, ...]]], R],
+        key_of: Callable[[R], str],
+        most: int | None,
+    ) -> list[R]:
+        """Rows in the order of `query` up to the first that cannot be read."""
+        found: list[R] = []
+        size = EDGE_ROWS
+        while size and (most is None or len(found) < most):
+            wanted = size if most is None else min(size, most - len(found))
+            asked = query if not found else query.where(beyond(key_of(found[-1])))
+            try:
+                rows = await self._made(asked.limit(wanted), make)
+            except Damaged:
+                size //= 4
+                continue
+            found += rows
+            if len(rows) < wanted:
+                break
+        return found
+
+    def left_out(self, what: str) -> bool:
+        """Whether something of a list could not be read the last time that it was asked for."""
+        return self._left_out.get(what, False)
+
+    async def _first(self, query: Select[*tuple[Any, ...]], make: Callable[[Row[*tuple[Any, ...]]], R]) -> R | None:
+        """The first of them, if there is any."""
+        return next(iter(await self._made(query, make)), None)
+
+    def _unreadable(self, error: Exception) -> StorageUnavailable:
+        if blame(error) is Blame.ROWS:
+            return Damaged(f"Rows in the database {self._shown} cannot be read: {in_words(error)}.")
+        return StorageUnavailable(f"The database {self._shown} cannot be read: {in_words(error)}.")
+
+
+_TROUBLE = (SQLAlchemyError, PoolTimeout, OSError, TimeoutError)
+
+
+async def around(keys: Sequence[K], ask: Callable[[Sequence[K]], Awaitable[Sequence[R]]]) -> tuple[list[R], list[K]]:
+    """What can be read of `keys`, in their order, and those keys of which it cannot: they are found by halves."""
+    if not keys:
+        return [], []
+    try:
+        return [*await ask(keys)], []
+    except Damaged:
+        if len(keys) == 1:
+            return [], [keys[0]]
+    half = len(keys) // 2
+    first, lost = await around(keys[:half], ask)
+    second, more = await around(keys[half:], ask)
+    return [*first, *second], [*lost, *more]

@@ -1,0 +1,128 @@
+"""Looks at a database without changing it and without being in the way of whoever has it open."""
+
+from __future__ import annotations
+
+import asyncio
+import sqlite3
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote
+
+from sqlalchemy import Connection, create_engine, func, select
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.pool import NullPool
+
+from agent_core.store import tables as t
+from agent_core.store.database.lines import postgres_engine
+from agent_core.store.database.ownership import locked_itself, running_pid
+from agent_core.store.database.place import PostgresPlace, SqlitePlace, parse_place
+from agent_core.store.database.trouble import RESTORE, extended_code, in_words
+from agent_core.store.database.upgrade import NEWEST, known_revision
+from agent_core.store.errors import CannotOpen
+from agent_core.store.inbox.unread import UnreadState
+
+WAIT_SECONDS = 3.0
+"""How long a look waits for a lock."""
+SOUND_SQLITE = (3, 51, 3)
+"""Below it, two connections of one file that write or checkpoint at the same moment can damage it (SQLite's WAL-reset bug).
+Here only one connection does either."""
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseSeen:
+    """What a database is."""
+
+    shown: str
+    """The place in words, without a password."""
+    engine: str
+    """Name and version."""
+    file: Path | None
+    """None for PostgreSQL."""
+    revision: str | None = None
+    """The revision of its schema; None if it has none yet, or does not exist."""
+    unread: int = 0
+    """What came and could not be taken in, kept for the next version."""
+    newest: str = NEWEST
+    """The revision that this program has."""
+    exists: bool = True
+
+    @property
+    def older_sqlite(self) -> bool:
+        """The library of this Python has the WAL-reset bug."""
+        return self.file is not None and sqlite3.sqlite_version_info < SOUND_SQLITE
+
+
+async def look(where: str | Path) -> DatabaseSeen:
+    """Look at the database. Raises `CannotOpen` in words, also for one that is newer or not ours."""
+    place = parse_place(where)
+    if isinstance(place, SqlitePlace):
+        return await asyncio.to_thread(_sqlite, place)
+    return await _postgres(place)
+
+
+def holder_of(database: Path) -> int | None:
+    """The process that has this file open for writing; 0 if nobody has, None if that cannot be found out."""
+    try:
+        return running_pid(database) or (None if locked_itself(database) else 0)
+    except OSError:
+        return None
+
+
+def _sqlite(place: SqlitePlace) -> DatabaseSeen:
+    engine = f"SQLite {sqlite3.sqlite_version}"
+    if not place.there():
+        return DatabaseSeen(place.shown, engine, place.path, exists=False)
+    address = f"file:{quote(str(place.path))}?mode=ro"
+    maker = create_engine(
+        "sqlite+pysqlite://",
+        creator=lambda: sqlite3.connect(address, uri=True, timeout=WAIT_SECONDS),
+        poolclass=NullPool,
+        hide_parameters=True,
+    )
+    try:
+        with maker.connect() as conn:
+            revision = known_revision(conn, place.shown)
+            unread = _unread(conn, revision)
+    except (SQLAlchemyError, sqlite3.Error, OSError) as error:
+        raise _cannot_open(place.shown, error) from error
+    finally:
+        maker.dispose()
+    return DatabaseSeen(place.shown, engine, place.path, revision, unread)
+
+
+async def _postgres(place: PostgresPlace) -> DatabaseSeen:
+    engine = postgres_engine(place, name="doctor", autocommit=True)
+
+    def all_of_it(conn: Connection) -> tuple[str | None, str, int]:
+        revision = known_revision(conn, place.shown)
+        return revision, str(conn.exec_driver_sql("SHOW server_version").scalar_one()), _unread(conn, revision)
+
+    try:
+        async with engine.connect() as conn:
+            revision, version, unread = await conn.run_sync(all_of_it)
+    except (SQLAlchemyError, OSError) as error:
+        raise _cannot_open(place.shown, error) from error
+    finally:
+        await engine.dispose()
+    return DatabaseSeen(place.shown, f"PostgreSQL {version}", None, revision, unread)
+
+
+def _unread(conn: Connection, revision: str | None) -> int:
+    if revision != NEWEST:
+        return 0  # the table may not be there
+    query = select(func.count()).select_from(t.unread).where(t.unread.c.state != UnreadState.DONE.value)
+    return int(conn.execute(query).scalar_one())
+
+
+def _cannot_open(shown: str, error: Exception) -> CannotOpen:
+    said = f"The database {shown} cannot be opened: {in_words(error)}."
+    match extended_code(error):
+        case sqlite3.SQLITE_IOERR_SHORT_READ:
+            return CannotOpen(
+                f"{said} Its log ({shown}-wal) is shorter than its index says: it was removed, replaced or cut. A gateway that runs notices that "
+                f"within seconds, and saves what it can: try again then. If none runs, remove {shown}-shm."
+            )
+        case sqlite3.SQLITE_NOTADB | sqlite3.SQLITE_CORRUPT:
+            return CannotOpen(f"{said} It is another kind of file, or damaged. {RESTORE}")
+        case _:
+            return CannotOpen(f"{said} Check that it exists, and that this user may read and write it.")

@@ -1,0 +1,287 @@
+"""Who may write: the proof that a node lives, and the question which other nodes are dead.
+
+Two drivers. On SQLite a `flock` on ``<database>.lock`` for the life of the process; whoever holds it is the only node alive.
+On PostgreSQL the pulse: one connection that holds an advisory lock on the node's number and asks a trivial question every
+second; the server ends a connection that stays silent for 4 s, so a *stopped* process loses its lock as a dead one does.
+
+Laws: a lost lock is never taken again under the same node number; `lease_ok` is judged by a clock that also runs while the
+machine sleeps, from the moment *before* the last good ping was sent, and ends a second before the server's patience.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import errno
+import fcntl
+import os
+import sys
+import time
+from collections.abc import AsyncGenerator, Callable, Collection
+from contextlib import ExitStack, asynccontextmanager, suppress
+from pathlib import Path
+from typing import Protocol
+
+import structlog
+from sqlalchemy import BigInteger, Connection, bindparam, text
+from sqlalchemy.dialects import postgresql
+from sqlalchemy.exc import SQLAlchemyError
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from agent_core.store.database.lines import postgres_engine
+from agent_core.store.database.place import PostgresPlace, no_file
+from agent_core.store.database.trouble import in_words
+from agent_core.store.errors import AlreadyRunning, CannotOpenNow, StorageUnavailable
+
+log = structlog.get_logger("storage")
+
+LEASE_SECONDS = 4.0
+"""How long the server lets a silent pulse live."""
+MARGIN_SECONDS = 1.0
+PING_SECONDS = 1.0
+LOCK = ".lock"
+LOCK_TRIES = 10
+LOCK_TRY_SECONDS = 0.03
+"""`running_pid` holds the lock for an instant; a start must not take that for a running process."""
+LOCK_SPACE = 0x6F757473 << 32
+"""Keeps our advisory locks apart from those of other programs in the same database; the node's number is added."""
+
+
+def boottime() -> float:
+    """Seconds since the machine started, time asleep included."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME) if sys.platform == "linux" else time.monotonic()
+
+
+class Ownership(Protocol):
+    """That this node lives, and which do not."""
+
+    @property
+    def lost(self) -> asyncio.Event:
+        """Set once this node may count as dead elsewhere: stop claiming, cancel drivers, send nothing."""
+        ...
+
+    def lease_left(self) -> float:
+        """Seconds for which this node is still certain to count as alive; infinite where the lock cannot be lost."""
+        ...
+
+    def lease_ok(self) -> bool:
+        """Whether something may be sent to a platform right now. Ask immediately before each send."""
+        ...
+
+    def dead(self, conn: Connection, nodes: Collection[int]) -> frozenset[int]:
+        """Which of `nodes` are dead; until the end of the transaction no other node gets the same answer."""
+        ...
+
+
+class FileLock:
+    """The lock file beside a SQLite database, which holds our process id for people; and a lock on the database itself.
+
+    The second is there because people remove lock files: two processes would then lock two different files and write one database.
+    Its handle is open before SQLite's and closed after them: closing any handle of a file ends SQLite's own locks on it.
+    """
+
+    def __init__(self, *handles: int) -> None:
+        self._handles = handles
+
+    @classmethod
+    async def acquire(cls, database: Path) -> FileLock:
+        """Take the lock for the life of the process. Raises `AlreadyRunning` (after 0.3 s), `CannotOpen` and OSError."""
+        no_file(
+            database,
+            LOCK,
+            "It is locked while a gateway runs. Stop the gateway, if one runs, and remove it: the next start makes it.",
+        )
+        with ExitStack() as stack:
+            beside = os.open(lock_path(database), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            stack.callback(os.close, beside)
+            if not await _locked(beside):
+                pid = _read_pid(beside)
+                raise _already_running(database, "Another process" if pid is None else f"Process {pid}", pid)
+            itself = os.open(database, os.O_RDWR | os.O_CLOEXEC)
+            stack.callback(os.close, itself)
+            if not await _locked(itself):
+                raise _already_running(database, "Another process, whose lock file was removed,", None)
+            os.ftruncate(beside, 0)
+            os.pwrite(beside, f"{os.getpid()}\n".encode(), 0)
+            stack.pop_all()
+            return cls(beside, itself)
+
+    def release(self) -> None:
+        """Give the lock up. The file stays: removing it would let two processes lock two different files."""
+        handles, self._handles = self._handles, ()
+        for handle in handles[:1]:
+            with suppress(
+                OSError
+            ):  # on a disk that is read-only by now; what it says is heeded only while the lock is held
+                os.ftruncate(handle, 0)
+        for handle in handles:
+            os.close(handle)
+
+
+def _already_running(database: Path, who: str, pid: int | None) -> AlreadyRunning:
+    words = f"{who} has {database} open already. Stop it first, or use another state directory: OUTSPOKEN_HOME=/some/directory"
+    return AlreadyRunning(words, pid)
+
+
+async def _locked(handle: int) -> bool:
+    """Whether the lock could be had within 0.3 s."""
+    for _ in range(LOCK_TRIES):
+        if _try_lock(handle, fcntl.LOCK_EX):
+            return True
+        await asyncio.sleep(LOCK_TRY_SECONDS)
+    return False
+
+
+def lock_path(database: Path) -> Path:
+    """The lock file that belongs to a SQLite database."""
+    return database.with_name(f"{database.name}{LOCK}")
+
+
+def running_pid(database: Path) -> int | None:
+    """The process that has this SQLite database open, or None if nobody has (or its number cannot be read)."""
+    try:
+        handle = os.open(lock_path(database), os.O_RDWR | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    try:
+        return None if _try_lock(handle, fcntl.LOCK_SH) else _read_pid(handle)
+    finally:
+        os.close(handle)
+
+
+def locked_itself(database: Path) -> bool:
+    """Whether a process has the database locked, also if the lock file was removed. Not for the process that has it open: closing the handle
+    would end SQLite's own locks."""
+    try:
+        handle = os.open(database, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK)
+    except FileNotFoundError:
+        return False
+    try:
+        return not _try_lock(handle, fcntl.LOCK_SH)
+    finally:
+        os.close(handle)
+
+
+def _try_lock(handle: int, kind: int) -> bool:
+    try:
+        fcntl.flock(handle, kind | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in {errno.EAGAIN, errno.EACCES}:
+            return False
+        raise
+    return True
+
+
+def _read_pid(handle: int) -> int | None:
+    content = os.pread(handle, 32, 0).strip()
+    return int(content) if content.isdigit() else None
+
+
+class FileOwnership:
+    """`Ownership` under a held `FileLock`: whoever is not this node is dead."""
+
+    def __init__(self) -> None:
+        self.lost = asyncio.Event()
+
+    def lease_left(self) -> float:
+        return float("inf")
+
+    def lease_ok(self) -> bool:
+        return True
+
+    def dead(self, conn: Connection, nodes: Collection[int]) -> frozenset[int]:
+        _ = conn
+        return frozenset(nodes)
+
+
+_FREE = text("SELECT node FROM unnest(:nodes) AS node WHERE pg_try_advisory_xact_lock(:space + node)").bindparams(
+    bindparam("nodes", type_=postgresql.ARRAY(BigInteger)), bindparam("space", LOCK_SPACE, type_=BigInteger)
+)
+_LOCK = text("SELECT pg_try_advisory_lock(:key)").bindparams(bindparam("key", type_=BigInteger))
+
+
+class PulseLock:
+    """`Ownership` on PostgreSQL. Made by `pulse`."""
+
+    def __init__(self, place: PostgresPlace, node: int, clock: Callable[[], float]) -> None:
+        self.lost = asyncio.Event()
+        self._place = place
+        self._node = node
+        self._clock = clock
+        self._good = clock()
+
+    def lease_left(self) -> float:
+        if self.lost.is_set():
+            return 0.0
+        return LEASE_SECONDS - (self._clock() - self._good) - MARGIN_SECONDS
+
+    def lease_ok(self) -> bool:
+        return self.lease_left() > 0
+
+    def dead(self, conn: Connection, nodes: Collection[int]) -> frozenset[int]:
+        others = sorted(node for node in nodes if node != self._node)
+        return frozenset(conn.execute(_FREE, {"nodes": others}).scalars()) if others else frozenset()
+
+    async def lock(self, conn: AsyncConnection) -> None:
+        """Take the lock on our number. Raises StorageUnavailable if it is taken, which no healthy server does."""
+        self._good = self._clock()
+        taken = (await conn.execute(_LOCK, {"key": LOCK_SPACE + self._node})).scalar_one()
+        if not taken:
+            raise StorageUnavailable(f"The number {self._node} of this node is locked already in {self._place.shown}.")
+
+    async def beat(self, conn: AsyncConnection) -> None:
+        """Ping until the lock may be lost; then set `lost` and return."""
+        try:
+            while True:
+                await asyncio.sleep(PING_SECONDS)
+                asked = self._clock()
+                async with asyncio.timeout(max(0.0, self.lease_left())):
+                    await conn.exec_driver_sql("SELECT 1")
+                if not self.lease_ok():
+                    log.warning("storage.pulse_late", node=self._node)
+                    return
+                self._good = asked
+        except (SQLAlchemyError, OSError, TimeoutError) as error:
+            log.warning("storage.pulse_lost", node=self._node, database=self._place.shown, error=in_words(error))
+        finally:
+            self.lost.set()
+
+
+@asynccontextmanager
+async def pulse(place: PostgresPlace, node: int, clock: Callable[[], float] = boottime) -> AsyncGenerator[PulseLock]:
+    """Hold the lock on `node` for the block, on a connection of its own that the server ends after 4 s of silence."""
+    limit = f"{LEASE_SECONDS * 1000:.0f}"
+    settings = {"idle_session_timeout": limit, "tcp_user_timeout": limit}
+    engine = postgres_engine(place, name=f"pulse {node}", autocommit=True, settings=settings)
+    owner = PulseLock(place, node, clock)
+    try:
+        conn = await _connected(engine, owner, place)
+        beating = asyncio.create_task(owner.beat(conn), name="store-pulse")
+        try:
+            yield owner
+        finally:
+            beating.cancel()
+            await asyncio.wait([beating])
+            await _end(conn)
+    finally:
+        await engine.dispose()
+
+
+async def _connected(engine: AsyncEngine, owner: PulseLock, place: PostgresPlace) -> AsyncConnection:
+    try:
+        conn = await engine.connect()
+    except (SQLAlchemyError, OSError, TimeoutError) as error:
+        raise CannotOpenNow(f"The PostgreSQL server of {place.shown} cannot be used: {in_words(error)}.") from error
+    try:
+        await owner.lock(conn)
+    except BaseException:
+        await _end(conn)
+        raise
+    return conn
+
+
+async def _end(conn: AsyncConnection) -> None:
+    """End the connection instead of pooling it: with it goes the lock, and others may take over at once."""
+    with suppress(SQLAlchemyError, OSError, TimeoutError):
+        await conn.invalidate()
+    with suppress(SQLAlchemyError, OSError, TimeoutError):
+        await conn.close()

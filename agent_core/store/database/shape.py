@@ -1,0 +1,89 @@
+"""Whether a SQLite file has the tables, columns and indexes that its revision says, and bringing a copy to the newest.
+
+Laws: a file without this program's tables is never called whole, by no command; what is compared with is what the migrations make at that revision, in a database of its own, so that no list is kept by hand.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from urllib.parse import quote
+
+from sqlalchemy import create_engine
+from sqlalchemy.pool import StaticPool
+
+from agent_core.store.database.upgrade import known_revision, upgrade_to
+
+NO_TABLES = "it holds no table at all, so nothing of this program"
+NO_REVISION = "it does not say which schema it has (its table alembic_version is empty or missing)"
+Shape = dict[str, frozenset[str]]
+"""By table: its columns, and its indexes as ``index NAME``."""
+
+
+def lacking(found: Shape, wanted: Shape) -> Sequence[str]:
+    """What is missing, in words; what is there besides does no harm. Pure."""
+    tables = [f"the table {name}" for name in sorted(wanted) if name not in found]
+    rest = [
+        f"{part if part.startswith('index ') else f'the column {part}'} of {name}"
+        for name in sorted(wanted)
+        if name in found
+        for part in sorted(wanted[name] - found[name])
+    ]
+    return [*tables, *rest]
+
+
+def missing_in(file: Path, revision: str) -> Sequence[str]:
+    """What a database at `revision` has, and this file has not. Raises sqlite3.Error."""
+    with closing(sqlite3.connect(f"file:{quote(str(file))}?mode=ro", uri=True, timeout=20)) as conn:
+        found = _shape(conn)
+    with closing(sqlite3.connect(":memory:", isolation_level=None)) as fresh:
+        _upgrade(fresh, str(file), revision)
+        return lacking(found, _shape(fresh))
+
+
+def not_whole(file: Path) -> str:
+    """What keeps a file from being a whole database of this program, in words; empty if nothing does.
+
+    Raises sqlite3.Error, and CannotOpen for one that is a newer program's or nobody's of ours.
+    """
+    with closing(sqlite3.connect(f"file:{quote(str(file))}?mode=ro", uri=True, timeout=20)) as conn:
+        engine = create_engine("sqlite+pysqlite://", creator=lambda: conn, poolclass=StaticPool, hide_parameters=True)
+        with engine.connect() as looked:
+            revision = known_revision(looked, str(file))
+        empty = not _shape(conn)
+    if revision is None:
+        return NO_TABLES if empty else NO_REVISION
+    if missing := missing_in(file, revision):
+        more = f" and {len(missing) - 3} more" if len(missing) > 3 else ""
+        return f"a database of its schema ({revision}) has {', '.join(missing[:3])}{more}, and this one has not"
+    return ""
+
+
+def upgrade_copy(file: Path) -> None:
+    """Bring a copy that nobody else has open to the newest schema. Raises sqlite3.Error, and what a migration raises."""
+    with closing(sqlite3.connect(file, isolation_level=None)) as conn:
+        _upgrade(conn, str(file), "head")
+
+
+def _upgrade(raw: sqlite3.Connection, shown: str, revision: str) -> None:
+    engine = create_engine("sqlite+pysqlite://", creator=lambda: raw, poolclass=StaticPool, hide_parameters=True)
+    with engine.connect() as conn:
+        conn.exec_driver_sql("BEGIN IMMEDIATE")
+        upgrade_to(conn, shown, revision)
+        conn.commit()
+
+
+def _shape(conn: sqlite3.Connection) -> Shape:
+    tables = conn.execute("SELECT name FROM sqlite_master WHERE type = 'table' AND name NOT LIKE 'sqlite_%'").fetchall()
+    indexes = conn.execute(
+        "SELECT tbl_name, name FROM sqlite_master WHERE type = 'index' AND name NOT LIKE 'sqlite_%'"
+    ).fetchall()
+    found: Shape = {}
+    for (name,) in tables:
+        columns = conn.execute("SELECT name FROM pragma_table_info(?)", (name,)).fetchall()
+        found[str(name)] = frozenset(str(column) for (column,) in columns)
+    for table, name in indexes:
+        found[str(table)] = found.get(str(table), frozenset()) | {f"index {name}"}
+    return found

@@ -1,0 +1,192 @@
+"""Sorts what a database driver raises: is it the storage, the moment, or the one operation? And what it means for a start.
+
+Law: only what is known to be the storage's or the moment's fault is tried again; everything else belongs to the operation.
+"""
+
+from __future__ import annotations
+
+import errno
+import sqlite3
+from collections.abc import Generator
+from contextlib import contextmanager
+from enum import Enum, auto
+
+from sqlalchemy.exc import DBAPIError, IntegrityError
+from sqlalchemy.exc import TimeoutError as PoolTimeout
+
+from agent_core.store.database.place import RIGHTS
+from agent_core.store.errors import CannotOpen, CannotOpenNow, Damaged, StorageUnavailable
+
+_SQLITE_STORAGE = {
+    sqlite3.SQLITE_BUSY,
+    sqlite3.SQLITE_LOCKED,
+    sqlite3.SQLITE_NOMEM,
+    sqlite3.SQLITE_READONLY,
+    sqlite3.SQLITE_INTERRUPT,
+    sqlite3.SQLITE_IOERR,
+    sqlite3.SQLITE_FULL,
+    sqlite3.SQLITE_CANTOPEN,
+    sqlite3.SQLITE_PROTOCOL,
+    sqlite3.SQLITE_NOTADB,
+    sqlite3.SQLITE_PERM,
+    sqlite3.SQLITE_AUTH,
+}
+_SQLITE_ROWS = {
+    sqlite3.SQLITE_CORRUPT,
+    sqlite3.SQLITE_IOERR_READ,
+    sqlite3.SQLITE_IOERR_SHORT_READ,
+    sqlite3.SQLITE_IOERR_DATA,
+    sqlite3.SQLITE_IOERR_CORRUPTFS,
+}
+"""A page that cannot be read, or makes no sense. Primary or extended codes."""
+_NO_TEXT = "Could not decode to UTF-8"
+"""What Python's module says of a text that is none; it has no code."""
+_POSTGRES_ROWS = ("XX001", "XX002")
+"""Data or an index is damaged."""
+_POSTGRES_STORAGE = ("08", "25006", "28", "3D", "53", "57", "58", "XX")
+"""Classes: connection, read-only standby, login, no such database, no resources (disk full), operator (shutdown,
+timeouts), system (I/O) and internal errors."""
+_POSTGRES_MOMENT = ("40", "55P03")
+"""Serialisation failure, deadlock, lock not available: the same batch may succeed at once."""
+
+
+class Blame(Enum):
+    """Whose fault an error is."""
+
+    STORAGE = auto()
+    """The database is away, full or broken: reopen, then repeat."""
+    ROWS = auto()
+    """What this operation touches is damaged; others may touch sound pages. Reopen, repeat once, then it is this operation's."""
+    MOMENT = auto()
+    """Another node was quicker: read the facts again and repeat."""
+    OPERATION = auto()
+    """The database can do it, but not this."""
+
+
+def blame(error: Exception) -> Blame:
+    """Whose fault `error` is, raised by a statement or a commit."""
+    if isinstance(error, IntegrityError):
+        # The facts were read in the same transaction, so a broken key means that another node wrote in between.
+        return Blame.MOMENT
+    if isinstance(error, DBAPIError):
+        if error.connection_invalidated:
+            return Blame.STORAGE
+        return _of_driver(error.orig)
+    if isinstance(error, sqlite3.Error):
+        return _of_driver(error)
+    if isinstance(error, OSError | PoolTimeout | TimeoutError):
+        return Blame.STORAGE
+    return Blame.OPERATION
+
+
+def _of_driver(orig: BaseException | None) -> Blame:
+    if isinstance(orig, sqlite3.Error):
+        code = getattr(orig, "sqlite_errorcode", None)
+        if _NO_TEXT in str(orig) or (code is not None and (code in _SQLITE_ROWS or code & 0xFF in _SQLITE_ROWS)):
+            return Blame.ROWS
+        # Without a code the module itself complains: of a closed handle, for example.
+        storage = code is not None and (code & 0xFF) in _SQLITE_STORAGE
+        return Blame.STORAGE if storage else Blame.OPERATION
+    state = getattr(orig, "sqlstate", None)
+    if isinstance(state, str):
+        if state in _POSTGRES_ROWS:
+            return Blame.ROWS
+        if state.startswith(_POSTGRES_STORAGE):
+            return Blame.STORAGE
+        return Blame.MOMENT if state.startswith(_POSTGRES_MOMENT) else Blame.OPERATION
+    # asyncpg reports a lost connection as an InterfaceError or ConnectionError without a state.
+    cause = orig.__cause__ if orig is not None else None
+    return Blame.STORAGE if isinstance(cause, OSError) or "Interface" in type(orig).__name__ else Blame.OPERATION
+
+
+def for_want_of_room(error: Exception) -> bool:
+    """The disk is full, or what may be used of it."""
+    if isinstance(error, OSError):
+        return error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+    state = getattr(getattr(error, "orig", None), "sqlstate", None)
+    return _sqlite_code(error) == sqlite3.SQLITE_FULL or state == "53100"
+
+
+def in_words(error: Exception) -> str:
+    """The driver's own words without SQL, parameters or addresses with passwords: one line."""
+    orig = error.orig if isinstance(error, DBAPIError) and error.orig is not None else error
+    text = str(orig).strip().split("\n", 1)[0]
+    # SQLAlchemy puts the class of asyncpg's error in front: "<class 'asyncpg.exceptions.X'>: words".
+    if text.startswith("<class ") and ">: " in text:
+        text = text.split(">: ", 1)[1]
+    return text[:300] or type(orig).__name__
+
+
+# ---------------------------------------------------------------------- at the start
+
+_OFTEN_FULL = "Free some space, or move the state directory (OUTSPOKEN_HOME); it starts again when there is room."
+RESTORE = "Keep a copy of the file and of what lies beside it, then restore a backup: outspoken db restore."
+_ANOTHER = "If it is another program's, give the gateway a database of its own ([storage] url). If it is the gateway's:"
+
+
+@contextmanager
+def opening(shown: str) -> Generator[None]:
+    """What the database raises in the block, while a store is opened, becomes `CannotOpen` or `CannotOpenNow` in words."""
+    try:
+        yield
+    except CannotOpen:
+        raise
+    except Exception as error:
+        if blame(error) is Blame.OPERATION:
+            raise  # a mistake of ours
+        raise _cannot_open(error, shown) from error
+
+
+def cannot_start(error: StorageUnavailable) -> CannotOpen:
+    """What it means, for a start and for a command, that something which they need can be neither read nor written."""
+    if isinstance(error, Damaged):
+        return CannotOpen(f"The database is damaged. {error} outspoken db check says where. {RESTORE}")
+    return CannotOpenNow(str(error))
+
+
+def _cannot_open(error: Exception, shown: str) -> CannotOpen:
+    said = f"The database {shown} cannot be opened: {in_words(error)}."
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return CannotOpenNow(f"{said} {_OFTEN_FULL}")
+    if blame(error) is Blame.ROWS and _sqlite_code(error) != sqlite3.SQLITE_IOERR:  # a disk may read it later
+        return CannotOpen(f"{said} The database is damaged. {RESTORE}")
+    match _sqlite_code(error):
+        case None if isinstance(error, OSError) and error.filename is not None:  # the file system's, not the network's
+            return CannotOpen(
+                f"The database {shown} cannot be opened{_because(error, shown)}: {error.strerror}. {RIGHTS}"
+            )
+        case None if str(getattr(getattr(error, "orig", None), "sqlstate", None) or "").startswith(("28", "3D", "42")):
+            return CannotOpen(f"{said} Check the user, the password and the name of the database in its address.")
+        case None:
+            return CannotOpenNow(f"{said} Check that the server runs and can be reached.")
+        case sqlite3.SQLITE_FULL | sqlite3.SQLITE_NOMEM:
+            return CannotOpenNow(f"{said} {_OFTEN_FULL}")
+        case sqlite3.SQLITE_BUSY | sqlite3.SQLITE_LOCKED | sqlite3.SQLITE_PROTOCOL:
+            return CannotOpenNow(f"{said} Another program has it open: stop that, or wait until it is done.")
+        case sqlite3.SQLITE_IOERR:
+            return CannotOpenNow(f"{said} The disk has trouble, or is full. {_OFTEN_FULL}")
+        case sqlite3.SQLITE_NOTADB:
+            return CannotOpen(f"{said} It is another kind of file, or its first page is damaged. {_ANOTHER} {RESTORE}")
+        case _:
+            return CannotOpen(f"{said} {RIGHTS}")
+
+
+def _because(error: OSError, shown: str) -> str:
+    """It may be a file beside it that cannot be opened: its lock."""
+    return "" if str(error.filename) == shown else f", because {error.filename} cannot be"
+
+
+def extended_code(error: BaseException | None) -> int | None:
+    """SQLite's extended result code; None if it is not SQLite that complains, or it has no code."""
+    orig = error.orig if isinstance(error, DBAPIError) else error
+    code = getattr(orig, "sqlite_errorcode", None)
+    return code if isinstance(orig, sqlite3.Error) and isinstance(code, int) else None
+
+
+def _sqlite_code(error: BaseException | None) -> int | None:
+    """SQLite's primary result code; None if it is not SQLite that complains."""
+    orig = error.orig if isinstance(error, DBAPIError) else error
+    if not isinstance(orig, sqlite3.Error):
+        return None
+    code = getattr(orig, "sqlite_errorcode", None)
+    return code & 0xFF if isinstance(code, int) else sqlite3.SQLITE_ERROR

@@ -1,0 +1,359 @@
+"""The one writer: commits whatever has queued up meanwhile, and answers each caller after the commit.
+
+Laws.
+1. A caller is answered only after the commit that holds its write. Durability therefore costs one sync a batch, not a caller.
+2. Operations are carried out in the order in which they were queued.
+3. One operation's fault never becomes another's: what is refused by decision (`Fenced`, `Conflict`) leaves the rest of its batch
+   alone; if the database refuses the batch, it is rolled back and each operation is run alone.
+4. What touches damaged pages fails alone (`Damaged`), after one more try on a fresh handle; the others are written.
+5. A storage error is never followed by another try on the same handle: the line is reopened, then the batch is repeated by its
+   keys, a bounded number of times; then the callers get `StorageUnavailable`.
+6. The queue is bounded. At the bound `submit` waits: back-pressure, nothing is dropped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias, TypeVar
+
+import structlog
+from sqlalchemy import Connection
+
+from agent_core.store import sql
+from agent_core.store.database.lines import Line
+from agent_core.store.database.trouble import Blame, blame, for_want_of_room, in_words
+from agent_core.store.decide import Result, decide
+from agent_core.store.errors import Damaged, Rejected, StorageFull, StorageUnavailable, StoreError
+from agent_core.store.facts import needs
+from agent_core.store.ops import Op, pieces_of, size_bytes
+
+T = TypeVar("T")
+log = structlog.get_logger("storage")
+
+QUEUE_OPS = 4_096
+BATCH_OPS = 512
+BATCH_BYTES = 4 * 1024 * 1024
+"""What one commit holds at most, so that no caller waits long for the others. One operation may be larger."""
+REOPEN_WAITS_SECONDS = (0.0, 0.1, 0.4, 1.0)
+"""How long the writer waits before each reopening; then it gives up on the batch."""
+MAKE_ROOM = "Nothing can be acknowledged until there is room again; then it goes on by itself."
+MOMENT_TRIES = 5
+"""How often a batch is decided anew because another node was quicker."""
+
+
+Outcome: TypeAlias = "tuple[Result, StoreError | None]"
+"""An operation's answer, or why it was refused."""
+
+
+@dataclass(slots=True)
+class _Queued:
+    """An operation and who waits for it."""
+
+    op: Op
+    answer: asyncio.Future[Result]
+    previous: Result = None
+    """What an attempt whose outcome is not known had answered."""
+
+
+@dataclass(slots=True)
+class _Alone:
+    """A body that gets a transaction of its own. It must be repeatable."""
+
+    body: Callable[[Connection], None]
+    answer: asyncio.Future[float]
+    """How many seconds the database was held for it."""
+
+
+_Item: TypeAlias = _Queued | _Alone
+
+
+@dataclass(slots=True)
+class Figures:
+    """Counts since the start, for metrics."""
+
+    batches: int = 0
+    operations: int = 0
+    largest_batch: int = 0
+    reopened: int = 0
+
+
+def carry_out(conn: Connection, ops: Sequence[tuple[Op, Result]], who: sql.Who) -> list[Outcome]:
+    """Read the facts, decide each operation in order, write what they changed. One transaction is open on `conn`."""
+    facts = sql.load(conn, needs(op for op, _ in ops), who)
+    facts.offered = {piece.digest: piece for op, _ in ops for piece in pieces_of(op)}
+    outcomes: list[Outcome] = []
+    for op, previous in ops:
+        try:
+            outcomes.append((decide(facts, op, previous), None))
+        except StoreError as refusal:
+            outcomes.append((None, refusal))
+    sql.store(conn, facts)
+    return outcomes
+
+
+class Writer:
+    """`start` it, `submit` and `alone` from anywhere, `close` it at the end."""
+
+    def __init__(self, line: Line, who: sql.Who, capacity: int = QUEUE_OPS) -> None:
+        self.figures = Figures()
+        self.on_commit: Callable[[int, float, bool], None] | None = None
+        """Told of each batch that was tried: how many operations, how many seconds, whether it is stored."""
+        self._line = line
+        self._who = who
+        self._queue: asyncio.Queue[_Item | None] = asyncio.Queue(capacity)
+        self._held: _Item | None = None
+        """Taken from the queue, and left for the next batch."""
+        self._ending = False
+        self._in_work: Sequence[_Item] = ()
+        self._in_flight = 0
+        self._idle = asyncio.Event()
+        self._idle.set()
+        self._closed = False
+        self._handle_bad = False
+        """The line's handle has had a storage error and must be reopened before it is used."""
+        self._away = False
+        """The last batch failed for the storage: until one gets through, a batch gets one try and does not wait."""
+        self._task: asyncio.Task[None] | None = None
+
+    def start(self) -> None:
+        """Begin to write. `close` must follow."""
+        self._task = asyncio.create_task(self._run(), name="store-writer")
+
+    async def submit(self, op: Op) -> Result:
+        """Queue `op`, wait for its commit, return its answer. Raises StoreError."""
+        item = _Queued(op, asyncio.get_running_loop().create_future())
+        await self._wait(item)
+        return item.answer.result()
+
+    async def alone(self, body: Callable[[Connection], T]) -> T:
+        """Run `body` in a transaction of its own, when its turn comes. It must be repeatable. Raises StoreError."""
+        return (await self.timed(body))[0]
+
+    async def timed(self, body: Callable[[Connection], T]) -> tuple[T, float]:
+        """As `alone`; and how many seconds nobody else could write for it: what waited before is not in it, the commit is."""
+        got: list[T] = []
+
+        def run(conn: Connection) -> None:
+            got[:] = [body(conn)]
+
+        item = _Alone(run, asyncio.get_running_loop().create_future())
+        await self._wait(item)
+        return got[0], item.answer.result()
+
+    async def close(self) -> None:
+        """Take nothing more, finish what is queued, end the task."""
+        self._closed = True
+        if self._task is None:
+            return
+        await self._idle.wait()
+        if not self._task.done():
+            await self._queue.put(None)
+        await self._task
+        self._task = None
+
+    async def _wait(self, item: _Item) -> None:
+        if self._closed or self._task is None:
+            raise StorageUnavailable(f"The store {self._line.shown} is closed; nothing can be written any more.")
+        self._in_flight += 1
+        self._idle.clear()
+        try:
+            await self._queue.put(item)
+            if self._ending:
+                raise StorageUnavailable(f"The writer of {self._line.shown} has stopped.")
+            await item.answer
+        finally:
+            self._in_flight -= 1
+            if self._in_flight == 0:
+                self._idle.set()
+
+    async def _run(self) -> None:
+        try:
+            while batch := await self._next_batch():
+                self._in_work = batch
+                await self._commit(batch)
+                self._in_work = ()
+        finally:
+            # After `close` nothing is left here. If a defect of ours (or a cancellation) ended the loop, nobody may wait for ever.
+            self._closed = self._ending = True
+            left = [*self._in_work, self._held]
+            while not self._queue.empty():
+                left.append(self._queue.get_nowait())
+            for item in left:
+                if item is not None:
+                    _fail(item, StorageUnavailable(f"The writer of {self._line.shown} has stopped."))
+
+    async def _next_batch(self) -> list[_Queued] | list[_Alone]:
+        """All operations that wait, up to the limits; or one body that is to be alone; empty at the end."""
+        first = self._held or (None if self._ending else await self._queue.get())
+        self._held = None
+        if first is None:
+            return []
+        if isinstance(first, _Alone):
+            return [first]
+        batch = [first]
+        size = size_bytes(first.op)
+        while len(batch) < BATCH_OPS and size < BATCH_BYTES and not self._queue.empty():
+            item = self._queue.get_nowait()
+            if item is None:
+                self._ending = True
+                break
+            if isinstance(item, _Alone):
+                self._held = item
+                break
+            batch.append(item)
+            size += size_bytes(item.op)
+        return batch
+
+    async def _commit(self, batch: Sequence[_Item]) -> None:
+        """Answer everybody in `batch`. Whoever gave up waiting before it began is left out: nothing of theirs is written."""
+        wanted: list[_Queued] = []
+        for item in batch:
+            match item:
+                case _Alone() if not item.answer.cancelled():
+                    await self._commit_alone(item)
+                case _Queued() if not item.answer.cancelled():
+                    wanted.append(item)
+                case _:
+                    pass
+        if wanted:
+            await self._commit_together(wanted)
+
+    async def _commit_together(self, batch: list[_Queued]) -> None:
+        self.figures.batches += 1
+        self.figures.operations += len(batch)
+        self.figures.largest_batch = max(self.figures.largest_batch, len(batch))
+        began = time.monotonic()
+        try:
+            outcomes = await self._through(lambda: self._attempt(batch))
+        except Exception as error:  # noqa: BLE001 - the border to the callers: what a value provokes goes to who brought it
+            if isinstance(error, StorageUnavailable) and not isinstance(error, Damaged):
+                self._tell(len(batch), began, stored=False)
+                for item in batch:
+                    _fail(item, type(error)(str(error)), error)
+                return
+            if len(batch) == 1:
+                damaged = isinstance(error, Damaged)
+                _fail(
+                    batch[0],
+                    error if damaged else _rejected(type(batch[0].op).__name__, error),
+                    None if damaged else error,
+                )
+                return
+            for item in batch:
+                if not item.answer.cancelled():
+                    await self._commit_together([item])
+        else:
+            self._tell(len(batch), began, stored=True)
+            for item, (result, refusal) in zip(batch, outcomes, strict=True):
+                if refusal is not None:
+                    _fail(item, refusal)
+                elif not item.answer.done():
+                    item.answer.set_result(result)
+
+    def _tell(self, operations: int, began: float, *, stored: bool) -> None:
+        if self.on_commit is not None:
+            self.on_commit(operations, time.monotonic() - began, stored)
+
+    @property
+    def line(self) -> Line:
+        """The line to the database: what it is asked beside the batches comes between two of them."""
+        return self._line
+
+    @property
+    def waiting(self) -> int:
+        """Operations that wait for their commit."""
+        return self._in_flight
+
+    async def _commit_alone(self, item: _Alone) -> None:
+        async def attempt() -> float:
+            began = time.monotonic()
+            await self._line.transact(item.body)
+            return time.monotonic() - began
+
+        try:
+            seconds = await self._through(attempt)
+        except Exception as error:  # noqa: BLE001 - the border to the caller, who gets what its own body raised
+            _fail(item, error)
+        else:
+            if not item.answer.done():
+                item.answer.set_result(seconds)
+
+    async def _attempt(self, batch: Sequence[_Queued]) -> list[Outcome]:
+        """Carry out and commit once. Before that the operations' `previous` answers are the ones to stand by."""
+        outcomes: list[Outcome] = []
+
+        def body(conn: Connection) -> None:
+            outcomes[:] = carry_out(conn, [(item.op, item.previous) for item in batch], self._who)
+
+        try:
+            await self._line.transact(body)
+        except Exception as error:
+            if blame(error) in (Blame.STORAGE, Blame.ROWS):
+                # The commit may have happened. Then a repetition finds its own rows, and must answer as this attempt would have.
+                for item, (result, _) in zip(batch, outcomes, strict=False):
+                    item.previous = result
+            raise
+        return outcomes
+
+    async def _through(self, attempt: Callable[[], Awaitable[T]]) -> T:
+        """Repeat `attempt` where that can help (laws 3 and 4). Raises StorageUnavailable, or the operation's own error."""
+        waits = [] if self._away else list(REOPEN_WAITS_SECONDS)
+        moments = damages = 0
+        while True:
+            try:
+                if self._handle_bad:
+                    await self._line.reopen()
+                    self._handle_bad = False
+                    self.figures.reopened += 1
+                done = await attempt()
+            except Exception as error:
+                match blame(error):
+                    case Blame.OPERATION:
+                        raise
+                    case Blame.MOMENT:
+                        moments += 1
+                        if moments >= MOMENT_TRIES:
+                            raise
+                    case Blame.ROWS:
+                        self._handle_bad = True
+                        damages += 1
+                        log.warning("storage.damaged", database=self._line.shown, error=in_words(error))
+                        if damages > 1:
+                            raise self._damaged(error) from error
+                    case Blame.STORAGE:
+                        self._handle_bad = True
+                        if not waits:
+                            self._away = True
+                            raise self._unavailable(error) from error
+                        log.warning("storage.reopening", database=self._line.shown, error=in_words(error))
+                        await asyncio.sleep(waits.pop(0))
+            else:
+                self._away = False
+                return done
+
+    def _damaged(self, error: Exception) -> Damaged:
+        said = f"Rows in the database {self._line.shown} can neither be read nor written: {in_words(error)}."
+        return Damaged(said, writing=True)
+
+    def _unavailable(self, error: Exception) -> StorageUnavailable:
+        if for_want_of_room(error):
+            return StorageFull(
+                f"There is no room to write into the database {self._line.shown}: {in_words(error)}. {MAKE_ROOM}"
+            )
+        return StorageUnavailable(
+            f"The database {self._line.shown} cannot be written: {in_words(error)}. Nothing can be acknowledged until "
+            "that is mended (is the disk full, the server up, the file locked by another program?)."
+        )
+
+
+def _rejected(what: str, error: Exception) -> Rejected:
+    return Rejected(f"{what} cannot be stored, and nothing of it is: {in_words(error)}.")
+
+
+def _fail(item: _Item, error: Exception, cause: Exception | None = None) -> None:
+    if not item.answer.done():
+        error.__cause__ = cause or error.__cause__
+        item.answer.set_exception(error)

@@ -1,0 +1,1 @@
+"""Parts in chats, and what platforms and adapters said."""

@@ -1,0 +1,1 @@
+"""Accepted messages, and what could not be taken in."""

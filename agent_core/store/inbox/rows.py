@@ -1,0 +1,95 @@
+"""Messages, as they are handed in and read back."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from agent_core.store.budgets.rows import Charge
+from agent_core.store.schedules.rows import Claimed
+
+
+class InboxState(StrEnum):
+    """What has become of an accepted message."""
+
+    NEW = "new"
+    """Accepted, not yet part of a turn."""
+    TAKEN = "taken"
+    """Part of an open turn."""
+    DONE = "done"
+    """Its turn is closed."""
+    DROPPED = "dropped"
+    """Will never be part of a turn; `reason` says why."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewMessage:
+    """A message as `accept` takes it."""
+
+    account: str
+    platform_key: str
+    """The platform's own id of the message: with `account`, what makes a redelivery a no-op."""
+    session_key: str
+    lane: str
+    body: bytes
+    received_at: int
+    cursor: tuple[str, str] | None
+    """(channel, last seen): stored in the same commit, so that a cursor never runs ahead of its messages."""
+    new_session_id: str
+    """The id that the session gets if its key is new."""
+    refused: str = ""
+    """Why it will never be run; it is recorded all the same."""
+    claim: Claimed | None = None
+    """The occurrence that it stands for, claimed in the same commit."""
+    person: str = ""
+    """Who wrote it, within the account; empty if nobody can say."""
+    charges: tuple[Charge, ...] = ()
+    """What it counts for by the day, counted in the same commit; where there is no room for it, it is not stored."""
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """What became of a message that was offered."""
+
+    inbox_id: int
+    session: str
+    arrival: int
+    """Grows from message to message of a session."""
+    duplicate: bool
+    """True if the same (account, platform_key) was stored before; then nothing was changed."""
+    state: InboxState
+    turn: str | None
+    epoch: int = 0
+    """Under which this node owns the session already, because it is new or was its own; 0 if it must be claimed first."""
+
+
+@dataclass(frozen=True, slots=True)
+class InboxRow:
+    """A stored message."""
+
+    id: int
+    account: str
+    platform_key: str
+    session: str
+    arrival: int
+    lane: str
+    body: bytes
+    state: InboxState
+    reason: str | None
+    received_at: int
+    turn: str | None
+
+
+KEEP_MESSAGES_MS = 7 * 24 * 3600 * 1000
+"""Platforms redeliver for days; within this time a repeated message is known again."""
+
+
+@dataclass(frozen=True, slots=True)
+class DroppedMessage:
+    """An accepted message that was not run."""
+
+    at: int
+    session: str
+    account: str
+    inbox: int
+    reason: str

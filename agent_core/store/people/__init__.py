@@ -1,0 +1,1 @@
+"""Who may do what, private chats, and joined accounts."""

@@ -1,0 +1,59 @@
+"""Sessions, as they are read back, and what commands change in them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRow:
+    """A stored session."""
+
+    session: str
+    key: str
+    owner: int | None
+    epoch: int
+    policy: str | None
+    runnable_at: int | None
+    quarantined: str | None
+    """Why nothing of it is run for now; None if it is."""
+    created_at: int
+    last_at: int
+    """When a turn of it last began or ended, to the minute."""
+    since: int
+    """Turns up to this number are not put before the model any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationRow:
+    """A session that holds something which a model would be shown."""
+
+    key: str
+    session: str
+    at: int
+    """When its last turn began or ended, ms."""
+    kind: str
+    body: bytes
+    """Kind and body of the event that opened its first turn."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceChange:
+    """What goes on in a place from now on."""
+
+    place: str
+    continues: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class SessionChange:
+    """What a command changes in a session; None leaves a thing as it is."""
+
+    forget: bool = False
+    """The conversation begins anew: earlier turns are not put before the model any more."""
+    undo: str | None = None
+    """This turn is not put before the model any more."""
+    policy: str | None = None
+    """The session's settings, as the gateway encodes them."""
+    place: PlaceChange | None = None
+    """What goes on in the chat where the command was given."""

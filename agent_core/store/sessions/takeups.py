@@ -1,0 +1,316 @@
+"""What dead processes have left, and taking it up: what the keeper asks of the store, and its one transaction.
+
+Laws: how often something was taken up after a death (its *suspicion*) is stored in the commit by which it is taken up, so before
+anything is done with it; that of a message that waits for its turn, before that is opened. Nothing of a session whose owner lives is taken. The transaction is repeatable.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, case, func, insert, select, text, update
+from sqlalchemy.ext.asyncio import AsyncEngine
+
+from agent_core.store import tables as t
+from agent_core.store.budgets import writes as sqlbudgets
+from agent_core.store.database.asks import Asks, Rows, around
+from agent_core.store.database.keys import padded
+from agent_core.store.errors import Damaged
+from agent_core.store.inbox.rows import InboxState
+from agent_core.store.sessions.upkeep import MakeRow
+from agent_core.store.sql import Who
+from agent_core.store.turns.rows import OpenTurn, TurnState
+
+MOST = 2_000
+"""What one look finds of each kind; what is more is found when that is taken up."""
+PROGRESS = ("ToolReturned",)
+"""Rows of a journal that show real progress. A reply is none: it may ask again for the very tool that ends the process."""
+TAKEN_OVER = "TakenOver"
+
+
+@dataclass(frozen=True, slots=True)
+class LeftTurn:
+    """An open turn."""
+
+    turn: str
+    session: str
+    key: str
+    owner: int | None
+    at: int
+    suspicion: int
+    """As stored, or 0 if it has made progress since it was taken up last."""
+
+
+@dataclass(frozen=True, slots=True)
+class LeftMessage:
+    """A message that no turn has taken, or a command that was not carried out."""
+
+    inbox_id: int
+    session: str
+    key: str
+    owner: int | None
+    lane: str
+    at: int
+    suspicion: int
+
+
+@dataclass(frozen=True, slots=True)
+class LeftPart:
+    """A part of a chat that is not as it should be."""
+
+    surface: str
+    origin: str
+    bubble: str
+    part: int
+    session: str
+    owner: int | None
+    at: int
+    suspicion: int
+
+    @property
+    def name(self) -> tuple[str, str, int]:
+        """As its surface names it."""
+        return self.origin, self.bubble, self.part
+
+
+PartKey = tuple[str, str, str, int]
+"""(surface, origin, bubble, part)"""
+
+
+@dataclass(frozen=True, slots=True)
+class Charges:
+    """The suspicion with which things are taken up."""
+
+    turns: Mapping[str, int] = field(default_factory=dict[str, int])
+    messages: Mapping[int, int] = field(default_factory=dict[int, int])
+    parts: Mapping[PartKey, int] = field(default_factory=dict[PartKey, int])
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """What was taken up."""
+
+    epochs: Mapping[str, int]
+    """The sessions that are this node's, with the epoch of each; one that is missing has an owner that lives."""
+    turns: Sequence[OpenTurn]
+
+
+_before = t.journal.alias("before")
+_taken_at = (
+    select(func.coalesce(func.max(_before.c.seq), -1))
+    .where(_before.c.turn == t.turns.c.turn, _before.c.kind == TAKEN_OVER)
+    .correlate(t.turns)
+    .scalar_subquery()
+)
+_progressed = (
+    select(t.journal.c.seq)
+    .where(t.journal.c.turn == t.turns.c.turn, t.journal.c.kind.in_(PROGRESS), t.journal.c.seq > _taken_at)
+    .correlate(t.turns)
+    .exists()
+)
+_suspicion = case((t.turns.c.suspicion == 0, 0), (_progressed, 0), else_=t.turns.c.suspicion)
+_session = (t.sessions.c.session, t.sessions.c.key, t.sessions.c.owner)
+_TURNS = (
+    select(t.turns.c.turn, *_session, t.turns.c.opened_at, _suspicion)
+    .join(t.sessions, t.sessions.c.session == t.turns.c.session)
+    .where(t.turns.c.state == TurnState.OPEN.value, t.sessions.c.quarantined.is_(None))
+)
+_MESSAGES = (
+    select(t.inbox.c.id, *_session, t.inbox.c.lane, t.inbox.c.received_at, t.inbox.c.suspicion)
+    .join(t.sessions, t.sessions.c.session == t.inbox.c.session)
+    .where(t.inbox.c.state == InboxState.NEW.value, t.sessions.c.quarantined.is_(None))
+)
+_d = t.deliveries.c
+_PARTS = (
+    select(_d.surface, _d.origin, _d.bubble, _d.part, _d.session, t.sessions.c.owner, _d.at, _d.suspicion)
+    .join(t.sessions, t.sessions.c.session == _d.session)
+    .where(t.OPEN_PARTS)
+    .order_by(_d.surface, _d.place)
+)
+# What an index knows by itself, of what may not be readable. The conditions in so many words: the indexes are partial.
+_TURN_KEYS = select(t.turns.c.turn, t.turns.c.session).where(text("turns.state = 'open'")).limit(MOST)
+_MESSAGE_KEYS = select(t.inbox.c.id, t.inbox.c.session).where(text("inbox.state = 'new'")).limit(MOST)
+_PART_KEYS = select(_d.id, _d.surface).where(t.OPEN_PARTS).limit(MOST)
+
+
+class LeftBehind(Asks):
+    """Every method raises `StorageUnavailable` if the database cannot be read.
+
+    What cannot be read hides nothing else: it is left out, and named in `lost_sessions` and `lost_chats` as of the last look.
+    """
+
+    def __init__(self, engine: AsyncEngine, shown: str) -> None:
+        super().__init__(engine, shown)
+        self._lost: dict[str, frozenset[str]] = {}
+
+    @property
+    def lost_sessions(self) -> frozenset[str]:
+        """Sessions with an open turn or a message that cannot be read."""
+        return self._lost.get("turns", frozenset()) | self._lost.get("messages", frozenset())
+
+    @property
+    def lost_chats(self) -> frozenset[str]:
+        """Chats with a part that is not as it should be and cannot be read."""
+        return self._lost.get("parts", frozenset())
+
+    async def turns(self, session: str = "") -> list[LeftTurn]:
+        """All open turns (of one session), the oldest first, whoever runs them."""
+        if session:
+            query = _TURNS.where(t.turns.c.session == session).order_by(t.turns.c.opened_at)
+            return [LeftTurn(*row) for row in await self._all(query)]
+        found = await self._each("turns", _TURNS.order_by(t.turns.c.opened_at), _TURN_KEYS, t.turns.c.turn)
+        return sorted((LeftTurn(*row) for row in found), key=lambda one: one.at)
+
+    async def messages(self, session: str = "") -> list[LeftMessage]:
+        """All messages and commands that nobody has done (of one session), in the order of arrival, whoever has them."""
+        if session:
+            query = _MESSAGES.where(t.inbox.c.session == session).order_by(t.inbox.c.arrival)
+            return [LeftMessage(*row) for row in await self._all(query)]
+        found = await self._each("messages", _MESSAGES.order_by(t.inbox.c.arrival), _MESSAGE_KEYS, t.inbox.c.id)
+        return sorted((LeftMessage(*row) for row in found), key=lambda one: one.inbox_id)
+
+    async def parts(self) -> list[LeftPart]:
+        """All parts that are not as they should be, chat by chat in their order."""
+        return [LeftPart(*row) for row in await self._each("parts", _PARTS, _PART_KEYS, _d.id)]
+
+    async def _each(
+        self, what: str, query: Select[*tuple[Any, ...]], keys: Select[*tuple[Any, ...]], by: ColumnElement[Any]
+    ) -> Rows:
+        """All rows of `query`; if some cannot be read, those that can. `keys` gives the key of each, and whose it is."""
+        try:
+            found = await self._all(query.limit(MOST))
+        except Damaged:
+            named = {row[0]: str(row[1]) for row in await self._all(keys)}
+            found, lost = await around([*named], lambda some: self._all(query.where(by.in_(some))))
+            self._lost[what] = frozenset(named[key] for key in lost)
+        else:
+            self._lost.pop(what, None)
+        return found
+
+    async def crashed_before(self, node: int) -> bool:
+        """Whether the node before this one has not ended in order. On SQLite that is the process before this."""
+        c = t.nodes.c
+        found = await self._all(select(c.ended_at).where(c.node < node).order_by(c.node.desc()).limit(1))
+        return bool(found) and found[0][0] is None
+
+    async def ended(self, nodes: Collection[int]) -> frozenset[int]:
+        """Which of these nodes ended in order, or are not known any more."""
+        c = t.nodes.c
+        died = await self._all(select(c.node).where(c.node.in_(sorted(nodes)), c.ended_at.is_(None)))
+        return frozenset(nodes) - {int(row[0]) for row in died}
+
+
+_SESSIONS = (
+    select(t.sessions.c.session, t.sessions.c.owner, t.sessions.c.epoch)
+    .where(t.sessions.c.session.in_(bindparam("keys", expanding=True)))
+    .order_by(t.sessions.c.session)
+    .with_for_update(key_share=True, skip_locked=True, of=t.sessions)
+)
+_OWNED = (
+    update(t.sessions)
+    .where(t.sessions.c.session == bindparam("which"))
+    .values(owner=bindparam("new_owner"), epoch=bindparam("new_epoch"))
+)
+_OPEN_TURNS = (
+    select(t.turns.c.turn, t.turns.c.session, func.coalesce(func.max(t.journal.c.seq), -1))
+    .select_from(t.turns.outerjoin(t.journal, t.journal.c.turn == t.turns.c.turn))
+    .where(t.turns.c.turn.in_(bindparam("keys", expanding=True)), t.turns.c.state == TurnState.OPEN.value)
+    .group_by(t.turns.c.turn, t.turns.c.session)
+)
+_CHARGE_TURN = update(t.turns).where(t.turns.c.turn == bindparam("which")).values(suspicion=bindparam("new"))
+_CHARGE_MESSAGE = update(t.inbox).where(t.inbox.c.id == bindparam("which")).values(suspicion=bindparam("new"))
+_CHARGE_PART = (
+    update(t.deliveries)
+    .where(
+        and_(
+            _d.surface == bindparam("which_surface"),
+            _d.origin == bindparam("which_origin"),
+            _d.bubble == bindparam("which_bubble"),
+            _d.part == bindparam("which_part"),
+        )
+    )
+    .values(suspicion=bindparam("new"))
+)
+
+
+def take_up(make_row: MakeRow, who: Who, sessions: Collection[str], charges: Charges) -> Callable[[Connection], Taken]:
+    """Make those of `sessions` whose owner is dead this node's, and take up what `charges` names of them.
+
+    A turn that is taken up gets the row from `make_row` at the end of its journal. What dead nodes held of budgets is settled, as
+    `sqlbudgets.release` says.
+    """
+    earlier: list[Taken] = []
+
+    def body(conn: Connection) -> Taken:
+        if earlier and earlier[0].turns and _written(conn, earlier[0].turns[0]):
+            return earlier[0]  # the commit of an earlier attempt took place after all
+        epochs = _own(conn, who, sessions)
+        turns: list[OpenTurn] = []
+        rows: list[dict[str, object]] = []
+        for some in padded(charges.turns):
+            for turn, session, last in conn.execute(_OPEN_TURNS, {"keys": some}).all():
+                if session not in epochs:
+                    continue
+                row, epoch = make_row(turn, last + 1, epochs[session]), epochs[session]
+                turns.append(OpenTurn(turn, session, epoch))
+                rows.append(
+                    {"turn": turn, "seq": last + 1, "epoch": epoch, "kind": row.kind, "body": row.body, "at": row.at}
+                )
+        if rows:
+            conn.execute(insert(t.journal), rows)
+        charge(conn, charges)
+        earlier[:] = [Taken(epochs, turns)]
+        return earlier[0]
+
+    return body
+
+
+def charge(conn: Connection, charges: Charges) -> None:
+    """Store the suspicions."""
+    if charges.turns:
+        conn.execute(_CHARGE_TURN, [{"which": turn, "new": value} for turn, value in charges.turns.items()])
+    if charges.messages:
+        conn.execute(_CHARGE_MESSAGE, [{"which": one, "new": value} for one, value in charges.messages.items()])
+    if charges.parts:
+        names = ("which_surface", "which_origin", "which_bubble", "which_part")
+        parts = [dict(zip(names, key, strict=True)) | {"new": value} for key, value in charges.parts.items()]
+        conn.execute(_CHARGE_PART, parts)
+
+
+def _own(conn: Connection, who: Who, sessions: Collection[str]) -> dict[str, int]:
+    """Take the sessions whose owner is dead, or that have none; the epochs of all that are this node's then."""
+    found = [row for some in padded(sorted(sessions)) for row in conn.execute(_SESSIONS, {"keys": some}).all()]
+    held = sqlbudgets.holders(conn)
+    others = ({int(owner) for _, owner, _ in found if owner is not None} | held) - {who.node}
+    dead = who.dead(conn, others) if others else frozenset[int]()
+    epochs: dict[str, int] = {}
+    changes: dict[str, dict[str, object]] = {}
+    for session, owner, epoch in found:
+        if owner == who.node:
+            epochs[session] = epoch
+        elif owner is None or owner in dead:
+            epochs[session] = epoch + 1
+            changes[session] = {"which": session, "new_owner": who.node, "new_epoch": epoch + 1}
+    if changes:
+        conn.execute(_OWNED, list(changes.values()))
+    if held & dead:
+        sqlbudgets.release(conn, held & dead, who.node)
+    return epochs
+
+
+def _written(conn: Connection, turn: OpenTurn) -> bool:
+    """Whether the last row of a turn's journal is that of its being taken up under this epoch."""
+    c = t.journal.c
+    last = conn.execute(select(c.kind, c.epoch).where(c.turn == turn.turn).order_by(c.seq.desc()).limit(1)).first()
+    return last is not None and (last[0], last[1]) == (TAKEN_OVER, turn.epoch)
+
+
+def depart(node: int, at: int) -> Callable[[Connection], None]:
+    """This node ends in order: what it leaves open, it leaves on purpose."""
+
+    def body(conn: Connection) -> None:
+        conn.execute(update(t.nodes).where(t.nodes.c.node == node).values(ended_at=at))
+
+    return body

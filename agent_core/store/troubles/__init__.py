@@ -1,0 +1,1 @@
+"""Failures of turns, and incidents."""

@@ -1,0 +1,1 @@
+"""Turns, their journals and their tool calls."""

@@ -1,0 +1,110 @@
+"""Turns, their journals and their tool calls, as they are handed in and read back.
+
+The store knows no event types: a journal row is a number, a kind, UTF-8 JSON as bytes, and a time in milliseconds.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+
+class TurnState(StrEnum):
+    """Open until its exit is stored."""
+
+    OPEN = "open"
+    CLOSED = "closed"
+
+
+class CallState(StrEnum):
+    """How far a tool call got."""
+
+    INTENDED = "intended"
+    """It may run from here on, and may have run."""
+    DONE = "done"
+    FAILED = "failed"
+    UNKNOWN = "unknown"
+    """Started, and nobody knows how it ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class JournalRow:
+    """One event of a turn, as it is stored."""
+
+    seq: int
+    """Position in the turn's journal, from 0, without holes."""
+    kind: str
+    body: bytes
+    """UTF-8 JSON. NUL and anything else survives: the store does not look inside."""
+    at: int
+    """Milliseconds since the Unix epoch."""
+
+
+@dataclass(frozen=True, slots=True)
+class TurnRow:
+    """A stored turn."""
+
+    turn: str
+    session: str
+    number: int
+    """Counts the turns of the session, from 1."""
+    state: TurnState
+    exit: str | None
+    opened_at: int
+    closed_at: int | None
+    deadline: int
+    undone: bool = False
+    """A person took it back: it is not put before the model any more."""
+    removed: str = ""
+    """Why its journal is not there any more, in words; empty if it is."""
+
+
+@dataclass(frozen=True, slots=True)
+class OpenTurn:
+    """A turn that `take_over` found open, and under which epoch it is now ours."""
+
+    turn: str
+    session: str
+    epoch: int
+
+
+@dataclass(frozen=True, slots=True)
+class IntendedCall:
+    """A tool call that is about to run."""
+
+    call: str
+    tool: str
+    effect: str
+    """`pure`, `keyed` or `effect`: how safe it is to run it again."""
+    key: str
+
+
+@dataclass(frozen=True, slots=True)
+class FinishedCall:
+    """How a tool call came out; `state` is never `intended`."""
+
+    call: str
+    state: CallState
+    result_ref: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolCallRow:
+    """A stored tool call."""
+
+    turn: str
+    call: str
+    tool: str
+    effect: str
+    state: CallState
+    key: str
+    result_ref: str | None
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What turns used."""
+
+    turns: int
+    input_tokens: int
+    output_tokens: int
