@@ -45,12 +45,11 @@ from gateway.limits.admission import Bounds
 from gateway.limits.budgets import Budgets
 from gateway.limits.quotas import Quotas
 from gateway.observe.alerting import Alerter
-from gateway.observe.firstseries import first_series
 from gateway.observe.health import Health, ModelWatch, Phase, Vitals
 from gateway.observe.lifesign import signs_of_life
-from gateway.observe.metrics import STALLED, Metrics
+from gateway.observe.metrics import Metrics
+from gateway.observe.metricscatalogue import Known, Parts
 from gateway.observe.notify import managed
-from gateway.observe.readings import reader
 from gateway.observe.traces import traced
 from gateway.recovery.keeper import Keeper
 from gateway.sessions.hub import Hub
@@ -155,10 +154,10 @@ async def serving(
         soundness = SoundnessWatch(config.storage.url or paths.database, store, clock, lambda: keeper.aside.met)
         _told(alerter, hub, keeper, chats, quotas, soundness, watch, signals)
         health = _health(signals, watch, store, chats, hub, keeper, alerter)
-        metrics.begin(first_series(chats.names(), endpoints, STALLED))
+        metrics.begin(Known(chats.names(), endpoints))
         metrics.read_from(
-            reader(hub, keeper, chats.outbox, chats.supervisors, store, health, alerter, soundness, quotas, program_version())
-        )  # fmt: skip
+            Parts(hub, keeper, chats.outbox, chats.supervisors, store, health, alerter, soundness, quotas, metrics.loop)
+        )
         look = Look(hub, store, chats, health, alerter, quotas, clock, program_version(), keeper.aside, soundness)
         routes = _asked_routes(health, metrics, operator_key_of(config))
         url = await open_doors(config, paths, hub, store, clock, ids, chats, look, routes, stack)

@@ -87,6 +87,7 @@ PURE = (
     "gateway/operate/pages/configuration.py",
     "gateway/operate/pages/exits.py",
     "gateway/operate/pages/families.py",
+    "gateway/operate/pages/logs.py",
     "gateway/operate/triage/actions.py",
     "gateway/operate/triage/grouping.py",
     "gateway/operate/triage/lines.py",

@@ -1,8 +1,8 @@
-"""The log events, as data: what each is called, when it is written, with which facts, and what to do about it. Pure.
+"""What is said of each log event: when it is written, what to do about it, and what its fields mean. Pure.
 
-Theory. A log line is an interface: people filter by names and fields, and `outspoken triage` groups by them. So there is one list
-of both (the lines of a platform's adapter stand in its folder); ``docs/logs.md`` is printed from it (``python -m gateway.observe.logcatalogue > docs/logs.md``), and a test compares it with
-every call in the source, name by name and field by field (tests/gateway/test_logcatalogue.py).
+Why: a log line is an interface: people filter by names and fields, and `outspoken triage` groups by them. A call in the source declares
+the event, with its level and its fields; here stand the words, once (those of a platform's adapter in its folder). ``docs/logs.md`` is
+printed from both (`gateway.operate.pages.logs`), and a test finds a call without words and words without a call.
 
 Rules of names. A field means the same in every event that has it. ``surface`` is where a turn was asked (``api``, ``telegram``, …);
 ``chat`` is one place where something is shown, by its whole address. A number's unit is in its name or in `FIELDS`.
@@ -10,16 +10,16 @@ Rules of names. A field means the same in every event that has it. ``surface`` i
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 
 from adapters.contract.logevents import BUG as _BUG
 from adapters.contract.logevents import DISK, LogEvent
 from adapters.contract.logevents import LATER as _LATER
-from adapters.contract.logevents import log_event as _e
 from adapters.contract.platforms import Platform
 from adapters.platforms import platforms
+
+_e = LogEvent
 
 GENAI: Mapping[str, Mapping[str, str]] = {
     "turn.started": {
@@ -194,272 +194,218 @@ FIELDS: Mapping[str, str] = {
     "waiting": "how many wait",
 }
 
-_BEFORE: tuple[LogEvent, ...] = (
+OURS: tuple[LogEvent, ...] = (
     # ------------------------------------------------------------------ the process
-    _e("gateway.ready", "info", "It serves.", "url version rehearsal recovered_turns"),
-    _e("gateway.draining", "info", "It was told to stop; running turns may end.", "turns seconds"),
-    _e("turn.left", "info warning", "The gateway was stopped in order and left a running turn open; the next start goes on with it.", "turn stored",
+    _e("gateway.ready", "It serves."),
+    _e("gateway.draining", "It was told to stop; running turns may end."),
+    _e("turn.left", "The gateway was stopped in order and left a running turn open; the next start goes on with it.",
        "If it was not stored: the database took no write just then; look at the disk or the server."),
-    _e("keeper.suspect", "warning", "What was being worked on when a process died is taken up again, with nothing else beside it.", "what count",
+    _e("keeper.suspect", "What was being worked on when a process died is taken up again, with nothing else beside it.",
        "Look what ended the process (the lines before the start, the service manager's log); if it ends it again, it is set aside."),
-    _e("keeper.set_aside", "error",
-       "Something had ended the whole process more than once, the last time alone, and was set aside; whoever asked is told.",
-       "kind name session reference", "Tell the developers what it was: outspoken explain NAME, outspoken bundle TURN."),
-    _e("keeper.not_taken", "warning", "Something that an earlier process left could not be taken up; it is tried again.", "kind name error", _LATER),
-    _e("keeper.storage_unavailable", "warning", "What earlier processes left could not be looked for.", "error", DISK),
-    _e("keeper.failed", "error", "A mistake of the program in taking up what earlier processes left.", "", _BUG),
-    _e("gateway.no_sign", "warning", "Signs of life cannot be left in the state directory; whoever asks a gateway that hangs is not told since when.", "error", DISK),
-    _e("gateway.stopping", "info", "A stop signal came, or its lock was lost."),
-    _e("gateway.stopped", "info", "The last line of a clean end."),
-    _e("gateway.manager_not_told", "warning", "The service manager that `NOTIFY_SOCKET` names could not be told how the gateway is doing.", "error",
+    _e("keeper.set_aside", "Something had ended the whole process more than once, the last time alone, and was set aside; whoever asked is told.",
+       "Tell the developers what it was: outspoken explain NAME, outspoken bundle TURN."),
+    _e("keeper.not_taken", "Something that an earlier process left could not be taken up; it is tried again.", _LATER),
+    _e("keeper.storage_unavailable", "What earlier processes left could not be looked for.", DISK),
+    _e("keeper.failed", "A mistake of the program in taking up what earlier processes left.", _BUG),
+    _e("gateway.no_sign", "Signs of life cannot be left in the state directory; whoever asks a gateway that hangs is not told since when.", DISK),
+    _e("gateway.stopping", "A stop signal came, or its lock was lost."),
+    _e("gateway.stopped", "The last line of a clean end."),
+    _e("gateway.manager_not_told", "The service manager that `NOTIFY_SOCKET` names could not be told how the gateway is doing.",
        "See that the unit has `Type=notify`, and that the socket can be reached; else the manager will stop the gateway."),
-    _e("forget.done", "info", "A person was forgotten.", "forget turns messages"),
-    _e("forget.not_done", "warning", "Somebody is to be forgotten, and the storage was away; it is tried again.", "error", DISK),
-    _e("upkeep.done", "info", "Every six hours, if there was anything: what is older than `[retention]` says was removed; how much of each kind, and how large things are then. `doubted`: the clock is ahead of the time that is known to have passed; by the difference nothing counts as older yet.",
-       "messages parts failures nodes journals files records workspaces spooled longest_ms database_bytes workspaces_bytes spool_bytes doubted"),
-    _e("upkeep.not_done", "warning", "The same, when the storage was away.", "error", DISK),
-    _e("workspace.not_removed", "warning", "The workspace of a request of nobody could not be removed when its turn was over.",
-       "folder error", "See that the service owns the directory of the workspaces and all below it; the next upkeep tries again."),
+    _e("forget.done", "A person was forgotten."),
+    _e("forget.not_done", "Somebody is to be forgotten, and the storage was away; it is tried again.", DISK),
+    _e("upkeep.done", "Every six hours, if there was anything: what is older than `[retention]` says was removed; how much of each kind, and how large things are then. `doubted`: the clock is ahead of the time that is known to have passed; by the difference nothing counts as older yet."),
+    _e("upkeep.not_done", "The same, when the storage was away.", DISK),
+    _e("workspace.not_removed", "The workspace of a request of nobody could not be removed when its turn was over.",
+       "See that the service owns the directory of the workspaces and all below it; the next upkeep tries again."),
     # ------------------------------------------------------------------ messages and turns
-    _e("message.accepted", "info", "A message is stored for the first time; from here on it is answered or told why not.",
-       "account platform_key inbox session lane"),
-    _e("http.refused", "info", "A request that cannot be read, or one too many of its sender, got no more than a refusal.", "status reason times"),
-    _e("http.failed", "error", "A mistake while a request was served; the client was told a reference.", "reference path", _BUG),
-    _e("http.cut", "warning",
-       "A connection was not taken, or was ended because its client was too slow to send or to read. Counted in "
-       "`outspoken_connections_cut_total`.",
-       "why peer open times", "One address: block it. Many: see `[server]` for the bounds, and whether a proxy should stand in front."),
-    _e("message.turned_away", "warning", "A message was not taken because too many wait; whoever sent it was told so.",
-       "account waiting open times",
-       "See why so many wait (`outspoken status`: open turns, oldest wait), then raise `[session] open_turns` or `waiting_limit`, or add "
-       "capacity at the model."),
-    _e("turn.started", "info", "A turn is open: which messages it answers.",
-       "turn session surface inbox platform_keys model endpoint"),
-    _e("turn.ended", "info warning error",
-       "Exactly once a turn. info: answered, handed to the client or stopped by a person; warning: anything else; error: its journal "
-       "could not be read.",
-       "turn session exit",
-       "See what the exit says: `outspoken triage` groups by fingerprint and names the action.",
-       sometimes="surface seconds first_content_seconds steps tool_calls tools_failed endpoint model model_calls input_tokens "
-       "output_tokens rungs fingerprint troubles cause status reference"),
-    _e("turn.taken_over", "info", "A turn that a dead process left open goes on here.", "turn epoch"),
-    _e("turn.late", "info", "Something came for a turn that had gone on meanwhile, such as an answer to what was answered; it changes nothing.",
-       "turn kind why"),
-    _e("turn.not_opened", "warning error", "No turn could be opened for a message: the storage is away (warning, tried again) or a mistake.",
-       "session error", "Look at the storage if it is a warning; report the traceback if it is an error.", sometimes="inbox"),
-    _e("turn.overtaken", "warning", "Another process has taken the turn over; this one lets go.", "turn session",
+    _e("message.accepted", "A message is stored for the first time; from here on it is answered or told why not."),
+    _e("http.refused", "A request that cannot be read, or one too many of its sender, got no more than a refusal."),
+    _e("http.failed", "A mistake while a request was served; the client was told a reference.", _BUG),
+    _e("http.cut", "A connection was not taken, or was ended because its client was too slow to send or to read. Counted in `outspoken_connections_cut_total`.",
+       "One address: block it. Many: see `[server]` for the bounds, and whether a proxy should stand in front."),
+    _e("message.turned_away", "A message was not taken because too many wait; whoever sent it was told so.",
+       "See why so many wait (`outspoken status`: open turns, oldest wait), then raise `[session] open_turns` or `waiting_limit`, or add capacity at the model."),
+    _e("turn.started", "A turn is open: which messages it answers."),
+    _e("turn.ended", "Exactly once a turn. info: answered, handed to the client or stopped by a person; warning: anything else; error: its journal could not be read.",
+       "See what the exit says: `outspoken triage` groups by fingerprint and names the action."),
+    _e("turn.taken_over", "A turn that a dead process left open goes on here."),
+    _e("turn.late", "Something came for a turn that had gone on meanwhile, such as an answer to what was answered; it changes nothing."),
+    _e("turn.not_opened", "No turn could be opened for a message: the storage is away (warning, tried again) or a mistake.",
+       "Look at the storage if it is a warning; report the traceback if it is an error."),
+    _e("turn.overtaken", "Another process has taken the turn over; this one lets go.",
        "See whether two gateways run on one database, or this machine stood still for seconds."),
-    _e("turn.unreadable", "warning error", "A stored turn cannot be read: left out of the history (warning), or ended with a notice (error).",
-       "turn error", "Was the database written by a newer version? Else report it.", sometimes="reference"),
-    _e("turn.driver_failed", "error", "A mistake in the program ended a turn with a notice.", "turn work reference", _BUG),
-    _e("turn.driver_stuck", "error", "A turn did nothing for too long, and was ended with a notice.", "turn phase overdue_seconds reference", _BUG),
-    _e("turn.driver_stuck_and_no_storage", "warning", "The same, but the end cannot be stored yet.", "turn error", DISK),
-    _e("turn.ended_meanwhile", "warning", "A turn that seemed stuck had ended.", "turn error",
-       "Nothing. If it comes often, the machine is overloaded."),
-    _e("turn.driver_ignores_cancellation", "error", "The task of a turn that was ended does not end.", "turn", _BUG),
-    _e("turn.work_ignores_cancellation", "error", "A tool or a model call of an ended turn does not end.", "turn work", _BUG, by="work"),
-    _e("invariant.broken", "error", "A turn broke a law of the machine, and was ended with a notice.", "turn after laws", _BUG),
-    _e("lane.failed", "error", "A mistake in a conversation's queue; the queue was started again.", "session", _BUG),
-    _e("attachment.not_fetched", "warning", "A file that came with a message could not be had; the model is told.", "name words",
+    _e("turn.unreadable", "A stored turn cannot be read: left out of the history (warning), or ended with a notice (error).",
+       "Was the database written by a newer version? Else report it."),
+    _e("turn.driver_failed", "A mistake in the program ended a turn with a notice.", _BUG),
+    _e("turn.driver_stuck", "A turn did nothing for too long, and was ended with a notice.", _BUG),
+    _e("turn.driver_stuck_and_no_storage", "The same, but the end cannot be stored yet.", DISK),
+    _e("turn.ended_meanwhile", "A turn that seemed stuck had ended.", "Nothing. If it comes often, the machine is overloaded."),
+    _e("turn.driver_ignores_cancellation", "The task of a turn that was ended does not end.", _BUG),
+    _e("turn.work_ignores_cancellation", "A tool or a model call of an ended turn does not end.", _BUG, by="work"),
+    _e("invariant.broken", "A turn broke a law of the machine, and was ended with a notice.", _BUG),
+    _e("lane.failed", "A mistake in a conversation's queue; the queue was started again.", _BUG),
+    _e("attachment.not_fetched", "A file that came with a message could not be had; the model is told.",
        "See the words. Platforms delete files after a while."),
-    _e("tool.returned", "info", "A tool has run.", "turn tool call status seconds left_out_chars"),
-    _e("tool.no_files", "error", "A tool could not use a file or a folder of the gateway (not a bug of the tool): the model is told so.",
-       "tool turn call error", "See what the error names: a folder that was replaced by a file, rights, the disk. outspoken doctor tries them."),
-    _e("tool.crashed", "error", "A mistake in a tool; the model was told that it failed.", "tool turn call", _BUG, by="tool"),
-    _e("worker.started", "debug", "A process began that reads files and pages for tools.", "pid milliseconds"),
-    _e("worker.job_failed", "warning",
-       "Something that a person, a page or a model chose came to a limit in a worker; it was stopped, and the model or the chat was told.",
-       "job why error source exit_status",
+    _e("tool.returned", "A tool has run."),
+    _e("tool.no_files", "A tool could not use a file or a folder of the gateway (not a bug of the tool): the model is told so.",
+       "See what the error names: a folder that was replaced by a file, rights, the disk. outspoken doctor tries them."),
+    _e("tool.crashed", "A mistake in a tool; the model was told that it failed.", _BUG, by="tool"),
+    _e("worker.started", "A process began that reads files and pages for tools."),
+    _e("worker.job_failed", "Something that a person, a page or a model chose came to a limit in a worker; it was stopped, and the model or the chat was told.",
        "Nothing, if it is rare. ``why`` ``bug``: report it. ``died``: is the machine short of memory?", by="job why"),
-    _e("worker.not_started", "error", "The system let no worker begin: tools that read fail.", "error",
-       "Look at the limits for processes and memory of the service."),
-    _e("worker.does_not_die", "warning", "A worker that was killed hangs in the kernel.", "pid", DISK),
-    _e("loop.held", "warning", "The event loop does nothing else for a second or longer: nobody is answered meanwhile.", "seconds frames",
+    _e("worker.not_started", "The system let no worker begin: tools that read fail.", "Look at the limits for processes and memory of the service."),
+    _e("worker.does_not_die", "A worker that was killed hangs in the kernel.", DISK),
+    _e("loop.held", "The event loop does nothing else for a second or longer: nobody is answered meanwhile.",
        "``frames`` says where, the innermost call first. If the machine is not overloaded or its disk slow: report it."),
-    _e("loop.went_on", "warning", "It goes on; ``seconds`` is how long it was held.", "seconds cpu_seconds",
-       "Few ``cpu_seconds``: it waited, for a disk or for a machine that was stopped."),
-    _e("loop.was_held", "warning", "At start: the process before was held when it ended.", "frames", "As for ``loop.held``."),
-    _e("loop.not_noted", "warning", "At start: the file for such stacks cannot be written.", "error", DISK),
+    _e("loop.went_on", "It goes on; ``seconds`` is how long it was held.", "Few ``cpu_seconds``: it waited, for a disk or for a machine that was stopped."),
+    _e("loop.was_held", "At start: the process before was held when it ended.", "As for ``loop.held``."),
+    _e("loop.not_noted", "At start: the file for such stacks cannot be written.", DISK),
     # ------------------------------------------------------------------ models and incidents
-    _e("credential.set_aside", "warning", "A key was refused or is over its limit, and is not used for a while.", "which seconds why",
+    _e("credential.set_aside", "A key was refused or is over its limit, and is not used for a while.",
        "Check the key and its limits at the provider, or add another one.", by="which why"),
-    _e("model.names_unknown", "warning", "An endpoint does not say which models it has.", "endpoint error",
+    _e("model.names_unknown", "An endpoint does not say which models it has.",
        "Name the model in the configuration, or see whether the endpoint is up.", by="endpoint"),
-    _e("model.request_amended", "info", "An endpoint refused a field; the same call is made without it, and so are later ones for an hour.",
-       "endpoint model left_out", by="endpoint"),
-    _e("model.tools_refused", "warning", "An endpoint refused a request for its tools; the same call is made without any, which its turn says."
-       " After two in a row later calls are made so at once, for a minute at first and at most an hour.",
-       "endpoint model quoted", "Does the model take tools there? `quoted`: the refusal may only repeat the conversation, and nothing is learnt of it.", by="endpoint"),
-    _e("model.known_bad_overdue", "warning", "At start: a row of known bad endpoints is past its date.", "row look_again report",
-       "See in the report whether it was mended.", by="row"),
-    _e("incident.opened", "warning", "Several conversations met one failure.", "incident fingerprint conversations turns remedy",
-       "`outspoken triage` shows the failure with its action."),
-    _e("incident.closed", "info", "An incident has been quiet for its time.", "incident fingerprint conversations turns remedy"),
-    _e("incident.not_looked", "warning", "Incidents were not brought up to date: the storage is away.", "error", DISK),
-    _e("incident.watch_failed", "error", "The same, by a mistake.", "", _BUG),
+    _e("model.request_amended", "An endpoint refused a field; the same call is made without it, and so are later ones for an hour.", by="endpoint"),
+    _e("model.tools_refused", "An endpoint refused a request for its tools; the same call is made without any, which its turn says. After two in a row later calls are made so at once, for a minute at first and at most an hour.",
+       "Does the model take tools there? `quoted`: the refusal may only repeat the conversation, and nothing is learnt of it.", by="endpoint"),
+    _e("model.known_bad_overdue", "At start: a row of known bad endpoints is past its date.", "See in the report whether it was mended.", by="row"),
+    _e("incident.opened", "Several conversations met one failure.", "`outspoken triage` shows the failure with its action."),
+    _e("incident.closed", "An incident has been quiet for its time."),
+    _e("incident.not_looked", "Incidents were not brought up to date: the storage is away.", DISK),
+    _e("incident.watch_failed", "The same, by a mistake.", _BUG),
     # ------------------------------------------------------------------ storage
-    _e("storage.unavailable", "warning", "A turn waits for the storage; what it would show is kept back.", "turn away_seconds error", DISK),
-    _e("storage.sound", "info", "A look through the whole database (after a process that died, or rows that cannot be read) found nothing.",
-       "seconds not_looked"),
-    _e("storage.unsound", "error", "Such a look found damage.", "seconds complaints count", DAMAGE),
-    _e("storage.not_checked", "warning", "Such a look was not possible.", "error", DISK),
-    _e("storage.check_failed", "error", "The same, by a mistake.", "", _BUG),
-    _e("storage.damaged", "warning", "Rows could not be read or written; the connection is made anew and it is tried once more.",
-       "database error", DAMAGE),
-    _e("conversation.set_aside", "error", "What a conversation held cannot be read: its chat goes on with a new one, and is told.",
-       "session chat unanswered error", DAMAGE),
-    _e("storage.damaged_for_all", "error", "Conversations that began anew met damage as well: no message is taken, `/readyz` says 503.",
-       "chat error", DAMAGE),
-    _e("storage.sound_again", "warning", "That is over: a look through the whole database found nothing damaged.", "", "See what was damaged."),
-    _e("conversation.not_set_aside", "warning", "Nor could that be stored; tried again after pauses that double.", "session error tries", DAMAGE),
-    _e("message.unreadable", "error", "One stored message cannot be read: it is dropped, and its chat is told.", "inbox session chat", DAMAGE),
-    _e("history.unreadable", "warning", "What was said before cannot be shown: its rows are damaged.", "session error", DAMAGE),
-    _e("http.storage_unavailable", "warning", "A request was refused because the storage did not answer.", "path error", DISK),
-    _e("budget.not_reserved", "warning", "A model call waits until what it may use can be stored.", "call error", DISK),
-    _e("storage.reopening", "warning", "The database gave an error; the connection is made anew and the write repeated.", "database error", DISK),
-    _e("storage.pulse_late", "warning", "PostgreSQL: the lock may be lost, so this process stops.", "node",
-       "See why server or machine stood still for seconds."),
-    _e("storage.pulse_lost", "warning", "PostgreSQL: the connection that holds the lock is gone, so this process stops.", "node database error",
+    _e("storage.unavailable", "A turn waits for the storage; what it would show is kept back.", DISK),
+    _e("storage.sound", "A look through the whole database (after a process that died, or rows that cannot be read) found nothing."),
+    _e("storage.unsound", "Such a look found damage.", DAMAGE),
+    _e("storage.not_checked", "Such a look was not possible.", DISK),
+    _e("storage.check_failed", "The same, by a mistake.", _BUG),
+    _e("storage.damaged", "Rows could not be read or written; the connection is made anew and it is tried once more.", DAMAGE),
+    _e("conversation.set_aside", "What a conversation held cannot be read: its chat goes on with a new one, and is told.", DAMAGE),
+    _e("storage.damaged_for_all", "Conversations that began anew met damage as well: no message is taken, `/readyz` says 503.", DAMAGE),
+    _e("storage.sound_again", "That is over: a look through the whole database found nothing damaged.", "See what was damaged."),
+    _e("conversation.not_set_aside", "Nor could that be stored; tried again after pauses that double.", DAMAGE),
+    _e("message.unreadable", "One stored message cannot be read: it is dropped, and its chat is told.", DAMAGE),
+    _e("history.unreadable", "What was said before cannot be shown: its rows are damaged.", DAMAGE),
+    _e("http.storage_unavailable", "A request was refused because the storage did not answer.", DISK),
+    _e("budget.not_reserved", "A model call waits until what it may use can be stored.", DISK),
+    _e("storage.reopening", "The database gave an error; the connection is made anew and the write repeated.", DISK),
+    _e("storage.pulse_late", "PostgreSQL: the lock may be lost, so this process stops.", "See why server or machine stood still for seconds."),
+    _e("storage.pulse_lost", "PostgreSQL: the connection that holds the lock is gone, so this process stops.",
        "See whether the server was restarted; the service manager starts the gateway again."),
-    _e("storage.failing", "error", "The database takes no writes: no message can be taken, `/readyz` says 503.", "error", DISK),
-    _e("rows.left_out", "warning", "Rows of a list cannot be read: they are left out of it, and the others are there.", "table error", DAMAGE),
-    _e("storage.log_renewed", "warning", "The database's log or its index was removed or replaced while the gateway ran; what it held is in the file.",
-       "database", "See who removes files beside the database."),
-    _e("storage.begun_anew", "warning", "The database was missing or empty, and a new one was begun beside what an earlier one left.", "database left",
+    _e("storage.failing", "The database takes no writes: no message can be taken, `/readyz` says 503.", DISK),
+    _e("rows.left_out", "Rows of a list cannot be read: they are left out of it, and the others are there.", DAMAGE),
+    _e("storage.log_renewed", "The database's log or its index was removed or replaced while the gateway ran; what it held is in the file.",
+       "See who removes files beside the database."),
+    _e("storage.begun_anew", "The database was missing or empty, and a new one was begun beside what an earlier one left.",
        "If that was not meant: stop the gateway, mount its disk or put a backup back."),
-    _e("storage.works_again", "warning", "It takes writes again.", "seconds", "See why it did not."),
+    _e("storage.works_again", "It takes writes again.", "See why it did not."),
     # ------------------------------------------------------------------ quotas
-    _e("quota.reached", "warning", "There was no room for something; whoever wanted it reads why.", "what holder used limit adding times",
-       "See outspoken status who has how much; docs/quotas.md."),
-    _e("quota.removed", "info", "A person has deleted files of theirs by /files.", "session"),
-    _e("quota.counted", "info", "Everything that is kept was counted.", "used holders seconds"),
-    _e("quota.not_counted", "warning error", "It could not be counted; the figures are those of before.", "error", DISK),
+    _e("quota.reached", "There was no room for something; whoever wanted it reads why.", "See outspoken status who has how much; docs/quotas.md."),
+    _e("quota.removed", "A person has deleted files of theirs by /files."),
+    _e("quota.counted", "Everything that is kept was counted."),
+    _e("quota.not_counted", "It could not be counted; the figures are those of before.", DISK),
     # ------------------------------------------------------------------ alerts, traces
-    _e("alert.told", "info warning", "Something is wrong (warning) or over (info); said in the operators' chat, if there is one.",
-       "alerts words in_chat", "See the words.", by="alerts"),
-    _e("alert.failed", "error", "A mistake in looking at what is wrong.", "", _BUG),
-    _e("signal.failed", "error", "A mistake in counting or tracing; what was counted goes on.", "signal", _BUG),
-    _e("traces.not_sent", "warning", "The collector did not take spans; they are lost.", "count times",
-       "See whether [telemetry] otlp_endpoint answers."),
-    _e("traces.left", "warning", "At the end the last spans could not be sent in time.", "", "See whether [telemetry] otlp_endpoint answers."),
+    _e("alert.told", "Something is wrong (warning) or over (info); said in the operators' chat, if there is one.", "See the words.", by="alerts"),
+    _e("alert.failed", "A mistake in looking at what is wrong.", _BUG),
+    _e("signal.failed", "A mistake in counting or tracing; what was counted goes on.", _BUG),
+    _e("traces.not_sent", "The collector did not take spans; they are lost.", "See whether [telemetry] otlp_endpoint answers."),
+    _e("traces.left", "At the end the last spans could not be sent in time.", "See whether [telemetry] otlp_endpoint answers."),
     # ------------------------------------------------------------------ delivery
-    _e("delivery.sent", "info", "A part that will not change any more is there: the receipt.", "chat origin part platform_id"),
-    _e("delivery.retried", "info", "A call failed and is made again later.", "chat origin part fate cause attempt words"),
-    _e("delivery.settled", "info", "A part whose sending had an unknown outcome is settled.", "chat origin part found"),
-    _e("delivery.failed", "error", "A part was refused for good; once for each part.", "chat origin part cause words kind",
-       "See the cause: `outspoken triage` groups by it and names the action."),
-    _e("delivery.instead", "warning", "A part was refused as it was, and goes in another form.", "chat origin part cause how parts",
+    _e("delivery.sent", "A part that will not change any more is there: the receipt."),
+    _e("delivery.retried", "A call failed and is made again later."),
+    _e("delivery.settled", "A part whose sending had an unknown outcome is settled."),
+    _e("delivery.failed", "A part was refused for good; once for each part.", "See the cause: `outspoken triage` groups by it and names the action."),
+    _e("delivery.instead", "A part was refused as it was, and goes in another form.",
        "Nothing for this answer. If files are refused often, see the bot's right to attach files."),
-    _e("delivery.unreadable", "error", "A platform's answer could not be understood: what was asked may have been done.", "platform error",
+    _e("delivery.unreadable", "A platform's answer could not be understood: what was asked may have been done.",
        "Nothing at once: it is looked up, or marked. If it lasts, bring the platform's library up to date, or report it."),
-    _e("delivery.nobody_told", "info", "Nor could the person be told in private.", "chat words"),
-    _e("delivery.too_fast", "warning", "The platform wants a pause.", "chat seconds whole_bot",
-       "Nothing: it is kept. If it comes all day, the bot is in too busy a chat."),
-    _e("delivery.gate_not_stored", "warning", "That pause could not be stored; it is kept in memory.", "chat error", DISK),
-    _e("delivery.outage_not_told", "warning", "A chat could not be told that nothing can be stored.", "chat error", DISK),
-    _e("delivery.left", "warning", "At the end: so many parts are left to the next process.", "parts", "Start it again: they are sent then."),
-    _e("surface.no_drafts", "info", "The chat takes no drafts; text on its way is shown by edits.", "chat words"),
-    _e("surface.overtaken", "warning", "Another process shows this chat now.", "chat", "See whether two gateways run on one database."),
-    _e("surface.storage_unavailable", "warning", "Nothing is shown in a chat while the storage is away.", "chat error", DISK),
-    _e("surface.failed", "error", "A mistake in showing a chat; tried again.", "chat", _BUG),
+    _e("delivery.nobody_told", "Nor could the person be told in private."),
+    _e("delivery.too_fast", "The platform wants a pause.", "Nothing: it is kept. If it comes all day, the bot is in too busy a chat."),
+    _e("delivery.gate_not_stored", "That pause could not be stored; it is kept in memory.", DISK),
+    _e("delivery.outage_not_told", "A chat could not be told that nothing can be stored.", DISK),
+    _e("delivery.left", "At the end: so many parts are left to the next process.", "Start it again: they are sent then."),
+    _e("surface.no_drafts", "The chat takes no drafts; text on its way is shown by edits."),
+    _e("surface.overtaken", "Another process shows this chat now.", "See whether two gateways run on one database."),
+    _e("surface.storage_unavailable", "Nothing is shown in a chat while the storage is away.", DISK),
+    _e("surface.failed", "A mistake in showing a chat; tried again.", _BUG),
     # ------------------------------------------------------------------ chats
-    _e("chat.refused", "info", "A message is not taken: no leave to talk, too many, queue full.", "account reason inbox"),
-    _e("chat.ignored", "debug", "A message was not meant for the bot.", "account why"),
-    _e("chat.edited", "info", "A person changed a message.", "account taken"),
-    _e("chat.withdrawn", "info", "A person took a waiting message back.", "account inbox done"),
-    _e("chat.moved", "info", "A chat has another id; its conversations go on there.", "account old new"),
-    _e("command.failed", "error", "A mistake in a command; the person was told.", "command", _BUG, sometimes="session", by="command"),
-    _e("command.not_stored", "warning error", "A command's answer could not be stored; a warning if it is tried again.", "command", DISK,
-       sometimes="error session"),
-    _e("command.overtaken", "warning", "Another process answers the command.", "command", "See whether two gateways run on one database."),
-    _e("access.approved", "info", "Somebody was let in.", "account person by"),
-    _e("access.revoked", "info", "Somebody was shut out.", "account person by"),
-    _e("people.code_typed", "info", "Somebody typed a code that joins accounts.", "account person outcome"),
-    _e("people.unlinked", "info", "Accounts are not joined any more.", "account person"),
-    _e("console.acted", "info", "Somebody who runs the gateway did something by hand in the console; the audit has it too.", "who act part to"),
+    _e("chat.refused", "A message is not taken: no leave to talk, too many, queue full."),
+    _e("chat.ignored", "A message was not meant for the bot."),
+    _e("chat.edited", "A person changed a message."),
+    _e("chat.withdrawn", "A person took a waiting message back."),
+    _e("chat.moved", "A chat has another id; its conversations go on there."),
+    _e("command.failed", "A mistake in a command; the person was told.", _BUG, by="command"),
+    _e("command.not_stored", "A command's answer could not be stored; a warning if it is tried again.", DISK),
+    _e("command.overtaken", "Another process answers the command.", "See whether two gateways run on one database."),
+    _e("access.approved", "Somebody was let in."),
+    _e("access.revoked", "Somebody was shut out."),
+    _e("people.code_typed", "Somebody typed a code that joins accounts."),
+    _e("people.unlinked", "Accounts are not joined any more."),
+    _e("console.acted", "Somebody who runs the gateway did something by hand in the console; the audit has it too."),
     # ------------------------------------------------------------------ adapters
-    _e("adapter.up", "info", "An adapter is connected.", "adapter"),
-    _e("adapter.down", "warning error", "An adapter lost its connection; error: it needs a person (a refused token).", "adapter words times",
+    _e("adapter.up", "An adapter is connected."),
+    _e("adapter.down", "An adapter lost its connection; error: it needs a person (a refused token).",
        "error: renew the token (`outspoken setup PLATFORM`); warning: look at the network if it goes on.", by="adapter"),
-    _e("adapter.deaf", "warning", "There was no sign of life for too long; the connection is made anew.", "adapter words",
+    _e("adapter.deaf", "There was no sign of life for too long; the connection is made anew.",
        "Look at the network between here and the platform if it goes on.", by="adapter"),
-    _e("adapter.failed", "error", "A mistake in an adapter; it is started again.", "adapter", _BUG, by="adapter"),
-    _e("adapter.ended", "error", "An adapter ended without a reason; it is started again.", "adapter", _BUG, by="adapter"),
-    _e("intake.kept", "error", "Something that came cannot be taken in because of a mistake of ours: kept as it came, and tried again.",
-       "account platform_key error", _KEPT, by="account error"),
-    _e("intake.half_done", "error", "A message is stored, and what follows has failed.", "account platform_key error", _BUG, by="error"),
-    _e("intake.not_kept", "error", "Something could neither be taken in nor kept: it is not confirmed, and comes again.",
-       "account platform_key error", _BUG, by="error"),
-    _e("intake.not_read", "warning", "What is kept was tried again in vain.", "account platform_key error times", _KEPT, by="account error"),
-    _e("intake.given_up", "error", "What is kept was tried often enough; another version tries again.", "account platform_key error", _KEPT,
-       by="account error"),
-    _e("platform.not_usable", "error", "A package declares a platform that cannot be used; everything else goes on.", "name words",
+    _e("adapter.failed", "A mistake in an adapter; it is started again.", _BUG, by="adapter"),
+    _e("adapter.ended", "An adapter ended without a reason; it is started again.", _BUG, by="adapter"),
+    _e("intake.kept", "Something that came cannot be taken in because of a mistake of ours: kept as it came, and tried again.", _KEPT, by="account error"),
+    _e("intake.half_done", "A message is stored, and what follows has failed.", _BUG, by="error"),
+    _e("intake.not_kept", "Something could neither be taken in nor kept: it is not confirmed, and comes again.", _BUG, by="error"),
+    _e("intake.not_read", "What is kept was tried again in vain.", _KEPT, by="account error"),
+    _e("intake.given_up", "What is kept was tried often enough; another version tries again.", _KEPT, by="account error"),
+    _e("platform.not_usable", "A package declares a platform that cannot be used; everything else goes on.",
        "Update or remove the package (`outspoken doctor` says the same), then start again.", by="name"),
-    _e("intake.read", "info", "What was kept is taken in.", "account platform_key times"),
-    _e("intake.not_now", "info", "What is kept could not be tried just now.", "account platform_key error"),
-    _e("intake.not_looked", "info", "What is kept could not be looked at, because the storage is away.", "error"),
-    _e("intake.not_looked_at", "debug", "While nothing can be stored: something that waits could not be read to tell its chat.", "account error"),
-    _e("intake.look_failed", "error", "A mistake while what is kept was looked at.", "", _BUG),
-    _e("intake.person_not_told", "warning", "Whose message is kept could not be told so; tried again.", "account platform_key error", _LATER),
-)  # fmt: skip
-"""From the process to the way in. Behind them, on the page, stand the platforms' own."""
-
-_BEHIND: tuple[LogEvent, ...] = (
+    _e("intake.read", "What was kept is taken in."),
+    _e("intake.not_now", "What is kept could not be tried just now."),
+    _e("intake.not_looked", "What is kept could not be looked at, because the storage is away."),
+    _e("intake.not_looked_at", "While nothing can be stored: something that waits could not be read to tell its chat."),
+    _e("intake.look_failed", "A mistake while what is kept was looked at.", _BUG),
+    _e("intake.person_not_told", "Whose message is kept could not be told so; tried again.", _LATER),
     # ------------------------------------------------------------------ what is missed, budgets, schedules
-    _e("adapter.state_not_stored", "warning", "How an adapter is doing could not be stored; tried again.", "error waiting", DISK),
-    _e("chat.history_not_read", "info", "What was missed somewhere cannot be read just now; tried again.", "account place attempt words"),
-    _e("chat.history_odd", "error", "A mistake, of ours or of the platform's library, while what was missed was read; tried again.", "account place",
-       _BUG, by="account"),
-    _e("chat.history_refused", "warning", "What was missed somewhere can never be read.", "account place words",
-       "Give the bot the right to read the history there."),
-    _e("feedback.given", "info", "Somebody judged an answer.", "turn judged session by"),
-    _e("operators.not_told", "warning", "What the operators' chat should be told could not be said.", "key words",
-       "Look at [operators] chat: `outspoken send --to CHAT test`."),
-    _e("post.unreadable", "error", "A message of `outspoken send` that another version stored cannot be read.", "inbox",
-       "Send it again."),
-    _e("budget.warning", "warning", "A budget is used up to its warning share.", "turn budget scope measure limit used",
-       "Raise the limit in [budgets], or let it end.", by="budget"),
-    _e("budget.refused", "warning", "A model call was not made, because a budget is spent.",
-       "turn budget scope measure limit used held model", "Raise the limit in [budgets], or wait until it opens again.", by="budget"),
-    _e("budget.no_price", "warning", "A model has no price, so money is not counted for it.", "model counted",
-       "Add it to [budgets] prices.", by="model"),
-    _e("budget.not_held", "info", "What a call held was let go by its estimate.", "call error"),
-    _e("budget.not_settled", "warning", "What a call used could not be stored; its hold counts until the next start.", "call error", DISK),
-    _e("budget.warning_not_shown", "warning", "Somebody could not be told that a budget is nearly spent.", "scope error", DISK),
-    _e("budget.failed", "error", "A mistake in counting.", "work", _BUG),
-    _e("schedule.configured", "info", "An entry of [schedule] is new or changed.", "schedule next_at"),
-    _e("schedule.removed", "info", "An entry of [schedule] is there no more.", "schedule"),
-    _e("schedule.claimed", "info", "An occurrence runs, or is told as missed.", "schedule outcome due count late_seconds inbox"),
-    _e("schedule.not_claimed", "info", "Somebody else had claimed an occurrence.", "schedule why"),
-    _e("schedule.cancelled", "warning", "A reminder is dropped: its person may not talk any more.", "schedule why",
+    _e("adapter.state_not_stored", "How an adapter is doing could not be stored; tried again.", DISK),
+    _e("chat.history_not_read", "What was missed somewhere cannot be read just now; tried again."),
+    _e("chat.history_odd", "A mistake, of ours or of the platform's library, while what was missed was read; tried again.", _BUG, by="account"),
+    _e("chat.history_refused", "What was missed somewhere can never be read.", "Give the bot the right to read the history there."),
+    _e("feedback.given", "Somebody judged an answer."),
+    _e("operators.not_told", "What the operators' chat should be told could not be said.", "Look at [operators] chat: `outspoken send --to CHAT test`."),
+    _e("post.unreadable", "A message of `outspoken send` that another version stored cannot be read.", "Send it again."),
+    _e("budget.warning", "A budget is used up to its warning share.", "Raise the limit in [budgets], or let it end.", by="budget"),
+    _e("budget.refused", "A model call was not made, because a budget is spent.", "Raise the limit in [budgets], or wait until it opens again.", by="budget"),
+    _e("budget.no_price", "A model has no price, so money is not counted for it.", "Add it to [budgets] prices.", by="model"),
+    _e("budget.not_held", "What a call held was let go by its estimate."),
+    _e("budget.not_settled", "What a call used could not be stored; its hold counts until the next start.", DISK),
+    _e("budget.warning_not_shown", "Somebody could not be told that a budget is nearly spent.", DISK),
+    _e("budget.failed", "A mistake in counting.", _BUG),
+    _e("schedule.configured", "An entry of [schedule] is new or changed."),
+    _e("schedule.removed", "An entry of [schedule] is there no more."),
+    _e("schedule.claimed", "An occurrence runs, or is told as missed."),
+    _e("schedule.not_claimed", "Somebody else had claimed an occurrence."),
+    _e("schedule.cancelled", "A reminder is dropped: its person may not talk any more.",
        "Let the person in again, if that was not meant: `outspoken access list`."),
-    _e("schedule.clock_jumped", "warning", "The machine's clock was put forward or back.", "seconds", "Look at the time service."),
-    _e("schedule.no_account", "warning", "Something is due for an account that is not configured; it waits.", "schedule account",
-       "Set the platform's token, or cancel it."),
-    _e("schedule.no_chat", "warning", "An entry's chat cannot be found.", "schedule words", "Correct its chat in [schedule]."),
-    _e("schedule.unreadable", "warning error", "A schedule that another version stored cannot be read.", "", "Set it anew.",
-       sometimes="schedule inbox error"),
-    _e("schedule.storage_unavailable", "warning", "What is due waits for the storage.", "error", DISK),
-    _e("schedule.failed", "error", "A mistake in claiming what is due; tried again.", "", _BUG, sometimes="schedule"),
-    _e("surface.no_streams", "info", "A chat refuses growing messages: edits come instead.", "chat words"),
+    _e("schedule.clock_jumped", "The machine's clock was put forward or back.", "Look at the time service."),
+    _e("schedule.no_account", "Something is due for an account that is not configured; it waits.", "Set the platform's token, or cancel it."),
+    _e("schedule.no_chat", "An entry's chat cannot be found.", "Correct its chat in [schedule]."),
+    _e("schedule.unreadable", "A schedule that another version stored cannot be read.", "Set it anew."),
+    _e("schedule.storage_unavailable", "What is due waits for the storage.", DISK),
+    _e("schedule.failed", "A mistake in claiming what is due; tried again.", _BUG),
+    _e("surface.no_streams", "A chat refuses growing messages: edits come instead."),
     # ------------------------------------------------------------------ the API, libraries
-    _e("api.client_left", "info", "A client hung up; its turn goes on.", "request turn_goes_on"),
-    _e("api.failed", "error", "A mistake in answering a request; the client was told.", "reference path", _BUG),
-    _e("api.refused", "info", "A request was not taken; its client was told why.", "request status reason stored"),
-    _e("api.stranger", "info", "Somebody called who may not; at most 60 lines a minute, the metric counts all.", "status"),
-    _e("api.stream_failed", "error", "A mistake in showing a turn; the turn goes on.", "reference request", _BUG),
-    _e("library.message", "warning error", "A line of a library's own, from warning on.", "logger message",
-       "See the words.", by="logger"),
-    _e("library.unreadable", "warning", "The same, but its arguments do not fit its text.", "logger message", "Nothing.", by="logger"),
+    _e("api.client_left", "A client hung up; its turn goes on."),
+    _e("api.failed", "A mistake in answering a request; the client was told.", _BUG),
+    _e("api.refused", "A request was not taken; its client was told why."),
+    _e("api.stranger", "Somebody called who may not; at most 60 lines a minute, the metric counts all."),
+    _e("api.stream_failed", "A mistake in showing a turn; the turn goes on.", _BUG),
+    _e("library.message", "A line of a library's own, from warning on.", "See the words.", by="logger"),
+    _e("library.unreadable", "The same, but its arguments do not fit its text.", "Nothing.", by="logger"),
 )  # fmt: skip
-
-FROM_LIBRARIES = ("library.message", "library.unreadable")
-"""Written by `gateway.observe.logging` itself."""
 
 
 def catalogue() -> tuple[LogEvent, ...]:
     """Every kind of line: the gateway's, and those of each platform that there is."""
-    return (*_BEFORE, *(event for one in platforms() for event in one.events), *_BEHIND)
+    return (*OURS, *(event for one in platforms() for event in one.events))
 
 
 def event_of(name: str) -> LogEvent | None:
@@ -471,58 +417,3 @@ def event_of(name: str) -> LogEvent | None:
 def _by_name(of: tuple[Platform, ...]) -> Mapping[str, LogEvent]:
     del of  # what `catalogue` follows from
     return {event.name: event for event in catalogue()}
-
-
-_HEAD = """# Log events
-
-Written by `python -m gateway.observe.logcatalogue > docs/logs.md` from `gateway/observe/logcatalogue.py`; a test compares that with the source.
-
-One event is one line on standard error: JSON (`[log] format = "json"`, or whenever standard error is no terminal), or words for people. Names and
-fields are part of the interface; the changelog tells when one changes. Every line begins with `timestamp` (ISO 8601, UTC, milliseconds),
-`level` and `event`; a traceback is in `exception`. What people and the model say is never written unless `[log] show_text` is on; secrets never are.
-
-**From a message to its receipt.** `message.accepted` has the platform's id of the message (`platform_key`) and its number (`inbox`);
-`turn.started` has both and the `turn`; `turn.ended` is written exactly once for it; `delivery.sent` has the turn as `origin` and the platform's id
-of what was sent (`platform_id`); `delivery.failed` is written exactly once for each part that was refused for good. So one id leads to all others:
-
-    journalctl -u outspoken -o cat | grep '"platform_key":"12345"'      # the message: its number
-    journalctl -u outspoken -o cat | jq -c 'select(.event=="turn.started" and (.inbox | index(17)))'
-    journalctl -u outspoken -o cat | grep 't-0198…'                      # all of the turn, with its receipts
-
-**OpenTelemetry.** In JSON, facts that have a name in the conventions for generative AI are written under that name too:
-"""
-
-_QUIET = """
-**Quiet.** A gateway with nothing to do writes nothing. A trouble that comes again and again in a row (a platform
-that cannot be reached) is written the 1st, 2nd, 4th, 8th … time, with `times`.
-"""
-
-
-def markdown() -> str:
-    """The page docs/logs.md."""
-    return "\n".join(_page())
-
-
-def _page() -> Iterator[str]:
-    yield _HEAD
-    yield "| event | field | OpenTelemetry |\n|---|---|---|"
-    for name, names in GENAI.items():
-        for ours, theirs in names.items():
-            yield f"| `{name}` | `{ours}` | `{theirs}` |"
-    yield _QUIET
-    yield "## Events\n\nFields in parentheses are there only in some of an event's lines.\n"
-    yield "| event | level | when | fields |\n|---|---|---|---|"
-    for event in catalogue():
-        fields = [f"`{name}`" for name in event.fields] + [f"(`{name}`)" for name in event.sometimes]
-        yield f"| `{event.name}` | {', '.join(event.levels)} | {event.when} | {', '.join(fields)} |"
-    yield "\n## Fields\n\n| field | meaning |\n|---|---|"
-    for name in sorted(FIELDS):
-        yield f"| `{name}` | {FIELDS[name].replace('``', '`').replace('|', chr(92) + '|')} |"
-    yield "\n## What to do\n\n| event | action |\n|---|---|"
-    for event in catalogue():
-        if event.trouble:
-            yield f"| `{event.name}` | {event.action} |"
-
-
-if __name__ == "__main__":
-    sys.stdout.write(markdown() + "\n")

@@ -18,6 +18,7 @@ import threading
 import time
 from collections.abc import AsyncGenerator, Callable
 from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import TextIO
@@ -32,6 +33,13 @@ FRAMES = 30
 """How many of the innermost calls are told."""
 MOST_CHARS = 100_000
 _PLACE = re.compile(r'^  File "([^"\n]{1,500})", line (\d{1,9}) in (.{1,200})$')
+
+
+@dataclass(frozen=True, slots=True)
+class LoopLate:
+    """A beat was late by so much."""
+
+    seconds: float
 
 
 class LoopWatch:

@@ -1,20 +1,79 @@
-"""The metrics, as data: what each is called, what it counts, by which labels, and in which buckets. Pure.
+"""The metrics, each with one declaration: what it is called, what it says, and where its numbers come from. Pure.
 
-Theory. A metric is an interface, as a log event is: dashboards and alert rules name it. So there is one list; the metrics are made
-from it (`gateway.observe.metrics`), ``docs/metrics.md`` is printed from it (``python -m gateway.observe.metricscatalogue > docs/metrics.md``), and
-a test compares it with what a running gateway serves and with what ``deploy/`` names.
+Why: a metric is an interface, as a log event is: dashboards and alert rules name it. So all of it stands once, here. What counts
+and serves them is made from it (`gateway.observe.metrics`), ``docs/metrics.md`` is printed from it
+(``python -m gateway.observe.metricscatalogue > docs/metrics.md``), and a test compares it with what a running gateway serves and with what
+``deploy/`` names. A number comes from a signal (`on`) or is read from the gateway when somebody asks (`read`).
 
 Rules of names. ``outspoken_`` is ours; ``gen_ai_`` follows OpenTelemetry's conventions for generative AI, in Prometheus' spelling. A
 unit is in the name, in base units; a counter ends in ``_total``. A label never holds a chat, a person, a conversation or a turn, so the
 number of series is bounded by what is configured.
+
+First series. Prometheus sees an increase only between two values: an alert would miss the first failure, which is often the only one, of
+a counter that is born at 1. So every series of a closed set of labels, and of what is configured, begins at 0 (`begin`). What begins
+with nothing has a label from outside (an HTTP status, a tool's name), or no rule and a great many values.
+
+Known to be weak: a metric that is read costs its reading at each scrape, on the loop; so nothing here may ask a database.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from enum import StrEnum
+from enum import Enum, StrEnum
+from itertools import product
+from typing import TYPE_CHECKING, TypeAlias, TypeVar
+
+from adapters.contract.chat import Cause, Fate
+from agent_core.limits.budgets import NANOS
+from agent_core.limits.quotas import Kind as Kept
+from agent_core.signals import (
+    Committed,
+    ConnectionCut,
+    FirstSign,
+    LawBroken,
+    MessageTaken,
+    ModelCalled,
+    PartSent,
+    RequestRefused,
+    SendFailed,
+    Signal,
+    SpendStopped,
+    Spent,
+    TooFast,
+    ToolRan,
+    TurnBegan,
+    TurnClosed,
+    TurnedAway,
+)
+from agent_core.turn.exits import BreakCause, Budget, ExitCode, Measure
+from gateway.chats.supervisor import State
+from gateway.http.patience import Cut
+from gateway.http.refusals import LANE as REFUSED_LANE
+from gateway.observe.alerts import AlertKind
+from gateway.observe.looplag import LoopLate
+from gateway.recovery.keeping import Kind as Left
+from gateway.sessions.hub import COMMAND_LANE, NORMAL_LANE
+
+if TYPE_CHECKING:
+    from agent_core.model.endpoints import Endpoint
+    from agent_core.store.store import Store
+    from gateway.chats.supervisor import Supervisor
+    from gateway.delivery.outbox import Outbox
+    from gateway.limits.quotas import Quotas
+    from gateway.observe.alerting import Alerter
+    from gateway.observe.health import Health
+    from gateway.observe.looplag import LoopWatch
+    from gateway.recovery.keeper import Keeper
+    from gateway.sessions.hub import Hub
+    from gateway.storage.soundness import SoundnessWatch
+
+S = TypeVar("S")
+Amount: TypeAlias = tuple[float, *tuple[str, ...]]
+"""A number, and the values of its labels but for those that are the same for the whole gateway (`GATEWAYS_OWN`)."""
+Told: TypeAlias = Signal | LoopLate
 
 
 class Kind(StrEnum):
@@ -23,6 +82,55 @@ class Kind(StrEnum):
     COUNTER = "counter"
     GAUGE = "gauge"
     HISTOGRAM = "histogram"
+
+
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """What a gateway has that can be read: as it is in memory."""
+
+    hub: Hub
+    keeper: Keeper
+    outbox: Outbox
+    supervisors: tuple[Supervisor, ...]
+    store: Store
+    health: Health
+    alerter: Alerter
+    soundness: SoundnessWatch
+    quotas: Quotas
+    loop: LoopWatch
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What is known of a gateway before anything has happened."""
+
+    platforms: Sequence[str]
+    endpoints: Sequence[Endpoint]
+
+    @property
+    def surfaces(self) -> tuple[str, ...]:
+        return ("api", "web", *self.platforms)
+
+
+Begin: TypeAlias = Callable[[Known], Iterable[tuple[str, ...]]]
+
+
+@dataclass(frozen=True, slots=True)
+class On:
+    """What one kind of signal says of a metric."""
+
+    signal: type
+    amounts: Callable[[object], Iterable[Amount]]
+
+
+def on(kind: type[S], amounts: Callable[[S], Iterable[Amount]]) -> On:
+    """What a signal of this kind adds to a counter, or puts into a histogram."""
+    return On(kind, lambda signal: amounts(signal) if isinstance(signal, kind) else ())
+
+
+def each(*sets: Sequence[str] | type[Enum]) -> list[tuple[str, ...]]:
+    """Every combination of these values of labels."""
+    return [*product(*(one if not isinstance(one, type) else [str(m.value) for m in one] for one in sets))]
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,8 +143,14 @@ class Metric:
     """What it is, in a sentence."""
     labels: tuple[str, ...] = ()
     buckets: tuple[float, ...] = ()
-    read: bool = False
-    """It is read when somebody asks; else it is counted as things happen."""
+    on: On | None = None
+    """It is counted as things happen."""
+    read: Callable[[Parts], Iterable[Amount]] | None = None
+    """It is read when somebody asks."""
+    begin: Begin | None = None
+    """The series that it has from the start, at 0."""
+    unwatched: bool = False
+    """Neither our dashboard nor our rules need it."""
 
     @property
     def series(self) -> tuple[str, ...]:
@@ -44,6 +158,31 @@ class Metric:
         if self.kind is Kind.HISTOGRAM:
             return tuple(f"{self.name}_{part}" for part in ("bucket", "sum", "count"))
         return (self.name,)
+
+
+def _counter(
+    name: str,
+    says: str,
+    source: On | Callable[[Parts], Iterable[Amount]],
+    *labels: str,
+    begin: Begin | None = None,
+    unwatched: bool = False,
+) -> Metric:
+    how = source if isinstance(source, On) else None
+    read = None if isinstance(source, On) else source
+    return Metric(name, Kind.COUNTER, says, labels, on=how, read=read, begin=begin, unwatched=unwatched)
+
+
+def _gauge(
+    name: str, says: str, read: Callable[[Parts], Iterable[Amount]], *labels: str, unwatched: bool = False
+) -> Metric:
+    return Metric(name, Kind.GAUGE, says, labels, read=read, unwatched=unwatched)
+
+
+def _histogram(
+    name: str, says: str, buckets: tuple[float, ...], source: On, *labels: str, begin: Begin | None = None
+) -> Metric:
+    return Metric(name, Kind.HISTOGRAM, says, labels, buckets, source, begin=begin)
 
 
 PATIENCE = (0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 3.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0)
@@ -57,6 +196,13 @@ CALLS = (0.01, 0.02, 0.04, 0.08, 0.16, 0.32, 0.64, 1.28, 2.56, 5.12, 10.24, 20.4
 """As OpenTelemetry's conventions advise for calls of a model."""
 TOKENS = (1.0, 4.0, 16.0, 64.0, 256.0, 1_024.0, 4_096.0, 16_384.0, 65_536.0, 262_144.0, 1_048_576.0)
 """As they advise for tokens."""
+
+GATEWAYS_OWN = ("currency", "version", "gen_ai_operation_name")
+"""Labels that have one value in a gateway: `gateway.observe.metrics.Metrics` knows it."""
+STALLED = (BreakCause.NO_CONTENT.value, BreakCause.STALLED.value)
+"""The causes for which a silent model's call is given up."""
+OUTCOMES = ("stored", "failed")
+_GENAI = ("gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model")
 
 LABELS: Mapping[str, str] = {
     "budget": "which budget: hour, day, month (where it is stopped also turn, person, chat)",
@@ -87,197 +233,211 @@ LABELS: Mapping[str, str] = {
     "what": "what is counted: `workspace`, `memory`, `spool`, `whole`; of refusals also `files`, `incoming`, `sessions`",
 }  # fmt: skip
 
-_GENAI = ("gen_ai_operation_name", "gen_ai_provider_name", "gen_ai_request_model")
+
+def _platform(account: str) -> str:
+    """Of a surface's account, such as ``telegram/123``, or ``api``."""
+    return account.partition("/")[0]
 
 
-def _c(name: str, says: str, *labels: str, read: bool = False) -> Metric:
-    return Metric(name, Kind.COUNTER, says, labels, read=read)
+def _seconds(began_ms: int, ended_ms: int) -> float:
+    return max(0, ended_ms - began_ms) / 1000
 
 
-def _g(name: str, says: str, *labels: str) -> Metric:
-    return Metric(name, Kind.GAUGE, says, labels, read=True)
+def _call(call: ModelCalled) -> tuple[str, str]:
+    return call.endpoint, call.model
 
 
-def _h(name: str, says: str, buckets: tuple[float, ...], *labels: str) -> Metric:
-    return Metric(name, Kind.HISTOGRAM, says, labels, buckets)
+def _tokens(call: ModelCalled) -> Iterator[Amount]:
+    for kind, tokens in (("input", call.input_tokens), ("output", call.output_tokens)):
+        if tokens:
+            yield tokens, *_call(call), kind
 
 
-# ---------------------------------------------------------------------- messages and turns
-MESSAGES = _c("outspoken_messages_total", "Messages that were stored for the first time.", "platform", "lane")
-TURNED_AWAY = _c("outspoken_turned_away_total", "Messages that were not taken because too many waited.", "surface")
-CONNECTIONS_CUT = _c(
-    "outspoken_connections_cut_total", "Connections that were not taken, or were ended for keeping us waiting.", "cause"
-)
-REQUESTS_REFUSED = _c("outspoken_requests_refused_total", "Requests of the API that were not taken.", "http_status")
-TURNS = _c("outspoken_turns_total", "Turns that ended.", "exit", "surface")
-TURN_WAIT = _h(
-    "outspoken_turn_wait_seconds", "From a message's arrival to the beginning of its turn.", PATIENCE, "surface"
-)
-FIRST_SIGN = _h(
-    "outspoken_turn_first_sign_seconds",
-    "On chats: from a turn's beginning until the platform showed something of it (typing, a status, text).",
-    PATIENCE,
-    "platform",
-)
-FIRST_CONTENT = _h(
-    "outspoken_turn_first_content_seconds",
-    "From a turn's beginning to the first content of the model (text, thoughts, a tool's call).",
-    PATIENCE,
-    "surface",
-)
-TURN_SECONDS = _h("outspoken_turn_seconds", "From a turn's beginning to its end.", TURNS_TAKE, "surface")
-TOOL_SECONDS = _h("outspoken_tool_seconds", "How long tools ran.", TOOLS, "tool", "status")
-LAWS_BROKEN = _c(
-    "outspoken_laws_broken_total", "Turns that broke a law of the machine: a mistake in the program, each."
-)
-# ---------------------------------------------------------------------- models
-TROUBLES = _c(
-    "outspoken_troubles_total",
-    "Failures in turns that ended, cured ones included.",
-    "exit",
-    "cause",
-    "endpoint",
-    "model",
-)
-REMEDIES = _c(
-    "outspoken_remedies_total", "Remedies that were tried for them, and what came of it.", "exit", "remedy", "outcome"
-)
-STALLS = _c(
-    "outspoken_model_stalls_total",
-    "Calls that were given up because the model was silent: `no_content` from the beginning, `stalled` in the middle.",
-    "endpoint",
-    "model",
-    "cause",
-)
-CALL_SECONDS = _h(
-    "gen_ai_client_operation_duration_seconds", "Calls of models, each try by itself.", CALLS, *_GENAI, "error_type"
-)
-CALL_FIRST = _h(
-    "gen_ai_client_operation_time_to_first_chunk_seconds",
-    "From a call's beginning to its first content.",
-    CALLS,
-    *_GENAI,
-)
-TOKEN_USAGE = _h(
-    "gen_ai_client_token_usage", "Tokens of a call, where the provider told them.", TOKENS, *_GENAI, "gen_ai_token_type"
-)
-INCIDENTS = _g("outspoken_open_incidents", "Failures that several conversations meet just now.")
-# ---------------------------------------------------------------------- spending
-SPENT_TOKENS = _c(
-    "outspoken_spent_tokens_total",
-    "Tokens that were counted for budgets (only if there are any).",
-    "model",
-    "estimated",
-)
-SPENT_MONEY = _c("outspoken_spent_money_total", "What they cost, in the currency.", "model", "currency")
-SPEND_STOPPED = _c(
-    "outspoken_spend_stopped_total", "Calls that were not made, because a budget is used up.", "budget", "measure"
-)
-BUDGET_USED = _g(
-    "outspoken_budget_used_ratio",
-    "How full a budget of everybody is, 1 being its limit; as of the last look, a few seconds ago.",
-    "budget",
-    "measure",
-)
-# ---------------------------------------------------------------------- delivery
-DELIVERY_LAG = _h(
-    "outspoken_delivery_lag_seconds",
-    "From when a part of an answer was to be seen until it was delivered.",
-    LAGS,
-    "platform",
-)
-DELIVERY_RETRIES = _c(
-    "outspoken_delivery_retries_total",
-    "Calls to a platform that failed and are made again.",
-    "platform",
-    "fate",
-    "cause",
-)
-DELIVERY_FAILED = _c("outspoken_delivery_failed_total", "Parts that a platform refused for good.", "platform", "cause")
-DELIVERY_PAUSES = _c("outspoken_delivery_pause_seconds_total", "Pauses that a platform asked for.", "platform")
-UNDELIVERED = _g("outspoken_undelivered_parts", "Parts that are not as they should be yet.", "platform")
-OLDEST = _g(
-    "outspoken_oldest_undelivered_seconds",
-    "How long the oldest of them waits that is to stay; 0 if none waits.",
-    "platform",
-)
-# ---------------------------------------------------------------------- adapters
-ADAPTER_UP = _g("outspoken_adapter_up", "1 if the adapter is connected.", "platform")
-ADAPTER_SILENT = _g(
-    "outspoken_adapter_silent_seconds",
-    "How long there was no sign of life from the platform; missing while it is not connected.",
-    "platform",
-)
-INBOUND_AGE = _g(
-    "outspoken_adapter_inbound_age_seconds", "How long ago the last message came; missing if none came yet.", "platform"
-)
-OUTBOUND_AGE = _g(
-    "outspoken_adapter_outbound_age_seconds",
-    "How long ago something was delivered; missing if nothing was yet.",
-    "platform",
-)
-ADAPTER_RESTARTS = _c(
-    "outspoken_adapter_restarts_total", "How often an adapter ended and was started again.", "platform", read=True
-)
-# ---------------------------------------------------------------------- queues
-RUNNING = _g("outspoken_running_turns", "Turns that run just now.")
-IN_LINE = _g("outspoken_waiting_for_a_place", "Conversations that wait until the gateway has room for another turn.")
-IN_LINE_OLDEST = _g(
-    "outspoken_oldest_wait_seconds", "How long the one of them waits that waits longest; 0 if none does."
-)
-PLACES = _g("outspoken_places", "Turns that may be open at once.")
-WAITING = _g("outspoken_waiting_messages", "Messages that wait for their turn.")
-DAMAGED = _g(
-    "outspoken_storage_damaged",
-    "What is damaged of the database: complaints of the last look through it, and conversations that were set aside within a day as not readable.",
-)
-UNCLAIMED = _g("outspoken_unclaimed", "What an earlier process left and nobody has taken up yet.", "left")
-UNCLAIMED_LATE = _g("outspoken_unclaimed_late", "The same, for longer than 30 s.", "left")
-TAKEN_UP = _c("outspoken_taken_up_total", "What was taken up of what earlier processes left.", "left", read=True)
-SET_ASIDE = _c(
-    "outspoken_set_aside_total",
-    "What had ended the whole process twice, and was set aside instead of being taken up again.",
-    "left",
-    read=True,
-)
-# ---------------------------------------------------------------------- the store, the process
-COMMIT_SECONDS = _h(
-    "outspoken_store_commit_seconds", "How long commits took; one holds all that had queued up.", COMMITS, "outcome"
-)
-STORE_OPERATIONS = _c("outspoken_store_operations_total", "Writes in them.", "outcome")
-STORE_WAITING = _g("outspoken_store_waiting_writes", "Writes that wait for their commit.")
-STORE_REOPENED = _c(
-    "outspoken_store_reopened_total", "How often the database's connection was made anew after an error.", read=True
-)
-DISK_FREE = _g("outspoken_disk_free_bytes", "Room where the state is; as of the last look, a few seconds ago.")
-QUOTA_USED = _g(
-    "outspoken_quota_used_bytes",
-    "What is kept, as of the last count and what was written since; `whole` is the whole state directory.",
-    "what",
-)
-QUOTA_FILES = _g("outspoken_quota_files", "Files and folders in all workspaces.")
-QUOTA_WHOLE = _g("outspoken_quota_whole_limit_bytes", "`[quota] whole_mib`; 0 is no limit.")
-QUOTA_REFUSED = _c("outspoken_quota_refused_total", "How often there was no room for something.", "what", read=True)
-LOOP_LAG = _h("outspoken_event_loop_lag_seconds", "How late the event loop was, looked at twice a second.", LOOP)
-LOOP_HELD = _g("outspoken_event_loop_held_max_seconds", "The longest that the event loop was held, since the start.")
-READY = _g("outspoken_ready", "1 if the gateway can take messages and keep them, as `/readyz` says.")
-WELL = _g(
-    "outspoken_well",
-    "1 if besides all platforms are connected and there is nothing to tell operators, as `/wellz` says.",
-)
-ALERTS = _g("outspoken_alerts_open", "What the operators would be told just now, by what it is about.", "kind")
-INFO = _g("outspoken_info", "Always 1; the version is in its label.", "version")
+def _troubles(turn: TurnClosed) -> Iterator[Amount]:
+    for one in turn.troubles:
+        if one.code != ExitCode.ANSWERED.value:  # that one says that an earlier one is over
+            yield 1, one.code, one.cause, one.endpoint, one.model
 
-OURS: tuple[Metric, ...] = tuple(value for value in list(globals().values()) if isinstance(value, Metric))
+
+def _remedies(turn: TurnClosed) -> Iterator[Amount]:
+    for one in turn.troubles:
+        if one.code != ExitCode.ANSWERED.value and one.rung:
+            yield 1, one.code, one.rung, one.outcome
+
+
+def _stalls(known: Known) -> Iterator[tuple[str, ...]]:
+    for endpoint in known.endpoints:
+        yield from each((endpoint.label,), endpoint.models or ("",), STALLED)
+
+
+def _stored(commit: Committed) -> str:
+    return OUTCOMES[0] if commit.stored else OUTCOMES[1]
+
+
+def _adapters(parts: Parts) -> Iterator[tuple[str, Supervisor, bool]]:
+    """Each with its platform and whether it is connected."""
+    for one in parts.supervisors:
+        yield _platform(one.adapter.name), one, one.sight().state == State.UP.value
+
+
+def _alerts(parts: Parts) -> Iterator[Amount]:
+    waiting = Counter(condition.kind for condition in parts.alerter.open)
+    for kind in AlertKind:
+        yield len(parts.hub.learning.open_incidents) if kind is AlertKind.INCIDENT else waiting[kind], kind.value
+
+
+def _budgets(parts: Parts) -> Iterator[Amount]:
+    for pot, level in parts.alerter.pots:
+        for measure in Measure:
+            if limit := pot.limit.of(measure):
+                yield level.spent.of(measure) / limit, pot.budget.value, measure.value
+
+
+def _kept(parts: Parts) -> Iterator[Amount]:
+    totals = parts.quotas.ledger.totals()
+    for kind in (Kept.WORKSPACE, Kept.MEMORY, Kept.SPOOL):
+        yield totals[kind], kind.value
+    yield parts.quotas.ledger.told(), Kept.WHOLE.value
+
+
+OURS: tuple[Metric, ...] = (
+    # ------------------------------------------------------------------ messages and turns
+    _counter("outspoken_messages_total", "Messages that were stored for the first time.",
+             on(MessageTaken, lambda s: [(1, _platform(s.account), s.lane)]), "platform", "lane",
+             begin=lambda k: each(k.surfaces, (NORMAL_LANE, COMMAND_LANE, REFUSED_LANE)), unwatched=True),
+    _counter("outspoken_turned_away_total", "Messages that were not taken because too many waited.",
+             on(TurnedAway, lambda s: [(1, _platform(s.account))]), "surface", begin=lambda k: each(k.surfaces)),
+    _counter("outspoken_connections_cut_total", "Connections that were not taken, or were ended for keeping us waiting.",
+             on(ConnectionCut, lambda s: [(1, s.why)]), "cause", begin=lambda _: each(Cut)),
+    _counter("outspoken_requests_refused_total", "Requests of the API that were not taken.",
+             on(RequestRefused, lambda s: [(1, str(s.status))]), "http_status", unwatched=True),
+    _counter("outspoken_turns_total", "Turns that ended.",
+             on(TurnClosed, lambda s: [(1, s.exit, s.surface)]), "exit", "surface", begin=lambda k: each(ExitCode, k.surfaces)),
+    _histogram("outspoken_turn_wait_seconds", "From a message's arrival to the beginning of its turn.", PATIENCE,
+               on(TurnBegan, lambda s: [(s.waited_ms / 1000, s.surface)]), "surface", begin=lambda k: each(k.surfaces)),
+    _histogram("outspoken_turn_first_sign_seconds",
+               "On chats: from a turn's beginning until the platform showed something of it (typing, a status, text).", PATIENCE,
+               on(FirstSign, lambda s: [(s.after_ms / 1000, s.surface)]), "platform", begin=lambda k: each(k.platforms)),
+    _histogram("outspoken_turn_first_content_seconds",
+               "From a turn's beginning to the first content of the model (text, thoughts, a tool's call).", PATIENCE,
+               on(TurnClosed, lambda s: [(_seconds(s.began_at, s.content_at), s.surface)] if s.content_at else []), "surface",
+               begin=lambda k: each(k.surfaces)),
+    _histogram("outspoken_turn_seconds", "From a turn's beginning to its end.", TURNS_TAKE,
+               on(TurnClosed, lambda s: [(_seconds(s.began_at, s.ended_at), s.surface)]), "surface", begin=lambda k: each(k.surfaces)),
+    _histogram("outspoken_tool_seconds", "How long tools ran.", TOOLS,
+               on(ToolRan, lambda s: [(_seconds(s.began_at, s.ended_at), s.tool, s.status)]), "tool", "status"),
+    _counter("outspoken_laws_broken_total", "Turns that broke a law of the machine: a mistake in the program, each.",
+             on(LawBroken, lambda _: [(1,)])),
+    # ------------------------------------------------------------------ models
+    _counter("outspoken_troubles_total", "Failures in turns that ended, cured ones included.",
+             on(TurnClosed, _troubles), "exit", "cause", "endpoint", "model"),
+    _counter("outspoken_remedies_total", "Remedies that were tried for them, and what came of it.",
+             on(TurnClosed, _remedies), "exit", "remedy", "outcome"),
+    _counter("outspoken_model_stalls_total",
+             "Calls that were given up because the model was silent: `no_content` from the beginning, `stalled` in the middle.",
+             on(ModelCalled, lambda s: [(1, *_call(s), s.error)] if s.error in STALLED else []), "endpoint", "model", "cause",
+             begin=_stalls),
+    _histogram("gen_ai_client_operation_duration_seconds", "Calls of models, each try by itself.", CALLS,
+               on(ModelCalled, lambda s: [(_seconds(s.began_at, s.ended_at), *_call(s), s.error)]), *_GENAI, "error_type"),
+    _histogram("gen_ai_client_operation_time_to_first_chunk_seconds", "From a call's beginning to its first content.", CALLS,
+               on(ModelCalled, lambda s: [(_seconds(s.began_at, s.content_at), *_call(s))] if s.content_at else []), *_GENAI),
+    _histogram("gen_ai_client_token_usage", "Tokens of a call, where the provider told them.", TOKENS,
+               on(ModelCalled, _tokens), *_GENAI, "gen_ai_token_type"),
+    _gauge("outspoken_open_incidents", "Failures that several conversations meet just now.",
+           lambda p: [(len(p.hub.learning.open_incidents),)]),
+    # ------------------------------------------------------------------ spending
+    _counter("outspoken_spent_tokens_total", "Tokens that were counted for budgets (only if there are any).",
+             on(Spent, lambda s: [(s.tokens, s.model, str(s.estimated).lower())]), "model", "estimated", unwatched=True),
+    _counter("outspoken_spent_money_total", "What they cost, in the currency.",
+             on(Spent, lambda s: [(s.nanos / NANOS, s.model)]), "model", "currency"),
+    _counter("outspoken_spend_stopped_total", "Calls that were not made, because a budget is used up.",
+             on(SpendStopped, lambda s: [(1, s.budget, s.measure)]), "budget", "measure", begin=lambda _: each(Budget, Measure)),
+    _gauge("outspoken_budget_used_ratio",
+           "How full a budget of everybody is, 1 being its limit; as of the last look, a few seconds ago.", _budgets, "budget", "measure"),
+    # ------------------------------------------------------------------ delivery
+    _histogram("outspoken_delivery_lag_seconds", "From when a part of an answer was to be seen until it was delivered.", LAGS,
+               on(PartSent, lambda s: [(_seconds(s.wanted_at, s.sent_at), s.platform)]), "platform", begin=lambda k: each(k.platforms)),
+    _counter("outspoken_delivery_retries_total", "Calls to a platform that failed and are made again.",
+             on(SendFailed, lambda s: [] if s.final else [(1, s.platform, s.fate, s.cause)]), "platform", "fate", "cause",
+             begin=lambda k: each(k.platforms, Fate, Cause)),
+    _counter("outspoken_delivery_failed_total", "Parts that a platform refused for good.",
+             on(SendFailed, lambda s: [(1, s.platform, s.cause)] if s.final else []), "platform", "cause",
+             begin=lambda k: each(k.platforms, Cause)),
+    _counter("outspoken_delivery_pause_seconds_total", "Pauses that a platform asked for.",
+             on(TooFast, lambda s: [(s.seconds, s.platform)]), "platform", begin=lambda k: each(k.platforms)),
+    _gauge("outspoken_undelivered_parts", "Parts that are not as they should be yet.",
+           lambda p: ((parts, name) for name, parts in p.outbox.unsent_by_platform().items()), "platform"),
+    _gauge("outspoken_oldest_undelivered_seconds", "How long the oldest of them waits that is to stay; 0 if none waits.",
+           lambda p: ((seconds, name) for name, seconds in p.outbox.oldest_by_platform().items()), "platform"),
+    # ------------------------------------------------------------------ adapters
+    _gauge("outspoken_adapter_up", "1 if the adapter is connected.",
+           lambda p: ((up, name) for name, _, up in _adapters(p)), "platform"),
+    _gauge("outspoken_adapter_silent_seconds",
+           "How long there was no sign of life from the platform; missing while it is not connected.",
+           lambda p: ((one.adapter.silent_seconds, name) for name, one, up in _adapters(p) if up), "platform"),
+    _gauge("outspoken_adapter_inbound_age_seconds", "How long ago the last message came; missing if none came yet.",
+           lambda p: ((age, name) for name, one, _ in _adapters(p) if (age := one.sight().inbound_age_seconds) is not None), "platform"),
+    _gauge("outspoken_adapter_outbound_age_seconds", "How long ago something was delivered; missing if nothing was yet.",
+           lambda p: ((age, name) for name, one, _ in _adapters(p) if (age := one.sight().outbound_age_seconds) is not None), "platform"),
+    _counter("outspoken_adapter_restarts_total", "How often an adapter ended and was started again.",
+             lambda p: ((one.restarts, name) for name, one, _ in _adapters(p)), "platform", unwatched=True),
+    # ------------------------------------------------------------------ queues
+    _gauge("outspoken_running_turns", "Turns that run just now.", lambda p: [(len(p.hub.running()),)]),
+    _gauge("outspoken_waiting_for_a_place", "Conversations that wait until the gateway has room for another turn.",
+           lambda p: [(p.hub.places.in_line,)]),
+    _gauge("outspoken_oldest_wait_seconds", "How long the one of them waits that waits longest; 0 if none does.",
+           lambda p: [(p.hub.places.oldest_seconds(),)]),
+    _gauge("outspoken_places", "Turns that may be open at once.", lambda p: [(p.hub.places.bounds.open,)]),
+    _gauge("outspoken_waiting_messages", "Messages that wait for their turn.", lambda p: [(p.hub.places.messages,)]),
+    _gauge("outspoken_storage_damaged",
+           "What is damaged of the database: complaints of the last look through it, and conversations that were set aside within a day as not readable.",
+           lambda p: [(p.soundness.places() + p.keeper.aside.recent(),)]),
+    _gauge("outspoken_unclaimed", "What an earlier process left and nobody has taken up yet.",
+           lambda p: [(p.keeper.unclaimed()[kind], kind.value) for kind in Left], "left", unwatched=True),
+    _gauge("outspoken_unclaimed_late", "The same, for longer than 30 s.",
+           lambda p: [(p.keeper.late()[kind], kind.value) for kind in Left], "left"),
+    _counter("outspoken_taken_up_total", "What was taken up of what earlier processes left.",
+             lambda p: [(p.keeper.taken[kind], kind.value) for kind in Left], "left", unwatched=True),
+    _counter("outspoken_set_aside_total",
+             "What had ended the whole process twice, and was set aside instead of being taken up again.",
+             lambda p: [(p.keeper.set_aside[kind], kind.value) for kind in Left], "left"),
+    # ------------------------------------------------------------------ the store, the process
+    _histogram("outspoken_store_commit_seconds", "How long commits took; one holds all that had queued up.", COMMITS,
+               on(Committed, lambda s: [(s.seconds, _stored(s))]), "outcome", begin=lambda _: each(OUTCOMES)),
+    _counter("outspoken_store_operations_total", "Writes in them.",
+             on(Committed, lambda s: [(s.operations, _stored(s))]), "outcome", begin=lambda _: each(OUTCOMES)),
+    _gauge("outspoken_store_waiting_writes", "Writes that wait for their commit.", lambda p: [(p.store.waiting,)]),
+    _counter("outspoken_store_reopened_total", "How often the database's connection was made anew after an error.",
+             lambda p: [(p.store.figures.reopened,)], unwatched=True),
+    _gauge("outspoken_disk_free_bytes", "Room where the state is; as of the last look, a few seconds ago.",
+           lambda p: [] if p.health.free_bytes is None else [(p.health.free_bytes,)]),
+    _gauge("outspoken_quota_used_bytes",
+           "What is kept, as of the last count and what was written since; `whole` is the whole state directory.", _kept, "what"),
+    _gauge("outspoken_quota_files", "Files and folders in all workspaces.", lambda p: [(p.quotas.ledger.totals()[Kept.FILES],)]),
+    _gauge("outspoken_quota_whole_limit_bytes", "`[quota] whole_mib`; 0 is no limit.", lambda p: [(p.quotas.limits.whole,)]),
+    _counter("outspoken_quota_refused_total", "How often there was no room for something.",
+             lambda p: [(p.quotas.refused[kind], kind.value) for kind in Kept], "what"),
+    _histogram("outspoken_event_loop_lag_seconds", "How late the event loop was, looked at twice a second.", LOOP,
+               on(LoopLate, lambda s: [(s.seconds,)])),
+    _gauge("outspoken_event_loop_held_max_seconds", "The longest that the event loop was held, since the start.",
+           lambda p: [(p.loop.longest,)]),
+    _gauge("outspoken_ready", "1 if the gateway can take messages and keep them, as `/readyz` says.",
+           lambda p: [(p.health.verdict().ready,)]),
+    _gauge("outspoken_well",
+           "1 if besides all platforms are connected and there is nothing to tell operators, as `/wellz` says.",
+           lambda p: [(p.health.verdict().well,)]),
+    _gauge("outspoken_alerts_open", "What the operators would be told just now, by what it is about.", _alerts, "kind"),
+    _gauge("outspoken_info", "Always 1; the version is in its label.", lambda _: [(1,)], "version"),
+)  # fmt: skip
 
 PROCESS: tuple[Metric, ...] = (
-    _c("process_cpu_seconds_total", "CPU time of the process.", read=True),
-    _g("process_max_fds", "How many files it may have open."),
-    _g("process_open_fds", "How many it has open."),
-    _g("process_resident_memory_bytes", "Memory that it holds."),
-    _g("process_start_time_seconds", "When it began, seconds since 1970."),
-    _g("process_virtual_memory_bytes", "Address space that it uses."),
-)  # fmt: skip
+    Metric("process_cpu_seconds_total", Kind.COUNTER, "CPU time of the process."),
+    Metric("process_max_fds", Kind.GAUGE, "How many files it may have open."),
+    Metric("process_open_fds", Kind.GAUGE, "How many it has open."),
+    Metric("process_resident_memory_bytes", Kind.GAUGE, "Memory that it holds."),
+    Metric("process_start_time_seconds", Kind.GAUGE, "When it began, seconds since 1970."),
+    Metric("process_virtual_memory_bytes", Kind.GAUGE, "Address space that it uses."),
+)
 """Made by the library itself, on Linux."""
 
 CATALOGUE: tuple[Metric, ...] = (*OURS, *PROCESS)

@@ -12,10 +12,11 @@ from agent_core.judging.remedies import LADDERS, Failure, Remedy
 from agent_core.turn.exits import ExitClass, ExitCode
 from agent_core.turn.notices import notice_for
 from gateway.config.keys import describe
-from gateway.observe import logcatalogue
+from gateway.observe import metricscatalogue
 from gateway.operate.pages import configuration as configpage
 from gateway.operate.pages import exits as exitpage
 from gateway.operate.pages import families as familypage
+from gateway.operate.pages import logs as logpage
 from tests import house
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -24,7 +25,8 @@ PRINTED: dict[str, tuple[str, Callable[[], str]]] = {
     "exits.md": ("gateway.operate.pages.exits", exitpage.markdown),
     "families.md": ("gateway.operate.pages.families", familypage.markdown),
     "house.md": ("tests.house", house.page),
-    "logs.md": ("gateway.observe.logcatalogue", lambda: logcatalogue.markdown() + "\n"),
+    "logs.md": ("gateway.operate.pages.logs", logpage.markdown),
+    "metrics.md": ("gateway.observe.metricscatalogue", lambda: metricscatalogue.markdown() + "\n"),
 }
 
 

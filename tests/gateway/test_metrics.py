@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import shutil
+import subprocess
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, cast, get_args
 
 import aiohttp
@@ -23,19 +28,17 @@ from agent_core.signals import LawBroken, ModelCalled, Signal, Signals, ToolRan
 from agent_core.turn.exits import ExitCode
 from gateway.config.model import rehearsal_endpoint
 from gateway.http.patience import Cut
-from gateway.observe import metricscatalogue as m
-from gateway.observe.firstseries import first_series
-from gateway.observe.metrics import FROM_OUTSIDE, MOST_VALUES, OTHER, STALLED, Metrics, Reading
+from gateway.observe.looplag import LoopWatch
+from gateway.observe.metrics import FROM_OUTSIDE, MOST_VALUES, OTHER, Metrics
 from gateway.observe.metricscatalogue import (
     BY_NAME,
     CATALOGUE,
     LABELS,
-    LAWS_BROKEN,
     OURS,
-    READY,
     SERIES,
     Kind,
-    markdown,
+    Known,
+    Parts,
 )
 from tests.chats.harness import answer, quiet, running
 from tests.chats.telegram_harness import telegram_harness
@@ -70,9 +73,41 @@ def test_no_label_can_hold_a_chat_a_person_or_a_conversation() -> None:
     assert not {"chat", "person", "session", "conversation", "turn", "origin", "account", "user"} & set(LABELS)
 
 
-def test_the_page_is_printed_from_the_list() -> None:
-    page = (ROOT / "docs" / "metrics.md").read_text("utf-8")
-    assert page == markdown() + "\n", "run: python -m gateway.observe.metricscatalogue > docs/metrics.md"
+ADDED = """    _counter("outspoken_naps_total", "Naps that were taken.", on(LawBroken, lambda _: [(1, "long")]), "cause",
+             begin=lambda _: each(("short",)), unwatched=True),
+    _gauge("outspoken_beds", "Beds that are free.", lambda p: [(len(p.supervisors),)], unwatched=True),
+"""
+ASKED = """
+import json
+from types import SimpleNamespace
+from agent_core.signals import LawBroken
+from gateway.observe import metrics, metricscatalogue as m
+metrics.OURS = tuple(one for one in m.OURS if one.read is None or one.name == "outspoken_beds")
+counted = metrics.Metrics("EUR")
+counted.begin(m.Known((), ()))
+counted.read_from(SimpleNamespace(supervisors=(1, 2)))
+counted.on(LawBroken())
+print(json.dumps([m.markdown(), counted.text()[0].decode()]))
+"""
+
+
+def test_a_new_metric_is_one_declaration_in_one_file(tmp_path: Path) -> None:
+    shutil.copytree(ROOT / "gateway", tmp_path / "gateway")
+    file = tmp_path / "gateway" / "observe" / "metricscatalogue.py"
+    start = "OURS: tuple[Metric, ...] = (\n"
+    text = file.read_text("utf-8")
+    assert start in text
+    file.write_text(text.replace(start, start + ADDED), "utf-8")
+    env = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), str(ROOT)])}
+    printed = subprocess.run(
+        [sys.executable, "-c", ASKED], cwd=tmp_path, env=env, check=True, capture_output=True, timeout=60
+    )
+    page, served = json.loads(printed.stdout)
+    assert "| `outspoken_naps_total` | counter | `cause` | Naps that were taken. |" in page
+    assert "| `outspoken_beds` | gauge |  | Beds that are free. |" in page
+    assert 'outspoken_naps_total{cause="long"} 1.0' in served
+    assert 'outspoken_naps_total{cause="short"} 0.0' in served
+    assert "outspoken_beds 2.0" in served
 
 
 # ---------------------------------------------------------------------- counting
@@ -105,8 +140,11 @@ def samples(metrics: Metrics) -> dict[tuple[str, tuple[str, ...]], float]:
 
 def test_two_gateways_in_one_process_count_apart() -> None:
     one, other = Metrics("EUR"), Metrics("EUR")
-    one.count(LAWS_BROKEN)
-    assert (samples(one)[LAWS_BROKEN.name, ()], samples(other)[LAWS_BROKEN.name, ()]) == (1, 0)
+    one.on(LawBroken())
+    assert (samples(one)["outspoken_laws_broken_total", ()], samples(other)["outspoken_laws_broken_total", ()]) == (
+        1,
+        0,
+    )
 
 
 @given(st.lists(st.integers(0, 3 * MOST_VALUES), max_size=5 * MOST_VALUES))
@@ -154,11 +192,12 @@ def test_a_listener_that_fails_harms_no_other() -> None:
     assert heard == [LawBroken()]
 
 
-def test_what_is_read_is_read_when_somebody_asks() -> None:
-    metrics, values = Metrics("EUR"), [0.0]
-    metrics.read_from(lambda: [Reading(READY, values[0])])
-    values[0] = 1.0
-    assert samples(metrics)[READY.name, ()] == 1.0
+def test_what_is_read_is_read_when_somebody_asks(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gateway.observe.metrics.OURS", (BY_NAME["outspoken_event_loop_held_max_seconds"],))
+    metrics, loop = Metrics("EUR"), LoopWatch(lambda _: None)
+    metrics.read_from(cast("Parts", SimpleNamespace(loop=loop)))
+    loop.longest = 1.5
+    assert samples(metrics)["outspoken_event_loop_held_max_seconds", ()] == 1.5
 
 
 # ---------------------------------------------------------------------- a gateway
@@ -322,10 +361,7 @@ def test_what_is_dangerous_has_a_rule_and_every_metric_of_ours_that_people_wait_
         "outspoken_disk_free_bytes",
     } <= ruled
     missing = {metric.name for metric in OURS} - ruled - shown
-    assert missing == {
-        "outspoken_messages_total", "outspoken_requests_refused_total", "outspoken_spent_tokens_total", "outspoken_adapter_restarts_total", "outspoken_store_reopened_total",
-        "outspoken_unclaimed", "outspoken_taken_up_total",
-    }  # fmt: skip
+    assert missing == {metric.name for metric in OURS if metric.unwatched}
 
 
 # ---------------------------------------------------------------------- the first series
@@ -333,19 +369,19 @@ def test_what_is_dangerous_has_a_rule_and_every_metric_of_ours_that_people_wait_
 
 def test_every_counter_of_an_alert_rule_begins_at_nothing_with_all_that_can_be_counted() -> None:
     metrics = Metrics("EUR")
-    metrics.begin(first_series(("telegram", "slack"), [rehearsal_endpoint("http://here", "k")], STALLED))
+    metrics.begin(Known(("telegram", "slack"), [rehearsal_endpoint("http://here", "k")]))
     begun = {key: value for key, value in samples(metrics).items() if not key[0].startswith("process_")}
     assert set(begun.values()) == {0.0}
     asked = {name for _, e in expressions_of_rules() for name in used(e) if name in SERIES}
-    counted = {name for name in asked if SERIES[name].kind is Kind.COUNTER and not SERIES[name].read}
+    counted = {name for name in asked if SERIES[name].kind is Kind.COUNTER and SERIES[name].on is not None}
     assert len(counted) > 6
     assert counted <= {name for name, _ in begun}
     for cut in Cut:
-        assert (m.CONNECTIONS_CUT.name, (cut.value,)) in begun
+        assert ("outspoken_connections_cut_total", (cut.value,)) in begun
     for code in ExitCode:
-        assert (m.TURNS.name, (code.value, "slack")) in begun
+        assert ("outspoken_turns_total", (code.value, "slack")) in begun
     for cause in Cause:
-        assert (m.DELIVERY_FAILED.name, ("telegram", cause.value)) in begun
+        assert ("outspoken_delivery_failed_total", ("telegram", cause.value)) in begun
 
 
 def test_labels_from_outside_are_labels() -> None:

@@ -119,7 +119,7 @@ def event_issue(name: str, level: str, values: tuple[str, ...]) -> Issue:
         return Issue(f"log|{name}", name, "This program does not know the event: see the line itself.")
     if event.action == DISK:
         return STORAGE
-    who = ", ".join(_named(name, field, value) for field, value in zip(event.by, values, strict=False))
+    who = ", ".join(_named(name, field, value) for field, value in zip(event.by.split(), values, strict=False))
     if name in CONNECTION or event.connection or (name == "adapter.down" and level != "error"):
         deaf = event_of("adapter.deaf")
         return Issue(f"connection|{who}", f"connection lost: {who}", deaf.action if deaf else "", everyone=True)

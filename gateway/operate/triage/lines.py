@@ -178,7 +178,7 @@ def ended_well(code: str) -> bool:
 
 def _of_event(event: Line, name: str, level: str, at: int) -> Seen:
     known = event_of(name)
-    values = tuple(_value(event, key, name) for key in known.by) if known is not None else ()
+    values = tuple(_value(event, key, name) for key in known.by.split()) if known is not None else ()
     evidence = name in OWN_FAULT
     issue = turn_issue(ExitCode.INTERNAL_ERROR.value) if evidence else event_issue(name, level, values)
     words = _text(event, "words") or _text(event, "error") or _text(event, "message")

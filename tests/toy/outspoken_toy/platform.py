@@ -10,7 +10,7 @@ from pydantic import Field, SecretStr
 from typing_extensions import override
 
 from adapters.checks.findings import REMOTE_SECONDS, Check, Finding, Seen, ok, problem
-from adapters.contract.logevents import LATER, log_event
+from adapters.contract.logevents import LATER, LogEvent
 from adapters.contract.platforms import PAIRING, Around, Asker, Built, ChatSection, Key, Pieces, Platform, Wanted
 from adapters.contract.settings import FromOutside, Secret, Usual
 from adapters.delivery.pacing import Rate
@@ -117,7 +117,6 @@ PLATFORM = Platform(
     counts_messages=True,
     said=_said,
     events=(
-        log_event("toy.hung_up", "warning", "The toy platform ended the connection.", "account", LATER, by="account",
-                  connection=True),
+        LogEvent("toy.hung_up", "The toy platform ended the connection.", LATER, by="account", connection=True),
     ),
 )  # fmt: skip
