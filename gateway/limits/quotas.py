@@ -33,7 +33,7 @@ from agent_core.ports import Clock
 from agent_core.store.budgets.rows import DAILY, FILE_SCOPE, BroughtFile, Charge
 from agent_core.store.errors import NoRoomToday, StorageUnavailable
 from agent_core.tools.base import Json, NoRoom
-from agent_core.tools.notes import ENTRY_BYTES, LISTS
+from agent_core.tools.builtin.notes import ENTRY_BYTES, LISTS
 from gateway.limits.diskuse import CountStopped, Owners, Stop, count_all, count_folder
 from gateway.sessions.whose import ROOMS, UNNAMED, memory_of, shown, workspace_of
 

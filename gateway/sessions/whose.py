@@ -20,8 +20,8 @@ import structlog
 from adapters.contract.base import Inbound, SessionKey, once
 from agent_core.driver.modelcalls import Offer, client_tools
 from agent_core.store.store import StorageUnavailable, Store
-from agent_core.tools.files.sendfile import SEND_FILE
-from agent_core.tools.notes import OF_MEMORY
+from agent_core.tools.builtin.notes import OF_MEMORY
+from agent_core.tools.builtin.sendfile import SEND_FILE
 
 log = structlog.get_logger("gateway")
 

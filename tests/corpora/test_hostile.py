@@ -20,9 +20,9 @@ from adapters.slack.pieces import pieces as slack
 from adapters.telegram.pieces import pieces as telegram
 from agent_core.ports import SystemClock
 from agent_core.tools.base import Json, ToolContext, ToolOutcome, ToolStatus
-from agent_core.tools.files.readers import readers
+from agent_core.tools.builtin.fetch import FetchUrl
+from agent_core.tools.builtin.readers import readers
 from agent_core.tools.registry import Runnable, ToolRegistry, UnknownTool, UnreadableArguments
-from agent_core.tools.web.fetch import FetchUrl
 from agent_core.workers.pool import Workers
 from gateway.delivery.forming import Form, Forming
 from tests.corpora.hostile import FIRST, LAST, LINES, PATTERNS, Page, answers, pages

@@ -24,8 +24,8 @@ from yarl import URL
 from adapters.contract.filehosts import FileHosts
 from agent_core.ports import SystemClock
 from agent_core.tools.base import ToolContext, ToolStatus
+from agent_core.tools.builtin.fetch import FetchUrl
 from agent_core.tools.web.addresses import parsed, refusal
-from agent_core.tools.web.fetch import FetchUrl
 from agent_core.workers.pool import Workers
 
 CONTEXT = ToolContext("t", "c", "k", Path("unused"), "m", SystemClock(), lambda _: None)
@@ -193,7 +193,7 @@ def test_there_are_a_hundred_forms_and_more():
 
 async def test_no_form_of_an_address_reaches_anything_inside(canaries: Canaries, monkeypatch: pytest.MonkeyPatch):
     names = Names()
-    monkeypatch.setattr("agent_core.tools.web.fetch.resolver", names.of)
+    monkeypatch.setattr("agent_core.tools.builtin.fetch.resolver", names.of)
     async with Workers() as workers:
         tool = FetchUrl(workers)
         for form in [*forms(canaries.port), f"http://{REBINDS}:{canaries.port}/again"]:
@@ -212,7 +212,7 @@ async def test_no_redirect_of_a_public_server_reaches_anything_inside(
     canaries: Canaries, monkeypatch: pytest.MonkeyPatch, status: int
 ):
     names = Names()
-    monkeypatch.setattr("agent_core.tools.web.fetch.resolver", names.of)
+    monkeypatch.setattr("agent_core.tools.builtin.fetch.resolver", names.of)
     async with Workers() as workers:
         tool = FetchUrl(workers, refuse=lambda address: None if str(address) == OUTSIDE else refusal(address))
         base = f"http://{OUTSIDE}:{canaries.port}/"

@@ -23,7 +23,7 @@ from agent_core.limits.quotas import BLOCK, Kind, Limits, blocks
 from agent_core.messages import InputMessage
 from agent_core.ports import SystemClock
 from agent_core.tools.base import Json, NoRoom, ToolContext, ToolOutcome, ToolStatus
-from agent_core.tools.files.writers import FILE_TOOLS
+from agent_core.tools.builtin.writers import FILE_TOOLS
 from agent_core.tools.registry import Runnable, ToolRegistry
 from gateway.limits.diskuse import CountStopped, Owners, Stop, count_all, count_folder
 from gateway.limits.quotas import Quotas, ScopedSpace, carried_bytes, holder_of, scopes_of

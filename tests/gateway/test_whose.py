@@ -17,8 +17,8 @@ from adapters.contract.base import Inbound, SessionKey, once
 from agent_core.messages import InputMessage
 from agent_core.tools.base import MemoryStore
 from agent_core.tools.builtin import builtin_tools
-from agent_core.tools.files.sendfile import SEND_FILE
-from agent_core.tools.notes import OF_MEMORY
+from agent_core.tools.builtin.notes import OF_MEMORY
+from agent_core.tools.builtin.sendfile import SEND_FILE
 from agent_core.workers.pool import Workers
 from gateway.sessions.opening import conversation_of
 from gateway.sessions.whose import memory_of, nameless, shown, withheld_from, workspace_of

@@ -15,8 +15,8 @@ from hypothesis import strategies as st
 
 from agent_core.ports import SystemClock
 from agent_core.tools.base import ToolContext, ToolOutcome, ToolStatus
+from agent_core.tools.builtin.fetch import FetchUrl
 from agent_core.tools.web.addresses import refusal
-from agent_core.tools.web.fetch import FetchUrl
 from agent_core.tools.web.pages import readable
 from agent_core.workers.pool import Workers
 

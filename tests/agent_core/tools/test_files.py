@@ -14,9 +14,9 @@ from hypothesis import strategies as st
 
 from agent_core.ports import SystemClock
 from agent_core.tools.base import Json, ToolContext, ToolOutcome, ToolStatus
-from agent_core.tools.files.readers import SPECS, readers
+from agent_core.tools.builtin.readers import SPECS, readers
+from agent_core.tools.builtin.writers import FILE_TOOLS
 from agent_core.tools.files.reading import work
-from agent_core.tools.files.writers import FILE_TOOLS
 from agent_core.tools.registry import Runnable, ToolRegistry, UnknownTool, UnreadableArguments
 from agent_core.workers.pool import Workers
 

@@ -9,8 +9,8 @@ import pytest
 
 from agent_core.ports import SystemClock
 from agent_core.tools.base import Json, ToolContext, ToolStatus
-from agent_core.tools.files.sendfile import SendFile
-from agent_core.tools.notes import Forget, Recall, Remember, Todo, ranked
+from agent_core.tools.builtin.notes import Forget, Recall, Remember, Todo, ranked
+from agent_core.tools.builtin.sendfile import SendFile
 
 
 class Shelf:

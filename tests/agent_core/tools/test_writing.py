@@ -13,7 +13,7 @@ import pytest
 
 from agent_core.ports import SystemClock
 from agent_core.tools.base import Json, ToolContext, ToolOutcome, ToolStatus
-from agent_core.tools.files.writers import FILE_TOOLS
+from agent_core.tools.builtin.writers import FILE_TOOLS
 from agent_core.tools.files.writing import APPEND_BYTES
 from agent_core.tools.registry import Runnable, ToolRegistry
 

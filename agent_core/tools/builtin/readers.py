@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from agent_core.tools.base import EffectClass, Json, ToolContext, ToolOutcome, ToolSpec
 from agent_core.tools.files.reading import MAX_ENTRIES, MAX_MATCHES
+from agent_core.tools.offer import Offer
 from agent_core.tools.outside import outside
 from agent_core.workers.pool import Job, Workers
 
@@ -77,3 +78,6 @@ SPECS = (
 def readers(workers: Workers) -> tuple[Reader, ...]:
     """`read_file`, `list_files` and `search_files`."""
     return tuple(Reader(spec, workers) for spec in SPECS)
+
+
+OFFER = Offer(1, lambda parts: readers(parts.workers))

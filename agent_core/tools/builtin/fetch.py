@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlsplit
 
 from agent_core.tools.base import EffectClass, Json, ToolContext, ToolOutcome, ToolSpec, ToolStatus
+from agent_core.tools.offer import Offer
 from agent_core.tools.outside import outside
 from agent_core.tools.web.addresses import Address, is_number, parsed, refusal
 from agent_core.tools.web.names import resolver
@@ -255,3 +256,6 @@ def _kind(header: str) -> tuple[str, str]:
     named = (one.partition("=") for one in parameters)
     charset = next((value for name, _, value in named if name.strip().lower() == "charset"), "")
     return kind.strip().lower(), charset.strip(" \t\"'")
+
+
+OFFER = Offer(4, lambda parts: (FetchUrl(parts.workers),))

@@ -15,6 +15,7 @@ import orjson
 from agent_core.limits.quotas import Kind
 from agent_core.tools.base import EffectClass, Json, MemoryStore, ToolContext, ToolOutcome, ToolSpec, ToolStatus
 from agent_core.tools.files.changes import Change, Found, Verdict, decide, found_of, read_change, written
+from agent_core.tools.offer import Offer
 
 MEMORY = "memory"
 LISTS = "todo"
@@ -275,3 +276,6 @@ def rendered(items: list[Json]) -> str:
         for item in items
     ]
     return "\n".join(lines) or "(The list is empty.)"
+
+
+OFFER = Offer(5, lambda parts: [kind(parts.memory) for kind in (Remember, Recall, Forget, Todo)])

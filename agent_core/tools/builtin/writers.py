@@ -5,6 +5,7 @@ from __future__ import annotations
 from agent_core.tools.base import EffectClass, Json, ToolSpec
 from agent_core.tools.files import writing
 from agent_core.tools.files.writing import WritingTool
+from agent_core.tools.offer import Offer
 
 _PATH: Json = {"type": "string", "description": "Path inside the workspace, such as notes/today.txt", "minLength": 1}
 
@@ -69,3 +70,6 @@ FILE_TOOLS: tuple[WritingTool, ...] = (
         removes=True,
     ),
 )
+
+
+OFFER = Offer(2, lambda _: FILE_TOOLS)

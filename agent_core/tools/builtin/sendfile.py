@@ -15,6 +15,7 @@ from pathlib import Path
 from agent_core.limits.quotas import BLOCK, Kind, blocks
 from agent_core.tools.base import EffectClass, Json, ToolContext, ToolOutcome, ToolSpec, ToolStatus
 from agent_core.tools.files.workspace import Refused, folder, open_file, split_file
+from agent_core.tools.offer import Offer
 
 SEND_FILE = "send_file"
 MOST_BYTES = 50 * 1024 * 1024
@@ -83,3 +84,6 @@ def _read(path: str, workspace: Path) -> bytes:
     if not data:
         raise Refused(f"{path} is empty; an empty file cannot be sent.")
     return data
+
+
+OFFER = Offer(3, lambda parts: (SendFile(parts.spool),))

@@ -1,0 +1,27 @@
+"""The tools that the gateway offers: each module of this folder brings its own (`OFFER`), and nothing else names it.
+
+Known to be weak: the models read the tools in the order of `Offer.place`, so a new place in the middle changes what every request begins with,
+and with it what providers have cached.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from pathlib import Path
+
+from agent_core.tools.base import MemoryStore, Tool
+from agent_core.tools.offer import Offer, ToolParts
+from agent_core.workers.pool import Workers
+
+
+def builtin_tools(memory: MemoryStore, spool: Path, workers: Workers) -> list[Tool]:
+    """All of them, in their order; `memory` keeps what `remember` and `todo` are told, `spool` the files that are to be sent; `workers` read."""
+    parts = ToolParts(memory, spool, workers)
+    offers: list[Offer] = []
+    for module in pkgutil.iter_modules(__path__, f"{__name__}."):
+        offer: object = getattr(importlib.import_module(module.name), "OFFER", None)
+        if not isinstance(offer, Offer):
+            raise TypeError(f"{module.name} offers no tool: it needs an OFFER.")
+        offers.append(offer)
+    return [tool for offer in sorted(offers, key=lambda one: one.place) for tool in offer.make(parts)]
