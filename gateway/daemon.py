@@ -18,7 +18,7 @@ from pathlib import Path
 import structlog
 from aiohttp import web
 
-from adapters.contract.unsaid import keep_to_ourselves
+from adapters.contract.redacted import set_redactor
 from agent_core.driver.spending import Spender
 from agent_core.model.client import ModelClient
 from agent_core.model.endpoints import Endpoint, overdue
@@ -118,7 +118,7 @@ async def serving(
         ) from error
     clock = clock or SystemClock()
     ids = SystemIds(clock)
-    redactor = keep_to_ourselves(redactor_of(config))
+    redactor = set_redactor(redactor_of(config))
     signals = Signals()
     hurry = stopping.hurry if stopping is not None else asyncio.Event()
     async with AsyncExitStack() as stack:

@@ -1,14 +1,215 @@
-"""Asks an address whether an outspoken gateway answers there, and how it is."""
+"""One HTTP call to a server, made to see whether it can be reached, what time it is there, and whether a gateway of ours answers.
+
+Every way in which that can fail is a value with words: name look-up, connection, TLS, proxy, time. The adapters use their own
+libraries; this is for looking only. No address of somebody else's is put into words, because Telegram's holds the token.
+"""
 
 from __future__ import annotations
 
+import email.utils
+import ssl
+import time
+import urllib.request
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum, StrEnum, auto
+from urllib.parse import urlsplit
 
 import aiohttp
 import orjson
 
+from adapters.checks.findings import Finding, problem, warning
 from agent_core.tools.base import Json
+
+SECONDS = 8.0
+"""How long one call may take."""
+MAX_BYTES = 4_194_304
+"""The most of an answer that is read, unpacked. The longest is a list of models."""
+
+
+class Trouble(StrEnum):
+    """Why there was no answer."""
+
+    NAME = "name"
+    """The host's name is not known."""
+    CONNECTION = "connection"
+    TLS = "tls"
+    PROXY = "proxy"
+    TIME = "time"
+    ADDRESS = "address"
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """An answer, whatever it says."""
+
+    status: int
+    headers: Mapping[str, str]
+    """Names in lower case."""
+    body: Json
+    """None if it was no JSON."""
+
+    @property
+    def table(self) -> Mapping[str, Json]:
+        """The body, if it is an object."""
+        return self.body if isinstance(self.body, dict) else {}
+
+
+@dataclass(frozen=True, slots=True)
+class NoReply:
+    """There was no answer."""
+
+    trouble: Trouble
+    host: str
+    words: str
+
+
+class Probe:
+    """Calls one server, for one look."""
+
+    def __init__(self, who: str, *, proxy: str = "", tls: ssl.SSLContext | None = None) -> None:
+        """`who` as a person knows it; `proxy` is used as given; `tls` is whom to trust (None: this machine's store)."""
+        self.who = who
+        self.proxy = proxy
+        self.tls = tls
+        self.skew_seconds: float | None = None
+
+    async def ask(
+        self, method: str, url: str, headers: Mapping[str, str], body: Json = None, seconds: float = SECONDS
+    ) -> Reply | NoReply:
+        """Make one call. Never raises for what the server or the network does."""
+        host = urlsplit(url).hostname or "?"
+        data = None if body is None else orjson.dumps(body)
+        more = {} if data is None else {"Content-Type": "application/json"}
+        began = time.time()
+        try:
+            async with (
+                aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=seconds)) as http,
+                http.request(
+                    method,
+                    url,
+                    headers={**headers, **more},
+                    data=data,
+                    proxy=self.proxy or None,
+                    ssl=self.tls if self.tls is not None else True,
+                    allow_redirects=False,
+                ) as response,
+            ):
+                raw = await _body(response)
+                told = {name.lower(): value for name, value in response.headers.items()}
+        except (aiohttp.ClientError, OSError, ValueError) as error:  # a TimeoutError is an OSError
+            return no_reply(error, host)
+        skew = skew_of(told.get("date", ""), began, time.time())
+        self.skew_seconds = skew if skew is not None else self.skew_seconds
+        return Reply(response.status, told, parsed(raw))
+
+
+async def _body(response: aiohttp.ClientResponse) -> bytes:
+    """The body, as far as anybody looks at it. Whoever answers here may be anybody, and say so without end."""
+    body = bytearray()
+    while len(body) < MAX_BYTES and (piece := await response.content.read(MAX_BYTES - len(body))):
+        body += piece
+    return bytes(body)
+
+
+def parsed(raw: bytes) -> Json:
+    """JSON, or None."""
+    try:
+        return orjson.loads(raw)
+    except orjson.JSONDecodeError:
+        return None
+
+
+def skew_of(date: str, began: float, ended: float) -> float | None:
+    """How many seconds a ``Date`` header is ahead of this machine; the call lasted from `began` to `ended` (Unix seconds)."""
+    try:
+        told = email.utils.parsedate_to_datetime(date).timestamp() + 0.5  # it is cut to whole seconds
+    except (ValueError, TypeError, OverflowError):
+        return None
+    if told < began:
+        return min(0.0, told - began + 0.5)
+    return max(0.0, told - ended - 0.5)
+
+
+def no_reply(error: Exception, host: str) -> NoReply:
+    """What an exception of aiohttp means."""
+    match error:
+        case aiohttp.ClientProxyConnectionError() | aiohttp.ClientHttpProxyError():
+            return NoReply(Trouble.PROXY, host, "the proxy does not answer or does not let it through")
+        case aiohttp.ClientConnectorDNSError():
+            return NoReply(Trouble.NAME, host, f"the name {host} is not known")
+        case aiohttp.ClientConnectorCertificateError():
+            inner = error.certificate_error
+            words = getattr(inner, "verify_message", "") or type(inner).__name__
+            return NoReply(Trouble.TLS, host, f"its certificate is not trusted ({words})")
+        case aiohttp.ClientSSLError() | ssl.SSLError():
+            return NoReply(Trouble.TLS, host, "no secure connection could be agreed on")
+        case TimeoutError():
+            return NoReply(Trouble.TIME, host, "there was no answer in time")
+        case aiohttp.InvalidURL():
+            return NoReply(Trouble.ADDRESS, host, "the address cannot be used")
+        case OSError():
+            reason = (error.strerror or type(error).__name__).lower()
+            return NoReply(Trouble.CONNECTION, host, f"no connection to {host} ({reason})")
+        case _:
+            return NoReply(Trouble.CONNECTION, host, f"the connection to {host} broke ({type(error).__name__})")
+
+
+def environment_proxy(url: str) -> str:
+    """The proxy that the environment names for an address; empty if none."""
+    parts = urlsplit(url)
+    if urllib.request.proxy_bypass(parts.hostname or ""):
+        return ""
+    return urllib.request.getproxies().get(parts.scheme, "")
+
+
+def unreachable(check: str, who: str, why: NoReply, *, proxy_key: str, address_key: str) -> Finding:
+    """The finding that somebody cannot be reached, with what to do about it."""
+    match why.trouble:
+        case Trouble.NAME:
+            fix = f"Look whether this machine has a network and a name server (getent hosts {why.host}), and whether {address_key} is right."
+        case Trouble.CONNECTION:
+            fix = f"Look whether {address_key} is right, whether the server runs, and whether a firewall lets this machine out."
+        case Trouble.TIME:
+            fix = f"Look whether a firewall swallows the connection, or whether a proxy is needed: {proxy_key}."
+        case Trouble.PROXY:
+            fix = f"Look whether the proxy runs and is the right one: {proxy_key}, or HTTPS_PROXY in the environment."
+        case Trouble.TLS if "expired" in why.words or "not yet valid" in why.words:
+            fix = (
+                "Look at this machine's clock first (date); if it is right, the server's certificate has to be renewed."
+            )
+        case Trouble.TLS:
+            fix = (
+                "If a company's proxy reads the traffic, name its CA: SSL_CERT_FILE=/path/to/ca.pem (all platforms heed it). "
+                "In a container, install ca-certificates."
+            )
+        case Trouble.ADDRESS:
+            fix = f"Correct {address_key}."
+    return problem(check, f"{who} cannot be reached: {why.words}.", fix)
+
+
+def odd(check: str, who: str, reply: Reply) -> Finding:
+    """The finding for an answer that nothing else explains."""
+    if reply.status == 429:
+        wait = reply.headers.get("retry-after", "")
+        pause = f" for {wait} s" if wait else ""
+        return warning(
+            check,
+            f"{who} asks for fewer calls{pause} (429).",
+            "Wait that long. If it stays, look who else uses the token.",
+        )
+    if reply.status >= 500:
+        return warning(
+            check,
+            f"{who} has trouble of its own ({reply.status}).",
+            "Try again in some minutes; the gateway does, too.",
+        )
+    return problem(
+        check,
+        f"{who} answered in a way that it should not (HTTP {reply.status}).",
+        "Look whether the configured address is really its API.",
+    )
+
 
 MOST_BYTES = 256 * 1024
 
@@ -60,7 +261,7 @@ async def health(url: str, question: Question, key: str | None, seconds: float) 
     return Said(yes=True)
 
 
-class Reply(Enum):
+class Answering(Enum):
     """What came from the address where the gateway should be."""
 
     GATEWAY = auto()
@@ -70,7 +271,7 @@ class Reply(Enum):
     """Nobody listens there, or somebody who is no gateway."""
 
 
-async def reply_of(url: str, seconds: float = 3.0) -> Reply:
+async def answering_at(url: str, seconds: float = 3.0) -> Answering:
     """What ``/healthz`` at `url` says; asked once, and known after so many seconds."""
     timeout = aiohttp.ClientTimeout(total=seconds)
     try:
@@ -80,7 +281,7 @@ async def reply_of(url: str, seconds: float = 3.0) -> Reply:
         ):
             body: Json = orjson.loads(await response.content.read(MOST_BYTES))
     except TimeoutError:
-        return Reply.SILENT
+        return Answering.SILENT
     except (aiohttp.ClientError, OSError, orjson.JSONDecodeError):
-        return Reply.NOBODY
-    return Reply.GATEWAY if isinstance(body, dict) and body.get("program") == "outspoken" else Reply.NOBODY
+        return Answering.NOBODY
+    return Answering.GATEWAY if isinstance(body, dict) and body.get("program") == "outspoken" else Answering.NOBODY

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
-from adapters.contract.unsaid import unsaid
+from adapters.contract.redacted import redacted
 from adapters.text.files import CodeFile
 from adapters.text.styled import Styled
 from agent_core.turn.exits import Action
@@ -399,9 +399,9 @@ class CallFailed(Exception):
     def __init__(
         self, fate: Fate, words: str, *, cause: Cause = Cause.NONE, retry_after: float = 0.0, moved_to: str = ""
     ) -> None:
-        super().__init__(unsaid(words))
+        super().__init__(redacted(words))
         self.fate = fate
-        self.words = unsaid(words)
+        self.words = redacted(words)
         self.cause = cause
         self.retry_after = retry_after
         """Seconds."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from adapters.contract.chat import Content, ContentKind
 from adapters.text.styled import Styled
-from agent_core import slim
+from agent_core import storedjson
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -22,7 +22,7 @@ def _adapter() -> TypeAdapter[Content]:
 
 def encode(content: Content) -> bytes:
     """The content as a delivery's `want`."""
-    return slim.dumps(content)
+    return storedjson.dumps(content)
 
 
 def decode(want: bytes) -> Content:

@@ -56,7 +56,7 @@ class Around:
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class SetupResult:
     """What setting something up comes to."""
 
     values: Mapping[Key, str] = field(repr=False)
@@ -146,7 +146,7 @@ class ChatSection(Section):
         return ()
 
     @abstractmethod
-    def ask(self, asker: Asker) -> Wanted | None:
+    def ask(self, asker: Asker) -> SetupResult | None:
         """The steps of `outspoken setup`, with this section as what is there already; None if the person gives up."""
 
     @property

@@ -9,14 +9,14 @@ from typing import Protocol
 from aiohttp import web
 
 from adapters.contract.chat import AdapterSight, ChatPort
-from adapters.contract.unsaid import unsaid
+from adapters.contract.redacted import redacted
 
 
 class AdapterDown(Exception):
     """The adapter cannot go on; the words say why and what to do. A `fatal` one needs a person."""
 
     def __init__(self, words: str, *, fatal: bool = False, wait_seconds: float = 0.0) -> None:
-        super().__init__(unsaid(words))
+        super().__init__(redacted(words))
         self.fatal = fatal
         self.wait_seconds = wait_seconds
 

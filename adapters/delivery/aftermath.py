@@ -10,19 +10,26 @@ Laws (tests/adapters/test_aftermath.py).
 3. What cannot be understood in the answers is tried `MOST_UNREADABLE` times at most; without means to find out, it is created
    twice at most, the second time with a label.
 4. What is read after a message that had to be sent anew is sent anew behind it: the order of an answer is that of its parts.
+
+How long a part that failed waits for its next try is counted within this process (`Patience`). What is stored is a time of the wall clock, for
+the next process. A wall clock may be put back or forward at any time, so within a process a pause is counted by the monotonic clock from the
+moment at which the stored time is first seen; what an earlier process has stored is believed only up to the pause that it meant.
+
+Laws (tests/adapters/test_patience.py): a pause lasts no longer than it was meant, nor than `LONGEST_MS`, whatever the wall clock
+does; without a jump it lasts as long as it was meant.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TypeAlias, assert_never
 
 from adapters.contract.chat import Ability, CallFailed, Cause, Content, ContentKind, Fate
 from adapters.delivery.pacing import backoff_ms
-from adapters.delivery.parts import Wanted
-from adapters.delivery.reconcile import LEFTOVER, Part, finished, new_part, removed, settled
-from agent_core.store.deliveries.rows import INSTEAD, DeliveryState
+from adapters.delivery.parts import WantedPart
+from adapters.delivery.reconcile import BLOCKS_MS, LEFTOVER, Part, Pause, finished, new_part, removed, settled
+from agent_core.store.deliveries.rows import INSTEAD, DeliveryRow, DeliveryState
 
 NOT_LET_IN_MS = 60_000
 """Pause after a call that was refused because of the bot itself."""
@@ -204,8 +211,45 @@ def _replaced(part: Part, contents: Sequence[Content], how: str, now: int) -> li
     )
     made = [replace(part, row=over, there=None)]
     for number, content in enumerate(contents):
-        wanted = Wanted(bubble, number, content, final=True)
+        wanted = WantedPart(bubble, number, content, final=True)
         below = new_part(wanted, row.surface, row.origin, row.place)
         there = row.platform_id if number == 0 else None
         made.append(replace(below, row=replace(below.row, platform_id=there, plain=row.plain, at=now)))
     return made
+
+
+LONGEST_MS = 300_000
+"""The longest pause between two tries of a part (`adapters.delivery.pacing.backoff_ms`)."""
+
+
+def within(until: int, now: int, longest: int) -> int:
+    """How long it is until a stored time, which is never further away than `longest`; all in milliseconds."""
+    return max(0, min(until - now, longest))
+
+
+@dataclass(frozen=True, slots=True)
+class Patience:
+    """A part that has failed; times are milliseconds of the monotonic clock."""
+
+    stored: int
+    """The time of the wall clock from which it was made."""
+    due: int
+    failed: int
+    """When it failed the last time."""
+    first: int
+    """When it failed first, without a success since."""
+
+    def pause(self, steady: int) -> Pause:
+        """How it stands now."""
+        return Pause(max(0, self.due - steady), steady - self.first >= BLOCKS_MS, max(0, steady - self.failed))
+
+
+def patience(known: Patience | None, row: DeliveryRow, wall: int, steady: int) -> Patience | None:
+    """What is known of a row's pause, as it is now; None if it has none."""
+    if row.retry_at is None:
+        return None
+    if known is not None and known.stored == row.retry_at:
+        return known
+    meant = min(LONGEST_MS, row.retry_at - row.at) if row.at else LONGEST_MS
+    left = within(row.retry_at, wall, max(0, meant))
+    return Patience(row.retry_at, steady + left, steady, known.first if known is not None else steady)

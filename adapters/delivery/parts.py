@@ -30,7 +30,7 @@ Parts = Callable[[str, bool], tuple[Piece, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedPart:
     """A part as a chat should show it now."""
 
     bubble: str
@@ -55,7 +55,7 @@ class Draft:
 class Picture:
     """Everything that a chat should show of a turn."""
 
-    wanted: tuple[Wanted, ...]
+    wanted: tuple[WantedPart, ...]
     draft: Draft | None = None
     untouched: tuple[str, ...] = ()
     """Bubbles whose text grows and was not looked at this time: they stay as they are."""
@@ -66,7 +66,7 @@ def picture(view: View, turn: str, parts: Parts, *, traits: Traits, reply_to: st
 
     Without `growing`, text on its way is left as it is: formatting it costs, and a chat takes a new state only so often.
     """
-    wanted: list[Wanted] = []
+    wanted: list[WantedPart] = []
     untouched: list[str] = []
     draft: Draft | None = None
     for place, bubble in enumerate(view.bubbles):
@@ -99,7 +99,7 @@ def picture(view: View, turn: str, parts: Parts, *, traits: Traits, reply_to: st
     status = status_words(view.bubbles, tools=not traits.cards) if view.open else ""
     if status:
         content = Content(ContentKind.STATUS, Styled(status, ()), silent=True)
-        wanted.append(Wanted(STATUS_BUBBLE, 0, content, final=False, fleeting=True))
+        wanted.append(WantedPart(STATUS_BUBBLE, 0, content, final=False, fleeting=True))
     if reply_to and traits.replies:
         wanted = [replace(one, content=replace(one.content, reply_to=reply_to)) for one in wanted]
     elif reply_to and wanted and not wanted[0].fleeting and not (untouched and untouched[0] == view.bubbles[0].key):
@@ -107,7 +107,7 @@ def picture(view: View, turn: str, parts: Parts, *, traits: Traits, reply_to: st
     return Picture(tuple(wanted), draft, tuple(untouched))
 
 
-def cards_at(view: View, place: int) -> Wanted | None:
+def cards_at(view: View, place: int) -> WantedPart | None:
     """The cards of the tools that follow each other from the bubble number `place` on; None if none begin there."""
     if view.bubbles[place].kind not in _TOOLS:
         return None
@@ -123,10 +123,10 @@ def cards_at(view: View, place: int) -> Wanted | None:
     lines = [f"{_MARKS.get(b.state, '⚙️')} {_short(b.text)}" for b in tools]
     over = end < len(rest) or not view.open
     content = Content(ContentKind.TOOLS, Styled("\n".join(lines)), silent=True, tasks=tasks)
-    return Wanted(f"{view.bubbles[place].key}.tools", 0, content, final=over and all(b.final for b in tools))
+    return WantedPart(f"{view.bubbles[place].key}.tools", 0, content, final=over and all(b.final for b in tools))
 
 
-def _judged(texts: list[Wanted], turn: str) -> list[Wanted]:
+def _judged(texts: list[WantedPart], turn: str) -> list[WantedPart]:
     """The last piece of an answer is where people say what they think of it."""
     last = max((i for i, one in enumerate(texts) if one.content.kind is ContentKind.TEXT), default=-1)
     return [
@@ -145,10 +145,10 @@ def call_mark(call: str) -> str:
     return hashlib.blake2b(call.encode(), digest_size=6).hexdigest()
 
 
-def _texts(bubble: Bubble, parts: Parts, *, settled: bool) -> list[Wanted]:
+def _texts(bubble: Bubble, parts: Parts, *, settled: bool) -> list[WantedPart]:
     found = [_theirs(content_of(piece)) for piece in parts(bubble.text, not settled)]
     last = len(found) - 1
-    return [Wanted(bubble.key, i, content, final=settled or i < last) for i, content in enumerate(found)]
+    return [WantedPart(bubble.key, i, content, final=settled or i < last) for i, content in enumerate(found)]
 
 
 def _theirs(content: Content) -> Content:
@@ -169,17 +169,17 @@ def content_of(piece: Piece) -> Content:
             return Content(ContentKind.FILE, Styled("", ()), file_text=piece.text, file_name=piece.name)
 
 
-def _notice(bubble: Bubble, turn: str, parts: Parts) -> list[Wanted]:
+def _notice(bubble: Bubble, turn: str, parts: Parts) -> list[WantedPart]:
     buttons = tuple(Button(ACTION_LABELS[action], f"{action.value}:{turn}") for action in bubble.actions)
     pieces = [content_of(piece) for piece in parts(f"⚠️ {bubble.text}", False)]
     last = len(pieces) - 1
     return [
-        Wanted(bubble.key, i, Content(ContentKind.NOTICE, piece.body, buttons if i == last else ()), final=True)
+        WantedPart(bubble.key, i, Content(ContentKind.NOTICE, piece.body, buttons if i == last else ()), final=True)
         for i, piece in enumerate(pieces)
     ]
 
 
-def _approval(bubble: Bubble, turn: str) -> Wanted:
+def _approval(bubble: Bubble, turn: str) -> WantedPart:
     mark = call_mark(bubble.call)
     buttons = (Button("Allow", f"allow:{turn}:{mark}"), Button("Deny", f"deny:{turn}:{mark}"))
     words, _, _ = bubble.text.rpartition("\n")  # the time that is left would go on changing
@@ -187,12 +187,12 @@ def _approval(bubble: Bubble, turn: str) -> Wanted:
     asked = text.find("\n") + 1
     spans = (Span(asked, len(text), Style.CODE),) if asked else ()  # in which nobody is mentioned and nothing is a link
     content = Content(ContentKind.APPROVAL, Styled(text, spans), buttons)
-    return Wanted(bubble.key, 0, content, final=True)
+    return WantedPart(bubble.key, 0, content, final=True)
 
 
-def _file(bubble: Bubble) -> Wanted:
+def _file(bubble: Bubble) -> WantedPart:
     content = Content(ContentKind.FILE, Styled(), file=bubble.path, file_name=bubble.text)
-    return Wanted(bubble.key, 0, content, final=True)
+    return WantedPart(bubble.key, 0, content, final=True)
 
 
 def status_words(bubbles: Sequence[Bubble], *, tools: bool = True) -> str:

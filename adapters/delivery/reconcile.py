@@ -34,7 +34,7 @@ from typing import TypeAlias, assert_never
 from adapters.contract.chat import GROWS, Ability, Cause, Content, ContentKind, Flow, Traits
 from adapters.contract.contents import encode
 from adapters.delivery.pacing import Urgency
-from adapters.delivery.parts import STATUS_BUBBLE, Wanted
+from adapters.delivery.parts import STATUS_BUBBLE, WantedPart
 from agent_core.store.deliveries.rows import BY_HAND, DeliveryRow, DeliveryState
 
 KEYED_MS = 120_000
@@ -149,7 +149,7 @@ Step: TypeAlias = Create | Edit | Append | Finish | Delete | Wait
 
 @dataclass(frozen=True, slots=True)
 class Pause:
-    """How a part that has failed stands; see `adapters.delivery.patience`."""
+    """How a part that has failed stands; see `adapters.delivery.aftermath`."""
 
     left: int
     """Until its next try, ms."""
@@ -166,7 +166,7 @@ _ANY = Traits(drafts=False)
 
 def plan(
     parts: Mapping[Name, Part],
-    wanted: Sequence[Wanted],
+    wanted: Sequence[WantedPart],
     surface: str,
     origin: str,
     place: int,
@@ -198,7 +198,7 @@ def plan(
     return changed
 
 
-def _of_its_kind(mine: Mapping[Name, Part], origin: str, one: Wanted, traits: Traits) -> Wanted:
+def _of_its_kind(mine: Mapping[Name, Part], origin: str, one: WantedPart, traits: Traits) -> WantedPart:
     """The same for a row that can show it: one whose message no edit makes of this kind is left alone, and so goes."""
     known = mine.get((origin, one.bubble, one.part))
     if known is None or traits.turns_into(known.content.kind, one.content.kind):
@@ -228,7 +228,7 @@ def want_hash(want: bytes) -> str:
     return hashlib.blake2b(want, digest_size=8).hexdigest()
 
 
-def new_part(one: Wanted, surface: str, origin: str, place: int) -> Part:
+def new_part(one: WantedPart, surface: str, origin: str, place: int) -> Part:
     """A part that was not there."""
     want = encode(one.content)
     row = DeliveryRow(
@@ -245,7 +245,7 @@ def new_part(one: Wanted, surface: str, origin: str, place: int) -> Part:
     return Part(row, one.content)
 
 
-def _changed(known: Part, one: Wanted) -> Part | None:
+def _changed(known: Part, one: WantedPart) -> Part | None:
     row = known.row
     want = row.want if known.content == one.content else encode(one.content)
     same = want == row.want and not row.gone
@@ -283,7 +283,7 @@ def _gone(part: Part) -> Part | None:
 
 
 def _status(
-    mine: Mapping[Name, Part], changed: Sequence[Part], wanted: Sequence[Wanted], surface: str, origin: str, place: int,
+    mine: Mapping[Name, Part], changed: Sequence[Part], wanted: Sequence[WantedPart], surface: str, origin: str, place: int,
 ) -> tuple[list[Part], int]:  # fmt: skip
     """The status is the last message, or goes: an older one is taken away, and a new one is made behind the rest."""
     want = next((one for one in wanted if one.fleeting), None)

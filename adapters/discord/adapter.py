@@ -20,14 +20,21 @@ from typing import TYPE_CHECKING, Any, cast
 import structlog
 from aiohttp import web
 
-from adapters.contract.carried import FileSource
 from adapters.contract.chat import AdapterSight, CallFailed, Cause, ChatIntake, ChatMessage, Raw
-from adapters.contract.filehosts import FileHosts
+from adapters.contract.files import FileHosts, FileSource
 from adapters.contract.intake import WayIn, digest_of, in_words, raw_of
 from adapters.contract.notaccepted import NotAccepted
 from adapters.contract.supervision import AdapterDown
-from adapters.discord.happened import Began, Brought, Complete, Happened
-from adapters.discord.inbound import PLATFORM, read_interaction, read_message, whence
+from adapters.discord.inbound import (
+    PLATFORM,
+    Began,
+    Brought,
+    Complete,
+    Happened,
+    read_interaction,
+    read_message,
+    whence,
+)
 from adapters.discord.missed import Missed
 from adapters.discord.port import DiscordPort
 from agent_core.ports import Clock

@@ -1,4 +1,4 @@
-"""Looks at a Discord bot from outside: its token, its intents, its servers, its way to the gateway. Changes nothing.
+"""Looks at a Discord bot from outside, and sets one up by looking: its token, its intents, its servers, its way to the gateway. Changes nothing.
 
 The websocket is opened only as far as Discord's HELLO: without an IDENTIFY no session begins, so a running bot is not disturbed.
 """
@@ -6,14 +6,21 @@ The websocket is opened only as far as Discord's HELLO: without an IDENTIFY no s
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
 import aiohttp
+from pydantic import SecretStr
 
 from adapters.checks.findings import Finding, Seen, note, ok, problem, warning
-from adapters.checks.reach import Line, NoReply, Reply, no_reply, odd, parsed, unreachable
+from adapters.checks.probe import NoReply, Probe, Reply, no_reply, odd, parsed, unreachable
+from adapters.contract.platforms import PAIRING, Asker, Key, SetupResult
 from adapters.discord.adapter import DiscordSettings
+
+if TYPE_CHECKING:
+    from adapters.discord.adapter import DiscordSettings
 
 API = "https://discord.com/api/v10"
 PORTAL = "https://discord.com/developers/applications"
@@ -51,7 +58,7 @@ def invite_url(application: str) -> str:
 
 async def check(settings: DiscordSettings) -> DiscordSeen:
     """Ask Discord about the bot. Never raises for what Discord or the network does."""
-    line = Line("Discord", proxy=settings.proxy)
+    line = Probe("Discord", proxy=settings.proxy)
     base = (settings.api_base or API).rstrip("/")
     headers = {"Authorization": f"Bot {settings.token}", "User-Agent": AGENT}
     application = await line.ask("GET", f"{base}/applications/@me", headers)
@@ -163,3 +170,28 @@ async def _hello(address: str, proxy: str) -> Finding:
         return unreachable(
             "discord.gateway", "Discord's gateway", why, proxy_key=PROXY_KEY, address_key="[discord] gateway_url"
         )
+
+
+def ask(asker: Asker, present: SecretStr | None, settings: Callable[[str], DiscordSettings]) -> SetupResult | None:
+    """The steps, with the token that is there already; `settings` are those with another one."""
+    if asker.asks:
+        asker.say(
+            f"\nOpen {PORTAL}, New Application. Under Bot: switch on Message Content Intent, Save Changes, and Reset Token gives the token."
+        )
+    values: dict[Key, str] = {}
+
+    def attempt() -> DiscordSeen | None:
+        token = asker.secret("discord", "token", "Token", present, needed=not asker.asks)
+        if not token:
+            return None
+        values["discord", "token"] = token
+        return asker.look(check(settings(token)))
+
+    seen = asker.tried(attempt)
+    if seen is None:
+        return None
+    seen = asker.until(seen, "discord.intent", lambda: check(settings(values["discord", "token"])))
+    return SetupResult(
+        values,
+        (f"\nInvite the bot into your server: {seen.invite}", f"Then mention it, or write to it in private. {PAIRING}"),
+    )

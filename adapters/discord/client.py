@@ -124,7 +124,7 @@ class BotClient(Events, discord.Client):
 
     def _session(self, event: str, args: Sequence[Any]) -> None:  # noqa: ARG002
         """A new session has begun, and nothing of it was told yet: only now are the cursors those from before the gap."""
-        from adapters.discord.happened import Began, Complete
+        from adapters.discord.inbound import Began, Complete
 
         if event == "connect":
             self._ears.happened(Began(None))
@@ -145,7 +145,7 @@ class ShardedClient(Events, discord.AutoShardedClient):
     """
 
     def _session(self, event: str, args: Sequence[Any]) -> None:
-        from adapters.discord.happened import Began, Complete
+        from adapters.discord.inbound import Began, Complete
 
         if event == "shard_connect":
             self._ears.happened(Began(int(args[0])))
@@ -176,7 +176,7 @@ def interaction_of(client: discord.Client, data: Any) -> discord.Interaction[Any
 
 def _listen(client: discord.Client, ears: Ears) -> None:
     """What people do is handed over unread; what else cannot be read is told, and ends nothing."""
-    from adapters.discord.happened import Brought
+    from adapters.discord.inbound import Brought
 
     parsers = client._connection.parsers  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - it has no setting for it
 

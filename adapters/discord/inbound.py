@@ -1,10 +1,11 @@
-"""From Discord's messages and interactions to our words."""
+"""What the library's client tells the adapter, and from Discord's messages and interactions to our words."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, cast
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from adapters.contract.chat import (
     Attachment,
@@ -19,6 +20,32 @@ from adapters.contract.intake import Whence
 
 if TYPE_CHECKING:
     import discord
+
+
+@dataclass(frozen=True, slots=True)
+class Began:
+    """A session has begun that knows nothing of what was before. `shard`: the connection's number; None: there is only one."""
+
+    shard: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Complete:
+    """The servers of a connection are known."""
+
+    shard: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Brought:
+    """What a person did, as the gateway told it: the event's name, and its JSON."""
+
+    kind: str
+    data: Any
+
+
+Happened: TypeAlias = Began | Complete | Brought
+
 
 PLATFORM = "discord"
 QUOTE_CHARS = 500

@@ -11,14 +11,29 @@ from pydantic import Field, SecretStr, model_validator
 from typing_extensions import override
 
 from adapters.checks.findings import LOCAL_SECONDS, REMOTE_SECONDS, Check, Seen, warning
-from adapters.contract.platforms import Around, Asker, Built, ChatSection, Pieces, Platform, Wanted
+from adapters.contract.logevents import BUG, DISK, LATER, LogEvent
+from adapters.contract.platforms import Around, Asker, Built, ChatSection, Pieces, Platform, SetupResult
 from adapters.contract.settings import FromOutside, Secret, Unit, Url, Usual, complaint
-from adapters.discord.events import EVENTS
 
 if TYPE_CHECKING:
     from adapters.contract.chat import ChatIntake
     from adapters.discord.adapter import DiscordSettings
     from agent_core.ports import Clock
+
+EVENTS = (
+    LogEvent("discord.menu_not_set", "The slash commands could not be registered.", "`outspoken doctor` checks the bot's scopes."),
+    LogEvent("discord.odd_event", "An event that is no person's doing (or has no number) cannot be read; passed over.", BUG, by="event_kind"),
+    LogEvent("discord.not_stored", "A message cannot be stored yet; tried again.", DISK),
+    LogEvent("discord.no_thread", "No thread could be begun; the answer goes into the channel.", "Give the bot the right to create threads."),
+    LogEvent("discord.channels_not_read", "More channels than are looked into were missed; these are not read.",
+             "Nothing is lost that is said from now on. If it comes often, see why connections do not stand."),
+    LogEvent("discord.chat_not_noted", "The private chat with somebody who may talk could not be looked up."),
+    LogEvent("discord.heard_not_noted", "How far Discord was listened to could not be stored; more is read after a gap."),
+    LogEvent("discord.gap_too_long", "More was said in a channel than is read after a gap.", "Tell the people there to say again what was not answered."),
+    LogEvent("discord.press_not_answered", "A button's press was acted on, but not acknowledged in time.", LATER),
+    LogEvent("discord.probe_failed", "The look whether the connection lives failed."),
+)  # fmt: skip
+
 
 EPOCH_MS = 1_420_070_400_000
 """From where Discord's ids (snowflakes) count: https://discord.com/developers/docs/reference#snowflakes."""
@@ -93,8 +108,8 @@ class Discord(ChatSection):
         )
 
     @override
-    def ask(self, asker: Asker) -> Wanted | None:
-        from adapters.discord.setup import ask
+    def ask(self, asker: Asker) -> SetupResult | None:
+        from adapters.discord.check import ask
 
         return ask(asker, self.token, lambda token: self.model_copy(update={"token": SecretStr(token)}).settings())
 

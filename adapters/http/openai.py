@@ -36,9 +36,8 @@ from adapters.contract.base import (
     once,
 )
 from adapters.contract.notaccepted import NotAccepted
-from adapters.http.common import Problem, cors_headers, problem_response, stranger
+from adapters.http.common import Problem, cors_headers, no_budget, problem_response, refusal, stranger
 from adapters.http.openai_request import ChatRequest, parse
-from adapters.http.refusals import no_budget, refusal
 from adapters.http.tracecontext import traceparent_of
 from agent_core.messages import InputMessage
 from agent_core.ports import Clock, Ids

@@ -16,10 +16,9 @@ from aiohttp import web
 
 from adapters.contract.base import REHEARSAL_WORDS, Gateway, Inbound, SessionKey, TurnSight
 from adapters.contract.notaccepted import NotAccepted
-from adapters.http.common import Problem, problem_response, stranger
+from adapters.http.common import Problem, problem_response, refusal, stranger
 from adapters.http.entrance import NotJson, json_of
 from adapters.http.pagefiles import PageFiles
-from adapters.http.refusals import refusal
 from agent_core.messages import InputMessage
 from agent_core.ports import Clock, Ids
 from agent_core.tools.base import Json

@@ -18,10 +18,8 @@ from typing import Any
 import structlog
 from aiohttp import web
 
-from adapters.contract.carried import FileSource
 from adapters.contract.chat import AdapterSight, CallFailed, Cause, ChatAddress, ChatIntake, ChatMessage, Doing
-from adapters.contract.filehosts import FileHosts
-from adapters.contract.inorder import InOrder
+from adapters.contract.files import FileHosts, FileSource
 from adapters.contract.intake import WayIn, in_words, key_of, raw_of
 from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from adapters.contract.supervision import AdapterDown
@@ -41,7 +39,7 @@ from adapters.slack.inbound import (
 )
 from adapters.slack.missed import Missed, number_of
 from adapters.slack.port import SlackPort
-from adapters.slack.sockets import Sockets
+from adapters.slack.sockets import InOrder, Sockets
 from agent_core.ports import Clock
 
 log = structlog.get_logger("slack")

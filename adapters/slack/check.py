@@ -1,4 +1,4 @@
-"""Looks at a Slack app from outside: its tokens, the scopes it was given, its socket. Changes nothing.
+"""Looks at a Slack app from outside, and sets one up by looking: its tokens, the scopes it was given, its socket. Changes nothing.
 
 Slack gives each event to one of the app's sockets, so a socket that is opened only to look could be given one. It is therefore
 opened only while no gateway of this configuration runs, and closed at once; what it was given unanswered comes again.
@@ -9,14 +9,20 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
 
 import aiohttp
+from pydantic import SecretStr
 
 from adapters.checks.findings import Finding, Seen, note, ok, problem, warning
-from adapters.checks.reach import Line, NoReply, Reply, environment_proxy, no_reply, odd, parsed, unreachable
+from adapters.checks.probe import NoReply, Probe, Reply, environment_proxy, no_reply, odd, parsed, unreachable
+from adapters.contract.platforms import PAIRING, Asker, Key, SetupResult
 from adapters.slack.adapter import SlackSettings
-from adapters.slack.manifest import APPS, SCOPES
+from adapters.slack.manifest import APPS, SCOPES, new_app_url
 from agent_core.tools.base import Json
+
+if TYPE_CHECKING:
+    from adapters.slack.adapter import SlackSettings
 
 API = "https://slack.com/api"
 HELLO_SECONDS = 8.0
@@ -38,7 +44,7 @@ class SlackSeen(Seen):
 async def check(settings: SlackSettings, *, open_socket: bool = False) -> SlackSeen:
     """Ask Slack about the app. Never raises for what Slack or the network does. `open_socket`: also try Socket Mode's socket."""
     base = (settings.api_base or API).rstrip("/")
-    line = Line("Slack", proxy=settings.proxy or environment_proxy(base))
+    line = Probe("Slack", proxy=settings.proxy or environment_proxy(base))
     page = app_page(settings.app_token)
     asks = [line.ask("POST", f"{base}/auth.test", _bearer(settings.bot_token))] if settings.bot_token else []
     if settings.app_token:
@@ -173,3 +179,52 @@ async def _hello(address: str, proxy: str, page: str) -> Finding:
     except (aiohttp.ClientError, OSError, ValueError) as error:
         why = no_reply(error, "Slack's socket")
         return unreachable("slack.socket", "Slack's socket", why, proxy_key=PROXY_KEY, address_key=ADDRESS_KEY)
+
+
+class Settings(Protocol):
+    """What the app's adapter is told, with these tokens in place of those that are there."""
+
+    def __call__(self, bot_token: str, *, app_token: str = "", signing_secret: str = "") -> SlackSettings: ...
+
+
+def ask(
+    asker: Asker, bot_token: SecretStr | None, app_token: SecretStr | None, settings_with: Settings
+) -> SetupResult | None:
+    """The steps, with the tokens that are there already."""
+    if asker.asks:
+        asker.say(f"\nThis address opens Slack's form for a new app, filled in:\n\n{new_app_url()}\n")
+        asker.say(
+            "Choose your workspace, Create, then Install to Workspace. OAuth & Permissions has the bot token (xoxb-…)."
+        )
+    values: dict[Key, str] = {}
+
+    def settings() -> SlackSettings:
+        app, signing = (values.get(("slack", key), "") for key in ("app_token", "signing_secret"))
+        return settings_with(values["slack", "bot_token"], app_token=app, signing_secret=signing)
+
+    def attempt() -> SlackSeen | None:
+        values.clear()
+        token = asker.secret("slack", "bot_token", "Bot token (xoxb-…)", bot_token, needed=not asker.asks)
+        if not token:
+            return None
+        values["slack", "bot_token"] = token
+        signing = asker.value("slack", "signing_secret")
+        if signing and not asker.value("slack", "app_token"):
+            values["slack", "signing_secret"] = signing
+            return asker.look(check(settings()))
+        if asker.asks and not asker.value("slack", "app_token"):
+            asker.say("Basic Information, App-Level Tokens, Generate: any name, the scope connections:write.")
+        app = asker.secret("slack", "app_token", "App-level token (xapp-…)", app_token, needed=not asker.asks)
+        if not app:
+            return None
+        values["slack", "app_token"] = app
+        return asker.look(check(settings()))
+
+    seen = asker.tried(attempt)
+    if seen is None:
+        return None
+    seen = asker.until(seen, "slack.scopes", lambda: check(settings()))
+    where = f" in {seen.workspace}" if seen.workspace else ""
+    return SetupResult(
+        values, (f"\nWrite to the app{where} in private, or invite it into a channel and mention it. {PAIRING}",)
+    )

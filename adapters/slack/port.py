@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import aiohttp
 import structlog
 
-from adapters.contract.carried import FileSource, bytes_of
 from adapters.contract.chat import (
     GROWS,
     Ability,
@@ -32,6 +31,7 @@ from adapters.contract.chat import (
     id_of,
     not_by_edit,
 )
+from adapters.contract.files import FileSource, bytes_of
 from adapters.delivery.pacing import Rate
 from adapters.slack.blocks import blocks_of, chunks_of, feedback_of, flow_of, text_of
 from adapters.slack.errors import UNABLE, failure

@@ -25,7 +25,7 @@ from adapters.contract.notaccepted import NotAccepted
 from adapters.contract.supervision import AdapterDown
 from adapters.delivery.pacing import worth_saying
 from adapters.telegram.inbound import PLATFORM, Me, Moved, Pressed, Update, as_table, id_of, read_update, whence
-from adapters.telegram.offsets import Asking, after
+from adapters.telegram.polling import Asking, after
 from adapters.telegram.port import TelegramPort
 from adapters.telegram.webhook import WebhookWatch
 from agent_core.ports import Clock

@@ -1,4 +1,4 @@
-"""Looks at a Telegram bot from outside: its token, its webhook, its privacy mode, and whether somebody else polls it.
+"""Looks at a Telegram bot from outside, and sets one up by looking: its token, its webhook, its privacy mode, and whether somebody else polls it.
 
 A `getUpdates` without an offset confirms nothing. It does end a poll that is open elsewhere, so it is asked only while no gateway
 of this configuration runs; a running one knows itself whether somebody disturbs it.
@@ -7,18 +7,25 @@ of this configuration runs; a running one knows itself whether somebody disturbs
 from __future__ import annotations
 
 import asyncio
+import secrets
 import time
+from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from pydantic import SecretStr
+
 from adapters.checks.findings import Finding, Seen, note, ok, problem, warning
-from adapters.checks.reach import SECONDS, NoReply, Reply, Trouble, odd, parsed, skew_of, unreachable
+from adapters.checks.probe import SECONDS, NoReply, Reply, Trouble, odd, parsed, skew_of, unreachable
+from adapters.contract.platforms import PAIRING, Asker, Key, SetupResult
 from adapters.telegram.adapter import TelegramSettings
 
 if TYPE_CHECKING:
     from telegram.request import HTTPXRequest
+
+    from adapters.telegram.adapter import TelegramSettings
 
 FATHER = "https://t.me/BotFather"
 POLL_SECONDS = 4
@@ -201,3 +208,25 @@ def judged_poll(reply: Reply | NoReply) -> tuple[Finding, ...]:
 def _result(reply: Reply | NoReply) -> dict[str, object]:
     found = reply.table.get("result") if isinstance(reply, Reply) else None
     return {**found} if isinstance(found, dict) else {}
+
+
+def ask(asker: Asker, present: SecretStr | None, settings: Callable[[str], TelegramSettings]) -> SetupResult | None:
+    """The steps, with the token that is there already; `settings` are those with another one."""
+    if asker.asks:
+        asker.say(f"\nOpen {FATHER}, write /newbot, and give it a name and a user name. It answers with a token.")
+    values: dict[Key, str] = {}
+
+    def attempt() -> TelegramSeen | None:
+        token = asker.secret("telegram", "token", "Token", present, needed=not asker.asks)
+        if not token:
+            return None
+        values["telegram", "token"] = token
+        return asker.look(check(settings(token)))
+
+    seen = asker.tried(attempt)
+    if seen is None:
+        return None
+    if url := asker.value("telegram", "webhook_url"):
+        values["telegram", "webhook_url"] = url
+        values["telegram", "webhook_secret"] = asker.value("telegram", "webhook_secret") or secrets.token_urlsafe(32)
+    return SetupResult(values, (f"\nYour bot is at {seen.link} – write to it. {PAIRING}",))

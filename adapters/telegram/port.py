@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Awaitable
 from typing import TYPE_CHECKING, TypeVar
 
-from adapters.contract.carried import bytes_of
 from adapters.contract.chat import (
     Ability,
     Button,
@@ -20,10 +19,10 @@ from adapters.contract.chat import (
     id_of,
     not_by_edit,
 )
+from adapters.contract.files import bytes_of
 from adapters.delivery.pacing import Rate
-from adapters.telegram.entities import entities
 from adapters.telegram.errors import failure
-from adapters.telegram.pieces import pieces, shorter
+from adapters.telegram.pieces import entities, pieces, shorter
 from adapters.text.styled import Styled
 
 if TYPE_CHECKING:

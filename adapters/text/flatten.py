@@ -17,6 +17,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import assert_never
 
+from adapters.text.clusters import columns, padded
 from adapters.text.document import (
     Align,
     Block,
@@ -42,7 +43,6 @@ from adapters.text.document import (
     inline_text,
 )
 from adapters.text.styled import VERBATIM, Span, Style, Styled, trimmed
-from adapters.text.width import columns, padded
 
 TABLE_WIDTH = 40
 """Columns of a table that a phone shows without breaking its lines."""

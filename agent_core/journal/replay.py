@@ -24,7 +24,7 @@ from dataclasses import dataclass, field, fields, replace
 from enum import StrEnum
 from typing import cast, get_args
 
-from agent_core import slim
+from agent_core import storedjson
 from agent_core.journal.rows import completed, decode, encode, merged, turn_of
 from agent_core.judging.judge import decide
 from agent_core.judging.promises import ANSWERED, Ending, Reading, Sign
@@ -140,7 +140,7 @@ class Replay:
 
     @property
     def view_bytes(self) -> bytes:
-        return slim.dumps(self.view)
+        return storedjson.dumps(self.view)
 
 
 def replay(rows: Sequence[JournalRow], *, redacted: bool = False) -> Replay:
@@ -336,7 +336,7 @@ class _Replaying:
             self.differs(seq, Mismatch.DECISION, "", decided(self.due.popleft()))
         mine = self.due.popleft() if self.due else None
         mine = mine if isinstance(mine, TurnEnded) else None
-        if mine is not None and slim.dumps(mine.exit) == slim.dumps(event.exit):
+        if mine is not None and storedjson.dumps(mine.exit) == storedjson.dumps(event.exit):
             if self.old or mine.answer == event.answer:
                 return
             self.differs(
@@ -369,7 +369,7 @@ class _Replaying:
         if found.differences:
             return
         again = turn_of(completed(merged(events)))
-        if slim.dumps(view(again, found.moments[-1].event.at)) != found.view_bytes:
+        if storedjson.dumps(view(again, found.moments[-1].event.at)) != found.view_bytes:
             self.differs(
                 last, Mismatch.VIEW, "the view of the journal as it is stored", "the view of the joined journal"
             )

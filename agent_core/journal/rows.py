@@ -14,7 +14,7 @@ from dataclasses import dataclass, fields, is_dataclass, replace
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, cast, get_args
 
-from agent_core import slim
+from agent_core import storedjson
 from agent_core.judging.questions import MUST_BE_ANSWERED
 from agent_core.text.wellformed import storable
 from agent_core.turn.effects import Effect, Record
@@ -52,9 +52,9 @@ def encode(event: Event) -> Written:
     """The row for an event. What came from outside was made storable where it was read; should an event hold something all the same that
     JSON cannot spell, a plain one takes its place: an end that cannot be stored is none."""
     try:
-        body = slim.dumps(event)
+        body = storedjson.dumps(event)
     except (TypeError, ValueError):
-        body = slim.dumps(plain(event))
+        body = storedjson.dumps(plain(event))
     return Written(event.kind(), body, event.at)
 
 

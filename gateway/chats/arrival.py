@@ -47,8 +47,7 @@ from gateway.commands.people import PeopleCommands
 from gateway.commands.registry import BY_NAME, TYPED, CommandSpec, help_words, line_words, menu, queued_words
 from gateway.config.types import SessionPolicy
 from gateway.delivery.outbox import Outbox
-from gateway.delivery.owners import Owner
-from gateway.delivery.standing import queue_origin
+from gateway.delivery.owners import Owner, queue_origin
 from gateway.limits.quotas import carried_bytes, without_files
 from gateway.observe.loglines import log_accepted
 from gateway.sessions import inbox

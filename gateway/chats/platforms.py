@@ -47,9 +47,8 @@ from gateway.commands.files import files_command
 from gateway.commands.timed import Post, TimedCommands, encode_post, post_inbound
 from gateway.config.sections import Config
 from gateway.delivery.forming import WORKERS, Forming
-from gateway.delivery.outbox import Elsewhere, Line, Outbox
-from gateway.delivery.owners import Owner
-from gateway.delivery.standing import queue_origin
+from gateway.delivery.outbox import Account, Elsewhere, Outbox
+from gateway.delivery.owners import Owner, queue_origin
 from gateway.limits.budgets import BudgetWarning
 from gateway.recovery.setaside import TellChat
 from gateway.schedule.scheduler import Scheduler, zone_in_force
@@ -121,7 +120,7 @@ async def platforms(config: Config, hub: Hub, store: Store, clock: Clock, ids: I
         for one, rules in built:
             platform, account = one.adapter.name.split("/")
             arrivals.add_account(one.adapter.name, rules)
-            outbox.open_line(platform, account, Line(one.adapter.port, one.account_rate, one.chat_rate))
+            outbox.open_account(platform, account, Account(one.adapter.port, one.account_rate, one.chat_rate))
             ports[one.adapter.name] = one.adapter.port
             outbound = _outbound(outbox, platform, account)
             supervisor = Supervisor(one.adapter, clock, outbound, outbox.share, _noting(states, arrivals))
@@ -236,7 +235,7 @@ def unread_teller(outbox: Outbox) -> TellChat:
         chat = inbound.chat if inbound is not None else None
         at = SessionKey.of(fresh.key)
         address = chat.address if chat is not None else ChatAddress(at.platform, at.account, at.chat, at.thread)
-        if not outbox.has_line(address):
+        if not outbox.has_account(address):
             return  # who asked there sees it where they asked
         outbox.take_back(address, queue_origin(inbox_id))
         content = Content(ContentKind.ASIDE, Styled(words), reply_to=chat.reply_to if chat is not None else "")

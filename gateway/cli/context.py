@@ -64,12 +64,12 @@ def configured_url(config: Config) -> str:
 async def find_gateway(config: Config, paths: Paths) -> Found:
     """The daemon that runs with this configuration: whether it answers, and if not, whether there is one; known after some seconds."""
     # aiohttp costs a third of the start of a command that needs no network.
-    from adapters.checks.probe import Reply, reply_of
+    from adapters.checks.probe import Answering, answering_at
     from gateway.observe.lifesign import judge, sign_of
 
     url = configured_url(config)
-    reply = await reply_of(url) if url else Reply.NOBODY
-    if reply is Reply.GATEWAY:
+    reply = await answering_at(url) if url else Answering.NOBODY
+    if reply is Answering.GATEWAY:
         return judge(reply, url, None, None, 0)
     holder = await asyncio.to_thread(holder_of_database, config, paths)
     return judge(reply, url, sign_of(paths.state_dir), holder, time.time())

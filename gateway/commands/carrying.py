@@ -27,8 +27,7 @@ from agent_core.turn.view import View
 from gateway.commands.registry import CommandSpec, shortened, status_words, usage_words
 from gateway.config.types import SessionPolicy
 from gateway.delivery.outbox import Outbox
-from gateway.delivery.owners import Owner
-from gateway.delivery.standing import queue_origin
+from gateway.delivery.owners import Owner, queue_origin
 from gateway.sessions.hub import Hub
 from gateway.sessions.prefs import Prefs
 from gateway.sessions.queue import SessionQueue, Waiting, person_words

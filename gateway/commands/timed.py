@@ -20,7 +20,7 @@ from adapters.contract.chat import ChatAddress, ChatKind, ChatOrigin, ChatPerson
 from adapters.contract.notaccepted import NotAccepted
 from adapters.delivery.parts import content_of
 from adapters.text.styled import Styled
-from agent_core import slim
+from agent_core import storedjson
 from agent_core.ports import Clock
 from agent_core.store.schedules.rows import OccurrenceOutcome, ScheduleRow
 from agent_core.store.store import Store
@@ -80,7 +80,7 @@ def post_inbound(address: ChatAddress, platform_key: str, digest: str) -> Inboun
 def encode_post(post: Post) -> str:
     """A post as the words of its command."""
     kept = {"text": post.text, "files": [[str(path), name] for path, name in post.files]}
-    return slim.dumps(kept).decode()
+    return storedjson.dumps(kept).decode()
 
 
 class Submits(Protocol):

@@ -11,9 +11,9 @@ from dataclasses import dataclass
 import structlog
 
 from adapters.contract.chat import Ability, CallFailed, ChatAddress, Content
-from adapters.contract.elsewhere import for_elsewhere
 from adapters.delivery.pacing import Urgency
 from adapters.delivery.reconcile import Hand, Part, by_hand, objection
+from adapters.delivery.substitutes import for_other_chat
 from agent_core.ports import Clock, Ids
 from agent_core.store.audit import AuditRow
 from agent_core.store.deliveries.rows import Delivery, DeliveryRow
@@ -77,7 +77,7 @@ class Acting:
         elsewhere = None
         if target is not None:
             elsewhere = Elsewhere(target.text().rstrip("/"), len(self._contents(part, target)))
-        configured = self._outbox.has_line(address)
+        configured = self._outbox.has_account(address)
         gate = self._outbox.waits(found.row.surface)[Urgency.FINAL] if configured else 0
         ability = self._outbox.port_of(address).ability if configured else Ability.NONE
         lines = will_do(part, hand, ability, gate, elsewhere)
@@ -138,7 +138,7 @@ class Acting:
         if words := objection(part, hand):
             raise CannotAct(409, words)
         address = ChatAddress.of(part.row.surface)
-        if hand is Hand.RETRY and not self._outbox.has_line(address):
+        if hand is Hand.RETRY and not self._outbox.has_account(address):
             raise CannotAct(
                 409, f"No account {address.platform}/{address.account} is configured, so it cannot be sent."
             )
@@ -159,7 +159,7 @@ class Acting:
     def _contents(self, part: Part, target: ChatAddress) -> tuple[Content, ...]:
         port = self._outbox.port_of(target)
         made_for = ChatAddress.of(part.row.surface)
-        return for_elsewhere(part.content, made_for, target, lambda words: port.parts(words, growing=False))
+        return for_other_chat(part.content, made_for, target, lambda words: port.parts(words, growing=False))
 
     def _check(self, part: Part, hand: Hand, mark: str) -> None:
         if mark_of(part) != mark:

@@ -188,7 +188,7 @@ class Board:
         for one in found:
             address = ChatAddress.of(one.row.surface)
             account = f"{address.platform}/{address.account}"
-            configured = outbox.has_line(address)
+            configured = outbox.has_account(address)
             part = outbox.part_of(one)
             if one.row.state is not DeliveryState.FAILED and not part.open:
                 continue  # it is through, and that is not stored yet

@@ -12,7 +12,7 @@ LABEL = "(Sent again after an interruption; you may see this twice.)\n\n"
 ASTRAY = "(This belongs to a topic that is not there any more.)\n\n"
 
 
-def dressed(part: Part, address: ChatAddress, ability: Ability, traits: Traits) -> Content:
+def as_sent(part: Part, address: ChatAddress, ability: Ability, traits: Traits) -> Content:
     """The content as it goes out: without form if that was refused, with a label if it may be there already."""
     content = part.content
     body = Styled(content.body.text) if part.row.plain else content.body

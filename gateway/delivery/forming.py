@@ -14,8 +14,8 @@ from typing import Protocol
 import structlog
 
 from adapters.contract.chat import Piece
-from adapters.contract.forming import decoded
 from adapters.delivery.parts import Picture
+from adapters.text.formjob import decoded
 from agent_core.workers.pool import Job, Workers, WorkFailed
 
 log = structlog.get_logger("delivery")
@@ -27,8 +27,8 @@ GROWING_CHARS = 60_000
 AT_A_TIME = 8
 """So many pieces are read of a worker's answer before the loop does something else."""
 WORKERS = 2
-FINAL = Job("adapters.contract.forming:work", 8.0, 20_000_000)
-GROWING = Job("adapters.contract.forming:work", 3.0, 4_000_000)
+FINAL = Job("adapters.text.formjob:work", 8.0, 20_000_000)
+GROWING = Job("adapters.text.formjob:work", 3.0, 4_000_000)
 
 
 class Form(Protocol):

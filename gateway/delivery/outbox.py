@@ -16,9 +16,9 @@ import structlog
 
 from adapters.contract.chat import CallFailed, Cause, ChatAddress, ChatOrigin, ChatPort, Content, ContentKind, Fate
 from adapters.contract.contents import decode
+from adapters.delivery.aftermath import within
 from adapters.delivery.pacing import Gate, Rate, Refusals, Urgency
-from adapters.delivery.parts import Wanted
-from adapters.delivery.patience import within
+from adapters.delivery.parts import WantedPart
 from adapters.delivery.reconcile import Name, Part, loaded, plan
 from adapters.text.styled import Styled
 from agent_core.ports import Clock
@@ -28,8 +28,7 @@ from agent_core.store.store import StorageUnavailable, Store
 from agent_core.store.turns.rows import OpenTurn
 from gateway.delivery.amending import Change
 from gateway.delivery.forming import Forming
-from gateway.delivery.owners import Owner
-from gateway.delivery.standing import queue_origin
+from gateway.delivery.owners import Owner, queue_origin
 from gateway.delivery.surface import BLOCKED_CAUSES, Surface
 from gateway.delivery.turnoutlet import TurnOutlet
 
@@ -49,7 +48,7 @@ STILL_THERE = (
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class Account:
     """One platform account that can be written to."""
 
     port: ChatPort
@@ -79,7 +78,7 @@ class Outbox:
         self._store = store
         self._clock = clock
         self._chance = random.Random(seed)  # noqa: S311 - jitter
-        self._lines: dict[tuple[str, str], Line] = {}
+        self._lines: dict[tuple[str, str], Account] = {}
         self._surfaces: dict[str, Surface] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._unstored: set[asyncio.Task[None]] = set()
@@ -128,7 +127,7 @@ class Outbox:
         """The port of an address's account."""
         return self._lines[address.platform, address.account].port
 
-    def open_line(self, platform: str, account: str, line: Line) -> None:
+    def open_account(self, platform: str, account: str, line: Account) -> None:
         """From now on this account can be written to. What waited for it begins to go out."""
         self._lines[platform, account] = line
         waiting, self._waiting_lines = self._waiting_lines, []
@@ -152,7 +151,7 @@ class Outbox:
         self.take_up([one for one in found if one.session == owner.session], {owner.session: owner.epoch})
 
     def reaches(self, surface: str) -> bool:
-        return self.has_line(ChatAddress.of(surface))
+        return self.has_account(ChatAddress.of(surface))
 
     def works_on(self, surface: str, name: Name) -> bool:
         known = self._surfaces.get(surface)
@@ -243,7 +242,7 @@ class Outbox:
         if (address.platform, address.account) not in self._lines:
             return []
         surface = self.surface(address)
-        wanted = [Wanted(f"aside{i}", 0, content, final=True) for i, content in enumerate(contents)]
+        wanted = [WantedPart(f"aside{i}", 0, content, final=True) for i, content in enumerate(contents)]
         planned = plan(surface.parts, wanted, surface.name, origin, self._next_place)
         return surface.propose(origin, owner, planned)
 
@@ -269,7 +268,7 @@ class Outbox:
         that it is tried however many are told.
         """
         name = address.text()
-        if not self._open or not self.has_line(address) or self.waits(name)[Urgency.FINAL]:
+        if not self._open or not self.has_account(address) or self.waits(name)[Urgency.FINAL]:
             return False
         pause = self._unstored_pauses.get((address.platform, address.account), 0)
         if unsaid is not None and (len(self._unstored) >= UNSTORED_MOST or self._steady() < pause):
@@ -297,7 +296,7 @@ class Outbox:
 
     # ------------------------------------------------------------------ what operators do
 
-    def has_line(self, address: ChatAddress) -> bool:
+    def has_account(self, address: ChatAddress) -> bool:
         """Its account is configured, so that something can be sent there."""
         return (address.platform, address.account) in self._lines
 
@@ -311,7 +310,7 @@ class Outbox:
     async def amend(self, found: Delivery, owner: Owner, change: Change) -> Part:
         """Have a stored part changed by hand, while nothing of it is under way. See `gateway.delivery.amending` for what is raised."""
         address = ChatAddress.of(found.row.surface)
-        if not self.has_line(address):
+        if not self.has_account(address):
             return await change(self.part_of(found))  # nobody works on it
         surface = self.surface(address)
         surface.restore([found], owner, over=False)
@@ -424,7 +423,11 @@ class Outbox:
         origin, name = part.row.origin, f"failed.{part.row.bubble}.{part.row.part}"
         owner = surface.owners[origin]
         told = plan(
-            surface.parts, [Wanted(name, 0, content, final=True)], surface.name, f"{origin}!{name}", self._next_place
+            surface.parts,
+            [WantedPart(name, 0, content, final=True)],
+            surface.name,
+            f"{origin}!{name}",
+            self._next_place,
         )
         rows = surface.propose(f"{origin}!{name}", owner, told)
         await self.store_parts(owner, rows)

@@ -1,4 +1,4 @@
-"""Who owns what is written for a chat."""
+"""Who owns what is written for a chat: under whose epoch it is stored, and what it belongs to if that is no turn."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
+from adapters.delivery.reconcile import Part
 from agent_core.store.turns.rows import OpenTurn
 
 
@@ -27,3 +28,17 @@ class Restoring(Protocol):
     async def load_words(self, owner: Owner, waiting: Sequence[int]) -> None:
         """Know the words about messages that still wait, so that they are taken back when their turn begins."""
         ...
+
+
+STANDING = "queue:"
+"""Their origins begin so. They are remembered while they stand, also when nothing else goes on in the chat."""
+
+
+def queue_origin(inbox_id: int) -> str:
+    """What the word about a message's place in the queue belongs to."""
+    return f"{STANDING}{inbox_id}"
+
+
+def stands(part: Part) -> bool:
+    """It is such a word, and is to be seen."""
+    return part.row.origin.startswith(STANDING) and not part.row.gone

@@ -7,7 +7,7 @@ import asyncio
 from agent_core.bell import Bell
 
 
-class PacedBell(Bell):
+class ThrottledBell(Bell):
     """A bell that text rings rarely: a chat takes a new state only so often."""
 
     __slots__ = ("_later", "seconds")

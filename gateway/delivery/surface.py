@@ -16,7 +16,6 @@ from typing import Protocol
 
 import structlog
 
-from adapters.contract.carried import spelled_out
 from adapters.contract.chat import (
     Ability,
     CallFailed,
@@ -31,11 +30,10 @@ from adapters.contract.chat import (
     Piece,
 )
 from adapters.contract.contents import decode
-from adapters.delivery.aftermath import Instead, behind, failed
-from adapters.delivery.instead import instead_of, text_of_file
+from adapters.contract.files import spelled_out
+from adapters.delivery.aftermath import Instead, Patience, behind, failed, patience, within
 from adapters.delivery.pacing import Urgency
 from adapters.delivery.parts import Draft, Picture
-from adapters.delivery.patience import Patience, patience, within
 from adapters.delivery.reconcile import (
     Append,
     Create,
@@ -56,6 +54,7 @@ from adapters.delivery.reconcile import (
     settled,
     ungrown,
 )
+from adapters.delivery.substitutes import instead_of, text_of_file
 from agent_core.ports import Clock
 from agent_core.signals import FirstSign, PartSent, SendFailed, Tell
 from agent_core.store.deliveries.rows import INSTEAD, Delivery, DeliveryRow, DeliveryState
@@ -65,11 +64,10 @@ from gateway.delivery.amending import Amendments
 from gateway.delivery.book import Book
 from gateway.delivery.calls import CALL_SECONDS, COSMETIC_SECONDS, UPLOAD_SECONDS, called
 from gateway.delivery.doings import Doings
-from gateway.delivery.dressing import dressed
+from gateway.delivery.dressing import as_sent
 from gateway.delivery.forming import Forming
-from gateway.delivery.owners import Owner
-from gateway.delivery.pacedbell import PacedBell
-from gateway.delivery.standing import stands
+from gateway.delivery.owners import Owner, stands
+from gateway.delivery.pacedbell import ThrottledBell
 from gateway.delivery.turnoutlet import TurnOutlet
 
 log = structlog.get_logger("delivery")
@@ -127,7 +125,7 @@ class Surface:
         self.name = address.text()
         self.port = port
         self.traits = port.traits(address)
-        self.bell = PacedBell(self.traits.preview_seconds)
+        self.bell = ThrottledBell(self.traits.preview_seconds)
         self.parts: dict[Name, Part] = {}
         self.owners: dict[str, Owner] = {}
         """By origin."""
@@ -458,7 +456,7 @@ class Surface:
         now = self._clock.now_ms()
         part = step.part
         # Where a thread is the place to grow in, there is none without it.
-        first = step.first if not self.traits.replies or self._dressed(part).reply_to else None
+        first = step.first if not self.traits.replies or self._as_sent(part).reply_to else None
         unknown = part.row.state is DeliveryState.UNKNOWN
         if unknown and part.content.kind is ContentKind.STATUS and self.port.ability is Ability.NONE:
             await self._keep(replace(part, row=replace(part.row, state=DeliveryState.SKIPPED, gone=True)))
@@ -473,7 +471,7 @@ class Surface:
             found = None
             if step.look_up:
                 since = min(part.row.sending_at or now, now) - 60_000
-                sought = self._dressed(replace(part, content=part.tried or part.content))
+                sought = self._as_sent(replace(part, content=part.tried or part.content))
                 found = await self._told(self.port.find(self._target(part), sought, part.row.key, since))
             if found is None and part.row.gone:
                 await self._keep(removed(self.parts.get(part.name, part), self._clock.now_ms()))
@@ -517,9 +515,9 @@ class Surface:
     def _made(self, part: Part, first: Flow | None) -> Awaitable[str]:
         """The call that creates a part."""
         if first is None:
-            return self.port.create(self._target(part), self._dressed(part), part.row.key)
+            return self.port.create(self._target(part), self._as_sent(part), part.row.key)
         person = next((outlet.person for outlet in self.outlets if outlet.turn == part.row.origin), "")
-        return self.port.start(self._target(part), self._dressed(part), first, person)
+        return self.port.start(self._target(part), self._as_sent(part), first, person)
 
     def _flow(self, content: Content, final: bool) -> Flow:
         return self.port.flow(content, final=final)
@@ -546,7 +544,7 @@ class Surface:
         assert part.row.platform_id is not None
         try:
             await self._call(
-                self.port.finish(self._target(part), part.row.platform_id, self._dressed(part), step.more, part.row.key)
+                self.port.finish(self._target(part), part.row.platform_id, self._as_sent(part), step.more, part.row.key)
             )
         except CallFailed as error:
             await self._failed(part, error, creating=False)
@@ -564,7 +562,7 @@ class Surface:
         if not part.row.final:
             self._preview_at = self._steady()
         try:
-            await self._call(self.port.edit(self._target(part), part.row.platform_id, self._dressed(part)))
+            await self._call(self.port.edit(self._target(part), part.row.platform_id, self._as_sent(part)))
         except CallFailed as error:
             await self._failed(part, error, creating=False)
             return
@@ -658,8 +656,8 @@ class Surface:
     def _target(self, part: Part) -> ChatAddress:
         return replace(self.address, thread="") if part.row.cause == Cause.NO_THREAD.value else self.address
 
-    def _dressed(self, part: Part) -> Content:
-        return dressed(part, self.address, self.port.ability, self.traits)
+    def _as_sent(self, part: Part) -> Content:
+        return as_sent(part, self.address, self.port.ability, self.traits)
 
     # ------------------------------------------------------------------ cosmetics
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 import structlog
 
-from adapters.checks.probe import Reply
+from adapters.checks.probe import Answering
 
 log = structlog.get_logger("gateway")
 
@@ -53,13 +53,13 @@ class Found:
     """The process that runs and does not answer; 0 if it answers, or does not run."""
 
 
-def judge(reply: Reply, url: str, sign: Sign | None, holder: int | None, now: float) -> Found:
+def judge(reply: Answering, url: str, sign: Sign | None, holder: int | None, now: float) -> Found:
     """What is found. `holder` is the process that has the database open, as far as that is known. Pure."""
-    if reply is Reply.GATEWAY:
+    if reply is Answering.GATEWAY:
         return Found(url)
     pid = sign.pid if sign is not None else holder
     if not pid:
-        if reply is Reply.SILENT:
+        if reply is Answering.SILENT:
             return Found(
                 trouble=f"Something takes connections at {url} and does not answer, and it is no gateway of this state directory.",
                 fix="Look what listens there, or name another port: [server] port.",

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 
 from adapters.contract.base import SessionKey
 from adapters.contract.chat import ChatAddress, ChatKind, ChatOrigin, ChatPerson
-from agent_core import slim
+from agent_core import storedjson
 from agent_core.store.schedules.rows import Claimed, OccurrenceOutcome, OccurrenceRow, ScheduleRow, ScheduleState
 from gateway.config.types import IfMissed
 from gateway.schedule import times
@@ -309,7 +309,7 @@ def _happenings() -> TypeAdapter[Happening]:
 
 def encode(plan: Plan) -> bytes:
     """A plan as a schedule's body."""
-    return slim.dumps(plan)
+    return storedjson.dumps(plan)
 
 
 def decode(row: ScheduleRow) -> tuple[Plan, Rule]:
@@ -327,7 +327,7 @@ def decode(row: ScheduleRow) -> tuple[Plan, Rule]:
 
 def encode_happening(happening: Happening) -> str:
     """A happening as the words of its command."""
-    return slim.dumps(happening).decode()
+    return storedjson.dumps(happening).decode()
 
 
 def decode_happening(text: str) -> Happening:

@@ -6,7 +6,7 @@ import functools
 from typing import TYPE_CHECKING
 
 from adapters.contract.base import Inbound
-from agent_core import slim
+from agent_core import storedjson
 
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
@@ -25,7 +25,7 @@ def _adapter() -> TypeAdapter[Inbound]:
 
 def encode(inbound: Inbound) -> bytes:
     """The body of the message's inbox row."""
-    return slim.dumps(inbound)
+    return storedjson.dumps(inbound)
 
 
 def decode(body: bytes) -> Inbound:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from adapters.contract.base import Inbound
-from agent_core import slim
+from agent_core import storedjson
 from agent_core.driver.modelcalls import client_tools
 from agent_core.judging.leftout import LeftOut, looked_at
 from agent_core.learning.incidents import IncidentRules
@@ -106,7 +106,7 @@ def conversation_of(inbound: Inbound) -> str:
         return ""
     said = [m.get("content") for m in inbound.own_history if m.get("role") == "user"]
     said += [message.content for message in inbound.input if message.role == "user"]
-    first = hashlib.blake2b(slim.dumps(said[:1]), digest_size=12).hexdigest()
+    first = hashlib.blake2b(storedjson.dumps(said[:1]), digest_size=12).hexdigest()
     return f"{inbound.memory_scope}#{first}"
 
 

@@ -11,12 +11,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapters.contract.carried import MOST_TEXT_BYTES, spelled_out
 from adapters.contract.chat import GROWS, Ability, CallFailed, Cause, Content, ContentKind, Fate, Traits
+from adapters.contract.files import MOST_TEXT_BYTES, spelled_out
 from adapters.delivery.aftermath import MOST_UNREADABLE, MOST_UPLOADS, failed
-from adapters.delivery.instead import SMALLEST_UNITS, instead_of, text_of_file
 from adapters.delivery.pacing import Urgency
-from adapters.delivery.parts import Wanted
+from adapters.delivery.parts import WantedPart
 from adapters.delivery.reconcile import (
     BLOCKS_MS,
     PROBE_MS,
@@ -30,6 +29,7 @@ from adapters.delivery.reconcile import (
     next_step,
     settled,
 )
+from adapters.delivery.substitutes import SMALLEST_UNITS, instead_of, text_of_file
 from adapters.text.split import split
 from adapters.text.styled import Styled, units
 from agent_core.store.deliveries.rows import INSTEAD, DeliveryState
@@ -113,12 +113,12 @@ def test_every_final_word_is_there_at_the_end(
     platform = Strict(ability, chance, 0.3, longest=max(longest, 450), files=files, edits=edits, removed=removed)
     rig = Rig(platform, instead=instead)
     for text in previews:
-        rig.want([Wanted("b", i, content(piece), final=False) for i, piece in enumerate((text, text[::-1]))])
+        rig.want([WantedPart("b", i, content(piece), final=False) for i, piece in enumerate((text, text[::-1]))])
         for _ in range(data.draw(st.integers(0, 6))):
             rig.step()
-    last = [Wanted("b", 0, content(final), final=True)]
+    last = [WantedPart("b", 0, content(final), final=True)]
     if with_file:
-        last.append(Wanted("b", 1, file_wanted("code of the file"), final=True))
+        last.append(WantedPart("b", 1, file_wanted("code of the file"), final=True))
     rig.want(last)
     rig.settle()
     everything = shown(rig)
@@ -140,7 +140,7 @@ def test_every_final_word_is_there_at_the_end(
 
 def part_of(what: Content, *, final: bool = True) -> tuple[Rig, Part]:
     rig = Rig(Platform(Ability.NONE, random.Random(0), faults=0), instead=instead)
-    rig.want([Wanted("b", 0, what, final=final)])
+    rig.want([WantedPart("b", 0, what, final=final)])
     return rig, next(iter(rig.parts.values()))
 
 
@@ -188,21 +188,21 @@ def test_a_file_with_a_text_goes_as_text_and_names_no_file_any_more() -> None:
 @pytest.mark.parametrize("final", [True, False])
 def test_what_stands_behind_a_message_that_was_taken_away_is_sent_anew_behind_it(*, final: bool) -> None:
     rig = Rig(Platform(Ability.KEYED, random.Random(0), faults=0), instead=instead)
-    rig.want([Wanted("b", 0, content("one"), final=True), Wanted("b", 1, content("two"), final=final)])
+    rig.want([WantedPart("b", 0, content("one"), final=True), WantedPart("b", 1, content("two"), final=final)])
     rig.settle()
     rig.platform.delete("1")
-    rig.want([Wanted("b", 0, content("ONE"), final=True), Wanted("b", 1, content("two"), final=final)])
+    rig.want([WantedPart("b", 0, content("ONE"), final=True), WantedPart("b", 1, content("two"), final=final)])
     rig.settle()
-    rig.want([Wanted("b", 0, content("ONE"), final=True), Wanted("b", 1, content("two"), final=True)])
+    rig.want([WantedPart("b", 0, content("ONE"), final=True), WantedPart("b", 1, content("two"), final=True)])
     rig.settle()
     assert rig.texts == ["ONE", "two"]
 
 
 def test_what_was_split_is_read_before_what_stands_behind_it() -> None:
     rig = Rig(Strict(Ability.KEYED, random.Random(0), faults=0, longest=500), instead=instead)
-    rig.want([Wanted("b", 0, content("one"), final=False), Wanted("b", 1, content("two"), final=True)])
+    rig.want([WantedPart("b", 0, content("one"), final=False), WantedPart("b", 1, content("two"), final=True)])
     rig.settle()
-    rig.want([Wanted("b", 0, content("long " * 150), final=True), Wanted("b", 1, content("two"), final=True)])
+    rig.want([WantedPart("b", 0, content("long " * 150), final=True), WantedPart("b", 1, content("two"), final=True)])
     rig.settle()
     assert [text.split()[0] for text in rig.texts] == ["long", "long", "two"]
 
@@ -226,7 +226,7 @@ def test_a_file_that_cannot_be_uploaded_goes_as_text_at_last() -> None:
 def test_what_an_edit_cannot_make_of_a_message_gets_one_of_its_own_and_the_message_goes_after_it() -> None:
     rig, _ = part_of(content("```\nprint(1)"), final=False)
     rig.settle()
-    rig.want([Wanted("b", 0, file_wanted("print(1)"), final=True)])
+    rig.want([WantedPart("b", 0, file_wanted("print(1)"), final=True)])
     first = next_step(rig.parts.values(), Ability.NONE, FREE, 0)
     assert isinstance(first, Create)
     assert first.part.content.kind is ContentKind.FILE
@@ -242,7 +242,7 @@ def test_what_an_edit_cannot_make_of_a_message_gets_one_of_its_own_and_the_messa
 def test_an_edit_that_is_refused_for_whatever_reason_is_sent_anew(cause: Cause) -> None:
     rig, part = part_of(content("the preview"), final=False)
     rig.settle()
-    rig.want([Wanted("b", 0, content("the answer"), final=True)])
+    rig.want([WantedPart("b", 0, content("the answer"), final=True)])
     part = rig.parts[part.name]
     made = refused(part, cause, creating=False)
     if cause is Cause.NO_THREAD:  # the first time, it is tried outside of the topic
@@ -262,7 +262,7 @@ def test_what_was_refused_on_its_way_is_sent_at_the_end() -> None:
     assert after.row.state is DeliveryState.FAILED
     rig.put(after)
     assert next_step(rig.parts.values(), Ability.NONE, FREE, 0) == Wait(None)
-    rig.want([Wanted("b", 0, content("half of it"), final=True)])
+    rig.want([WantedPart("b", 0, content("half of it"), final=True)])
     rig.settle()
     assert rig.texts == ["half of it"]
 
@@ -272,10 +272,10 @@ def test_what_is_too_long_is_cut_until_it_fits_and_stays_in_order(length: int, l
     text = " ".join(f"w{n}" for n in range(length // 4))
     platform = Strict(Ability.NONE, random.Random(0), 0, longest=longest)
     rig = Rig(platform, instead=instead)
-    rig.want([Wanted("b", 0, content(text), final=True), Wanted("b", 1, content("the end"), final=True)])
+    rig.want([WantedPart("b", 0, content(text), final=True), WantedPart("b", 1, content("the end"), final=True)])
     rig.settle()
     assert " ".join(rig.texts).split() == [*text.split(), "the", "end"]
-    rig.want([Wanted("b", 0, content(text), final=True), Wanted("b", 1, content("the end"), final=True)])
+    rig.want([WantedPart("b", 0, content(text), final=True), WantedPart("b", 1, content("the end"), final=True)])
     assert next_step(rig.parts.values(), Ability.NONE, FREE, 0) == Wait(None), "it is not put together again"
 
 
@@ -284,7 +284,7 @@ def test_a_message_that_became_too_long_keeps_its_beginning_in_it() -> None:
     rig.settle()
     rig.platform = Strict(Ability.NONE, random.Random(0), 0, longest=300, shown=rig.platform.shown, made=1)
     text = " ".join(f"w{n}" for n in range(120))
-    rig.want([Wanted("b", 0, content(text), final=True)])
+    rig.want([WantedPart("b", 0, content(text), final=True)])
     rig.settle()
     assert " ".join(rig.texts).split() == text.split()
     assert "1" in rig.platform.shown, "the first message was edited"
@@ -324,7 +324,7 @@ def test_with_a_key_what_was_not_understood_is_looked_up() -> None:
 def test_an_edit_that_cannot_be_understood_is_sent_anew_at_last() -> None:
     rig, part = part_of(content("the preview"), final=False)
     rig.settle()
-    rig.want([Wanted("b", 0, content("the answer"), final=True)])
+    rig.want([WantedPart("b", 0, content("the answer"), final=True)])
     made = [rig.parts[part.name]]
     for number in range(1, MOST_UNREADABLE + 1):
         made = failed(made[0], UNREADABLE, Ability.NONE, creating=False, now=1, share=0)
@@ -344,9 +344,11 @@ def test_edits_that_can_never_be_understood_end_in_one_new_message(ability: Abil
             raise UNREADABLE
 
     rig = Rig(Odd(ability, random.Random(0), faults=0), instead=instead)
-    rig.want([Wanted("b", 0, content("the preview"), final=False)])
+    rig.want([WantedPart("b", 0, content("the preview"), final=False)])
     rig.settle()
-    rig.want([Wanted("b", 0, content("the answer"), final=True), Wanted("b", 1, content("the next"), final=True)])
+    rig.want(
+        [WantedPart("b", 0, content("the answer"), final=True), WantedPart("b", 1, content("the next"), final=True)]
+    )
     rig.settle()
     assert rig.platform.made <= 3
     assert sorted(rig.texts) == ["the answer", "the next"]
@@ -356,7 +358,7 @@ def test_edits_that_can_never_be_understood_end_in_one_new_message(ability: Abil
 def test_a_message_that_is_found_to_be_the_answer_after_all_stays() -> None:
     rig, part = part_of(content("the preview"), final=False)
     rig.settle()
-    rig.want([Wanted("b", 0, content("the answer"), final=True)])
+    rig.want([WantedPart("b", 0, content("the answer"), final=True)])
     made = [rig.parts[part.name]]
     while len(made) == 1:
         made = failed(made[0], UNREADABLE, Ability.KEYED, creating=False, now=1, share=0)
@@ -371,7 +373,7 @@ def test_a_message_that_is_found_to_be_the_answer_after_all_stays() -> None:
 def test_what_nobody_misses_is_given_up(what: str) -> None:
     rig, part = part_of(content("x"), final=False)
     rig.settle()
-    rig.want([] if what == "delete" else [Wanted("b", 0, content("xy"), final=False)])
+    rig.want([] if what == "delete" else [WantedPart("b", 0, content("xy"), final=False)])
     part = rig.parts[part.name]
     for _ in range(MOST_UNREADABLE):
         (part,) = failed(part, UNREADABLE, Ability.NONE, creating=False, now=1, share=0)
@@ -383,7 +385,7 @@ def test_what_nobody_misses_is_given_up(what: str) -> None:
 
 def two(*, grows: bool = False) -> tuple[Part, Part]:
     rig = Rig(Platform(Ability.NONE, random.Random(0), faults=0))
-    rig.want([Wanted("b", 0, content("one"), final=True), Wanted("b", 1, content("two"), final=True)])
+    rig.want([WantedPart("b", 0, content("one"), final=True), WantedPart("b", 1, content("two"), final=True)])
     one, other = rig.parts.values()
     if grows:
         one = replace(one, row=replace(one.row, platform_id=f"{GROWS}7"))

@@ -11,9 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from yarl import URL
 
-from adapters.contract.carried import FileSource
 from adapters.contract.chat import AttachmentKind, CallFailed, Fate
-from adapters.contract.filehosts import FileHosts
+from adapters.contract.files import FileHosts, FileSource
 from adapters.slack.inbound import read_message
 
 TOKEN = {"Authorization": "Bearer xoxb-canary"}

@@ -1,4 +1,4 @@
-"""The laws of `adapters/contract/inorder.py`."""
+"""The laws of `adapters/slack/door.py`."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import asyncio
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.contract.inorder import InOrder
+from adapters.slack.sockets import InOrder
 
 SETTLE = 0.001
 

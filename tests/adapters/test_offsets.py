@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapters.telegram.offsets import Asking, after
+from adapters.telegram.polling import Asking, after
 
 FAR = 100_000
 

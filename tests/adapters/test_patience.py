@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.delivery.patience import LONGEST_MS, patience, within
+from adapters.delivery.aftermath import LONGEST_MS, patience, within
 from adapters.delivery.reconcile import BLOCKS_MS
 from agent_core.store.deliveries.rows import DeliveryRow
 

@@ -7,7 +7,7 @@ import gzip
 
 import pytest
 
-from adapters.checks.reach import MAX_BYTES, Line, Reply
+from adapters.checks.probe import MAX_BYTES, Probe, Reply
 
 BODY = {"": b"x" * 65_536, "gzip": gzip.compress(b" " * 100_000_000)}
 
@@ -34,7 +34,7 @@ async def test_a_body_that_never_ends_is_an_answer_without_one(packed: str, stat
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     try:
-        reply = await Line("it").ask("GET", f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/", {}, seconds=60)
+        reply = await Probe("it").ask("GET", f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/", {}, seconds=60)
     finally:
         server.close()
     assert isinstance(reply, Reply)
@@ -53,7 +53,7 @@ async def test_a_body_of_the_usual_size_is_read_whole():
 
     server = await asyncio.start_server(serve, "127.0.0.1", 0)
     try:
-        reply = await Line("it").ask("GET", f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/", {}, seconds=60)
+        reply = await Probe("it").ask("GET", f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}/", {}, seconds=60)
     finally:
         server.close()
     assert isinstance(reply, Reply)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from adapters.contract.chat import GROWS, Ability, CallFailed, Cause, Content, ContentKind, Fate, Flow, Traits
 from adapters.delivery.aftermath import Instead, behind, failed, nothing
 from adapters.delivery.pacing import Urgency
-from adapters.delivery.parts import Wanted
+from adapters.delivery.parts import WantedPart
 from adapters.delivery.reconcile import (
     Append,
     Create,
@@ -158,7 +158,7 @@ class Rig:
     instead: Instead = nothing
     traits: Traits = field(default_factory=lambda: Traits(drafts=False))
 
-    def want(self, wanted: Sequence[Wanted], origin: str = "t1") -> None:
+    def want(self, wanted: Sequence[WantedPart], origin: str = "t1") -> None:
         for part in plan(self.parts, wanted, "s", origin, self.place, traits=self.traits):
             self.parts[part.name] = part
             self.place = max(self.place, part.row.place + 1)
@@ -242,10 +242,10 @@ TEXTS = st.lists(st.text("ab", min_size=1, max_size=3), min_size=1, max_size=4)
 HISTORIES = st.lists(TEXTS, min_size=1, max_size=6)
 
 
-def wanted_of(texts: Sequence[str], *, final: bool, status: str = "") -> list[Wanted]:
-    listed = [Wanted("b", i, content(text), final=final) for i, text in enumerate(texts)]
+def wanted_of(texts: Sequence[str], *, final: bool, status: str = "") -> list[WantedPart]:
+    listed = [WantedPart("b", i, content(text), final=final) for i, text in enumerate(texts)]
     if status:
-        listed.append(Wanted("status", 0, content(status, ContentKind.STATUS), final=False, fleeting=True))
+        listed.append(WantedPart("status", 0, content(status, ContentKind.STATUS), final=False, fleeting=True))
     return listed
 
 
@@ -422,10 +422,13 @@ def test_a_refused_form_goes_plain_once() -> None:
 
 def test_what_must_be_seen_goes_before_cosmetics() -> None:
     rig = Rig(Platform(Ability.NONE, random.Random(0), faults=0))
-    rig.want([Wanted("a", 0, content("x"), final=False)])
+    rig.want([WantedPart("a", 0, content("x"), final=False)])
     rig.settle()
     rig.want(
-        [Wanted("a", 0, content("xy"), final=False), Wanted("n", 0, content("notice", ContentKind.NOTICE), final=True)]
+        [
+            WantedPart("a", 0, content("xy"), final=False),
+            WantedPart("n", 0, content("notice", ContentKind.NOTICE), final=True),
+        ]
     )
     step = next_step(rig.parts.values(), Ability.NONE, FREE, 0)
     assert isinstance(step, Create)

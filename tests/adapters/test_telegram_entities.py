@@ -8,8 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.telegram.entities import Entity, entities
-from adapters.telegram.pieces import MOST_ENTITIES
+from adapters.telegram.pieces import MOST_ENTITIES, Entity, entities
 from adapters.text.flatten import flatten
 from adapters.text.parse import parse
 from adapters.text.split import split

@@ -36,7 +36,7 @@ from agent_core.store.inbox.unread import UnreadState
 from agent_core.store.store import Store
 from gateway.chats.access import rules
 from gateway.chats.arrival import AccountRules, Arrivals
-from gateway.delivery.outbox import Line, Outbox
+from gateway.delivery.outbox import Account, Outbox
 from tests.chats.injection import Injected, Places, Thrown, raising
 from tests.gateway.rig import Rig, gateway
 
@@ -110,7 +110,7 @@ async def arrivals_of(folder: Path) -> AsyncGenerator[tuple[Arrivals, Rig, Outbo
 def opened(arrivals: Arrivals, outbox: Outbox, adapter: Supervised) -> None:
     platform, account = adapter.name.split("/")
     arrivals.add_account(adapter.name, AccountRules(rules((), (), open_to_all=True, pairing=False), per_minute=0))
-    outbox.open_line(platform, account, Line(adapter.port, Rate(1000, 1), lambda _: Rate(1000, 1)))
+    outbox.open_account(platform, account, Account(adapter.port, Rate(1000, 1), lambda _: Rate(1000, 1)))
 
 
 async def accepted(work: Awaitable[object]) -> bool:

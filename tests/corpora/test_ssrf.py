@@ -21,7 +21,7 @@ from aiohttp import web
 from aiohttp.abc import AbstractResolver, ResolveResult
 from yarl import URL
 
-from adapters.contract.filehosts import FileHosts
+from adapters.contract.files import FileHosts
 from agent_core.ports import SystemClock
 from agent_core.tools.base import ToolContext, ToolStatus
 from agent_core.tools.builtin.fetch import FetchUrl

@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 
 from adapters.contract.base import SessionKey
 from adapters.contract.chat import Ability, AdapterSight, Button, ChatAddress, Content, ContentKind
-from adapters.contract.elsewhere import for_elsewhere
 from adapters.delivery.pacing import Urgency
 from adapters.delivery.reconcile import Hand, Part, Wait, by_hand, next_step, objection, want_hash
+from adapters.delivery.substitutes import for_other_chat
 from adapters.discord.port import pieces as discord_pieces
 from adapters.slack.port import pieces as slack_pieces
 from adapters.telegram.port import pieces as telegram_pieces
@@ -186,7 +186,7 @@ def test_words_that_go_elsewhere_are_the_same_words(platform: str, text: str):
     }
     here, there = ChatAddress("telegram", "1", "7"), ChatAddress(platform, "2", "8")
     aside = content(text, ContentKind.ASIDE, buttons=(Button("Why?", "why:t"),), reply_to="4")
-    head, *rest = for_elsewhere(aside, here, there, lambda words: pieces[platform](words, growing=False))
+    head, *rest = for_other_chat(aside, here, there, lambda words: pieces[platform](words, growing=False))
     assert "telegram/1/7" in head.body.text
     assert all(not one.buttons and not one.reply_to for one in rest)
     if platform == "telegram":

@@ -19,7 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.checks.findings import Finding, Level, Seen, ok, problem, warning, worst
-from adapters.checks.reach import NoReply, Reply, Trouble, no_reply, odd, skew_of, unreachable
+from adapters.checks.probe import NoReply, Reply, Trouble, no_reply, odd, skew_of, unreachable
 from adapters.discord import check as discord_check
 from adapters.discord.library import discord
 from adapters.slack import check as slack_check

@@ -10,10 +10,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from adapters.contract.chat import Piece
-from adapters.contract.forming import decoded, encoded
 from adapters.discord.pieces import pieces as discord
 from adapters.slack.pieces import pieces as slack
 from adapters.telegram.pieces import pieces as telegram
+from adapters.text.formjob import decoded, encoded
 from adapters.text.styled import Styled
 from agent_core.workers.pool import Workers
 from gateway.delivery.forming import AT_ONCE_CHARS, FINAL, GROWING, GROWING_CHARS, Form, Forming

@@ -17,7 +17,7 @@ import orjson
 from typing_extensions import override
 
 from adapters.checks.findings import Finding, Seen, ok, problem, warning
-from adapters.checks.reach import Line, NoReply, Reply, Trouble, environment_proxy, skew_of, unreachable
+from adapters.checks.probe import NoReply, Probe, Reply, Trouble, environment_proxy, skew_of, unreachable
 from agent_core.model.client import ModelClient, ModelRequest
 from agent_core.model.endpoints import Endpoint
 from agent_core.ports import SystemClock
@@ -109,7 +109,7 @@ class Listed:
     reached: bool = True
 
 
-async def listed(endpoint: Endpoint, line: Line) -> tuple[Reply | NoReply, ...]:
+async def listed(endpoint: Endpoint, line: Probe) -> tuple[Reply | NoReply, ...]:
     """What the endpoint says when each of its keys asks for the list of models."""
     address = f"{endpoint.base_url.rstrip('/')}/models"
     return tuple(
@@ -124,7 +124,7 @@ async def listed(endpoint: Endpoint, line: Line) -> tuple[Reply | NoReply, ...]:
 
 async def check(endpoint: Endpoint, redactor: Redactor) -> ModelSeen:
     """Look at one endpoint. Never raises for what it or the network does."""
-    line = Line(endpoint.label, proxy=environment_proxy(endpoint.base_url))
+    line = Probe(endpoint.label, proxy=environment_proxy(endpoint.base_url))
     replies = await listed(endpoint, line)
     seen = judged_list(endpoint, replies)
     if not seen.reached or len(seen.findings) == len(replies):  # not there, or no key is taken

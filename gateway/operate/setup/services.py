@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from pydantic import SecretStr, ValidationError
 
-from adapters.checks.reach import Line, Reply, environment_proxy
-from adapters.contract.platforms import Asker, Key, Platform, Wanted
+from adapters.checks.probe import Probe, Reply, environment_proxy
+from adapters.contract.platforms import Asker, Key, Platform, SetupResult
 from adapters.platforms import platforms
 from gateway.config.model import NO_KEY, OPENAI_URL, Model, endpoints_of
 
@@ -44,13 +44,13 @@ class Service:
     question: str
     keys: tuple[Key, ...]
     """What it writes; without the first of them it has nothing to write."""
-    ask: Callable[[Asker, Config], Wanted | None]
+    ask: Callable[[Asker, Config], SetupResult | None]
 
 
 # --- the model ---
 
 
-def model(asker: Asker, config: Config) -> Wanted | None:
+def model(asker: Asker, config: Config) -> SetupResult | None:
     """Address, key and name of a model at an OpenAI-compatible endpoint."""
     from gateway.cli.context import redactor_of
     from gateway.operate.doctor import model as doctor_model
@@ -74,7 +74,7 @@ def model(asker: Asker, config: Config) -> Wanted | None:
         return asker.look(doctor_model.check(_endpoint(url, key, name), redactor_of(config)))
 
     asker.tried(attempt)
-    return Wanted(values)
+    return SetupResult(values)
 
 
 def _address(asker: Asker, now: Model) -> str:
@@ -102,7 +102,7 @@ def _chosen(asker: Asker, endpoint: Endpoint, name: str) -> str:
     """The name of the model, from the endpoint's list if it has one."""
     from gateway.operate.doctor.model import listed, names_of
 
-    replies = asker.look(listed(endpoint, Line(endpoint.label, proxy=environment_proxy(endpoint.base_url))))
+    replies = asker.look(listed(endpoint, Probe(endpoint.label, proxy=environment_proxy(endpoint.base_url))))
     there = next((names_of(one) for one in replies if isinstance(one, Reply)), ())
     if there:
         more = f" and {len(there) - SHOWN_MODELS} more" if len(there) > SHOWN_MODELS else ""
@@ -116,7 +116,7 @@ def _local(asker: Asker) -> str:
 
     async def probe(port: int) -> str:
         address = f"http://127.0.0.1:{port}/v1"
-        reply = await Line("local").ask(
+        reply = await Probe("local").ask(
             "GET", f"{address}/models", {"Authorization": f"Bearer {NO_KEY}"}, None, LOCAL_SECONDS
         )
         listed = isinstance(reply, Reply) and reply.status == 200 and isinstance(reply.table.get("data"), list)

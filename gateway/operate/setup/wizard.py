@@ -17,7 +17,7 @@ from pydantic import SecretStr
 from pydantic_core import PydanticCustomError
 
 from adapters.checks.findings import Finding, Level, Seen
-from adapters.contract.platforms import Key, Wanted
+from adapters.contract.platforms import Key, SetupResult
 from adapters.contract.settings import sendable
 from gateway.config.keys import KeyDoc, describe
 from gateway.config.reading import survey
@@ -208,7 +208,7 @@ class Wizard:
 
     # ------------------------------------------------------------------ writing
 
-    def _write(self, service: Service, wanted: Wanted) -> None:
+    def _write(self, service: Service, wanted: SetupResult) -> None:
         changes = self._changes(wanted)
         new = {name: value for name, value in changes.items() if value is not None}
         others = {name: value for name, value in self.env.items() if name not in changes}
@@ -237,7 +237,7 @@ class Wizard:
         self.prompts.say(f"{service.title}: nothing was written. {why}")
         self.status = PROBLEM
 
-    def _changes(self, wanted: Wanted) -> dict[str, str | None]:
+    def _changes(self, wanted: SetupResult) -> dict[str, str | None]:
         """Each value under the name that other programs use; its other names are taken out, because they would win."""
         changes: dict[str, str | None] = {}
         for (section, key), value in wanted.values.items():

@@ -6,11 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from adapters.text.clusters import columns, padded
 from adapters.text.flatten import can_follow, flatten
-from adapters.text.markdown import plain
 from adapters.text.parse import parse
 from adapters.text.styled import Style
-from adapters.text.width import columns, padded
 from tests.adapters.text.laws import bare, check
 from tests.adapters.text.seen import letters
 from tests.adapters.text.strategies import SAMPLES, markdowns
@@ -107,7 +106,7 @@ def test_nothing_of_the_tree_is_lost(markdown: str) -> None:
 
 @pytest.mark.parametrize("sample", SAMPLES)
 def test_plain_text_names_every_address(sample: str) -> None:
-    text = plain(parse(sample))
+    text = flatten(parse(sample), links=False).text
     assert ("https://example.com/a_b?c=d" in text) == ("https://example.com/a_b?c=d" in sample)
     assert "**" not in text
 

@@ -29,7 +29,6 @@ from outspoken_toy.protocol import (
 )
 from pydantic import ValidationError
 
-from adapters.contract.carried import bytes_of
 from adapters.contract.chat import (
     Ability,
     AdapterSight,
@@ -51,6 +50,7 @@ from adapters.contract.chat import (
     Traits,
     not_by_edit,
 )
+from adapters.contract.files import bytes_of
 from adapters.contract.intake import WayIn, Whence, raw_of
 from adapters.contract.notaccepted import NotAccepted
 from adapters.contract.supervision import AdapterDown

@@ -11,7 +11,7 @@ from typing_extensions import override
 
 from adapters.checks.findings import REMOTE_SECONDS, Check, Finding, Seen, ok, problem
 from adapters.contract.logevents import LATER, LogEvent
-from adapters.contract.platforms import PAIRING, Around, Asker, Built, ChatSection, Key, Pieces, Platform, Wanted
+from adapters.contract.platforms import PAIRING, Around, Asker, Built, ChatSection, Key, Pieces, Platform, SetupResult
 from adapters.contract.settings import FromOutside, Secret, Usual
 from adapters.delivery.pacing import Rate
 
@@ -70,7 +70,7 @@ class Toy(ChatSection):
             return ToySeen((problem("toy.reach", words, "See whether it runs, and [toy] port."),))
 
     @override
-    def ask(self, asker: Asker) -> Wanted | None:
+    def ask(self, asker: Asker) -> SetupResult | None:
         values: dict[Key, str] = {}
         if port := asker.value("toy", "port"):
             values["toy", "port"] = port
@@ -84,7 +84,7 @@ class Toy(ChatSection):
             return asker.look(self.model_copy(update=given)._look())
 
         seen = asker.tried(attempt)
-        return None if seen is None else Wanted(values, (f"\nWrite to {seen.bot}. {PAIRING}",))
+        return None if seen is None else SetupResult(values, (f"\nWrite to {seen.bot}. {PAIRING}",))
 
 
 @dataclass(frozen=True, slots=True)

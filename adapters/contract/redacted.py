@@ -9,17 +9,17 @@ from __future__ import annotations
 from agent_core.text.redaction import Redactor
 
 
-class _Known:
+class _Current:
     redactor = Redactor.of(())
     """Until somebody says more, what can be told by its form."""
 
 
-def keep_to_ourselves(redactor: Redactor) -> Redactor:
+def set_redactor(redactor: Redactor) -> Redactor:
     """From now on none of its secrets is in any words of a failure; the same redactor."""
-    _Known.redactor = redactor
+    _Current.redactor = redactor
     return redactor
 
 
-def unsaid(words: str) -> str:
+def redacted(words: str) -> str:
     """The words without any secret."""
-    return _Known.redactor.redact(words)
+    return _Current.redactor.redact(words)

@@ -1,10 +1,16 @@
-"""Files that contents carry, and files that people attach: read and fetched, the same for all platforms."""
+"""Files that contents carry, and files that people attach: read and fetched, the same for all platforms.
+
+A file is fetched only from where its platform's files lie, and only there is a token sent. Why: the address of a file comes with a message, so
+that somebody else may have chosen it (Slack's *external* files name any host). A redirect is an address like any other and is judged again.
+
+Known to be weak: what an allowed name resolves to is not looked at; the platform's own certificate has to stand for that.
+"""
 
 from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -12,7 +18,29 @@ import aiohttp
 from yarl import URL
 
 from adapters.contract.chat import CallFailed, Cause, Content, Fate
-from adapters.contract.filehosts import FileHosts
+
+
+@dataclass(frozen=True, slots=True)
+class FileHosts:
+    """The hosts of one platform's files."""
+
+    domains: tuple[str, ...]
+    """Each with everything below it; over TLS at the usual port only."""
+    instead: str = ""
+    """A server that the configuration names in the platform's place, with its scheme and port; empty if there is none."""
+
+    def allows(self, url: URL) -> bool:
+        """Whether a file may be fetched from there."""
+        if not url.absolute or not url.scheme or url.user is not None or url.password is not None or not url.raw_host:
+            return False
+        if self.instead and url.origin() == URL(self.instead).origin():
+            return True
+        return url.scheme == "https" and url.port == 443 and _below(url.raw_host, self.domains)
+
+
+def _below(host: str, domains: Sequence[str]) -> bool:
+    return any(host == domain or host.endswith(f".{domain}") for domain in domains)
+
 
 FETCH_SECONDS = 60.0
 MOST_REDIRECTS = 3
