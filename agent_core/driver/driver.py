@@ -19,16 +19,15 @@ from dataclasses import dataclass, replace
 import structlog
 
 from agent_core.bell import Bell
+from agent_core.driver.closing import Closer, TurnIdentity, closing_of, ended_otherwise, heard_in
 from agent_core.driver.modelcalls import ModelCaller
 from agent_core.driver.watcher import Outlet, Watcher
-from agent_core.journal.rows import encode, merged, recorded
+from agent_core.journal.rows import merged, recorded, row_of
 from agent_core.judging.overdue import longest_timer_seconds, seconds_left
-from agent_core.learning.stalls import rows_of
 from agent_core.ports import Clock, Ids
 from agent_core.signals import Tell, ToolRan, nobody
 from agent_core.store.deliveries.rows import DeliveryRow
 from agent_core.store.store import Damaged, Fenced, StorageUnavailable, Store
-from agent_core.store.troubles.rows import TroubleRow
 from agent_core.store.turns.rows import IntendedCall, JournalRow
 from agent_core.text.wellformed import storable
 from agent_core.tools.base import Json, ToolContext, ToolStatus
@@ -55,7 +54,6 @@ from agent_core.turn.events import (
     ToolCallNamed,
     ToolReturned,
     ToolStarted,
-    TurnEnded,
     TurnLeft,
     TurnOpened,
     Verdict,
@@ -64,7 +62,6 @@ from agent_core.turn.events import (
 from agent_core.turn.exits import Exit, ExitCode, Facts
 from agent_core.turn.invariants import broken_laws
 from agent_core.turn.machine import Turn
-from agent_core.turn.state import PersonItem
 from agent_core.turn.view import Bubble, BubbleKind, View, view
 
 log = structlog.get_logger("turn")
@@ -81,17 +78,6 @@ QUEUE_LIMIT = 1_000
 
 
 @dataclass(frozen=True, slots=True)
-class TurnIdentity:
-    """Whose turn it is, for rows and logs."""
-
-    turn: str
-    session: str
-    epoch: int
-    surface: str
-    inbox_ids: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class World:
     """What drivers share."""
 
@@ -103,8 +89,7 @@ class World:
     """(credential, seconds, why)"""
     count_broken: Callable[[], None]
     """Called for each law of a turn that was found broken."""
-    troubled: Callable[[Sequence[TroubleRow]], None]
-    """Called with what went wrong in a turn, once it is stored."""
+    closer: Closer
     tell: Tell = nobody
 
 
@@ -125,10 +110,10 @@ class TurnDriver:
 
     # fmt: off
     __slots__ = (
-        "_begun", "_begun_at", "_caller", "_closed", "_context", "_damaged", "_effects", "_events", "_flush_timer", "_held", "_holding", "_intending",
+        "_begun", "_begun_at", "_caller", "_context", "_damaged", "_effects", "_events", "_flush_timer", "_held", "_holding", "_intending",
         "_leaving", "_overtaken", "_plain_end", "_seq", "_storage_away",
         "_tasks", "_timers", "_unwritten", "_unwritten_chars", "_waiter", "_watchers", "_world",
-        "active_at", "first_content_at", "identity", "left_open", "outlet", "over", "progress", "turn",
+        "active_at", "closed", "first_content_at", "identity", "left_open", "outlet", "over", "progress", "turn",
     )
     # fmt: on
 
@@ -155,7 +140,8 @@ class TurnDriver:
         self._seq = 0
         self._effects: list[Effect] = []
         self._held: View | None = None
-        self._closed = False  # the end is stored
+        self.closed = False
+        """Its end is stored, and told."""
         self._watchers: dict[Bell, None] = {}  # in order, so that a run can be repeated
         self._flush_timer: asyncio.TimerHandle | None = None
         self._begun: set[str] = set()
@@ -183,7 +169,7 @@ class TurnDriver:
     async def begin(self, opened: TurnOpened) -> None:
         """Open the turn in the store. From here on the message belongs to this turn."""
         effects = self.turn.feed(opened)
-        rows = [self._row(event, seq) for seq, event in enumerate(recorded(opened, effects))]
+        rows = [row_of(event, seq) for seq, event in enumerate(recorded(opened, effects))]
         await self._world.store.start(
             session=self.identity.session,
             epoch=self.identity.epoch,
@@ -205,10 +191,6 @@ class TurnDriver:
         self._begun = {activity.call for activity in turn.round.unfinished if activity.started}
         self._effects = turn.feed(taken_over)
         self._unwritten += recorded(taken_over, self._effects)[1:]
-
-    def _row(self, event: Event, seq: int) -> JournalRow:
-        written = encode(event)
-        return JournalRow(seq=seq, kind=written.kind, body=written.body, at=written.at)
 
     @property
     def opened_at(self) -> int:
@@ -275,7 +257,7 @@ class TurnDriver:
     @property
     def heard(self) -> tuple[int, ...]:
         """The accepted messages that came into the running turn and that the model was told."""
-        return tuple(item.inbox for item in self.turn.items if isinstance(item, PersonItem) and item.inbox)
+        return heard_in(self.turn)
 
     def watch(self) -> Watcher:
         """A new watcher; use it as a context manager."""
@@ -324,7 +306,7 @@ class TurnDriver:
                         task.cancel()
         finally:
             self.over = True
-            if self._closed or self.turn.exit is None:  # an end that is not stored is none, and never seen
+            if self.closed or self.turn.exit is None:  # an end that is not stored is none, and never seen
                 self._held = None
             if self.outlet is not None:
                 self.outlet.left()
@@ -377,7 +359,7 @@ class TurnDriver:
             self._effects, self._unwritten = [], []
             if not events:
                 ending = Exit(ExitCode.INTERNAL_ERROR, Facts(reference=reference))
-                self.turn.feed(TurnEnded(at=now, exit=ending))
+                ended_otherwise(self.turn, ending, now)
                 self._effects = [EndTurn(ending)]
             try:
                 return await self._take(events)
@@ -492,25 +474,14 @@ class TurnDriver:
     async def _close(self, ending: EndTurn) -> None:
         """Cancel what runs, then close the turn in one commit, then let it be seen."""
         await self._cancel_all()
-        now = self._world.clock.now_ms()
-        self._unwritten.append(TurnEnded(at=now, exit=ending.exit, answer=ending.answer))
-        rows, identity = self._rows(), self.identity
-        used = (self.turn.input_tokens, self.turn.output_tokens)
-        heard = self.heard
-        troubles = () if self._plain_end else rows_of(self.turn)
-
-        async def write() -> None:
-            parts = await self._parts(now)
-            await self._world.store.close(
-                identity.session, identity.epoch, identity.turn, rows, ending.exit.code.value, now, parts, used, heard, troubles
-            )  # fmt: skip
-
+        end = closing_of(
+            self.identity, self.turn, self._world.clock.now_ms(), self._seq, self._unwritten,
+            answer=ending.answer, content_at=self.first_content_at, plain=self._plain_end,
+        )  # fmt: skip
+        rows = len(self._written(end.rows))
         # Without a limit: an end that is not stored is none, and after a restart this turn may end in another way.
-        await self._persist(write, math.inf, len(rows))
-        self._closed = True
-        self._world.troubled(troubles)
-        if self.outlet is not None:
-            self.outlet.closed()
+        await self._world.closer.close(end, self.outlet, lambda write: self._persist(write, math.inf, rows))
+        self.closed = True
 
     async def _parts(self, now: int) -> Sequence[DeliveryRow]:
         """What is stored together with the turn's last row here, of what its chat is to show."""
@@ -576,15 +547,17 @@ class TurnDriver:
         finally:
             self._storage_away = False
 
-    def _rows(self) -> list[JournalRow]:
+    def _rows(self) -> Sequence[JournalRow]:
         """What is to be written, with neighbouring text in one row; nothing is unwritten behind this."""
+        return self._written([row_of(event, self._seq + n) for n, event in enumerate(merged(self._unwritten))])
+
+    def _written(self, rows: Sequence[JournalRow]) -> Sequence[JournalRow]:
+        """These rows have all that was unwritten."""
         if self._flush_timer is not None:
             self._flush_timer.cancel()
             self._flush_timer = None
-        events = merged(self._unwritten)
         self._unwritten = []
         self._unwritten_chars = 0
-        rows = [self._row(event, self._seq + offset) for offset, event in enumerate(events)]
         self._seq += len(rows)
         return rows
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, cast, get_args
 
 from agent_core import storedjson
 from agent_core.judging.questions import MUST_BE_ANSWERED
+from agent_core.store.turns.rows import JournalRow
 from agent_core.text.wellformed import storable
 from agent_core.turn.effects import Effect, Record
 from agent_core.turn.errors import ProtocolError, UnreadableJournal
@@ -121,6 +122,12 @@ def merged(events: Iterable[Event]) -> list[Event]:
             case _:
                 out.append(event)
     return out
+
+
+def row_of(event: Event, seq: int) -> JournalRow:
+    """An event as the row `seq` of a journal."""
+    written = encode(event)
+    return JournalRow(seq=seq, kind=written.kind, body=written.body, at=written.at)
 
 
 def recorded(event: Event, effects: Iterable[Effect]) -> list[Event]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from adapters.contract.base import Inbound
 from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
-from agent_core.driver.driver import TurnIdentity
+from agent_core.driver.closing import TurnIdentity
 from agent_core.driver.spending import Account, Spender, Spending
 from agent_core.limits.budgets import Amount, BudgetRules, Level, Payer, Pot, Reached, refusal
 from agent_core.ports import Clock

@@ -5,7 +5,7 @@ from __future__ import annotations
 import structlog
 
 from agent_core.driver.driver import TurnDriver
-from agent_core.signals import MessageTaken, Tell, TurnBegan, TurnClosed, nobody
+from agent_core.signals import MessageTaken, Tell, TurnBegan, nobody
 from agent_core.store.inbox.rows import Accepted, NewMessage
 from gateway.sessions.queue import Waiting
 
@@ -42,9 +42,3 @@ def log_accepted(message: NewMessage, accepted: Accepted, tell: Tell = nobody) -
             lane=message.lane,
         )
         tell(MessageTaken(account=message.account, lane=message.lane))
-
-
-def log_unreadable(turn: str, session: str, code: str, reference: str, now: int, tell: Tell) -> None:
-    """The line that says how a turn ended whose journal cannot be read, and its signal."""
-    log.error("turn.ended", turn=turn, session=session, exit=code, reference=reference)
-    tell(TurnClosed(turn=turn, session=session, surface="", exit=code, clean=False, began_at=now, ended_at=now))

@@ -19,7 +19,7 @@ from urllib.parse import quote
 
 from adapters.checks.findings import Finding, Seen, note, ok, problem, warning
 from adapters.platforms import platform_of
-from agent_core.journal.rows import encode
+from agent_core.driver.closing import TurnIdentity, closing_of
 from agent_core.store.database.lines import prepare_file
 from agent_core.store.database.look import DatabaseSeen, holder_of, look
 from agent_core.store.database.ownership import FileLock
@@ -30,7 +30,6 @@ from agent_core.store.keeping.backup import CannotCopy, back_up, must_be_apart, 
 from agent_core.store.keeping.checking import Soundness, check
 from agent_core.store.reading import open_reads
 from agent_core.store.sessions.asides import Aside
-from agent_core.turn.events import TurnEnded
 from agent_core.turn.exits import Exit, ExitCode, Facts
 from agent_core.turn.notices import RESTORED
 from gateway.config.paths import Paths
@@ -339,17 +338,18 @@ def _leave_a_gap(conn: sqlite3.Connection, now_ms: int) -> None:
 
 
 def _set_aside(conn: sqlite3.Connection, counts: _Counts, now_ms: int) -> None:
-    ended = encode(TurnEnded(at=now_ms, exit=Exit(ExitCode.INTERRUPTED_BY_RESTART, Facts(detail=RESTORED))))
+    ending = Exit(ExitCode.INTERRUPTED_BY_RESTART, Facts(detail=RESTORED))
     open_turns = conn.execute(
-        "SELECT t.turn, s.epoch, (SELECT coalesce(max(seq), -1) FROM journal j WHERE j.turn = t.turn) "
+        "SELECT t.turn, t.session, s.epoch, (SELECT coalesce(max(seq), -1) FROM journal j WHERE j.turn = t.turn) "
         "FROM turns t JOIN sessions s ON s.session = t.session WHERE t.state = 'open'"
     ).fetchall()
-    for turn, epoch, last in open_turns:
-        row = (turn, last + 1, epoch, ended.kind, ended.body, ended.at)
-        conn.execute("INSERT INTO journal (turn, seq, epoch, kind, body, at) VALUES (?, ?, ?, ?, ?, ?)", row)
+    for turn, session, epoch, last in open_turns:
+        end = closing_of(TurnIdentity(turn, session, epoch), ending, now_ms, last + 1)
+        rows = [(turn, row.seq, epoch, row.kind, row.body, row.at) for row in end.rows]
+        conn.executemany("INSERT INTO journal (turn, seq, epoch, kind, body, at) VALUES (?, ?, ?, ?, ?, ?)", rows)
         conn.execute(
             "UPDATE turns SET state = 'closed', exit = ?, closed_at = ? WHERE turn = ?",
-            (ExitCode.INTERRUPTED_BY_RESTART.value, now_ms, turn),
+            (end.exit.code.value, end.at, turn),
         )
         conn.execute(
             "UPDATE inbox SET state = 'done' WHERE id IN (SELECT inbox FROM turn_inputs WHERE turn = ?)", (turn,)

@@ -11,7 +11,8 @@ from contextlib import suppress
 
 import structlog
 
-from agent_core.journal.rows import decode, encode, fold
+from agent_core.driver.closing import TurnIdentity, closing_of, unread
+from agent_core.journal.rows import decode, fold, row_of
 from agent_core.journal.salvage import unreadable_end
 from agent_core.ports import Clock, Ids
 from agent_core.store.inbox.rows import InboxRow
@@ -19,12 +20,10 @@ from agent_core.store.sessions.asides import Fresh
 from agent_core.store.store import Conflict, Store
 from agent_core.store.turns.rows import JournalRow, OpenTurn
 from agent_core.turn.errors import UnreadableJournal
-from agent_core.turn.events import DriverFailed, TakenOver, TurnEnded
-from agent_core.turn.exits import Exit, ExitCode, Facts
-from agent_core.turn.view import exit_view
+from agent_core.turn.events import DriverFailed, TakenOver
+from agent_core.turn.exits import Exit
 from gateway.delivery.owners import Owner
 from gateway.delivery.turnoutlet import TurnOutlet
-from gateway.observe.loglines import log_unreadable
 from gateway.recovery.keeping import SET_ASIDE
 from gateway.sessions import inbox
 from gateway.sessions.hub import COMMAND_LANE, Hub
@@ -48,9 +47,8 @@ class Resuming:
 
     def taken_over_row(self, turn: str, seq: int, epoch: int) -> JournalRow:
         """The row that says that a turn was taken over."""
-        written = encode(TakenOver(at=self._clock.now_ms(), epoch=epoch))
         log.info("turn.taken_over", turn=turn, epoch=epoch)
-        return JournalRow(seq=seq, kind=written.kind, body=written.body, at=written.at)
+        return row_of(TakenOver(at=self._clock.now_ms(), epoch=epoch), seq)
 
     # ------------------------------------------------------------------ turns
 
@@ -131,10 +129,8 @@ class Resuming:
     async def set_aside_turn(self, found: OpenTurn, seq: int) -> str:
         """End a turn that has ended the process each time that it was taken up, without looking into it; the reference."""
         reference = self._ids.new("err")
-        facts = Facts(reference=reference, detail=SET_ASIDE)
-        failed = DriverFailed(at=self._clock.now_ms(), reference=reference, why=SET_ASIDE)
-        asked = await self._store.inputs(found.turn)
-        await self._end(found, asked, seq, Exit(ExitCode.INTERNAL_ERROR, facts), failed)
+        ending, failed = unread(reference, SET_ASIDE, self._clock.now_ms())
+        await self._end(found, await self._store.inputs(found.turn), seq, ending, failed)
         return reference
 
     async def set_aside_message(self, row: InboxRow, key: str, epoch: int) -> None:
@@ -151,15 +147,9 @@ class Resuming:
     async def _end(
         self, found: OpenTurn, asked: Sequence[InboxRow], seq: int, ending: Exit, *events: DriverFailed
     ) -> None:
-        now = self._clock.now_ms()
-        written = [encode(event) for event in (*events, TurnEnded(at=now, exit=ending))]
-        rows = [JournalRow(seq + offset, one.kind, one.body, one.at) for offset, one in enumerate(written)]
-        outlet = outlet_of(self._hub, found, asked)
-        parts = outlet.closing(exit_view(ending)) if outlet is not None else ()
-        await self._store.close(found.session, found.epoch, found.turn, rows, ending.code.value, now, parts)
-        if outlet is not None:
-            outlet.closed()
-        log_unreadable(found.turn, found.session, ending.code.value, ending.facts.reference, now, self._hub.tell)
+        whose = TurnIdentity(found.turn, found.session, found.epoch)
+        end = closing_of(whose, ending, self._clock.now_ms(), seq, events)
+        await self._hub.closer.close(end, outlet_of(self._hub, found, asked))
 
 
 def outlet_of(hub: Hub, found: OpenTurn, asked: Sequence[InboxRow]) -> TurnOutlet | None:

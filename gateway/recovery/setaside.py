@@ -21,18 +21,15 @@ from dataclasses import dataclass
 import structlog
 
 from adapters.contract.base import Inbound
-from agent_core.journal.rows import encode
+from agent_core.driver.closing import Closing, TurnIdentity, closing_of, ended_otherwise, unread
 from agent_core.ports import Clock, Ids
 from agent_core.signals import Signal, TurnClosed
 from agent_core.store.inbox.rows import Accepted, InboxRow, NewMessage
 from agent_core.store.sessions.asides import Aside, Fresh
 from agent_core.store.store import Damaged, StorageUnavailable, Store, StoreError
-from agent_core.store.turns.rows import JournalRow, OpenTurn
-from agent_core.turn.events import DriverFailed, TurnEnded
-from agent_core.turn.exits import Exit, ExitCode, Facts, NotStarted
+from agent_core.store.turns.rows import OpenTurn
+from agent_core.turn.exits import NotStarted
 from agent_core.turn.notices import DAMAGED, not_started_words
-from agent_core.turn.view import exit_view
-from gateway.observe.loglines import log_unreadable
 from gateway.recovery.resuming import outlet_of
 from gateway.recovery.spread import Met, Spread
 from gateway.sessions import inbox
@@ -230,7 +227,7 @@ class PutAside:
             del self.known[next(iter(self.known))]
         self._useless = False
         with suppress(StoreError):
-            await self._force_end(session, fresh)
+            await self._end_turn(session, fresh.epoch, fresh)
         unanswered = await self._drop_waiting(session, fresh)
         usable = not self._useless
         # What is new lies beside what is new of others: where it cannot be written, theirs may not either.
@@ -275,65 +272,39 @@ class PutAside:
 
     # ------------------------------------------------------------------ the open turn
 
-    def _ending(self) -> tuple[str, Exit]:
-        reference = self._ids.new("err")
-        return reference, Exit(
-            ExitCode.INTERNAL_ERROR, Facts(reference=reference, detail=DAMAGED, reason=NotStarted.DAMAGED)
-        )
-
     async def _asked(self, turn: str) -> Sequence[InboxRow]:
         try:
             return await self._store.inputs(turn)
         except Damaged:
             return ()
 
-    async def _end_turn(self, session: str, epoch: int) -> None:
-        """End its open turn as turns end: with the last rows of its journal, and the words in its chat."""
+    async def _end_turn(self, session: str, epoch: int, instead: Fresh | None = None) -> None:
+        """End its open turn as turns end. With `instead` its journal cannot be written, and what is said in its chat is that session's."""
         found = await self._store.asides.open_turn(session)
         if found is None:
             return
         turn, rows = found
-        reference, ending = self._ending()
         now = self._clock.now_ms()
-        failed = DriverFailed(at=now, reference=reference, why=DAMAGED)
-        written = [encode(event) for event in (failed, TurnEnded(at=now, exit=ending))]
-        outlet = outlet_of(self._hub, OpenTurn(turn, session, epoch), await self._asked(turn))
-        parts = outlet.closing(exit_view(ending)) if outlet is not None else ()
-        last = [JournalRow(rows + offset, one.kind, one.body, one.at) for offset, one in enumerate(written)]
-        await self._store.close(session, epoch, turn, last, ending.code.value, now, parts)
-        if outlet is not None:
-            outlet.closed()
-        self._over(session, turn, ending)
-
-    async def _force_end(self, session: str, fresh: Fresh) -> None:
-        """The same without its journal, if that cannot be written; what is said in its chat is the new session's."""
-        found = await self._store.asides.open_turn(session)
-        if found is None:
-            return
-        turn, _ = found
-        _, ending = self._ending()
-        outlet = outlet_of(self._hub, OpenTurn(turn, fresh.session, fresh.epoch), await self._asked(turn))
-        parts = outlet.closing(exit_view(ending)) if outlet is not None else ()
-        self._over(session, turn, ending)
-        with suppress(StoreError):
-            await self._store.end_unread(turn, ending.code.value)
-        if parts:
+        ending, failed = unread(self._ids.new("err"), DAMAGED, now, NotStarted.DAMAGED)
+        end = closing_of(TurnIdentity(turn, session, epoch), ending, now, rows, (failed,))
+        chat = OpenTurn(turn, session, epoch)
+        if instead is not None:
+            chat = OpenTurn(turn, instead.session, instead.epoch)
+        outlet = outlet_of(self._hub, chat, await self._asked(turn))
+        if instead is None:
+            await self._hub.closer.close(end, outlet)
+            self._over(session, turn, end)
+        else:
+            self._over(session, turn, end)  # whatever can be stored of it
             with self._in_new():
-                await self._store.put_deliveries(fresh.session, fresh.epoch, parts)
-        if outlet is not None:
-            outlet.closed()
+                await self._hub.closer.close(end, outlet, instead=instead)
 
-    def _over(self, session: str, turn: str, ending: Exit) -> None:
+    def _over(self, session: str, turn: str, end: Closing) -> None:
         """Whoever follows the turn here sees its end."""
-        now = self._clock.now_ms()
         queue = self._hub.queue(session)
         if queue is not None and queue.running is not None and queue.running.driver.identity.turn == turn:
-            driver = queue.running.driver
-            if driver.turn.exit is None:
-                driver.turn.feed(TurnEnded(at=now, exit=ending))
-            driver.give_up(driver.turn)
-            queue.running.given_up.set()
-        log_unreadable(turn, session, ending.code.value, ending.facts.reference, now, self._hub.tell)
+            own = queue.running.driver.turn
+            queue.running.give_up(own if own.exit is not None else ended_otherwise(own, end.exit, end.at))
 
     # ------------------------------------------------------------------ the messages that waited
 

@@ -11,14 +11,12 @@ from collections.abc import Callable, Iterable
 
 import structlog
 
-from agent_core.journal.rows import encode, fold, recorded
-from agent_core.learning.stalls import rows_of
+from agent_core.driver.closing import Closer, closing_of
+from agent_core.journal.rows import fold, recorded
 from agent_core.ports import Clock, Ids
-from agent_core.store.store import Conflict, Fenced, StorageUnavailable, Store
-from agent_core.store.turns.rows import JournalRow
+from agent_core.store.store import Conflict, Fenced, StorageUnavailable
 from agent_core.turn.errors import UnreadableJournal
 from agent_core.turn.events import DriverFailed, Event, TurnEnded
-from agent_core.turn.view import view
 from gateway.sessions.queue import Running
 
 log = structlog.get_logger("turn")
@@ -33,14 +31,14 @@ class Watchdog:
     def __init__(
         self,
         running: Callable[[], Iterable[Running]],
-        store: Store,
+        closer: Closer,
         clock: Clock,
         ids: Ids,
         look_seconds: float,
         grace_seconds: float,
     ) -> None:
         self._running = running
-        self._store = store
+        self._closer = closer
         self._clock = clock
         self._ids = ids
         self._look_seconds = look_seconds
@@ -73,44 +71,28 @@ class Watchdog:
             await self._close(running, reference)
         except (Conflict, Fenced) as error:
             log.warning("turn.ended_meanwhile", turn=driver.identity.turn, error=str(error))
+            running.given_up.set()
         except StorageUnavailable as error:
             log.warning("turn.driver_stuck_and_no_storage", turn=driver.identity.turn, error=str(error))
-            driver.active_at = (
-                self._clock.monotonic()
-            )  # it waits for the storage like everybody, and has its time again then
-            return
-        running.given_up.set()
+            # It waits for the storage like everybody, and has its time again then.
+            driver.active_at = self._clock.monotonic()
 
     async def _close(self, running: Running, reference: str) -> None:
         driver, now = running.driver, self._clock.now_ms()
-        identity = driver.identity
-        stored = await self._store.journal(identity.turn)
+        stored = await self._closer.store.journal(driver.identity.turn)
         try:
             turn = fold((row.kind, row.body) for row in stored)
         except UnreadableJournal as error:  # our own bug; what this process knows of the turn has to do
-            log.exception("turn.unreadable", turn=identity.turn, reference=reference, error=str(error))
+            log.exception("turn.unreadable", turn=driver.identity.turn, reference=reference, error=str(error))
             turn = driver.turn
         events: list[Event] = []
         if turn.exit is None:
             failed = DriverFailed(at=now, reference=reference)
-            events += recorded(failed, turn.feed(failed))
-        assert turn.exit is not None
-        if not any(row.kind == TurnEnded.__name__ for row in stored):
-            events.append(TurnEnded(at=now, exit=turn.exit))
-            rows = [_row(event, len(stored) + offset) for offset, event in enumerate(events)]
-            shown = view(turn, now)
-            if driver.outlet is not None:
-                await driver.outlet.prepare(shown)
-            parts = driver.outlet.closing(shown) if driver.outlet is not None else ()
-            await self._store.close(
-                identity.session, identity.epoch, identity.turn, rows, turn.exit.code.value, now, parts,
-                (turn.input_tokens, turn.output_tokens), driver.heard, rows_of(turn),
-            )  # fmt: skip
-            if driver.outlet is not None:
-                driver.outlet.closed()
-        driver.give_up(turn)
-
-
-def _row(event: Event, seq: int) -> JournalRow:
-    written = encode(event)
-    return JournalRow(seq=seq, kind=written.kind, body=written.body, at=written.at)
+            events = recorded(failed, turn.feed(failed))
+        ended = any(row.kind == TurnEnded.kind() for row in stored)
+        if not driver.closed:
+            end = closing_of(
+                driver.identity, turn, now, len(stored), events, content_at=driver.first_content_at, stored=ended
+            )
+            await self._closer.close(end, driver.outlet)
+        running.give_up(turn)

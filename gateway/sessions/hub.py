@@ -20,7 +20,8 @@ from adapters.contract.base import About, Ended, Inbound, SessionKey, StopOutcom
 from adapters.contract.chat import ChatOrigin
 from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from agent_core.bell import Bell
-from agent_core.driver.driver import TurnDriver, TurnIdentity, World
+from agent_core.driver.closing import Closer, TurnIdentity
+from agent_core.driver.driver import TurnDriver, World
 from agent_core.driver.modelcalls import ModelCaller, own_tools
 from agent_core.model.client import ModelClient
 from agent_core.model.endpoints import Endpoint
@@ -108,10 +109,10 @@ class Hub:
         self._recall = Recall(store, settings.history_turns)
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._group = asyncio.TaskGroup()
-        self._watchdog = Watchdog(
-            self.running, store, clock, ids, settings.watch_look_seconds, settings.watch_grace_seconds
-        )
         self.learning = Learning(settings.incidents, self.chain.asked, store, clock, ids)
+        self.closer = Closer(store, tell, self.learning.troubled)
+        watch = (settings.watch_look_seconds, settings.watch_grace_seconds)
+        self._watchdog = Watchdog(self.running, self.closer, clock, ids, *watch)
         quiet = Quiet(self._queues.values, self.forget_message, self._recall.forget)
         self.forgetting = Forgetting(store, clock, ids, settings.workspaces, settings.spool, quiet)
         self._closing = False
@@ -152,7 +153,7 @@ class Hub:
         """What pays for model calls; None if nobody counts."""
         self.quotas: Quotas | None = None
         """What counts all that is kept; None if nobody does."""
-        self._world = World(store, tools, clock, ids, self.chain.set_aside, self._broken, self.learning.troubled, tell)
+        self._world = World(store, tools, clock, ids, self.chain.set_aside, self._broken, self.closer, tell)
 
     # ------------------------------------------------------------------ beginning and ending
 

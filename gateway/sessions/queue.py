@@ -18,16 +18,13 @@ from agent_core.bell import Bell
 from agent_core.driver.driver import CANCEL_SECONDS, LeftOpen, Overtaken, TurnDriver
 from agent_core.judging.compaction import SessionMemory
 from agent_core.learning.refused import Refused
-from agent_core.learning.stalls import fingerprint, rows_of
 from agent_core.messages import text_of
-from agent_core.signals import Tell, TurnClosed, nobody
+from agent_core.signals import Tell, nobody
 from agent_core.store.store import Damaged, StorageUnavailable
-from agent_core.store.troubles.rows import TroubleRow
 from agent_core.store.turns.rows import TurnRow
 from agent_core.turn.events import StopRequested
-from agent_core.turn.exits import ExitClass, ExitCode, exit_class
 from agent_core.turn.machine import Turn
-from agent_core.turn.state import Activity, PersonItem
+from agent_core.turn.state import PersonItem
 from agent_core.turn.view import Bubble, BubbleKind, View, view
 from gateway.chats.merging import Merged, Piece, merged
 from gateway.sessions.prefs import Prefs
@@ -62,7 +59,12 @@ class Running:
     driver: TurnDriver
     messages: tuple[Waiting, ...]
     given_up: asyncio.Event = field(default_factory=asyncio.Event)
-    """Set by the watchdog when it has ended the turn in the driver's place."""
+    """Set when somebody else has ended the turn in the driver's place."""
+
+    def give_up(self, turn: Turn) -> None:
+        """The turn has ended like this, in the driver's place."""
+        self.driver.give_up(turn)
+        self.given_up.set()
 
     def same_chat(self, inbound: Inbound) -> bool:
         """What follows from `inbound` is shown where this turn is: one conversation may go on in several chats."""
@@ -94,52 +96,6 @@ def piece_of(message: Waiting, steady: float) -> Piece:
 def person_words(inbound: Inbound) -> str:
     """What the person said, as text."""
     return "\n\n".join(text_of(message.content) for message in inbound.input if message.role == "user")
-
-
-def log_ending(driver: TurnDriver, tell: Tell = nobody) -> None:
-    """The one line that says how a turn ended, and its signal."""
-    turn, identity = driver.turn, driver.identity
-    if turn.exit is None or turn.opened is None:
-        return
-    figures = summary_of(turn)
-    clean = exit_class(turn.exit.code) in (ExitClass.CLEAN, ExitClass.HANDED, ExitClass.STOPPED)
-    first = (driver.first_content_at - turn.opened.at) / 1000 if driver.first_content_at else None
-    (log.info if clean else log.warning)(
-        "turn.ended",
-        turn=identity.turn,
-        session=identity.session,
-        surface=identity.surface,
-        exit=turn.exit.code.value,
-        seconds=round(figures.seconds, 3),
-        first_content_seconds=None if first is None else round(first, 3),
-        steps=figures.steps,
-        tool_calls=figures.tool_calls,
-        tools_failed=sum(isinstance(e, Activity) and e.state.value == "failed" for e in turn.timeline),
-        endpoint=turn.route.endpoint,
-        model=figures.model,
-        model_calls=figures.attempts,
-        input_tokens=figures.input_tokens,
-        output_tokens=figures.output_tokens,
-        rungs=[  # the remedies; a name that logs are read by stays
-            f"{failure.value}:{remedy.value}" for failure, remedy in turn.remedies
-        ],
-        fingerprint=fingerprint(turn),
-        troubles=[trouble_words(row) for row in rows_of(turn) if row.code != ExitCode.ANSWERED],
-        cause=turn.exit.facts.cause.value if turn.exit.facts.cause else None,
-        status=turn.exit.facts.status or None,
-    )
-    closed = TurnClosed(
-        turn=identity.turn, session=identity.session, surface=identity.surface, exit=turn.exit.code.value, clean=clean,
-        began_at=turn.opened.at, ended_at=max(turn.opened.at, turn.phase_since), content_at=driver.first_content_at,
-        endpoint=turn.route.endpoint, model=figures.model, steps=figures.steps, input_tokens=figures.input_tokens,
-        output_tokens=figures.output_tokens, troubles=rows_of(turn),
-    )  # fmt: skip
-    tell(closed)
-
-
-def trouble_words(row: TroubleRow) -> str:
-    """A failure of a turn in its line: fingerprint, remedy (``-``: none was left), and what became of it (``ended``: the turn)."""
-    return f"{row.fingerprint} {row.rung or '-'} {'ended' if row.ended else row.outcome}"
 
 
 Opener = Callable[["SessionQueue", tuple[Waiting, ...]], Awaitable[TurnDriver | None]]
@@ -297,7 +253,6 @@ class SessionQueue:
         except LeftOpen:
             pass  # it goes on in the next process, which tells its end
         else:
-            log_ending(running.driver, self.tell)
             self._remember(running)
         finally:
             heard = running.driver.heard

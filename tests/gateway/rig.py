@@ -19,6 +19,7 @@ from agent_core.messages import InputMessage
 from agent_core.model.client import ModelClient
 from agent_core.model.endpoints import Credential, Endpoint
 from agent_core.ports import SystemClock, SystemIds
+from agent_core.signals import Tell, nobody
 from agent_core.store.store import Store, open_store
 from agent_core.text.redaction import Redactor
 from agent_core.tools.base import EffectClass, Json, Tool, ToolContext, ToolOutcome, ToolSpec, ToolStatus
@@ -144,6 +145,7 @@ async def gateway(
     settings: TurnSettings = QUICK,
     models: Sequence[str] = ("m1",),
     budgets: BudgetRules | None = None,
+    tell: Tell = nobody,
     **more: Any,
 ) -> AsyncGenerator[Rig]:
     """A gateway whose database is in `folder`; what a former one left there is recovered."""
@@ -177,7 +179,7 @@ async def gateway(
             version="test",
             **(defaults | more),
         )
-        hub = Hub(hub_settings, store, client, endpoints, registry, clock, ids)
+        hub = Hub(hub_settings, store, client, endpoints, registry, clock, ids, tell)
         if budgets is not None:
             hub.budgets = Budgets(await stack.enter_async_context(Spender(store, budgets, clock)), store, clock)
         await stack.enter_async_context(hub)

@@ -1,0 +1,252 @@
+"""A turn is closed here, and nowhere else: by its driver, by the watchdog in the place of a driver that is stuck, and where nobody can
+look into it because its journal cannot be read, its storage is damaged or working on it ends the process.
+
+Theory. What follows from an end was told in four places, and each forgot something else: one told of it twice, one formed the chat's last
+words on the loop, one taught nothing. So what follows is decided once (`closing_of`, pure) and done once (`Closer.close`): the last rows of
+the journal, the row of the turn, the messages done and the chat's last words in one commit, then the line of the log and the signal.
+
+Law (tests/gateway/test_closing.py): however a turn ends, its journal says so in its last row, its chat is told, and the log and the
+metrics hear of it once. Nobody else writes an end: a test reads the source for it.
+
+Known to be weak: of a turn that nobody can look into, the figures are unknown, so its signal has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+import structlog
+
+from agent_core.driver.watcher import Outlet
+from agent_core.journal.rows import merged, row_of
+from agent_core.learning.stalls import fingerprint, rows_of
+from agent_core.signals import Tell, TurnClosed
+from agent_core.store.deliveries.rows import DeliveryRow
+from agent_core.store.sessions.asides import Fresh
+from agent_core.store.store import Store, StoreError
+from agent_core.store.troubles.rows import TroubleRow
+from agent_core.store.turns.rows import JournalRow
+from agent_core.turn.events import DriverFailed, Event, TurnEnded
+from agent_core.turn.exits import Exit, ExitClass, ExitCode, Facts, NotStarted, exit_class
+from agent_core.turn.machine import Turn
+from agent_core.turn.state import Activity, PersonItem
+from agent_core.turn.view import View, exit_view, view
+
+log = structlog.get_logger("turn")
+
+
+@dataclass(frozen=True, slots=True)
+class TurnIdentity:
+    """Whose turn it is, for rows and logs."""
+
+    turn: str
+    session: str
+    epoch: int
+    surface: str = ""
+    inbox_ids: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Closing:
+    """All that follows from the end of a turn."""
+
+    whose: TurnIdentity
+    exit: Exit
+    at: int
+    rows: tuple[JournalRow, ...]
+    """The journal's last; empty if the end is stored already and only still to be told."""
+    shown: View
+    turn: Turn | None = None
+    """None if nobody can look into it."""
+    heard: tuple[int, ...] = ()
+    """The accepted messages that came into the running turn and that the model was told."""
+    troubles: tuple[TroubleRow, ...] = ()
+    content_at: int = 0
+
+    @property
+    def used(self) -> tuple[int, int]:
+        """Tokens, in and out."""
+        return (self.turn.input_tokens, self.turn.output_tokens) if self.turn is not None else (0, 0)
+
+    @property
+    def clean(self) -> bool:
+        """It was answered, handed to the client, or stopped by a person."""
+        return exit_class(self.exit.code) in (ExitClass.CLEAN, ExitClass.HANDED, ExitClass.STOPPED)
+
+    @property
+    def signal(self) -> TurnClosed:
+        """What metrics, traces and whoever learns from turns are told."""
+        whose, code, turn = self.whose, self.exit.code.value, self.turn
+        if turn is None:
+            return TurnClosed(
+                turn=whose.turn, session=whose.session, surface="", exit=code, clean=False,
+                began_at=self.at, ended_at=self.at,
+            )  # fmt: skip
+        began = turn.opened.at if turn.opened is not None else self.at
+        return TurnClosed(
+            turn=whose.turn, session=whose.session, surface=whose.surface, exit=code, clean=self.clean,
+            began_at=began, ended_at=max(began, turn.phase_since), content_at=self.content_at,
+            endpoint=turn.route.endpoint, model=turn.route.model, steps=turn.steps_done,
+            input_tokens=turn.input_tokens, output_tokens=turn.output_tokens, troubles=rows_of(turn),
+        )  # fmt: skip
+
+
+def closing_of(
+    whose: TurnIdentity,
+    of: Turn | Exit,
+    at: int,
+    seq: int,
+    before: Sequence[Event] = (),
+    *,
+    answer: str = "",
+    content_at: int = 0,
+    plain: bool = False,
+    stored: bool = False,
+) -> Closing:
+    """What follows from the end of a turn, or from the exit of one that nobody can look into. Pure.
+
+    `before` are the events that are not stored yet; the first row has the number `seq`. A `plain` end leaves out what may be the reason
+    that an end could not be stored. An end that is `stored` already is only told.
+    """
+    turn = of if isinstance(of, Turn) else None
+    ending = of.exit if isinstance(of, Turn) else of
+    assert ending is not None, "only a turn that has its exit is closed"
+    last = TurnEnded(at=at, exit=ending, answer=answer)
+    events = [] if stored else merged([*before, last])
+    return Closing(
+        whose=whose,
+        exit=ending,
+        at=at,
+        rows=tuple(row_of(event, seq + offset) for offset, event in enumerate(events)),
+        shown=view(turn, at) if turn is not None else exit_view(ending),
+        turn=turn,
+        heard=heard_in(turn) if turn is not None else (),
+        troubles=rows_of(turn) if turn is not None and not plain else (),
+        content_at=content_at,
+    )
+
+
+def unread(reference: str, detail: str, at: int, reason: NotStarted | None = None) -> tuple[Exit, DriverFailed]:
+    """How a turn ends that nobody can look into, and the event that says why. Pure."""
+    facts = Facts(reference=reference, detail=detail, reason=reason)
+    return Exit(ExitCode.INTERNAL_ERROR, facts), DriverFailed(at=at, reference=reference, why=detail)
+
+
+def ended_otherwise(turn: Turn, ending: Exit, at: int) -> Turn:
+    """The turn with an end that is none of its own deciding. Pure but for the turn."""
+    turn.feed(TurnEnded(at=at, exit=ending))
+    return turn
+
+
+def heard_in(turn: Turn) -> tuple[int, ...]:
+    """The accepted messages that came into the turn and that the model was told."""
+    return tuple(item.inbox for item in turn.items if isinstance(item, PersonItem) and item.inbox)
+
+
+Write = Callable[[], Awaitable[None]]
+Patience = Callable[[Write], Awaitable[object]]
+"""Stores, perhaps with patience for a storage that is away."""
+
+
+async def at_once(write: Write) -> None:
+    """Stores without patience: whoever closes a turn in another's place tries it again later."""
+    await write()
+
+
+@dataclass(frozen=True, slots=True)
+class Closer:
+    """Closes turns: the only one who does."""
+
+    store: Store
+    tell: Tell
+    troubled: Callable[[Sequence[TroubleRow]], None]
+    """Called with what went wrong in a turn, once it is stored."""
+
+    async def close(
+        self, end: Closing, outlet: Outlet | None, patience: Patience = at_once, instead: Fresh | None = None
+    ) -> None:
+        """Store the end, then let it be seen, then tell of it; nothing of that happens if it cannot be stored.
+
+        With `instead` the turn's own rows can be neither read nor written: what its chat is told belongs to that session, and what
+        cannot be stored of the end is left out. Raises what the store raises, of that last case only that the chat could not be told.
+        """
+
+        async def write() -> None:
+            if outlet is not None:
+                await outlet.prepare(end.shown)
+            parts = outlet.closing(end.shown) if outlet is not None else ()
+            whose = end.whose
+            await self.store.close(
+                whose.session, whose.epoch, whose.turn, end.rows, end.exit.code.value, end.at, parts,
+                end.used, end.heard, end.troubles,
+            )  # fmt: skip
+
+        failed: StoreError | None = None
+        if instead is not None:
+            failed = await self._without_rows(end, outlet, instead)
+        elif end.rows:
+            await patience(write)
+        self.troubled(end.troubles)
+        if outlet is not None:
+            outlet.closed()
+        self._say(end)
+        self.tell(end.signal)
+        if failed is not None:
+            raise failed
+
+    async def _without_rows(self, end: Closing, outlet: Outlet | None, instead: Fresh) -> StoreError | None:
+        """Each by itself, since each may touch what is damaged; why the chat could not be told."""
+        parts: Sequence[DeliveryRow] = ()
+        if outlet is not None:
+            await outlet.prepare(end.shown)
+            parts = outlet.closing(end.shown)
+        with suppress(StoreError):
+            await self.store.end_unread(end.whose.turn, end.exit.code.value)
+        try:
+            if parts:
+                await self.store.put_deliveries(instead.session, instead.epoch, parts)
+        except StoreError as error:
+            return error
+        return None
+
+    @staticmethod
+    def _say(end: Closing) -> None:
+        """The one line that says how a turn ended."""
+        whose, turn, facts = end.whose, end.turn, end.exit.facts
+        if turn is None:
+            log.error(
+                "turn.ended", turn=whose.turn, session=whose.session, exit=end.exit.code.value, reference=facts.reference
+            )  # fmt: skip
+            return
+        began = turn.opened.at if turn.opened is not None else end.at
+        (log.info if end.clean else log.warning)(
+            "turn.ended",
+            turn=whose.turn,
+            session=whose.session,
+            surface=whose.surface,
+            exit=end.exit.code.value,
+            seconds=round(max(0, turn.phase_since - began) / 1000, 3),
+            first_content_seconds=round((end.content_at - began) / 1000, 3) if end.content_at else None,
+            steps=turn.steps_done,
+            tool_calls=len(turn.round.tools_run),
+            tools_failed=sum(isinstance(e, Activity) and e.state.value == "failed" for e in turn.timeline),
+            endpoint=turn.route.endpoint,
+            model=turn.route.model,
+            model_calls=turn.calls_made,
+            input_tokens=turn.input_tokens,
+            output_tokens=turn.output_tokens,
+            rungs=[  # the remedies; a name that logs are read by stays
+                f"{failure.value}:{remedy.value}" for failure, remedy in turn.remedies
+            ],
+            fingerprint=fingerprint(turn),
+            troubles=[_trouble_words(row) for row in rows_of(turn) if row.code != ExitCode.ANSWERED],
+            cause=facts.cause.value if facts.cause else None,
+            status=facts.status or None,
+        )
+
+
+def _trouble_words(row: TroubleRow) -> str:
+    """A failure of a turn in its line: fingerprint, remedy (``-``: none was left), and what became of it (``ended``: the turn)."""
+    return f"{row.fingerprint} {row.rung or '-'} {'ended' if row.ended else row.outcome}"
