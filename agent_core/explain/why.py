@@ -17,7 +17,7 @@ from itertools import islice
 from typing import assert_never
 
 from agent_core.judging.promises import sign_words
-from agent_core.judging.remedies import Advice, Remedy
+from agent_core.judging.remedies import Advice
 from agent_core.store.deliveries.rows import BY_HAND, INSTEAD, AdapterStateRow, DeliveryRow, DeliveryState
 from agent_core.store.inbox.rows import InboxState
 from agent_core.store.turns.rows import TurnRow, TurnState
@@ -570,7 +570,7 @@ class _Teller:
             if isinstance(one, RemedyJudged | RemedyChosen | TurnEnded):
                 break
         number = f" (number {event.number})" if event.number > 1 else ""
-        return f"The gateway {remedy_words(event.remedy)}{number}{pause}{helped}."
+        return f"The gateway {event.remedy.recipe.story}{number}{pause}{helped}."
 
 
 def _known_words(event: TurnOpened) -> list[str]:
@@ -594,33 +594,6 @@ def begun_words(event: TurnBegun, model: str) -> str:
     ]
     tried += [f"{model} instead of the first model"] if event.route else []
     return f"Because of earlier failures the turn began with {' and '.join(tried)}." if tried else ""
-
-
-def remedy_words(remedy: Remedy) -> str:
-    """A remedy in words."""
-    match remedy:
-        case Remedy.RETRY:
-            return "tried the same call again"
-        case Remedy.NEXT_ROUTE:
-            return "went to the next key or model"
-        case Remedy.CONTINUE:
-            return "asked the model to go on from the text so far"
-        case Remedy.ADVISE_SMALLER:
-            return "advised the model to send the work in smaller pieces"
-        case Remedy.NUDGE:
-            return "reminded the model to go on"
-        case Remedy.CONTINUE_THINKING:
-            return "asked the model to reply from its thoughts so far"
-        case Remedy.COMPACT:
-            return "shortened the conversation"
-        case Remedy.LEAVE_OUT:
-            return "left out what the provider may object to"
-        case Remedy.AS_USUAL:
-            return "gave up what it had tried because of earlier failures, and asked as usual"
-        case Remedy.WITHOUT_TOOL:
-            return "asked for the same as text, without the tool"
-        case _:
-            assert_never(remedy)
 
 
 def exit_words(ending: Exit, tool: str, *, show_text: bool) -> str:

@@ -30,7 +30,6 @@ import orjson
 from agent_core.journal.replay import replay
 from agent_core.journal.rows import decode, encode
 from agent_core.judging.masking import mask
-from agent_core.judging.remedies import Remedy
 from agent_core.messages import InputMessage, text_of
 from agent_core.store.turns.rows import JournalRow
 from agent_core.turn.events import (
@@ -333,7 +332,7 @@ class _Redacting:
                 return replace(event, promised=self._again(event.promised))
             case FailureJudged():
                 return replace(event, detail=self._again(event.detail))
-            case RemedyChosen(remedy=Remedy.ADVISE_SMALLER):
+            case RemedyChosen() if event.remedy.recipe.names_tool:
                 return replace(event, detail=self._name(event.detail))
             case RemedyChosen():
                 return replace(event, detail=self._again(event.detail))

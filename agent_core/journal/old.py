@@ -344,8 +344,8 @@ class _Reading:
                 advice, detail = Advice.ACT_NOW if promised else Advice.RETURNED_NOTHING, turn.promised
             case Remedy.CONTINUE_THINKING:
                 advice = Advice.THOUGHT_ONLY
-            case Remedy.RETRY | Remedy.COMPACT | Remedy.LEAVE_OUT | Remedy.AS_USUAL | Remedy.WITHOUT_TOOL:
-                pass
+            case _:
+                pass  # it is told nothing, or did not exist then
         pause = self._pause(chosen, at + 1) if chosen.remedy is not Remedy.COMPACT else 0
         return replace(chosen, route=route, advice=advice, detail=detail, pause_ms=pause)
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import assert_never
 
-from agent_core.explain.why import remedy_words
 from agent_core.journal.replay import (
     CONTENT,
     DECIDED,
@@ -231,7 +230,7 @@ def _record_words(event: Judgement) -> str:
         )
     if isinstance(event, RemedyChosen):
         return (
-            f"remedy: {remedy_words(event.remedy)} (number {event.number} for {event.failure.value.replace('_', ' ')})"
+            f"remedy: {event.remedy.recipe.story} (number {event.number} for {event.failure.value.replace('_', ' ')})"
         )
     return decided(event)
 

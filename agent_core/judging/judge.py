@@ -37,10 +37,13 @@ from agent_core.judging.remedies import (
     LADDERS,
     SET_ASIDE_SECONDS,
     Advice,
+    Asks,
+    Case,
+    Does,
     Failure,
-    LadderStep,
     Pause,
     Remedy,
+    Use,
     exit_for,
     next_remedy,
     next_route,
@@ -399,56 +402,51 @@ _NO_MORE = (Failure.NOTHING_MORE, Failure.THOUGHT_MORE)
 
 def _remedy(turn: Standing, failure: Failure, broke: CallBroke) -> Decisions:
     """The next remedy for a failure; if none is left, the turn ends."""
-    step = _choice(turn, failure, broke)
-    if step is None:
+    case = _case(turn, failure, broke)
+    found = next_remedy(case, turn.chosen)
+    if found is None:
         return [_end_failed(turn, failure, broke)]
-    further = _leaving(turn, failure, broke) if step.remedy is Remedy.LEAVE_OUT else None
-    number = turn.chosen[failure, step.remedy] + 1
-    advice, detail = _advice(turn, failure, step.remedy, broke)
-    route = next_route(turn.settings.routes, turn.route_index, step.helps) if step.remedy is Remedy.NEXT_ROUTE else None
+    remedy, use = found
+    number = turn.chosen[failure, remedy] + 1
+    advice, detail = remedy.recipe.advises(case)
+    route = {Asks.SAME: None, Asks.FIRST: 0, Asks.NEXT: next_route(case.routes, case.current, use.helps)}
+    going = route[remedy.recipe.asks]
     chosen = RemedyChosen(
         at=broke.at,
         failure=failure,
-        remedy=step.remedy,
+        remedy=remedy,
         number=number,
         cause=broke.cause,
-        route=0 if step.remedy is Remedy.AS_USUAL else -1 if route is None else route,
+        route=-1 if going is None else going,
         advice=advice,
         detail=detail,
-        pause_ms=_pause(turn, step, failure, number, broke),
+        pause_ms=_pause(turn, remedy, use, failure, number, broke),
     )
-    if further is not None:
-        return [replace(chosen, left_out=further.parts, tried=further.tried)]
-    return [chosen]
+    further = _leaving(turn, failure, broke) if remedy.recipe.does is Does.LEAVE_OUT else None
+    return [chosen if further is None else replace(chosen, left_out=further.parts, tried=further.tried)]
 
 
-def _choice(turn: Standing, failure: Failure, broke: CallBroke) -> LadderStep | None:
-    """What was tried because of earlier failures is given up first; to do without the tool is the last of all."""
-    settings = turn.settings
-    too_long = broke.retry_after_seconds > settings.retry_after_max_seconds
-    if turn.trying and not (too_long and turn.route_index == 0):
-        return LadderStep(Remedy.AS_USUAL, lambda _: 1)
+def _case(turn: Standing, failure: Failure, broke: CallBroke) -> Case:
+    """What the choice of a remedy depends on."""
+    settings, names = turn.settings, turn.draft.call_names
     further = _leaving(turn, failure, broke) if settings.leaves_out else None
-    named = (
-        failure not in DOUBTING
-        and further is not None
-        and broke.complaint.concern not in ALL_OF_KIND
-        and any(s.named for s in broke.suspects)
+    named = failure not in DOUBTING and broke.complaint.concern not in ALL_OF_KIND
+    again = names[0] if _again(turn, failure) else ""
+    return Case(
+        failure=failure,
+        cause=broke.cause,
+        routes=settings.routes,
+        current=turn.route_index,
+        counts=settings.ladder,
+        tools=names,
+        promised=turn.promised,
+        goes_on=turn.ask.continues is not None,
+        trying=turn.trying,
+        too_long=broke.retry_after_seconds > settings.retry_after_max_seconds,
+        left=further is not None,
+        named=named and further is not None and any(suspect.named for suspect in broke.suspects),
+        breaks_off=again if settings.tool(again) is not None else "",
     )
-    skip = {Remedy.RETRY, Remedy.CONTINUE} if too_long else set[Remedy]()
-    step = next_remedy(
-        failure,
-        turn.chosen,
-        settings.ladder,
-        settings.routes,
-        turn.route_index,
-        skip=frozenset(skip if further is not None else skip | {Remedy.LEAVE_OUT}),
-        first=Remedy.LEAVE_OUT if named else None,
-    )
-    if step is not None or not _again(turn, failure) or turn.chosen[failure, Remedy.WITHOUT_TOOL]:
-        return step
-    tool = turn.draft.call_names[0]
-    return LadderStep(Remedy.WITHOUT_TOOL, lambda _: 1) if tool and settings.tool(tool) is not None else None
 
 
 def _leaving(turn: Standing, failure: Failure, broke: CallBroke) -> Leaving | None:
@@ -464,39 +462,15 @@ def _again(turn: Standing, failure: Failure) -> bool:
     return failure is Failure.IN_TOOL_CALL and rounds >= turn.settings.ladder.same_stall_rounds
 
 
-def _advice(turn: Standing, failure: Failure, remedy: Remedy, broke: CallBroke) -> tuple[Advice | None, str]:
-    """What the model is told with a remedy, and what that speaks of."""
-    go_on = Advice.REPEATED if broke.cause is BreakCause.REPEATING else Advice.CONTINUE
-    match remedy:
-        case Remedy.RETRY | Remedy.COMPACT | Remedy.LEAVE_OUT:
-            return None, ""
-        case Remedy.AS_USUAL | Remedy.NEXT_ROUTE:  # with what people have seen it has to go on all the same
-            if failure in (Failure.IN_TEXT, Failure.LENGTH) or turn.ask.continues is not None:
-                return go_on, ""
-            return (Advice.ACT_NOW, turn.promised) if turn.promised else (None, "")
-        case Remedy.CONTINUE:
-            return go_on, ""
-        case Remedy.ADVISE_SMALLER:
-            return Advice.SMALLER_PIECES, "".join(turn.draft.call_names[:1])
-        case Remedy.NUDGE:
-            return Advice.ACT_NOW if failure is Failure.PROMISED else Advice.RETURNED_NOTHING, turn.promised
-        case Remedy.CONTINUE_THINKING:
-            return Advice.THOUGHT_ONLY, ""
-        case Remedy.WITHOUT_TOOL:
-            return Advice.WITHHELD, turn.draft.call_names[0]
-        case _:
-            assert_never(remedy)
-
-
-def _pause(turn: Standing, step: LadderStep, failure: Failure, number: int, broke: CallBroke) -> int:
-    """Before the remedy, ms."""
-    settings = turn.settings
-    if step.remedy is Remedy.AS_USUAL and turn.route_index == 0:  # the same model again
-        step = replace(step, pause=LADDERS[failure][0].pause)
-    if step.remedy in (Remedy.NEXT_ROUTE, Remedy.AS_USUAL) and step.pause is Pause.NONE:
+def _pause(turn: Standing, remedy: Remedy, use: Use, failure: Failure, number: int, broke: CallBroke) -> int:
+    """Before the remedy, ms. Another route is asked at once; the same one as if it had been asked the ordinary way."""
+    settings, asks, kind = turn.settings, remedy.recipe.asks, use.pause
+    if asks is Asks.FIRST and turn.route_index == 0:
+        kind = LADDERS[failure][0][1].pause
+    if asks is not Asks.SAME and kind is Pause.NONE:
         return 0
     seed = (turn.opened.seed if turn.opened else 0) + turn.calls_made
-    pause = pause_seconds(step, number, seed, settings.retry_min_seconds, settings.retry_max_seconds)
+    pause = pause_seconds(kind, number, seed, settings.retry_min_seconds, settings.retry_max_seconds)
     pause = max(pause, min(broke.retry_after_seconds, settings.retry_after_max_seconds))
     return max(1, round(pause * 1000)) if pause else 0
 

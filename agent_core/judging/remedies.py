@@ -1,12 +1,14 @@
-"""The recovery ladders (behaviour, section 3), as data and pure functions.
+"""What is done about a model call that went wrong: every remedy as one record, and which of them is next.
 
-Theory. A model call that does not come to a good end is a `Failure`; each failure escalates along its own ladder: an ordered list of
-`LadderStep`s, each with a remedy (`Remedy`) and how often it may be used within one step of the turn. `next_remedy` picks the
-first that is not used up and can help. When none is left, `exit_for` says how the turn ends. Counts are cleared by a reply
-that came to a good end, never by a stub of one.
+Why it is data: a remedy is chosen by the rules, done by the machine, told to people, operators and the model, and measured by what is learnt
+from failures. All of that is said once, in its `Recipe`; whoever needs a part of it reads it there. To add one, write a member of `Remedy`.
 
-Laws (tests/agent_core/test_recovery.py): every ladder ends; a remedy is never chosen more often than its count; a failure that
-the same route cannot mend (400, 401, 402, 403, 404, filter) never repeats the same request there.
+Theory. A model call that does not come to a good end is a `Failure`. Against each there are remedies, in the order in which they stand in
+`Remedy`, each so often within one step of the turn (`Use`); `next_remedy` picks the first that is not used up and can help. When none is left,
+`exit_for` says how the turn ends. Counts are cleared by a reply that came to a good end, never by a stub of one.
+
+Laws (tests/agent_core/test_recovery.py): the remedies against every failure come to an end; none is chosen more often than its count; a failure
+that the same route cannot mend (400, 401, 402, 403, 404, filter) never repeats the same request there.
 """
 
 from __future__ import annotations
@@ -14,7 +16,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import TypeAlias
 
+from agent_core.messages import GATEWAY_PREFIX
 from agent_core.turn.exits import BreakCause, ExitCode
 from agent_core.turn.settings import LadderCounts, Route
 
@@ -43,46 +47,102 @@ class Failure(StrEnum):
     """400, 404, filter, an address that is wrong: another model may help, the same request will not."""
 
 
-class Remedy(StrEnum):
-    """A remedy."""
-
-    RETRY = "retry"
-    NEXT_ROUTE = "next_route"
-    CONTINUE = "continue"
-    ADVISE_SMALLER = "advise_smaller"
-    NUDGE = "nudge"
-    CONTINUE_THINKING = "continue_thinking"
-    COMPACT = "compact"
-    LEAVE_OUT = "leave_out"
-    """Ask again without what the provider objects to; see `leftout`."""
-    AS_USUAL = "as_usual"
-    """What was tried because of earlier failures did not help: ask as a turn asks that knows nothing."""
-    WITHOUT_TOOL = "without_tool"
-    """A tool's calls break off whatever is tried: ask for the same as text. The last of all, for one call."""
-
-
 DOUBTING = frozenset({Failure.BEFORE_CONTENT, Failure.EMPTY, Failure.THINKING_ONLY})
 """Failures without a word of what they are about: what is left out is only doubted."""
-SPECIAL = frozenset({Remedy.NEXT_ROUTE, Remedy.ADVISE_SMALLER, Remedy.WITHOUT_TOOL})
-"""Remedies that do something else than to ask the same model for the same again."""
+
+
+# ---------------------------------------------------------------------- what the model is told
 
 
 class Advice(StrEnum):
-    """What the gateway tells the model beside the conversation, for one call."""
+    """What the gateway tells the model beside the conversation, for one call: each with its words, see `advice_words`."""
 
-    CONTINUE = "continue"
-    REPEATED = "repeated"
-    """The same, of a reply that had begun to repeat itself."""
-    SMALLER_PIECES = "smaller_pieces"
-    SMALLER_FROM_START = "smaller_from_start"
-    """Earlier turns, or other sessions, had calls that broke off on their way."""
-    WITHHELD = "withheld"
-    """The tool's calls broke off so often that it is not offered for a while."""
-    RETURNED_NOTHING = "returned_nothing"
-    THOUGHT_ONLY = "thought_only"
-    ACT_NOW = "act_now"
-    SUM_UP_LIMIT = "sum_up_limit"
-    SUM_UP_LOOP = "sum_up_loop"
+    words: str
+
+    def __new__(cls, value: str, words: str) -> Advice:
+        member = str.__new__(cls, value)
+        member._value_ = value
+        member.words = words
+        return member
+
+    CONTINUE = (
+        "continue",
+        (
+            "Your reply was cut off before its end. Go on exactly where it stopped, beginning with the very next "
+            "character. Do not repeat anything and do not comment on the interruption. If nothing was missing, reply with the one word END."
+        ),
+    )
+    REPEATED = (  # the same, of a reply that had begun to repeat itself
+        "repeated",
+        (
+            "Your reply had begun to say the same again and again, and was stopped there. Go on with what comes next, or, "
+            "if nothing is left to say, end it in a sentence. Do not repeat anything."
+        ),
+    )
+    SMALLER_PIECES = (
+        "smaller_pieces",
+        (
+            "Your call{of} was cut off while its arguments were being sent, so it was not executed. Send the work "
+            "in smaller pieces: for a long text, write a short first part, then append or edit part by part, with at "
+            "most about 2,000 characters of arguments in a call."
+        ),
+    )
+    SMALLER_FROM_START = (  # earlier turns, or other sessions, had calls that broke off on their way
+        "smaller_from_start",
+        (
+            "Calls of {detail} with long arguments broke off on their way lately and were not executed. Send the work "
+            "in smaller pieces from the start: for a long text, write a short first part, then append or edit part by "
+            "part, with at most about 2,000 characters of arguments in a call."
+        ),
+    )
+    WITHHELD = (  # the tool's calls broke off so often that it is not offered for a while
+        "withheld",
+        (
+            "Calls of {detail} broke off on their way again and again, whatever was tried, so {detail} is not offered "
+            "for now. Give long content as text in your reply, or say what else could be done."
+        ),
+    )
+    RETURNED_NOTHING = (
+        "returned_nothing",
+        "You returned nothing. Go on with the task, or say that you are done and what came of it.",
+    )
+    THOUGHT_ONLY = (
+        "thought_only",
+        "You thought about it but did not reply. Reply now, or call the tool you need.",
+    )
+    ACT_NOW = (
+        "act_now",
+        (
+            "You announced “{detail}” and then stopped without calling a tool. Do it now by calling the tool. If no tool "
+            "can do it (nothing wakes you later, for example), say plainly that you can't. If nothing is left to do, reply with the one "
+            "word DONE: what you have said stands, and the person has it."
+        ),
+    )
+    SUM_UP_LIMIT = (
+        "sum_up_limit",
+        (
+            "The step limit for this message is reached, so no more tools can be called. Say briefly what is done, "
+            "what is not done, and what the next step would be."
+        ),
+    )
+    SUM_UP_LOOP = (
+        "sum_up_loop",
+        (
+            "The tool calls are not getting anywhere, so no more tools can be called. Say briefly what you found, "
+            "what is in the way, and what the person could do."
+        ),
+    )
+
+
+REASONING_TAIL_CHARS = 6_000
+"""How much of an unfinished reasoning is handed back."""
+
+
+def advice_words(advice: Advice, detail: str = "", reasoning: str = "") -> str:
+    """What the gateway tells the model, marked as the gateway's words; with the end of its `reasoning`, if it is to go on from there."""
+    words = advice.words.format(detail=detail, of=f" of {detail}" if detail else "")
+    tail = reasoning[-REASONING_TAIL_CHARS:]
+    return f"{GATEWAY_PREFIX} {words}" + (f" This is the end of your thoughts so far:\n\n{tail}" if tail else "")
 
 
 DONE_SECONDS = 6.0
@@ -99,6 +159,18 @@ class AdviceItem:
     detail: str = ""
 
 
+# ---------------------------------------------------------------------- what a remedy is made of
+
+
+class Asks(StrEnum):
+    """Which model, at which endpoint, with which key the next call asks."""
+
+    SAME = "same"
+    NEXT = "next"
+    """The next route that can help (`Use.helps`)."""
+    FIRST = "first"
+
+
 class Helps(StrEnum):
     """Which other routes can help with a failure."""
 
@@ -106,6 +178,36 @@ class Helps(StrEnum):
     OTHER_CREDENTIAL = "other_credential"
     OTHER_MODEL = "other_model"
     LARGER_WINDOW = "larger_window"
+
+
+class Put(StrEnum):
+    """How the next call is put (`state.ask_after`)."""
+
+    AS_BEFORE = "as_before"
+    AS_TOLD = "as_told"
+    """With the advice alone; advice to go on means from the text so far."""
+    GO_ON = "go_on"
+    """It goes on from the text so far."""
+    THINK_ON = "think_on"
+    """It goes on from the thoughts so far."""
+    TO_ANOTHER = "to_another"
+    """As before; after a failure of what a model said, as another model is asked at first."""
+
+
+class Does(StrEnum):
+    """What else changes in the turn (`Turn._escalate`)."""
+
+    NOTHING = "nothing"
+    LEAVE_OUT = "leave_out"
+    """What a provider may object to is not sent; see `leftout`."""
+    FORGET = "forget"
+    """What was tried because of earlier failures is given up."""
+    WITHHOLD = "withhold"
+    """The tool that the advice speaks of is not offered in the next call."""
+    KEEP_ADVICE = "keep_advice"
+    """The advice stays before the model for the rest of the turn."""
+    COMPACT = "compact"
+    """The history is shortened first."""
 
 
 class Pause(StrEnum):
@@ -120,17 +222,116 @@ class Pause(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class LadderStep:
-    """One row of a ladder."""
+class Use:
+    """A remedy against one failure."""
 
-    remedy: Remedy
     times: Callable[[LadderCounts], int]
+    """How often within one step."""
     pause: Pause = Pause.NONE
     helps: Helps = Helps.ANY
+    page: str = ""
+    """For docs/exits.md, where the remedy's own words do not fit."""
 
 
-def _always(_: LadderCounts) -> int:
-    return 1_000  # as long as there is a further route
+@dataclass(frozen=True, slots=True)
+class Case:
+    """A failure, and what of the turn the choice of its remedy depends on."""
+
+    failure: Failure
+    cause: BreakCause
+    routes: Sequence[Route]
+    current: int
+    counts: LadderCounts
+    tools: tuple[str, ...] = ()
+    """Whose calls were arriving."""
+    promised: str = ""
+    """What the model had announced."""
+    goes_on: bool = False
+    """The call was to go on from a text."""
+    trying: bool = False
+    """What earlier failures taught is being tried."""
+    too_long: bool = False
+    """The provider asks for a longer pause than is waited for."""
+    left: bool = False
+    """There is something that can be left out."""
+    named: bool = False
+    """And the provider says what."""
+    breaks_off: str = ""
+    """The tool whose calls have broken off so often that the turn can only do without it."""
+
+
+Told: TypeAlias = tuple[Advice | None, str]
+"""What the model is told with a remedy, and what that speaks of."""
+
+
+def _nothing(_: Case) -> Told:
+    return None, ""
+
+
+def _always(_: Case) -> bool:
+    return True
+
+
+def _never(_: Case) -> bool:
+    return False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """All that there is to say about a remedy."""
+
+    against: Mapping[Failure, Use]
+    """When and how often."""
+    anyway: Callable[[Case], bool] = _never
+    """Where this holds it is used against whatever failure, once a step."""
+    can: Callable[[Case], bool] = _always
+    """Whether it can help at all."""
+    before_all: Callable[[Case], bool] = _never
+    """Whether it goes before those that stand before it."""
+    asks: Asks = Asks.SAME
+    put: Put = Put.AS_BEFORE
+    does: Does = Does.NOTHING
+    advises: Callable[[Case], Told] = _nothing
+    names_tool: bool = False
+    """What its advice speaks of is the name of a tool."""
+    hiccup: bool = True
+    """What it cures at once was a hiccup: the same model did the same work after all. Such a failure is no incident, and where it helps as well,
+    nothing special is done beforehand."""
+    page: str
+    """In the table of docs/exits.md."""
+    story: str
+    """In a turn's story, for operators: “The gateway …”."""
+    mended: str
+    """For people, in the line that says what was mended; ``{model}`` is the one that came to a good end."""
+    tried: str = ""
+    """For people, in the notice of a stall that came again; empty: its stored name."""
+
+    def use(self, case: Case) -> Use | None:
+        """How it is used against this failure, if it is."""
+        return self.against.get(case.failure) or (_ONCE if self.anyway(case) else None)
+
+
+def _go_on(case: Case) -> Told:
+    return Advice.REPEATED if case.cause is BreakCause.REPEATING else Advice.CONTINUE, ""
+
+
+def _to_another(case: Case) -> Told:
+    """With what people have seen it has to go on all the same."""
+    if case.failure in (Failure.IN_TEXT, Failure.LENGTH) or case.goes_on:
+        return _go_on(case)
+    return (Advice.ACT_NOW, case.promised) if case.promised else (None, "")
+
+
+def _remind(case: Case) -> Told:
+    return Advice.ACT_NOW if case.failure is Failure.PROMISED else Advice.RETURNED_NOTHING, case.promised
+
+
+def _within_patience(case: Case) -> bool:
+    return not case.too_long
+
+
+def _as_often_as_there_is_one(_: LadderCounts) -> int:
+    return 1_000
 
 
 def _nothing_more(counts: LadderCounts) -> int:
@@ -138,54 +339,201 @@ def _nothing_more(counts: LadderCounts) -> int:
     return max(counts.retry, counts.empty_retry + counts.empty_nudge)
 
 
-_LEAVE_OUT = LadderStep(Remedy.LEAVE_OUT, lambda c: c.leave_out)
-_WITHOUT_DOUBTED = LadderStep(Remedy.LEAVE_OUT, lambda c: min(2, c.leave_out))
-"""The last of all: something in the conversation may make the model fail."""
-_NEXT_MODEL = LadderStep(Remedy.NEXT_ROUTE, _always, helps=Helps.OTHER_MODEL)
-_NEXT_LARGER = LadderStep(Remedy.NEXT_ROUTE, _always, helps=Helps.LARGER_WINDOW)
+_ONCE = Use(lambda _: 1)
+_ANY = Use(_as_often_as_there_is_one)
+_OTHER_MODEL = Use(_as_often_as_there_is_one, helps=Helps.OTHER_MODEL)
+_REFUSED = Use(lambda c: c.leave_out)
+_DOUBTED = Use(
+    lambda c: min(2, c.leave_out),
+    page="leave out what may be the reason, if there is any: what is attached and what turns without an answer said; then all of the history",
+)
 
-LADDERS: Mapping[Failure, Sequence[LadderStep]] = {
-    Failure.BEFORE_CONTENT: (
-        LadderStep(Remedy.RETRY, lambda c: c.retry, Pause.BACKOFF),
-        LadderStep(Remedy.NEXT_ROUTE, _always),
-        _WITHOUT_DOUBTED,
-    ),
-    Failure.IN_TEXT: (LadderStep(Remedy.CONTINUE, lambda c: c.continue_text, Pause.RESTART), _NEXT_MODEL),
-    Failure.NOTHING_MORE: (
-        LadderStep(Remedy.CONTINUE, _nothing_more, Pause.RESTARTING),
-        LadderStep(Remedy.NEXT_ROUTE, _always),
-    ),
-    Failure.THOUGHT_MORE: (LadderStep(Remedy.CONTINUE, lambda c: c.continue_thinking), _NEXT_MODEL),
-    Failure.IN_TOOL_CALL: (
-        LadderStep(Remedy.RETRY, lambda c: c.tool_call_retry),
-        LadderStep(Remedy.ADVISE_SMALLER, lambda c: c.tool_call_advice),
-        _NEXT_MODEL,
-    ),
-    Failure.EMPTY: (
-        LadderStep(Remedy.RETRY, lambda c: c.empty_retry, Pause.BACKOFF),
-        LadderStep(Remedy.NUDGE, lambda c: c.empty_nudge, Pause.BACKOFF),
-        _NEXT_MODEL,
-        _WITHOUT_DOUBTED,
-    ),
-    Failure.THINKING_ONLY: (
-        LadderStep(Remedy.CONTINUE_THINKING, lambda c: c.continue_thinking),
-        _NEXT_MODEL,
-        _WITHOUT_DOUBTED,
-    ),
-    Failure.PROMISED: (LadderStep(Remedy.NUDGE, lambda c: c.promise_nudge), _NEXT_MODEL),
-    Failure.LENGTH: (LadderStep(Remedy.CONTINUE, lambda c: c.continue_length),),
-    Failure.LENGTH_IN_TOOL_CALL: (LadderStep(Remedy.ADVISE_SMALLER, lambda c: c.tool_call_length_advice), _NEXT_MODEL),
-    Failure.OVERFLOW: (LadderStep(Remedy.COMPACT, lambda c: c.compact), _NEXT_LARGER, _LEAVE_OUT),
-    Failure.TOO_LARGE: (LadderStep(Remedy.COMPACT, lambda c: c.compact), _NEXT_MODEL, _LEAVE_OUT),
-    Failure.CREDENTIAL: (LadderStep(Remedy.NEXT_ROUTE, _always, helps=Helps.OTHER_CREDENTIAL),),
-    Failure.REQUEST: (_NEXT_MODEL, _LEAVE_OUT),
+
+# ---------------------------------------------------------------------- the remedies
+
+
+class Remedy(StrEnum):
+    """The remedies, in the order in which they are tried. The value is the name under which one is stored."""
+
+    recipe: Recipe
+
+    def __new__(cls, value: str, recipe: Recipe) -> Remedy:
+        member = str.__new__(cls, value)
+        member._value_ = value
+        member.recipe = recipe
+        return member
+
+    AS_USUAL = (
+        "as_usual",
+        Recipe(  # what was tried because of earlier failures did not help: ask as a turn asks that knows nothing
+            against={},
+            anyway=lambda case: case.trying and not (case.too_long and case.current == 0),
+            before_all=_always,
+            asks=Asks.FIRST,
+            put=Put.AS_TOLD,
+            does=Does.FORGET,
+            advises=_to_another,
+            page="the same call again, as if nothing were known of earlier failures",
+            story="gave up what it had tried because of earlier failures, and asked as usual",
+            mended="asked again",
+            tried="the same call again",
+        ),
+    )
+    RETRY = (
+        "retry",
+        Recipe(
+            against={
+                Failure.BEFORE_CONTENT: Use(lambda c: c.retry, Pause.BACKOFF),
+                Failure.IN_TOOL_CALL: Use(lambda c: c.tool_call_retry),
+                Failure.EMPTY: Use(lambda c: c.empty_retry, Pause.BACKOFF),
+            },
+            can=_within_patience,
+            page="the same call again",
+            story="tried the same call again",
+            mended="asked again",
+            tried="the same call again",
+        ),
+    )
+    CONTINUE = (
+        "continue",
+        Recipe(
+            against={
+                Failure.IN_TEXT: Use(lambda c: c.continue_text, Pause.RESTART),
+                Failure.NOTHING_MORE: Use(_nothing_more, Pause.RESTARTING),
+                Failure.THOUGHT_MORE: Use(lambda c: c.continue_thinking),
+                Failure.LENGTH: Use(lambda c: c.continue_length),
+            },
+            can=_within_patience,
+            put=Put.GO_ON,
+            advises=_go_on,
+            page="go on from where it stopped",
+            story="asked the model to go on from the text so far",
+            mended="it went on from there",
+        ),
+    )
+    ADVISE_SMALLER = (
+        "advise_smaller",
+        Recipe(
+            against={
+                Failure.IN_TOOL_CALL: Use(lambda c: c.tool_call_advice),
+                Failure.LENGTH_IN_TOOL_CALL: Use(lambda c: c.tool_call_length_advice),
+            },
+            does=Does.KEEP_ADVICE,
+            advises=lambda case: (Advice.SMALLER_PIECES, "".join(case.tools[:1])),
+            names_tool=True,
+            hiccup=False,
+            page="again, with the advice to send smaller pieces",
+            story="advised the model to send the work in smaller pieces",
+            mended="asked again in smaller pieces",
+            tried="advice to send smaller pieces",
+        ),
+    )
+    NUDGE = (
+        "nudge",
+        Recipe(
+            against={
+                Failure.EMPTY: Use(lambda c: c.empty_nudge, Pause.BACKOFF),
+                Failure.PROMISED: Use(lambda c: c.promise_nudge),
+            },
+            put=Put.AS_TOLD,
+            advises=_remind,
+            page="tell the model what is missing",
+            story="reminded the model to go on",
+            mended="it was reminded",
+        ),
+    )
+    CONTINUE_THINKING = (
+        "continue_thinking",
+        Recipe(
+            against={Failure.THINKING_ONLY: Use(lambda c: c.continue_thinking)},
+            put=Put.THINK_ON,
+            advises=lambda _: (Advice.THOUGHT_ONLY, ""),
+            page="let it go on to an answer",
+            story="asked the model to reply from its thoughts so far",
+            mended="it went on from there",
+        ),
+    )
+    COMPACT = (
+        "compact",
+        Recipe(
+            against={failure: Use(lambda c: c.compact) for failure in (Failure.OVERFLOW, Failure.TOO_LARGE)},
+            does=Does.COMPACT,
+            page="shorten the conversation",
+            story="shortened the conversation",
+            mended="the conversation was shortened",
+        ),
+    )
+    NEXT_ROUTE = (
+        "next_route",
+        Recipe(
+            against={
+                Failure.BEFORE_CONTENT: _ANY,
+                Failure.NOTHING_MORE: _ANY,
+                Failure.CREDENTIAL: Use(_as_often_as_there_is_one, helps=Helps.OTHER_CREDENTIAL),
+                Failure.OVERFLOW: Use(_as_often_as_there_is_one, helps=Helps.LARGER_WINDOW),
+                Failure.IN_TEXT: _OTHER_MODEL,
+                Failure.THOUGHT_MORE: _OTHER_MODEL,
+                Failure.IN_TOOL_CALL: _OTHER_MODEL,
+                Failure.EMPTY: _OTHER_MODEL,
+                Failure.THINKING_ONLY: _OTHER_MODEL,
+                Failure.PROMISED: _OTHER_MODEL,
+                Failure.LENGTH_IN_TOOL_CALL: _OTHER_MODEL,
+                Failure.TOO_LARGE: _OTHER_MODEL,
+                Failure.REQUEST: _OTHER_MODEL,
+            },
+            asks=Asks.NEXT,
+            put=Put.TO_ANOTHER,
+            advises=_to_another,
+            hiccup=False,
+            page="the next key or model",
+            story="went to the next key or model",
+            mended="{model} was asked",
+            tried="another model",
+        ),
+    )
+    LEAVE_OUT = (
+        "leave_out",
+        Recipe(  # ask again without what the provider objects to
+            against={
+                **dict.fromkeys(sorted(DOUBTING), _DOUBTED),
+                **dict.fromkeys((Failure.OVERFLOW, Failure.TOO_LARGE, Failure.REQUEST), _REFUSED),
+            },
+            can=lambda case: case.left,
+            before_all=lambda case: case.named,
+            does=Does.LEAVE_OUT,
+            page="leave out what the provider objects to: what it names, else a picture, else messages, the latest first",
+            story="left out what the provider may object to",
+            mended="asked again without what it objects to",
+        ),
+    )
+    WITHOUT_TOOL = (
+        "without_tool",
+        Recipe(  # a tool's calls break off whatever is tried: ask for the same as text. The last of all, for one call
+            against={},
+            anyway=lambda case: bool(case.breaks_off),
+            put=Put.AS_TOLD,
+            does=Does.WITHHOLD,
+            advises=lambda case: (Advice.WITHHELD, case.breaks_off),
+            names_tool=True,
+            hiccup=False,
+            page="ask for text instead of the call",
+            story="asked for the same as text, without the tool",
+            mended="asked for text instead",
+            tried="asking for text instead",
+        ),
+    )
+
+
+LADDERS: Mapping[Failure, Sequence[tuple[Remedy, Use]]] = {
+    failure: tuple((one, one.recipe.against[failure]) for one in Remedy if failure in one.recipe.against)
+    for failure in Failure
 }
 """What is tried against each failure, in order."""
 
 
 def offered_again(remedies: Sequence[tuple[Failure, Remedy]], withheld: frozenset[str]) -> frozenset[str]:
     """The tools that are not offered in the next call: to do without one is for a single call."""
-    return frozenset() if remedies and remedies[-1][1] is Remedy.WITHOUT_TOOL else withheld
+    return frozenset() if remedies and remedies[-1][1].recipe.does is Does.WITHHOLD else withheld
 
 
 def next_route(routes: Sequence[Route], current: int, helps: Helps) -> int | None:
@@ -209,29 +557,16 @@ def next_route(routes: Sequence[Route], current: int, helps: Helps) -> int | Non
     return None
 
 
-def next_remedy(
-    failure: Failure,
-    chosen: Mapping[tuple[Failure, Remedy], int],
-    counts: LadderCounts,
-    routes: Sequence[Route],
-    current: int,
-    *,
-    skip: frozenset[Remedy] = frozenset(),
-    first: Remedy | None = None,
-) -> LadderStep | None:
-    """The next remedy for a failure, or None if there is none left.
-
-    `chosen` holds how often each remedy was used in this step of the turn. `skip` are remedies that cannot help (the provider
-    asked for a longer pause than we wait); `first` is one that is tried before the others.
-    """
-    for step in sorted(LADDERS[failure], key=lambda one: one.remedy is not first):
-        if chosen.get((failure, step.remedy), 0) >= step.times(counts):
+def next_remedy(case: Case, chosen: Mapping[tuple[Failure, Remedy], int]) -> tuple[Remedy, Use] | None:
+    """The next remedy, or None if there is none left. `chosen` holds how often each was in this step of the turn."""
+    for remedy in sorted(Remedy, key=lambda one: not one.recipe.before_all(case)):
+        recipe = remedy.recipe
+        use = recipe.use(case)
+        if use is None or chosen.get((case.failure, remedy), 0) >= use.times(case.counts) or not recipe.can(case):
             continue
-        if step.remedy in skip:
+        if recipe.asks is Asks.NEXT and next_route(case.routes, case.current, use.helps) is None:
             continue
-        if step.remedy is Remedy.NEXT_ROUTE and next_route(routes, current, step.helps) is None:
-            continue
-        return step
+        return remedy, use
     return None
 
 
@@ -341,20 +676,16 @@ RESTART_SECONDS = (4.0, 10.0)
 """A provider that restarts is back within so long."""
 
 
-def pause_seconds(step: LadderStep, number: int, seed: int, low: float, high: float) -> float:
+def pause_seconds(kind: Pause, number: int, seed: int, low: float, high: float) -> float:
     """The pause before the `number`-th try (from 1) of a remedy. No pause is longer than `high`; jitter comes from `seed` alone."""
-    match step.pause:
+    match kind:
         case Pause.NONE:
             return 0.0
         case Pause.BACKOFF:
             return backoff_seconds(number, seed, low, high)
         case Pause.RESTART | Pause.RESTARTING:
             least, most = (min(seconds, high) for seconds in RESTART_SECONDS)
-            return (
-                least + (most - least) * _fraction(number, seed)
-                if number > 1 or step.pause is Pause.RESTARTING
-                else 0.0
-            )
+            return least + (most - least) * _fraction(number, seed) if number > 1 or kind is Pause.RESTARTING else 0.0
 
 
 def backoff_seconds(number: int, seed: int, low: float, high: float) -> float:

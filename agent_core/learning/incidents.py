@@ -13,14 +13,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from agent_core.judging.remedies import SPECIAL, Remedy
+from agent_core.judging.remedies import Remedy
 from agent_core.learning.known import KnownIncident
 from agent_core.learning.measured import best_remedy
 from agent_core.learning.troubles import Outcome
 from agent_core.store.troubles.rows import IncidentRow, IncidentState, RemedyCount, TroubleCount
 from agent_core.turn.exits import ExitCode
 
-HICCUPS = tuple(remedy for remedy in Remedy if remedy not in SPECIAL)
+HICCUPS = tuple(remedy for remedy in Remedy if remedy.recipe.hiccup)
 """What these cured at once is no incident: the same model did the same work after all."""
 
 

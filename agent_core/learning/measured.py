@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
-from agent_core.judging.remedies import SPECIAL, Remedy
+from agent_core.judging.remedies import Remedy
 
 
 def best_remedy(tries: Iterable[tuple[Remedy, bool, int]]) -> Remedy | None:
@@ -23,6 +23,6 @@ def best_remedy(tries: Iterable[tuple[Remedy, bool, int]]) -> Remedy | None:
         helped[remedy] += count if good else 0
     return max(
         (remedy for remedy in tried if helped[remedy]),
-        key=lambda remedy: ((helped[remedy] + 1) / (tried[remedy] + 2), remedy not in SPECIAL, remedy),
+        key=lambda remedy: ((helped[remedy] + 1) / (tried[remedy] + 2), remedy.recipe.hiccup, remedy),
         default=None,
     )

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from agent_core.judging.remedies import SPECIAL, Advice, AdviceItem, Remedy
+from agent_core.judging.remedies import Advice, AdviceItem, Remedy
 from agent_core.learning.known import Known, KnownIncident, KnownStall
 from agent_core.learning.troubles import Trouble, least_chars
 from agent_core.turn.exits import ExitCode
@@ -94,7 +94,7 @@ def _stalls(settings: TurnSettings, known: Known) -> list[KnownStall]:
         for stall in known.stalls
         if stall.tool in _offered(settings)
         and (not stall.models or first in stall.models)
-        and (stall.remedy is None or stall.remedy in SPECIAL)
+        and (stall.remedy is None or not stall.remedy.recipe.hiccup)
     ]
 
 

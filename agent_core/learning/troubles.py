@@ -8,7 +8,7 @@ also counted by tool over the steps of the turn and, from `Known`, over the conv
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
@@ -31,15 +31,6 @@ def size_bucket(chars: int) -> str:
 def least_chars(size: str) -> int:
     """The smallest number of characters of a size."""
     return {"S": 1, "M": 1_000, "L": 8_000, "XL": 40_000}.get(size, 0)
-
-
-_TRIED: Mapping[Remedy, str] = {
-    Remedy.RETRY: "the same call again",
-    Remedy.ADVISE_SMALLER: "advice to send smaller pieces",
-    Remedy.NEXT_ROUTE: "another model",
-    Remedy.AS_USUAL: "the same call again",
-    Remedy.WITHOUT_TOOL: "asking for text instead",
-}
 
 
 class Outcome(StrEnum):
@@ -150,7 +141,7 @@ class Troubles:
         tried = [remedy for stall in self.known.stalls if stall.tool == tool for remedy in stall.tried]
         tried += [Remedy.ADVISE_SMALLER] if self.warned else []
         tried += [remedy for _, remedy in remedies]
-        return tuple(dict.fromkeys(_TRIED.get(remedy, remedy.value.replace("_", " ")) for remedy in tried))
+        return tuple(dict.fromkeys(remedy.recipe.tried or remedy.value.replace("_", " ") for remedy in tried))
 
     def broke_off(self, names: Sequence[str], chars: int) -> None:
         """Calls of these tools broke off when so much had arrived. Several tries in one step count once."""

@@ -46,7 +46,7 @@ from agent_core.judging.questions import (
     Result,
     answers,
 )
-from agent_core.judging.remedies import NOTHING_TO_ADD, Advice, Failure, Remedy, offered_again
+from agent_core.judging.remedies import NOTHING_TO_ADD, Advice, Asks, Does, Failure, Remedy, offered_again
 from agent_core.learning.troubles import Trouble, Troubles, is_trouble
 from agent_core.messages import carried_thoughts
 from agent_core.tools.base import Json
@@ -623,7 +623,7 @@ class Turn(Standing):
         return [SetAside(route.credential, event.aside_seconds, event.cause.value)] if event.aside_seconds else []
 
     def _escalate(self, event: RemedyChosen) -> list[Effect]:
-        """Do what a remedy says."""
+        """Do what a remedy says (its `Recipe`)."""
         self.withheld = offered_again(self.remedies, self.withheld)
         failure = event.failure
         self.chosen[failure, event.remedy] = event.number
@@ -632,21 +632,27 @@ class Turn(Standing):
         if event.route >= 0:
             self.route_index = event.route
         self.ask = ask_after(event, self.ask, "".join(self.draft.reasoning))
-        if event.remedy in (Remedy.NEXT_ROUTE, Remedy.AS_USUAL):
+        recipe = event.remedy.recipe
+        if recipe.asks is not Asks.SAME:
             self.leaving = Leaving()
-        if event.remedy is Remedy.LEAVE_OUT:
-            assert self.last_break is not None
-            self.leaving = Leaving(event.left_out, self.leaving.first or self.last_break.suspects, event.tried)
-        elif event.remedy is Remedy.AS_USUAL:
-            self.trying = self.troubles.advised = False
-            self.items[:] = [item for item in self.items if not of_the_start(item)]
-        elif event.remedy is Remedy.WITHOUT_TOOL:
-            self.withheld |= {event.detail}
-        elif event.remedy is Remedy.ADVISE_SMALLER:
-            self.items.append(AdviceItem(event.advice or Advice.SMALLER_PIECES, event.detail))
-        elif event.remedy is Remedy.COMPACT:
-            self._enter(Phase.COMPACTING, event.at)
-            return [Compact()]
+        match recipe.does:
+            case Does.NOTHING:
+                pass
+            case Does.LEAVE_OUT:
+                assert self.last_break is not None
+                self.leaving = Leaving(event.left_out, self.leaving.first or self.last_break.suspects, event.tried)
+            case Does.FORGET:
+                self.trying = self.troubles.advised = False
+                self.items[:] = [item for item in self.items if not of_the_start(item)]
+            case Does.WITHHOLD:
+                self.withheld |= {event.detail}
+            case Does.KEEP_ADVICE:
+                self.items.append(AdviceItem(event.advice or Advice.SMALLER_PIECES, event.detail))
+            case Does.COMPACT:
+                self._enter(Phase.COMPACTING, event.at)
+                return [Compact()]
+            case _:
+                assert_never(recipe.does)
         if failure in (Failure.IN_TOOL_CALL, Failure.LENGTH_IN_TOOL_CALL) and not self.ask.continues:
             self._keep_preamble()
         if not event.pause_ms:

@@ -32,7 +32,7 @@ class Mended:
 
 def mended_words(mended: Mended) -> str:
     """As people read it."""
-    return f"{_broke(mended)}; {_done(mended)} – recovered."
+    return f"{_broke(mended)}; {mended.remedy.recipe.mended.format(model=mended.model or 'another model')} – recovered."
 
 
 def _broke(mended: Mended) -> str:
@@ -59,25 +59,3 @@ def _broke(mended: Mended) -> str:
             return "The conversation was too large for the model"
         case _:
             assert_never(mended.failure)
-
-
-def _done(mended: Mended) -> str:
-    match mended.remedy:
-        case Remedy.RETRY | Remedy.AS_USUAL:
-            return "asked again"
-        case Remedy.NEXT_ROUTE:
-            return f"{mended.model} was asked" if mended.model else "another model was asked"
-        case Remedy.CONTINUE | Remedy.CONTINUE_THINKING:
-            return "it went on from there"
-        case Remedy.ADVISE_SMALLER:
-            return "asked again in smaller pieces"
-        case Remedy.NUDGE:
-            return "it was reminded"
-        case Remedy.COMPACT:
-            return "the conversation was shortened"
-        case Remedy.LEAVE_OUT:
-            return "asked again without what it objects to"
-        case Remedy.WITHOUT_TOOL:
-            return "asked for text instead"
-        case _:
-            assert_never(mended.remedy)

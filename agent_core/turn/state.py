@@ -9,7 +9,7 @@ from typing import TypeAlias, assert_never
 
 from agent_core.judging.leftout import Suspect
 from agent_core.judging.overlap import OverlapRemover
-from agent_core.judging.remedies import Advice, AdviceItem, Failure, Remedy
+from agent_core.judging.remedies import Advice, AdviceItem, Failure, Put
 from agent_core.judging.whole import may_say_nothing_more
 from agent_core.limits.quotas import Full
 from agent_core.messages import InputMessage
@@ -351,22 +351,22 @@ class Ask:
 
 def ask_after(chosen: RemedyChosen, before: Ask, reasoning: str) -> Ask:
     """How the model is asked after a remedy was chosen; it was asked as `before`, and had thought so far."""
-    match chosen.remedy:
-        case Remedy.RETRY | Remedy.ADVISE_SMALLER | Remedy.COMPACT | Remedy.LEAVE_OUT:
+    match chosen.remedy.recipe.put:
+        case Put.AS_BEFORE:
             return before
-        case Remedy.NEXT_ROUTE if chosen.failure not in _ANEW:
+        case Put.TO_ANOTHER if chosen.failure not in _ANEW:
             return before
-        case Remedy.CONTINUE_THINKING:
+        case Put.THINK_ON:
             return Ask(chosen.advice, reasoning=reasoning)
-        case Remedy.CONTINUE | Remedy.NUDGE | Remedy.NEXT_ROUTE | Remedy.AS_USUAL | Remedy.WITHOUT_TOOL:
-            if chosen.remedy is not Remedy.CONTINUE and chosen.advice not in (Advice.CONTINUE, Advice.REPEATED):
-                return Ask(chosen.advice, detail=chosen.detail)
+        case Put.AS_TOLD | Put.TO_ANOTHER if chosen.advice not in (Advice.CONTINUE, Advice.REPEATED):
+            return Ask(chosen.advice, detail=chosen.detail)
+        case Put.AS_TOLD | Put.TO_ANOTHER | Put.GO_ON:
             cut_by, by_length = chosen.cause, chosen.failure is Failure.LENGTH
             if chosen.failure not in (Failure.IN_TEXT, Failure.LENGTH):  # nothing has come to the text
                 cut_by, by_length = before.cut_by or chosen.cause, before.by_length
             return Ask(chosen.advice, "", chosen.detail, chosen.failure, cut_by, by_length)
         case _:
-            assert_never(chosen.remedy)
+            assert_never(chosen.remedy.recipe.put)
 
 
 _ANEW = (

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from agent_core.judging.remedies import Advice
+from agent_core.judging.remedies import Advice, advice_words
 from agent_core.messages import GATEWAY_PREFIX, THOUGHTS, Message, shown_still, text_of
 from agent_core.tools.arguments import spelt_well
 from agent_core.tools.base import Json
@@ -30,69 +30,10 @@ from agent_core.turn.state import AdviceItem, AssistantItem, Item, PersonItem, S
 REMEMBERED_THOUGHT_CHARS = 8_000
 """How much of a plain thought of an earlier turn goes back: its provider wants to see one, not to read it."""
 MARK = "[Notice from the gateway, not written by the model:"
-REASONING_TAIL_CHARS = 6_000
-"""How much of an unfinished reasoning is handed back."""
 NO_OUTPUT = "(no output)"
 """A tool's result that is empty: several providers refuse a message without content."""
 READ = "I have the results."
 """What stands as the model's words between a tool's result and what the person wrote while it ran."""
-
-
-def advice_words(advice: Advice, detail: str = "", reasoning: str = "") -> str:
-    """What the gateway tells the model, marked as the gateway's words."""
-    match advice:
-        case Advice.CONTINUE:
-            words = (
-                "Your reply was cut off before its end. Go on exactly where it stopped, beginning with the very next "
-                "character. Do not repeat anything and do not comment on the interruption. If nothing was missing, reply with the one word END."
-            )
-        case Advice.REPEATED:
-            words = (
-                "Your reply had begun to say the same again and again, and was stopped there. Go on with what comes next, or, "
-                "if nothing is left to say, end it in a sentence. Do not repeat anything."
-            )
-        case Advice.SMALLER_PIECES:
-            tool = f" of {detail}" if detail else ""
-            words = (
-                f"Your call{tool} was cut off while its arguments were being sent, so it was not executed. Send the work "
-                "in smaller pieces: for a long text, write a short first part, then append or edit part by part, with at "
-                "most about 2,000 characters of arguments in a call."
-            )
-        case Advice.SMALLER_FROM_START:
-            words = (
-                f"Calls of {detail} with long arguments broke off on their way lately and were not executed. Send the work "
-                "in smaller pieces from the start: for a long text, write a short first part, then append or edit part by "
-                "part, with at most about 2,000 characters of arguments in a call."
-            )
-        case Advice.WITHHELD:
-            words = (
-                f"Calls of {detail} broke off on their way again and again, whatever was tried, so {detail} is not offered "
-                "for now. Give long content as text in your reply, or say what else could be done."
-            )
-        case Advice.RETURNED_NOTHING:
-            words = "You returned nothing. Go on with the task, or say that you are done and what came of it."
-        case Advice.THOUGHT_ONLY:
-            tail = reasoning[-REASONING_TAIL_CHARS:]
-            words = "You thought about it but did not reply. Reply now, or call the tool you need."
-            if tail:
-                words += f" This is the end of your thoughts so far:\n\n{tail}"
-        case Advice.ACT_NOW:
-            words = (
-                f"You announced “{detail}” and then stopped without calling a tool. Do it now by calling the tool. If no tool "
-                "can do it (nothing wakes you later, for example), say plainly that you can't. If nothing is left to do, reply with the one "
-                "word DONE: what you have said stands, and the person has it."
-            )
-        case Advice.SUM_UP_LIMIT:
-            words = (
-                "The step limit for this message is reached, so no more tools can be called. Say briefly what is done, "
-                "what is not done, and what the next step would be."
-            )
-        case Advice.SUM_UP_LOOP:
-            words = (
-                "The tool calls are not getting anywhere, so no more tools can be called. Say briefly what you found, "
-                "what is in the way, and what the person could do."
-            )
-    return f"{GATEWAY_PREFIX} {words}"
 
 
 def _advice_message(advice: Advice, detail: str = "", reasoning: str = "") -> Message:

@@ -8,14 +8,13 @@ import pytest
 
 from agent_core.judging.promises import SHORT_REPLY_CHARS, Sign, sign_words
 from agent_core.judging.promising.done import FEW_CHARS, done_question, read_done, says_done
-from agent_core.judging.remedies import Advice
+from agent_core.judging.remedies import Advice, advice_words
 from agent_core.tools.base import EffectClass
 from agent_core.turn.effects import AskDone
 from agent_core.turn.events import DoneSaid, ReplyJudged, StopRequested, TakenOver, TextArrived
 from agent_core.turn.exits import ExitCode
 from agent_core.turn.settings import LadderCounts, ToolFacts
 from agent_core.turn.state import Segment, SegmentKind
-from agent_core.turn.transcript import advice_words
 from agent_core.turn.view import BubbleKind
 from tests.agent_core.turns import SETTINGS, Rig
 

@@ -9,7 +9,7 @@ import pytest
 
 import agent_core.judging.judge as judging
 import agent_core.turn.machine as turn_module
-from agent_core.judging.remedies import Failure, LadderStep, Remedy
+from agent_core.judging.remedies import Case, Failure, Remedy
 from agent_core.turn.effects import Effect
 from agent_core.turn.events import CallBroke, RemedyChosen
 from agent_core.turn.machine import Turn
@@ -28,13 +28,13 @@ def test_a_turn_that_knows_something_recovers_whenever_one_that_knows_nothing_wo
 
 
 def never_given_up(patch: pytest.MonkeyPatch) -> None:
-    right = judging._choice
+    right = judging._case
 
-    def wrong(turn: Turn, failure: Failure, broke: CallBroke) -> LadderStep | None:
+    def wrong(turn: Turn, failure: Failure, broke: CallBroke) -> Case:
         turn.trying = False
         return right(turn, failure, broke)
 
-    patch.setattr(judging, "_choice", wrong)
+    patch.setattr(judging, "_case", wrong)
 
 
 def advice_stays(patch: pytest.MonkeyPatch) -> None:

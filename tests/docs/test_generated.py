@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from agent_core.judging.remedies import LADDERS, Failure, Remedy
+from agent_core.judging.remedies import LADDERS, Failure
 from agent_core.turn.exits import ExitClass, ExitCode
 from agent_core.turn.notices import notice_for
 from gateway.config.keys import describe
@@ -61,7 +61,7 @@ def test_every_key_of_the_configuration_has_a_row_with_type_unit_meaning_and_var
 def test_every_exit_has_its_words_class_and_notice() -> None:
     assert set(exitpage.WHEN) == set(ExitCode)
     assert set(exitpage.CLASSES) == set(ExitClass)
-    assert (set(exitpage.FAILURES), set(exitpage.REMEDIES)) == (set(Failure), set(Remedy))
+    assert set(exitpage.FAILURES) == set(Failure)
     assert set(LADDERS) == set(Failure)
     page = exitpage.markdown()
     for code in ExitCode:

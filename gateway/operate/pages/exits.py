@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from adapters.contract.chat import ACTION_LABELS
-from agent_core.judging.remedies import DOUBTING, LADDERS, RESTART_SECONDS, Failure, Helps, LadderStep, Pause, Remedy
+from agent_core.judging.remedies import LADDERS, RESTART_SECONDS, Asks, Failure, Helps, Pause, Remedy, Use
 from agent_core.turn.exits import (
     Action,
     BreakCause,
@@ -145,19 +145,6 @@ FAILURES: Mapping[Failure, str] = {
     Failure.REQUEST: "400, 404, the provider's filter",
 }
 
-REMEDIES: Mapping[Remedy, str] = {
-    Remedy.RETRY: "the same call again",
-    Remedy.NEXT_ROUTE: "the next key or model",
-    Remedy.CONTINUE: "go on from where it stopped",
-    Remedy.ADVISE_SMALLER: "again, with the advice to send smaller pieces",
-    Remedy.NUDGE: "tell the model what is missing",
-    Remedy.CONTINUE_THINKING: "let it go on to an answer",
-    Remedy.COMPACT: "shorten the conversation",
-    Remedy.LEAVE_OUT: "leave out what the provider objects to: what it names, else a picture, else messages, the latest first",
-    Remedy.AS_USUAL: "the same call again, as if nothing were known of earlier failures",
-    Remedy.WITHOUT_TOOL: "ask for text instead of the call",
-}
-DOUBTED = "leave out what may be the reason, if there is any: what is attached and what turns without an answer said; then all of the history"
 HELPING: Mapping[Helps, str] = {
     Helps.ANY: "the next key or model, if there is one",
     Helps.OTHER_CREDENTIAL: "the next key or model with another key, if there is one",
@@ -193,13 +180,12 @@ failure, and the table begins from its first row. A tool's calls that have broke
 """
 
 
-def _remedy(failure: Failure, step: LadderStep, times: int) -> str:
-    if step.remedy is Remedy.NEXT_ROUTE:
-        return HELPING[step.helps]
+def _remedy(remedy: Remedy, use: Use, times: int) -> str:
+    if remedy.recipe.asks is Asks.NEXT:
+        return HELPING[use.helps]
     least, most = (f"{seconds:g}" for seconds in RESTART_SECONDS)
-    pause = f", from the second time on after {least} to {most} s" if step.pause is Pause.RESTART else ""
-    words = DOUBTED if step.remedy is Remedy.LEAVE_OUT and failure in DOUBTING else REMEDIES[step.remedy]
-    return words + (f" ({_times(times)}{pause})" if times < MOST else "")
+    pause = f", from the second time on after {least} to {most} s" if use.pause is Pause.RESTART else ""
+    return (use.page or remedy.recipe.page) + (f" ({_times(times)}{pause})" if times < MOST else "")
 
 
 def facts_of(code: ExitCode) -> Facts:
@@ -215,8 +201,8 @@ def markdown() -> str:
 def _page() -> Iterator[str]:
     counts = LadderCounts()
     rows: list[str] = []
-    for failure, steps in LADDERS.items():
-        tried = [_remedy(failure, step, step.times(counts)) for step in steps]
+    for failure, remedies in LADDERS.items():
+        tried = [_remedy(remedy, use, use.times(counts)) for remedy, use in remedies]
         rows.append(f"| {FAILURES[failure]} | {'; then '.join(tried)} |")
     yield _HEAD + "\n".join(rows) + "\n"
     yield _BESIDE
