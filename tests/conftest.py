@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import signal
+import sys
 from collections.abc import Callable, Sequence
 
 import pytest
 from hypothesis import HealthCheck, settings
 
-from tests.databases import postgres, postgres_server, sqlite, where
+from tests import databases
+from tests.databases import migrating, postgres, postgres_server, sqlite, unprepared, where
 from tests.together import Together, Unit
 
 __all__ = [
+    "migrating",
     "postgres",
     "postgres_server",
     "sqlite",
+    "unprepared",
     "where",
 ]  # a fixture that modules import is made anew for each of them
 
@@ -77,14 +81,33 @@ TOGETHER = ("tests/browser", "tests/packaging", "tests/test_dependencies")
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--processes", type=int, default=0, help="run the tests in so many forked processes")
+    parser.addoption("--slowest-cpu", type=int, default=0, help="tell which tests took most processor time")
 
 
 def pytest_configure(config: pytest.Config) -> None:
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as a shell has it for what it starts in the background
         signal.signal(signal.SIGINT, signal.default_int_handler)  # what tests interrupt would inherit that
-    processes = config.getoption("processes")
+    databases.migrate_once()
+    processes, told = config.getoption("processes"), config.getoption("slowest_cpu")
     if processes:
-        config.pluginmanager.register(Together(processes, units))
+        config.pluginmanager.register(Together(processes, units, databases.share_server if told else shared))
+    if told:
+        from tests.cpu import Cpu
+
+        config.pluginmanager.register(Cpu(told))
+
+
+def pytest_unconfigure() -> None:
+    databases.end_server()
+
+
+def shared() -> None:
+    """What the processes of a run share: one PostgreSQL server, and one process that forks gateways."""
+    databases.share_server()
+    if "tests.forked" in sys.modules:  # a test wants it
+        from tests import forked
+
+        forked.begin()
 
 
 def units(items: Sequence[pytest.Item]) -> list[Unit]:

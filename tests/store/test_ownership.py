@@ -200,7 +200,7 @@ async def test_a_node_that_lost_its_pulse_knows_it_and_claims_nothing(postgres: 
     async with opened(postgres) as store:
         session, _ = await session_of(store)
         assert 2 < store.ownership.lease_left() <= 3
-        kill = f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'outspoken pulse {store.node}'"
+        kill = f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'outspoken pulse {store.node}' AND datname = current_database()"
         await store._writer.alone(lambda conn: conn.exec_driver_sql(kill).scalar_one())
         async with asyncio.timeout(PATIENCE_SECONDS):
             await store.ownership.lost.wait()

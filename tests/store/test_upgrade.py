@@ -45,11 +45,11 @@ async def test_the_list_of_revisions_is_alembics_own() -> None:
     assert tuple(reversed([revision.revision for revision in history])) == migrations.REVISIONS
 
 
-async def test_opening_twice_changes_the_schema_once_and_keeps_what_was_stored(where: str) -> None:
-    async with opened(where) as store:
+async def test_opening_twice_changes_the_schema_once_and_keeps_what_was_stored(unprepared: str) -> None:
+    async with opened(unprepared) as store:
         await store.accept(message("kept"))
         first = store.node
-    async with opened(where) as store:
+    async with opened(unprepared) as store:
         assert await store.inbox_by_key("bot", "kept") is not None
         assert store.node > first
 
@@ -87,13 +87,13 @@ async def test_a_newer_database_is_refused_in_words_without_the_password(where: 
     assert "hush" not in words
 
 
-async def test_somebody_elses_database_is_refused(where: str) -> None:
-    place = parse_place(where)
+async def test_somebody_elses_database_is_refused(unprepared: str) -> None:
+    place = parse_place(unprepared)
     if not isinstance(place, PostgresPlace):
         place.path.parent.mkdir()
-    await _run_on(where, "CREATE TABLE sessions (id int)")
+    await _run_on(unprepared, "CREATE TABLE sessions (id int)")
     with pytest.raises(NotOurDatabase, match="sessions"):
-        async with opened(where):
+        async with opened(unprepared):
             pass
 
 
@@ -114,7 +114,7 @@ async def test_a_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
             pass
 
 
-async def test_an_existing_file_is_copied_before_it_is_upgraded(sqlite: str) -> None:
+async def test_an_existing_file_is_copied_before_it_is_upgraded(sqlite: str, migrating: None) -> None:
     async with opened(sqlite):
         pass
     assert list(Path(sqlite).parent.glob("*before-upgrade*")) == []
@@ -168,7 +168,7 @@ def _pieces(sql: str) -> list[str]:
     return sorted(" ".join(piece.split()) for piece in (head, *pieces, tail))
 
 
-async def test_migrating_gives_the_schema_of_the_tables_on_sqlite(sqlite: str, tmp_path: Path) -> None:
+async def test_migrating_gives_the_schema_of_the_tables_on_sqlite(sqlite: str, tmp_path: Path, migrating: None) -> None:
     async with opened(sqlite):
         pass
     made = str(tmp_path / "made.db")
@@ -191,8 +191,8 @@ def _postgres_schema(conn: Connection) -> set[tuple[object, ...]]:
     return {one for one in found if one[0] != "alembic_version"}
 
 
-async def test_migrating_gives_the_schema_of_the_tables_on_postgres(postgres: str, postgres_server: str) -> None:
-    async with opened(postgres) as store:
+async def test_migrating_gives_the_schema_of_the_tables_on_postgres(postgres_server: str, migrating: None) -> None:
+    async with opened(await new_database(postgres_server)) as store:
         migrated = await store._writer.alone(_postgres_schema)
     place = parse_place(await new_database(postgres_server))
     assert isinstance(place, PostgresPlace)
