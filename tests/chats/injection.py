@@ -39,8 +39,9 @@ def raising(
 
     def trace(frame: FrameType, event: str, _: Any) -> None:
         code = frame.f_code
-        again = frame.f_lineno != code.co_firstlineno  # a coroutine that goes on after it has waited
-        if event != "call" or again or (code.co_filename not in wanted and code.co_qualname not in named):
+        if event != "call" or (code.co_filename not in wanted and code.co_qualname not in named):
+            return
+        if frame.f_lineno != code.co_firstlineno:  # a coroutine that goes on after it has waited
             return
         places.count += 1
         if places.count == number:

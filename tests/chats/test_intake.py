@@ -37,6 +37,7 @@ from agent_core.store.store import Store
 from gateway.chats.access import rules
 from gateway.chats.arrival import AccountRules, Arrivals
 from gateway.delivery.outbox import Account, Outbox
+from gateway.sessions.hub import Hub
 from tests.chats.injection import Injected, Places, Thrown, raising
 from tests.gateway.rig import Rig, gateway
 
@@ -94,17 +95,16 @@ async def arrivals_of(folder: Path) -> AsyncGenerator[tuple[Arrivals, Rig, Outbo
     async def reply(*_: object) -> None:
         raise AssertionError("no turn runs here")
 
-    async with gateway(folder, reply) as rig:
-        hub: Any = rig.hub
-        hub._begin = nothing  # what is taken in stays as it is
-        clock = SystemClock()
-        ids = SystemIds(clock)
-        outbox = Outbox(rig.store, clock, ids.seed(), rig.hub.tell)
-        arrivals = Arrivals(rig.hub, rig.store, outbox, clock, ids)
-        commands: Any = arrivals
-        commands._begin = nothing  # likewise
-        await arrivals.open()
-        yield arrivals, rig, outbox
+    with pytest.MonkeyPatch.context() as kept:
+        kept.setattr(Hub, "_begin", nothing)  # what is taken in stays as it is
+        kept.setattr(Arrivals, "_begin", nothing)  # likewise
+        async with gateway(folder, reply) as rig:
+            clock = SystemClock()
+            ids = SystemIds(clock)
+            outbox = Outbox(rig.store, clock, ids.seed(), rig.hub.tell)
+            arrivals = Arrivals(rig.hub, rig.store, outbox, clock, ids)
+            await arrivals.open()
+            yield arrivals, rig, outbox
 
 
 def opened(arrivals: Arrivals, outbox: Outbox, adapter: Supervised) -> None:
