@@ -71,11 +71,16 @@ LONGEST = (
     "tests/docs/test_commands",
     "tests/agent_core/test_replay",
     "tests/agent_core/test_folds",
-    "tests/test_expressions",
 )
 WAITING = ("tests/chats", "tests/incidents", "tests/toy")
 """These wait for platforms more than they compute."""
-TOGETHER = ("tests/browser", "tests/packaging", "tests/test_dependencies")
+TOGETHER = (
+    "tests/browser",
+    "tests/packaging",
+    "tests/test_dependencies",
+    "tests/test_expressions",
+    "tests/test_layers",
+)
 """What the tests of one file share takes long to make: nothing comes between them."""
 
 
