@@ -24,8 +24,8 @@ import pytest
 from sqlalchemy import Connection, create_engine, make_url
 from sqlalchemy.ext.asyncio import create_async_engine
 
-from agent_core.store import upgrade
-from agent_core.store.place import PostgresPlace, parse_place
+from agent_core.store.database import upgrade
+from agent_core.store.database.place import PostgresPlace, parse_place
 
 SETTINGS = """
 fsync = off

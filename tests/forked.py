@@ -26,7 +26,7 @@ EXIT_SECONDS = 60.0
 
 _CONTEXT = multiprocessing.get_context("forkserver")
 _CONTEXT.set_forkserver_preload(["tests.preloaded"])
-_SERVER = vars(forkserver)["_forkserver"]
+_SERVER: object = vars(forkserver)["_forkserver"]
 
 
 def begin() -> None:
