@@ -13,6 +13,7 @@ from typing import Any
 
 import orjson
 
+from agent_core.turn.exits import Exit
 from agent_core.turn.settings import GuardCounts, LadderCounts, TurnSettings
 
 WHOLE: frozenset[type] = frozenset({TurnSettings, LadderCounts, GuardCounts})
@@ -40,6 +41,13 @@ def _default(field: Field[Any]) -> object:
 
 
 def _fields(value: object) -> dict[str, object]:
+    if isinstance(value, Exit):
+        facts = _facts(value)
+        return {"code": value.code, "facts": facts} if facts else {"code": value.code}
+    return _facts(value)
+
+
+def _facts(value: object) -> dict[str, object]:
     if not is_dataclass(value) or isinstance(value, type):
         raise TypeError(f"{type(value).__name__} cannot be stored as JSON")
     written: dict[str, object] = {}

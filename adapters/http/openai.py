@@ -44,7 +44,9 @@ from agent_core.ports import Clock, Ids
 from agent_core.store.errors import StorageUnavailable
 from agent_core.text.ours import Said, ours
 from agent_core.tools.base import Json
-from agent_core.turn.exits import ExitClass, ExitCode, NotStarted, exit_class, finish_reason
+from agent_core.turn import exits
+from agent_core.turn.exits import ExitCode
+from agent_core.turn.notices import ExitClass, NotStarted
 from agent_core.turn.view import LEFT_WORDS, Bubble, BubbleKind, View
 
 log = structlog.get_logger("api")
@@ -136,8 +138,7 @@ class Spoken:
 
 def is_asked_limit(ended: Ended) -> bool:
     """The reply was cut by the limit that the client set itself: it asked for that, and is told by the finish reason."""
-    code = ended.exit.code
-    return ended.exit.facts.limit_was_asked and code in (ExitCode.CUT_BY_LENGTH, ExitCode.TOOL_CALL_CUT_BY_LENGTH)
+    return isinstance(ended.exit, exits.Cut) and ended.exit.limit_was_asked
 
 
 def comment(view: View) -> str:
@@ -544,7 +545,7 @@ class OpenAiApi:
             numbered: list[Json] = [{"index": i, **c} for i, c in enumerate(calls) if isinstance(c, dict)]
             parts.append(self._chunk(job, {"tool_calls": numbered}))
         facts = facts_of(ended, job.chat.session)
-        parts.append(self._chunk(job, {}, finish_reason(ended.exit.code), outspoken=facts))
+        parts.append(self._chunk(job, {}, ended.exit.kind.finish_reason, outspoken=facts))
         if job.chat.include_usage:
             usage: dict[str, Json] = {
                 "id": job.completion_id,
@@ -609,7 +610,7 @@ class OpenAiApi:
         message: dict[str, Json] = {"role": "assistant", "content": text or (None if calls else ""), "refusal": None}
         if calls:
             message["tool_calls"] = calls
-        finish, facts = finish_reason(ended.exit.code), facts_of(ended, job.chat.session)
+        finish, facts = ended.exit.kind.finish_reason, facts_of(ended, job.chat.session)
         return self._whole_object(job, message, finish, usage_of(ended), facts)
 
 
@@ -630,12 +631,12 @@ def _json(value: dict[str, Json], headers: Mapping[str, str] | None = None) -> w
 
 def _not_begun(ended: Ended) -> Problem | None:
     """The HTTP error for a message for which no model was ever asked, or of whose end nothing is left; None if there is something to tell."""
-    if ended.exit.facts.reason is NotStarted.GONE:
+    if isinstance(ended.exit, exits.InternalError) and ended.exit.reason is NotStarted.GONE:
         words = f"{ended.view.text} To have it done again, ask with another Idempotency-Key, or without one."
         return Problem(410, words, "server_error", code="answer_lost")
-    if exit_class(ended.exit.code) is ExitClass.NOT_STARTED:
+    if ended.exit.kind is ExitClass.NOT_STARTED:
         return Problem(503, ended.view.text, "server_error", code="not_started", retry_after=5)
-    spend = ended.exit.facts.spend
+    spend = ended.exit.spend if isinstance(ended.exit, exits.SpendLimit) else None
     if spend is None or ended.summary.attempts > 1:
         return None
     return no_budget(ended.view.text, spend.opens_in_seconds if spend.used >= spend.limit else 60)

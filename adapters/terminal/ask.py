@@ -24,7 +24,7 @@ import orjson
 from adapters.terminal.screen import draw
 from agent_core.text.shown import plain
 from agent_core.tools.base import Json
-from agent_core.turn.exits import ExitCode, process_status
+from agent_core.turn.exits import EXITS, ExitCode
 
 AGAIN_SECONDS = 1.0
 """How often a gateway that was lost is tried again."""
@@ -106,7 +106,7 @@ class Answer:
 
     def status(self) -> int:
         """The process's exit status: 0 only for a clean exit."""
-        return process_status(ExitCode(self.exit)) if self.exit in _KNOWN else UNFINISHED
+        return EXITS[ExitCode(self.exit)].kind.status if self.exit in _KNOWN else UNFINISHED
 
     def to_json(self) -> dict[str, Json]:
         return {

@@ -29,8 +29,9 @@ from agent_core.store.store import Store, StoreError
 from agent_core.store.troubles.rows import TroubleRow
 from agent_core.store.turns.rows import JournalRow
 from agent_core.turn.events import DriverFailed, Event, TurnEnded
-from agent_core.turn.exits import Exit, ExitClass, ExitCode, Facts, NotStarted, exit_class
+from agent_core.turn.exits import Exit, ExitCode, InternalError, Troubled
 from agent_core.turn.machine import Turn
+from agent_core.turn.notices import ExitClass, NotStarted
 from agent_core.turn.state import Activity, PersonItem
 from agent_core.turn.view import View, exit_view, view
 
@@ -73,7 +74,7 @@ class Closing:
     @property
     def clean(self) -> bool:
         """It was answered, handed to the client, or stopped by a person."""
-        return exit_class(self.exit.code) in (ExitClass.CLEAN, ExitClass.HANDED, ExitClass.STOPPED)
+        return self.exit.kind in (ExitClass.CLEAN, ExitClass.HANDED, ExitClass.STOPPED)
 
     @property
     def signal(self) -> TurnClosed:
@@ -130,8 +131,8 @@ def closing_of(
 
 def unread(reference: str, detail: str, at: int, reason: NotStarted | None = None) -> tuple[Exit, DriverFailed]:
     """How a turn ends that nobody can look into, and the event that says why. Pure."""
-    facts = Facts(reference=reference, detail=detail, reason=reason)
-    return Exit(ExitCode.INTERNAL_ERROR, facts), DriverFailed(at=at, reference=reference, why=detail)
+    ending = InternalError(reference=reference, detail=detail, reason=reason)
+    return ending, DriverFailed(at=at, reference=reference, why=detail)
 
 
 def ended_otherwise(turn: Turn, ending: Exit, at: int) -> Turn:
@@ -214,11 +215,10 @@ class Closer:
     @staticmethod
     def _say(end: Closing) -> None:
         """The one line that says how a turn ended."""
-        whose, turn, facts = end.whose, end.turn, end.exit.facts
+        whose, turn, ending = end.whose, end.turn, end.exit
         if turn is None:
-            log.error(
-                "turn.ended", turn=whose.turn, session=whose.session, exit=end.exit.code.value, reference=facts.reference
-            )  # fmt: skip
+            reference = ending.reference if isinstance(ending, InternalError) else ""
+            log.error("turn.ended", turn=whose.turn, session=whose.session, exit=ending.code.value, reference=reference)
             return
         began = turn.opened.at if turn.opened is not None else end.at
         (log.info if end.clean else log.warning)(
@@ -226,7 +226,7 @@ class Closer:
             turn=whose.turn,
             session=whose.session,
             surface=whose.surface,
-            exit=end.exit.code.value,
+            exit=ending.code.value,
             seconds=round(max(0, turn.phase_since - began) / 1000, 3),
             first_content_seconds=round((end.content_at - began) / 1000, 3) if end.content_at else None,
             steps=turn.steps_done,
@@ -242,8 +242,8 @@ class Closer:
             ],
             fingerprint=fingerprint(turn),
             troubles=[_trouble_words(row) for row in rows_of(turn) if row.code != ExitCode.ANSWERED],
-            cause=facts.cause.value if facts.cause else None,
-            status=facts.status or None,
+            cause=ending.cause.value if isinstance(ending, Troubled) and ending.cause else None,
+            status=(ending.status or None) if isinstance(ending, Troubled) else None,
         )
 
 

@@ -59,7 +59,7 @@ from agent_core.turn.events import (
     Verdict,
     WaitEnded,
 )
-from agent_core.turn.exits import Exit, ExitCode, Facts
+from agent_core.turn.exits import Exit, InternalError
 from agent_core.turn.invariants import broken_laws
 from agent_core.turn.machine import Turn
 from agent_core.turn.view import Bubble, BubbleKind, View, view
@@ -358,7 +358,7 @@ class TurnDriver:
         for tries_left in (1, 0):
             self._effects, self._unwritten = [], []
             if not events:
-                ending = Exit(ExitCode.INTERNAL_ERROR, Facts(reference=reference))
+                ending = InternalError(reference=reference)
                 ended_otherwise(self.turn, ending, now)
                 self._effects = [EndTurn(ending)]
             try:

@@ -37,6 +37,7 @@ from agent_core.ports import Clock
 from agent_core.signals import CANCELLED, ModelCalled, Tell, nobody
 from agent_core.text.shown import something_to_see
 from agent_core.tools.base import Json
+from agent_core.turn.causes import BreakCause
 from agent_core.turn.effects import AskDone, CallModel
 from agent_core.turn.events import (
     CallBroke,
@@ -50,7 +51,6 @@ from agent_core.turn.events import (
     ToolCallCut,
     ToolCallNamed,
 )
-from agent_core.turn.exits import BreakCause
 from agent_core.turn.machine import Turn
 from agent_core.turn.settings import CONNECT_SECONDS
 from agent_core.turn.state import AssistantItem, CallItem

@@ -18,10 +18,14 @@ from typing import assert_never
 
 from agent_core.judging.promises import sign_words
 from agent_core.judging.remedies import Advice
+from agent_core.limits.spend import spent_words
 from agent_core.store.deliveries.rows import BY_HAND, INSTEAD, AdapterStateRow, DeliveryRow, DeliveryState
 from agent_core.store.inbox.rows import InboxState
 from agent_core.store.turns.rows import TurnRow, TurnState
+from agent_core.text.durations import duration
 from agent_core.tools.base import EffectClass, ToolStatus
+from agent_core.turn import exits
+from agent_core.turn.causes import cause_words
 from agent_core.turn.events import (
     ApprovalAnswered,
     CallBroke,
@@ -54,8 +58,8 @@ from agent_core.turn.events import (
     TurnOpened,
     WaitEnded,
 )
-from agent_core.turn.exits import Exit, ExitCode, Facts
-from agent_core.turn.notices import RESTORED, cause_words, duration, spent_words
+from agent_core.turn.exits import Exit
+from agent_core.turn.notices import RESTORED
 
 MOST_LINES = 15
 COMMANDS, REFUSED = "command", "refused"
@@ -515,7 +519,7 @@ class _Teller:
             case DriverFailed():
                 return f"A mistake of ours ended it; the log has it under {event.reference}."
             case TurnEnded():
-                return exit_words(event.exit, self._tool_name(event.exit.facts.tool), show_text=self._show_text)
+                return exit_words(event.exit, self._tool_name(event.exit.tool), show_text=self._show_text)
             case _:
                 return ""
 
@@ -530,9 +534,7 @@ class _Teller:
 
     def _cause(self, event: CallBroke) -> str:
         detail = event.detail if self._show_text else ""
-        words = cause_words(
-            Facts(cause=event.cause, seconds=round(event.waited_seconds), status=event.status, detail=detail)
-        )
+        words = cause_words(event.cause, seconds=event.waited_seconds, status=event.status, detail=detail)
         return words if not detail or detail in words else f"{words}; it said: {_short(detail).rstrip('.')}"
 
     def _reason(self, reason: str) -> str:
@@ -598,20 +600,20 @@ def begun_words(event: TurnBegun, model: str) -> str:
 
 def exit_words(ending: Exit, tool: str, *, show_text: bool) -> str:
     """How a turn ended, in one sentence."""
-    facts = ending.facts
-    if ending.code is ExitCode.ANSWERED:
+    if isinstance(ending, exits.Answered):
         return "The turn was answered."
-    if ending.code is ExitCode.HANDED_TO_CLIENT:
+    if isinstance(ending, exits.HandedToClient):
         return "The model's tool calls were handed to the client."
-    if facts.detail == RESTORED:
+    facts = ending.facts()
+    if facts.get("detail") == RESTORED:
         return f"The turn was set aside: {RESTORED}. Nobody was told so."
     parts: list[str] = []
-    if facts.cause is not None:
-        parts.append(cause_words(facts if show_text else replace(facts, detail="")))
+    if isinstance(ending, exits.Troubled) and ending.cause is not None:
+        parts.append((ending if show_text else replace(ending, detail="")).why())
     parts += [f"about {tool}"] if tool else []
-    parts += [f"after {facts.attempts} attempts"] if facts.attempts > 1 else []
-    parts += [f"may or may not have run: {', '.join(facts.tools_unsure)}"] if facts.tools_unsure else []
-    parts += [f"reference {facts.reference}"] if facts.reference else []
+    parts += [f"after {facts['attempts']} attempts"] if facts.get("attempts", 0) > 1 else []
+    parts += [f"may or may not have run: {', '.join(ending.tools_unsure)}"] if ending.tools_unsure else []
+    parts += [f"reference {facts['reference']}"] if facts.get("reference") else []
     why = f" ({'; '.join(parts)})" if parts else ""
     return f"The turn ended without an answer: {ending.code.value.replace('_', ' ')}{why}. The person was told so."
 

@@ -22,7 +22,7 @@ import hashlib
 import hmac
 import re
 import string
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 
 import orjson
@@ -60,7 +60,7 @@ from agent_core.turn.events import (
     TurnEnded,
     TurnOpened,
 )
-from agent_core.turn.exits import Exit, ExitCode
+from agent_core.turn.exits import Exit, Stopped
 
 FORMAT = 1
 
@@ -360,19 +360,21 @@ class _Redacting:
         return InputMessage(self.letters.text(text_of(message.content)), role=message.role)
 
     def _exit(self, ending: Exit) -> Exit:
-        facts = ending.facts
-        own_words = ending.code is ExitCode.STOPPED  # what the turn was at, with names in it
-        changed = replace(
-            facts,
-            announced=self._again(facts.announced),
-            detail=self._named(facts.detail) if own_words else self._again(facts.detail),
-            pattern=self._named(facts.pattern),
-            tool=self._name(facts.tool),
-            tools_done=tuple(map(self._name, facts.tools_done)),
-            tools_dropped=tuple(map(self._name, facts.tools_dropped)),
-            tools_unsure=tuple(map(self._name, facts.tools_unsure)),
+        own_words = isinstance(ending, Stopped)  # what the turn was at, with names in it
+        words: dict[str, Callable[[str], str]] = {
+            "announced": self._again,
+            "detail": self._named if own_words else self._again,
+            "pattern": self._named,
+        }
+        facts = ending.facts()
+        return replace(
+            ending,
+            tool=self._name(ending.tool),
+            tools_done=tuple(map(self._name, ending.tools_done)),
+            tools_dropped=tuple(map(self._name, ending.tools_dropped)),
+            tools_unsure=tuple(map(self._name, ending.tools_unsure)),
+            **{name: change(facts[name]) for name, change in words.items() if name in facts},
         )
-        return Exit(ending.code, changed)
 
     def _again(self, value: str) -> str:
         """A text that should have stood in an earlier event, and looks as it does there."""

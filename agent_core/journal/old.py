@@ -35,6 +35,7 @@ from agent_core.judging.questions import (
 )
 from agent_core.judging.remedies import Advice, AdviceItem, Failure, Remedy
 from agent_core.tools.base import EffectClass
+from agent_core.turn.causes import BreakCause
 from agent_core.turn.events import (
     ApprovalAnswered,
     ApprovalAsked,
@@ -68,7 +69,7 @@ from agent_core.turn.events import (
     Verdict,
     WaitEnded,
 )
-from agent_core.turn.exits import BreakCause, Exit, ExitCode, Facts
+from agent_core.turn.exits import Cut, Exit, ExitCode, Looped, StepLimit, Troubled, ending
 from agent_core.turn.machine import Turn
 from agent_core.turn.state import Phase, Segment, SegmentKind
 
@@ -291,24 +292,25 @@ class _Reading:
         return FailureJudged(at=at, failure=failure, cause=cause, code=code)
 
     def _ended_by(self, question: CallOver, ended: TurnEnded, helped: list[Event]) -> list[Event] | None:
-        code, facts = ended.exit.code, ended.exit.facts
+        code = ended.exit.code
+        cause = ended.exit.cause if isinstance(ended.exit, Troubled) else None
         event = question.event
         direct = (ExitCode.ANSWERED, ExitCode.REFUSED_MIDWAY, ExitCode.SPEND_LIMIT, ExitCode.INTERNAL_ERROR)
         if code is ExitCode.HANDED_TO_CLIENT:
             return [*helped, ReplyJudged(at=event.at, reply=Reply.HANDED)]
         if (
             code in direct
-            or facts.limit_was_asked
-            or facts.cause is BreakCause.TOO_LONG
+            or (isinstance(ended.exit, Cut) and ended.exit.limit_was_asked)
+            or cause is BreakCause.TOO_LONG
             or isinstance(event, SpendRefused)
         ):
             return helped or None
         if self.turn.draft.calls and code in (ExitCode.APPROVAL_DENIED, *_LOOPS, ExitCode.STEP_LIMIT):
             return [*helped, self._tools(event.at)]
         failure = _FAILURES.get(code, Failure.BEFORE_CONTENT)
-        if code not in _WHATEVER_CAUSE.values() and facts.cause in _REQUESTS:
+        if code not in _WHATEVER_CAUSE.values() and cause in _REQUESTS:
             failure = Failure.REQUEST
-        return [*helped, *self._fell(question, failure, facts.cause, facts.announced)]
+        return [*helped, *self._fell(question, failure, cause, ended.exit.facts().get("announced", ""))]
 
     def _tools(self, at: int) -> ReplyJudged:
         limit, calls = self.turn.settings.calls_a_reply, self.turn.reply_calls
@@ -367,13 +369,13 @@ class _Reading:
         if isinstance(telling, TurnEnded) and not self.turn.round.over:
             return None
         ended = self.ended.exit if self.ended is not None else None
-        if telling is None or (isinstance(telling, TurnEnded) and ended is not None and ended.code not in _LOOPS):
+        looped = _looped(ended)
+        if telling is None or (isinstance(telling, TurnEnded) and ended is not None and looped is None):
             return None
-        if ended is None or ended.code not in _LOOPS or self.last_tool >= at or self.turn.round.stopping is not None:
+        if looped is None or self.last_tool >= at or self.turn.round.stopping is not None:
             return []
-        facts = ended.facts
         call = question.call
-        return [LoopFound(at=question.at, call=call, code=ended.code, tool=facts.tool, count=facts.count, stop=True)]
+        return [LoopFound(at=question.at, call=call, code=looped.code, tool=looped.tool, count=looped.count, stop=True)]
 
     def _refused(self, question: Refused, at: int) -> list[Event] | None:
         _, telling = self._telling(at)
@@ -419,13 +421,13 @@ class _Reading:
         _, telling = self._telling(at)
         if telling is None:
             return None
-        ended = self.ended.exit if self.ended is not None else None
-        if ended is not None and ended.code in _LOOPS and self.last_tool < at:
-            last = Exit(ended.code, Facts(tool=ended.facts.tool, count=ended.facts.count))
+        looped = _looped(self.ended.exit) if self.ended is not None else None
+        if looped is not None and self.last_tool < at:
+            last = ending(looped.code, Looped)(tool=looped.tool, count=looped.count)
             return [SummaryAsked(at=question.at, exit=last, advice=Advice.SUM_UP_LOOP)]
         most = self.turn.settings.max_steps
         if self.turn.step >= most and self.last_tool < at:
-            last = Exit(ExitCode.STEP_LIMIT, Facts(limit=most))
+            last = StepLimit(limit=most)
             return [SummaryAsked(at=question.at, exit=last, advice=Advice.SUM_UP_LIMIT)]
         return []
 
@@ -478,6 +480,11 @@ class _Reading:
             return replace(event, answer=shown[-1].key) if shown else event
         again = [entry for entry in shown if entry.visible.strip().startswith(segment.text.strip())]
         return replace(event, answer=(again or shown)[-1].key) if shown else event
+
+
+def _looped(ended: Exit | None) -> Looped | None:
+    """An end by what a tool's results showed."""
+    return ended if isinstance(ended, Looped) and ended.code in _LOOPS else None
 
 
 _BY_CAUSE: Mapping[BreakCause, ExitCode] = {

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Sequence
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import cast, get_args
 
@@ -58,7 +58,7 @@ from agent_core.turn.events import (
     TurnOpened,
     TurnResumed,
 )
-from agent_core.turn.exits import Exit, ExitCode, Facts
+from agent_core.turn.exits import Exit, InternalError, TimeLimit
 from agent_core.turn.invariants import broken_laws
 from agent_core.turn.machine import Turn
 from agent_core.turn.settings import TurnSettings
@@ -343,9 +343,9 @@ class _Replaying:
                 seq, Mismatch.EXIT, f"the answer is {event.answer or 'the last text'}", mine.answer or "the last text"
             )
             return
-        if event.exit.code is ExitCode.INTERNAL_ERROR:  # the driver's own failure: it drops what it had not written
+        if isinstance(event.exit, InternalError):  # the driver's own failure: it drops what it had not written
             self.found.notes.append(
-                f"The gateway itself failed here (reference {event.exit.facts.reference}); what it had not written then is not "
+                f"The gateway itself failed here (reference {event.exit.reference}); what it had not written then is not "
                 "in the journal, so the end cannot be compared."
             )
             return
@@ -434,7 +434,7 @@ def _late(moment: Moment, own: TurnOpened, settings: TurnSettings) -> Parting | 
     mine, theirs = (own.at + one.turn_seconds * 1000 for one in (own.settings, settings))
     event = moment.event
     if event.at > theirs and theirs < mine:
-        ending = EndTurn(Exit(ExitCode.TIME_LIMIT, Facts(limit=settings.turn_seconds)))
+        ending = EndTurn(TimeLimit(limit=settings.turn_seconds))
         return Parting(moment.seq, event, moment.effects, (ending,), time_is_up=True)
     if isinstance(event, DeadlinePassed) and theirs > mine:
         return Parting(moment.seq, event, _lasting(moment.effects), ())
@@ -467,13 +467,8 @@ def _bare(effect: Effect) -> object:
                 bool(effect.reasoning),
             )
         case EndTurn(exit=ending):
-            return (
-                ending.code,
-                ending.facts.cause,
-                ending.facts.count,
-                ending.facts.limit,
-                len(ending.facts.tools_done),
-            )
+            facts = ending.facts()
+            return (ending.code, *(facts.get(name) for name in ("cause", "count", "limit")), len(ending.tools_done))
         case RunTool(call=call) | AskApproval(call=call):
             return (type(effect).__name__, call)
         case Record() | SetAside() | Wait():
@@ -531,29 +526,28 @@ def _plain(value: StrEnum) -> str:
 
 def exit_words(ending: Exit) -> str:
     """An exit with those of its facts that hold no words of a person, a model or a provider."""
-    facts = ending.facts
-    named = {
-        "cause": facts.cause.value.replace("_", " ") if facts.cause is not None else "",
-        "seconds": facts.seconds,
-        "attempts": facts.attempts,
-        "steps": facts.steps,
-        "tool": facts.tool,
-        "count": facts.count,
-        "limit": facts.limit,
-        "status": facts.status,
-        "retry after seconds": facts.retry_after_seconds,
-        "reference": facts.reference,
-        "tried": ", ".join(facts.tried),
-        "tools done": ", ".join(facts.tools_done),
-        "tools dropped": ", ".join(facts.tools_dropped),
-        "tools unsure": ", ".join(facts.tools_unsure),
-    }
-    said = [f"{name} {value}" for name, value in named.items() if value]
-    code = ending.code.value.replace("_", " ")
-    return f"{code} ({'; '.join(said)})" if said else code
+    facts = ending.facts()
+    said = [f"{name.replace('_', ' ')} {_fact(facts[name])}" for name in _TOLD if facts.get(name)]
+    return f"{_plain(ending.code)} ({'; '.join(said)})" if said else _plain(ending.code)
+
+
+_TOLD = (
+    "cause", "seconds", "attempts", "steps", "tool", "count", "limit", "status", "retry_after_seconds", "reference", "tried",
+    "tools_done", "tools_dropped", "tools_unsure",
+)  # fmt: skip
+
+
+def _fact(value: object) -> str:
+    match value:
+        case StrEnum():
+            return _plain(value)
+        case tuple():
+            return ", ".join(cast("tuple[str, ...]", value))
+        case _:
+            return str(value)
 
 
 def _unlike(one: Exit, other: Exit) -> str:
     """The names of the facts in which two exits differ."""
-    names = [f.name for f in fields(Facts) if getattr(one.facts, f.name) != getattr(other.facts, f.name)]
-    return ", ".join(name.replace("_", " ") for name in names)
+    mine, theirs = one.facts(), other.facts()
+    return ", ".join(name.replace("_", " ") for name in mine | theirs if mine.get(name) != theirs.get(name))

@@ -22,6 +22,7 @@ from agent_core.journal.replay import (
     exit_words,
 )
 from agent_core.tools.base import ToolStatus
+from agent_core.turn.causes import cause_words
 from agent_core.turn.effects import (
     AskApproval,
     AskDone,
@@ -63,8 +64,7 @@ from agent_core.turn.events import (
     TurnLeft,
     TurnOpened,
 )
-from agent_core.turn.exits import ExitCode, Facts
-from agent_core.turn.notices import cause_words
+from agent_core.turn.exits import ExitCode
 
 SHOWN_CHARS = 60
 
@@ -145,8 +145,8 @@ def event_words(event: Event, *, show_text: bool = False) -> str:
         case TurnOpened():
             return f"the turn began with {len(event.input)} message{'s' if len(event.input) != 1 else ''}"
         case CallBroke():
-            facts = Facts(cause=event.cause, seconds=round(event.waited_seconds), status=event.status)
-            return f"the model call failed: {cause_words(facts)}" + _shown(event.detail, show_text=show_text)
+            cause = cause_words(event.cause, seconds=event.waited_seconds, status=event.status)
+            return f"the model call failed: {cause}" + _shown(event.detail, show_text=show_text)
         case ReplyFinished():
             return f"the reply ended (“{event.reason}”, {event.output_tokens} tokens)"
         case ToolStarted():
@@ -218,7 +218,9 @@ def decision_words(effect: Effect, *, show_text: bool = False) -> str:
         case Record(event=event):
             return _record_words(event)
         case EndTurn(exit=ending):
-            return f"ends the turn: {exit_words(ending)}" + _shown(ending.facts.announced, show_text=show_text)
+            return f"ends the turn: {exit_words(ending)}" + _shown(
+                ending.facts().get("announced", ""), show_text=show_text
+            )
         case _:
             assert_never(effect)
 

@@ -22,8 +22,7 @@ from agent_core.turn.events import (
     TurnEnded,
     TurnOpened,
 )
-from agent_core.turn.exits import Exit, ExitCode, Facts
-from agent_core.turn.notices import notice_for
+from agent_core.turn.exits import InternalError
 from agent_core.turn.transcript import MARK
 
 
@@ -78,10 +77,10 @@ def ran(events: Iterable[Event]) -> Ran:
     return Ran(tuple(done), tuple(unsure))
 
 
-def unreadable_end(rows: Iterable[tuple[str, bytes]], reference: str) -> Exit:
+def unreadable_end(rows: Iterable[tuple[str, bytes]], reference: str) -> InternalError:
     """How a turn ends whose journal cannot be read: with the tools that ran, and those that may have."""
     found = ran(readable(rows))
-    return Exit(ExitCode.INTERNAL_ERROR, Facts(reference=reference, tools_done=found.done, tools_unsure=found.unsure))
+    return InternalError(reference=reference, tools_done=found.done, tools_unsure=found.unsure)
 
 
 def told(rows: Iterable[tuple[str, bytes]]) -> list[Message]:
@@ -91,7 +90,7 @@ def told(rows: Iterable[tuple[str, bytes]]) -> list[Message]:
     if opened is None or opened.own_history is not None:
         return []
     ended = next((event.exit for event in reversed(events) if isinstance(event, TurnEnded)), None)
-    notice = notice_for(ended) if ended is not None else None
+    notice = ended.notice() if ended is not None else None
     found = ran(events)
     words = [notice.text if notice is not None else "What was replied here cannot be read any more."]
     if found.done and (notice is None or not any(name in notice.text for name in found.done)):

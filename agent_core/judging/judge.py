@@ -13,7 +13,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TypeAlias, assert_never
 
-from agent_core.judging.leftout import ALL_OF_KIND, Kind, Leaving
+from agent_core.judging.ends import NO_MORE, answered, doing, ended, failed, is_cut, meanwhile, stalls_again
+from agent_core.judging.leftout import ALL_OF_KIND, Leaving
 from agent_core.judging.overlap import OverlapRemover
 from agent_core.judging.promises import ANSWERED, SHORT_REPLY_CHARS, Ending, Reading, Sign, read_ending
 from agent_core.judging.promising.done import says_done
@@ -55,8 +56,9 @@ from agent_core.learning.prevention import Start, prevention
 from agent_core.text.asked import unasked
 from agent_core.text.shown import something_to_see
 from agent_core.tools.base import EffectClass
+from agent_core.turn import exits
+from agent_core.turn.causes import BreakCause
 from agent_core.turn.effects import RunTool
-from agent_core.turn.endings import again_facts, cut_facts, doing, during_facts, end_facts, failed_facts
 from agent_core.turn.events import (
     ApprovalAsked,
     CallBroke,
@@ -75,14 +77,13 @@ from agent_core.turn.events import (
     SpendRefused,
     SummaryAsked,
     TurnBegun,
-    TurnEnded,
     TurnResumed,
     Verdict,
 )
-from agent_core.turn.exits import BreakCause, Exit, ExitCode, Facts
+from agent_core.turn.exits import ExitCode
 from agent_core.turn.settings import REPLY_CHARS
 from agent_core.turn.standing import Standing
-from agent_core.turn.state import Activity, Phase, Segment, SegmentKind
+from agent_core.turn.state import Activity, Phase
 from agent_core.turn.timeline import housekeeping_answer, said_again, said_last
 
 Decision: TypeAlias = Judgement | RunTool
@@ -115,12 +116,12 @@ def decide(question: Question, turn: Standing, reads: Reads | None = None) -> De
             return _next_step(turn, question.at)
         case Restart():
             return _restart(turn, question)
-        case End(at=at, code=code, facts=facts):
-            if code is ExitCode.TIME_LIMIT and turn.last_break is not None:
-                facts = during_facts(facts, turn.last_break, turn.attempts)
-            if code is ExitCode.STOPPED:
-                facts = replace(facts, detail=doing(turn.phase, turn.naming, turn.round.unfinished))
-            return [_ended(turn, at, code, facts)]
+        case End(at=at, exit=ending):
+            if isinstance(ending, exits.TimeLimit):
+                ending = meanwhile(turn, ending)
+            if isinstance(ending, exits.Stopped):
+                ending = replace(ending, detail=doing(turn.phase, turn.naming, turn.round.unfinished))
+            return [ended(turn, at, ending)]
         case _:
             assert_never(question)
 
@@ -155,10 +156,7 @@ def _call_over(turn: Standing, event: ReplyFinished | CallBroke | SpendRefused, 
         case CallBroke():
             return _broke(turn, event, reads, said_before=True)
         case SpendRefused(spend=spend):
-            facts = Facts(spend=spend)
-            if turn.last_break is not None:
-                facts = during_facts(facts, turn.last_break, turn.attempts)
-            return [_ended(turn, event.at, ExitCode.SPEND_LIMIT, facts)]
+            return [ended(turn, event.at, meanwhile(turn, exits.SpendLimit(spend=spend)))]
 
 
 def _last_words(turn: Standing, at: int) -> Decisions:
@@ -166,7 +164,7 @@ def _last_words(turn: Standing, at: int) -> Decisions:
     assert turn.closing is not None
     if turn.draft.said:
         return [ReplyJudged(at=at, reply=Reply.SUMMARY)]
-    return [_ended(turn, at, turn.closing.code, turn.closing.facts)]
+    return [ended(turn, at, turn.closing)]
 
 
 def _reply(turn: Standing, event: ReplyFinished, reads: Reads | None) -> Decisions:
@@ -204,8 +202,8 @@ def _reply(turn: Standing, event: ReplyFinished, reads: Reads | None) -> Decisio
         case ReplyKind.LENGTH | ReplyKind.LENGTH_IN_TOOL_CALL:
             in_call = kind is ReplyKind.LENGTH_IN_TOOL_CALL
             if turn.settings.client_output_limit:
-                code = ExitCode.TOOL_CALL_CUT_BY_LENGTH if in_call else ExitCode.CUT_BY_LENGTH
-                return [_ended(turn, at, code, Facts(limit_was_asked=True), dropped=draft.call_names)]
+                record = exits.ToolCallCutByLength if in_call else exits.CutByLength
+                return [ended(turn, at, record(limit_was_asked=True), dropped=draft.call_names)]
             return _failed(turn, Failure.LENGTH_IN_TOOL_CALL if in_call else Failure.LENGTH, early)
         case ReplyKind.FILTERED:
             return _filtered_midway(turn, at) or _failed(
@@ -261,9 +259,9 @@ def _broke(turn: Standing, broke: CallBroke, reads: Reads | None = None, *, said
     if broke.cause in _CUTS and _was_whole(turn, well=broke.detail == DONE_ONLY):
         return _text(turn, broke.at, reads)
     if broke.cause is BreakCause.TOO_LONG:
-        code = ExitCode.TOOL_CALL_CUT_BY_LENGTH if draft.in_tool_call else ExitCode.CUT_BY_LENGTH
-        facts = Facts(cause=broke.cause, limit=REPLY_CHARS)
-        return [_ended(turn, broke.at, code, facts, dropped=draft.call_names)]
+        record = exits.ToolCallCutByLength if draft.in_tool_call else exits.CutByLength
+        ending = record(cause=broke.cause, limit=REPLY_CHARS)
+        return [ended(turn, broke.at, ending, dropped=draft.call_names)]
     if broke.cause is BreakCause.REFUSED and (midway := _filtered_midway(turn, broke.at)):
         return midway
     failure = CAUSE_TO_FAILURE[broke.cause]
@@ -281,7 +279,7 @@ def _filtered_midway(turn: Standing, at: int) -> Decisions:
     draft = turn.draft
     if not (draft.said and draft.segment.visible.strip()):
         return []
-    return [_ended(turn, at, ExitCode.REFUSED_MIDWAY, dropped=draft.call_names)]
+    return [ended(turn, at, exits.RefusedMidway(), dropped=draft.call_names)]
 
 
 _CUTS = frozenset(
@@ -307,7 +305,7 @@ def _text(turn: Standing, at: int, reads: Reads | None, *, call_missing: bool = 
         return [*helped, ReplyJudged(at=at, reply=Reply.PROMISED, promised=ending.sentence, sign=ending.sign.value)]
     if turn.steers:
         return [*_helped(turn), ReplyJudged(at=at, reply=Reply.SAID)]
-    return [*_helped(turn), _answered(turn, at, again, steps=turn.steps_done + 1, text_shown=False)]
+    return [*_helped(turn), answered(turn, at, again, steps=turn.steps_done + 1, text_shown=False)]
 
 
 def _says_done(turn: Standing, text: str, reads: Reads | None) -> bool:
@@ -343,12 +341,12 @@ def _nothing(turn: Standing, failure: Failure, broke: CallBroke, reads: Reads | 
         if ending.reading is Reading.PROMISE:
             words, sign = ending.sentence, ending.sign.value
             return [ReplyJudged(at=broke.at, reply=Reply.PROMISED, promised=words, sign=sign)]
-        return [*_helped(turn), _answered(turn, broke.at, answer, steps=turn.steps_done, text_shown=_cut(turn))]
+        return [*_helped(turn), answered(turn, broke.at, answer, steps=turn.steps_done, text_shown=is_cut(turn))]
     if turn.ask.continues is not None:
         failure = Failure.NOTHING_MORE if failure is Failure.EMPTY else Failure.THOUGHT_MORE
     kept = said_last(turn.timeline) if _asked_for_call(turn) else None
     if kept is not None:  # no call was missing: what it had said was all
-        return [*_helped(turn), _answered(turn, broke.at, kept, steps=turn.steps_done + 1, text_shown=False)]
+        return [*_helped(turn), answered(turn, broke.at, kept, steps=turn.steps_done + 1, text_shown=False)]
     return _failed(turn, failure, broke)
 
 
@@ -358,13 +356,6 @@ def _asked_for_call(turn: Standing) -> bool:
 
 
 _QUOTED_CHARS = 120
-
-
-def _answered(turn: Standing, at: int, answer: Segment | None, *, steps: int, text_shown: bool) -> TurnEnded:
-    facts = end_facts(
-        Facts(), model=turn.route.model, steps=steps, tools=turn.round, dropped=(), unsure=(), text_shown=text_shown
-    )
-    return TurnEnded(at=at, exit=Exit(ExitCode.ANSWERED, facts), answer=answer.key if answer is not None else "")
 
 
 # ---------------------------------------------------------------------- failures and remedies
@@ -385,7 +376,7 @@ def _failed(turn: Standing, failure: Failure, broke: CallBroke, *, said_before: 
     code = exit_for(failure, broke.cause, tools_ran=bool(turn.round.tools_run))
     if turn.promised and failure in (Failure.EMPTY, Failure.THINKING_ONLY):
         code = ExitCode.PROMISED_WITHOUT_ACTING
-    if turn.ask.by_length and failure in _NO_MORE:
+    if turn.ask.by_length and failure in NO_MORE:
         code = ExitCode.CUT_BY_LENGTH
     aside = 0.0
     if broke.cause in SET_ASIDE_SECONDS and turn.route.credential:
@@ -397,15 +388,12 @@ def _failed(turn: Standing, failure: Failure, broke: CallBroke, *, said_before: 
     return [*_remedy_judged(turn, helped=False), judged]
 
 
-_NO_MORE = (Failure.NOTHING_MORE, Failure.THOUGHT_MORE)
-
-
 def _remedy(turn: Standing, failure: Failure, broke: CallBroke) -> Decisions:
     """The next remedy for a failure; if none is left, the turn ends."""
     case = _case(turn, failure, broke)
     found = next_remedy(case, turn.chosen)
     if found is None:
-        return [_end_failed(turn, failure, broke)]
+        return [failed(turn, failure, broke)]
     remedy, use = found
     number = turn.chosen[failure, remedy] + 1
     advice, detail = remedy.recipe.advises(case)
@@ -431,7 +419,7 @@ def _case(turn: Standing, failure: Failure, broke: CallBroke) -> Case:
     settings, names = turn.settings, turn.draft.call_names
     further = _leaving(turn, failure, broke) if settings.leaves_out else None
     named = failure not in DOUBTING and broke.complaint.concern not in ALL_OF_KIND
-    again = names[0] if _again(turn, failure) else ""
+    again = names[0] if stalls_again(turn, failure) else ""
     return Case(
         failure=failure,
         cause=broke.cause,
@@ -456,12 +444,6 @@ def _leaving(turn: Standing, failure: Failure, broke: CallBroke) -> Leaving | No
     return turn.leaving.next(broke.suspects)
 
 
-def _again(turn: Standing, failure: Failure) -> bool:
-    """A tool's calls have broken off so often that this has a name."""
-    rounds = turn.troubles.rounds_of(turn.draft.call_names, turn.arriving_chars)
-    return failure is Failure.IN_TOOL_CALL and rounds >= turn.settings.ladder.same_stall_rounds
-
-
 def _pause(turn: Standing, remedy: Remedy, use: Use, failure: Failure, number: int, broke: CallBroke) -> int:
     """Before the remedy, ms. Another route is asked at once; the same one as if it had been asked the ordinary way."""
     settings, asks, kind = turn.settings, remedy.recipe.asks, use.pause
@@ -475,32 +457,6 @@ def _pause(turn: Standing, remedy: Remedy, use: Use, failure: Failure, number: i
     return max(1, round(pause * 1000)) if pause else 0
 
 
-def _end_failed(turn: Standing, failure: Failure, broke: CallBroke) -> TurnEnded:
-    """No remedy is left: the exit that the failure leads to, with the facts for its notice."""
-    names = turn.draft.call_names
-    names = names or (("",) if failure in (Failure.IN_TOOL_CALL, Failure.LENGTH_IN_TOOL_CALL) else ())
-    last = "".join(turn.round.tools_run[-1:])
-    facts = failed_facts(broke, names, last, turn.attempts, turn.failed_seconds, turn.promised, turn.arriving_chars)
-    if failure in (Failure.IN_TEXT, *_NO_MORE):
-        nothing = failure in _NO_MORE and not broke.status and not broke.waited_seconds
-        cause = turn.ask.cut_by if failure in _NO_MORE else None
-        facts = cut_facts(facts, cause, unclear=nothing or form_of(turn.reply_text) is Form.CLOSED)
-    code = turn.troubles.found[-1].code
-    if failure in (Failure.OVERFLOW, Failure.TOO_LARGE) and turn.settings.leaves_out:
-        left = {(part.key, part.kind) for part in turn.leaving.parts}
-        found = turn.leaving.first or broke.suspects
-        facts = replace(facts, alone=all(one.now or (one.key, one.kind) in left for one in found))
-    if failure in DOUBTING and turn.chosen[failure, Remedy.LEAVE_OUT]:
-        words = any(part.kind in (Kind.MESSAGE, Kind.THOUGHTS) for part in turn.leaving.parts)
-        facts = replace(facts, without="the earlier messages" if words else "what you attached")
-    if _again(turn, failure):
-        code, facts = (
-            ExitCode.SAME_STALL_AGAIN,
-            again_facts(facts, names, turn.arriving_chars, turn.troubles, turn.remedies),
-        )
-    return _ended(turn, broke.at, code, facts, dropped=names)
-
-
 # ---------------------------------------------------------------------- tools
 
 
@@ -508,13 +464,13 @@ def _result(turn: Standing, question: Result) -> Decisions:
     round_, ladder = turn.round, turn.settings.ladder
     match round_.refusal:  # what could not be started is complained of a few times in a row
         case Refusal.UNKNOWN_TOOL:
-            code, count, most = ExitCode.UNKNOWN_TOOL, round_.unknown_tools, ladder.unknown_tool
+            record, count, most = exits.UnknownTool, round_.unknown_tools, ladder.unknown_tool
         case Refusal.UNREADABLE_ARGUMENTS:
-            code, count, most = ExitCode.UNREADABLE_ARGUMENTS, round_.unreadable, ladder.unreadable_arguments
+            record, count, most = exits.UnreadableArguments, round_.unreadable, ladder.unreadable_arguments
         case Refusal.NONE:
             return _loops(turn, question)
-    facts = Facts(tool=round_.named(question.call), count=count)
-    return [_ended(turn, question.at, code, facts)] if count > most else ()
+    ending = record(tool=round_.named(question.call), count=count)
+    return [ended(turn, question.at, ending)] if count > most else ()
 
 
 def _loops(turn: Standing, question: Result) -> Decisions:
@@ -583,8 +539,8 @@ def _refused(turn: Standing, question: Refused) -> Decisions:
     assert activity is not None
     match question.verdict:
         case Verdict.EXPIRED:
-            facts = Facts(tool=activity.name, limit=turn.settings.approval_seconds)
-            return [_ended(turn, question.at, ExitCode.APPROVAL_EXPIRED, facts)]
+            ending = exits.ApprovalExpired(tool=activity.name, limit=turn.settings.approval_seconds)
+            return [ended(turn, question.at, ending)]
         case _:
             return _deny(turn, activity, question.at, "Not run: the person did not approve this call.")
 
@@ -592,7 +548,7 @@ def _refused(turn: Standing, question: Refused) -> Decisions:
 def _deny(turn: Standing, activity: Activity, at: int, words: str) -> Decisions:
     """Denied once, the model hears of it; denied again, the turn cannot go on without it."""
     if activity.name in turn.round.denied:
-        return [_ended(turn, at, ExitCode.APPROVAL_DENIED, Facts(tool=activity.name))]
+        return [ended(turn, at, exits.ApprovalDenied(tool=activity.name))]
     told = f"{words} Do not ask for it again; go on without it or say what is needed."
     return [CallSettled(at=at, call=activity.call, words=told, denied=True)]
 
@@ -603,7 +559,7 @@ def _next_step(turn: Standing, at: int) -> Decisions:
         return [SummaryAsked(at=at, exit=turn.round.stopping, advice=Advice.SUM_UP_LOOP)]
     most = turn.settings.max_steps
     if turn.step >= most:
-        return [SummaryAsked(at=at, exit=Exit(ExitCode.STEP_LIMIT, Facts(limit=most)), advice=Advice.SUM_UP_LIMIT)]
+        return [SummaryAsked(at=at, exit=exits.StepLimit(limit=most), advice=Advice.SUM_UP_LIMIT)]
     return ()
 
 
@@ -614,7 +570,7 @@ def _restart(turn: Standing, question: Restart) -> Decisions:
     """What is safe goes on, and what nobody knows is said to be so."""
     at, settings, draft = question.at, turn.settings, turn.draft
     if at >= turn.deadline_at or (settings.goes_on and turn.restarts > settings.restarts_a_step):
-        return [_ended(turn, at, ExitCode.INTERRUPTED_BY_RESTART)]
+        return [ended(turn, at, exits.InterruptedByRestart())]
     match turn.phase:
         case Phase.CALLING if question.left and not draft.said and not draft.in_tool_call:
             how = Resume.CALL  # a call that the gateway itself broke off in order is no failure
@@ -634,36 +590,8 @@ def _restart(turn: Standing, question: Restart) -> Decisions:
             how = Resume.ASK
         case Phase.ACTING:
             if turn.round.unrepeatable and not settings.goes_on:
-                return [_ended(turn, at, ExitCode.INTERRUPTED_BY_RESTART)]
+                return [ended(turn, at, exits.InterruptedByRestart())]
             how = Resume.ACT
         case Phase.NEW | Phase.ENDED:
             raise AssertionError(turn.phase)
     return [TurnResumed(at=at, how=how)]
-
-
-def _cut(turn: Standing) -> bool:
-    """Part of a reply is on screen that is not finished."""
-    segment = turn.draft.segment
-    return turn.closing is None and segment.kind is SegmentKind.PARTIAL and bool(segment.visible)
-
-
-def _ended(
-    turn: Standing, at: int, code: ExitCode, facts: Facts | None = None, *, dropped: tuple[str, ...] = ()
-) -> TurnEnded:
-    """The end, with what had run, what had not, what may have."""
-    lost, unsure = turn.round.left() if turn.phase is Phase.ACTING else ((), ())
-    arriving = turn.draft.call_names if turn.phase is Phase.CALLING else ()
-    progress = code is ExitCode.EMPTY_AFTER_TOOLS and any(isinstance(e, Segment) and e.visible for e in turn.timeline)
-    ending = Exit(
-        code,
-        end_facts(
-            facts or Facts(),
-            model=turn.route.model,
-            steps=turn.steps_done,
-            tools=turn.round,
-            dropped=dropped or (*arriving, *lost),
-            unsure=unsure,
-            text_shown=_cut(turn) or progress,
-        ),
-    )
-    return TurnEnded(at=at, exit=ending)

@@ -32,6 +32,7 @@ import orjson
 from agent_core.messages import GATEWAY_PREFIX, Message, text_of
 from agent_core.model.complaints import NOTHING_SAID, Complaint, Concern, Place
 from agent_core.tools.base import Json
+from agent_core.turn.causes import BreakCause
 
 MOST_TRIES = 6
 """How often something is left out and the model asked again, within one step of a turn."""
@@ -448,3 +449,55 @@ def looked_at(known: Iterable[LeftOut], messages: Sequence[Message]) -> tuple[Le
         return replace(one, now=(one.key, one.kind) in there or (not one.key and one.kind in kinds))
 
     return tuple(replace(left, parts=tuple(marked(one) for one in left.parts)) for left in known)
+
+
+# ---------------------------------------------------------------------- how it is told
+
+
+_REFUSALS = frozenset({BreakCause.BAD_REQUEST, BreakCause.REFUSED, BreakCause.TOO_LARGE, BreakCause.CONTEXT_OVERFLOW})
+"""Failures that say that it is what was sent."""
+_MEDIA_WORDS = {Kind.PICTURE: "picture", Kind.SOUND: "recording", Kind.FILE: "file"}
+
+
+def left_out_words(left: Sequence[Suspect], model: str, endpoint: str, cause: BreakCause | None) -> str:
+    """What was left out of what a model is sent, so that the conversation can go on."""
+    said: list[str] = []
+    doubted = cause is not None and cause not in _REFUSALS
+    for kind, word in _MEDIA_WORDS.items():
+        mine = [one for one in left if one.kind is kind]
+        if any(not one.key for one in mine):
+            whose = "yours" if any(one.now for one in mine) else "the earlier ones"
+            said.append(f"The model {model} at {endpoint} can't take {word}s; I left {whose} out.")
+        elif mine:
+            what = f"a {word}" if len(mine) == 1 else f"{len(mine)} {word}s"
+            whose = "of yours" if any(one.now for one in mine) else "from earlier on"
+            verb = "replied only without" if doubted else "did not accept"
+            said.append(f"{model} {verb} {what} {whose}; I left {'it' if len(mine) == 1 else 'them'} out.")
+    messages = [one for one in left if one.kind is Kind.MESSAGE]
+    if messages and doubted:
+        what = "an earlier message" if len(messages) == 1 else f"{len(messages)} earlier messages"
+        it = "it" if len(messages) == 1 else "them"
+        said.append(f"{model} replied only without {what}; I left {it} out so that this can go on.")
+    elif messages:
+        why = (
+            "is too long for"
+            if cause in _TOO_MUCH
+            else "was refused by the content filter of"
+            if cause is BreakCause.REFUSED
+            else "was not accepted by"
+        )
+        said.append(_left_messages(messages, why, model))
+    return " ".join(said)
+
+
+_TOO_MUCH = frozenset({BreakCause.TOO_LARGE, BreakCause.CONTEXT_OVERFLOW})
+
+
+def _left_messages(messages: Sequence[Suspect], why: str, model: str) -> str:
+    if len(messages) > 1:
+        which = "messages of this turn" if all(one.now for one in messages) else "earlier messages"
+        return f"Something in {len(messages)} {which} {why} {model}; I left them out so that this can go on."
+    if messages[0].now and messages[0].role == "assistant":
+        return f"What this reply had said so far {why} {model}; I asked again without it."
+    what = "A tool's result" if messages[0].role == "tool" else "An earlier message"
+    return f"{what} {why} {model}; I left it out so that this can go on."

@@ -8,7 +8,7 @@ an answer is not whole.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from agent_core.judging.remedies import Failure
@@ -31,7 +31,7 @@ from agent_core.turn.events import (
     TurnResumed,
     Verdict,
 )
-from agent_core.turn.exits import ExitCode, Facts
+from agent_core.turn.exits import Exit
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,8 +127,7 @@ class End:
     """The turn ends; with which facts?"""
 
     at: int
-    code: ExitCode
-    facts: Facts = field(default_factory=Facts)
+    exit: Exit
 
 
 Question: TypeAlias = (

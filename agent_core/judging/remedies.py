@@ -19,7 +19,8 @@ from enum import StrEnum
 from typing import TypeAlias
 
 from agent_core.messages import GATEWAY_PREFIX
-from agent_core.turn.exits import BreakCause, ExitCode
+from agent_core.turn.causes import BreakCause
+from agent_core.turn.exits import ExitCode
 from agent_core.turn.settings import LadderCounts, Route
 
 

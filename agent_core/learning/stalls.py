@@ -21,7 +21,8 @@ from agent_core.learning.prevention import CALLS, tried
 from agent_core.learning.troubles import Outcome, Trouble, size_bucket
 from agent_core.store.troubles.rows import FORESEEN, TroubleRow
 from agent_core.text.wellformed import storable
-from agent_core.turn.exits import ExitClass, ExitCode, exit_class
+from agent_core.turn.exits import ExitCode
+from agent_core.turn.notices import ExitClass
 from agent_core.turn.standing import Standing
 from agent_core.turn.state import AssistantItem
 
@@ -32,12 +33,12 @@ REMEMBER_MS = 24 * 3_600_000
 
 def fingerprint(turn: Standing) -> str:
     """The fingerprint of what ended a turn; empty for clean exits."""
-    if turn.exit is None or exit_class(turn.exit.code) in (ExitClass.CLEAN, ExitClass.HANDED, ExitClass.STOPPED):
+    if turn.exit is None or turn.exit.kind in (ExitClass.CLEAN, ExitClass.HANDED, ExitClass.STOPPED):
         return ""
     ended = next((trouble for trouble in reversed(turn.troubles.found) if trouble.ended), None)
     if ended is not None:
         return ended.fingerprint
-    return Trouble(turn.exit.code, None, turn.route.endpoint, turn.route.model, turn.exit.facts.tool).fingerprint
+    return Trouble(turn.exit.code, None, turn.route.endpoint, turn.route.model, turn.exit.tool).fingerprint
 
 
 def rows_of(turn: Standing) -> tuple[TroubleRow, ...]:

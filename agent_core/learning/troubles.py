@@ -14,7 +14,9 @@ from enum import StrEnum
 
 from agent_core.judging.remedies import Failure, Remedy
 from agent_core.learning.known import Known
-from agent_core.turn.exits import BreakCause, Exit, ExitClass, ExitCode, exit_class
+from agent_core.turn.causes import BreakCause
+from agent_core.turn.exits import Cut, Exit, ExitCode
+from agent_core.turn.notices import ExitClass
 
 _BUCKETS = ((1_000, "S"), (8_000, "M"), (40_000, "L"))
 WHOLE_CHARS = 8_000
@@ -69,8 +71,8 @@ class Trouble:
 
 def is_trouble(ending: Exit) -> bool:
     """Whether an end is a failure. A limit that a client set itself is none."""
-    fine = exit_class(ending.code) in (ExitClass.CLEAN, ExitClass.HANDED, ExitClass.STOPPED)
-    return not fine and not ending.facts.limit_was_asked
+    fine = ending.kind in (ExitClass.CLEAN, ExitClass.HANDED, ExitClass.STOPPED)
+    return not fine and not (isinstance(ending, Cut) and ending.limit_was_asked)
 
 
 class Troubles:

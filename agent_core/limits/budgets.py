@@ -21,7 +21,8 @@ from datetime import UTC, datetime, timedelta, tzinfo
 from fnmatch import fnmatchcase
 from typing import assert_never
 
-from agent_core.turn.exits import BreakCause, Budget, Measure, Spend
+from agent_core.limits.spend import Budget, Measure, Spend
+from agent_core.turn.causes import BreakCause
 
 NANOS = 1_000_000_000
 """Units of a currency in one of it."""

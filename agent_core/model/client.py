@@ -44,8 +44,8 @@ from agent_core.ports import Clock
 from agent_core.text.redaction import Redactor
 from agent_core.text.shown import plain
 from agent_core.tools.base import Json
+from agent_core.turn.causes import BreakCause
 from agent_core.turn.events import CallBroke, Event, ReplyFinished, ToolsRefused
-from agent_core.turn.exits import BreakCause
 from agent_core.turn.settings import CONNECT_SECONDS, REPLY_CHARS, SILENCE_SECONDS, Route
 
 if TYPE_CHECKING:

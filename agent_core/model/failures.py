@@ -17,7 +17,7 @@ from agent_core.model.complaints import NOTHING_SAID, Complaint, Concern, Place
 from agent_core.model.shapes import shape_of
 from agent_core.text.wellformed import storable
 from agent_core.tools.base import Json
-from agent_core.turn.exits import BreakCause
+from agent_core.turn.causes import BreakCause
 
 DETAIL_CHARS = 300
 READ_CHARS = 4_000

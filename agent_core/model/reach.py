@@ -19,7 +19,7 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from urllib.parse import urlsplit
 
-from agent_core.turn.exits import BreakCause
+from agent_core.turn.causes import BreakCause
 
 TLS_LOOK_SECONDS = 2.0
 _NO_TLS = re.compile(r"WRONG_VERSION_NUMBER|HTTP_REQUEST|PACKET_LENGTH_TOO_LONG|RECORD_LAYER_FAILURE|UNKNOWN_PROTOCOL")

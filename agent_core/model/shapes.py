@@ -15,7 +15,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 
 from agent_core.model.complaints import Concern
-from agent_core.turn.exits import BreakCause
+from agent_core.turn.causes import BreakCause
 
 _GITHUB = "https://github.com/"
 

@@ -17,10 +17,12 @@ from typing import TypeAlias
 from agent_core.judging.leftout import LeftOut, Suspect
 from agent_core.judging.remedies import Advice, AdviceItem, Failure, Remedy
 from agent_core.learning.known import Known
+from agent_core.limits.spend import Spend
 from agent_core.messages import InputMessage, Message
 from agent_core.model.complaints import NOTHING_SAID, Complaint
 from agent_core.tools.base import Json, ToolStatus
-from agent_core.turn.exits import BreakCause, Exit, ExitCode, Spend
+from agent_core.turn.causes import BreakCause
+from agent_core.turn.exits import Exit, ExitCode
 from agent_core.turn.settings import TurnSettings
 
 

@@ -50,6 +50,8 @@ from agent_core.judging.remedies import NOTHING_TO_ADD, Advice, Asks, Does, Fail
 from agent_core.learning.troubles import Trouble, Troubles, is_trouble
 from agent_core.messages import carried_thoughts
 from agent_core.tools.base import Json
+from agent_core.turn import exits
+from agent_core.turn.causes import BreakCause
 from agent_core.turn.effects import (
     AskApproval,
     AskDone,
@@ -106,7 +108,7 @@ from agent_core.turn.events import (
     Verdict,
     WaitEnded,
 )
-from agent_core.turn.exits import BreakCause, Exit, ExitCode, Facts
+from agent_core.turn.exits import Exit, ExitCode
 from agent_core.turn.standing import Standing
 from agent_core.turn.state import (
     Activity,
@@ -327,7 +329,9 @@ class Turn(Standing):
             return ""
         match question:
             case End():
-                return "" if question.code is ending.code else f"the turn was to end with {question.code.value}"
+                return (
+                    "" if question.exit.code is ending.code else f"the turn was to end with {question.exit.code.value}"
+                )
             case CallOver():
                 return ""
             case Failed() | Result() | Refused() | Restart() | Calls():
@@ -377,18 +381,17 @@ class Turn(Standing):
             case TakenOver():
                 self._taken_over(event)
             case StopRequested():
-                self._over(End(event.at, ExitCode.STOPPED, Facts(forgotten=event.forgotten)))
+                self._over(End(event.at, exits.Stopped(forgotten=event.forgotten)))
             case Superseded():
-                self._over(End(event.at, ExitCode.SUPERSEDED))
+                self._over(End(event.at, exits.Superseded()))
             case DeadlinePassed():
-                self._over(End(event.at, ExitCode.TIME_LIMIT, Facts(limit=self.settings.turn_seconds)))
+                self._over(End(event.at, exits.TimeLimit(limit=self.settings.turn_seconds)))
             case TurnLeft():
                 self.left = True
             case DrainEnded():
-                self._over(End(event.at, ExitCode.INTERRUPTED_BY_RESTART))
+                self._over(End(event.at, exits.InterruptedByRestart()))
             case DriverFailed():
-                facts = Facts(reference=event.reference, detail=event.why)
-                self._over(End(event.at, ExitCode.INTERNAL_ERROR, facts))
+                self._over(End(event.at, exits.InternalError(reference=event.reference, detail=event.why)))
             case _:
                 return self._take_judgement(event)
         return []
@@ -552,7 +555,7 @@ class Turn(Standing):
                 assert self.closing is not None
                 self.items.append(AssistantItem(self.draft.own_text))
                 self._settle_segment(SegmentKind.INTERIM)
-                self.questions.appendleft(End(event.at, self.closing.code, self.closing.facts))
+                self.questions.appendleft(End(event.at, self.closing))
             case _:
                 assert_never(event.reply)
         return []
@@ -683,7 +686,7 @@ class Turn(Standing):
         self.troubles.solved += event.solved
         self._settle_segment(SegmentKind.INTERIM)
         if event.reply is Reply.HANDED:
-            self.questions.appendleft(End(event.at, ExitCode.HANDED_TO_CLIENT))
+            self.questions.appendleft(End(event.at, exits.HandedToClient()))
             return []
         if event.taken >= 0:
             self.items += [ToolItem(call.call, call.name, event.words) for call in calls[event.taken :]]
@@ -763,7 +766,7 @@ class Turn(Standing):
             self._answer(event.answer, self._thoughts(over))
         self.draft.segment.final = True
         if is_trouble(ending):
-            self.troubles.ended_by(Trouble(ending.code, None, self.route.endpoint, self.route.model, ending.facts.tool))
+            self.troubles.ended_by(Trouble(ending.code, None, self.route.endpoint, self.route.model, ending.tool))
         self.exit = ending
         self._enter(Phase.ENDED, event.at)
 

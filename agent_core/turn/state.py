@@ -15,6 +15,7 @@ from agent_core.limits.quotas import Full
 from agent_core.messages import InputMessage
 from agent_core.text.shown import something_to_see
 from agent_core.tools.base import Json, ToolStatus
+from agent_core.turn.causes import BreakCause
 from agent_core.turn.events import (
     ReasoningArrived,
     RemedyChosen,
@@ -23,7 +24,6 @@ from agent_core.turn.events import (
     ToolCallCut,
     ToolCallNamed,
 )
-from agent_core.turn.exits import BreakCause
 from agent_core.turn.mended import Mended
 
 

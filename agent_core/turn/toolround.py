@@ -20,7 +20,7 @@ from agent_core.turn.events import (
     ToolReturned,
     ToolStarted,
 )
-from agent_core.turn.exits import Exit, Facts
+from agent_core.turn.exits import Exit, Looped, ending
 from agent_core.turn.settings import TurnSettings
 from agent_core.turn.state import Activity, ActivityState, Item, ToolItem
 
@@ -222,7 +222,7 @@ class ToolRound:
         if event.words:
             self._items[-1] = ToolItem(item.call, item.name, f"{item.text}\n\n[Note from the gateway: {event.words}]")
         if event.stop and self.stopping is None:
-            self.stopping = Exit(event.code, Facts(tool=event.tool, count=event.count))
+            self.stopping = ending(event.code, Looped)(tool=event.tool, count=event.count)
 
     def asked(self, event: ApprovalAsked) -> None:
         activity = self._by_call[event.call]

@@ -23,7 +23,6 @@ from agent_core.tools.arguments import spelt_well
 from agent_core.tools.base import Json
 from agent_core.turn.effects import CallModel
 from agent_core.turn.exits import ExitCode
-from agent_core.turn.notices import notice_for
 from agent_core.turn.standing import Standing
 from agent_core.turn.state import AdviceItem, AssistantItem, Item, PersonItem, Segment, ToolItem
 
@@ -80,7 +79,7 @@ def closed_turn_messages(turn: Standing) -> list[Message]:
         messages = [shortened(message) for message in messages]
     messages += _remembered(_item_messages(turn.items, with_advice=False))
     cut = [e.text for e in turn.timeline if isinstance(e, Segment) and e.visible and not _told(e, turn.items)]
-    notice = notice_for(turn.exit)
+    notice = turn.exit.notice()
     closing = "\n\n".join(cut)
     if notice is not None:
         marked = f"{MARK} {notice.text}]"

@@ -14,12 +14,16 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import assert_never
 
+from agent_core.judging.leftout import left_out_words
 from agent_core.limits.quotas import Kind, for_person
 from agent_core.text.asked import question, whole
+from agent_core.text.durations import duration
 from agent_core.text.shown import plain
-from agent_core.turn.exits import Action, BreakCause, Exit, Facts
+from agent_core.tools.base import ToolStatus
+from agent_core.turn.causes import BreakCause, cause_words
+from agent_core.turn.exits import Exit
 from agent_core.turn.mended import Mended, mended_words
-from agent_core.turn.notices import cause_words, duration, left_out_words, notice_for, unsure_words
+from agent_core.turn.notices import Action
 from agent_core.turn.standing import Standing
 from agent_core.turn.state import Activity, ActivityState, Phase, Remark, Segment, SegmentKind
 
@@ -130,7 +134,7 @@ def remark_words(remark: Remark) -> str:
 
 def exit_view(ending: Exit) -> View:
     """What an exit alone shows: its notice, if it has one."""
-    notice = notice_for(ending)
+    notice = ending.notice()
     if notice is None:
         return View((), open=False, exit_code=ending.code.value)
     bubble = Bubble("notice", BubbleKind.NOTICE, notice.text, final=True, actions=notice.actions)
@@ -189,7 +193,7 @@ def status_words(turn: Standing, now: int) -> str:
             if turn.wait_until - turn.phase_since < 2000:
                 return ""
             broke = turn.last_break
-            cause = cause_words(Facts(cause=broke.cause, seconds=round(broke.waited_seconds))) if broke else "it failed"
+            cause = cause_words(broke.cause, seconds=broke.waited_seconds) if broke else "it failed"
             return f"{cause[:1].upper()}{cause[1:]}; trying again in {left} s (attempt {turn.attempts + 1})"
         case Phase.ACTING:
             names = [e.name for e in turn.timeline if isinstance(e, Activity) and e.state is ActivityState.RUNNING]
@@ -230,4 +234,13 @@ def _again_words(turn: Standing) -> str:
     cause = turn.last_break.cause
     if cause is BreakCause.ENDED_EARLY and not turn.last_break.waited_seconds:
         return f" (attempt {turn.attempts + 1})"
-    return f" (attempt {turn.attempts + 1}: {cause_words(Facts(cause=cause, seconds=round(turn.last_break.waited_seconds)))})"
+    return f" (attempt {turn.attempts + 1}: {cause_words(cause, seconds=turn.last_break.waited_seconds)})"
+
+
+# ---------------------------------------------------------------------- what is told while a turn goes on
+
+
+def unsure_words(tool: str, status: ToolStatus) -> str:
+    """What people read about a call whose outcome nobody knows, while the turn goes on."""
+    why = "it did not finish in time" if status is ToolStatus.TIMED_OUT else "the gateway was restarted while it ran"
+    return f"{tool} may or may not have been done: {why}. The reply goes on from there; check before it is repeated."

@@ -31,8 +31,7 @@ from agent_core.store.deliveries.rows import AdapterStateRow
 from agent_core.store.keeping.forgetting import FORGOT
 from agent_core.store.sessions.asides import Fresh
 from agent_core.store.store import Store
-from agent_core.turn.exits import NotStarted
-from agent_core.turn.notices import not_started_words
+from agent_core.turn.notices import NotStarted
 from agent_core.workers.pool import Workers
 from gateway.chats import access
 from gateway.chats.adapterlog import AdapterLog
@@ -214,8 +213,8 @@ def _connect(hub: Hub, store: Store, arrivals: Arrivals, outbox: Outbox, attachm
     hub.restore = outbox
     hub.attachments = attachments
     hub.on_begun = begun
-    hub.on_forgotten = saying(f"⚠️ {not_started_words(NotStarted.FORGOTTEN)}", FORGOT)
-    hub.on_given_up = saying(f"⚠️ {not_started_words(NotStarted.NOT_OPENED)}")
+    hub.on_forgotten = saying(f"⚠️ {NotStarted.FORGOTTEN.said()}", FORGOT)
+    hub.on_given_up = saying(f"⚠️ {NotStarted.NOT_OPENED.said()}")
     hub.on_set_aside = saying(PUT_ASIDE)
     if hub.budgets is not None:
         hub.budgets.on_warned = warned

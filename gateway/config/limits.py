@@ -14,7 +14,7 @@ from adapters.contract.settings import Section, Unit, complaint, parsed_json
 from agent_core.limits.budgets import NANOS, Amount, BudgetRules, Price
 from agent_core.limits.quotas import Kind, Limits
 from agent_core.limits.retention import Keep
-from agent_core.turn.exits import Budget
+from agent_core.limits.spend import Budget
 
 MICROS = 1_000_000
 MIB = 1024 * 1024

@@ -13,13 +13,13 @@ import orjson
 from adapters.contract.chat import AdapterSight, ChatAddress
 from adapters.delivery.pacing import Urgency
 from agent_core.limits.budgets import BudgetRules, window
+from agent_core.limits.spend import Budget
 from agent_core.ports import Clock, time_mark
 from agent_core.store.deliveries.rows import Delivery, DeliveryState
 from agent_core.store.overview import ExitCount, TurnSummary
 from agent_core.store.store import Damaged, Store
 from agent_core.text.redaction import Redactor
 from agent_core.tools.base import Json
-from agent_core.turn.exits import Budget
 from gateway.console import snapshot
 from gateway.console.words import Around
 from gateway.delivery.outbox import Outbox

@@ -14,15 +14,14 @@ from adapters.delivery.reconcile import Hand, Part, objection
 from agent_core.driver.driver import TurnDriver
 from agent_core.learning.incidents import incident_words
 from agent_core.limits.budgets import Amount, BudgetRules, Level, Pot
+from agent_core.limits.spend import Budget, Measure, amount_words
 from agent_core.store.audit import AuditRow
 from agent_core.store.overview import ExitCount, PotLevel, SessionSummary, TurnSummary, Waiting
 from agent_core.store.troubles.rows import IncidentRow
 from agent_core.tools.base import Json
-from agent_core.turn.exits import Budget, ExitCode, Measure, exit_class
-from agent_core.turn.notices import amount_words
+from agent_core.turn.exits import EXITS, ExitCode
 from agent_core.turn.view import BubbleKind, View
 from gateway.console.words import Around, name_of, what_is, why_waiting
-from gateway.operate.triage.actions import action_for
 
 LEFT_OUT = "more"
 RUNNING_CLASS = "running"
@@ -37,7 +36,7 @@ def place_of(key: str) -> str:
 def class_of(exit_: str) -> str:
     """The class of an exit, for its colour; an exit of another version has none."""
     try:
-        return exit_class(ExitCode(exit_)).value
+        return EXITS[ExitCode(exit_)].kind.value
     except ValueError:
         return "" if exit_ else RUNNING_CLASS
 
@@ -163,7 +162,7 @@ def incidents_json(rows: Sequence[IncidentRow]) -> list[Json]:
 
 def _action(code: str) -> str:
     try:
-        return action_for(ExitCode(code))
+        return EXITS[ExitCode(code)].operator
     except ValueError:
         return ""
 

@@ -13,7 +13,8 @@ from adapters.contract.chat import Ability, AdapterSight, Content, ContentKind
 from adapters.delivery.reconcile import Hand, Part
 from agent_core.explain.why import UP, unquoted
 from agent_core.store.deliveries.rows import DeliveryRow, DeliveryState
-from agent_core.turn.notices import RESTORED, duration
+from agent_core.text.durations import duration
+from agent_core.turn.notices import RESTORED
 
 DUE_MS = 1_500
 """What has been due for so long waits for something else than its turn."""

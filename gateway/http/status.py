@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import asdict
 
 from agent_core.limits.budgets import Level, Pot
+from agent_core.limits.spend import Measure
 from agent_core.ports import Clock
 from agent_core.store.store import StorageUnavailable, Store
 from agent_core.store.troubles.rows import IncidentRow
 from agent_core.tools.base import Json
-from agent_core.turn.exits import Measure
 from agent_core.turn.notices import RESTORED
 from gateway.chats.platforms import Platforms
 from gateway.limits.quotas import Quotas

@@ -10,10 +10,9 @@ from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from agent_core.driver.closing import TurnIdentity
 from agent_core.driver.spending import Account, Spender, Spending
 from agent_core.limits.budgets import Amount, BudgetRules, Level, Payer, Pot, Reached, refusal
+from agent_core.limits.spend import Budget, Measure, amount_words, opens_words, share_words, spent_words
 from agent_core.ports import Clock
 from agent_core.store.store import StorageUnavailable, Store
-from agent_core.turn.exits import Budget, Measure
-from agent_core.turn.notices import amount_words, budget_words, opens_words, share_words, spent_words
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,7 +99,7 @@ def warning_words(reached: Reached, rules: BudgetRules, now: int) -> str:
     spend = rules.spend(reached, now)
     share = spend.used * 100 // spend.limit
     used = share_words(spend.measure, spend.used, spend.limit, spend.currency)
-    return f"ℹ️ {share} % of {budget_words(spend.budget)} is used: {used}. It begins anew at {spend.opens}."
+    return f"ℹ️ {share} % of {spend.budget.words} is used: {used}. It begins anew at {spend.opens}."
 
 
 _NAMES: Mapping[Budget, str] = {

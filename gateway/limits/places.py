@@ -11,8 +11,7 @@ from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from adapters.delivery.pacing import worth_saying
 from agent_core.ports import Clock
 from agent_core.signals import Tell, TurnedAway
-from agent_core.turn.exits import Exit, ExitCode, Facts, NotStarted
-from agent_core.turn.notices import notice_for
+from agent_core.turn.notices import NotStarted
 from gateway.limits.admission import Admission, Bounds, Claim
 from gateway.sessions.queue import SessionQueue
 
@@ -136,8 +135,7 @@ class Places:
         """Why a message of this queue cannot be taken; None if it can."""
         of_its_own = len(queue.waiting) if queue is not None else 0
         if of_its_own >= queue_limit:
-            notice = notice_for(Exit(ExitCode.NOT_STARTED, Facts(reason=NotStarted.QUEUE_FULL, count=of_its_own)))
-            return NotAccepted(notice.text if notice else "", NotAcceptedCode.QUEUE_FULL)
+            return NotAccepted(NotStarted.QUEUE_FULL.said(of_its_own), NotAcceptedCode.QUEUE_FULL)
         return NotAccepted(FULL_WORDS, NotAcceptedCode.GATEWAY_FULL, FULL_SECONDS) if self.full() else None
 
     def full(self) -> bool:

@@ -17,9 +17,9 @@ import structlog
 from adapters.contract.chat import AdapterSight
 from agent_core.bell import Bell
 from agent_core.limits.budgets import BudgetRules, Level, Payer, Pot, Reached
+from agent_core.limits.spend import Measure
 from agent_core.ports import Clock
 from agent_core.store.store import StorageUnavailable, Store
-from agent_core.turn.exits import Measure
 from gateway.chats.supervisor import State
 from gateway.limits.budgets import warning_words
 from gateway.observe.alerts import (

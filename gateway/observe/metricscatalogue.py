@@ -29,6 +29,7 @@ from typing import TYPE_CHECKING, TypeAlias, TypeVar
 from adapters.contract.chat import Cause, Fate
 from agent_core.limits.budgets import NANOS
 from agent_core.limits.quotas import Kind as Kept
+from agent_core.limits.spend import Budget, Measure
 from agent_core.signals import (
     Committed,
     ConnectionCut,
@@ -48,7 +49,8 @@ from agent_core.signals import (
     TurnClosed,
     TurnedAway,
 )
-from agent_core.turn.exits import BreakCause, Budget, ExitCode, Measure
+from agent_core.turn.causes import BreakCause
+from agent_core.turn.exits import ExitCode
 from gateway.chats.supervisor import State
 from gateway.http.patience import Cut
 from gateway.http.refusals import LANE as REFUSED_LANE

@@ -30,7 +30,7 @@ from agent_core.store.keeping.backup import CannotCopy, back_up, must_be_apart, 
 from agent_core.store.keeping.checking import Soundness, check
 from agent_core.store.reading import open_reads
 from agent_core.store.sessions.asides import Aside
-from agent_core.turn.exits import Exit, ExitCode, Facts
+from agent_core.turn.exits import InterruptedByRestart
 from agent_core.turn.notices import RESTORED
 from gateway.config.paths import Paths
 from gateway.config.sections import Config
@@ -338,7 +338,7 @@ def _leave_a_gap(conn: sqlite3.Connection, now_ms: int) -> None:
 
 
 def _set_aside(conn: sqlite3.Connection, counts: _Counts, now_ms: int) -> None:
-    ending = Exit(ExitCode.INTERRUPTED_BY_RESTART, Facts(detail=RESTORED))
+    ending = InterruptedByRestart(detail=RESTORED)
     open_turns = conn.execute(
         "SELECT t.turn, t.session, s.epoch, (SELECT coalesce(max(seq), -1) FROM journal j WHERE j.turn = t.turn) "
         "FROM turns t JOIN sessions s ON s.session = t.session WHERE t.state = 'open'"

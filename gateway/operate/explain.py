@@ -37,9 +37,9 @@ from agent_core.store.reads import Reads
 from agent_core.store.schedules.rows import OccurrenceOutcome, OccurrenceRow
 from agent_core.store.store import KEEP
 from agent_core.store.turns.rows import JournalRow, TurnRow, TurnState
+from agent_core.text.durations import duration
 from agent_core.turn.errors import UnreadableJournal
 from agent_core.turn.events import Event, ReasoningArrived, Steered, TextArrived, ToolArgumentsArrived
-from agent_core.turn.notices import duration
 from gateway.operate.ids import Candidate, CannotExplain, Kind, kinds_of, origins_in, platform_of, time_in
 
 if TYPE_CHECKING:

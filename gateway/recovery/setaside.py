@@ -28,8 +28,7 @@ from agent_core.store.inbox.rows import Accepted, InboxRow, NewMessage
 from agent_core.store.sessions.asides import Aside, Fresh
 from agent_core.store.store import Damaged, StorageUnavailable, Store, StoreError
 from agent_core.store.turns.rows import OpenTurn
-from agent_core.turn.exits import NotStarted
-from agent_core.turn.notices import DAMAGED, not_started_words
+from agent_core.turn.notices import DAMAGED, NotStarted
 from gateway.recovery.resuming import outlet_of
 from gateway.recovery.spread import Met, Spread
 from gateway.sessions import inbox
@@ -48,7 +47,7 @@ NO_MESSAGE = (
     "⚠️ A message that you sent here was not answered, and nothing was done for it: what was stored of it cannot be read any more, because "
     "the storage is damaged. Send it again. Whoever runs the gateway is told."
 )
-NOT_ANSWERED = f"⚠️ {not_started_words(NotStarted.DAMAGED)}"
+NOT_ANSWERED = f"⚠️ {NotStarted.DAMAGED.said()}"
 GOES_ON = "its chat goes on with a new one"
 CANNOT = "the new one in its chat cannot be used either"
 WAITS = (

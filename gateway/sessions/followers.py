@@ -13,8 +13,8 @@ from agent_core.bell import Bell
 from agent_core.driver.driver import TurnDriver
 from agent_core.driver.watcher import Watcher
 from agent_core.store.keeping.forgetting import DROPPED, DROPPING
-from agent_core.turn.exits import Exit, ExitCode, Facts, NotStarted
-from agent_core.turn.notices import DAMAGED, RESTORED
+from agent_core.turn.exits import NeverStarted
+from agent_core.turn.notices import DAMAGED, RESTORED, NotStarted
 from agent_core.turn.view import BubbleKind, View, exit_view
 from gateway.recovery.keeping import SET_ASIDE
 from gateway.sessions.queue import Running, SessionQueue, Waiting, person_words, sight_of, summary_of
@@ -88,7 +88,7 @@ NOT_STARTED = {
 def not_started(why: str) -> Ended:
     """The last sight of a message that was accepted and could not be run."""
     reason = NOT_STARTED.get(why, NotStarted.SHUTTING_DOWN)
-    ending = Exit(ExitCode.NOT_STARTED, Facts(reason=reason, detail=why))
+    ending = NeverStarted(reason=reason, detail=why)
     return Ended("", exit_view(ending), ending, (), Summary(0, 0, 0, 0, 0, 0, ""))
 
 

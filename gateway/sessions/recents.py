@@ -11,9 +11,9 @@ from adapters.contract.base import Ended, Summary, TurnSight
 from agent_core.store.inbox.rows import InboxState
 from agent_core.store.store import Damaged, Store
 from agent_core.store.turns.rows import TurnRow, TurnState
-from agent_core.turn.exits import Exit, ExitCode, Facts, NotStarted
+from agent_core.turn.exits import InternalError
 from agent_core.turn.machine import Turn
-from agent_core.turn.notices import DAMAGED, UNREADABLE
+from agent_core.turn.notices import DAMAGED, UNREADABLE, NotStarted
 from agent_core.turn.view import exit_view, view
 from gateway.sessions.followers import not_started
 from gateway.sessions.queue import (
@@ -106,7 +106,7 @@ async def _closed_meanwhile(store: Store, turn: str) -> Turn | Ended | None:
 def ended_unseen(row: TurnRow) -> Ended:
     """The last sight of a turn that is over, and of which no more is known than that."""
     why = f"is {row.removed}" if row.removed else UNREADABLE
-    ending = Exit(ExitCode.INTERNAL_ERROR, Facts(reason=NotStarted.GONE, detail=why))
+    ending = InternalError(reason=NotStarted.GONE, detail=why)
     return Ended(row.turn, exit_view(ending), ending, (), Summary(0, 0, 0, 0, 0, 0, ""))
 
 

@@ -8,7 +8,6 @@ from adapters.contract.base import StopOutcome
 from agent_core.driver.driver import TurnDriver
 from agent_core.turn.events import StopRequested
 from agent_core.turn.exits import ExitCode
-from agent_core.turn.notices import notice_for
 
 STOP_SECONDS = 15.0
 """How long a stop may take until it is answered."""
@@ -30,7 +29,7 @@ async def stop_turn(driver: TurnDriver, now_ms: int, *, forgotten: bool = False)
         except TimeoutError:
             return StopOutcome(stopped=False, words="The stop was taken, but the turn has not ended yet.")
     ending = driver.turn.exit
-    notice = notice_for(ending) if ending is not None else None
+    notice = ending.notice() if ending is not None else None
     return StopOutcome(
         stopped=ending is not None and ending.code is ExitCode.STOPPED,
         words=notice.text if notice is not None else "It had just been answered.",

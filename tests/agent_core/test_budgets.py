@@ -28,7 +28,8 @@ from agent_core.limits.budgets import (
     warning,
     window,
 )
-from agent_core.turn.exits import BreakCause, Budget, Measure
+from agent_core.limits.spend import Budget, Measure
+from agent_core.turn.causes import BreakCause
 
 amounts = st.builds(Amount, st.integers(0, 300), st.integers(0, 300))
 limits = st.builds(Amount, st.integers(0, 1_000), st.integers(0, 1_000))

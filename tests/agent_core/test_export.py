@@ -15,6 +15,7 @@ from agent_core.journal.rows import decode
 from agent_core.judging.remedies import Remedy
 from agent_core.judging.replies import arguments_state
 from agent_core.messages import InputMessage
+from agent_core.turn.causes import BreakCause
 from agent_core.turn.effects import EndTurn
 from agent_core.turn.events import (
     CallBroke,
@@ -25,7 +26,7 @@ from agent_core.turn.events import (
     ToolReturned,
     TurnEnded,
 )
-from agent_core.turn.exits import BreakCause, ExitCode
+from agent_core.turn.exits import ExitCode
 from agent_core.turn.settings import Route
 from agent_core.turn.state import Phase
 from tests.agent_core.journals import Writer, journals, rows_of

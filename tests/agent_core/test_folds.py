@@ -13,6 +13,7 @@ from hypothesis import assume, given, settings
 from agent_core.journal.rows import completed, encode, fold, merged, turn_of
 from agent_core.judging.remedies import Failure, Remedy
 from agent_core.learning.stalls import rows_of as trouble_rows
+from agent_core.turn.causes import BreakCause
 from agent_core.turn.effects import CallModel
 from agent_core.turn.events import (
     ApprovalAsked,
@@ -29,9 +30,8 @@ from agent_core.turn.events import (
     TurnOpened,
     TurnResumed,
 )
-from agent_core.turn.exits import BreakCause, ExitCode
+from agent_core.turn.exits import ExitCode
 from agent_core.turn.machine import Turn
-from agent_core.turn.notices import notice_for
 from agent_core.turn.settings import LadderCounts, Route
 from agent_core.turn.state import ToolItem
 from agent_core.turn.transcript import closed_turn_messages, request_messages
@@ -105,7 +105,7 @@ def state(turn: Turn) -> dict[str, object]:
         "view": view(other, other.phase_since),
         "phase": other.phase,
         "exit": other.exit,
-        "notice": notice_for(other.exit) if other.exit is not None else None,
+        "notice": other.exit.notice() if other.exit is not None else None,
         "items": other.items,
         "history": closed_turn_messages(other),
         "asked": request_messages("", [], other, CallModel(number=1, route=ROUTES[0], offer_tools=True)),

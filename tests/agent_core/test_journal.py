@@ -8,8 +8,11 @@ import pytest
 
 from agent_core.journal.rows import KINDS, decode, encode, fold
 from agent_core.judging.remedies import Advice, AdviceItem, Failure, Remedy
+from agent_core.limits.spend import Budget, Measure, Spend
 from agent_core.messages import InputMessage
 from agent_core.tools.base import Json, ToolStatus
+from agent_core.turn import exits
+from agent_core.turn.causes import BreakCause
 from agent_core.turn.errors import ProtocolError, UnreadableJournal
 from agent_core.turn.events import (
     ApprovalAnswered,
@@ -54,7 +57,8 @@ from agent_core.turn.events import (
     Verdict,
     WaitEnded,
 )
-from agent_core.turn.exits import BreakCause, Budget, Exit, ExitCode, Facts, Measure, NotStarted, Spend
+from agent_core.turn.exits import ExitCode
+from agent_core.turn.notices import NotStarted
 from tests.agent_core.turns import SETTINGS, opened
 
 PARTS: Json = [{"type": "text", "text": "look \0 \ud83d\ude00".encode("utf-16", "surrogatepass").decode("utf-16")}]
@@ -117,11 +121,11 @@ EXAMPLES: list[Event] = [
     LoopFound(at=1, call="c", code=ExitCode.NO_PROGRESS, tool="t", count=4, stop=True, words="w"),
     ApprovalAsked(at=1, call="c", seconds=60),
     CallSettled(at=1, call="c", words="no", denied=True, unsure=True),
-    SummaryAsked(at=1, exit=Exit(ExitCode.STEP_LIMIT, Facts(limit=5)), advice=Advice.SUM_UP_LIMIT),
+    SummaryAsked(at=1, exit=exits.StepLimit(limit=5), advice=Advice.SUM_UP_LIMIT),
     TurnResumed(at=1, how=Resume.GO_ON),
-    TurnEnded(at=1, exit=Exit(ExitCode.ANSWERED), answer="text1"),
-    TurnEnded(at=1, exit=Exit(ExitCode.SPEND_LIMIT, Facts(spend=SPEND))),
-    TurnEnded(at=1, exit=Exit(ExitCode.NOT_STARTED, Facts(reason=NotStarted.QUOTA, tools_done=("a", "b")))),
+    TurnEnded(at=1, exit=exits.Answered(), answer="text1"),
+    TurnEnded(at=1, exit=exits.SpendLimit(spend=SPEND)),
+    TurnEnded(at=1, exit=exits.NeverStarted(reason=NotStarted.QUOTA, tools_done=("a", "b"))),
 ]
 
 
@@ -144,7 +148,7 @@ def test_what_cannot_be_read_is_told_and_not_guessed():
 
 
 def test_an_exit_in_the_journal_stands_even_if_this_version_would_decide_otherwise():
-    ended = TurnEnded(at=9, exit=Exit(ExitCode.STEP_LIMIT))
+    ended = TurnEnded(at=9, exit=exits.StepLimit())
     older = opened(replace(SETTINGS, rules=4))
     turn = fold([(row.kind, row.body) for row in map(encode, [older, ended])])
     assert turn.exit == ended.exit
@@ -153,8 +157,8 @@ def test_an_exit_in_the_journal_stands_even_if_this_version_would_decide_otherwi
 @pytest.mark.parametrize(
     ("following", "what"),
     [
-        (TurnEnded(at=9, exit=Exit(ExitCode.STEP_LIMIT)), "nothing led to this end"),
-        (TurnEnded(at=9, exit=Exit(ExitCode.ANSWERED)), "nothing led to this end"),
+        (TurnEnded(at=9, exit=exits.StepLimit()), "nothing led to this end"),
+        (TurnEnded(at=9, exit=exits.Answered()), "nothing led to this end"),
         (WaitEnded(at=9), "was not waiting"),
         (ToolStarted(at=9, call="c"), "no tools were wanted"),
         (ReplyJudged(at=9), "nothing was to be judged"),

@@ -25,9 +25,8 @@ from agent_core.tools.base import EffectClass
 from agent_core.turn.effects import CallModel, RunTool
 from agent_core.turn.errors import UnreadableJournal
 from agent_core.turn.events import Event, TakenOver, ToolStarted
-from agent_core.turn.exits import ExitClass, exit_class
 from agent_core.turn.machine import Turn
-from agent_core.turn.notices import notice_for
+from agent_core.turn.notices import ExitClass
 from agent_core.turn.transcript import closed_turn_messages, request_messages
 from agent_core.turn.view import view
 from tests.agent_core.test_folds import ROUTES, differing, rules_gone
@@ -115,10 +114,10 @@ def test_a_journal_of_any_version_is_read_as_that_version_judged(kept: Kept):
 @each
 def test_a_notice_names_the_tools_that_ran(kept: Kept):
     turn = fold(kept.rows)
-    notice = notice_for(turn.exit) if turn.exit is not None else None
-    if notice is None or turn.exit is None or exit_class(turn.exit.code) is ExitClass.CLEAN:
+    notice = turn.exit.notice() if turn.exit is not None else None
+    if notice is None or turn.exit is None or turn.exit.kind is ExitClass.CLEAN:
         return
-    for name in {*turn.exit.facts.tools_done, *turn.exit.facts.tools_unsure}:
+    for name in {*turn.exit.tools_done, *turn.exit.tools_unsure}:
         assert name in notice.text
 
 

@@ -8,56 +8,53 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from agent_core.judging.leftout import Kind, Suspect
-from agent_core.turn.exits import (
-    Action,
-    BreakCause,
-    Budget,
-    Exit,
-    ExitClass,
-    ExitCode,
-    Facts,
-    Measure,
-    NotStarted,
-    Spend,
-    exit_class,
-    finish_reason,
-    process_status,
-)
-from agent_core.turn.notices import cause_words, duration, left_out_words, notice_for
+from agent_core.judging.leftout import Kind, Suspect, left_out_words
+from agent_core.limits.spend import Budget, Measure, Spend
+from agent_core.text.durations import duration
+from agent_core.turn import exits
+from agent_core.turn.causes import BreakCause, cause_words
+from agent_core.turn.exits import EXITS, Exit, ExitCode, read
+from agent_core.turn.notices import Action, ExitClass, NotStarted
 
-FACTS = Facts(
-    cause=BreakCause.STALLED,
-    seconds=37,
-    attempts=4,
-    steps=3,
-    tools_done=("read_file", "write_file"),
-    tools_dropped=("edit_file",),
-    tools_unsure=("append_file",),
-    tool="write_file",
-    count=7,
-    limit=600,
-    status=418,
-    retry_after_seconds=660,
-    announced="Now dispatching task 5:",
-    pattern="the call of write_file breaks off",
-    tried=("retry", "advise smaller"),
-    reference="err_xyz",
-    size=123456,
-    reason=NotStarted.QUEUE_FULL,
-    detail="some detail",
-    model="m-1",
-    text_shown=True,
-    spend=Spend(
-        budget=Budget.DAY,
-        measure=Measure.MONEY,
-        limit=2 * 10**9,
-        used=2_010_000_000,
-        currency="EUR",
-        opens="2026-11-04 00:00 UTC",
-        opens_in_seconds=7500,
-    ),
-)
+FACTS: dict[str, object] = {
+    "cause": "stalled",
+    "seconds": 37,
+    "attempts": 4,
+    "steps": 3,
+    "tools_done": ["read_file", "write_file"],
+    "tools_dropped": ["edit_file"],
+    "tools_unsure": ["append_file"],
+    "tool": "write_file",
+    "count": 7,
+    "limit": 600,
+    "status": 418,
+    "retry_after_seconds": 660,
+    "announced": "Now dispatching task 5:",
+    "pattern": "the call of write_file breaks off",
+    "tried": ["retry", "advise smaller"],
+    "reference": "err_xyz",
+    "size": 123456,
+    "reason": "queue_full",
+    "detail": "some detail",
+    "model": "m-1",
+    "text_shown": True,
+    "spend": {
+        "budget": "day",
+        "measure": "money",
+        "limit": 2 * 10**9,
+        "used": 2_010_000_000,
+        "currency": "EUR",
+        "opens": "2026-11-04 00:00 UTC",
+        "opens_in_seconds": 7500,
+    },
+}
+"""Facts as they are stored; versions before this one stored any of them with any exit."""
+
+
+def ending(code: ExitCode, **facts: object) -> Exit:
+    """An exit with those of these facts that are its own."""
+    return read({"code": code, "facts": facts})
+
 
 MUST_NAME: dict[ExitCode, tuple[str, ...]] = {
     ExitCode.BROKEN_BEFORE_TEXT: ("37 s", "4 attempts"),
@@ -108,8 +105,8 @@ MUST_NAME: dict[ExitCode, tuple[str, ...]] = {
 
 @pytest.mark.parametrize("code", list(ExitCode))
 def test_every_exit_but_the_clean_ones_has_a_notice_that_names_what_it_must(code: ExitCode):
-    notice = notice_for(Exit(code, FACTS))
-    if exit_class(code) in (ExitClass.CLEAN, ExitClass.HANDED):
+    notice = ending(code, **FACTS).notice()
+    if EXITS[code].kind in (ExitClass.CLEAN, ExitClass.HANDED):
         assert notice is None
         return
     assert notice is not None
@@ -119,16 +116,16 @@ def test_every_exit_but_the_clean_ones_has_a_notice_that_names_what_it_must(code
 
 @pytest.mark.parametrize("code", list(ExitCode))
 def test_stop_and_status_zero_belong_to_clean_exits_alone(code: ExitCode):
-    assert (finish_reason(code) == "stop") == (code is ExitCode.ANSWERED)
-    assert (process_status(code) == 0) == (exit_class(code) in (ExitClass.CLEAN, ExitClass.HANDED))
-    assert finish_reason(code) in ("stop", "length", "tool_calls", "content_filter")
+    assert (EXITS[code].kind.finish_reason == "stop") == (code is ExitCode.ANSWERED)
+    assert (EXITS[code].kind.status == 0) == (EXITS[code].kind in (ExitClass.CLEAN, ExitClass.HANDED))
+    assert EXITS[code].kind.finish_reason in ("stop", "length", "tool_calls", "content_filter")
 
 
 @given(st.sampled_from(list(ExitCode)), st.sampled_from([None, *BreakCause]), st.sampled_from([None, *NotStarted]))
 def test_a_notice_is_a_clean_sentence_whatever_facts_are_missing(
     code: ExitCode, cause: BreakCause | None, reason: NotStarted | None
 ):
-    notice = notice_for(Exit(code, Facts(cause=cause, reason=reason, tool="read", tools_done=("read",))))
+    notice = ending(code, cause=cause, reason=reason, tool="read", tools_done=["read"]).notice()
     if notice is not None:
         assert notice.text.strip() == notice.text
         assert "  " not in notice.text
@@ -137,7 +134,7 @@ def test_a_notice_is_a_clean_sentence_whatever_facts_are_missing(
 
 @pytest.mark.parametrize("cause", list(BreakCause))
 def test_every_cause_has_words(cause: BreakCause):
-    assert len(cause_words(Facts(cause=cause, seconds=3))) > 10
+    assert len(cause_words(cause, seconds=3)) > 10
 
 
 def test_durations_are_said_in_the_unit_that_fits():
@@ -148,7 +145,7 @@ def test_durations_are_said_in_the_unit_that_fits():
 
 def test_a_budget_that_calls_under_way_hold_is_told_from_one_that_is_used_up():
     spend = Spend(budget=Budget.DAY, measure=Measure.TOKENS, limit=100, used=60, held=50, opens="tomorrow")
-    told = notice_for(Exit(ExitCode.SPEND_LIMIT, Facts(spend=spend)))
+    told = exits.SpendLimit(spend=spend).notice()
     assert told is not None
     assert "50 tokens are held for calls under way" in told.text
     assert "Try again in a minute" in told.text
@@ -156,14 +153,13 @@ def test_a_budget_that_calls_under_way_hold_is_told_from_one_that_is_used_up():
 
 
 def test_a_spend_limit_of_an_earlier_version_keeps_its_words():
-    told = notice_for(Exit(ExitCode.SPEND_LIMIT, Facts(limit=600, count=700)))
+    told = exits.SpendLimit(limit=600, count=700).notice()
     assert told is not None
     assert "limit of 600 tokens for one message (700 used)" in told.text
 
 
 def test_a_limit_names_what_led_to_it():
-    facts = Facts(limit=1800, cause=BreakCause.RATE_LIMITED, status=429, attempts=5)
-    notice = notice_for(Exit(ExitCode.TIME_LIMIT, facts))
+    notice = exits.TimeLimit(limit=1800, cause=BreakCause.RATE_LIMITED, status=429, attempts=5).notice()
     assert notice is not None
     assert "30 min" in notice.text
     assert "rate limit was hit" in notice.text
@@ -171,22 +167,22 @@ def test_a_limit_names_what_led_to_it():
 
 
 @pytest.mark.parametrize(
-    ("facts", "smaller"),
+    ("cause", "chars", "smaller"),
     [
-        (Facts(cause=BreakCause.STALLED, chars=40_000, tools_dropped=("write_file",)), True),
-        (Facts(cause=BreakCause.STALLED, chars=40, tools_dropped=("write_file",)), False),
-        (Facts(cause=BreakCause.UNREADABLE_CALL, chars=40_000, tools_dropped=("write_file",)), False),
+        (BreakCause.STALLED, 40_000, True),
+        (BreakCause.STALLED, 40, False),
+        (BreakCause.UNREADABLE_CALL, 40_000, False),
     ],
 )
-def test_smaller_pieces_are_advised_where_the_size_may_be_the_reason(facts: Facts, smaller: bool):
-    notice = notice_for(Exit(ExitCode.BROKEN_IN_TOOL_CALL, facts))
+def test_smaller_pieces_are_advised_where_the_size_may_be_the_reason(cause: BreakCause, chars: int, smaller: bool):
+    notice = exits.BrokenInToolCall(cause=cause, chars=chars, tools_dropped=("write_file",)).notice()
     assert notice is not None
     assert ("smaller pieces" in notice.text) is smaller
 
 
-@pytest.mark.parametrize("code", [ExitCode.NO_PROGRESS, ExitCode.GOING_IN_CIRCLES, ExitCode.REPEATING_FAILING_CALL])
-def test_nobody_is_told_to_continue_what_only_repeats(code: ExitCode):
-    notice = notice_for(Exit(code, Facts(tool="read_file", count=4)))
+@pytest.mark.parametrize("looped", [exits.NoProgress, exits.GoingInCircles, exits.RepeatingFailingCall])
+def test_nobody_is_told_to_continue_what_only_repeats(looped: type[exits.Looped]):
+    notice = looped(tool="read_file", count=4).notice()
     assert notice is not None
     assert "continue" not in notice.text
     assert Action.CONTINUE not in notice.actions
@@ -196,13 +192,12 @@ INVITES = ("Send it again", "you can try again", "Put it differently", "Ask for 
 
 
 @pytest.mark.parametrize("code", list(ExitCode))
-@pytest.mark.parametrize("ran", [Facts(tools_done=("append_file",)), Facts(tools_unsure=("append_file",))])
-def test_after_tools_nobody_is_invited_to_have_all_of_it_done_again(code: ExitCode, ran: Facts) -> None:
+@pytest.mark.parametrize("ran", ["tools_done", "tools_unsure"])
+def test_after_tools_nobody_is_invited_to_have_all_of_it_done_again(code: ExitCode, ran: str) -> None:
+    facts: dict[str, object] = {"attempts": 4, "steps": 2, "retry_after_seconds": 9, "announced": "Now:"}
+    facts |= {"tool": "append_file", ran: ["append_file"]}
     for cause in (None, *BreakCause):
-        facts = replace(
-            ran, cause=cause, attempts=4, steps=2, retry_after_seconds=9, announced="Now:", tool="append_file"
-        )
-        notice = notice_for(Exit(code, facts))
+        notice = ending(code, cause=cause, **facts).notice()
         if notice is None or code in (ExitCode.NOT_STARTED, ExitCode.EMPTY_REPLY):  # no tool can have run
             continue
         assert not [words for words in INVITES if words in notice.text], notice.text
@@ -213,8 +208,8 @@ def test_after_tools_nobody_is_invited_to_have_all_of_it_done_again(code: ExitCo
 
 
 def test_of_a_refused_request_it_is_said_whether_it_was_repeated() -> None:
-    once = notice_for(Exit(ExitCode.BAD_REQUEST, Facts(cause=BreakCause.BAD_REQUEST, status=400, attempts=1)))
-    often = notice_for(Exit(ExitCode.BAD_REQUEST, Facts(cause=BreakCause.BAD_REQUEST, status=400, attempts=4)))
+    once = exits.BadRequest(cause=BreakCause.BAD_REQUEST, status=400, attempts=1).notice()
+    often = exits.BadRequest(cause=BreakCause.BAD_REQUEST, status=400, attempts=4).notice()
     assert once is not None
     assert "It was not repeated." in once.text
     assert often is not None
@@ -223,7 +218,7 @@ def test_of_a_refused_request_it_is_said_whether_it_was_repeated() -> None:
 
 
 def test_of_a_stall_that_comes_again_is_said_what_the_next_message_does() -> None:
-    notice = notice_for(Exit(ExitCode.SAME_STALL_AGAIN, Facts(tool="write_file", pattern="x", count=3)))
+    notice = exits.SameStallAgain(tool="write_file", pattern="x", count=3).notice()
     assert notice is not None
     assert "without write_file" not in notice.text
     assert "write_file stays on offer; where this conversation is remembered, the next message begins" in notice.text
@@ -238,17 +233,17 @@ def test_the_beginning_of_a_reply_is_no_earlier_message() -> None:
 
 
 def test_a_provider_that_says_when_is_not_asked_in_a_moment():
-    facts = Facts(cause=BreakCause.SERVER_ERROR, status=503, attempts=1, retry_after_seconds=900)
-    for code in (ExitCode.PROVIDER_DOWN, ExitCode.BROKEN_BEFORE_TEXT):
-        notice = notice_for(Exit(code, facts))
+    for record in (exits.ProviderDown, exits.BrokenBeforeText):
+        told = record(cause=BreakCause.SERVER_ERROR, status=503, attempts=1, retry_after_seconds=900)
+        notice = told.notice()
         assert notice is not None
         assert "The provider says to try again in 15 min" in notice.text
         assert "in a moment" not in notice.text
-    ran = notice_for(Exit(ExitCode.PROVIDER_DOWN, replace(facts, tools_done=("append_file",))))
-    assert ran is not None
-    assert "in 15 min" in ran.text
-    assert "only the rest" in ran.text
-    assert "in a moment" not in ran.text
+        ran = replace(told, tools_done=("append_file",)).notice()
+        assert ran is not None
+        assert "in 15 min" in ran.text
+        assert "only the rest" in ran.text
+        assert "in a moment" not in ran.text
 
 
 def test_long_waits_are_told_in_days():

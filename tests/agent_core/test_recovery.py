@@ -31,7 +31,7 @@ from agent_core.judging.remedies import (
     patience,
     pause_seconds,
 )
-from agent_core.turn.exits import BreakCause
+from agent_core.turn.causes import BreakCause
 from agent_core.turn.settings import LadderCounts, Route
 
 ROOT = Path(__file__).parents[2]
@@ -200,7 +200,7 @@ from agent_core.learning.incidents import HICCUPS
 from agent_core.learning.measured import best_remedy
 from agent_core.learning.stalls import rows_of
 from agent_core.turn.events import RemedyChosen
-from agent_core.turn.exits import BreakCause
+from agent_core.turn.causes import BreakCause
 from agent_core.turn.mended import Mended, mended_words
 from agent_core.turn.transcript import request_messages
 from gateway.operate.pages.exits import markdown

@@ -11,6 +11,8 @@ from agent_core.journal.replay import DECIDED, Mismatch, parting, replay
 from agent_core.journal.replaywords import difference_words, lines_of, parting_words, verdict
 from agent_core.journal.rows import merged
 from agent_core.tools.base import ToolStatus
+from agent_core.turn import exits
+from agent_core.turn.causes import BreakCause
 from agent_core.turn.effects import CallModel, EndTurn
 from agent_core.turn.events import (
     CallBroke,
@@ -33,7 +35,7 @@ from agent_core.turn.events import (
     TurnLeft,
     WaitEnded,
 )
-from agent_core.turn.exits import BreakCause, Exit, ExitCode, Facts
+from agent_core.turn.exits import ExitCode
 from agent_core.turn.machine import Turn
 from agent_core.turn.settings import GuardCounts, LadderCounts, Route
 from tests.agent_core.journals import Writer, journals, rows_of
@@ -114,8 +116,8 @@ def test_a_changed_row_is_found(writer: Writer, what: str):
         case "exit":
             ended = events[-1]
             assert isinstance(ended, TurnEnded)
-            facts = replace(ended.exit.facts, steps=ended.exit.facts.steps + 1)
-            rows = rows_of([*events[:-1], replace(ended, exit=Exit(ended.exit.code, facts))])
+            other = replace(ended.exit, steps=ended.exit.steps + 1)
+            rows = rows_of([*events[:-1], replace(ended, exit=other)])
         case "remedy":
             at = next((i for i, event in enumerate(events) if isinstance(event, RemedyChosen)), None)
             if at is None:
@@ -162,7 +164,7 @@ def test_text_that_came_while_nobody_called_the_model_is_out_of_place():
 def test_a_failure_of_the_gateway_itself_is_no_difference_but_is_said():
     rig = Rig()
     rig.text("half")
-    ended = TurnEnded(at=2_000, exit=Exit(ExitCode.INTERNAL_ERROR, Facts(reference="err_1")))
+    ended = TurnEnded(at=2_000, exit=exits.InternalError(reference="err_1"))
     found = replay(rows_of([*rig.fed, ended]))
     assert found.differences == []
     assert "err_1" in found.notes[0]

@@ -16,7 +16,9 @@ from agent_core.learning.prevention import Start, prevention
 from agent_core.learning.stalls import REMEMBER_MS, rows_of, stalls_of
 from agent_core.learning.troubles import WHOLE_CHARS, Outcome, Trouble, Troubles, size_bucket
 from agent_core.store.troubles.rows import FORESEEN, TroubleRow
-from agent_core.turn.exits import BreakCause, ExitCode
+from agent_core.turn import exits
+from agent_core.turn.causes import BreakCause
+from agent_core.turn.exits import ExitCode
 from agent_core.turn.settings import Route
 from agent_core.turn.transcript import request_messages
 from tests.agent_core.turns import ROUTE, SETTINGS, Rig, opened
@@ -218,8 +220,9 @@ def test_the_same_stall_again_is_the_name_of_an_end_after_the_whole_ladder_and_a
         Remedy.ADVISE_SMALLER,
         Remedy.WITHOUT_TOOL,
     ]
-    assert rig.exit.facts.tried == ("advice to send smaller pieces", "the same call again", "asking for text instead")
-    assert rig.exit.facts.count == 3
+    assert isinstance(rig.exit, exits.SameStallAgain)
+    assert rig.exit.tried == ("advice to send smaller pieces", "the same call again", "asking for text instead")
+    assert rig.exit.count == 3
 
 
 def test_the_tool_is_back_with_the_next_step() -> None:

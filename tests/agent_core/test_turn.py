@@ -10,8 +10,11 @@ import pytest
 
 from agent_core.journal.rows import decode, encode
 from agent_core.judging.remedies import Advice, Failure, Remedy
+from agent_core.limits.spend import Budget, Measure, Spend
 from agent_core.messages import InputMessage
 from agent_core.tools.base import Json, ToolStatus
+from agent_core.turn import exits
+from agent_core.turn.causes import BreakCause
 from agent_core.turn.effects import AskApproval, CallModel, Compact, EndTurn, RunTool
 from agent_core.turn.errors import ProtocolError
 from agent_core.turn.events import (
@@ -32,7 +35,7 @@ from agent_core.turn.events import (
     TurnOpened,
     Verdict,
 )
-from agent_core.turn.exits import BreakCause, Budget, ExitCode, Measure, Spend
+from agent_core.turn.exits import ExitCode
 from agent_core.turn.machine import Turn
 from agent_core.turn.settings import CALLS_A_REPLY, RULES, LadderCounts, Route
 from agent_core.turn.state import AssistantItem, ToolItem
@@ -78,7 +81,8 @@ def test_a_call_without_content_is_tried_four_times_and_then_ends_in_words():
         assert isinstance(rig.wanted[-1], CallModel)
         rig.breaks(BreakCause.NO_CONTENT)
     assert rig.code is ExitCode.BROKEN_BEFORE_TEXT
-    assert rig.exit.facts.attempts == 4
+    assert isinstance(rig.exit, exits.BrokenBeforeText)
+    assert rig.exit.attempts == 4
     assert "4 attempts" in rig.view().text
 
 
@@ -214,7 +218,7 @@ def test_a_break_in_a_tool_call_is_retried_then_advised_then_ended_and_never_exe
     assert rig.code is ExitCode.BROKEN_IN_TOOL_CALL
     assert advices == [False, False, True]
     assert rig.tools_run == []
-    assert rig.exit.facts.tools_dropped == ("write",)
+    assert rig.exit.tools_dropped == ("write",)
     assert "not executed (write)" in rig.view().text
 
 
@@ -295,7 +299,7 @@ def test_nothing_after_tools_is_not_an_answer_and_the_interim_text_stays_progres
     for _ in range(4):
         rig.finish("stop")
     assert rig.code is ExitCode.EMPTY_AFTER_TOOLS
-    assert rig.exit.facts.tools_done == ("write",)
+    assert rig.exit.tools_done == ("write",)
     assert kinds(rig) == [BubbleKind.INTERIM, BubbleKind.ACTIVITY, BubbleKind.NOTICE]
     assert "not finished" in rig.view().text
 
@@ -415,7 +419,8 @@ def test_an_announcement_without_an_act_gets_one_nudge_and_then_the_truth():
     assert rig.last_call.advice is Advice.ACT_NOW
     rig.says("Now dispatching task 5:")
     assert rig.code is ExitCode.PROMISED_WITHOUT_ACTING
-    assert "Now dispatching task 5:" in rig.exit.facts.announced
+    assert isinstance(rig.exit, exits.PromisedWithoutActing)
+    assert "Now dispatching task 5:" in rig.exit.announced
 
 
 def test_a_nudge_that_brings_the_act_makes_the_turn_go_on():
@@ -442,7 +447,8 @@ def test_a_client_that_set_the_limit_itself_gets_what_it_asked_for():
     rig = Rig(replace(SETTINGS, client_output_limit=True))
     rig.says("five words and no more", "length")
     assert rig.code is ExitCode.CUT_BY_LENGTH
-    assert rig.exit.facts.limit_was_asked
+    assert isinstance(rig.exit, exits.Cut)
+    assert rig.exit.limit_was_asked
     assert len(rig.calls) == 1
 
 
@@ -488,7 +494,7 @@ def test_a_tool_that_failed_is_not_told_as_done():
     for _ in range(4):
         rig.finish("stop")
     assert rig.code is ExitCode.EMPTY_AFTER_TOOLS
-    assert rig.exit.facts.tools_done == ()
+    assert rig.exit.tools_done == ()
     assert "Done" not in rig.view().text
 
 
@@ -505,7 +511,7 @@ def test_calls_that_cannot_be_started_are_told_three_times(refusal: str, code: E
         rig.calls_tool("nonsense")
         rig.returns("no such tool", status=ToolStatus.REFUSED, refusal=refusal)
     assert rig.code is code
-    assert rig.exit.facts.tool == "nonsense"
+    assert rig.exit.tool == "nonsense"
 
 
 def test_read_only_calls_run_together_and_others_alone_in_order():
@@ -581,7 +587,8 @@ def test_a_call_that_no_budget_has_room_for_ends_the_turn_and_names_what_was_don
     rig.returns()
     rig.feed(SpendRefused(at=rig.tick(), spend=SPEND))
     assert rig.code is ExitCode.SPEND_LIMIT
-    assert (rig.exit.facts.spend, rig.exit.facts.tools_done) == (SPEND, ("read",))
+    assert isinstance(rig.exit, exits.SpendLimit)
+    assert (rig.exit.spend, rig.exit.tools_done) == (SPEND, ("read",))
     assert "I look." in rig.view().text
     assert "110 of 100 tokens" in rig.view().text
     assert "2026-11-04 00:00 UTC" in rig.view().text
@@ -652,8 +659,8 @@ def test_what_ends_a_turn_from_outside_says_what_had_run_and_what_may_have():
     rig.feed(ToolStarted(at=rig.tick(), call=effect.call))
     rig.feed(StopRequested(at=rig.tick()))
     assert rig.code is ExitCode.STOPPED
-    assert rig.exit.facts.tools_done == ("write",)
-    assert rig.exit.facts.tools_unsure == ("send",)
+    assert rig.exit.tools_done == ("write",)
+    assert rig.exit.tools_unsure == ("send",)
 
 
 @pytest.mark.parametrize(
@@ -763,8 +770,8 @@ def test_an_effect_that_nobody_knows_of_is_told_to_the_model_and_to_the_person_a
     ]
     rig.says("It may have been sent; please look.")
     assert rig.code is ExitCode.ANSWERED
-    assert rig.exit.facts.tools_unsure == ("send",)
-    assert rig.exit.facts.tools_done == ()
+    assert rig.exit.tools_unsure == ("send",)
+    assert rig.exit.tools_done == ()
 
 
 def test_the_calls_behind_one_that_nobody_knows_of_still_run():
@@ -775,7 +782,7 @@ def test_the_calls_behind_one_that_nobody_knows_of_still_run():
     assert isinstance(rig.wanted[-1], CallModel)
     assert rig.turn.round.tools_done == ["write", "read"]
     rig.feed(DeadlinePassed(at=rig.tick()))
-    assert rig.exit.facts.tools_unsure == ("send",)
+    assert rig.exit.tools_unsure == ("send",)
     assert "May or may not have run: send" in rig.view().text
 
 
@@ -830,7 +837,7 @@ def test_a_call_that_cannot_be_shown_whole_is_not_asked_about_and_the_model_hear
 def test_a_journal_of_an_older_version_is_decided_by_the_rules_of_its_time():
     rig = interrupted("send", rules=1)
     assert rig.code is ExitCode.INTERRUPTED_BY_RESTART
-    assert rig.exit.facts.tools_unsure == ("send",)
+    assert rig.exit.tools_unsure == ("send",)
     assert "May or may not have run" in rig.view().text
     assert [bubble.kind for bubble in rig.view().bubbles] == [BubbleKind.ACTIVITY, BubbleKind.NOTICE]
     rig = Rig(replace(SETTINGS, rules=1))

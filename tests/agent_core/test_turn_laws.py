@@ -9,8 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from agent_core.journal.rows import decode, encode, fold, merged, recorded
+from agent_core.limits.spend import Budget, Measure, Spend
 from agent_core.messages import InputMessage
 from agent_core.tools.base import EffectClass, ToolStatus
+from agent_core.turn.causes import BreakCause
 from agent_core.turn.effects import AskApproval, AskDone, CallModel, Compact, Effect, EndTurn, RunTool, Wait
 from agent_core.turn.events import (
     ApprovalAnswered,
@@ -40,7 +42,7 @@ from agent_core.turn.events import (
     Verdict,
     WaitEnded,
 )
-from agent_core.turn.exits import BreakCause, Budget, ExitCode, Measure, Spend
+from agent_core.turn.exits import ExitCode
 from agent_core.turn.machine import Turn
 from agent_core.turn.settings import Route
 from agent_core.turn.transcript import closed_turn_messages, problems, repaired, request_messages

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from agent_core.journal.rows import completed, turn_of
+from agent_core.turn import exits
+from agent_core.turn.causes import BreakCause
 from agent_core.turn.effects import RunTool
 from agent_core.turn.events import ReasoningArrived, ReplyFinished, TextArrived, ToolsRefused, ToolStarted, TurnEnded
-from agent_core.turn.exits import BreakCause, Exit, ExitCode
 from agent_core.turn.view import BubbleKind, view
 from tests.agent_core.turns import SETTINGS, Rig, opened
 
@@ -73,7 +74,7 @@ def test_what_an_older_version_took_for_the_answer_stays_the_answer():
         opened(replace(SETTINGS, rules=4)),
         TextArrived(at=2_000, text="Let me check the file."),  # an announcement, as we see it now
         ReplyFinished(at=3_000, reason="stop"),
-        TurnEnded(at=4_000, exit=Exit(ExitCode.ANSWERED)),
+        TurnEnded(at=4_000, exit=exits.Answered()),
     ]
     turn = turn_of(completed(journal))
     assert [(bubble.kind, bubble.text) for bubble in view(turn, 5_000).bubbles] == [

@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from agent_core.judging.leftout import Kind, Suspect
 from agent_core.judging.whole import Form, form_of, may_say_nothing_more, says_nothing_more
+from agent_core.turn.causes import BreakCause
 from agent_core.turn.effects import AskDone
 from agent_core.turn.events import CallBroke, DoneSaid, ReasoningArrived, ReplyFinished, TextArrived
-from agent_core.turn.exits import BreakCause, ExitCode
-from agent_core.turn.notices import notice_for
+from agent_core.turn.exits import ExitCode
 from agent_core.turn.settings import LadderCounts
 from agent_core.turn.state import Remark, Segment, SegmentKind
 from agent_core.turn.transcript import closed_turn_messages
@@ -31,7 +31,7 @@ def answer(rig: Rig) -> str:
 
 def notice(rig: Rig) -> str:
     assert rig.turn.exit is not None
-    told = notice_for(rig.turn.exit)
+    told = rig.turn.exit.notice()
     return told.text if told is not None else ""
 
 

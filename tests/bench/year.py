@@ -34,6 +34,7 @@ from agent_core.ports import SystemClock, SystemIds
 from agent_core.store.keeping.packing import Piece, needed, pack, squeezed
 from agent_core.store.store import open_store
 from agent_core.tools.base import EffectClass, ToolStatus
+from agent_core.turn import exits
 from agent_core.turn.events import (
     Event,
     ReplyFinished,
@@ -45,7 +46,6 @@ from agent_core.turn.events import (
     TurnEnded,
     TurnOpened,
 )
-from agent_core.turn.exits import Exit, ExitCode
 from agent_core.turn.settings import RULES, Route, ToolFacts, TurnSettings
 from gateway.daemon import Serving
 from gateway.retention.forgetting import Forgetting
@@ -267,7 +267,7 @@ class Year:
             yield ToolReturned(at=at, call="call_1", status=ToolStatus.OK, text=self.text(*size), seconds=0.01)
         yield TextArrived(at=at, text=self.text(40, 250))
         yield ReplyFinished(at=at, reason="stop", input_tokens=4200, output_tokens=300)
-        yield TurnEnded(at=at, exit=Exit(ExitCode.ANSWERED))
+        yield TurnEnded(at=at, exit=exits.Answered())
 
 
 COLUMNS = {

@@ -14,6 +14,7 @@ import pytest
 import yaml
 
 from adapters.contract.chat import Cause, Fate
+from agent_core.limits.spend import Budget, Measure
 from agent_core.signals import (
     Committed,
     ConnectionCut,
@@ -26,7 +27,8 @@ from agent_core.signals import (
     TurnClosed,
     TurnedAway,
 )
-from agent_core.turn.exits import BreakCause, Budget, ExitCode, Measure
+from agent_core.turn.causes import BreakCause
+from agent_core.turn.exits import ExitCode
 from gateway.daemon import Serving
 from gateway.http.patience import Cut
 from gateway.recovery.keeping import Kind

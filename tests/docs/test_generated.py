@@ -9,8 +9,7 @@ from pathlib import Path
 import pytest
 
 from agent_core.judging.remedies import LADDERS, Failure
-from agent_core.turn.exits import ExitClass, ExitCode
-from agent_core.turn.notices import notice_for
+from agent_core.turn.exits import EXITS
 from gateway.config.keys import describe
 from gateway.observe import metricscatalogue
 from gateway.operate.pages import configuration as configpage
@@ -59,15 +58,13 @@ def test_every_key_of_the_configuration_has_a_row_with_type_unit_meaning_and_var
 
 
 def test_every_exit_has_its_words_class_and_notice() -> None:
-    assert set(exitpage.WHEN) == set(ExitCode)
-    assert set(exitpage.CLASSES) == set(ExitClass)
     assert set(exitpage.FAILURES) == set(Failure)
     assert set(LADDERS) == set(Failure)
     page = exitpage.markdown()
-    for code in ExitCode:
+    for code, record in EXITS.items():
         section = page.partition(f"### `{code}`\n")[2].partition("\n##")[0]
-        assert exitpage.WHEN[code] in section
-        assert ("> ⚠️ " in section) == (notice_for(exitpage.Exit(code, exitpage.facts_of(code))) is not None)
+        assert str(record.__doc__) in section
+        assert ("> ⚠️ " in section) == (exitpage.example(record).notice() is not None)
 
 
 def test_the_examples_are_real_sentences() -> None:

@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 from adapters.contract.chat import AdapterSight
 from agent_core.limits.budgets import Amount, BudgetRules, Level, Payer
+from agent_core.limits.spend import Budget
 from agent_core.ports import SystemClock, SystemIds
 from agent_core.store.store import open_store
-from agent_core.turn.exits import Budget
 from gateway.chats.supervisor import State
 from gateway.observe.alerting import MIB, Alerter, Sights, conditions
 from gateway.observe.alerts import (

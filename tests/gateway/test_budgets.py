@@ -14,9 +14,11 @@ from aiohttp import web
 
 from adapters.contract.base import Inbound, SessionKey
 from agent_core.limits.budgets import Amount, BudgetRules, Level, Payer, Price
+from agent_core.limits.spend import Budget
 from agent_core.messages import InputMessage
 from agent_core.tools.base import EffectClass
-from agent_core.turn.exits import Budget, ExitCode
+from agent_core.turn import exits
+from agent_core.turn.exits import ExitCode
 from gateway.limits.budgets import BudgetWarning, payer_of
 from tests.gateway.rig import QUICK, CountingTool, Rig, call_chunk, chunk, gateway
 from tests.serving import served
@@ -98,7 +100,8 @@ async def test_the_notice_says_which_budget_how_much_and_when_it_opens(tmp_path:
         assert "Your budget for today is used up (100 of 100 tokens)." in end.view.text
         assert "opens again at" in end.view.text
         assert "00:00 UTC" in end.view.text
-        spend = end.exit.facts.spend
+        assert isinstance(end.exit, exits.SpendLimit)
+        spend = end.exit.spend
         assert spend is not None
         assert 0 < spend.opens_in_seconds <= 24 * 3600
         assert "is used up" in "\n".join(await rig.hub.why(end.turn))

@@ -87,7 +87,7 @@ async def test_however_a_turn_ends_it_is_told_once_and_stored_whole(
 
 CLOSING = "agent_core/driver/closing.py"
 ENDS: dict[str, frozenset[str]] = {
-    "TurnEnded()": frozenset({CLOSING, "agent_core/judging/judge.py"}),
+    "TurnEnded()": frozenset({CLOSING, "agent_core/judging/ends.py"}),
     "TurnClosed()": frozenset({CLOSING}),
     "turn.ended in the log": frozenset({CLOSING}),
     "Store.close": frozenset({CLOSING}),

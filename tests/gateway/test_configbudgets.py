@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from agent_core.limits.budgets import Amount, Price
-from agent_core.turn.exits import Budget
+from agent_core.limits.spend import Budget
 from gateway.config.reading import ConfigError, load
 
 

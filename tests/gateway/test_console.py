@@ -28,9 +28,10 @@ from adapters.telegram.port import pieces as telegram_pieces
 from adapters.text.styled import Styled
 from agent_core.explain.why import MOST_LINES
 from agent_core.limits.budgets import Amount, BudgetRules, Level
+from agent_core.limits.spend import Budget
 from agent_core.store.deliveries.rows import DeliveryRow, DeliveryState
 from agent_core.store.overview import ExitCount, PotLevel, SessionSummary, TurnSummary, Waiting
-from agent_core.turn.exits import Budget, ExitCode
+from agent_core.turn.exits import ExitCode
 from agent_core.turn.view import Bubble, BubbleKind, View
 from gateway.console import snapshot
 from gateway.console.access import Access

@@ -26,8 +26,9 @@ from agent_core.store.sessions.rows import SessionChange
 from agent_core.store.store import Store
 from agent_core.store.troubles.rows import IncidentRow, IncidentState
 from agent_core.store.turns.rows import JournalRow
+from agent_core.turn import exits
 from agent_core.turn.events import DriverFailed, Event, Steered, TurnEnded
-from agent_core.turn.exits import Exit, ExitCode, Facts
+from agent_core.turn.exits import Exit
 from gateway.operate.explain import Explainer, Told
 from gateway.operate.ids import CannotExplain, Kind, kinds_of, origins_in, platform_of, time_in, when
 from tests.agent_core.journals import rows_of
@@ -175,9 +176,9 @@ async def answered(
     numbers = [one.inbox_id for one in accepted]
     session = accepted[0].session
     epoch, rows, rig = await begun(store, numbers, session, turn, at + 1_500)
-    all_rows = [*rows, *rows_of([*more, TurnEnded(at=rig.now, exit=ending or rig.exit or Exit(ExitCode.ANSWERED))])]
+    all_rows = [*rows, *rows_of([*more, TurnEnded(at=rig.now, exit=ending or rig.exit or exits.Answered())])]
     numbered = [replace(row, seq=i) for i, row in enumerate(all_rows, 1)]
-    code = (ending or Exit(ExitCode.ANSWERED)).code.value
+    code = (ending or exits.Answered()).code.value
     await store.close(session, epoch, turn, numbered, code, rig.now, parts, (0, 0), heard)
     return numbers
 
@@ -274,7 +275,7 @@ async def test_a_message_that_waited_says_how_long_and_behind_what(where: str):
         first = await store.accept(arrival("7:41"))
         second = await store.accept(arrival("7:42", at=NOW + 1_000))
         epoch, rows, rig = await begun(store, [first.inbox_id], first.session, "t_1", NOW + 10)
-        end = rows_of([TurnEnded(at=rig.now, exit=Exit(ExitCode.RATE_LIMITED))])
+        end = rows_of([TurnEnded(at=rig.now, exit=exits.RateLimited())])
         numbered = [replace(row, seq=i) for i, row in enumerate([*rows, *end], 1)]
         await store.close(first.session, epoch, "t_1", numbered, "rate_limited", NOW + 8_000, (), (0, 0), ())
         await begun(store, [second.inbox_id], second.session, "t_2", NOW + 9_000)
@@ -297,7 +298,7 @@ async def test_a_message_that_was_put_into_a_running_turn_is_found_there(where: 
         steer = await store.accept(arrival("7:42", at=NOW + 1_000))
         steered = Steered(at=NOW + 1_100, input=InputMessage(SECRET_WORDS), inbox=steer.inbox_id)
         epoch, rows, rig = await begun(store, [first.inbox_id], first.session, "t_1", NOW + 10)
-        end = rows_of([steered, TurnEnded(at=rig.now, exit=Exit(ExitCode.ANSWERED))])
+        end = rows_of([steered, TurnEnded(at=rig.now, exit=exits.Answered())])
         numbered = [replace(row, seq=i) for i, row in enumerate([*rows, *end], 1)]
         await store.close(first.session, epoch, "t_1", numbered, "answered", NOW + 8_000, (), (0, 0), (steer.inbox_id,))
         assert (await store.inbox_row(steer.inbox_id)) is not None
@@ -325,7 +326,7 @@ async def test_a_command_is_no_turns_and_its_words_are_found(where: str):
 
 async def test_an_error_reference_leads_to_its_turn(where: str):
     reference = SystemIds(FakeClock(NOW + 2_000)).new("err")
-    ending = Exit(ExitCode.INTERNAL_ERROR, Facts(reference=reference))
+    ending = exits.InternalError(reference=reference)
     async with opened(where) as store:
         failed = DriverFailed(at=NOW + 2_000, reference=reference)
         await answered(store, ["7:41"], "t_1", more=[failed], ending=ending)

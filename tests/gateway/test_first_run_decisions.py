@@ -28,8 +28,8 @@ from adapters.telegram import check as telegram_check
 from adapters.telegram.adapter import TelegramSettings
 from agent_core.model.endpoints import Credential, Endpoint
 from agent_core.tools.base import Json
+from agent_core.turn.causes import BreakCause
 from agent_core.turn.events import CallBroke
-from agent_core.turn.exits import BreakCause
 from gateway.config.keys import describe
 from gateway.config.reading import ConfigError, load, survey
 from gateway.config.sections import schema

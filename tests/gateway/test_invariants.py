@@ -9,9 +9,8 @@ import pytest
 from aiohttp import web
 from structlog.testing import capture_logs
 
-import agent_core.turn.view
+from agent_core.turn import exits
 from agent_core.turn.exits import Exit, ExitCode
-from agent_core.turn.notices import Notice, notice_for
 from tests.gateway.rig import chunk, gateway
 
 
@@ -19,13 +18,13 @@ async def refuse(messages: list[dict[str, Any]], response: web.StreamResponse, r
     await response.write(chunk({"content": "Sorry, "}) + chunk({}, "content_filter"))
 
 
-def only_of_bugs(ending: Exit) -> Notice | None:
-    """The planted bug: other endings than the internal error show nothing."""
-    return notice_for(ending) if ending.code is ExitCode.INTERNAL_ERROR else None
+def nothing(_: Exit) -> str:
+    """The planted bug: an exit that says nothing."""
+    return ""
 
 
 async def test_an_ending_without_a_notice_is_noticed_counted_and_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(agent_core.turn.view, "notice_for", only_of_bugs)
+    monkeypatch.setattr(exits.RefusedMidway, "text", nothing)
     with capture_logs() as logs:
         async with gateway(tmp_path, refuse) as rig:
             ended = await rig.say("hello", key="K")
@@ -35,7 +34,8 @@ async def test_an_ending_without_a_notice_is_noticed_counted_and_told(tmp_path: 
     assert "no notice says so" in str(broken[0]["laws"])
     assert ended.exit.code is ExitCode.INTERNAL_ERROR
     assert "Something went wrong inside the gateway" in ended.view.text
-    assert ended.exit.facts.reference in ended.view.text
+    assert isinstance(ended.exit, exits.InternalError)
+    assert ended.exit.reference in ended.view.text
     async with gateway(tmp_path, refuse) as rig:
         again = await rig.say("hello", key="K")
     assert (again.turn, again.exit) == (ended.turn, ended.exit), "what was shown is what was stored"

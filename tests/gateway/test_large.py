@@ -14,9 +14,9 @@ from sqlalchemy import event as sql_event
 from sqlalchemy.engine import Engine
 
 from agent_core.limits.budgets import Amount, Pot
+from agent_core.limits.spend import Budget
 from agent_core.ports import SystemClock, SystemIds
 from agent_core.store.turns.rows import CallState, FinishedCall, IntendedCall
-from agent_core.turn.exits import Budget
 from gateway.retention.forgetting import Forgetting
 from tests.chats.harness import answer, answers, quiet, running
 from tests.chats.telegram_harness import telegram_harness

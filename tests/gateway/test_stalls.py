@@ -14,6 +14,7 @@ from adapters.contract.base import Ended, once
 from agent_core.messages import Message
 from agent_core.store.troubles.rows import IncidentState
 from agent_core.tools.base import EffectClass
+from agent_core.turn import exits
 from agent_core.turn.exits import ExitCode
 from agent_core.turn.view import BubbleKind
 from tests.gateway.rig import QUICK, CountingTool, Rig, call_chunk, chunk, gateway
@@ -198,8 +199,8 @@ async def test_what_is_not_given_as_text_either_is_told_with_all_that_was_tried(
         for words in ("write me the page", "continue"):
             await rig.say(words)
         third = await rig.say("continue")
-        assert third.exit.code is ExitCode.SAME_STALL_AGAIN
-        assert third.exit.facts.count == 3
+        assert isinstance(third.exit, exits.SameStallAgain)
+        assert third.exit.count == 3
         notice = next(bubble.text for bubble in third.view.bubbles if bubble.kind is BubbleKind.NOTICE)
         for words in ("write", "the same call again", "smaller pieces", "asking for text instead"):
             assert words in notice

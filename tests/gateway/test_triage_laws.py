@@ -14,14 +14,13 @@ from hypothesis import strategies as st
 from adapters.contract.chat import Cause
 from adapters.contract.settings import Section
 from adapters.delivery.pacing import worth_saying
-from agent_core.turn.exits import ExitCode
+from agent_core.turn.exits import EXITS
 from gateway.config.sections import schema
 from gateway.observe.logcatalogue import catalogue
 from gateway.observe.logging import as_json as log_line
 from gateway.operate.pages.logs import lines_written
-from gateway.operate.triage.actions import action_for, delivery_action
 from gateway.operate.triage.grouping import EXAMPLES, Group, Groups, Issue, Seen, add, grouped, merge, ranked, tried
-from gateway.operate.triage.issues import alike, cause_of, delivery_issue, event_issue, turn_issue
+from gateway.operate.triage.issues import alike, cause_of, delivery_action, delivery_issue, event_issue, turn_issue
 from gateway.operate.triage.lines import Found, sift, stamp_of
 from gateway.operate.triage.report import WIDTH, Report, as_json, text
 
@@ -297,7 +296,7 @@ def test_each_exit_and_each_refusal_has_an_action_that_names_keys_that_exist() -
         if isinstance(section, type) and issubclass(section, Section)
         for key in section.model_fields
     }
-    said = [action_for(code) for code in ExitCode] + [delivery_action(cause) for cause in Cause]
+    said = [record.operator for record in EXITS.values()] + [delivery_action(cause) for cause in Cause]
     assert all(len(words) > 10 for words in said)
     named = {found for words in said for found in re.findall(r"\[(\w+)\] (\w+)", words)}
     assert len(named) > 5

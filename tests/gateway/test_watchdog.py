@@ -15,6 +15,7 @@ from adapters.contract.base import Ended
 from agent_core.driver.driver import TurnDriver
 from agent_core.judging.overdue import longest_timer_seconds
 from agent_core.tools.base import EffectClass, Json, ToolContext, ToolOutcome, ToolSpec, ToolStatus
+from agent_core.turn import exits
 from agent_core.turn.effects import CallModel
 from agent_core.turn.exits import ExitCode
 from agent_core.turn.state import Phase
@@ -65,7 +66,7 @@ async def test_a_tool_that_ignores_its_deadline_blocks_nobody(tmp_path: Path, de
         waiting = await rig.hub.accept(rig.inbound("next"))
         ended = await rig.end(stuck)
         assert ended.exit.code is ExitCode.INTERNAL_ERROR
-        assert ended.exit.facts.tools_unsure == ("deaf",)
+        assert ended.exit.tools_unsure == ("deaf",)
         assert any(bubble.kind is BubbleKind.NOTICE for bubble in ended.view.bubbles)
         assert (await rig.end(waiting)).exit.code is ExitCode.ANSWERED
         deaf.released.set()
@@ -106,7 +107,8 @@ async def test_a_lost_event_ends_the_turn_with_a_reference(tmp_path: Path, monke
     async with gateway(tmp_path, calls_once, settings=QUICK, **WATCH) as rig:
         ended = await rig.say("hello")
         assert ended.exit.code is ExitCode.INTERNAL_ERROR
-        assert ended.exit.facts.reference.startswith("err")
+        assert isinstance(ended.exit, exits.InternalError)
+        assert ended.exit.reference.startswith("err")
         assert (await rig.say("again")).exit.code is ExitCode.ANSWERED
 
 

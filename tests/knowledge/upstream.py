@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 
 from agent_core.messages import Message, text_of
+from agent_core.turn.causes import BreakCause
 from agent_core.turn.effects import CallModel
 from agent_core.turn.events import (
     CallBroke,
@@ -26,7 +27,6 @@ from agent_core.turn.events import (
     ToolArgumentsArrived,
     ToolCallNamed,
 )
-from agent_core.turn.exits import BreakCause
 
 WRITE = "write"
 WHOLE, PIECE, PIECES = 12_000, 1_500, 3

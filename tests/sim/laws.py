@@ -14,6 +14,7 @@ from agent_core.journal.replaywords import difference_words
 from agent_core.journal.rows import decode, fold
 from agent_core.store.turns.rows import JournalRow
 from agent_core.tools.base import EffectClass
+from agent_core.turn import exits
 from agent_core.turn.events import Event, TakenOver, ToolReturned, ToolStarted, TurnEnded
 from agent_core.turn.exits import ExitCode
 from agent_core.turn.machine import Turn
@@ -194,8 +195,8 @@ def _of_what_takes_too_long(turn: str, folded: Turn) -> Iterator[str]:
     if folded.exit.code is ExitCode.TIME_LIMIT:
         yield f"turn {turn} ran into its own time limit: nothing here takes that long unless something hangs"
     # What is taken up by two processes in a row that are killed soon afterwards cannot be told from what kills them.
-    if folded.exit.code is ExitCode.INTERNAL_ERROR and folded.exit.facts.detail != SET_ASIDE:
-        yield f"turn {turn} ended with an internal error ({folded.exit.facts.reference})"
+    if isinstance(folded.exit, exits.InternalError) and folded.exit.detail != SET_ASIDE:
+        yield f"turn {turn} ended with an internal error ({folded.exit.reference})"
 
 
 def _words(shown: View) -> list[tuple[str, str, str]]:

@@ -15,10 +15,10 @@ from sqlalchemy.exc import OperationalError
 
 from agent_core.driver.spending import Spender
 from agent_core.limits.budgets import Amount, BudgetRules
+from agent_core.limits.spend import Budget
 from agent_core.store.errors import CannotOpenNow
 from agent_core.store.store import open_store
 from agent_core.tools.registry import ToolRegistry
-from agent_core.turn.exits import Budget
 from agent_core.turn.settings import RULES, TurnSettings
 from gateway.config.types import SessionPolicy
 from gateway.limits.budgets import Budgets

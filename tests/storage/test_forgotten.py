@@ -7,8 +7,7 @@ from pathlib import Path
 
 import aiohttp
 
-from agent_core.turn.exits import NotStarted
-from agent_core.turn.notices import not_started_words
+from agent_core.turn.notices import NotStarted
 from tests.chats.harness import answer, running, texts
 from tests.chats.telegram_harness import telegram_harness
 from tests.storage.harm import asked, database_of
@@ -49,7 +48,7 @@ async def test_whoever_is_forgotten_while_they_wait_is_told_so_and_is_answered_t
             for wrong in ("as you asked", "mistake of mine", "quinces"):
                 assert wrong not in seen, seen
             assert FORGOTTEN not in " ".join(texts(telegram, group))
-            assert not_started_words(NotStarted.FORGOTTEN) in seen
+            assert NotStarted.FORGOTTEN.said() in seen
             telegram.say(hers, anna, "say later")
             await answer(telegram, hers, "later", 30)
 

@@ -10,8 +10,8 @@ from pathlib import Path
 import structlog
 
 from agent_core.limits.budgets import Amount, Pot
+from agent_core.limits.spend import Budget
 from agent_core.store.store import Fenced, OwnedElsewhere, StorageUnavailable, StoreError
-from agent_core.turn.exits import Budget
 from tests.store.support import message, opened, row, session_of, turn_of
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from sqlalchemy import Connection, insert, select
 
 from agent_core.limits.budgets import Amount, Pot
+from agent_core.limits.spend import Budget
 from agent_core.store import tables as t
 from agent_core.store.database.lines import _sqlite_engine
 from agent_core.store.database.writer import carry_out
@@ -33,7 +34,6 @@ from agent_core.store.ops import (
 )
 from agent_core.store.sql import Who
 from agent_core.store.turns.rows import CallState, FinishedCall, IntendedCall, JournalRow
-from agent_core.turn.exits import Budget
 
 
 def _dead(_conn: Connection, nodes: Collection[int]) -> frozenset[int]:

@@ -10,8 +10,8 @@ from dataclasses import replace
 import pytest
 
 from agent_core.limits.budgets import Amount, Granted, Level, Pot, Refused
+from agent_core.limits.spend import Budget, Measure
 from agent_core.store.store import Conflict, Fenced, Store
-from agent_core.turn.exits import Budget, Measure
 from tests.store.support import FakeClock, child, opened, session_of, taken_over
 
 DAY = Pot(Budget.DAY, "day:all", 1_000, 2_000, Amount(1_000), Amount(800))

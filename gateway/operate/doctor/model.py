@@ -22,9 +22,8 @@ from agent_core.model.client import ModelClient, ModelRequest
 from agent_core.model.endpoints import Endpoint
 from agent_core.ports import SystemClock
 from agent_core.text.redaction import Redactor
+from agent_core.turn.causes import BreakCause, cause_words
 from agent_core.turn.events import CallBroke, Event, ReplyFinished, TextArrived, ToolCallNamed
-from agent_core.turn.exits import BreakCause, Facts
-from agent_core.turn.notices import cause_words
 from agent_core.turn.settings import Route
 
 if TYPE_CHECKING:
@@ -255,7 +254,7 @@ def judged_break(broke: CallBroke, label: str, model: str, names: Sequence[str])
             | BreakCause.BY_PROXY
             | BreakCause.REGION
         ):
-            why = cause_words(Facts(cause=broke.cause, status=broke.status, detail=broke.detail))
+            why = cause_words(broke.cause, status=broke.status, detail=broke.detail)
             return problem("model.reach", f"The model at {label} cannot be reached: {why}.", REACH_FIXES[broke.cause])
         case BreakCause.NO_CONTENT | BreakCause.STALLED:
             fix = "Look at that server's log and load; [model] first_content_seconds says how long a turn waits."

@@ -10,15 +10,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from functools import lru_cache
+from typing import assert_never
 
 from adapters.contract.chat import Cause
 from adapters.platforms import platform_of, platforms
 from agent_core.learning.incidents import parts_of
 from agent_core.store.keeping.forgetting import DROPPED, DROPPING
-from agent_core.turn.exits import ExitClass, ExitCode, exit_class
-from agent_core.turn.notices import DAMAGED, RESTORED
+from agent_core.turn.exits import EXITS, ExitCode
+from agent_core.turn.notices import DAMAGED, RESTORED, ExitClass
 from gateway.observe.logcatalogue import DISK, LogEvent, event_of
-from gateway.operate.triage.actions import action_for, delivery_action
 from gateway.operate.triage.grouping import Issue
 from gateway.sessions.stopping import BY_CLIENT, BY_PERSON
 
@@ -65,8 +65,8 @@ def turn_issue(fingerprint: str) -> Issue:
         return Issue(
             f"turn|{code}", code.replace("_", " "), "This program is older than the log: it does not know this exit."
         )
-    words, action = code.replace("_", " "), action_for(known)
-    if exit_class(known) in (ExitClass.OURS, ExitClass.NOT_STARTED):
+    words, action = code.replace("_", " "), EXITS[known].operator
+    if EXITS[known].kind in (ExitClass.OURS, ExitClass.NOT_STARTED):
         return Issue(f"turn|{code}", words, action)
     about = f" – {model} at {endpoint}" if endpoint else ""
     calls = f", calls of {tool}" if tool else ""
@@ -141,3 +141,29 @@ _QUOTED = re.compile(r"'[^']*'|\"[^\"]*\"|“[^”]*”")
 def alike(words: str) -> str:
     """Words of an error without what differs from time to time: numbers and what is quoted."""
     return _NUMBER.sub("#", _QUOTED.sub("…", words))[:80].strip()
+
+
+def delivery_action(cause: Cause) -> str:
+    """What to do about parts that a platform refused for good."""
+    match cause:
+        case Cause.BLOCKED:
+            return "The person has blocked the bot. Nothing to mend."
+        case Cause.NO_RIGHTS | Cause.NO_CHAT:
+            return "The bot may not write there, or is not there any more. Let it in again, with the right to write."
+        case Cause.NO_THREAD | Cause.NO_MESSAGE | Cause.UNEDITABLE:
+            return "What it belonged to was deleted or closed. Nothing to mend."
+        case Cause.FILE:
+            return "The file is too large, empty or gone. See the platform's limit."
+        case Cause.FORM | Cause.TOO_LONG:
+            return "The platform refused even the plain form: report it with the words."
+        case Cause.UNREADABLE:
+            return (
+                "The platform's answers cannot be read, so nobody knows whether the parts are there: look into the chats. Bring the "
+                "platform's library up to date, or report it with the log's `delivery.unreadable`."
+            )
+        case Cause.NOT_LET_IN:
+            return "The platform refuses the bot's token. Renew it: `outspoken setup`, then `outspoken doctor`."
+        case Cause.NONE | Cause.UNCHANGED | Cause.MOVED | Cause.NOT_GROWING | Cause.OTHER:
+            return "See the platform's words. `outspoken doctor` looks at the bot's rights."
+        case _:
+            assert_never(cause)

@@ -16,7 +16,8 @@ import orjson
 
 from adapters.contract.chat import Cause
 from agent_core.learning.troubles import Outcome
-from agent_core.turn.exits import ExitClass, ExitCode, exit_class
+from agent_core.turn.exits import EXITS, ExitCode
+from agent_core.turn.notices import ExitClass
 from gateway.observe.logcatalogue import event_of
 from gateway.operate.triage.grouping import Group, Groups, Seen, add, merge
 from gateway.operate.triage.issues import (
@@ -171,7 +172,7 @@ def _of_turn(event: Line, at: int) -> Iterator[Seen]:
 def ended_well(code: str) -> bool:
     """Whether an exit is what a person wanted. One that is not known is none."""
     try:
-        return exit_class(ExitCode(code)) in (ExitClass.CLEAN, ExitClass.HANDED, ExitClass.STOPPED)
+        return EXITS[ExitCode(code)].kind in (ExitClass.CLEAN, ExitClass.HANDED, ExitClass.STOPPED)
     except ValueError:
         return False
 

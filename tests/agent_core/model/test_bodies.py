@@ -17,8 +17,8 @@ from agent_core.model.endpoints import Credential, Endpoint
 from agent_core.model.stream.bodies import ERROR
 from agent_core.ports import SystemClock
 from agent_core.text.redaction import Redactor
+from agent_core.turn.causes import BreakCause
 from agent_core.turn.events import CallBroke, Event, ReplyFinished, TextArrived
-from agent_core.turn.exits import BreakCause
 from agent_core.turn.settings import Route
 
 MEMORY = 30_000_000

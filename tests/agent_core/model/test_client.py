@@ -14,6 +14,7 @@ from agent_core.model.endpoints import Credential, Endpoint
 from agent_core.model.stream.chunks import MAX_CALLS
 from agent_core.ports import SystemClock
 from agent_core.text.redaction import Redactor
+from agent_core.turn.causes import BreakCause
 from agent_core.turn.events import (
     CallBroke,
     Event,
@@ -23,7 +24,6 @@ from agent_core.turn.events import (
     ToolCallCut,
     ToolCallNamed,
 )
-from agent_core.turn.exits import BreakCause
 from agent_core.turn.settings import Route
 
 Peer = Callable[[asyncio.StreamReader, asyncio.StreamWriter], Awaitable[None]]

@@ -21,8 +21,8 @@ from agent_core.model.knownbad import ROUTING, ROWS, KnownBad, avoiding
 from agent_core.ports import SystemClock
 from agent_core.text.redaction import Redactor
 from agent_core.tools.base import Json
+from agent_core.turn.causes import BreakCause
 from agent_core.turn.events import CallBroke, ReplyFinished
-from agent_core.turn.exits import BreakCause
 from agent_core.turn.settings import Route
 
 TODAY = date(2026, 11, 21)

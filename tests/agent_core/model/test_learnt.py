@@ -21,8 +21,8 @@ from agent_core.model.manners import POLITE, TOOL_FIELDS, Manners
 from agent_core.ports import SystemClock
 from agent_core.text.redaction import Redactor
 from agent_core.tools.base import Json
+from agent_core.turn.causes import BreakCause
 from agent_core.turn.events import CallBroke, Event, ReplyFinished, ToolsRefused
-from agent_core.turn.exits import BreakCause
 from agent_core.turn.settings import Route
 from tests.agent_core.model.test_client import HEAD, delta
 

@@ -16,9 +16,9 @@ from agent_core.model.client import ModelClient, ModelRequest
 from agent_core.model.endpoints import Credential, Endpoint
 from agent_core.ports import SystemClock
 from agent_core.text.redaction import Redactor
+from agent_core.turn import exits
+from agent_core.turn.causes import BreakCause, cause_words
 from agent_core.turn.events import CallBroke
-from agent_core.turn.exits import BreakCause, Exit, ExitCode, Facts
-from agent_core.turn.notices import cause_words, notice_for
 from agent_core.turn.settings import Route
 from tests.certificates import self_signed
 
@@ -146,13 +146,13 @@ ADDRESS_CAUSES = [
 
 
 def test_every_reason_has_a_sentence_of_its_own():
-    sentences = {cause_words(Facts(cause=cause)) for cause in ADDRESS_CAUSES}
+    sentences = {cause_words(cause) for cause in ADDRESS_CAUSES}
     assert len(sentences) == len(ADDRESS_CAUSES)
 
 
 @pytest.mark.parametrize("cause", [BreakCause.BAD_CERTIFICATE, BreakCause.NOT_TLS, BreakCause.WANTS_TLS])
 def test_nobody_is_told_to_ask_again_where_that_cannot_help(cause: BreakCause):
-    notice = notice_for(Exit(ExitCode.PROVIDER_DOWN, Facts(cause=cause, attempts=1)))
+    notice = exits.ProviderDown(cause=cause, attempts=1).notice()
     assert notice is not None
     assert "in a moment" not in notice.text
     assert "whoever runs this gateway" in notice.text

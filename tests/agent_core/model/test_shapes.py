@@ -14,7 +14,7 @@ from agent_core.model.complaints import NOTHING_SAID, Complaint, Concern, Place
 from agent_core.model.failures import rejection
 from agent_core.model.shapes import SHAPES
 from agent_core.tools.base import Json
-from agent_core.turn.exits import BreakCause
+from agent_core.turn.causes import BreakCause
 
 GITHUB = "https://github.com/"
 
