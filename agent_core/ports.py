@@ -22,6 +22,11 @@ class Clock(Protocol):
         ...
 
 
+def steady_ms(clock: Clock) -> int:
+    """Milliseconds that never go back: what lasts within this process is counted by them, whatever becomes of the wall clock."""
+    return round(clock.monotonic() * 1000)
+
+
 class Ids(Protocol):
     """A source of new identifiers and of seeds."""
 

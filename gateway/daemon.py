@@ -145,7 +145,7 @@ async def serving(
         await stack.enter_async_context(hub)
         chats = await stack.enter_async_context(platforms(config, hub, store, clock, ids))
         keeper = Keeper(hub, store, clock, ids)
-        keeper.parts, keeper.commands, keeper.on_set_aside = chats.outbox, chats.arrivals, hub.learning.set_aside
+        keeper.parts, keeper.commands, keeper.on_set_aside = chats.outbox.parts, chats.arrivals, hub.learning.set_aside
         await keeper.attach()
         left_open = await keeper.count_open()
         stack.push_async_callback(chats.outbox.drained, DELIVERY_SECONDS, hurry)
@@ -307,7 +307,7 @@ def _alerter(
         watch,
         clock,
         chats.sights,
-        chats.outbox.oldest_by_platform,
+        chats.outbox.surfaces.oldest_by_platform,
         rules if rules.active else None,
         chats.operators.tell if chats.operators is not None else None,
         keeper.late_words,

@@ -148,7 +148,7 @@ class Arrivals:
         log.info("chat.withdrawn", account=account, inbox=row.id, done=outcome)
         chat = inbox.decode(row.body).chat
         if outcome and chat is not None:
-            self._outbox.take_back(chat.address, queue_origin(row.id))
+            self._outbox.words.take_back(chat.address, queue_origin(row.id))
 
     async def skip(self, account: str, cursor: tuple[str, str]) -> None:
         with _stored():
@@ -334,7 +334,7 @@ class Arrivals:
         queue = await self._hub.owned_queue(inbound.session.text(), accepted.session, accepted.epoch)
         content = Content(ContentKind.ASIDE, Styled(words), reply_to=inbound.chat.reply_to)
         owner = Owner(accepted.session, queue.epoch)
-        await self._outbox.say(inbound.chat.address, owner, f"inbox:{accepted.inbox_id}", content)
+        await self._outbox.words.say(inbound.chat.address, owner, f"inbox:{accepted.inbox_id}", content)
         self._hub.release(queue)
 
     async def _said(self, inbound: Inbound, cursor: tuple[str, str] | None) -> None:
@@ -364,11 +364,11 @@ class Arrivals:
         if position is not None and (line or queue.running is not None):
             told = line_words(line) if line else queued_words(position)
             queued = Content(ContentKind.ASIDE, Styled(told), reply_to=to, silent=True)
-            await self._outbox.say(address, Owner(session, queue.epoch), queue_origin(inbox_id), queued)
+            await self._outbox.words.say(address, Owner(session, queue.epoch), queue_origin(inbox_id), queued)
         words = [OTHER_WORDS.format(what=a.name) for a in inbound.chat.attachments if a.kind is AttachmentKind.OTHER]
         if words:
             contents = [Content(ContentKind.ASIDE, Styled(w), reply_to=to, silent=True) for w in words]
-            await self._outbox.say(address, Owner(session, queue.epoch), f"inbox:{inbox_id}", *contents)
+            await self._outbox.words.say(address, Owner(session, queue.epoch), f"inbox:{inbox_id}", *contents)
 
     async def _edited(self, inbound: Inbound, cursor: tuple[str, str] | None, stored: InboxRow | None) -> None:
         """A message that still waits gets its new words and files; one that is answered already keeps the old ones."""
@@ -461,7 +461,7 @@ class Arrivals:
         with _stored():
             await self._store.move_chat(f"{platform}/{account}/", old_chat, new_chat)
         self._hub.move_queues(platform, account, old_chat, new_chat)
-        self._outbox.move(platform, account, old_chat, new_chat)
+        self._outbox.surfaces.move(platform, account, old_chat, new_chat)
 
 
 @contextmanager

@@ -57,7 +57,7 @@ class Outage:
         if not words or chat in self._now or now - self._told.get(chat, -AGAIN_SECONDS) < AGAIN_SECONDS:
             return
         said = Content(ContentKind.ASIDE, Styled(words), reply_to=origin.reply_to)
-        if not self._outbox.say_unstored(origin.address, said, lambda: self._unsaid(chat)):
+        if not self._outbox.unstored.say(origin.address, said, lambda: self._unsaid(chat)):
             return
         while len(self._told) >= KNOWN_MOST:
             self._now.discard(gone := next(iter(self._told)))

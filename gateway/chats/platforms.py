@@ -7,6 +7,7 @@ import hashlib
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
+from functools import partial
 
 import structlog
 from aiohttp import web
@@ -14,16 +15,13 @@ from aiohttp import web
 from adapters.contract.base import Inbound, SessionKey
 from adapters.contract.chat import (
     AdapterSight,
-    CallFailed,
     ChatAddress,
-    ChatKind,
     ChatOrigin,
     ChatPort,
     Content,
     ContentKind,
 )
 from adapters.contract.platforms import ChatSection
-from adapters.delivery.reconcile import Part
 from adapters.platforms import found
 from adapters.text.styled import Styled
 from agent_core.ports import Clock, Ids
@@ -45,8 +43,9 @@ from gateway.cli.context import CannotServe
 from gateway.commands.files import files_command
 from gateway.commands.timed import Post, TimedCommands, encode_post, post_inbound
 from gateway.config.sections import Config
+from gateway.delivery.accounts import Account
 from gateway.delivery.forming import WORKERS, Forming
-from gateway.delivery.outbox import Account, Elsewhere, Outbox
+from gateway.delivery.outbox import Outbox
 from gateway.delivery.owners import Owner, queue_origin
 from gateway.limits.budgets import BudgetWarning
 from gateway.recovery.setaside import TellChat
@@ -103,8 +102,14 @@ def account_rules(section: ChatSection) -> AccountRules:
 async def platforms(config: Config, hub: Hub, store: Store, clock: Clock, ids: Ids) -> AsyncGenerator[Platforms]:
     """Outbox and intake for the block, and an adapter for each platform that is configured. Nothing is received before `started`."""
     async with AsyncExitStack() as stack:
-        outbox = Outbox(store, clock, ids.seed(), hub.tell)
-        outbox.forming = Forming(await stack.enter_async_context(Workers(WORKERS)))
+
+        async def moved(address: ChatAddress, new_chat: str) -> None:
+            await arrivals.moved(address.platform, address.account, address.chat, new_chat)
+
+        forming = Forming(await stack.enter_async_context(Workers(WORKERS)))
+        outbox = Outbox(
+            store, clock, ids.seed(), hub.tell, forming=forming, asker_of=partial(asker_of, store), moved=moved
+        )
         arrivals = Arrivals(hub, store, outbox, clock, ids, link=config.people.link)
         await arrivals.open()
         for one in found().broken:
@@ -122,12 +127,11 @@ async def platforms(config: Config, hub: Hub, store: Store, clock: Clock, ids: I
             outbox.open_account(platform, account, Account(one.adapter.port, one.account_rate, one.chat_rate))
             ports[one.adapter.name] = one.adapter.port
             outbound = _outbound(outbox, platform, account)
-            supervisor = Supervisor(one.adapter, clock, outbound, outbox.share, _noting(states, arrivals))
+            supervisor = Supervisor(one.adapter, clock, outbound, outbox.chance.random, _noting(states, arrivals))
             supervisors.append(supervisor)
             arrivals.unread.again[one.adapter.name] = (supervisor.is_up, one.adapter.again)
         _connect(
             hub,
-            store,
             arrivals,
             outbox,
             Attachments(ports, _teller(hub, outbox), hub.quotas, sees_pictures=config.model.pictures),
@@ -181,22 +185,22 @@ def _noting(states: AdapterLog, arrivals: Arrivals) -> Callable[[AdapterStateRow
 
 
 def _outbound(outbox: Outbox, platform: str, account: str) -> Callable[[], float | None]:
-    return lambda: outbox.outbound_age(platform, account)
+    return lambda: outbox.accounts.outbound_age(platform, account)
 
 
-def _connect(hub: Hub, store: Store, arrivals: Arrivals, outbox: Outbox, attachments: Attachments) -> None:
+def _connect(hub: Hub, arrivals: Arrivals, outbox: Outbox, attachments: Attachments) -> None:
     """Where hub, intake and outbox need each other."""
 
     def begun(inbound: Inbound, inbox_id: int) -> None:
         if inbound.chat is not None:
-            outbox.take_back(inbound.chat.address, queue_origin(inbox_id))
+            outbox.words.take_back(inbound.chat.address, queue_origin(inbox_id))
 
     def saying(words: str, origin: str = "inbox") -> Callable[[Inbound, int, str, int], Awaitable[None]]:
         async def say(inbound: Inbound, inbox_id: int, session: str, epoch: int) -> None:
             if inbound.chat is not None:
-                outbox.take_back(inbound.chat.address, queue_origin(inbox_id))
+                outbox.words.take_back(inbound.chat.address, queue_origin(inbox_id))
                 content = Content(ContentKind.ASIDE, Styled(words), reply_to=inbound.chat.reply_to)
-                await outbox.say(inbound.chat.address, Owner(session, epoch), f"{origin}:{inbox_id}", content)
+                await outbox.words.say(inbound.chat.address, Owner(session, epoch), f"{origin}:{inbox_id}", content)
 
         return say
 
@@ -204,13 +208,10 @@ def _connect(hub: Hub, store: Store, arrivals: Arrivals, outbox: Outbox, attachm
         chat = warning.inbound.chat
         if chat is not None:
             content = Content(ContentKind.ASIDE, Styled(warning.words), silent=True)
-            await outbox.say(chat.address, Owner(warning.session, warning.epoch), warning.origin, content)
-
-    async def moved(address: ChatAddress, new_chat: str) -> None:
-        await arrivals.moved(address.platform, address.account, address.chat, new_chat)
+            await outbox.words.say(chat.address, Owner(warning.session, warning.epoch), warning.origin, content)
 
     hub.outlets = outbox.outlet
-    hub.restore = outbox
+    hub.restore = outbox.parts
     hub.attachments = attachments
     hub.on_begun = begun
     hub.on_forgotten = saying(f"⚠️ {NotStarted.FORGOTTEN.said()}", FORGOT)
@@ -223,8 +224,6 @@ def _connect(hub: Hub, store: Store, arrivals: Arrivals, outbox: Outbox, attachm
         await arrivals.take_command(post_inbound(address, key, key), Command("post", encode_post(Post(words))))
 
     arrivals.unread.tell = tell_person
-    outbox.on_moved = moved
-    outbox.elsewhere = _elsewhere(store, outbox)
 
 
 def unread_teller(outbox: Outbox) -> TellChat:
@@ -234,11 +233,11 @@ def unread_teller(outbox: Outbox) -> TellChat:
         chat = inbound.chat if inbound is not None else None
         at = SessionKey.of(fresh.key)
         address = chat.address if chat is not None else ChatAddress(at.platform, at.account, at.chat, at.thread)
-        if not outbox.has_account(address):
+        if not outbox.accounts.knows(address):
             return  # who asked there sees it where they asked
-        outbox.take_back(address, queue_origin(inbox_id))
+        outbox.words.take_back(address, queue_origin(inbox_id))
         content = Content(ContentKind.ASIDE, Styled(words), reply_to=chat.reply_to if chat is not None else "")
-        await outbox.say(address, Owner(fresh.session, fresh.epoch), f"inbox:{inbox_id}", content)
+        await outbox.words.say(address, Owner(fresh.session, fresh.epoch), f"inbox:{inbox_id}", content)
 
     return tell
 
@@ -248,7 +247,7 @@ def unstored_teller(outbox: Outbox) -> Callable[[Inbound, str], None]:
 
     def tell(inbound: Inbound, words: str) -> None:
         if (chat := inbound.chat) is not None:
-            outbox.say_unstored(chat.address, Content(ContentKind.ASIDE, Styled(words), reply_to=chat.reply_to))
+            outbox.unstored.say(chat.address, Content(ContentKind.ASIDE, Styled(words), reply_to=chat.reply_to))
 
     return tell
 
@@ -261,7 +260,7 @@ def _teller(hub: Hub, outbox: Outbox) -> Callable[[Inbound, str], Awaitable[None
         content = Content(ContentKind.ASIDE, Styled(words), silent=True)
         mark = hashlib.blake2b(words.encode(), digest_size=4).hexdigest()
         origin = f"attached:{inbound.platform_key}:{mark}"
-        await outbox.say(inbound.chat.address, Owner(queue.session, queue.epoch), origin, content)
+        await outbox.words.say(inbound.chat.address, Owner(queue.session, queue.epoch), origin, content)
 
     return tell
 
@@ -274,31 +273,3 @@ async def asker_of(store: Store, origin: str) -> ChatOrigin | None:
     else:
         row = next(iter(await store.inputs(origin)), None)
     return inbox.decode(row.body).chat if row is not None else None
-
-
-async def owner_of(store: Store, origin: str) -> Owner | None:
-    """Under whose ownership a delivery's origin is written."""
-    found = await store.deliveries_of(origin)
-    return Owner(found[0].session, await store.claim(found[0].session)) if found else None
-
-
-def _elsewhere(store: Store, outbox: Outbox) -> Elsewhere:
-    """What cannot be said in a group is told in private to the person whom it was for."""
-
-    async def tell(address: ChatAddress, part: Part, error: CallFailed) -> None:
-        asker = await asker_of(store, part.row.origin)
-        if asker is None or asker.kind is ChatKind.PRIVATE or asker.address.chat != address.chat:
-            return
-        try:
-            chat = await outbox.port_of(address).private(asker.person.id)
-        except CallFailed as failure:
-            log.info("delivery.nobody_told", chat=address.text(), words=failure.words)
-            return
-        private = replace(asker.address, chat=chat, thread="")
-        words = f"I could not write into the group where you asked me: {error.words}. Nothing more can be shown there until that is changed."
-        owner = await owner_of(store, part.row.origin)
-        if owner is not None:
-            content = Content(ContentKind.ASIDE, Styled(words))
-            await outbox.say(private, owner, f"elsewhere:{part.row.origin}", content)
-
-    return tell

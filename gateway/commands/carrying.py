@@ -210,10 +210,10 @@ class ChatCommands:
         contents = [*reply.contents] or (
             [Content(ContentKind.ASIDE, Styled(words), reply_to=reply_to)] if words else []
         )
-        rows = self._outbox.propose(request.origin.address, request.owner, origin, contents)
+        rows = self._outbox.words.propose(request.origin.address, request.owner, origin, contents)
         for address, told in reply.elsewhere:
             content = Content(ContentKind.ASIDE, Styled(told))
-            rows += self._outbox.propose(address, request.owner, origin, [content])
+            rows += self._outbox.words.propose(address, request.owner, origin, [content])
         began, stored = self._clock.monotonic(), False
         try:
             while True:
@@ -238,7 +238,7 @@ class ChatCommands:
                 return True
         finally:
             for address in (request.origin.address, *(address for address, _ in reply.elsewhere)):
-                self._outbox.release(address, origin, stored=stored)
+                self._outbox.words.release(address, origin, stored=stored)
 
     # ------------------------------------------------------------------ helpers
 
@@ -263,7 +263,7 @@ class ChatCommands:
             message = queue.waiting[0]
             words = (await self._hub.stop_message(queue.ticket_of(message))).words
             if message.inbound.chat is not None:
-                self._outbox.take_back(message.inbound.chat.address, queue_origin(message.inbox_id))
+                self._outbox.words.take_back(message.inbound.chat.address, queue_origin(message.inbox_id))
             return words
         return (await self._hub.stop(request.inbound.session)).words
 
@@ -373,7 +373,7 @@ class ChatCommands:
                 seconds = max(0, self._clock.now_ms() - driver.opened_at) // 1000
         model = (await self._prefs(request)).model or self._hub.chain.default
         name = request.origin.address.text()
-        trouble = self._outbox.troubles.get(name)
+        trouble = self._outbox.troubles.known.get(name)
         troubles = [f"Delivery: {trouble.words}"] if trouble is not None else []
         if request.visiting:
             troubles.append(f"The conversation from {request.inbound.session.platform.capitalize()} goes on here.")
@@ -382,7 +382,7 @@ class ChatCommands:
         return Reply(
             status_words(
                 running=running, seconds=seconds, waiting=waiting, model=model,
-                unsent=self._outbox.unsent_of(name), troubles=troubles,
+                unsent=self._outbox.surfaces.unsent_of(name), troubles=troubles,
             )
         )  # fmt: skip
 
@@ -530,9 +530,9 @@ async def drop_waiting(hub: Hub, outbox: Outbox, queue: SessionQueue, message: W
     if not (await hub.stop_message(queue.ticket_of(message))).stopped:
         return False
     if message.inbound.chat is not None:
-        outbox.take_back(message.inbound.chat.address, queue_origin(message.inbox_id))
+        outbox.words.take_back(message.inbound.chat.address, queue_origin(message.inbox_id))
     if message.inbound.chat is not None and words:
         content = Content(ContentKind.ASIDE, Styled(words), reply_to=message.inbound.chat.reply_to)
         owner = Owner(queue.session, queue.epoch)
-        await outbox.say(message.inbound.chat.address, owner, f"inbox:{message.inbox_id}", content)
+        await outbox.words.say(message.inbound.chat.address, owner, f"inbox:{message.inbox_id}", content)
     return True

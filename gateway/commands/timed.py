@@ -186,7 +186,7 @@ class TimedCommands:
         if done is None and any(message.inbound.platform_key.startswith(name) for message in waiting):
             return Reply(f"{schedules.missed_words(happening)} (The one before it still waits for its turn.)")
         # Proposed before the prompt is taken, so that its place is before the answer's.
-        self._outbox.propose(request.origin.address, request.owner, f"inbox:{request.inbox_id}", [told])
+        self._outbox.words.propose(request.origin.address, request.owner, f"inbox:{request.inbox_id}", [told])
         while True:
             try:
                 await self._arrivals.submit(

@@ -77,8 +77,8 @@ class Acting:
         elsewhere = None
         if target is not None:
             elsewhere = Elsewhere(target.text().rstrip("/"), len(self._contents(part, target)))
-        configured = self._outbox.has_account(address)
-        gate = self._outbox.waits(found.row.surface)[Urgency.FINAL] if configured else 0
+        configured = self._outbox.accounts.knows(address)
+        gate = self._outbox.gates.waits(address)[Urgency.FINAL] if configured else 0
         ability = self._outbox.port_of(address).ability if configured else Ability.NONE
         lines = will_do(part, hand, ability, gate, elsewhere)
         return Preview(lines, mark_of(part), elsewhere.surface if elsewhere else "")
@@ -138,7 +138,7 @@ class Acting:
         if words := objection(part, hand):
             raise CannotAct(409, words)
         address = ChatAddress.of(part.row.surface)
-        if hand is Hand.RETRY and not self._outbox.has_account(address):
+        if hand is Hand.RETRY and not self._outbox.accounts.knows(address):
             raise CannotAct(
                 409, f"No account {address.platform}/{address.account} is configured, so it cannot be sent."
             )
@@ -173,7 +173,7 @@ class Acting:
         row, elsewhere = before.row, list[DeliveryRow]()
         origin = f"{row.origin}!to.{row.bubble}.{row.part}.{row.rev}"
         if target is not None:
-            elsewhere = self._outbox.propose(target, owner, origin, self._contents(before, target))
+            elsewhere = self._outbox.words.propose(target, owner, origin, self._contents(before, target))
         words = audit_words(before, hand, target.text().rstrip("/") if target is not None else "")
         entry = AuditRow(
             self._ids.new("a"), self._clock.now_ms(), who, hand.value, name_of(row), words,
@@ -185,9 +185,9 @@ class Acting:
             stored = True
         except BaseException:
             if target is not None:
-                self._outbox.take_back(target, origin)
+                self._outbox.words.take_back(target, origin)
             raise
         finally:
             if target is not None:
-                self._outbox.release(target, origin, stored=stored)
+                self._outbox.words.release(target, origin, stored=stored)
         return words

@@ -188,11 +188,11 @@ class Board:
         for one in found:
             address = ChatAddress.of(one.row.surface)
             account = f"{address.platform}/{address.account}"
-            configured = outbox.has_account(address)
+            configured = outbox.accounts.knows(address)
             part = outbox.part_of(one)
             if one.row.state is not DeliveryState.FAILED and not part.open:
                 continue  # it is through, and that is not stored yet
-            gate = outbox.waits(one.row.surface)[Urgency.FINAL] if configured else 0
+            gate = outbox.gates.waits(address)[Urgency.FINAL] if configured else 0
             around = Around(now, configured, sights.get(account), gate, ahead.get(one.row.surface, 0))
             ahead[one.row.surface] = ahead.get(one.row.surface, 0) + 1
             row = snapshot.part_json(one.session, part, around)

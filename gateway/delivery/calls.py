@@ -7,12 +7,33 @@ been done, and is looked up, or marked, and has a bound of tries (`adapters.deli
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable
+from collections.abc import Awaitable, Sequence
+from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
 import structlog
 
-from adapters.contract.chat import CallFailed, Cause, Fate
+from adapters.contract.chat import (
+    Ability,
+    CallFailed,
+    Cause,
+    ChatAddress,
+    ChatPort,
+    Content,
+    ContentKind,
+    Fate,
+    Flow,
+    Piece,
+    Traits,
+)
+from adapters.contract.files import spelled_out
+from adapters.delivery.aftermath import Instead
+from adapters.delivery.reconcile import Part
+from adapters.delivery.substitutes import instead_of, text_of_file
+from adapters.text.styled import Styled
+from gateway.delivery.accounts import Gates
+from gateway.delivery.forming import Forming
 
 log = structlog.get_logger("delivery")
 T = TypeVar("T")
@@ -22,6 +43,8 @@ CALL_SECONDS = 50.0
 UPLOAD_SECONDS = 180.0
 COSMETIC_SECONDS = 10.0
 """For what nobody misses: typing, drafts, what the agent does."""
+LABEL = "(Sent again after an interruption; you may see this twice.)\n\n"
+ASTRAY = "(This belongs to a topic that is not there any more.)\n\n"
 
 
 async def called(call: Awaitable[T], platform: str, seconds: float = CALL_SECONDS) -> T:
@@ -38,3 +61,71 @@ async def called(call: Awaitable[T], platform: str, seconds: float = CALL_SECOND
         log.exception("delivery.unreadable", platform=platform, error=kind)
         words = f"what {platform} answered could not be understood ({kind})"
         raise CallFailed(Fate.UNKNOWN, words, cause=Cause.UNREADABLE) from error
+
+
+def as_sent(part: Part, address: ChatAddress, ability: Ability, traits: Traits) -> Content:
+    """A part's content as it goes out: without form if that was refused, with a label if it may be there already. Pure."""
+    content = part.content
+    body = Styled(content.body.text) if part.row.plain else content.body
+    buttons = () if part.row.plain else content.buttons
+    feedback, tasks = ("", ()) if part.row.plain else (content.feedback, content.tasks)
+    lost = part.row.cause == Cause.NO_THREAD.value
+    reply_to = "" if lost or (part.row.plain and not traits.replies) else content.reply_to
+    if part.row.labelled and ability is Ability.NONE and content.kind is not ContentKind.STATUS:
+        body = Styled(LABEL) + body
+    if lost and address.thread:
+        body = Styled(ASTRAY) + body
+    return replace(content, body=body, buttons=buttons, reply_to=reply_to, feedback=feedback, tasks=tasks)
+
+
+class Calls:
+    """Those of one chat, each counted by its gates."""
+
+    def __init__(self, address: ChatAddress, port: ChatPort, gates: Gates, forming: Forming) -> None:
+        self.address = address
+        self.port = port
+        self.forming = forming
+        self.traits = port.traits(address)
+        """As far as the chat has not refused any of them."""
+        self._gates = gates
+
+    async def count(self, call: Awaitable[str | None], seconds: float = CALL_SECONDS) -> str:
+        """A call that counts against the limits; raises `CallFailed` and nothing else."""
+        self._gates.passed(self.address)
+        return await self.ask(call, seconds) or ""
+
+    async def ask(self, call: Awaitable[str | None], seconds: float = CALL_SECONDS) -> str | None:
+        """A call that changes nothing."""
+        return await called(call, self.address.platform.capitalize(), seconds)
+
+    async def attempt(self, call: Awaitable[str | None]) -> CallFailed | None:
+        """A call that nobody misses if it fails; why it did."""
+        try:
+            await self.count(call, COSMETIC_SECONDS)
+        except CallFailed as error:
+            if error.fate is Fate.TOO_FAST:
+                await self.too_fast(error)
+            return error
+        return None
+
+    async def too_fast(self, error: CallFailed) -> None:
+        await self._gates.too_fast(self.address, error.retry_after)
+
+    def target(self, part: Part) -> ChatAddress:
+        return replace(self.address, thread="") if part.row.cause == Cause.NO_THREAD.value else self.address
+
+    def content(self, part: Part) -> Content:
+        """See `as_sent`."""
+        return as_sent(part, self.address, self.port.ability, self.traits)
+
+    def flow(self, content: Content, final: bool) -> Flow:
+        return self.port.flow(content, final=final)
+
+    async def instead(self, content: Content) -> Instead:
+        """What may be shown in place of a content that was refused."""
+        spelled: Sequence[Piece] = ()
+        if text := text_of_file(await spelled_out(content)):
+            spelled = await self.forming.growing(self.port.parts, text) or self.port.parts(
+                text, growing=False, plain=True
+            )
+        return partial(instead_of, spelled=spelled, shorter=self.port.shorter, replies=self.traits.replies)

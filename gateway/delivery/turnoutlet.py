@@ -1,4 +1,4 @@
-"""A running turn where it is seen in a chat."""
+"""A running turn where it is seen in a chat, and when it was first seen there."""
 
 from __future__ import annotations
 
@@ -6,35 +6,36 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Protocol
 
-from adapters.contract.chat import ChatPort, Traits
 from adapters.delivery.parts import Parts, Picture, picture
 from agent_core.bell import Bell
 from agent_core.driver.driver import TurnDriver
+from agent_core.ports import Clock
+from agent_core.signals import FirstSign, Tell
 from agent_core.store.deliveries.rows import DeliveryRow
 from agent_core.turn.view import View
-from gateway.delivery.forming import Forming, Texts
+from gateway.delivery.calls import Calls
+from gateway.delivery.forming import Texts
+from gateway.delivery.ledger import Ledger
 from gateway.delivery.owners import Owner
 
 
 class Screen(Protocol):
     """What a running turn needs of the surface that shows it."""
 
-    port: ChatPort
-    traits: Traits
-
     @property
     def bell(self) -> Bell: ...
 
     @property
-    def forming(self) -> Forming: ...
+    def calls(self) -> Calls: ...
+
+    @property
+    def ledger(self) -> Ledger: ...
 
     def add(self, outlet: TurnOutlet) -> None: ...
 
     def drop(self, outlet: TurnOutlet) -> None: ...
 
     def closing(self, outlet: TurnOutlet, view: View) -> Sequence[DeliveryRow]: ...
-
-    def release(self, origin: str) -> None: ...
 
 
 @dataclass(eq=False, slots=True)
@@ -55,7 +56,7 @@ class TurnOutlet:
 
     def __post_init__(self) -> None:
         self.surface = self.find()
-        self.texts = Texts(lambda: self.surface.port.parts, lambda: self.surface.forming)
+        self.texts = Texts(lambda: self.surface.calls.port.parts, lambda: self.surface.calls.forming)
 
     def attach(self, driver: TurnDriver) -> None:
         """Show this turn from now on. A surface that had nothing to do may have been forgotten meanwhile."""
@@ -76,7 +77,7 @@ class TurnOutlet:
 
     def closed(self) -> None:
         """See `agent_core.driver.watcher.Outlet`."""
-        self.surface.release(self.turn)
+        self.surface.ledger.release(self.turn)
         self.left()
 
     async def prepare(self, view: View) -> None:
@@ -86,6 +87,42 @@ class TurnOutlet:
     def picture(self, view: View, parts: Parts | None = None, *, growing: bool = True) -> Picture:
         """What the chat should show of a view; its texts were prepared, or are formatted by `parts`."""
         left = self.driver is not None and self.driver.turn.left  # then nothing may fade with a draft
-        traits, form = self.surface.traits, parts or self.texts.pieces
+        traits, form = self.surface.calls.traits, parts or self.texts.pieces
         traits = replace(traits, drafts=traits.drafts and not left)
         return picture(view, self.turn, form, traits=traits, reply_to=self.reply_to, growing=growing)
+
+
+class FirstSigns:
+    """Tells how long after its opening each turn was first seen in one chat."""
+
+    def __init__(self, platform: str, clock: Clock, tell: Tell) -> None:
+        self._platform = platform
+        self._clock = clock
+        self._tell = tell
+        self._unseen: dict[str, int] = {}
+        """Turn → when it was opened: over before the chat was shown anything of it."""
+
+    def left(self, outlet: TurnOutlet) -> None:
+        """The turn is over, or goes on without being shown."""
+        if not outlet.seen and outlet.driver is not None:
+            self._unseen[outlet.turn] = outlet.driver.opened_at
+
+    def shown(self, outlets: Sequence[TurnOutlet]) -> None:
+        """The chat shows something of these turns."""
+        for outlet in outlets:
+            if not outlet.seen and outlet.driver is not None:
+                self._first(outlet.driver.opened_at)
+            outlet.seen = True
+
+    def part_shown(self, turn: str, outlets: Sequence[TurnOutlet]) -> None:
+        """The chat shows a part of this turn, which may be over."""
+        self.shown([outlet for outlet in outlets if outlet.turn == turn])
+        if (opened_at := self._unseen.pop(turn, None)) is not None:
+            self._first(opened_at)
+
+    def given_up(self, turn: str) -> None:
+        self._unseen.pop(turn, None)
+
+    def _first(self, opened_at: int) -> None:
+        after = max(0, self._clock.now_ms() - opened_at)
+        self._tell(FirstSign(surface=self._platform, after_ms=after))

@@ -170,7 +170,7 @@ class Sending:
         until = loop.time() + seconds
         body = await self._told(row.id)
         while body["state"] in ("accepted", "pending") and loop.time() < until:
-            await self._outbox.stored(min(LOOK_SECONDS, max(0.01, until - loop.time())))
+            await self._outbox.records.change(min(LOOK_SECONDS, max(0.01, until - loop.time())))
             body = await self._told(row.id)
         return json_response(body)
 

@@ -76,12 +76,12 @@ class Look:
             "waiting_for_a_place": self._hub.places.in_line,
             "oldest_wait_seconds": round(self._hub.places.oldest_seconds(), 1),
             "turned_away": self._hub.places.turned_away,
-            "unsent_parts": outbox.unsent,
-            "unsent_by_platform": {**outbox.unsent_by_platform()},
-            "oldest_unsent_seconds": round(outbox.oldest_unsent_seconds(), 1),
+            "unsent_parts": outbox.surfaces.unsent,
+            "unsent_by_platform": {**outbox.surfaces.unsent_by_platform()},
+            "oldest_unsent_seconds": round(outbox.surfaces.oldest_unsent_seconds(), 1),
             "troubled_chats": [
                 {"chat": trouble.surface, "cause": trouble.cause, "words": trouble.words, "at": trouble.at}
-                for trouble in outbox.troubles.values()
+                for trouble in outbox.troubles.known.values()
             ],
             "incidents": [_incident(one) for one in self._hub.learning.open_incidents],
             "alerts": [{"kind": one.kind.value, "words": one.words} for one in self._alerter.open],

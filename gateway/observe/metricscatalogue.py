@@ -368,9 +368,9 @@ OURS: tuple[Metric, ...] = (
     _counter("outspoken_delivery_pause_seconds_total", "Pauses that a platform asked for.",
              on(TooFast, lambda s: [(s.seconds, s.platform)]), "platform", begin=lambda k: each(k.platforms)),
     _gauge("outspoken_undelivered_parts", "Parts that are not as they should be yet.",
-           lambda p: ((parts, name) for name, parts in p.outbox.unsent_by_platform().items()), "platform"),
+           lambda p: ((parts, name) for name, parts in p.outbox.surfaces.unsent_by_platform().items()), "platform"),
     _gauge("outspoken_oldest_undelivered_seconds", "How long the oldest of them waits that is to stay; 0 if none waits.",
-           lambda p: ((seconds, name) for name, seconds in p.outbox.oldest_by_platform().items()), "platform"),
+           lambda p: ((seconds, name) for name, seconds in p.outbox.surfaces.oldest_by_platform().items()), "platform"),
     # ------------------------------------------------------------------ adapters
     _gauge("outspoken_adapter_up", "1 if the adapter is connected.",
            lambda p: ((up, name) for name, _, up in _adapters(p)), "platform"),

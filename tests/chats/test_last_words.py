@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from gateway.delivery.outbox import STILL_THERE
+from gateway.delivery.troubles import STILL_THERE
 from tests.chats.audited import lies
 from tests.chats.harness import Harness, answer, answers, process, quiet, running
 from tests.chats.model import wide_line

@@ -115,7 +115,7 @@ def _together(calls: list[Call]) -> Written:
 _HEAD = """# Log events
 
 Written by `python -m gateway.operate.pages.logs > docs/logs.md`: names, levels and fields from the calls in the source, the words from
-`gateway/observe/logcatalogue.py` and the platforms' `events.py`.
+`gateway/observe/logcatalogue.py` and the platforms' `platform.py`.
 
 One event is one line on standard error: JSON (`[log] format = "json"`, or whenever standard error is no terminal), or words for people. Names and
 fields are part of the interface; the changelog tells when one changes. Every line begins with `timestamp` (ISO 8601, UTC, milliseconds),

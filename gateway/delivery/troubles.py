@@ -1,0 +1,96 @@
+"""What was refused for good: said in the log and in `status`, and to the person where that can be done."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+
+import structlog
+
+from adapters.contract.chat import CallFailed, Cause, ChatAddress, Content, ContentKind
+from adapters.delivery.parts import WantedPart
+from adapters.delivery.reconcile import Part
+from adapters.text.styled import Styled
+from agent_core.ports import Clock
+from gateway.delivery.ledger import Ledger
+
+log = structlog.get_logger("delivery")
+
+BLOCKED_CAUSES = (Cause.BLOCKED, Cause.NO_RIGHTS, Cause.NO_CHAT)
+"""They are of the whole chat."""
+MOST = 50
+"""How many surfaces with trouble are remembered for `status`."""
+STILL_THERE = (
+    "It is still in the workspace: ask for it in smaller files, packed, or for what matters in it as text here."
+)
+"""Of a file that cannot be sent."""
+
+
+@dataclass(frozen=True, slots=True)
+class Trouble:
+    """A surface that refuses what is sent there."""
+
+    surface: str
+    cause: str
+    words: str
+    at: int
+
+
+TellPrivately = Callable[[ChatAddress, Part, CallFailed], Awaitable[None]]
+"""Tells a person in private what could not be said in the chat where they asked."""
+
+
+class Troubles:
+    """The last trouble of each surface."""
+
+    def __init__(self, clock: Clock, tell_privately: TellPrivately) -> None:
+        self.known: dict[str, Trouble] = {}
+        """By surface, the oldest first."""
+        self._clock = clock
+        self._tell_privately = tell_privately
+
+    def note(self, surface: str, cause: Cause, words: str) -> None:
+        self.known[surface] = Trouble(surface, cause.value, words, self._clock.now_ms())
+        while len(self.known) > MOST:
+            del self.known[next(iter(self.known))]
+
+    def over(self, surface: str) -> None:
+        """Something was delivered there."""
+        self.known.pop(surface, None)
+
+    async def given_up(self, address: ChatAddress, ledger: Ledger, part: Part, error: CallFailed) -> None:
+        """A part was refused for good."""
+        known = ledger.surface in self.known
+        log.error(
+            "delivery.failed",
+            chat=ledger.surface,
+            origin=part.row.origin,
+            part=part.row.key,
+            cause=error.cause.value,
+            words=error.words,
+            kind=part.content.kind.value,
+        )
+        self.note(ledger.surface, error.cause, error.words)
+        notice = part.content.kind is ContentKind.ASIDE and part.row.bubble.startswith("failed")
+        # A chat that takes no files may take words; whether it does is told by the notice.
+        no_files = part.content.kind is ContentKind.FILE and error.cause is Cause.NO_RIGHTS
+        if error.cause in BLOCKED_CAUSES and not no_files:
+            if notice or not known:
+                await self._tell_privately(address, part, error)
+            return
+        if not notice:  # never a notice about a notice
+            await self._say_so(ledger, part, error)
+
+    async def _say_so(self, ledger: Ledger, part: Part, error: CallFailed) -> None:
+        """In the same chat: what of the turn could not be shown there, and why."""
+        what = f"The file {part.content.file_name}" if part.content.kind is ContentKind.FILE else "A part of the answer"
+        words = f"⚠️ {what} could not be sent: {error.words}"
+        if part.content.file:
+            words += f"{'' if words.endswith('.') else '.'} {STILL_THERE}"
+        if error.cause is Cause.UNREADABLE:
+            words = f"⚠️ It is not known whether {what[0].lower()}{what[1:]} has reached this chat: {error.words}"
+        name = f"failed.{part.row.bubble}.{part.row.part}"
+        origin, owner = f"{part.row.origin}!{name}", ledger.owners[part.row.origin]
+        said = WantedPart(name, 0, Content(ContentKind.ASIDE, Styled(words)), final=True)
+        await ledger.records.put(owner, ledger.propose(origin, owner, [said]))
+        ledger.release(origin)
