@@ -6,6 +6,7 @@ libraries; this is for looking only. No address of somebody else's is put into w
 
 from __future__ import annotations
 
+import asyncio
 import email.utils
 import ssl
 import time
@@ -102,6 +103,21 @@ class Probe:
         skew = skew_of(told.get("date", ""), began, time.time())
         self.skew_seconds = skew if skew is not None else self.skew_seconds
         return Reply(response.status, told, parsed(raw))
+
+
+async def greeting(address: str, who: str, proxy: str) -> Json | NoReply:
+    """The first frame that a websocket sends (None if it is no JSON), and away. `who` is at the address, as a person knows it."""
+    timeout = aiohttp.ClientTimeout(total=SECONDS)
+    try:
+        async with (
+            asyncio.timeout(SECONDS),
+            aiohttp.ClientSession(timeout=timeout) as http,
+            http.ws_connect(address, proxy=proxy or None) as socket,
+        ):
+            message = await socket.receive()
+            return parsed(str(message.data).encode()) if message.type is aiohttp.WSMsgType.TEXT else None
+    except (aiohttp.ClientError, OSError, ValueError) as error:
+        return no_reply(error, who)
 
 
 async def _body(response: aiohttp.ClientResponse) -> bytes:
@@ -236,20 +252,23 @@ class Said:
     """Why it is no, in words."""
 
 
+async def _asked(address: str, headers: Mapping[str, str], seconds: float) -> tuple[int, Json]:
+    """A gateway's answer: its status, and its JSON. Raises what `_NO_ANSWER` names."""
+    timeout = aiohttp.ClientTimeout(total=seconds)
+    async with aiohttp.ClientSession(timeout=timeout) as http, http.get(address, headers=headers) as response:
+        return response.status, orjson.loads(await response.content.read(MOST_BYTES))
+
+
+_NO_ANSWER = (aiohttp.ClientError, OSError, orjson.JSONDecodeError)
+
+
 async def health(url: str, question: Question, key: str | None, seconds: float) -> Said:
     """Ask one of the health questions; an answer after at most so many seconds, whatever is at the address."""
-    headers = {"Authorization": f"Bearer {key}"} if key else {}
-    timeout = aiohttp.ClientTimeout(total=seconds)
     try:
-        async with (
-            aiohttp.ClientSession(timeout=timeout) as http,
-            http.get(url + question.path, headers=headers) as response,
-        ):
-            status = response.status
-            body: Json = orjson.loads(await response.content.read(MOST_BYTES))
+        status, body = await _asked(url + question.path, {"Authorization": f"Bearer {key}"} if key else {}, seconds)
     except TimeoutError:
         return Said(yes=False, why=(f"{url} does not answer within {seconds:g} s.",))
-    except (aiohttp.ClientError, OSError, orjson.JSONDecodeError) as error:
+    except _NO_ANSWER as error:
         return Said(yes=False, why=(f"No gateway answers at {url} ({type(error).__name__}).",))
     table = body if isinstance(body, dict) else {}
     problems, error = table.get("problems"), table.get("error")
@@ -273,15 +292,10 @@ class Answering(Enum):
 
 async def answering_at(url: str, seconds: float = 3.0) -> Answering:
     """What ``/healthz`` at `url` says; asked once, and known after so many seconds."""
-    timeout = aiohttp.ClientTimeout(total=seconds)
     try:
-        async with (
-            aiohttp.ClientSession(timeout=timeout) as http,
-            http.get(url + Question.ALIVE.path) as response,
-        ):
-            body: Json = orjson.loads(await response.content.read(MOST_BYTES))
+        _, body = await _asked(url + Question.ALIVE.path, {}, seconds)
     except TimeoutError:
         return Answering.SILENT
-    except (aiohttp.ClientError, OSError, orjson.JSONDecodeError):
+    except _NO_ANSWER:
         return Answering.NOBODY
     return Answering.GATEWAY if isinstance(body, dict) and body.get("program") == "outspoken" else Answering.NOBODY

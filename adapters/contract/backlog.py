@@ -16,12 +16,13 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Iterable
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import structlog
 
 from adapters.contract.chat import CallFailed, Fate
 from adapters.delivery.pacing import backoff_ms
-from agent_core.ports import Clock
+from agent_core.ports import Clock, steady_ms
 
 log = structlog.get_logger("chat")
 
@@ -41,6 +42,22 @@ class Behind:
     attempt: int = 0
     not_before_ms: int = 0
     """By the monotonic clock."""
+
+
+Item = TypeVar("Item")
+
+
+def numbered(
+    page: Iterable[Item], number_of: Callable[[Item], int], odd: Callable[[Exception], None]
+) -> list[tuple[int, Item]]:
+    """The messages of a page with their numbers, the oldest first; what has none is told to `odd`, because nobody can ask for it again."""
+    found: list[tuple[int, Item]] = []
+    for one in page:
+        try:
+            found.append((number_of(one), one))
+        except (KeyError, ValueError, TypeError, AttributeError) as error:
+            odd(error)
+    return sorted(found, key=lambda pair: pair[0])
 
 
 def after_failure(behind: Behind, error: CallFailed, now: int) -> Behind | None:
@@ -67,6 +84,8 @@ class Backlog:
         self._account = account
         self._read = read
         self._clock = clock
+        self.seen: dict[str, int] = {}
+        """Place → the last message of it that is stored."""
         self._behind: dict[str, Behind] = {}
         self._hurried: set[str] = set()
         self._locks: dict[str, asyncio.Lock] = {}
@@ -74,13 +93,9 @@ class Backlog:
         """The platform asked for a pause."""
         self._more = asyncio.Event()
 
-    def _steady(self) -> int:
-        """Milliseconds that never go back: pauses are counted by them."""
-        return round(self._clock.monotonic() * 1000)
-
     def add(self, marks: Iterable[tuple[str, int]], since_ms: int | None = None, *, pause_seconds: float = 0.0) -> None:
         """These places have to be read: they are behind since then (default: now). One that is behind already stays where it is."""
-        not_before_ms = self._steady() + round(pause_seconds * 1000) if pause_seconds else 0
+        not_before_ms = steady_ms(self._clock) + round(pause_seconds * 1000) if pause_seconds else 0
         since = self._clock.now_ms() if since_ms is None else since_ms
         for place, mark in marks:
             known = self._behind.get(place)
@@ -99,6 +114,24 @@ class Backlog:
         if found is not None and mark > found.mark:
             self._behind[place] = replace(found, mark=mark)
 
+    def saw(self, place: str, mark: int) -> int:
+        """Something of a place is stored up to here; the last of it that is."""
+        self.seen[place] = last = max(self.seen.get(place, 0), mark)
+        return last
+
+    def cursor(self, place: str, mark: int, *, late: bool) -> int:
+        """What is stored together with a message: a place that is behind stays so until its history is read."""
+        behind = self.mark(place)
+        if behind is None:
+            return max(self.seen.get(place, 0), mark)
+        return max(behind, mark) if late else behind
+
+    def stored(self, place: str, mark: int, *, late: bool) -> None:
+        """A message is stored; a `late` one was read from the history."""
+        self.saw(place, mark)
+        if late:
+            self.advanced(place, mark)
+
     def __len__(self) -> int:
         return len(self._behind)
 
@@ -108,7 +141,7 @@ class Backlog:
         """Read what is to be read, until cancelled: places that are waited for, and then those with the newest marks."""
         while True:
             self._more.clear()
-            now = self._steady()
+            now = steady_ms(self._clock)
             due = [place for place in self._behind if self._wait_ms(place, now) <= 0]
             if due:
                 await self._try(max(due, key=lambda place: (place in self._hurried, self._behind[place].mark)))
@@ -122,7 +155,7 @@ class Backlog:
 
     def hurry(self, place: str, pause: float) -> bool:
         """Somebody waits for a place: it is read before others. False if it is not behind, or not tried for more seconds than that."""
-        if place not in self._behind or self._wait_ms(place, self._steady()) > pause * 1000:
+        if place not in self._behind or self._wait_ms(place, steady_ms(self._clock)) > pause * 1000:
             return False
         self._hurried.add(place)
         return True
@@ -132,7 +165,7 @@ class Backlog:
         try:
             async with asyncio.timeout(seconds):
                 while place in self._behind:
-                    wait = self._wait_ms(place, self._steady())
+                    wait = self._wait_ms(place, steady_ms(self._clock))
                     if wait > seconds * 1000:
                         return
                     await asyncio.sleep(max(0, wait) / 1000)
@@ -163,7 +196,7 @@ class Backlog:
             self._behind.pop(place, None)
 
     def _failed(self, place: str, error: CallFailed) -> None:
-        now = self._steady()
+        now = steady_ms(self._clock)
         left = after_failure(self._behind[place], error, now)
         if error.fate is Fate.TOO_FAST:
             self._closed_until_ms = max(self._closed_until_ms, now + round(error.retry_after * 1000))

@@ -85,6 +85,16 @@ class Attachment:
     """Why it is not taken, in words for the person."""
 
 
+_PICTURES = ("image/png", "image/jpeg", "image/webp", "image/gif")
+
+
+def attachment(ref: str, name: str, mime: str, size: int) -> Attachment:
+    """What a file is for us, by its MIME type."""
+    if mime.startswith(("audio/", "video/")):
+        return Attachment(AttachmentKind.OTHER, "", mime.partition("/")[0] + " file")
+    return Attachment(AttachmentKind.IMAGE if mime in _PICTURES else AttachmentKind.FILE, ref, name, mime, size)
+
+
 @dataclass(frozen=True, slots=True)
 class ChatOrigin:
     """Where a message came from, and where what follows from it is shown. Kept with the message."""
@@ -424,14 +434,18 @@ Piece: TypeAlias = Styled | CodeFile
 
 
 class ChatPort(Protocol):
-    """Single calls to a platform. Each raises `CallFailed`, within its own time limits, and retries nothing."""
+    """Single calls to a platform. Each raises `CallFailed`, within its own time limits, and retries nothing.
+
+    What not every platform has is refused here: a port derives from this, says the rest, and has `Traits` that promise no more.
+    """
 
     @property
     def ability(self) -> Ability: ...
 
     def traits(self, address: ChatAddress) -> Traits: ...
 
-    def parts(self, markdown: str, *, growing: bool, plain: bool = False) -> tuple[Piece, ...]:
+    @staticmethod
+    def parts(markdown: str, *, growing: bool, plain: bool = False) -> tuple[Piece, ...]:
         """A text of the model, cut and formatted for this platform; long code may come as a file, if nothing grows any more.
 
         `plain`: without form, in time that grows with the text alone. Make it a module's function (``parts = staticmethod(pieces)``) that
@@ -439,7 +453,8 @@ class ChatPort(Protocol):
         """
         ...
 
-    def shorter(self, body: Styled, most_units: int) -> tuple[Styled, ...]:
+    @staticmethod
+    def shorter(body: Styled, most_units: int) -> tuple[Styled, ...]:
         """What `parts` gave, in more parts: each of at most so many units in the platform's own markup."""
         ...
 
@@ -455,35 +470,44 @@ class ChatPort(Protocol):
 
     async def draft(self, address: ChatAddress, number: int, body: Styled) -> None:
         """Show text on its way; `number` (not 0) says which text it is."""
-        ...
+        del address, number, body
+        raise _not_here("there are no drafts")
 
-    async def typing(self, address: ChatAddress) -> None: ...
+    async def typing(self, address: ChatAddress) -> None:
+        """Show that we type."""
+        del address
+        raise _not_here("bots are not shown typing")
 
     async def find(self, address: ChatAddress, content: Content, key: str, since_ms: int) -> str | None:
-        """The id of the part that was sent as `content` with `key`, if it is there."""
-        ...
+        """The id of the part that was sent as `content` with `key`, if it is there; None also where nothing can be read back."""
+        del address, content, key, since_ms
 
     def flow(self, content: Content, *, final: bool) -> Flow:
         """A part as a message that grows has it; unless it is `final`, what may go on is left open."""
-        ...
+        del content, final
+        return Flow()
 
     async def start(self, address: ChatAddress, content: Content, first: Flow, person: str) -> str:
         """Show a new part by a message that grows, for this person; its id, which begins with `GROWS`."""
-        ...
+        del address, content, first, person
+        raise _not_here("messages do not grow")
 
     async def append(self, address: ChatAddress, platform_id: str, more: Flow) -> None:
         """Make it grow. Not idempotent."""
-        ...
+        del address, platform_id, more
+        raise _not_here("messages do not grow")
 
     async def finish(
         self, address: ChatAddress, platform_id: str, content: Content, more: Flow | None, key: str
     ) -> str:
         """The message does not grow any more; `more` is its end, None if it is to be edited next. Its id from now on."""
-        ...
+        del address, platform_id, content, more, key
+        raise _not_here("messages do not grow")
 
     async def doing(self, address: ChatAddress, thread: str, doing: Doing, person: str) -> None:
         """Show what the agent does in a thread, for this person."""
-        ...
+        del address, thread, doing, person
+        raise _not_here("what the agent does is not shown")
 
     async def private(self, person: str) -> str:
         """The private chat with a person."""
@@ -494,42 +518,16 @@ class ChatPort(Protocol):
         ...
 
 
+def _not_here(what: str) -> CallFailed:
+    """The platform has no such thing."""
+    return CallFailed(Fate.REFUSED, f"{what} here")
+
+
 def not_by_edit(kind: ContentKind) -> CallFailed:
     """An edit was asked for that no edit can do."""
     return CallFailed(
         Fate.REFUSED, f"no edit makes a message a {kind.value}, or a {kind.value} another", cause=Cause.UNEDITABLE
     )
-
-
-class NoStreams:
-    """The part of a `ChatPort` that platforms without growing messages share: their `Traits` say that there are none."""
-
-    def flow(self, content: Content, *, final: bool) -> Flow:
-        """See `ChatPort`."""
-        del content, final
-        return Flow()
-
-    async def start(self, address: ChatAddress, content: Content, first: Flow, person: str) -> str:
-        """See `ChatPort`."""
-        del address, content, first, person
-        raise CallFailed(Fate.REFUSED, "messages do not grow here")
-
-    async def append(self, address: ChatAddress, platform_id: str, more: Flow) -> None:
-        """See `ChatPort`."""
-        del address, platform_id, more
-        raise CallFailed(Fate.REFUSED, "messages do not grow here")
-
-    async def finish(
-        self, address: ChatAddress, platform_id: str, content: Content, more: Flow | None, key: str
-    ) -> str:
-        """See `ChatPort`."""
-        del address, platform_id, content, more, key
-        raise CallFailed(Fate.REFUSED, "messages do not grow here")
-
-    async def doing(self, address: ChatAddress, thread: str, doing: Doing, person: str) -> None:
-        """See `ChatPort`."""
-        del address, thread, doing, person
-        raise CallFailed(Fate.REFUSED, "what the agent does is not shown here")
 
 
 ACTION_LABELS: Mapping[Action, str] = {Action.CONTINUE: "Continue", Action.RETRY: "Retry", Action.WHY: "Why?"}

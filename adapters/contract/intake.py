@@ -39,6 +39,8 @@ PAUSES_SECONDS = (0.2, 0.8)
 """Before the second try, and the third: Slack waits three seconds for its acknowledgement."""
 ACT_SECONDS = 120.0
 """So long one may take: whatever waits for ever would hold up all that come behind it."""
+AGAIN_SECONDS = 1.0
+"""Before what cannot be stored is tried again."""
 WORDS_CHARS = 300
 WAITING_MOST = 200
 """So far is looked ahead of what cannot be stored, to tell the chats of those who wait behind it."""
@@ -82,6 +84,16 @@ def raw_of(key: str, brought: object, whence: Callable[[], Whence]) -> Raw:
 def key_of(message: ChatMessage | None) -> str:
     """Under which key a message is stored; empty if nothing of it shows there (new words for one that is stored already)."""
     return "" if message is None or message.edited else message.key
+
+
+async def until_stored(work: Callable[[], Awaitable[None]], refused: Callable[[NotAccepted], None]) -> None:
+    """Do it again and again until it can be stored; each time that it cannot be, `refused` is told."""
+    while True:
+        try:
+            return await work()
+        except NotAccepted as error:
+            refused(error)
+            await asyncio.sleep(AGAIN_SECONDS)
 
 
 class WayIn:

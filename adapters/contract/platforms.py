@@ -100,6 +100,21 @@ class Asker(Protocol):
         ...
 
 
+def asked_token(
+    asker: Asker, section: str, present: SecretStr | None, look: Callable[[str], Awaitable[S]]
+) -> tuple[str, S] | None:
+    """The steps for a bot with one token, given the one that is there already: the token that is good, and what `look` saw with it."""
+    token = ""
+
+    def attempt() -> S | None:
+        nonlocal token
+        token = asker.secret(section, "token", "Token", present, needed=not asker.asks)
+        return asker.look(look(token)) if token else None
+
+    seen = asker.tried(attempt)
+    return None if seen is None else (token, seen)
+
+
 class Respond(StrEnum):
     """When the bot answers in a group."""
 

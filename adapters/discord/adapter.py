@@ -22,7 +22,7 @@ from aiohttp import web
 
 from adapters.contract.chat import AdapterSight, CallFailed, Cause, ChatIntake, ChatMessage, Raw
 from adapters.contract.files import FileHosts, FileSource
-from adapters.contract.intake import WayIn, digest_of, in_words, raw_of
+from adapters.contract.intake import WayIn, digest_of, in_words, raw_of, until_stored
 from adapters.contract.notaccepted import NotAccepted
 from adapters.contract.supervision import AdapterDown
 from adapters.discord.inbound import (
@@ -94,6 +94,17 @@ def _removed_key(data: Mapping[str, Any]) -> str:
     return f"{int(data['channel_id'])}:{int(data['id'])}"
 
 
+async def _ask_for_life(client: Any) -> None:
+    """A heartbeat out of turn; its acknowledgement is life. The library leaves a connection that is silent for 30 s."""
+    from adapters.discord.client import heartbeat_of
+
+    for socket in client.sockets():
+        try:
+            await socket.send_heartbeat(heartbeat_of(socket))
+        except (ConnectionError, RuntimeError) as error:
+            log.debug("discord.probe_failed", error=type(error).__name__)
+
+
 class DiscordAdapter:
     """One bot. `run` it under supervision."""
 
@@ -140,18 +151,8 @@ class DiscordAdapter:
         since = silent if not self._settings.shards else now - self._probed_at
         if since > PROBE_SECONDS and now - self._probed_at > PROBE_SECONDS and self.port.client is not None:
             self._probed_at = now
-            self._probe = asyncio.ensure_future(self._ask_for_life(self.port.client))
+            self._probe = asyncio.ensure_future(_ask_for_life(self.port.client))
         return silent
-
-    async def _ask_for_life(self, client: Any) -> None:
-        """A heartbeat out of turn; its acknowledgement is life. The library leaves a connection that is silent for 30 s."""
-        from adapters.discord.client import heartbeat_of
-
-        for socket in client.sockets():
-            try:
-                await socket.send_heartbeat(heartbeat_of(socket))
-            except (ConnectionError, RuntimeError) as error:
-                log.debug("discord.probe_failed", error=type(error).__name__)
 
     @property
     def deaf_after_seconds(self) -> float:
@@ -254,15 +255,11 @@ class DiscordAdapter:
                 self.happened(Complete(None))
 
     async def _until(self, work: Callable[[], Awaitable[None]]) -> None:
-        while True:
-            try:
-                await work()
-            except NotAccepted as refused:
-                log.warning("discord.not_stored", words=str(refused))
-                self._waiting(refused)
-                await asyncio.sleep(1.0)
-            else:
-                return
+        def refused(error: NotAccepted) -> None:
+            log.warning("discord.not_stored", words=str(error))
+            self._waiting(error)
+
+        await until_stored(work, refused)
 
     def _waiting(self, refused: NotAccepted) -> None:
         """Chats whose messages wait for the storage are told."""

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
 
-import aiohttp
 from pydantic import SecretStr
 
 from adapters.checks.findings import Finding, Seen, note, ok, problem, warning
-from adapters.checks.probe import NoReply, Probe, Reply, no_reply, odd, parsed, unreachable
-from adapters.contract.platforms import PAIRING, Asker, Key, SetupResult
+from adapters.checks.probe import NoReply, Probe, Reply, greeting, odd, unreachable
+from adapters.contract.platforms import PAIRING, Asker, SetupResult, asked_token
 from adapters.discord.adapter import DiscordSettings
+from agent_core.tools.base import Json
 
 if TYPE_CHECKING:
     from adapters.discord.adapter import DiscordSettings
@@ -31,7 +31,6 @@ CONTENT_FLAGS = (1 << 18) | (1 << 19)
 """Message Content Intent, for large bots and for small ones (https://discord.com/developers/docs/resources/application)."""
 FEW_STARTS = 20
 """Discord resets the token of a bot that begins too many sessions in a day."""
-HELLO_SECONDS = 8.0
 HELLO = 10
 PROXY_KEY, ADDRESS_KEY = "[discord] proxy", "[discord] api_base"
 
@@ -77,7 +76,8 @@ async def check(settings: DiscordSettings) -> DiscordSeen:
     findings = [*first, *judged_guilds(guilds, number), *judged_starts(gateway)]
     address = settings.gateway_url or _url(gateway)
     if address:
-        findings.append(await _hello(address, settings.proxy))
+        url = f"{address}{'&' if '?' in address else '?'}v=10&encoding=json"
+        findings.append(judged_hello(await greeting(url, "the gateway", settings.proxy)))
     return DiscordSeen(tuple(findings), line.skew_seconds, number, str(application.table.get("name", "")))
 
 
@@ -135,9 +135,13 @@ def judged_starts(reply: Reply | NoReply) -> tuple[Finding, ...]:
     return (warning("discord.starts", what, "Find out why the bot connects so often: outspoken status, and the log."),)
 
 
-def judged_hello(frame: object) -> Finding:
+def judged_hello(frame: Json | NoReply) -> Finding:
     """What the gateway's first frame says."""
-    if isinstance(frame, dict) and frame.get("op") == HELLO:  # pyright: ignore[reportUnknownMemberType] - JSON
+    if isinstance(frame, NoReply):
+        return unreachable(
+            "discord.gateway", "Discord's gateway", frame, proxy_key=PROXY_KEY, address_key="[discord] gateway_url"
+        )
+    if isinstance(frame, dict) and frame.get("op") == HELLO:
         return ok("discord.gateway", "Discord's gateway answers.")
     fix = "Look whether [discord] gateway_url is right, and whether a proxy lets websockets through."
     return problem("discord.gateway", "Discord's gateway does not greet as it should.", fix)
@@ -152,46 +156,18 @@ def _bot_page(application: str) -> str:
     return f"{PORTAL}/{application}/bot"
 
 
-async def _hello(address: str, proxy: str) -> Finding:
-    """Open the gateway, hear its greeting, and go."""
-    url = f"{address}{'&' if '?' in address else '?'}v=10&encoding=json"
-    timeout = aiohttp.ClientTimeout(total=HELLO_SECONDS)
-    try:
-        async with (
-            asyncio.timeout(HELLO_SECONDS),
-            aiohttp.ClientSession(timeout=timeout) as http,
-            http.ws_connect(url, proxy=proxy or None, autoclose=True) as socket,
-        ):
-            message = await socket.receive()
-            data = message.data if message.type is aiohttp.WSMsgType.TEXT else ""
-            return judged_hello(parsed(str(data).encode()))
-    except (aiohttp.ClientError, OSError, ValueError) as error:
-        why = no_reply(error, "the gateway")
-        return unreachable(
-            "discord.gateway", "Discord's gateway", why, proxy_key=PROXY_KEY, address_key="[discord] gateway_url"
-        )
-
-
 def ask(asker: Asker, present: SecretStr | None, settings: Callable[[str], DiscordSettings]) -> SetupResult | None:
     """The steps, with the token that is there already; `settings` are those with another one."""
     if asker.asks:
         asker.say(
             f"\nOpen {PORTAL}, New Application. Under Bot: switch on Message Content Intent, Save Changes, and Reset Token gives the token."
         )
-    values: dict[Key, str] = {}
-
-    def attempt() -> DiscordSeen | None:
-        token = asker.secret("discord", "token", "Token", present, needed=not asker.asks)
-        if not token:
-            return None
-        values["discord", "token"] = token
-        return asker.look(check(settings(token)))
-
-    seen = asker.tried(attempt)
-    if seen is None:
+    found = asked_token(asker, "discord", present, lambda token: check(settings(token)))
+    if found is None:
         return None
-    seen = asker.until(seen, "discord.intent", lambda: check(settings(values["discord", "token"])))
+    token, seen = found
+    seen = asker.until(seen, "discord.intent", lambda: check(settings(token)))
     return SetupResult(
-        values,
+        {("discord", "token"): token},
         (f"\nInvite the bot into your server: {seen.invite}", f"Then mention it, or write to it in private. {PAIRING}"),
     )

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 from adapters.contract.chat import CommandDoc
+from adapters.discord.inbound import Began, Brought, Complete
 from adapters.discord.library import DiscordWebSocket, Ratelimit, Route, discord
 
 AT_ONCE = 0.001
@@ -93,44 +94,39 @@ is lost. So they are handed over as they came, and read where nothing is lost (`
 
 
 class Events:
-    """Hands events over in the order in which they come: nothing waits in between."""
+    """Hands events over in the order in which they come: nothing waits in between. Mixed into the library's clients."""
 
-    _ears: Ears
-    _up: Callable[[], None]
+    BEGAN: ClassVar[str] = "connect"
+    """The library's event that a session has begun, and nothing of it was told yet: only now are the cursors those from before the gap."""
+    COMPLETE: ClassVar[str] = "ready"
+    """Its event that the servers of a session are known."""
     let_go: Callable[[], Awaitable[None]]
     """Closes the way out as well: `close` leaves it open, so that words can go out when nothing comes in any more."""
 
-    def listen_with(self, ears: Ears, up: Callable[[], None]) -> None:
-        """Whom to tell; before the client connects."""
+    def __init__(self, ears: Ears, up: Callable[[], None], **options: Any) -> None:
         self._ears = ears
         self._up = up
+        super().__init__(**options)
 
     def dispatch(self, event: str, /, *args: Any, **_: Any) -> None:
         """Called by the library with each of its own events."""
-        match event:
-            case "socket_raw_receive":
-                self._ears.alive()
-            case "resumed":
-                self._up()
-            case _:
-                self._session(event, args)
+        if event == "socket_raw_receive":
+            self._ears.alive()
+        if event in ("ready", "resumed"):
+            self._up()
+        if event == self.BEGAN:
+            self._ears.happened(Began(_shard(args)))
+        elif event == self.COMPLETE:
+            self._ears.happened(Complete(_shard(args)))
 
-    def _session(self, event: str, args: Sequence[Any]) -> None:
-        raise NotImplementedError
+
+def _shard(args: Sequence[Any]) -> int | None:
+    """The number of the connection that an event is about; None if there is only one."""
+    return int(args[0]) if args else None
 
 
 class BotClient(Events, discord.Client):
     """One connection for all servers."""
-
-    def _session(self, event: str, args: Sequence[Any]) -> None:  # noqa: ARG002
-        """A new session has begun, and nothing of it was told yet: only now are the cursors those from before the gap."""
-        from adapters.discord.inbound import Began, Complete
-
-        if event == "connect":
-            self._ears.happened(Began(None))
-        elif event == "ready":
-            self._up()
-            self._ears.happened(Complete(None))
 
     def sockets(self) -> list[DiscordWebSocket]:
         """The connections that stand."""
@@ -144,15 +140,8 @@ class ShardedClient(Events, discord.AutoShardedClient):
     again when one of them begins anew; so each is listened to by itself.
     """
 
-    def _session(self, event: str, args: Sequence[Any]) -> None:
-        from adapters.discord.inbound import Began, Complete
-
-        if event == "shard_connect":
-            self._ears.happened(Began(int(args[0])))
-        elif event == "shard_ready":
-            self._ears.happened(Complete(int(args[0])))
-        elif event == "ready":
-            self._up()
+    BEGAN = "shard_connect"
+    COMPLETE = "shard_ready"
 
     def sockets(self) -> list[DiscordWebSocket]:
         """The connections that stand."""
@@ -176,8 +165,6 @@ def interaction_of(client: discord.Client, data: Any) -> discord.Interaction[Any
 
 def _listen(client: discord.Client, ears: Ears) -> None:
     """What people do is handed over unread; what else cannot be read is told, and ends nothing."""
-    from adapters.discord.inbound import Brought
-
     parsers = client._connection.parsers  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - it has no setting for it
 
     def brought(kind: str) -> Callable[[Any], None]:
@@ -212,11 +199,13 @@ def made_client(settings: Settings, ears: Ears, up: Callable[[], None]) -> BotCl
     if settings.gateway_url:
         DiscordWebSocket.DEFAULT_GATEWAY = type(DiscordWebSocket.DEFAULT_GATEWAY)(settings.gateway_url)
     options = options_of(settings)
-    client = ShardedClient(shard_count=settings.shards, **options) if settings.shards else BotClient(**options)
+    if settings.shards:
+        client = ShardedClient(ears, up, shard_count=settings.shards, **options)
+    else:
+        client = BotClient(ears, up, **options)
     client.http.max_ratelimit_timeout = AT_ONCE
     client.http.get_ratelimit = _kept(client.http._buckets)  # noqa: SLF001  # pyright: ignore[reportPrivateUsage] - it has no setting for it
     client.let_go, client.http.close = client.http.close, _nothing
-    client.listen_with(ears, up)
     _listen(client, ears)
     return client
 

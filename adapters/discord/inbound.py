@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from adapters.contract.chat import (
     Attachment,
-    AttachmentKind,
     ChatAddress,
     ChatKind,
     ChatMessage,
     ChatOrigin,
     ChatPerson,
+    attachment,
 )
 from adapters.contract.intake import Whence
 
@@ -51,7 +51,6 @@ PLATFORM = "discord"
 QUOTE_CHARS = 500
 NEARLY_FULL = 1_900
 """People cut a long text by hand at Discord's 2 000 characters."""
-_PICTURES = ("image/png", "image/jpeg", "image/webp", "image/gif")
 
 
 def person_of(user: discord.User | discord.Member) -> ChatPerson:
@@ -113,10 +112,7 @@ def _readable(text: str, message: discord.Message) -> str:
 
 def _attachment(file: discord.Attachment) -> Attachment:
     mime = (file.content_type or "").partition(";")[0]
-    if mime.startswith(("audio/", "video/")):
-        return Attachment(AttachmentKind.OTHER, "", mime.partition("/")[0] + " file")
-    kind = AttachmentKind.IMAGE if mime in _PICTURES else AttachmentKind.FILE
-    return Attachment(kind, file.url, file.filename, mime, file.size)
+    return attachment(file.url, file.filename, mime, file.size)
 
 
 def whence(kind: str, data: Mapping[str, Any], me: int, account: str) -> Whence:

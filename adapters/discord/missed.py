@@ -11,15 +11,15 @@ private (somebody's who is not listed is found in no other way) or not looked at
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import structlog
 
-from adapters.contract.backlog import Backlog, Behind
+from adapters.contract.backlog import Backlog, Behind, numbered
 from adapters.contract.chat import CallFailed, ChatIntake, Fate
-from adapters.contract.intake import in_words
+from adapters.contract.intake import in_words, until_stored
 from adapters.contract.notaccepted import NotAccepted
 from agent_core.ports import Clock
 
@@ -73,8 +73,6 @@ class Missed:
         self._waiting = waiting
         self._client: Any = None
         self._backlog = Backlog(name, self._read, clock)
-        self._seen: dict[str, int] = {}
-        """Channel → the highest message id that is stored."""
         self._shards: dict[str, int] = {}
         """Channel → its connection, where that is known."""
         self._met: set[str] = set()
@@ -103,7 +101,7 @@ class Missed:
         self._met |= {key.removeprefix(PERSON) for key, _ in cursors if key.startswith(PERSON)}
         marks = {key: int(last) for key, last in cursors if key.isdigit() and last.isdigit()}
         for key, last in marks.items():
-            self._seen[key] = max(last, self._seen.get(key, 0))
+            self._backlog.saw(key, last)
         self._incomplete.add(shard)
         self._heard |= {int(key.removeprefix(HEARD)): int(last) for key, last in cursors if key.startswith(HEARD)}
         if (shard or 0) not in self._heard:
@@ -135,7 +133,7 @@ class Missed:
             for guild in client.guilds
             if shard is None or guild.shard_id == shard
             for place in (*guild.text_channels, *guild.threads)
-            if (place.last_message_id or 0) > heard and str(place.id) not in self._seen
+            if (place.last_message_id or 0) > heard and str(place.id) not in self._backlog.seen
         ]
         found.sort(key=lambda place: -(place.last_message_id or 0))
         if len(found) > MOST_PLACES:
@@ -149,7 +147,7 @@ class Missed:
         channel = str(message.channel.id)
         shard = message.guild.shard_id if message.guild is not None else 0
         looked_at = message.guild is not None and not self._incomplete & {shard, None}
-        if channel not in self._seen and self._backlog.mark(channel) is None and not looked_at:
+        if channel not in self._backlog.seen and self._backlog.mark(channel) is None and not looked_at:
             await self._fall_behind(channel, self._from.get(shard, message.id - 1), self._gap_ms)
         await self._backlog.catch_up(channel)
 
@@ -176,18 +174,13 @@ class Missed:
     def cursor(self, message: discord.Message, *, late: bool) -> tuple[str, str]:
         """What is stored together with a message: a channel that is behind stays so until its history is read."""
         channel = str(message.channel.id)
-        mark = self._backlog.mark(channel)
-        if mark is None:
-            return channel, str(max(self._seen.get(channel, 0), message.id))
-        return channel, str(max(mark, message.id) if late else mark)
+        return channel, str(self._backlog.cursor(channel, message.id, late=late))
 
     async def stored(self, message: discord.Message, person: str, *, late: bool) -> None:
         """A message is stored."""
         channel = str(message.channel.id)
-        self._seen[channel] = max(self._seen.get(channel, 0), message.id)
+        self._backlog.stored(channel, message.id, late=late)
         self._shards[channel] = message.guild.shard_id if message.guild is not None else 0
-        if late:
-            self._backlog.advanced(channel, message.id)
         if message.guild is None and person not in self._met:
             await self._meet(person, channel)
 
@@ -214,9 +207,9 @@ class Missed:
             if error.fate is Fate.REFUSED:
                 await self._meet(person, NO_CHAT)
             raise
-        if channel not in self._seen and last > behind.mark:
+        if channel not in self._backlog.seen and last > behind.mark:
             await self._fall_behind(channel, behind.mark, behind.since_ms)
-        elif channel not in self._seen:
+        elif channel not in self._backlog.seen:
             await self._note(channel, behind.mark)
         # Last: a crash before it opens the chat again, and one after it finds the channel's cursor.
         await self._meet(person, channel)
@@ -230,7 +223,7 @@ class Missed:
         while count < MOST_MESSAGES:
             # As JSON: the library would read all of them at once, and one that it cannot read would hide the others.
             page: list[Any] = await self._port.asked(client.http.logs_from(int(channel), PAGE, after=after))
-            for number, data in sorted(_numbered(page), key=lambda one: one[0]):
+            for number, data in numbered(page, _id_of, _odd):
                 late = LATE if _said_ms(number) < behind.since_ms else ""
                 await self._take(client, place, {**data, "channel_id": channel}, late)
                 after = max(after, number)
@@ -247,31 +240,24 @@ class Missed:
 
     async def _caught_up(self, channel: str, last: int) -> None:
         """From now on the cursor is what was seen last."""
-        await self._note(channel, max(self._seen.get(channel, 0), last))
+        await self._note(channel, self._backlog.saw(channel, last))
 
     async def _note(self, channel: str, mark: int) -> None:
         """Store a channel's cursor, however long that takes."""
-        self._seen[channel] = max(self._seen.get(channel, 0), mark)
-        while True:
-            try:
-                await self._intake.skip(self._name, (channel, str(mark)))
-            except NotAccepted as refused:
-                log.warning("discord.not_stored", words=str(refused))
-                self._waiting(refused)
-                await asyncio.sleep(1.0)
-            else:
-                return
+        self._backlog.saw(channel, mark)
+        await until_stored(partial(self._intake.skip, self._name, (channel, str(mark))), self._refused)
+
+    def _refused(self, refused: NotAccepted) -> None:
+        log.warning("discord.not_stored", words=str(refused))
+        self._waiting(refused)
 
 
-def _numbered(page: list[Any]) -> list[tuple[int, Any]]:
-    """The messages of a page with their ids."""
-    found: list[tuple[int, Any]] = []
-    for data in page:
-        try:
-            found.append((int(data["id"]), data))
-        except (ValueError, KeyError, TypeError) as error:
-            log.error("discord.odd_event", event_kind="history", error=in_words(error))  # noqa: TRY400 - nobody can ask for it again
-    return found
+def _id_of(data: Any) -> int:
+    return int(data["id"])
+
+
+def _odd(error: Exception) -> None:
+    log.error("discord.odd_event", event_kind="history", error=in_words(error))
 
 
 def _said_ms(number: int) -> int:

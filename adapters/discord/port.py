@@ -27,10 +27,10 @@ from adapters.contract.chat import (
     CallFailed,
     Cause,
     ChatAddress,
+    ChatPort,
     Content,
     ContentKind,
     Fate,
-    NoStreams,
     Traits,
     id_of,
     not_by_edit,
@@ -39,7 +39,6 @@ from adapters.contract.files import FileSource, bytes_of
 from adapters.delivery.pacing import Rate
 from adapters.discord.pieces import LIMIT_UNITS, pieces, shorter
 from adapters.text.markup import DISCORD, escaped_within
-from adapters.text.styled import Styled
 
 if TYPE_CHECKING:
     import discord
@@ -62,7 +61,7 @@ def nonce_of(key: str) -> str:
     return base64.b32encode(hashlib.sha256(key.encode()).digest())[:25].decode()
 
 
-class DiscordPort(NoStreams):
+class DiscordPort(ChatPort):
     """Implements `ChatPort` for one bot. The client is set by the adapter when it is let in, anew for each connection; its way out
     outlives that connection."""
 
@@ -123,9 +122,6 @@ class DiscordPort(NoStreams):
 
     async def delete(self, address: ChatAddress, platform_id: str) -> None:
         await self.asked(self._place(address).get_partial_message(int(platform_id)).delete())
-
-    async def draft(self, address: ChatAddress, number: int, body: Styled) -> None:  # noqa: ARG002
-        raise CallFailed(Fate.REFUSED, "Discord has no drafts")
 
     async def typing(self, address: ChatAddress) -> None:
         place = self._place(address)

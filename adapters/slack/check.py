@@ -7,15 +7,13 @@ opened only while no gateway of this configuration runs, and closed at once; wha
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-import aiohttp
 from pydantic import SecretStr
 
 from adapters.checks.findings import Finding, Seen, note, ok, problem, warning
-from adapters.checks.probe import NoReply, Probe, Reply, environment_proxy, no_reply, odd, parsed, unreachable
+from adapters.checks.probe import NoReply, Probe, Reply, environment_proxy, greeting, odd, unreachable
 from adapters.contract.platforms import PAIRING, Asker, Key, SetupResult
 from adapters.slack.adapter import SlackSettings
 from adapters.slack.manifest import APPS, SCOPES, new_app_url
@@ -25,7 +23,6 @@ if TYPE_CHECKING:
     from adapters.slack.adapter import SlackSettings
 
 API = "https://slack.com/api"
-HELLO_SECONDS = 8.0
 MOST_SOCKETS = 10
 PROXY_KEY, ADDRESS_KEY = "[slack] proxy", "[slack] api_base"
 BAD_TOKEN = frozenset({"invalid_auth", "not_authed", "token_revoked", "token_expired", "account_inactive"})
@@ -57,7 +54,7 @@ async def check(settings: SlackSettings, *, open_socket: bool = False) -> SlackS
         findings.append(judged_connection(connection, page))
         address = _text(connection, "url")
         if open_socket and address:
-            findings.append(await _hello(address, line.proxy, page))
+            findings.append(judged_hello(await greeting(address, "Slack's socket", line.proxy), page))
     elif settings.signing_secret:
         what = "Slack calls this gateway (no app token is set); whether it can cannot be seen from here."
         findings.append(
@@ -122,8 +119,11 @@ def judged_connection(reply: Reply | NoReply, page: str) -> Finding:
     return odd("slack.socket", "Slack", reply) if not error else _refused(error, page)
 
 
-def judged_hello(frame: Mapping[str, Json], page: str) -> Finding:
+def judged_hello(told: Json | NoReply, page: str) -> Finding:
     """What the socket's first frame says, and how many sockets there are."""
+    if isinstance(told, NoReply):
+        return unreachable("slack.socket", "Slack's socket", told, proxy_key=PROXY_KEY, address_key=ADDRESS_KEY)
+    frame = told if isinstance(told, dict) else {}
     reason = frame.get("reason")
     if frame.get("type") == "disconnect":
         if reason == "too_many_websockets":
@@ -162,23 +162,6 @@ def _bearer(token: str) -> dict[str, str]:
 def _text(reply: Reply | NoReply | None, key: str) -> str:
     found = reply.table.get(key) if isinstance(reply, Reply) else None
     return found if isinstance(found, str) else ""
-
-
-async def _hello(address: str, proxy: str, page: str) -> Finding:
-    """Open the socket, hear its greeting, and go."""
-    timeout = aiohttp.ClientTimeout(total=HELLO_SECONDS)
-    try:
-        async with (
-            asyncio.timeout(HELLO_SECONDS),
-            aiohttp.ClientSession(timeout=timeout) as http,
-            http.ws_connect(address, proxy=proxy or None) as socket,
-        ):
-            message = await socket.receive()
-            frame = parsed(str(message.data).encode()) if message.type is aiohttp.WSMsgType.TEXT else None
-            return judged_hello(frame if isinstance(frame, dict) else {}, page)
-    except (aiohttp.ClientError, OSError, ValueError) as error:
-        why = no_reply(error, "Slack's socket")
-        return unreachable("slack.socket", "Slack's socket", why, proxy_key=PROXY_KEY, address_key=ADDRESS_KEY)
 
 
 class Settings(Protocol):

@@ -16,13 +16,13 @@ from adapters.contract.chat import (
     ChatMessage,
     ChatOrigin,
     ChatPerson,
+    attachment,
 )
 from adapters.contract.intake import Whence, digest_of
 from adapters.slack.direct import Direct
 
 PLATFORM = "slack"
 NEARLY_FULL = 3_900
-_PICTURES = ("image/png", "image/jpeg", "image/webp", "image/gif")
 _PLAIN = {None, "file_share", "thread_broadcast"}
 _COMMAND = re.compile(r"!([a-z]{2,32})(?:\s+(.*))?", re.DOTALL)
 
@@ -121,11 +121,8 @@ def _attachment(file: Table) -> Attachment:
     mime = str(file.get("mimetype") or "")
     if file.get("mode") == "external" or file.get("is_external"):
         return Attachment(AttachmentKind.OTHER, "", "file that lies on another site")
-    if mime.startswith(("audio/", "video/")):
-        return Attachment(AttachmentKind.OTHER, "", mime.partition("/")[0] + " file")
-    kind = AttachmentKind.IMAGE if mime in _PICTURES else AttachmentKind.FILE
-    return Attachment(
-        kind, str(file.get("url_private") or ""), str(file.get("name") or "file"), mime, int(file.get("size") or 0)
+    return attachment(
+        str(file.get("url_private") or ""), str(file.get("name") or "file"), mime, int(file.get("size") or 0)
     )
 
 

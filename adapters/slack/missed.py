@@ -6,14 +6,15 @@ is behind it is read. A channel's history does not hold the answers in its threa
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import Awaitable, Callable, Iterable
+from functools import partial
 from typing import Any, Protocol, cast
 
 import structlog
 
-from adapters.contract.backlog import Backlog, Behind
+from adapters.contract.backlog import Backlog, Behind, numbered
 from adapters.contract.chat import ChatIntake
+from adapters.contract.intake import in_words, until_stored
 from adapters.contract.notaccepted import NotAccepted
 from agent_core.ports import Clock
 
@@ -70,15 +71,12 @@ def place_of(event: Table) -> str:
     return f"{channel}:{thread}" if thread and thread != event.get("ts") else channel
 
 
-def _numbered(page: Iterable[Table]) -> list[tuple[int, Table]]:
-    """The messages of a page by their time stamps."""
-    found: list[tuple[int, Table]] = []
-    for message in page:
-        try:
-            found.append((number_of(message["ts"]), message))
-        except (KeyError, ValueError, TypeError, AttributeError) as error:
-            log.error("slack.odd_event", error=f"{type(error).__name__}: {error}")  # noqa: TRY400 - nobody can ask for it again
-    return found
+def _odd(error: Exception) -> None:
+    log.error("slack.odd_event", error=in_words(error))
+
+
+def _refused(refused: NotAccepted) -> None:
+    log.warning("slack.not_stored", words=str(refused))
 
 
 class Missed:
@@ -92,8 +90,6 @@ class Missed:
         self._clock = clock
         self._take = take
         self._backlog = Backlog(name, self._read, clock)
-        self._seen: dict[str, int] = {}
-        """Place → the last message that is stored."""
         self._sure: dict[str, int] = {}
         """The same, when the connection was last seen to stand, and was seen so once more since: a socket may be dead for
         some seconds before that is noticed."""
@@ -112,8 +108,8 @@ class Missed:
     async def start(self) -> None:
         """Everything behind the stored cursors has to be looked for. Before the first event comes."""
         for place, last in await self._intake.cursors(self._name):
-            self._seen[place] = max(number_of(last), self._seen.get(place, 0))
-        self._sure = self._standing = dict(self._seen)
+            self._backlog.saw(place, number_of(last))
+        self._sure = self._standing = dict(self._backlog.seen)
         self.gap()
 
     async def run(self) -> None:
@@ -122,13 +118,13 @@ class Missed:
 
     def standing(self) -> None:
         """The connection stands: what is stored now was stored without a gap."""
-        self._sure, self._standing = self._standing, dict(self._seen)
+        self._sure, self._standing = self._standing, dict(self._backlog.seen)
 
     def gap(self) -> None:
         """The connection is another: something may have been said between."""
         self._gap_ms, self._gap_at = self._clock.now_ms(), self._clock.monotonic()
         # A place that was not known then has nothing older to be looked for.
-        likely_first = sorted(({**self._seen, **self._sure}).items(), key=_likely, reverse=True)
+        likely_first = sorted(({**self._backlog.seen, **self._sure}).items(), key=_likely, reverse=True)
         oldest = self._gap_ms * 1000 - round(THREAD_DAYS * 86_400e6)
         channels = [one for one in likely_first if ":" not in one[0]]
         threads = [one for one in likely_first if ":" in one[0] and one[1] >= oldest]
@@ -166,7 +162,7 @@ class Missed:
         except (KeyError, ValueError):
             return
         foreign = ":" in place and not place.startswith("D") and f"<@{self.me}>" not in str(event.get("text"))
-        if place in self._seen or not foreign:
+        if place in self._backlog.seen or not foreign:
             # Slack tells it again at once, after one and after five minutes: that is quicker, and holds nobody up.
             self._backlog.add([(place, number - 1)], pause_seconds=RETOLD_SECONDS)
 
@@ -177,7 +173,7 @@ class Missed:
         """
         if (mark := self._left_out.pop(place, None)) is not None:
             self._backlog.add([(place, mark)], since_ms=self._gap_ms)
-        if place in self._seen or self._clock.monotonic() - self._gap_at > RETOLD_SECONDS:
+        if place in self._backlog.seen or self._clock.monotonic() - self._gap_at > RETOLD_SECONDS:
             return
         foreign = ":" in place and not place.startswith("D") and f"<@{self.me}>" not in str(event.get("text"))
         if not foreign and self._backlog.mark(place) is None:
@@ -192,23 +188,17 @@ class Missed:
         """
         place, number = place_of(event), number_of(str(event["ts"]))
         private = place.startswith("D")
-        if ":" in place and place not in self._seen and not (for_us or private):
+        if ":" in place and place not in self._backlog.seen and not (for_us or private):
             return None
         if ":" not in place and (for_us or private):
             thread = f"{place}:{event['ts']}"
             await self._intake.skip(self._name, (thread, ts_of(number)))
-            self._seen.setdefault(thread, number)
-        mark = self._backlog.mark(place)
-        if mark is None:
-            return place, ts_of(max(self._seen.get(place, 0), number))
-        return place, ts_of(max(mark, number) if late else mark)
+            self._backlog.seen.setdefault(thread, number)
+        return place, ts_of(self._backlog.cursor(place, number, late=late))
 
     def stored(self, event: Table, *, late: bool) -> None:
         """A message is stored."""
-        place, number = place_of(event), number_of(str(event["ts"]))
-        self._seen[place] = max(self._seen.get(place, 0), number)
-        if late:
-            self._backlog.advanced(place, number)
+        self._backlog.stored(place_of(event), number_of(str(event["ts"])), late=late)
 
     # ------------------------------------------------------------------ reading
 
@@ -224,15 +214,18 @@ class Missed:
         """Hand over what was said after `mark`; the last of it."""
         channel, _, thread = place.partition(":")
         last = mark
-        for number, message in sorted(_numbered(await self._pages(channel, thread, mark)), key=lambda one: one[0]):
+        for number, message in numbered(
+            await self._pages(channel, thread, mark), lambda one: number_of(one["ts"]), _odd
+        ):
             if number <= mark:
                 continue  # the message that a thread hangs on comes with every page of it
             kind = "im" if channel.startswith("D") else "channel"
             event = {**message, "type": "message", "channel": channel, "channel_type": kind}
-            await self._hand_over(event, LATE if number < behind.since_ms * 1000 else "")
+            late = LATE if number < behind.since_ms * 1000 else ""
+            await until_stored(partial(self._take, event, late), _refused)
             last = max(last, number)
             inner = f"{channel}:{message['ts']}"
-            if message.get("reply_count") and (inner in self._seen or channel.startswith("D")):
+            if message.get("reply_count") and (inner in self._backlog.seen or channel.startswith("D")):
                 self._backlog.add([(inner, number)])
         return last
 
@@ -254,24 +247,11 @@ class Missed:
         log.warning("slack.gap_too_long", channel=channel, thread=thread, read=len(found))
         return found
 
-    async def _hand_over(self, event: Table, late: str) -> None:
-        while True:
-            try:
-                await self._take(event, late)
-            except NotAccepted as refused:
-                log.warning("slack.not_stored", words=str(refused))
-                await asyncio.sleep(1.0)
-            else:
-                return
-
     async def _caught_up(self, place: str, last: int) -> None:
         """From now on the cursor is what was seen last."""
-        self._seen[place] = max(self._seen.get(place, 0), last)
-        while True:
-            try:
-                await self._intake.skip(self._name, (place, ts_of(self._seen[place])))
-            except NotAccepted as refused:
-                log.warning("slack.not_stored", words=str(refused))
-                await asyncio.sleep(1.0)
-            else:
-                return
+        self._backlog.saw(place, last)
+
+        async def note() -> None:
+            await self._intake.skip(self._name, (place, ts_of(self._backlog.seen[place])))
+
+        await until_stored(note, _refused)

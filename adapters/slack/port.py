@@ -22,6 +22,7 @@ from adapters.contract.chat import (
     CallFailed,
     Cause,
     ChatAddress,
+    ChatPort,
     Content,
     ContentKind,
     Doing,
@@ -36,7 +37,6 @@ from adapters.delivery.pacing import Rate
 from adapters.slack.blocks import blocks_of, chunks_of, feedback_of, flow_of, text_of
 from adapters.slack.errors import UNABLE, failure
 from adapters.slack.pieces import pieces, shorter
-from adapters.text.styled import Styled
 
 if TYPE_CHECKING:
     from slack_sdk.web.async_client import AsyncWebClient
@@ -58,7 +58,7 @@ CHAT_RATE = Rate(burst=3, interval_ms=1_100)
 _STATUS = {Doing.WORKING: "processing", Doing.WAITING: "suspended", Doing.READY: "active"}
 
 
-class SlackPort:
+class SlackPort(ChatPort):
     """Implements `ChatPort` for one workspace."""
 
     def __init__(
@@ -137,12 +137,6 @@ class SlackPort:
             await self.asked(self._client.files_delete(file=platform_id.removeprefix(FILE_MARK)))
         else:
             await self.asked(self._client.chat_delete(channel=address.chat, ts=platform_id))
-
-    async def draft(self, address: ChatAddress, number: int, body: Styled) -> None:  # noqa: ARG002
-        raise CallFailed(Fate.REFUSED, "Slack has no drafts")
-
-    async def typing(self, address: ChatAddress) -> None:  # noqa: ARG002
-        raise CallFailed(Fate.REFUSED, "Slack does not show bots typing")
 
     # ------------------------------------------------------------------ streams
 

@@ -1,20 +1,19 @@
 """The Telegram bot: asks for updates (or is sent them), has them stored, and only then confirms them.
 
 The library's own `Updater` is not used: it confirms what it holds only in memory. Here what an answer held is confirmed when all of it
-is in a table (`adapters.contract.intake`), by its own ids (`offsets`); what is not confirmed stays with Telegram for 24 hours.
+is in a table (`adapters.contract.intake`), by its own ids (`polling`); what is not confirmed stays with Telegram for 24 hours.
 """
 
 from __future__ import annotations
 
 import asyncio
-import hmac
 import json
 import warnings
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cache, partial
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING
 
 import structlog
 from aiohttp import web
@@ -23,11 +22,10 @@ from adapters.contract.chat import AdapterSight, CallFailed, Cause, ChatIntake, 
 from adapters.contract.intake import WayIn, digest_of, key_of, raw_of
 from adapters.contract.notaccepted import NotAccepted
 from adapters.contract.supervision import AdapterDown
-from adapters.delivery.pacing import worth_saying
 from adapters.telegram.inbound import PLATFORM, Me, Moved, Pressed, Update, as_table, id_of, read_update, whence
-from adapters.telegram.polling import Asking, after
+from adapters.telegram.polling import Polling
 from adapters.telegram.port import TelegramPort
-from adapters.telegram.webhook import WebhookWatch
+from adapters.telegram.webhook import Webhook
 from agent_core.ports import Clock
 
 if TYPE_CHECKING:
@@ -38,16 +36,7 @@ if TYPE_CHECKING:
 
 log = structlog.get_logger("telegram")
 
-UPDATES = ["message", "edited_message", "callback_query"]
 CHANNEL = "updates"
-CONFLICT_SECONDS = 30.0
-BATCH = 100
-QUICK_SECONDS, PAUSE_SECONDS = 0.25, 0.5
-"""An empty answer so soon, although the server might have waited, is followed by such a pause; by twice that, if nothing can be confirmed."""
-MAX_BODY_BYTES = 1_000_000
-MOST_LOOKS_FAILED = 3
-"""So many looks at the webhook may fail in a row."""
-SECRET_HEADER = "X-Telegram-Bot-Api-Secret-Token"  # noqa: S105 - the header's name
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,16 +68,22 @@ class TelegramAdapter:
         self.account = settings.account
         self.name = f"{PLATFORM}/{self.account}"
         self._bot, self._sending = _bot(settings, read_seconds=20)
-        self._poller, self._polling = _bot(settings, read_seconds=settings.poll_seconds + 10)
+        self._poller, self._poll_connections = _bot(settings, read_seconds=settings.poll_seconds + 10)
         self.port = TelegramPort(self._bot, drafts=settings.drafts)
         self._me: Me | None = None
-        self._last_life = clock.monotonic()
         self._way = WayIn(self.name, intake, clock)
-        self._words = ""
-        """Why nothing comes in although we ask."""
-        self._hook_watch = WebhookWatch(settings.account, settings.webhook_url.rstrip("/") + self.path, clock)
-        self._polls_failed = 0
-        """In a row."""
+        self._polling = Polling(
+            self.account, self._poller, settings.poll_seconds, clock, self._all_taken, self._introduce
+        )
+        self._webhook = Webhook(
+            self.account,
+            settings.webhook_url,
+            settings.webhook_secret,
+            settings.webhook_look_seconds,
+            self._bot,
+            clock,
+            self._taken_in,
+        )
         self._taken: set[str] = set()
         """Marks of updates that are in a table, and are not confirmed because one behind them is not."""
         self._presses: set[asyncio.Task[None]] = set()
@@ -102,8 +97,8 @@ class TelegramAdapter:
 
     async def run(self, up: Callable[[], None]) -> None:
         """Serve until cancelled; `up` is called when it works. Raises `AdapterDown` with words."""
-        self._last_life = self._clock.monotonic()
-        async with _Opened(self._polling):
+        self._polling.alive()
+        async with _Opened(self._poll_connections):
             await self._introduce()
             try:
                 await self._serve(up)
@@ -114,11 +109,14 @@ class TelegramAdapter:
 
     async def _serve(self, up: Callable[[], None]) -> None:
         if self._settings.webhook_url:
-            await self._set_webhook()
-            up()
-            await self._watch_webhook()
+            try:
+                await self._webhook.set()
+                up()
+                await self._webhook.watch()
+            except CallFailed as error:
+                raise self._down(error) from error
         up()
-        await self._poll()
+        await self._polling.run()
 
     async def _introduce(self) -> None:
         """Learn who we are, and put our commands into the menu."""
@@ -167,78 +165,24 @@ class TelegramAdapter:
     @property
     def silent_seconds(self) -> float:
         """How long there was no sign of life from the platform."""
-        return 0.0 if self._settings.webhook_url else self._clock.monotonic() - self._last_life
+        return 0.0 if self._settings.webhook_url else self._polling.silent_seconds
 
     @property
     def deaf_after_seconds(self) -> float:
-        """A poll is answered within its time; much later means that nobody is there."""
-        return self._settings.poll_seconds + 20.0
+        return self._polling.deaf_after_seconds
 
     def sight(self, state: str, words: str, outbound: float | None) -> AdapterSight:
         """For `status`. What cannot hear is not up, even if it can speak."""
-        deaf = self._words or self._hook_watch.deaf_words
-        said = words or deaf or self._hook_watch.words
+        deaf = self._polling.words or self._webhook.deaf_words
+        said = words or deaf or self._webhook.words
         return AdapterSight(
             self.name, "down" if deaf and state == "up" else state, said, self._way.age_seconds, outbound
         )
 
-    # ------------------------------------------------------------------ polling
+    def routes(self) -> list[web.RouteDef]:
+        return self._webhook.routes() if self._settings.webhook_url else []
 
-    async def _poll(self) -> None:
-        asking = Asking()
-        while True:
-            began = self._clock.monotonic()
-            try:
-                updates = await self._ask(asking)
-            except CallFailed as error:
-                self._polls_failed += 1
-                await self._pause(error)
-                continue
-            self._polls_failed = 0
-            self._last_life = self._clock.monotonic()
-            self._words = ""
-            if not await self._all_taken(updates):
-                asking = replace(asking, waits=False)  # the same again, and what came since
-                continue
-            ids = [number for update in updates if (number := id_of(update)) is not None]
-            quick = asking.waits and not updates and self._clock.monotonic() - began < QUICK_SECONDS
-            asking = after(asking, ids, len(updates))
-            if asking.stuck or quick:
-                await asyncio.sleep(PAUSE_SECONDS * (2 if asking.stuck else 1))
-
-    async def _ask(self, asking: Asking) -> list[object]:
-        """The next updates, as they came: one that is malformed must not hide the others."""
-        kwargs = {
-            "offset": asking.offset,
-            "timeout": self._settings.poll_seconds if asking.waits else 0,
-            "limit": BATCH,
-            "allowed_updates": UPDATES,
-        }
-        asked = self._poller.do_api_request("getUpdates", {k: v for k, v in kwargs.items() if v is not None})
-        answer: object = await self.port.asked(asked)
-        if not isinstance(answer, list):
-            raise CallFailed(Fate.UNKNOWN, "Telegram's answer is no list of updates")
-        return cast("list[object]", answer)
-
-    async def _pause(self, error: CallFailed) -> None:
-        """Polling failed: wait as long as that needs."""
-        if error.cause is Cause.NOT_LET_IN:
-            await self._introduce()  # the library says so of any 404: only getMe tells whether it is the token
-        if "conflict" in error.words.lower():
-            self._last_life = self._clock.monotonic()
-            self._words = (
-                "Somebody else asks Telegram for this bot's updates (409). Two gateways with one token disturb each other: "
-                "stop one of them."
-            )
-            if worth_saying(self._polls_failed):
-                log.warning("telegram.conflict", account=self.account, words=self._words, times=self._polls_failed)
-            await asyncio.sleep(CONFLICT_SECONDS)
-            return
-        if worth_saying(self._polls_failed):
-            log.warning("telegram.poll_failed", account=self.account, words=error.words, times=self._polls_failed)
-        pause = error.retry_after if error.fate is Fate.TOO_FAST else 1.0
-        self._last_life = max(self._last_life, self._clock.monotonic() + pause - self.deaf_after_seconds / 2)
-        await asyncio.sleep(pause)
+    # ------------------------------------------------------------------ updates
 
     async def _all_taken(self, updates: Sequence[object]) -> bool:
         """Have updates stored. False if one cannot be: then none of them is confirmed, and after a moment they are asked for again."""
@@ -246,15 +190,23 @@ class TelegramAdapter:
             mark = digest_of(update)
             if mark in self._taken:
                 continue
-            try:
-                await self._take(update)
-            except NotAccepted as refused:
-                log.warning("telegram.not_stored", words=str(refused))
-                self._waiting(refused, updates[place:])
+            if not await self._taken_in(update, updates[place:]):
                 await asyncio.sleep(1.0)
                 return False
             self._taken.add(mark)
         self._taken.clear()
+        return True
+
+    async def _taken_in(self, update: object, behind: Sequence[object] = ()) -> bool:
+        """Whether an update is in a table; if it has to come again, the chats of what waits (it, and what is `behind` it) are told."""
+        if self._me is None:
+            return False
+        try:
+            await self._take(update)
+        except NotAccepted as refused:
+            log.warning("telegram.not_stored", words=str(refused))
+            self._waiting(refused, behind or [update])
+            return False
         return True
 
     def _waiting(self, refused: NotAccepted, updates: Sequence[object]) -> None:
@@ -319,74 +271,6 @@ class TelegramAdapter:
             await self.port.answer_press(query)
         except CallFailed as error:
             log.debug("telegram.press_not_answered", words=error.words)
-
-    # ------------------------------------------------------------------ webhook
-
-    @property
-    def path(self) -> str:
-        """Where the webhook is served."""
-        return f"/telegram/{self.account}"
-
-    def routes(self) -> list[web.RouteDef]:
-        return [web.post(self.path, self._hook)] if self._settings.webhook_url else []
-
-    async def _set_webhook(self) -> None:
-        try:
-            await self.port.asked(
-                self._bot.set_webhook(
-                    self._hook_watch.url,
-                    secret_token=self._settings.webhook_secret,
-                    allowed_updates=UPDATES,
-                    max_connections=1,  # so that they come in order
-                    drop_pending_updates=False,
-                )
-            )
-        except CallFailed as error:
-            raise self._down(error) from error
-
-    async def _watch_webhook(self) -> None:
-        """Look now and then whether the webhook is still ours: whoever has the token can take it away, and nothing tells us."""
-        failed = 0
-        while True:
-            await asyncio.sleep(self._settings.webhook_look_seconds)
-            try:
-                info = await self.port.asked(self._bot.get_webhook_info())
-            except CallFailed as error:
-                if error.fate is Fate.REFUSED and error.cause is not Cause.NOT_LET_IN:
-                    log.warning("telegram.not_done", what="webhook look", words=error.words)
-                    await asyncio.Event().wait()  # a server that does not know the call
-                failed += 1
-                if failed >= MOST_LOOKS_FAILED:
-                    raise self._down(error) from error
-                continue
-            failed = 0
-            if self._hook_watch.looked(info):
-                await self._set_webhook()
-                self._hook_watch.set_again()
-
-    async def _hook(self, request: web.Request) -> web.Response:
-        """What Telegram is told: 200 when it is in a table, 503 when it has to come again."""
-        given = request.headers.get(SECRET_HEADER, "").encode()
-        if not hmac.compare_digest(given, self._settings.webhook_secret.encode()):
-            log.warning("telegram.odd_call", status=403)
-            return web.Response(status=403)
-        if (request.content_length or 0) > MAX_BODY_BYTES:
-            log.warning("telegram.odd_call", status=413)
-            return web.Response(status=413, text="An update has at most half a megabyte; this is none.")
-        if self._me is None:
-            return web.Response(status=503)
-        body = await request.read()
-        try:
-            update: object = json.loads(body)
-        except (ValueError, RecursionError):
-            update = body.decode("utf-8", "replace")  # it has the secret word: kept, like all that cannot be read
-        try:
-            await self._take(update)
-        except NotAccepted as refused:
-            log.warning("telegram.not_stored", words=str(refused))
-            self._waiting(refused, [update])
-            return web.Response(status=503)
-        return web.Response()
 
 
 class _Opened(AbstractAsyncContextManager[None]):

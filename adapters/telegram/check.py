@@ -19,7 +19,7 @@ from pydantic import SecretStr
 
 from adapters.checks.findings import Finding, Seen, note, ok, problem, warning
 from adapters.checks.probe import SECONDS, NoReply, Reply, Trouble, odd, parsed, skew_of, unreachable
-from adapters.contract.platforms import PAIRING, Asker, Key, SetupResult
+from adapters.contract.platforms import PAIRING, Asker, Key, SetupResult, asked_token
 from adapters.telegram.adapter import TelegramSettings
 
 if TYPE_CHECKING:
@@ -214,18 +214,11 @@ def ask(asker: Asker, present: SecretStr | None, settings: Callable[[str], Teleg
     """The steps, with the token that is there already; `settings` are those with another one."""
     if asker.asks:
         asker.say(f"\nOpen {FATHER}, write /newbot, and give it a name and a user name. It answers with a token.")
-    values: dict[Key, str] = {}
-
-    def attempt() -> TelegramSeen | None:
-        token = asker.secret("telegram", "token", "Token", present, needed=not asker.asks)
-        if not token:
-            return None
-        values["telegram", "token"] = token
-        return asker.look(check(settings(token)))
-
-    seen = asker.tried(attempt)
-    if seen is None:
+    found = asked_token(asker, "telegram", present, lambda token: check(settings(token)))
+    if found is None:
         return None
+    token, seen = found
+    values: dict[Key, str] = {("telegram", "token"): token}
     if url := asker.value("telegram", "webhook_url"):
         values["telegram", "webhook_url"] = url
         values["telegram", "webhook_secret"] = asker.value("telegram", "webhook_secret") or secrets.token_urlsafe(32)

@@ -1,4 +1,4 @@
-"""Which offset the next `getUpdates` has. Pure.
+"""Asking Telegram for updates, and which offset the next `getUpdates` has (`after`, which is pure).
 
 Theory. A poll's offset does one thing: whatever has a lower id is forgotten by the server (https://core.telegram.org/bots/api#getupdates).
 So it is sent right behind the updates that it confirms, by a call that waits for nothing, and for what comes next the server is asked
@@ -15,8 +15,35 @@ answer that brings nothing new is followed by a pause or by a poll that waits.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, cast
+
+import structlog
+
+from adapters.contract.chat import CallFailed, Cause, Fate
+from adapters.delivery.pacing import worth_saying
+from adapters.telegram.inbound import id_of
+from adapters.telegram.port import TelegramPort
+from agent_core.ports import Clock
+
+if TYPE_CHECKING:
+    from telegram import Bot
+
+log = structlog.get_logger("telegram")
+
+UPDATES = ["message", "edited_message", "callback_query"]
+CONFLICT_SECONDS = 30.0
+BATCH = 100
+QUICK_SECONDS, PAUSE_SECONDS = 0.25, 0.5
+"""An empty answer so soon, although the server might have waited, is followed by such a pause; by twice that, if nothing can be confirmed."""
+SPARE_SECONDS = 20.0
+"""A poll is answered within its time; so much later means that nobody is there."""
+CONFLICT = (
+    "Somebody else asks Telegram for this bot's updates (409). Two gateways with one token disturb each other: "
+    "stop one of them."
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,3 +72,95 @@ def after(asked: Asking, ids: Sequence[int], count: int) -> Asking:
         return Asking(offset, waits=True, confirmed=confirmed, stuck=asked.offset is not None)
     lower = asked.offset is None and confirmed is not None and offset < confirmed
     return Asking(offset, waits=False, confirmed=confirmed, stuck=lower)
+
+
+class Polling:
+    """The polls of one bot. What an answer held is confirmed when `take` has come back for all of it."""
+
+    def __init__(
+        self,
+        account: str,
+        bot: Bot,
+        poll_seconds: int,
+        clock: Clock,
+        take: Callable[[Sequence[object]], Awaitable[bool]],
+        introduce: Callable[[], Awaitable[None]],
+    ) -> None:
+        """`take` says whether everything is in a table; `introduce` raises if the bot is not let in any more."""
+        self.words = ""
+        """Why nothing comes in although we ask."""
+        self._account = account
+        self._bot = bot
+        self._poll_seconds = poll_seconds
+        self._clock = clock
+        self._take = take
+        self._introduce = introduce
+        self._last_life = clock.monotonic()
+        self._failed = 0
+        """In a row."""
+
+    @property
+    def silent_seconds(self) -> float:
+        """How long there was no sign of life."""
+        return self._clock.monotonic() - self._last_life
+
+    @property
+    def deaf_after_seconds(self) -> float:
+        return self._poll_seconds + SPARE_SECONDS
+
+    def alive(self) -> None:
+        self._last_life = self._clock.monotonic()
+
+    async def run(self) -> None:
+        """Ask for updates until cancelled."""
+        asking = Asking()
+        while True:
+            began = self._clock.monotonic()
+            try:
+                updates = await self._ask(asking)
+            except CallFailed as error:
+                self._failed += 1
+                await self._pause(error)
+                continue
+            self._failed = 0
+            self.alive()
+            self.words = ""
+            if not await self._take(updates):
+                asking = replace(asking, waits=False)  # the same again, and what came since
+                continue
+            ids = [number for update in updates if (number := id_of(update)) is not None]
+            quick = asking.waits and not updates and self._clock.monotonic() - began < QUICK_SECONDS
+            asking = after(asking, ids, len(updates))
+            if asking.stuck or quick:
+                await asyncio.sleep(PAUSE_SECONDS * (2 if asking.stuck else 1))
+
+    async def _ask(self, asking: Asking) -> list[object]:
+        """The next updates, as they came: one that is malformed must not hide the others."""
+        kwargs = {
+            "offset": asking.offset,
+            "timeout": self._poll_seconds if asking.waits else 0,
+            "limit": BATCH,
+            "allowed_updates": UPDATES,
+        }
+        asked = self._bot.do_api_request("getUpdates", {k: v for k, v in kwargs.items() if v is not None})
+        answer: object = await TelegramPort.asked(asked)
+        if not isinstance(answer, list):
+            raise CallFailed(Fate.UNKNOWN, "Telegram's answer is no list of updates")
+        return cast("list[object]", answer)
+
+    async def _pause(self, error: CallFailed) -> None:
+        """Polling failed: wait as long as that needs."""
+        if error.cause is Cause.NOT_LET_IN:
+            await self._introduce()  # the library says so of any 404: only getMe tells whether it is the token
+        if "conflict" in error.words.lower():
+            self.alive()
+            self.words = CONFLICT
+            if worth_saying(self._failed):
+                log.warning("telegram.conflict", account=self._account, words=self.words, times=self._failed)
+            await asyncio.sleep(CONFLICT_SECONDS)
+            return
+        if worth_saying(self._failed):
+            log.warning("telegram.poll_failed", account=self._account, words=error.words, times=self._failed)
+        pause = error.retry_after if error.fate is Fate.TOO_FAST else 1.0
+        self._last_life = max(self._last_life, self._clock.monotonic() + pause - self.deaf_after_seconds / 2)
+        await asyncio.sleep(pause)

@@ -11,10 +11,10 @@ from adapters.contract.chat import (
     CallFailed,
     Cause,
     ChatAddress,
+    ChatPort,
     Content,
     ContentKind,
     Fate,
-    NoStreams,
     Traits,
     id_of,
     not_by_edit,
@@ -52,7 +52,7 @@ def is_private(address: ChatAddress) -> bool:
     return not address.chat.startswith("-")
 
 
-class TelegramPort(NoStreams):
+class TelegramPort(ChatPort):
     """Implements `ChatPort` for one bot."""
 
     def __init__(self, bot: Bot, *, drafts: bool) -> None:
@@ -138,9 +138,6 @@ class TelegramPort(NoStreams):
         await self.asked(
             self._bot.send_chat_action(chat_id=int(address.chat), action="typing", message_thread_id=_thread(address))
         )
-
-    async def find(self, address: ChatAddress, content: Content, key: str, since_ms: int) -> str | None:  # noqa: ARG002
-        return None  # bots cannot read what they have sent
 
     async def private(self, person: str) -> str:
         return person  # private chats have the id of their person

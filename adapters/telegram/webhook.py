@@ -1,17 +1,35 @@
-"""Whether the webhook is still ours, in words. Whoever has the bot's token can take it away or point it elsewhere; a program that polls does so."""
+"""Telegram's calls at our server, and whether the webhook is still ours.
+
+Whoever has the bot's token can take it away or point it elsewhere; a program that polls does so.
+"""
 
 from __future__ import annotations
 
+import asyncio
+import hmac
+import json
+from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 from urllib.parse import urlsplit
 
 import structlog
+from aiohttp import web
 
+from adapters.contract.chat import CallFailed, Cause, Fate
+from adapters.telegram.polling import UPDATES
+from adapters.telegram.port import TelegramPort
 from agent_core.ports import Clock
+
+if TYPE_CHECKING:
+    from telegram import Bot
 
 log = structlog.get_logger("telegram")
 
+MAX_BODY_BYTES = 1_000_000
+MOST_LOOKS_FAILED = 3
+"""So many looks at the webhook may fail in a row."""
+SECRET_HEADER = "X-Telegram-Bot-Api-Secret-Token"  # noqa: S105 - the header's name
 TOLD_SECONDS = 600.0
 """So long `status` says that the webhook was taken away and is set again."""
 RECENT_SECONDS = 300.0
@@ -56,16 +74,30 @@ def taken_words(was: str, times: int) -> str:
     )
 
 
-class WebhookWatch:
-    """Remembers what looks have shown."""
+class Webhook:
+    """The webhook of one bot. `take` says whether an update is in a table: only then Telegram is told so."""
 
-    def __init__(self, account: str, url: str, clock: Clock) -> None:
-        self.url = url
-        """Where it has to point."""
+    def __init__(
+        self,
+        account: str,
+        address: str,
+        secret: str,
+        look_seconds: float,
+        bot: Bot,
+        clock: Clock,
+        take: Callable[[object], Awaitable[bool]],
+    ) -> None:
         self.deaf_words = ""
         """Why nothing comes in just now; empty if it does."""
+        self._path = f"/telegram/{account}"
+        self._url = address.rstrip("/") + self._path
+        """Where it has to point."""
         self._account = account
+        self._secret = secret
+        self._look_seconds = look_seconds
+        self._bot = bot
         self._clock = clock
+        self._take = take
         self._taken = ""
         self._times = 0
         self._at = 0.0
@@ -75,10 +107,42 @@ class WebhookWatch:
         """What happened to it lately."""
         return self._taken if self._times and self._clock.monotonic() - self._at < TOLD_SECONDS else ""
 
-    def looked(self, info: Info) -> bool:
+    async def set(self) -> None:
+        """Have it point to us. Raises `CallFailed`."""
+        await TelegramPort.asked(
+            self._bot.set_webhook(
+                self._url,
+                secret_token=self._secret,
+                allowed_updates=UPDATES,
+                max_connections=1,  # so that they come in order
+                drop_pending_updates=False,
+            )
+        )
+        self.deaf_words = ""
+
+    async def watch(self) -> None:
+        """Look now and then whether it is still ours: whoever has the token can take it away, and nothing tells us. Raises `CallFailed`."""
+        failed = 0
+        while True:
+            await asyncio.sleep(self._look_seconds)
+            try:
+                info = await TelegramPort.asked(self._bot.get_webhook_info())
+            except CallFailed as error:
+                if error.fate is Fate.REFUSED and error.cause is not Cause.NOT_LET_IN:
+                    log.warning("telegram.not_done", what="webhook look", words=error.words)
+                    await asyncio.Event().wait()  # a server that does not know the call
+                failed += 1
+                if failed >= MOST_LOOKS_FAILED:
+                    raise
+                continue
+            failed = 0
+            if self._looked(info):
+                await self.set()
+
+    def _looked(self, info: Info) -> bool:
         """What a look has shown; whether the webhook has to be set again."""
         now = datetime.fromtimestamp(self._clock.now_ms() / 1000, UTC)
-        if info.url == self.url:
+        if info.url == self._url:
             self.deaf_words = unreachable_words(info, now)
             if self.deaf_words:
                 log.warning("telegram.webhook_fails", account=self._account, words=self.deaf_words)
@@ -89,6 +153,21 @@ class WebhookWatch:
         log.error("telegram.webhook_taken", account=self._account, words=self._taken, times=self._times)
         return True
 
-    def set_again(self) -> None:
-        """It is ours again."""
-        self.deaf_words = ""
+    def routes(self) -> list[web.RouteDef]:
+        return [web.post(self._path, self.call)]
+
+    async def call(self, request: web.Request) -> web.Response:
+        """What Telegram is told: 200 when it is in a table, 503 when it has to come again."""
+        given = request.headers.get(SECRET_HEADER, "").encode()
+        if not hmac.compare_digest(given, self._secret.encode()):
+            log.warning("telegram.odd_call", status=403)
+            return web.Response(status=403)
+        if (request.content_length or 0) > MAX_BODY_BYTES:
+            log.warning("telegram.odd_call", status=413)
+            return web.Response(status=413, text="An update has at most half a megabyte; this is none.")
+        body = await request.read()
+        try:
+            update: object = json.loads(body)
+        except (ValueError, RecursionError):
+            update = body.decode("utf-8", "replace")  # it has the secret word: kept, like all that cannot be read
+        return web.Response(status=200 if await self._take(update) else 503)

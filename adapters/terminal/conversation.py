@@ -104,14 +104,9 @@ class _Chat:
         if not self._last_turn:
             _aside("There was no turn yet.")
             return
-        headers = {"Authorization": f"Bearer {self._key}"} if self._key else {}
         try:
-            async with (
-                aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=10)) as http,
-                http.get(f"{self._url}/api/turns/{self._last_turn}/why", headers=headers) as response,
-            ):
-                body: Json = orjson.loads(await response.read())
-        except (aiohttp.ClientError, TimeoutError, orjson.JSONDecodeError) as error:
+            body = await _asked(f"{self._url}/api/turns/{self._last_turn}/why", self._key, 10)
+        except _UNREACHABLE as error:
             _aside(f"The gateway could not say: {type(error).__name__}.")
             return
         lines = body.get("lines") if isinstance(body, dict) else None
@@ -185,13 +180,19 @@ def _fresh() -> str:
 
 async def _about(url: str, key: str | None) -> bool:
     """Whether the rehearsal model answers there."""
-    headers = {"Authorization": f"Bearer {key}"} if key else {}
     try:
-        async with (
-            aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=5)) as http,
-            http.get(f"{url}/api/about", headers=headers) as response,
-        ):
-            body: Json = orjson.loads(await response.read())
-    except (aiohttp.ClientError, TimeoutError, orjson.JSONDecodeError) as error:
+        body = await _asked(f"{url}/api/about", key, 5)
+    except _UNREACHABLE as error:
         raise GatewayLost(f"The gateway at {url} does not answer ({type(error).__name__}).") from error
     return isinstance(body, dict) and body.get("rehearsal") is True
+
+
+_UNREACHABLE = (aiohttp.ClientError, TimeoutError, orjson.JSONDecodeError)
+
+
+async def _asked(address: str, key: str | None, seconds: float) -> Json:
+    """The gateway's answer. Raises what `_UNREACHABLE` names."""
+    headers = {"Authorization": f"Bearer {key}"} if key else {}
+    timeout = aiohttp.ClientTimeout(total=seconds)
+    async with aiohttp.ClientSession(timeout=timeout) as http, http.get(address, headers=headers) as response:
+        return orjson.loads(await response.read())

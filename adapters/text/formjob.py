@@ -1,4 +1,4 @@
-"""A text formatted for a platform by a worker: what is asked, what is answered, as data.
+"""A text formatted for a platform by a worker, of its own so that the worker imports little: what is asked, and what is answered, as data.
 
 A model's answer is as long and as odd as it likes, and Markdown has no reader whose time is linear in every text. So `parts` of a port is a
 function of a module, which a worker can import; what it gives is turned into lists here, and back.

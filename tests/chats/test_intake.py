@@ -29,14 +29,16 @@ from adapters.contract.supervision import Supervised
 from adapters.delivery.pacing import Rate
 from adapters.discord.adapter import DiscordAdapter, DiscordSettings
 from adapters.slack.adapter import SlackAdapter, SlackSettings
-from adapters.telegram.adapter import SECRET_HEADER, TelegramAdapter, TelegramSettings
+from adapters.telegram.adapter import TelegramAdapter, TelegramSettings
 from adapters.telegram.inbound import Me
+from adapters.telegram.webhook import SECRET_HEADER
 from agent_core.ports import SystemClock, SystemIds
 from agent_core.store.inbox.unread import UnreadState
 from agent_core.store.store import Store
 from gateway.chats.access import rules
 from gateway.chats.arrival import AccountRules, Arrivals
-from gateway.delivery.outbox import Account, Outbox
+from gateway.delivery.accounts import Account
+from gateway.delivery.outbox import Outbox
 from gateway.sessions.hub import Hub
 from tests.chats.injection import Injected, Places, Thrown, raising
 from tests.gateway.rig import Rig, gateway
@@ -44,6 +46,7 @@ from tests.gateway.rig import Rig, gateway
 ON_THE_WAY = (
     "adapters/telegram/adapter.py",
     "adapters/telegram/inbound.py",
+    "adapters/telegram/webhook.py",
     "adapters/discord/adapter.py",
     "adapters/discord/client.py",
     "adapters/discord/inbound.py",
@@ -155,7 +158,7 @@ def by_webhook(arrivals: Arrivals, store: Store) -> Way:
     async def bring(one: Any) -> bool:
         request = called(json.dumps(one).encode(), {SECRET_HEADER: "word"})
         try:
-            return (await adapter._hook(request)).status == 200
+            return (await adapter._webhook.call(request)).status == 200
         except (Injected, asyncio.CancelledError):
             return False  # aiohttp makes a 500 of it
 

@@ -42,10 +42,10 @@ from adapters.contract.chat import (
     ChatMessage,
     ChatOrigin,
     ChatPerson,
+    ChatPort,
     Content,
     ContentKind,
     Fate,
-    NoStreams,
     Piece,
     Traits,
     not_by_edit,
@@ -98,7 +98,7 @@ def pieces(markdown: str, *, growing: bool, plain: bool = False) -> tuple[Piece,
     return (*(text for text in texts if text.text.strip()), *files)
 
 
-class ToyPort(NoStreams):
+class ToyPort(ChatPort):
     """Implements `adapters.contract.chat.ChatPort`."""
 
     def __init__(self, settings: ToySettings) -> None:
@@ -114,7 +114,8 @@ class ToyPort(NoStreams):
 
     parts = staticmethod(pieces)
 
-    def shorter(self, body: Styled, most_units: int) -> tuple[Styled, ...]:
+    @staticmethod
+    def shorter(body: Styled, most_units: int) -> tuple[Styled, ...]:
         return split(body, most_units)
 
     async def create(self, address: ChatAddress, content: Content, key: str) -> str:
@@ -149,16 +150,8 @@ class ToyPort(NoStreams):
     async def delete(self, address: ChatAddress, platform_id: str) -> None:
         await self.call(Call(do="delete", chat=address.chat, message=platform_id))
 
-    async def draft(self, address: ChatAddress, number: int, body: Styled) -> None:
-        del address, number, body
-        raise CallFailed(Fate.REFUSED, "there are no drafts here")  # `traits` says so: nobody asks
-
     async def typing(self, address: ChatAddress) -> None:
         await self.call(Call(do="typing", chat=address.chat, thread=address.thread))
-
-    async def find(self, address: ChatAddress, content: Content, key: str, since_ms: int) -> str | None:
-        del address, content, key, since_ms
-        return None  # not needed: the same call with the same key does nothing twice
 
     async def private(self, person: str) -> str:
         return await self.call(Call(do="private", message=person))
