@@ -10,7 +10,9 @@ from collections.abc import Iterator
 
 import regex
 
-_CLUSTER = regex.compile(r"\X")
+# Of a flag, `\X` counts how many halves stand before it: in a row of flags that is a time that grows with the square. From the row's
+# beginning on they are pairs.
+_CLUSTER = regex.compile(r"\p{RI}{2}[\p{GCB=Extend}\p{GCB=ZWJ}\p{GCB=SpacingMark}]*|\X")
 
 
 def clusters(text: str) -> Iterator[str]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.contract.chat import GROWS, Ability, CallFailed, Cause, Content, ContentKind, Fate, Traits
@@ -34,6 +34,7 @@ from adapters.text.split import split
 from adapters.text.styled import Styled, units
 from agent_core.store.deliveries.rows import INSTEAD, DeliveryState
 from tests.adapters.test_reconcile import FREE, Platform, Rig, content
+from tests.examples import MANY
 
 FILE = Content(ContentKind.FILE, Styled(), file_text="print(1)\n```\nprint(2)\n", file_name="app.py")
 PLAIN = Traits(drafts=False)
@@ -87,7 +88,7 @@ def shown(rig: Rig) -> str:
 WORDS = st.text("abc \n", min_size=1, max_size=900).filter(str.strip)
 
 
-@settings(max_examples=300, deadline=None)
+@MANY
 @given(
     st.lists(WORDS, min_size=1, max_size=4),
     WORDS,

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.contract.chat import GROWS, Ability, CallFailed, Cause, Content, ContentKind, Fate, Flow, Traits
@@ -34,6 +34,7 @@ from adapters.delivery.reconcile import (
 )
 from adapters.text.styled import Styled
 from agent_core.store.deliveries.rows import DeliveryState
+from tests.examples import MANY
 
 FREE = dict.fromkeys(Urgency, 0)
 
@@ -249,7 +250,7 @@ def wanted_of(texts: Sequence[str], *, final: bool, status: str = "") -> list[Wa
     return listed
 
 
-@settings(max_examples=300, deadline=None)
+@MANY
 @given(HISTORIES, st.sampled_from(Ability), st.integers(0, 2**32), st.data())
 def test_at_last_the_surface_shows_what_is_wanted_in_order(
     history: list[list[str]], ability: Ability, seed: int, data: st.DataObject
@@ -278,7 +279,7 @@ def test_at_last_the_surface_shows_what_is_wanted_in_order(
 GROWTH = st.lists(st.text("ab", min_size=1, max_size=3), min_size=1, max_size=6)
 
 
-@settings(max_examples=400, deadline=None)
+@MANY
 @given(GROWTH, st.booleans(), st.booleans(), st.integers(0, 2**32), st.data())
 def test_what_grows_ends_in_the_final_text(
     pieces: list[str],
@@ -334,7 +335,7 @@ def test_the_same_text_that_has_become_final_is_finished() -> None:
     assert rig.texts == ["a."]
 
 
-@settings(max_examples=200, deadline=None)
+@MANY
 @given(TEXTS, st.integers(0, 2**32))
 def test_without_means_a_double_is_always_labelled(texts: list[str], seed: int) -> None:
     rig = Rig(Platform(Ability.NONE, random.Random(seed)))
@@ -347,7 +348,7 @@ def test_without_means_a_double_is_always_labelled(texts: list[str], seed: int) 
         assert sum(one not in rig.platform.labelled for one in ids) <= 1
 
 
-@settings(max_examples=200, deadline=None)
+@MANY
 @given(st.lists(TEXTS, min_size=2, max_size=4), st.sampled_from(Ability), st.integers(0, 2**32))
 def test_turns_come_one_after_the_other(turns: list[list[str]], ability: Ability, seed: int) -> None:
     rig = Rig(Platform(ability, random.Random(seed)))

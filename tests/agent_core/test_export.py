@@ -31,6 +31,7 @@ from agent_core.turn.settings import Route
 from agent_core.turn.state import Phase
 from tests.agent_core.journals import Writer, journals, rows_of
 from tests.agent_core.turns import SETTINGS, Rig, opened
+from tests.examples import MANY
 
 BASE = replace(SETTINGS, routes=(Route("m1", "h", "k1"), Route("m2", "h2", "k2")), max_steps=5)
 KEY = b"0123456789abcdef"
@@ -63,7 +64,7 @@ def test_what_is_no_export_is_refused_in_words(text: str, words: str):
         load(text)
 
 
-@settings(max_examples=150, deadline=None)
+@MANY
 @given(journals(BASE), keys)
 def test_a_redacted_export_is_decided_alike_or_says_where_it_is_not(writer: Writer, key: bytes):
     rows = writer.rows()
@@ -141,7 +142,7 @@ VALUES = st.recursive(
 )
 
 
-@settings(max_examples=300)
+@MANY
 @given(VALUES, st.booleans(), st.data(), keys)
 def test_arguments_stay_as_whole_or_as_cut_as_they_were(
     value: object, ascii_only: bool, data: st.DataObject, key: bytes
@@ -181,7 +182,7 @@ ENDINGS = (
 )  # fmt: skip
 
 
-@settings(max_examples=150, deadline=None)
+@MANY
 @given(st.lists(st.sampled_from(ENDINGS), min_size=3, max_size=6), st.booleans(), st.booleans(), keys)
 def test_how_a_reply_ends_is_not_read_from_other_letters(said: list[str], tools: bool, asked: bool, key: bytes):
     rig = Rig(replace(BASE, ladder=replace(BASE.ladder, promise_question=int(asked))))

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from unittest import mock
 
-from hypothesis import assume, given, settings
+from hypothesis import assume, given
 
 from agent_core.journal.rows import completed, encode, fold, merged, turn_of
 from agent_core.judging.remedies import Failure, Remedy
@@ -38,6 +38,7 @@ from agent_core.turn.transcript import closed_turn_messages, request_messages
 from agent_core.turn.view import view
 from tests.agent_core.journals import Writer, journals
 from tests.agent_core.turns import SETTINGS
+from tests.examples import MANY
 
 ROUTES = (Route("m1", "h", "k1"), Route("m1", "h", "k2"), Route("m2", "h2", "k3"))
 BASE = replace(SETTINGS, routes=ROUTES, max_steps=5)
@@ -124,7 +125,7 @@ def differing(one: Turn, other: Turn) -> dict[str, tuple[object, object]]:
     return {name: (mine[name], theirs[name]) for name in mine if mine[name] != theirs[name]}
 
 
-@settings(max_examples=300, deadline=None)
+@MANY
 @given(journals(BASE, ended=False))
 def test_a_fold_asks_no_rule_and_gives_the_state_that_the_machine_was_in(writer: Writer):
     rows = [(row.kind, row.body) for row in writer.rows()]
@@ -179,7 +180,7 @@ def older(events: list[Event]) -> list[Event]:
     return found
 
 
-@settings(max_examples=500, deadline=None)
+@MANY
 @given(journals(UNASKED, ended=True, causes=OLD_CAUSES))
 def test_an_older_journal_is_read_as_it_was_decided(writer: Writer):
     assume(not any(isinstance(event, FailureJudged) and unheard_of(event) for event in writer.events))

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_core.limits.reckoning import HOUR_MS, MOST_LEAPS, STEADY_MS, SWING_MS, Reckoning, decoded, encoded, looked
 from agent_core.limits.retention import DAY_MS, cutoff
+from tests.examples import MANY
 
 START = 1_700_000_000_000
 PERIODS = (7, 8, 30, 400)
@@ -90,7 +91,7 @@ STEPS = st.lists(
 )
 
 
-@settings(max_examples=400)
+@MANY
 @given(STEPS)
 def test_nothing_that_is_younger_than_its_period_goes_before_a_wrong_clock_has_stood_for_a_day(
     steps: list[tuple[str, int]],

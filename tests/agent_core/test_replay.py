@@ -40,11 +40,12 @@ from agent_core.turn.machine import Turn
 from agent_core.turn.settings import GuardCounts, LadderCounts, Route
 from tests.agent_core.journals import Writer, journals, rows_of
 from tests.agent_core.turns import SETTINGS, Rig
+from tests.examples import MANY
 
 BASE = replace(SETTINGS, routes=(Route("m1", "h", "k1"), Route("m2", "h2", "k2")), max_steps=5)
 
 
-@settings(max_examples=300, deadline=None)
+@MANY
 @given(journals(BASE))
 def test_what_a_driver_wrote_replays_without_a_difference(writer: Writer):
     found = replay(writer.rows())
@@ -55,7 +56,7 @@ def test_what_a_driver_wrote_replays_without_a_difference(writer: Writer):
     assert verdict(found) == "The replay agrees with what was recorded."
 
 
-@settings(max_examples=150, deadline=None)
+@MANY
 @given(journals(BASE, ended=False))
 def test_a_turn_that_is_still_open_replays_too(writer: Writer):
     found = replay(writer.rows())
@@ -63,7 +64,7 @@ def test_a_turn_that_is_still_open_replays_too(writer: Writer):
     assert found.turn.exit == writer.turn.exit
 
 
-@settings(max_examples=300, deadline=None)
+@MANY
 @given(journals(BASE), st.data())
 def test_an_event_that_was_taken_out_is_found_wherever_a_decision_rests_on_it(writer: Writer, data: st.DataObject):
     events = merged(writer.events)
@@ -107,7 +108,7 @@ def _decisions(events: list[Event]) -> tuple[object, ...]:
     return (turn.exit, tuple(turn.remedies))
 
 
-@settings(max_examples=200, deadline=None)
+@MANY
 @given(journals(BASE), st.sampled_from(["exit", "remedy", "cause", "row"]))
 def test_a_changed_row_is_found(writer: Writer, what: str):
     events = merged(writer.events)
@@ -174,14 +175,14 @@ def test_a_failure_of_the_gateway_itself_is_no_difference_but_is_said():
 # ---------------------------------------------------------------------- other settings
 
 
-@settings(max_examples=200, deadline=None)
+@MANY
 @given(journals(BASE))
 def test_the_same_settings_never_part(writer: Writer):
     found = replay(writer.rows())
     assert parting(found.moments, BASE) is None
 
 
-@settings(max_examples=300, deadline=None)
+@MANY
 @given(journals(BASE), st.sampled_from(["max_steps", "empty_retry", "retry", "failing", "nudge"]))
 def test_up_to_the_parting_both_decide_alike_and_there_they_differ(writer: Writer, key: str):
     changed = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 from dataclasses import replace
 
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_core.journal.rows import decode, encode, fold, merged, recorded
@@ -48,6 +48,7 @@ from agent_core.turn.settings import Route
 from agent_core.turn.transcript import closed_turn_messages, problems, repaired, request_messages
 from agent_core.turn.view import BubbleKind, view
 from tests.agent_core.turns import SETTINGS, opened
+from tests.examples import MANY
 
 ROUTES = (Route("m1", "h", "k1"), Route("m1", "h", "k2"), Route("m2", "h2", "k3"))
 BASE = replace(SETTINGS, routes=ROUTES, max_steps=6)
@@ -185,7 +186,7 @@ def _checked(turn: Turn, ends: int) -> None:
             assert shown.bubbles[-1].text.strip()
 
 
-@settings(max_examples=300, deadline=None)
+@MANY
 @given(st.data(), st.lists(st.one_of(st.none(), _events()), max_size=60), _last_events())
 def test_any_interleaving_ends_in_exactly_one_visible_exit(
     fitting: st.DataObject, script: list[Event | None], last: Event
@@ -243,7 +244,7 @@ def _state(turn: Turn) -> object:
     )
 
 
-@settings(max_examples=200, deadline=None)
+@MANY
 @given(st.lists(_events(), max_size=40), st.data())
 def test_how_a_stream_was_cut_never_matters(script: list[Event], data: st.DataObject):
     whole = Turn()
@@ -265,7 +266,7 @@ def _cut(event: Event, data: st.DataObject) -> list[Event]:
     return [replace(event, text=event.text[:where]), replace(event, text=event.text[where:])]
 
 
-@settings(max_examples=200, deadline=None)
+@MANY
 @given(st.lists(_events(), max_size=40), _last_events())
 def test_replaying_a_journal_gives_the_same_view(script: list[Event], last: Event):
     live = Turn()

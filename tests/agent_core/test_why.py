@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from hypothesis import given, settings
+from hypothesis import given
 
 from agent_core.explain.why import MOST_LINES, Case, Sentence, story, story_of, turn_lines, unquoted
 from agent_core.explain.whynot import Missing, missing_lines
@@ -14,11 +14,12 @@ from agent_core.turn.exits import ExitCode
 from agent_core.turn.settings import Route
 from tests.agent_core.journals import Writer, journals
 from tests.agent_core.turns import SETTINGS
+from tests.examples import MANY
 
 BASE = replace(SETTINGS, routes=(Route("m1", "h", "k1"), Route("m2", "h2", "k2")), max_steps=5)
 
 
-@settings(max_examples=200, deadline=None)
+@MANY
 @given(journals(BASE))
 def test_the_story_of_any_turn_is_short_in_order_and_ends_with_its_exit(writer: Writer):
     events = [replace(e, surface="api") if isinstance(e, TurnOpened) else e for e in writer.events]
@@ -33,7 +34,7 @@ def test_the_story_of_any_turn_is_short_in_order_and_ends_with_its_exit(writer: 
     assert clean.get(code, f"ended without an answer: {code.value.replace('_', ' ')}") in frames[-1]
 
 
-@settings(max_examples=200, deadline=None)
+@MANY
 @given(journals(BASE))
 def test_words_do_not_change_a_story_that_does_not_show_them(writer: Writer):
     """Whatever was said, the story is the same: it depends on when things came, and on how they ended."""

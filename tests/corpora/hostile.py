@@ -131,7 +131,7 @@ def pages() -> Iterator[Page]:
 # ---------------------------------------------------------------------- answers
 
 FIRST, LAST = "Alphaword", "Omegaword"
-LONG = 60_000
+LONG = 30_000
 
 _ANSWERS = {
     "images": "![", "links": "[a](", "label after label": "[a][", "brackets": "[", "closing brackets": "]", "quotes within quotes": "> ",

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
+from tests.examples import MANY
 from tests.fuzz.seeds import SEEDS
 from tests.fuzz.targets import TARGETS
 
@@ -38,7 +39,7 @@ def test_seeds(name: str) -> None:
 
 @pytest.mark.parametrize("name", TARGETS)
 def test_mutations_of_the_seeds(name: str) -> None:
-    @settings(max_examples=300, deadline=None)
+    @MANY
     @given(data=mutated(SEEDS[name]))
     def run(data: bytes) -> None:
         TARGETS[name](data)
@@ -48,7 +49,7 @@ def test_mutations_of_the_seeds(name: str) -> None:
 
 @pytest.mark.parametrize("name", TARGETS)
 def test_any_bytes(name: str) -> None:
-    @settings(max_examples=200, deadline=None)
+    @MANY
     @given(data=st.binary(max_size=400))
     def run(data: bytes) -> None:
         TARGETS[name](data)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from adapters.text.flatten import flatten
@@ -13,6 +13,7 @@ from adapters.text.parse import parse
 from adapters.text.styled import Span, Style, Styled, units
 from tests.adapters.text.strategies import SAMPLES, markdowns
 from tests.chats.slack_harness import read_markdown
+from tests.examples import MANY
 
 LINES = st.lists(st.text("ab1.-+#=*_~`[]()<>&!|\\ é中 \t", min_size=1, max_size=12), min_size=1, max_size=4)
 
@@ -22,7 +23,7 @@ def seen(text: str) -> list[str]:
     return text.replace("\u00a0", " ").replace("\u200b", "").split()
 
 
-@settings(max_examples=400, deadline=None)
+@MANY
 @given(LINES)
 def test_plain_words_are_shown_as_they_are(lines: list[str]) -> None:
     text = Styled("\n".join(lines)).strip()
@@ -69,7 +70,7 @@ def test_what_stands_on_a_stream_is_a_beginning_of_what_stands_there_in_the_end(
         assert whole.startswith(render(shown, SLACK_MARKDOWN, open_end=True)), markdown[:end]
 
 
-@settings(max_examples=200, deadline=None)
+@MANY
 @given(markdowns, st.integers(40, 400), st.sampled_from([SLACK, SLACK_MARKDOWN, DISCORD]))
 def test_parts_are_within_the_limit(markdown: str, limit: int, marks: Marks) -> None:
     for part in styled_parts(flatten(parse(markdown, growing=False)), limit, marks):

@@ -5,9 +5,11 @@ from __future__ import annotations
 import time
 
 import pytest
+import regex
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from adapters.text.clusters import clusters
 from adapters.text.flatten import flatten
 from adapters.text.parse import parse
 from adapters.text.split import split
@@ -95,11 +97,17 @@ def test_any_measure(text: str, limit: int) -> None:
     assert all(measure(part.text) <= limit for part in parts)
 
 
+@given(st.text(st.sampled_from("a \r\n\u0301\u200d\ufe0f👍🏽🇩🇪👩\u0600\u0903각\u1100\u1161\u0e33"), max_size=12))
+def test_clusters_are_the_librarys_own(text: str) -> None:
+    assert list(clusters(text)) == regex.findall(r"\X", text)
+
+
 LONG = {
     "words": "lorem ipsum dolor. ",
     "one word": "x",
     "one cluster": "\u0301",
     "faces": "👍🏽",
+    "flags": "🇩",
     "blanks": " ",
     "lines": "\n\na",
     "cjk": "你好",

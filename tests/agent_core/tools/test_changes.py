@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_core.tools.base import Json
 from agent_core.tools.files.changes import Change, State, Verdict, decide, found_of, read_change, state_of, written
 from agent_core.tools.files.workspace import Refused
 from agent_core.tools.files.writing import Plan, plan_append, plan_edit, plan_write
+from tests.examples import MANY
 
 CONTENTS = st.binary(max_size=12) | st.sampled_from([b"", b"a\n", b"b\n", b"a\nb\n"])
 MAYBE = st.none() | CONTENTS
@@ -125,7 +126,7 @@ def lines(count: int) -> list[Call]:
     return [Call(plan_append, {"path": "f", "content": f"line {n}\n"}) for n in range(count)]
 
 
-@settings(max_examples=400)
+@MANY
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(1, 5)), max_size=25), MAYBE)
 def test_each_of_several_appends_is_made_once_whenever_their_processes_are_killed(
     kills: list[tuple[int, int]], before: bytes | None
@@ -140,7 +141,7 @@ def test_each_of_several_appends_is_made_once_whenever_their_processes_are_kille
     assert sorted(added.splitlines()) == [f"line {n}" for n in range(4)]
 
 
-@settings(max_examples=400)
+@MANY
 @given(st.data(), st.lists(st.integers(1, 4), max_size=8), st.sampled_from(["write", "edit"]))
 def test_a_file_that_somebody_else_has_changed_is_never_overwritten_by_a_call_that_is_begun_again(
     data: st.DataObject, kills: list[int], kind: str

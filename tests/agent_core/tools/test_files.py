@@ -9,7 +9,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from agent_core.ports import SystemClock
@@ -19,6 +19,7 @@ from agent_core.tools.builtin.writers import FILE_TOOLS
 from agent_core.tools.files.reading import work
 from agent_core.tools.registry import Runnable, ToolRegistry, UnknownTool, UnreadableArguments
 from agent_core.workers.pool import Workers
+from tests.examples import MANY
 
 REGISTRY = ToolRegistry((*readers(Workers()), *FILE_TOOLS))
 """For what is checked before a call; no worker of it ever begins."""
@@ -118,7 +119,7 @@ NAMES = st.sampled_from(
 PATHS = st.lists(NAMES, min_size=1, max_size=6).map("/".join) | st.text(max_size=20)
 
 
-@settings(max_examples=150, deadline=None)
+@MANY
 @given(PATHS, st.booleans())
 def test_no_path_reads_or_writes_outside_of_the_workspace(path: str, absolute: bool):
     POOL[:] = [Workers()]
