@@ -21,13 +21,11 @@ from typing import TypeVar
 import structlog
 
 from adapters.contract.chat import CallFailed, Fate
-from adapters.delivery.pacing import backoff_ms
 from agent_core.ports import Clock, steady_ms
+from agent_core.retry import MISSED
 
 log = structlog.get_logger("chat")
 
-FIRST_MS, MOST_MS = 500, 60_000
-"""Pauses before a place is tried again."""
 LIVE_SECONDS = 5.0
 """How long a message waits for the past of its place."""
 
@@ -69,8 +67,7 @@ def after_failure(behind: Behind, error: CallFailed, now: int) -> Behind | None:
             return replace(behind, not_before_ms=now + round(error.retry_after * 1000))
         case Fate.NOT_SENT | Fate.UNKNOWN:
             attempt = behind.attempt + 1
-            pause = backoff_ms(attempt, 1.0, first_ms=FIRST_MS, most_ms=MOST_MS)
-            return replace(behind, attempt=attempt, not_before_ms=now + pause)
+            return replace(behind, attempt=attempt, not_before_ms=now + MISSED.ms(attempt))
 
 
 Read = Callable[[str, Behind], Awaitable[None]]

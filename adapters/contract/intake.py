@@ -31,11 +31,11 @@ import structlog
 from adapters.contract.chat import ChatAddress, ChatIntake, ChatMessage, Raw
 from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from agent_core.ports import Clock
+from agent_core.retry import INTAKE
 
 T = TypeVar("T")
 log = structlog.get_logger("intake")
 
-PAUSES_SECONDS = (0.2, 0.8)
 """Before the second try, and the third: Slack waits three seconds for its acknowledgement."""
 ACT_SECONDS = 120.0
 """So long one may take: whatever waits for ever would hold up all that come behind it."""
@@ -125,7 +125,7 @@ class WayIn:
         which `act` stores it, empty if it has none. `raw` gives what is kept otherwise. Raises `NotAccepted`: then nothing may be confirmed.
         """
         problem: Exception | None = None
-        for pause in (*PAUSES_SECONDS, None):
+        for attempt in range(1, INTAKE.attempts + 1):
             try:
                 said = read()
             except Exception as error:  # noqa: BLE001 - whatever it is, what came must not be lost
@@ -146,8 +146,8 @@ class WayIn:
                     return
             else:
                 return
-            if pause is not None:
-                await asyncio.sleep(pause)
+            if not INTAKE.over(attempt):
+                await asyncio.sleep(INTAKE.seconds(attempt))
         assert problem is not None
         await self._keep(raw(), problem, cursor)
 

@@ -26,9 +26,9 @@ from dataclasses import dataclass, replace
 from typing import TypeAlias, assert_never
 
 from adapters.contract.chat import Ability, CallFailed, Cause, Content, ContentKind, Fate
-from adapters.delivery.pacing import backoff_ms
 from adapters.delivery.parts import WantedPart
 from adapters.delivery.reconcile import BLOCKS_MS, LEFTOVER, Part, Pause, finished, new_part, removed, settled
+from agent_core.retry import DELIVERY
 from agent_core.store.deliveries.rows import INSTEAD, DeliveryRow, DeliveryState
 
 NOT_LET_IN_MS = 60_000
@@ -68,7 +68,7 @@ def failed(
         row = replace(part.row, failures=part.row.failures + 1, trouble=error.words, attempt=attempt)
         part = replace(part, row=row)
     row = part.row
-    later = now + backoff_ms(max(1, row.attempt), share)
+    later = now + DELIVERY.ms(max(1, row.attempt), share)
     match error.fate:
         case Fate.TOO_FAST:
             made = replace(row, state=DeliveryState.WANTED, attempt=max(0, row.attempt - 1))
@@ -218,8 +218,8 @@ def _replaced(part: Part, contents: Sequence[Content], how: str, now: int) -> li
     return made
 
 
-LONGEST_MS = 300_000
-"""The longest pause between two tries of a part (`adapters.delivery.pacing.backoff_ms`)."""
+LONGEST_MS = round(DELIVERY.most * 1000)
+"""The longest pause between two tries of a part."""
 
 
 def within(until: int, now: int, longest: int) -> int:

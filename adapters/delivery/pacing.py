@@ -20,6 +20,8 @@ import math
 from dataclasses import dataclass, replace
 from enum import IntEnum
 
+from agent_core.retry import Retry
+
 LONGEST_PAUSE_SECONDS = 10.0
 """A pause grows up to here; one that is longer is kept as it is told."""
 
@@ -88,7 +90,7 @@ class Gate:
         together = now < self.closed_until  # with one that was refused before, and tells nothing new
         again = self.streak > 0 and (together or self.opened <= 1)
         streak = (self.streak if together else self.streak + 1) if again else 1
-        grown = min(retry_after_seconds * 2 ** min(streak - 1, 10), LONGEST_PAUSE_SECONDS)
+        grown = Retry(retry_after_seconds, LONGEST_PAUSE_SECONDS).seconds(streak)
         until = now + math.ceil(max(retry_after_seconds, grown) * 1000)
         return replace(
             self,
@@ -118,9 +120,3 @@ class Refusals:
     def whole_bot(self) -> bool:
         """So many chats at once: it is the bot that is too fast."""
         return len(self.recent) >= Refusals.CHATS
-
-
-def backoff_ms(attempt: int, share: float, *, first_ms: int = 1_000, most_ms: int = 300_000) -> int:
-    """How long to wait after the failed attempt number `attempt` (from 1). `share` in [0, 1) is the jitter."""
-    ceiling = min(most_ms, first_ms * 2 ** min(attempt - 1, 20))
-    return round(ceiling * (0.5 + share / 2))

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import itertools
 import json
 from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine
 from contextlib import asynccontextmanager
@@ -25,6 +26,7 @@ import structlog
 from adapters.contract.chat import CallFailed, Fate
 from adapters.contract.supervision import AdapterDown
 from adapters.slack.inbound import table
+from agent_core.retry import Retry
 
 log = structlog.get_logger("slack")
 
@@ -35,7 +37,7 @@ HEARTBEAT_SECONDS = 8.0
 """A ping each; without an answer in half of that the socket is dead."""
 LINGER_SECONDS = 12.0
 """An old socket is read for so long after its successor is open (a warning comes about ten seconds before the end)."""
-PAUSES_SECONDS = (0.2, 1.0, 3.0, 10.0, 30.0)
+SOCKET = Retry(0.2, 30.0, factor=3.5)
 """Between tries, while another socket works."""
 SWITCHED_OFF = (
     "Socket Mode is switched off. Switch it on: api.slack.com/apps, your app, Socket Mode, Enable Socket Mode."
@@ -132,29 +134,26 @@ class Sockets:
             if old.reason == Farewell.LINK_DISABLED:
                 raise AdapterDown(SWITCHED_OFF, fatal=True)
             if old.reason == Farewell.TOO_MANY:
-                await self._patience(PAUSES_SECONDS[-1], "Slack has too many sockets of this app open.")
+                await self._patience(SOCKET.most, "Slack has too many sockets of this app open.")
             link = await self._next(http)
             self._begin(self._retire(old))
 
     async def _next(self, http: aiohttp.ClientSession) -> Link:
         """A new socket. While another one works, it is tried again and again; else whoever supervises decides."""
-        attempt = 0
-        while True:
+        for attempt in itertools.count(1):
             try:
                 link = await self._dial(http)
             except CallFailed as error:
                 if not self._alive:
                     raise
                 log.info("slack.socket_not_opened", words=error.words)
-                await self._patience(
-                    max(error.retry_after, PAUSES_SECONDS[min(attempt, len(PAUSES_SECONDS) - 1)]), error.words
-                )
-                attempt += 1
+                await self._patience(max(error.retry_after, SOCKET.seconds(attempt)), error.words)
             else:
                 if self._gap:
                     self._gap = False
                     self._on_gap()
                 return link
+        raise AssertionError("counting has no end")
 
     async def _patience(self, seconds: float, words: str) -> None:
         if not self._alive:

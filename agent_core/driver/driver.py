@@ -12,6 +12,7 @@ A failure of its own becomes an event (`DriverFailed`) like any other, so the tu
 from __future__ import annotations
 
 import asyncio
+import itertools
 import math
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
@@ -25,6 +26,7 @@ from agent_core.driver.watcher import Outlet, Watcher
 from agent_core.journal.rows import merged, recorded, row_of
 from agent_core.judging.overdue import longest_timer_seconds, seconds_left
 from agent_core.ports import Clock, Ids
+from agent_core.retry import STORING
 from agent_core.signals import Tell, ToolRan, nobody
 from agent_core.store.deliveries.rows import DeliveryRow
 from agent_core.store.store import Damaged, Fenced, StorageUnavailable, Store
@@ -522,7 +524,7 @@ class TurnDriver:
         not come to be stored, whatever the reason, what comes next takes the places: without holes an end can be stored."""
         began = self._world.clock.monotonic()
         try:
-            while True:
+            for attempt in itertools.count(1):
                 try:
                     await write()
                 except Damaged as error:  # waiting does not help, and no end can be stored either
@@ -538,12 +540,13 @@ class TurnDriver:
                     self._storage_away = True
                     self.active_at = self._world.clock.monotonic()
                     self._ring()
-                    await asyncio.sleep(1.0 if away < 10 else 5.0)
+                    await asyncio.sleep(STORING.seconds(attempt))
                 except Exception:
                     self._seq -= rows
                     raise
                 else:
                     return True
+            raise AssertionError("counting has no end")
         finally:
             self._storage_away = False
 

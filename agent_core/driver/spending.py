@@ -30,6 +30,7 @@ from agent_core.limits.budgets import (
     used,
 )
 from agent_core.ports import Clock
+from agent_core.retry import BUDGET
 from agent_core.signals import SpendStopped, Spent, Tell, nobody
 from agent_core.store.store import Conflict, Damaged, Fenced, StorageUnavailable, Store, StoreError
 from agent_core.turn.events import (
@@ -46,8 +47,6 @@ log = structlog.get_logger("budget")
 
 SETTLE_PATIENCE_SECONDS = 2.0
 """How long a turn waits for its call to be settled; then it goes on, and the settling with it."""
-AGAIN_SECONDS, AGAIN_MOST_SECONDS = 1.0, 10.0
-"""When it is tried again while the storage is away: the pause doubles."""
 
 Sink = Callable[[Sequence[Event]], None]
 Ending = ReplyFinished | CallBroke
@@ -149,8 +148,9 @@ class Spender:
 
     async def _reserve(self, bill: Bill, amount: Amount, now: int, outcome: asyncio.Future[Granted | Refused]) -> None:
         account = bill.account
-        pause = AGAIN_SECONDS
+        attempt = 0
         while not outcome.done():
+            attempt += 1
             try:
                 answer = await self._store.reserve(account.session, account.epoch, bill.call, amount, bill.pots, now)
             except Damaged as error:  # waiting does not help
@@ -158,8 +158,7 @@ class Spender:
                 return
             except StorageUnavailable as error:
                 log.warning("budget.not_reserved", call=bill.call, error=str(error))
-                await asyncio.sleep(pause)
-                pause = min(AGAIN_MOST_SECONDS, pause * 2)
+                await asyncio.sleep(BUDGET.seconds(attempt))
             except StoreError as error:
                 _fail(outcome, error)
                 return
@@ -186,8 +185,9 @@ class Spender:
         await asyncio.wait([task], timeout=SETTLE_PATIENCE_SECONDS)
 
     async def _settle(self, bill: Bill, what: Used) -> None:
-        account, pause = bill.account, AGAIN_SECONDS
+        account, attempt = bill.account, 0
         while True:
+            attempt += 1
             try:
                 settled = await self._store.settle(
                     account.session, account.epoch, bill.call, what.amount, bill.pots, self._clock.now_ms(),
@@ -197,8 +197,7 @@ class Spender:
                 log.warning("budget.not_settled", call=bill.call, error=str(error))
                 if isinstance(error, Damaged):
                     return  # it counts as held, until a start that can write it
-                await asyncio.sleep(pause)
-                pause = min(AGAIN_MOST_SECONDS, pause * 2)
+                await asyncio.sleep(BUDGET.seconds(attempt))
             except (Fenced, Conflict) as error:  # taken over, and so settled by others; or it was never held
                 log.info("budget.not_held", call=bill.call, error=str(error))
                 return

@@ -14,11 +14,12 @@ that the same route cannot mend (400, 401, 402, 403, 404, filter) never repeats 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import TypeAlias
 
 from agent_core.messages import GATEWAY_PREFIX
+from agent_core.retry import MODEL
 from agent_core.turn.causes import BreakCause
 from agent_core.turn.exits import ExitCode
 from agent_core.turn.settings import LadderCounts, Route
@@ -683,20 +684,10 @@ def pause_seconds(kind: Pause, number: int, seed: int, low: float, high: float) 
         case Pause.NONE:
             return 0.0
         case Pause.BACKOFF:
-            return backoff_seconds(number, seed, low, high)
+            return replace(MODEL, first=low, most=high).seconds(number, _fraction(number, seed))
         case Pause.RESTART | Pause.RESTARTING:
             least, most = (min(seconds, high) for seconds in RESTART_SECONDS)
             return least + (most - least) * _fraction(number, seed) if number > 1 or kind is Pause.RESTARTING else 0.0
-
-
-def backoff_seconds(number: int, seed: int, low: float, high: float) -> float:
-    """The pause before the `number`-th try (from 1): full jitter in an exponentially growing window.
-
-    The window is ``low`` s for the first try and doubles up to ``high`` s; the pause lies between a tenth of the window and
-    the whole of it. The jitter comes from `seed` alone, so a replay waits as long.
-    """
-    window = min(high, low * 2 ** min(number - 1, 20))
-    return window * (0.1 + 0.9 * _fraction(number, seed))
 
 
 def _fraction(number: int, seed: int) -> float:

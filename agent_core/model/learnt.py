@@ -20,11 +20,10 @@ import orjson
 
 from agent_core.messages import Message
 from agent_core.model.manners import POLITE, TOOL_FIELDS, Manners
+from agent_core.retry import TOOLS_LEFT_OUT
 from agent_core.tools.base import Json
 
 KEPT_SECONDS = 3_600.0
-TOOLS_SECONDS = 60.0
-"""For so long tools are left out beforehand at first; twice as long each time that they are refused again."""
 CONFIRMED = 2
 """So many whole requests in a row have to be refused for their tools."""
 _QUOTED_WORDS = 3
@@ -60,7 +59,7 @@ class Learnt:
             return
         if without_tools(used):
             self._refused += 1
-            held = min(TOOLS_SECONDS * 2.0 ** min(self._refused - CONFIRMED, 10), KEPT_SECONDS)
+            held = TOOLS_LEFT_OUT.seconds(self._refused - CONFIRMED + 1)
             self._tools_until = now + held if self._refused >= CONFIRMED else 0.0
         else:
             self._refused = 0

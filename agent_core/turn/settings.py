@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from agent_core.retry import MODEL
 from agent_core.tools.base import EffectClass
 
 RULES = 16
@@ -114,8 +115,8 @@ class TurnSettings:
     """The most that a call may be silent that is made after another one was silent for its whole limit."""
     turn_seconds: int = 1800
     max_steps: int = 50
-    retry_min_seconds: float = 1
-    retry_max_seconds: float = 30
+    retry_min_seconds: float = MODEL.first
+    retry_max_seconds: float = MODEL.most
     retry_after_max_seconds: float = 120
     approval_seconds: int = 600
     can_approve: bool = False

@@ -14,8 +14,9 @@ import structlog
 
 from adapters.contract.chat import AdapterSight
 from adapters.contract.supervision import AdapterDown, Supervised
-from adapters.delivery.pacing import backoff_ms, worth_saying
+from adapters.delivery.pacing import worth_saying
 from agent_core.ports import Clock
+from agent_core.retry import ADAPTER
 from agent_core.store.deliveries.rows import AdapterStateRow
 
 log = structlog.get_logger("adapter")
@@ -25,8 +26,6 @@ LOOK_SECONDS = 5.0
 FATAL_PAUSE_SECONDS = 300.0
 CLOSE_SECONDS = 5.0
 """How long an adapter may take to close its connections."""
-FIRST_PAUSE_MS = 500
-MOST_PAUSE_MS = 30_000
 SOUND_SECONDS = 60.0
 """An adapter that was up for so long begins its pauses anew."""
 
@@ -103,7 +102,7 @@ class Supervisor:
             attempt = 1 if self._was_sound else attempt + 1
             self._up_at = 0.0
             self._is(State.NEEDS_A_PERSON if fatal else State.DOWN, words)
-            grown = backoff_ms(attempt, self._share(), first_ms=FIRST_PAUSE_MS, most_ms=MOST_PAUSE_MS) / 1000
+            grown = ADAPTER.seconds(attempt, self._share())
             await asyncio.sleep(FATAL_PAUSE_SECONDS if fatal else max(pause, grown))
 
     def _is(self, state: State, words: str) -> None:

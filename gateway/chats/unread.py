@@ -4,7 +4,7 @@ Theory. It is kept in the commit that stores the platform's position (`Unread.ke
 looks at what is kept: at the start, when something is kept, and every minute. How often each was tried is stored before it is tried.
 `next_step` decides, purely.
 
-Laws (tests/store/test_unread.py): it is tried at most `MOST_TRIES` times with one version of the program, at growing pauses, and at once
+Laws (tests/store/test_unread.py): it is tried at most so many times as `UNREAD` says with one version of the program, at growing pauses, and at once
 after a restart; another version begins anew; what is older than `KEEP_MS` is tried no more. Its person is told once.
 """
 
@@ -23,6 +23,7 @@ from adapters.contract.intake import in_words
 from adapters.contract.notaccepted import NotAccepted
 from agent_core.bell import Bell
 from agent_core.ports import Clock
+from agent_core.retry import UNREAD
 from agent_core.store.inbox.unread import UnreadRow, UnreadState
 from agent_core.store.store import StorageUnavailable, Store
 from gateway.version import program_version
@@ -30,9 +31,6 @@ from gateway.version import program_version
 log = structlog.get_logger("intake")
 
 LOOK_SECONDS = 60.0
-MOST_TRIES = 5
-PAUSES_MS = (60_000, 600_000, 3_600_000, 6 * 3_600_000)
-"""After the first try with a version, the second, …"""
 KEEP_MS = 7 * 24 * 3_600_000
 """As long as redeliveries are known again: what is answered after that would be answered out of the blue."""
 TRY_SECONDS = 60.0
@@ -58,12 +56,12 @@ def next_step(row: UnreadRow, now: int, version: str, started_at: int) -> Step:
         return Step.TRY
     if row.state is not UnreadState.WAITING:
         return Step.WAIT
-    if row.tries >= MOST_TRIES:
+    if UNREAD.over(row.tries):
         return Step.GIVE_UP
     if row.tried_at < started_at:
         return Step.TRY
     waited = now - row.tried_at
-    return Step.TRY if not 0 <= waited < PAUSES_MS[min(row.tries, len(PAUSES_MS)) - 1] else Step.WAIT
+    return Step.TRY if not 0 <= waited < UNREAD.ms(row.tries) else Step.WAIT
 
 
 def taken_up(row: UnreadRow, now: int, version: str) -> UnreadRow:

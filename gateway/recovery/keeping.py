@@ -20,6 +20,7 @@ from dataclasses import dataclass, replace
 from enum import StrEnum
 from typing import Protocol
 
+from agent_core.retry import SUSPECTS, TAKE_UP
 from agent_core.store.sessions.asides import Fresh
 
 DEATH = 2
@@ -31,10 +32,6 @@ LIMIT = 1000
 """Who is under so much suspicion is set aside. Only a suspect that is taken up alone comes to it."""
 SETTLE_SECONDS = 1.0
 """So long what is under no suspicion is young, if it makes no progress before."""
-BATCH_SECONDS, LONGEST_SECONDS = 1.5, 24.0
-"""So long a batch of suspects is, at first and at most; one that is alone twice as long."""
-AGAIN_SECONDS, AGAIN_MOST_SECONDS = 0.5, 30.0
-"""When what could not be taken up is tried again: the pause doubles."""
 OURS_SECONDS = 3.0
 """What belongs to this very process may only just be changing hands within it: it must have been seen for so long."""
 LATE_SECONDS = 30.0
@@ -111,8 +108,7 @@ class Known:
         """It was taken up, and it is not known yet what comes of it."""
         lives = SETTLE_SECONDS
         if self.suspect:
-            longer = 2.0 ** min(self.item.suspicion // DEATH, 10)
-            lives = min(LONGEST_SECONDS, BATCH_SECONDS * longer * (2 if self.alone else 1))
+            lives = SUSPECTS.seconds(1 + self.item.suspicion // DEATH + self.alone)
         return self.taken_at is not None and now - self.taken_at < lives
 
 
@@ -170,8 +166,8 @@ def due(book: Book, now: float, wanted: frozenset[str] = frozenset()) -> Round:
 
 def again(known: Known, now: float) -> Known:
     """It could not be taken up."""
-    pause = min(AGAIN_MOST_SECONDS, AGAIN_SECONDS * 2 ** min(known.tries, 10))
-    return replace(known, tries=known.tries + 1, not_before=now + pause, taken_at=None)
+    tries = known.tries + 1
+    return replace(known, tries=tries, not_before=now + TAKE_UP.seconds(tries), taken_at=None)
 
 
 def late(book: Book, now: float) -> dict[Kind, int]:

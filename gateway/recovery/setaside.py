@@ -23,6 +23,7 @@ import structlog
 from adapters.contract.base import Inbound
 from agent_core.driver.closing import Closing, TurnIdentity, closing_of, ended_otherwise, unread
 from agent_core.ports import Clock, Ids
+from agent_core.retry import NOT_SET_ASIDE
 from agent_core.signals import Signal, TurnClosed
 from agent_core.store.inbox.rows import Accepted, InboxRow, NewMessage
 from agent_core.store.sessions.asides import Aside, Fresh
@@ -37,7 +38,6 @@ from gateway.storage.storewatch import EVERYBODYS
 
 log = structlog.get_logger("gateway")
 
-AGAIN_SECONDS, AGAIN_MOST_SECONDS = 1.0, 60.0
 KNOWN_MOST = 1_000
 RECENT_MS = 24 * 3_600_000
 
@@ -207,8 +207,8 @@ class PutAside:
                 done = await self._put(session, error)
             except StoreError as failure:
                 tries = stuck.tries + 1 if stuck is not None else 1
-                pause = min(AGAIN_MOST_SECONDS, AGAIN_SECONDS * 2.0 ** min(tries, 10))
-                self._stuck[session] = _Stuck(str(failure), tries, self._clock.monotonic() + pause)
+                not_before = self._clock.monotonic() + NOT_SET_ASIDE.seconds(tries)
+                self._stuck[session] = _Stuck(str(failure), tries, not_before)
                 log.warning("conversation.not_set_aside", session=session, error=str(failure), tries=tries)
                 return False
             self._stuck.pop(session, None)

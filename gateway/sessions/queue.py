@@ -19,6 +19,7 @@ from agent_core.driver.driver import CANCEL_SECONDS, LeftOpen, Overtaken, TurnDr
 from agent_core.judging.compaction import SessionMemory
 from agent_core.learning.refused import Refused
 from agent_core.messages import text_of
+from agent_core.retry import NOT_OPENED
 from agent_core.signals import Tell, nobody
 from agent_core.store.store import Damaged, StorageUnavailable
 from agent_core.store.turns.rows import TurnRow
@@ -33,9 +34,6 @@ log = structlog.get_logger("turn")
 
 MOST_NUMBER = 1 << 40
 """More turns than a session has: what is put before all messages has an order below 0."""
-AGAIN_MOST_SECONDS = 30.0
-"""While no turn can be opened for want of the storage it is tried again: at once when somebody writes, else after pauses that double
-up to this."""
 RECENT_TURNS = 50
 """How many closed turns somebody who watches a session is shown."""
 
@@ -231,10 +229,10 @@ class SessionQueue:
             log.warning("turn.not_opened", session=self.session, inbox=messages[0].inbox_id, error=str(error))
             self.begun_opening(self)  # others have their turn meanwhile
             self.woken.clear()
+            self.failures += 1
             with suppress(TimeoutError):
-                async with asyncio.timeout(min(AGAIN_MOST_SECONDS, 2.0**self.failures)):
+                async with asyncio.timeout(NOT_OPENED.seconds(self.failures)):
                     await self.woken.wait()
-            self.failures = min(self.failures + 1, 10)
             return None
         self.failures = 0
         return driver

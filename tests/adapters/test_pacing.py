@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.delivery.pacing import LONGEST_PAUSE_SECONDS, Gate, Rate, Refusals, Urgency, backoff_ms
+from adapters.delivery.pacing import LONGEST_PAUSE_SECONDS, Gate, Rate, Refusals, Urgency
 
 RATES = st.builds(Rate, burst=st.integers(1, 12), interval_ms=st.floats(20, 5_000))
 TRIES = st.lists(st.tuples(st.integers(0, 3_000), st.sampled_from(Urgency)), max_size=120)
@@ -100,9 +100,3 @@ def test_several_chats_refused_at_once_are_the_whole_bot() -> None:
     assert not one.whole_bot
     assert one.noted("c", 30).whole_bot
     assert not one.noted("c", 10_000).whole_bot
-
-
-@given(st.integers(1, 60), st.floats(0, 0.999))
-def test_the_pause_between_attempts_grows_and_has_a_limit(attempt: int, share: float) -> None:
-    assert 500 <= backoff_ms(attempt, share) <= 300_000
-    assert backoff_ms(attempt + 1, share) >= backoff_ms(attempt, share)

@@ -23,8 +23,8 @@ from agent_core.judging.remedies import (
     Case,
     Failure,
     Helps,
+    Pause,
     Remedy,
-    backoff_seconds,
     exit_for,
     next_remedy,
     next_route,
@@ -127,14 +127,14 @@ def test_every_cause_leads_to_a_failure_and_an_exit(cause: BreakCause):
 
 @given(st.integers(1, 60), st.integers(0, 2**63 - 1), st.floats(0.01, 5), st.floats(5, 60))
 def test_backoff_stays_in_its_window_and_repeats_itself(number: int, seed: int, low: float, high: float):
-    pause = backoff_seconds(number, seed, low, high)
+    pause = pause_seconds(Pause.BACKOFF, number, seed, low, high)
     window = min(high, low * 2 ** (number - 1))
     assert window * 0.0999 <= pause <= window * 1.0001
-    assert pause == backoff_seconds(number, seed, low, high)
+    assert pause == pause_seconds(Pause.BACKOFF, number, seed, low, high)
 
 
 def test_backoff_differs_between_turns():
-    assert len({round(backoff_seconds(3, seed, 1, 30), 6) for seed in range(200)}) > 190
+    assert len({round(pause_seconds(Pause.BACKOFF, 3, seed, 1, 30), 6) for seed in range(200)}) > 190
 
 
 def test_patience_grows_with_the_prompt():

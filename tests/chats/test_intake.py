@@ -33,6 +33,7 @@ from adapters.telegram.adapter import TelegramAdapter, TelegramSettings
 from adapters.telegram.inbound import Me
 from adapters.telegram.webhook import SECRET_HEADER
 from agent_core.ports import SystemClock, SystemIds
+from agent_core.retry import INTAKE
 from agent_core.store.inbox.unread import UnreadState
 from agent_core.store.store import Store
 from gateway.chats.access import rules
@@ -306,7 +307,7 @@ WAYS: dict[str, Callable[[Arrivals, Store], Way]] = {
 
 @pytest.fixture(params=sorted(WAYS))
 async def way(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncGenerator[Way]:
-    monkeypatch.setattr(intake, "PAUSES_SECONDS", (0.0, 0.0))
+    monkeypatch.setattr(intake, "INTAKE", replace(INTAKE, first=0.0))
     monkeypatch.setattr("adapters.slack.adapter.SETTLE_SECONDS", 0.0)
     async with arrivals_of(tmp_path) as (arrivals, rig, outbox):
         made = WAYS[request.param](arrivals, rig.store)
@@ -448,7 +449,7 @@ ODD_UPDATES: list[object] = [
 async def test_whatever_telegram_brings_is_taken_kept_or_rightly_left_and_blocks_nothing(
     number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(intake, "PAUSES_SECONDS", (0.0, 0.0))
+    monkeypatch.setattr(intake, "INTAKE", replace(INTAKE, first=0.0))
     async with arrivals_of(tmp_path) as (arrivals, rig, outbox):
         way = by_polling(arrivals, rig.store)
         opened(arrivals, outbox, way.adapter)
@@ -489,7 +490,7 @@ ODD_EVENTS: list[object] = [
 async def test_whatever_slack_tells_is_taken_kept_or_rightly_left_and_blocks_nothing(
     number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(intake, "PAUSES_SECONDS", (0.0, 0.0))
+    monkeypatch.setattr(intake, "INTAKE", replace(INTAKE, first=0.0))
     async with arrivals_of(tmp_path) as (arrivals, rig, outbox):
         way = by_socket(arrivals, rig.store)
         opened(arrivals, outbox, way.adapter)

@@ -8,9 +8,8 @@ from math import log2
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent_core.retry import SUSPECTS, TAKE_UP
 from gateway.recovery.keeping import (
-    AGAIN_MOST_SECONDS,
-    BATCH_SECONDS,
     LATE_SECONDS,
     WINDOW,
     Item,
@@ -182,7 +181,7 @@ def test_500_suspects_go_on_within_half_a_minute() -> None:
     process = Process(by_key(left), died_before=True)
     began = process.now
     assert process.live()
-    assert process.now - began < 12 * BATCH_SECONDS
+    assert process.now - began < 12 * SUSPECTS.first
     assert {thing.suspicion for thing in left} == {2}
 
 
@@ -204,7 +203,7 @@ def test_stops_in_order_make_nothing_suspicious(left: list[Thing], times: int) -
 
 
 def test_what_kills_slowly_comes_to_its_end_all_the_same() -> None:
-    thing = Thing(Kind.SESSION, "leak", 1, kills_after=BATCH_SECONDS * 3)
+    thing = Thing(Kind.SESSION, "leak", 1, kills_after=SUSPECTS.first * 3)
     deaths = 0
     while not thing.aside and deaths < 20:
         Process({(thing.kind, thing.name): thing}, died_before=True).live()
@@ -225,7 +224,7 @@ def test_what_cannot_be_taken_up_is_tried_again_after_a_while_and_named_when_it_
     known = book[Kind.SESSION, "s"]
     for _ in range(20):
         known = again(known, 10.0)
-        assert 10.0 < known.not_before <= 10.0 + AGAIN_MOST_SECONDS
+        assert 10.0 < known.not_before <= 10.0 + TAKE_UP.most
     assert not due({known.item.key: known}, known.not_before - 0.01).take
     assert due({known.item.key: known}, known.not_before).take
     assert late_words(late(book, LATE_SECONDS - 1)) == ""

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 from adapters.contract.chat import ChatAddress, ChatKind, ChatMessage, ChatOrigin, ChatPerson, Raw
 from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
+from agent_core.retry import UNREAD
 from agent_core.store.inbox.unread import UnreadRow, UnreadState
 from gateway.chats.storable import storable
-from gateway.chats.unread import KEEP_MS, MOST_TRIES, PAUSES_MS, WORDS, Step, Unread, next_step, taken_up
+from gateway.chats.unread import KEEP_MS, WORDS, Step, Unread, next_step, taken_up
 from tests.store.support import FakeClock, opened
 
 ADA = ChatAddress("telegram", "7", "3")
@@ -32,10 +33,10 @@ def test_it_is_tried_so_often_with_a_version_and_then_given_up(waits: list[int],
                 row = replace(row, state=UnreadState.GIVEN_UP)
             case Step.WAIT:
                 pass
-    assert tries <= MOST_TRIES
+    assert tries <= UNREAD.attempts
     assert row.tries == tries
     if row.state is UnreadState.GIVEN_UP:
-        assert tries == MOST_TRIES or now - row.received_at > KEEP_MS
+        assert tries == UNREAD.attempts or now - row.received_at > KEEP_MS
         assert next_step(row, now, "1.0", now + 1) is Step.WAIT
 
 
@@ -44,8 +45,8 @@ def test_a_restart_and_another_version_try_at_once_and_a_pause_is_kept() -> None
     soon = 10**12 + 1_000
     assert next_step(row, soon, "1.0", 0) is Step.WAIT
     assert next_step(row, soon, "1.0", soon) is Step.TRY
-    assert next_step(row, 10**12 + PAUSES_MS[0], "1.0", 0) is Step.TRY
-    given_up = replace(row, tries=MOST_TRIES, state=UnreadState.GIVEN_UP)
+    assert next_step(row, 10**12 + UNREAD.ms(1), "1.0", 0) is Step.TRY
+    given_up = replace(row, tries=UNREAD.attempts, state=UnreadState.GIVEN_UP)
     assert next_step(given_up, soon, "1.0", soon) is Step.WAIT
     assert next_step(given_up, soon, "1.1", 0) is Step.TRY
     assert taken_up(given_up, soon, "1.1") == replace(row, version="1.1", tries=1, tried_at=soon)
@@ -96,7 +97,7 @@ async def test_how_often_it_was_tried_is_stored_before_it_is_tried(where: str) -
         kept.again["telegram/7"] = (lambda: True, again)
         await kept.keep("telegram/7", Raw(key="update:1", body=b"{}"), "IndexError: x", None, tell=False)
         for _ in range(20):
-            clock.now += PAUSES_MS[-1]
+            clock.now += UNREAD.ms(4)
             await kept.look()
         assert seen == [2, 3, 4, 5]
         row = await store.unread_one("telegram/7", "update:1")
@@ -137,7 +138,7 @@ async def test_what_cannot_be_stored_just_now_stays(where: str) -> None:
 
         kept.again["telegram/7"] = (lambda: True, again)
         await kept.keep("telegram/7", Raw(key="update:1", body=b"{}"), "x", None, tell=False)
-        clock.now += PAUSES_MS[0]
+        clock.now += UNREAD.ms(1)
         await kept.look()
         assert kept.counts == {"telegram/7": 1}
 

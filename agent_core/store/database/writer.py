@@ -22,6 +22,7 @@ from typing import TypeAlias, TypeVar
 import structlog
 from sqlalchemy import Connection
 
+from agent_core.retry import STORAGE_REOPENED
 from agent_core.store import sql
 from agent_core.store.database.lines import Line
 from agent_core.store.database.trouble import Blame, blame, for_want_of_room, in_words
@@ -37,8 +38,6 @@ QUEUE_OPS = 4_096
 BATCH_OPS = 512
 BATCH_BYTES = 4 * 1024 * 1024
 """What one commit holds at most, so that no caller waits long for the others. One operation may be larger."""
-REOPEN_WAITS_SECONDS = (0.0, 0.1, 0.4, 1.0)
-"""How long the writer waits before each reopening; then it gives up on the batch."""
 MAKE_ROOM = "Nothing can be acknowledged until there is room again; then it goes on by itself."
 MOMENT_TRIES = 5
 """How often a batch is decided anew because another node was quicker."""
@@ -300,8 +299,7 @@ class Writer:
 
     async def _through(self, attempt: Callable[[], Awaitable[T]]) -> T:
         """Repeat `attempt` where that can help (laws 3 and 4). Raises StorageUnavailable, or the operation's own error."""
-        waits = [] if self._away else list(REOPEN_WAITS_SECONDS)
-        moments = damages = 0
+        moments = damages = failures = 0
         while True:
             try:
                 if self._handle_bad:
@@ -325,11 +323,12 @@ class Writer:
                             raise self._damaged(error) from error
                     case Blame.STORAGE:
                         self._handle_bad = True
-                        if not waits:
+                        failures += 1
+                        if self._away or STORAGE_REOPENED.over(failures):
                             self._away = True
                             raise self._unavailable(error) from error
                         log.warning("storage.reopening", database=self._line.shown, error=in_words(error))
-                        await asyncio.sleep(waits.pop(0))
+                        await asyncio.sleep(STORAGE_REOPENED.seconds(failures - 1))  # at once, the first time
             else:
                 self._away = False
                 return done

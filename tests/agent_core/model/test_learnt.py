@@ -16,9 +16,10 @@ from typing_extensions import override
 from agent_core.messages import Message
 from agent_core.model.client import ModelClient, ModelRequest
 from agent_core.model.endpoints import Credential, Endpoint
-from agent_core.model.learnt import KEPT_SECONDS, TOOLS_SECONDS, Learnt, own_words, without_tools
+from agent_core.model.learnt import KEPT_SECONDS, Learnt, own_words, without_tools
 from agent_core.model.manners import POLITE, TOOL_FIELDS, Manners
 from agent_core.ports import SystemClock
+from agent_core.retry import TOOLS_LEFT_OUT
 from agent_core.text.redaction import Redactor
 from agent_core.tools.base import Json
 from agent_core.turn.causes import BreakCause
@@ -120,11 +121,11 @@ async def test_a_model_that_takes_no_tools_is_known_after_two_and_asked_again_in
         upstream.refuse = tools_refused
         assert [(await upstream.call())[0] for _ in range(3)] == [[True, False], [True, False], [False]]
         assert isinstance(upstream.events[0], ToolsRefused)
-        upstream.clock.offset += TOOLS_SECONDS + 1
+        upstream.clock.offset += TOOLS_LEFT_OUT.first + 1
         assert (await upstream.call())[0] == [True, False]
-        upstream.clock.offset += TOOLS_SECONDS + 1
+        upstream.clock.offset += TOOLS_LEFT_OUT.first + 1
         assert (await upstream.call())[0] == [False]
-        upstream.clock.offset += TOOLS_SECONDS + 1
+        upstream.clock.offset += TOOLS_LEFT_OUT.first + 1
         upstream.refuse = taken
         assert [(await upstream.call())[0] for _ in range(2)] == [[True], [True]]
 
