@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import sqlite3
 from collections.abc import Collection, Generator, Sequence
+from functools import cache
 from pathlib import Path
 
 from hypothesis import given, settings
@@ -117,12 +119,32 @@ MANY = st.builds(_many, st.booleans(), st.lists(OPS, max_size=25))
 @contextlib.contextmanager
 def database() -> Generator[Connection]:
     """An empty database in memory, with this node in it."""
-    engine = _sqlite_engine(Path(":memory:"))
-    with engine.connect() as conn:
+    with in_memory() as conn:
+        raw(conn).deserialize(empty())
+        yield conn
+
+
+@cache
+def empty() -> bytes:
+    with in_memory() as conn:
         t.metadata.create_all(conn)
         conn.execute(insert(t.nodes), {"node": 1, "name": "n", "started_at": 1, "version": "", "boot_id": ""})
+        conn.commit()
+        return raw(conn).serialize()
+
+
+@contextlib.contextmanager
+def in_memory() -> Generator[Connection]:
+    engine = _sqlite_engine(Path(":memory:"))
+    with engine.connect() as conn:
         yield conn
     engine.dispose()
+
+
+def raw(conn: Connection) -> sqlite3.Connection:
+    found = conn.connection.driver_connection
+    assert isinstance(found, sqlite3.Connection)
+    return found
 
 
 def content(conn: Connection) -> dict[str, list[tuple[object, ...]]]:
