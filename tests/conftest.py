@@ -10,13 +10,14 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests import databases
-from tests.databases import migrating, postgres, postgres_server, sqlite, unprepared, where
+from tests.databases import migrating, postgres, postgres_server, short_lease, sqlite, unprepared, where
 from tests.together import Together, Unit
 
 __all__ = [
     "migrating",
     "postgres",
     "postgres_server",
+    "short_lease",
     "sqlite",
     "unprepared",
     "where",

@@ -24,8 +24,9 @@ import pytest
 from sqlalchemy import Connection, create_engine, make_url
 from sqlalchemy.ext.asyncio import create_async_engine
 
-from agent_core.store.database import upgrade
+from agent_core.store.database import ownership, upgrade
 from agent_core.store.database.place import PostgresPlace, parse_place
+from tests.store.support import PATIENT_LEASE_SECONDS
 
 SETTINGS = """
 fsync = off
@@ -35,6 +36,7 @@ max_connections = 400
 """
 """No power is cut under this one, nothing in it grows old, and all processes of a run share it."""
 TEMPLATE = "migrated"
+LEASE_SECONDS = ownership.LEASE_SECONDS
 
 _migrate = upgrade.upgrade_to
 
@@ -156,9 +158,16 @@ async def new_database(server: str, name: str | None = None, template: str = "te
 
 
 @pytest.fixture
-async def postgres(postgres_server: str) -> str:
-    """The URL of a PostgreSQL database with the newest schema and nothing in it."""
+async def postgres(postgres_server: str, monkeypatch: pytest.MonkeyPatch) -> str:
+    """The URL of a PostgreSQL database with the newest schema and nothing in it; nobody here loses it for being slow."""
+    monkeypatch.setattr(ownership, "LEASE_SECONDS", PATIENT_LEASE_SECONDS)
     return await new_database(postgres_server, template=TEMPLATE)
+
+
+@pytest.fixture
+def short_lease(postgres: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever is silent for some seconds loses the database, as ever."""
+    monkeypatch.setattr(ownership, "LEASE_SECONDS", LEASE_SECONDS)
 
 
 @pytest.fixture
@@ -168,10 +177,11 @@ def sqlite(tmp_path: Path) -> str:
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-async def where(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+async def where(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A database with nothing in it, once on each engine."""
     if request.param == "sqlite":
         return str(tmp_path / "state" / "store.db")
+    monkeypatch.setattr(ownership, "LEASE_SECONDS", PATIENT_LEASE_SECONDS)
     return await new_database(request.getfixturevalue("postgres_server"), template=TEMPLATE)
 
 

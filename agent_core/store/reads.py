@@ -193,6 +193,8 @@ class Reads(Unread):
 
     async def inputs(self, *turns: str) -> list[InboxRow]:
         """The messages that `turns` answer, in order of arrival. Messages that were pruned are missing."""
+        if not turns:
+            return []  # asked for none of them, SQLite would read the whole table
         query = _INBOX.where(t.turn_inputs.c.turn.in_(turns)).order_by(t.inbox.c.arrival)
         return await self._messages(query)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import random
 from collections.abc import Generator
@@ -37,11 +38,13 @@ def asked(groups: list[list[Any]]) -> list[str]:
 
 @contextmanager
 def queries(store: Store) -> Generator[list[str]]:
-    """The statements that were read with meanwhile."""
+    """The statements that this task read with meanwhile."""
     found: list[str] = []
+    ours = asyncio.current_task()
 
     def note(conn: object, cursor: object, statement: str, *_: object) -> None:
-        found.append(statement)
+        if asyncio.current_task() is ours:  # others go on in the gateway
+            found.append(statement)
 
     engine = store.histories._engine.sync_engine
     event.listen(engine, "before_cursor_execute", note)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 import pytest
 
 from tests.incidents import stages_chat, stages_home, stages_model
 from tests.incidents.page import MOST_COMMANDS, incidents
+from tests.incidents.rig import PATIENCE
 
 STAGES = {**stages_model.STAGES, **stages_chat.STAGES, **stages_home.STAGES}
 
@@ -25,6 +27,10 @@ def test_the_page_and_the_stages_are_the_same() -> None:
 async def test_its_cause_is_found(name: str, tmp_path: Path) -> None:
     incident = incidents()[name]
     async with STAGES[name](tmp_path) as operator:
-        said = {command: await operator.run(command) for command in incident.commands}
-    missing = [one for one in incident.phrases if not any(one in words for words in said.values())]
+        deadline = time.monotonic() + PATIENCE
+        while True:  # what is tried again and again is told in turn as being tried and as having failed
+            said = {command: await operator.run(command) for command in incident.commands}
+            missing = [one for one in incident.phrases if not any(one in words for words in said.values())]
+            if not missing or time.monotonic() > deadline:
+                break
     assert not missing, f"{name}: {missing} is not in\n" + "\n".join(f"$ {c}\n{w}" for c, w in said.items())

@@ -1,4 +1,4 @@
-"""Processes that the tests kill, stop or starve: ``python -m tests.store.children WHAT DATABASE``."""
+"""Processes that the tests kill, stop or starve: ``python -m tests.store.children WHAT DATABASE [short]``, which is the lease on PostgreSQL."""
 
 from __future__ import annotations
 
@@ -11,8 +11,9 @@ import structlog
 
 from agent_core.limits.budgets import Amount, Pot
 from agent_core.limits.spend import Budget
+from agent_core.store.database import ownership
 from agent_core.store.store import Fenced, OwnedElsewhere, StorageUnavailable, StoreError
-from tests.store.support import message, opened, row, session_of, turn_of
+from tests.store.support import PATIENT_LEASE_SECONDS, message, opened, row, session_of, turn_of
 
 
 def say(*words: object) -> None:
@@ -107,7 +108,9 @@ async def reserve(where: str) -> None:
         await hear()
 
 
-async def main(what: str, where: str) -> None:
+async def main(what: str, where: str, lease: str = "long") -> None:
+    if lease == "long":
+        ownership.LEASE_SECONDS = PATIENT_LEASE_SECONDS
     jobs = {"append": append, "hold": hold, "own": own, "fill": fill, "claim": claim, "reserve": reserve}
     try:
         await jobs[what](where)
@@ -117,4 +120,4 @@ async def main(what: str, where: str) -> None:
 
 if __name__ == "__main__":
     structlog.configure(logger_factory=structlog.PrintLoggerFactory(sys.stderr))  # what is printed here is for the test
-    asyncio.run(main(sys.argv[1], sys.argv[2]))
+    asyncio.run(main(*sys.argv[1:]))

@@ -16,6 +16,8 @@ from agent_core.store.store import Store, open_store
 from agent_core.store.turns.rows import JournalRow
 
 ROOT = Path(__file__).resolve().parents[2]
+PATIENT_LEASE_SECONDS = 120.0
+"""On a busy machine a process may well be silent for the seconds that are left to it elsewhere."""
 
 
 class FakeClock:

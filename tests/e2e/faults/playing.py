@@ -38,6 +38,8 @@ AFTER: Reply = (HEAD, text("The work "), text("is done."), end())
 DONE = "The work is done."
 CALLS: Reply = (HEAD, call("write_file", WRITE), end("tool_calls"))
 AT_ONCE = 16
+PATIENT = {"OUTSPOKEN_MODEL__STALL_SECONDS": "6", "OUTSPOKEN_MODEL__FIRST_CONTENT_SECONDS": "12"}
+"""Where many tests run, a reply that is sent at once takes some seconds too; nearly all of these have nothing to wait for."""
 NEVER = (SECRET, THOUGHT, "tool_call", "<think", "</think", "<|", "data:", "{", "Traceback")
 """What stands in no answer and no notice."""
 _SOURCE = re.compile(r"[\w.-]+/[\w.-]+#\d+|https://[^\s]+")
@@ -147,6 +149,7 @@ async def play(faults: Sequence[Fault], home: Path, patch: pytest.MonkeyPatch, *
             "OUTSPOKEN_MODEL__BASE_URL": model.url,
             "OUTSPOKEN_MODEL__NAME": "m",
             "OUTSPOKEN_MODEL__API_KEY": SECRET,
+            **PATIENT,
         }
         if fallback:
             env["OUTSPOKEN_MODEL__FALLBACKS"] = json.dumps([{"name": "other", "base_url": other.url}])
