@@ -179,7 +179,7 @@ class Closer:
                 await outlet.prepare(end.shown)
             parts = outlet.closing(end.shown) if outlet is not None else ()
             whose = end.whose
-            await self.store.close(
+            await self.store.turns.close(
                 whose.session, whose.epoch, whose.turn, end.rows, end.exit.code.value, end.at, parts,
                 end.used, end.heard, end.troubles,
             )  # fmt: skip
@@ -204,10 +204,10 @@ class Closer:
             await outlet.prepare(end.shown)
             parts = outlet.closing(end.shown)
         with suppress(StoreError):
-            await self.store.end_unread(end.whose.turn, end.exit.code.value)
+            await self.store.asides.end_turn(end.whose.turn, end.exit.code.value)
         try:
             if parts:
-                await self.store.put_deliveries(instead.session, instead.epoch, parts)
+                await self.store.deliveries.put(instead.session, instead.epoch, parts)
         except StoreError as error:
             return error
         return None

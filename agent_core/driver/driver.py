@@ -172,7 +172,7 @@ class TurnDriver:
         """Open the turn in the store. From here on the message belongs to this turn."""
         effects = self.turn.feed(opened)
         rows = [row_of(event, seq) for seq, event in enumerate(recorded(opened, effects))]
-        await self._world.store.start(
+        await self._world.store.turns.start(
             session=self.identity.session,
             epoch=self.identity.epoch,
             turn=self.identity.turn,
@@ -467,9 +467,9 @@ class TurnDriver:
 
         async def write() -> None:
             if intended:
-                await self._world.store.intend(identity.session, identity.epoch, identity.turn, rows, intended)
+                await self._world.store.turns.intend(identity.session, identity.epoch, identity.turn, rows, intended)
             elif rows:
-                await self._world.store.append(identity.session, identity.epoch, identity.turn, rows)
+                await self._world.store.turns.append(identity.session, identity.epoch, identity.turn, rows)
 
         await self._persist(write, math.inf, len(rows))
 
@@ -505,9 +505,9 @@ class TurnDriver:
 
         async def write() -> None:
             parts = await self._parts(now)
-            await store.append(identity.session, identity.epoch, identity.turn, rows)
+            await store.turns.append(identity.session, identity.epoch, identity.turn, rows)
             if parts:
-                await store.put_deliveries(identity.session, identity.epoch, parts)
+                await store.deliveries.put(identity.session, identity.epoch, parts)
 
         try:
             stored = await self._persist(write, LEAVE_PATIENCE_SECONDS)

@@ -152,7 +152,9 @@ class Spender:
         while not outcome.done():
             attempt += 1
             try:
-                answer = await self._store.reserve(account.session, account.epoch, bill.call, amount, bill.pots, now)
+                answer = await self._store.budgets.reserve(
+                    account.session, account.epoch, bill.call, amount, bill.pots, now
+                )
             except Damaged as error:  # waiting does not help
                 _fail(outcome, error)
                 return
@@ -189,7 +191,7 @@ class Spender:
         while True:
             attempt += 1
             try:
-                settled = await self._store.settle(
+                settled = await self._store.budgets.settle(
                     account.session, account.epoch, bill.call, what.amount, bill.pots, self._clock.now_ms(),
                     estimated=what.estimated,
                 )  # fmt: skip

@@ -16,7 +16,7 @@ from agent_core.store import tables as t
 from agent_core.store.audit import AuditRow
 from agent_core.store.budgets import writes as sqlbudgets
 from agent_core.store.budgets.rows import DAILY
-from agent_core.store.database.asks import Asks
+from agent_core.store.database.asks import Reading
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,19 +91,19 @@ _TURN = select(
 ).join(t.sessions, t.sessions.c.session == t.turns.c.session)
 
 
-class Overview(Asks):
+class Overview(Reading):
     """Every method raises `StorageUnavailable` if the database cannot be read."""
 
     async def open_turns(self, limit: int) -> list[TurnSummary]:
         """Turns that are open, on whichever node, the newest first."""
         u = t.turns.c  # in an order that no index has: else all turns are read in that one's
         open_ones = _TURN.where(text("turns.state = 'open'")).order_by(u.opened_at.desc(), u.turn.desc())
-        return await self._readable("turns", open_ones, u.turn, _turn, lambda one: one.turn, limit)
+        return await self._asks.readable("turns", open_ones, u.turn, _turn, lambda one: one.turn, limit)
 
     async def turns(self, limit: int) -> list[TurnSummary]:
         """The turns that were opened last, the newest first."""
         wanted = _TURN.order_by(t.turns.c.turn.desc())
-        return await self._readable("turns", wanted, t.turns.c.turn, _turn, lambda one: one.turn, limit)
+        return await self._asks.readable("turns", wanted, t.turns.c.turn, _turn, lambda one: one.turn, limit)
 
     async def waiting(self, limit: int) -> list[Waiting]:
         """Sessions with messages that wait, those that wait longest first."""
@@ -117,13 +117,13 @@ class Overview(Asks):
             .order_by(first)
             .limit(limit)
         )
-        return [Waiting(row[0], row[1], int(row[2]), int(row[3])) for row in await self._all(query)]
+        return [Waiting(row[0], row[1], int(row[2]), int(row[3])) for row in await self._asks.all(query)]
 
     async def sessions(self, named: Collection[str]) -> list[SessionSummary]:
         """These sessions."""
         c = t.sessions.c
         query = select(c.session, c.key, func.coalesce(c.quarantined, ""), c.created_at)
-        return [SessionSummary(*row) for row in await self._all(query.where(c.session.in_(sorted(named))))]
+        return [SessionSummary(*row) for row in await self._asks.all(query.where(c.session.in_(sorted(named))))]
 
     async def exits(self, since: int, until: int, opened: tuple[str, str]) -> list[ExitCount]:
         """How the turns ended that were closed from `since` on and before `until`, of those with ids in the range `opened`."""
@@ -139,13 +139,13 @@ class Overview(Asks):
             .group_by(c.exit)
             .order_by(c.exit)
         )
-        return [ExitCount(str(r[0] or ""), int(r[1]), int(r[2]), int(r[3])) for r in await self._all(query)]
+        return [ExitCount(str(r[0] or ""), int(r[1]), int(r[2]), int(r[3])) for r in await self._asks.all(query)]
 
     async def pots(self, now: int, limit: int) -> list[PotLevel]:
         """The budgets whose window runs now and that something was put into, the fullest first."""
         c = t.budgets.c
         query = select(*sqlbudgets.LEVEL_COLUMNS).where(c.until > now, c.scope.not_like(f"{DAILY}%"))
-        found = await self._all(query.order_by(c.spent_tokens.desc(), c.scope).limit(limit))
+        found = await self._asks.all(query.order_by(c.spent_tokens.desc(), c.scope).limit(limit))
         return [PotLevel(str(row[0]), int(row[2]), sqlbudgets.level_of(row)) for row in found]
 
     async def memories(self, of: Collection[str] = ()) -> list[tuple[str, str, int, int]]:
@@ -154,8 +154,8 @@ class Overview(Asks):
         c = t.memory.c
         size = func.sum(func.length(c.value)) + func.sum(func.length(c.name))
         query = select(c.scope, c.kind, size, func.count()).group_by(c.scope, c.kind)
-        named = [self._begins(c.scope, one) if one.endswith("/") else c.scope == one for one in of]
-        found = {tuple(row) for which in named or [c.scope != ""] for row in await self._all(query.where(which))}
+        named = [self._asks.begins(c.scope, one) if one.endswith("/") else c.scope == one for one in of]
+        found = {tuple(row) for which in named or [c.scope != ""] for row in await self._asks.all(query.where(which))}
         return [(str(row[0]), str(row[1]), int(row[2]), int(row[3])) for row in sorted(found)]
 
     async def audit(self, limit: int) -> list[AuditRow]:
@@ -163,7 +163,9 @@ class Overview(Asks):
         c = t.audit.c
         query = select(c.audit, c.at, c.who, c.act, c.object, c.words, c.before, c.after)
         wanted = query.order_by(c.audit.desc())
-        return await self._readable("audit", wanted, c.audit, lambda row: AuditRow(*row), lambda one: one.audit, limit)
+        return await self._asks.readable(
+            "audit", wanted, c.audit, lambda row: AuditRow(*row), lambda one: one.audit, limit
+        )
 
 
 def _turn(row: Row[*tuple[Any, ...]]) -> TurnSummary:

@@ -17,12 +17,13 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
+from agent_core.store.database.asks import Asks
 from agent_core.store.database.lines import BUSY_MS, postgres_engine
 from agent_core.store.database.place import Place, PostgresPlace, SqlitePlace, parse_place
 from agent_core.store.database.trouble import in_words
 from agent_core.store.database.upgrade import NEWEST, known_revision
 from agent_core.store.errors import CannotOpen
-from agent_core.store.reads import Reads
+from agent_core.store.reads import Reads, reads_of
 
 
 @asynccontextmanager
@@ -35,7 +36,7 @@ async def open_reads(url_or_path: str | Path) -> AsyncGenerator[Reads]:
     engine = _engine(place)
     try:
         await _check(engine, place)
-        yield Reads(engine, place.shown)
+        yield reads_of(Asks(engine, place.shown))
     finally:
         await engine.dispose()
 

@@ -7,9 +7,9 @@ PostgreSQL do not deadlock; SQLite has one writer and ignores the locking clause
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import asdict, dataclass, fields
-from typing import Any, TypeAlias
+from collections.abc import Sequence
+from dataclasses import asdict, fields
+from typing import Any
 
 from sqlalchemy import (
     BigInteger,
@@ -36,25 +36,13 @@ from sqlalchemy.dialects import postgresql, sqlite
 from agent_core.store import tables as t
 from agent_core.store.budgets import writes as sqlbudgets
 from agent_core.store.database.keys import among, padded
+from agent_core.store.database.ownership import Who
 from agent_core.store.deliveries.rows import DeliveryRow, DeliveryState
 from agent_core.store.facts import AddedTrouble, CallFact, Facts, InboxFact, Needs, SessionFact, TurnFact
 from agent_core.store.inbox.rows import InboxState
 from agent_core.store.keeping import pieces
-from agent_core.store.keeping.forgetting import FORGOTTEN
 from agent_core.store.schedules.rows import ScheduleRow, ScheduleState
-from agent_core.store.turns.rows import CallState, JournalRow, TurnState
-
-Dead: TypeAlias = Callable[[Connection, Collection[int]], frozenset[int]]
-"""Which of these nodes are dead, as seen (and, on PostgreSQL, held) by the current transaction."""
-
-
-@dataclass(frozen=True, slots=True)
-class Who:
-    """This node, and how to tell which others are dead."""
-
-    node: int
-    dead: Dead
-
+from agent_core.store.turns.rows import FORGOTTEN, CallState, JournalRow, TurnState
 
 _open_turn = (
     select(t.turns.c.turn)

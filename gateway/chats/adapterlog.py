@@ -71,6 +71,6 @@ class AdapterLog:
     async def _write(self) -> None:
         while self._rows:
             row = self._rows[0]
-            await self._store.note_adapter(row)
+            await self._store.deliveries.note_adapter(row)
             if self._rows and self._rows[0] is row:
                 self._rows.popleft()

@@ -98,7 +98,7 @@ class Arrivals:
 
     async def open(self) -> None:
         """Learn who is known."""
-        for row in await self._store.people():
+        for row in await self._store.people.all():
             self._people[row.account, row.person] = row
         await self._book.open()
 
@@ -115,15 +115,15 @@ class Arrivals:
 
     async def cursor(self, account: str, channel: str) -> str | None:
         with _stored():
-            return await self._store.cursor(account, channel)
+            return await self._store.inbox.cursor(account, channel)
 
     async def cursors(self, account: str) -> list[tuple[str, str]]:
         with _stored():
-            return await self._store.cursors(account)
+            return await self._store.inbox.cursors(account)
 
     async def known(self, account: str, key: str) -> bool:
         with _stored():
-            return await self._store.inbox_by_key(account, key) is not None
+            return await self._store.inbox.by_key(account, key) is not None
 
     async def keep(self, account: str, raw: Raw, words: str, cursor: tuple[str, str] | None) -> None:
         person = ChatPerson(raw.person, "")
@@ -140,7 +140,7 @@ class Arrivals:
             await self._removed(account, key)
 
     async def _removed(self, account: str, key: str) -> None:
-        row = await self._store.inbox_by_key(account, key)
+        row = await self._store.inbox.by_key(account, key)
         if row is None or row.state is not InboxState.NEW:
             return
         ticket = Ticket(row.id, row.session, duplicate=True)
@@ -152,7 +152,7 @@ class Arrivals:
 
     async def skip(self, account: str, cursor: tuple[str, str]) -> None:
         with _stored():
-            await self._store.move_cursor(account, *cursor)
+            await self._store.inbox.move_cursor(account, *cursor)
 
     # ------------------------------------------------------------------ people
 
@@ -180,7 +180,7 @@ class Arrivals:
 
     async def put_person(self, row: PersonRow) -> None:
         """Store what is known of a person."""
-        await self._store.put_person(row)
+        await self._store.people.put(row)
         self._people[row.account, row.person] = row
 
     async def approve(self, code_or_id: str, by: str) -> PersonRow | None:
@@ -229,7 +229,7 @@ class Arrivals:
         account = account_of(origin.address)
         rules = self._rules[account].of(origin.address.chat)
         own = session_of(origin, rules)
-        takes_part = await self._store.session_by_key(own.text()) is not None if origin.address.thread else False
+        takes_part = await self._store.sessions.by_key(own.text()) is not None if origin.address.thread else False
         said = meaning(message, rules, TYPED, takes_part=takes_part)
         if isinstance(said, Ignore):
             log.debug("chat.ignored", account=account, why=said.why)
@@ -252,7 +252,7 @@ class Arrivals:
         rules = self._rules[account].of(origin.address.chat)
         text = said.words if isinstance(said, Command) else said.text
         await self._book.settle(own)
-        known = await self._store.inbox_by_key(account, message.key)
+        known = await self._store.inbox.by_key(account, message.key)
         key = self._session(own, origin, known)
         inbound = Inbound(
             account=account,
@@ -376,7 +376,7 @@ class Arrivals:
         charges = await quotas.for_files(inbound, now) if quotas is not None else ()
         account, name = inbound.account, inbound.platform_key
         try:
-            changed = await self._store.reword(account, name, inbox.encode(inbound), charges, now)
+            changed = await self._store.inbox.reword(account, name, inbox.encode(inbound), charges, now)
         except NoRoomToday as error:
             assert quotas is not None
             words = str(quotas.refusal(inbound, error, now))
@@ -384,7 +384,7 @@ class Arrivals:
             with suppress(inbox.UnreadableMessage):
                 before = inbox.decode(stored.body) if stored is not None else None
             inbound = without_files(inbound, words, before)
-            changed = await self._store.reword(account, name, inbox.encode(inbound))
+            changed = await self._store.inbox.reword(account, name, inbox.encode(inbound))
         if changed:
             queue = self._hub.known_queue(inbound.session.text())
             if queue is not None:
@@ -459,7 +459,7 @@ class Arrivals:
             return  # a platform that says so says nothing
         log.info("chat.moved", account=f"{platform}/{account}", old=old_chat, new=new_chat)
         with _stored():
-            await self._store.move_chat(f"{platform}/{account}/", old_chat, new_chat)
+            await self._store.sessions.move_chat(f"{platform}/{account}/", old_chat, new_chat)
         self._hub.move_queues(platform, account, old_chat, new_chat)
         self._outbox.surfaces.move(platform, account, old_chat, new_chat)
 

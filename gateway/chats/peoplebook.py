@@ -68,14 +68,14 @@ class PeopleBook:
     async def open(self) -> None:
         """Learn what is stored."""
         if self.allowed:
-            self._places = {row.place: row for row in await self._store.places()}
-            self._links = await self._store.links()
+            self._places = {row.place: row for row in await self._store.people.places()}
+            self._links = await self._store.people.links()
 
     async def refresh(self) -> list[PlaceRow]:
         """Learn anew who is joined, after that was changed. Returns the places that had to let go of a conversation, as they were."""
         if not self.allowed:
             return []
-        self._links = await self._store.links()
+        self._links = await self._store.people.links()
         continuing = [row for row in self._places.values() if row.continues is not None]
         cut = [row for row in continuing if self._goes_on(row.place, (row.account, row.person)) == row.place]
         for row in cut:
@@ -102,7 +102,7 @@ class PeopleBook:
             return
         account, person = account_in(origin)
         row = PlaceRow(place, account, person, at=self._clock.now_ms())
-        await self._store.put_place(row)
+        await self._store.people.put_place(row)
         self._places.setdefault(place, row)
 
     def owns(self, own: SessionKey, origin: ChatOrigin) -> bool:
@@ -137,7 +137,7 @@ class PeopleBook:
         """What the person can continue, the latest first; remembered as it is numbered."""
         mine = reach(self._links, account_in(origin), self._counts)
         places = [row.place for row in self._places.values() if (row.account, row.person) in mine]
-        rows = await self._store.conversations(places, LISTED) if places else []
+        rows = await self._store.sessions.conversations(places, LISTED) if places else []
         self.unread = bool(places) and self._store.left_out("conversations")
         found = tuple(Conversation(row.key, row.at, _first_words(row)) for row in rows)
         self._listed.pop(own.text(), None)
@@ -170,7 +170,7 @@ class PeopleBook:
         code = LinkCode(
             new_code(self._ids.seed()), account, person, who.name, who.username, origin.address.text(), until
         )
-        await self._store.put_link_code(code)
+        await self._store.people.put_code(code)
         return code.code
 
     def wait_ms(self, origin: ChatOrigin) -> int:
@@ -182,7 +182,7 @@ class PeopleBook:
         me = account_in(origin)
         account, person = me
         by = LinkRow(account, person, self._ids.new("h"), origin.person.name, origin.person.username)
-        found = await self._store.redeem(typed_code(words), by, f"{account} {message}", MOST_ACCOUNTS)
+        found = await self._store.people.redeem(typed_code(words), by, f"{account} {message}", MOST_ACCOUNTS)
         log.info("people.code_typed", account=account, person=person, outcome=found.outcome.value)
         if found.outcome is LinkOutcome.UNKNOWN:
             tries = self._tries.pop(me, Tries())
@@ -195,7 +195,7 @@ class PeopleBook:
 
     async def unlink(self, account: str, person: str) -> list[PlaceRow]:
         """Take an account out. Returns the places that had to let go of a conversation, as they were."""
-        await self._store.unlink(account, person)
+        await self._store.people.unlink(account, person)
         log.info("people.unlinked", account=account, person=person)
         return await self.refresh()
 

@@ -269,7 +269,7 @@ async def asker_of(store: Store, origin: str) -> ChatOrigin | None:
     """Who asked for what a delivery's origin stands for: a turn, or ``inbox:<number>``."""
     kind, _, number = origin.partition(":")
     if kind == "inbox" and number.isdigit():
-        row = await store.inbox_row(int(number))
+        row = await store.inbox.one(int(number))
     else:
-        row = next(iter(await store.inputs(origin)), None)
+        row = next(iter(await store.inbox.inputs(origin)), None)
     return inbox.decode(row.body).chat if row is not None else None

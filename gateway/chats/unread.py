@@ -96,7 +96,7 @@ class Unread:
         now = self._clock.now_ms()
         chat = raw.address.text() if tell and raw.address is not None else ""
         row = UnreadRow(account, raw.key, raw.body, words, self._version, now, chat, tried_at=now)
-        if await self._store.keep_unread(row, cursor):
+        if await self._store.unread.keep(row, cursor):
             self.counts = {**self.counts, account: self.counts.get(account, 0) + 1}
         self.wake()
 
@@ -130,14 +130,14 @@ class Unread:
 
     async def look(self) -> None:
         """Look once at all that is kept."""
-        self.counts = await self._store.unread_counts()
+        self.counts = await self._store.unread.counts()
         if not self.counts:
             return
-        for row in await self._store.unread(self._version):
+        for row in await self._store.unread.waiting(self._version):
             if row.chat and not row.told:
                 row = await self._tell(row)  # noqa: PLW2901
             await self._step(row)
-        self.counts = await self._store.unread_counts()
+        self.counts = await self._store.unread.counts()
 
     async def _tell(self, row: UnreadRow) -> UnreadRow:
         if self.tell is None:
@@ -145,7 +145,7 @@ class Unread:
         told = replace(row, told=True)
         try:
             await self.tell(ChatAddress.of(row.chat), f"unread:{row.platform_key}", WORDS)
-            await self._store.change_unread(told)
+            await self._store.unread.change(told)
         except StorageUnavailable:
             raise
         except Exception as error:  # noqa: BLE001 - the next look tries again
@@ -161,7 +161,7 @@ class Unread:
             case Step.WAIT:
                 return
             case Step.GIVE_UP:
-                await self._store.change_unread(replace(row, state=UnreadState.GIVEN_UP))
+                await self._store.unread.change(replace(row, state=UnreadState.GIVEN_UP))
                 log.error("intake.given_up", account=row.account, platform_key=row.platform_key, error=row.words)
             case Step.TRY:
                 connected, again = self.again.get(row.account, (lambda: False, None))
@@ -169,7 +169,7 @@ class Unread:
                     await self._try(taken_up(row, now, self._version), again)
 
     async def _try(self, row: UnreadRow, again: Again) -> None:
-        await self._store.change_unread(row)
+        await self._store.unread.change(row)
         try:
             async with asyncio.timeout(TRY_SECONDS):
                 await again(row.body)
@@ -177,10 +177,10 @@ class Unread:
             log.info("intake.not_now", account=row.account, platform_key=row.platform_key, error=str(error))
         except Exception as error:  # noqa: BLE001 - the law of what is kept: whatever it is, it stays kept
             row = replace(row, words=in_words(error))
-            await self._store.change_unread(row)
+            await self._store.unread.change(row)
             log.warning(
                 "intake.not_read", account=row.account, platform_key=row.platform_key, error=row.words, times=row.tries
             )
         else:
-            await self._store.change_unread(replace(row, state=UnreadState.DONE))
+            await self._store.unread.change(replace(row, state=UnreadState.DONE))
             log.info("intake.read", account=row.account, platform_key=row.platform_key, times=row.tries)

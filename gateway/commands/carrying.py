@@ -219,7 +219,7 @@ class ChatCommands:
             while True:
                 try:
                     owner = request.owner
-                    await self._store.respond(
+                    await self._store.sessions.respond(
                         owner.session, owner.epoch, request.inbox_id, reply.change, rows, reply.schedules
                     )
                 except Conflict as error:
@@ -247,9 +247,9 @@ class ChatCommands:
 
     async def _last_turn(self, request: Request) -> TurnRow | None:
         """The latest turn of the conversation that was not taken back."""
-        session = await self._store.session(request.owner.session)
+        session = await self._store.sessions.one(request.owner.session)
         since = session.since if session is not None else 0
-        for row in reversed(await self._store.turns(request.owner.session, 20)):
+        for row in reversed(await self._store.turns.latest(request.owner.session, 20)):
             if not row.undone and row.number > since:
                 return row
         return None
@@ -274,7 +274,7 @@ class ChatCommands:
         return Reply(words, SessionChange(policy=prefs.encode()))
 
     async def _prefs(self, request: Request) -> Prefs:
-        found = await self._store.session(request.owner.session)
+        found = await self._store.sessions.one(request.owner.session)
         return Prefs.decode(found.policy if found is not None else None)
 
     # ------------------------------------------------------------------ the commands
@@ -286,7 +286,7 @@ class ChatCommands:
         self._hub.forget_memory(request.key)
         if request.words.strip():
             # The conversation must have begun anew before these words are taken.
-            await self._store.change(request.owner.session, request.owner.epoch, SessionChange(forget=True))
+            await self._store.sessions.change(request.owner.session, request.owner.epoch, SessionChange(forget=True))
             await self._people.submit(request.inbound, f"new:{request.inbound.platform_key}", request.words, None)
             return Reply("")
         return Reply(f"{NEW_WORDS} What was said before is not before me any more.", SessionChange(forget=True))
@@ -337,7 +337,7 @@ class ChatCommands:
                 "That was so long ago that I do not have your message as it came any more. Send it again, please."
             )
         self._hub.forget_memory(request.key)
-        await self._store.change(request.owner.session, request.owner.epoch, SessionChange(undo=turn.turn))
+        await self._store.sessions.change(request.owner.session, request.owner.epoch, SessionChange(undo=turn.turn))
         for number, message in enumerate(messages):
             key = f"retry:{request.inbound.platform_key}:{number}"
             again = asked_in(message.inbound, request.origin)
@@ -391,7 +391,7 @@ class ChatCommands:
         if queue is not None and queue.running is not None:
             turn = queue.running.driver.identity.turn
         else:
-            rows = await self._store.turns(request.owner.session, 1)
+            rows = await self._store.turns.latest(request.owner.session, 1)
             turn = rows[0].turn if rows else ""
         return await self._story(turn)
 
@@ -441,8 +441,8 @@ class ChatCommands:
     async def _usage(self, request: Request) -> Reply:
         now = datetime.fromtimestamp(self._clock.now_ms() / 1000, UTC)
         midnight = round(now.replace(hour=0, minute=0, second=0, microsecond=0).timestamp() * 1000)
-        session = await self._store.usage(request.owner.session)
-        today = await self._store.usage(request.owner.session, midnight)
+        session = await self._store.turns.usage(request.owner.session)
+        today = await self._store.turns.usage(request.owner.session, midnight)
         budgets = self._hub.budgets
         lines = await budgets.usage(request.inbound) if budgets is not None else ()
         quotas = self._hub.quotas
@@ -476,7 +476,7 @@ class ChatCommands:
     async def _press(self, request: Request) -> Reply:
         kind, _, rest = request.words.partition(":")
         turn, _, mark = rest.partition(":")
-        shown = await self._store.turn(turn) if request.origin.kind is ChatKind.PRIVATE else None
+        shown = await self._store.turns.one(turn) if request.origin.kind is ChatKind.PRIVATE else None
         if kind in ("continue", "retry") and shown is not None and shown.session != request.owner.session:
             return Reply(ELSEWHERE_WORDS)
         match kind:
@@ -510,7 +510,7 @@ class ChatCommands:
 
     async def _queue_of_button(self, request: Request, turn: str) -> SessionQueue | None:
         """Where the turn of a button runs: here, or in a conversation that went on here when it was asked."""
-        row = await self._store.turn(turn)
+        row = await self._store.turns.one(turn)
         queue = self._hub.queue(row.session) if row is not None else None
         if queue is None or queue.key == request.key or queue.running is None:
             return queue

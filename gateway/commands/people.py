@@ -142,13 +142,13 @@ class PeopleCommands:
     async def _leave(self, request: Request) -> Reply:
         """The chat goes back to a session of its own, and that begins anew. The other one stays as it is."""
         change = PlaceChange(request.own.text(), None)
-        await self._store.change(request.owner.session, request.owner.epoch, SessionChange(place=change))
+        await self._store.sessions.change(request.owner.session, request.owner.epoch, SessionChange(place=change))
         self._book.pointed(change)
         queue = self._hub.known_queue(request.key)
         if queue is not None and queue.running is not None and queue.running.same_chat(request.inbound):
             await self._hub.stop(request.inbound.session)
         words, key = request.words.strip(), f"new:{request.inbound.platform_key}"
-        if not words or await self._store.inbox_by_key(request.inbound.account, key) is None:
+        if not words or await self._store.inbox.by_key(request.inbound.account, key) is None:
             await self._begin_anew(request.own)
         if not words:
             return Reply(f"{NEW_WORDS} The one that went on here stays where it came from; /resume finds it.")
@@ -158,11 +158,11 @@ class PeopleCommands:
 
     async def _begin_anew(self, own: SessionKey) -> None:
         await self._hub.stop(own)
-        row = await self._store.session_by_key(own.text())
+        row = await self._store.sessions.by_key(own.text())
         if row is None:
             return
         queue = await self._hub.owned_queue(row.key, row.session)
-        await self._store.change(row.session, queue.epoch, SessionChange(forget=True))
+        await self._store.sessions.change(row.session, queue.epoch, SessionChange(forget=True))
         queue.memory_loaded = False
         self._hub.release(queue)
 

@@ -119,7 +119,7 @@ class TimedCommands:
 
     async def _remind(self, request: Request) -> Reply:
         wanted = reminding.meaning(request.words, request.received_at, self._zone)
-        rows = await self._store.schedules_of(request.key, Kind.REMINDER.value)
+        rows = await self._store.schedules.of(request.key, Kind.REMINDER.value)
         match wanted:
             case NotUnderstood(words):
                 return Reply(f"{words}\nTimes are those of {self._zone}.")
@@ -180,7 +180,7 @@ class TimedCommands:
         name = f"scheduled:{happening.schedule}:"
         key = f"{name}{happening.due}"
         told = Content(ContentKind.ASIDE, Styled(schedules.announcement(happening)), silent=True)
-        done = await self._store.inbox_by_key(request.inbound.account, key)
+        done = await self._store.inbox.by_key(request.inbound.account, key)
         queue = self._hub.known_queue(request.key)
         waiting = queue.waiting if queue is not None else []
         if done is None and any(message.inbound.platform_key.startswith(name) for message in waiting):

@@ -115,21 +115,21 @@ class Acting:
         content = self._outbox.part_of(found).content
         words = f"The text of {name_of(found.row)} was shown."
         entry = AuditRow(self._ids.new("a"), self._clock.now_ms(), who, "show text", name_of(found.row), words)
-        await self._store.act(entry)
+        await self._store.deliveries.act(entry)
         log.info("console.acted", who=who, act="show text", part=name_of(found.row), to=None)
         return content.body.text or content.file_name
 
     # ------------------------------------------------------------------
 
     async def _found(self, name: PartName) -> Delivery:
-        found = await self._store.delivery(name.surface, name.origin, name.bubble, name.part)
+        found = await self._store.deliveries.one(name.surface, name.origin, name.bubble, name.part)
         if found is None:
             raise CannotAct(404, "There is no such part any more.")
         return found
 
     async def _owner(self, found: Delivery) -> Owner:
         try:
-            return Owner(found.session, await self._store.claim(found.session))
+            return Owner(found.session, await self._store.sessions.claim(found.session))
         except OwnedElsewhere:
             raise CannotAct(409, ELSEWHERE) from None
 
@@ -181,7 +181,7 @@ class Acting:
         )  # fmt: skip
         stored = False
         try:
-            await self._store.act(entry, owner.session, owner.epoch, [made.row, *elsewhere])
+            await self._store.deliveries.act(entry, owner.session, owner.epoch, [made.row, *elsewhere])
             stored = True
         except BaseException:
             if target is not None:

@@ -156,7 +156,7 @@ class Board:
         overview = self.sources.store.overview
         self._opened = await self._read("turns", overview.open_turns(TURNS + 1))
         self._latest = await self._read("turns", overview.turns(2 * TURNS))
-        self._left_out("turns", overview.left_out("turns"))
+        self._left_out("turns", self.sources.store.left_out("turns"))
         doing = {one.driver.identity.turn: snapshot.doing_of(one.driver) for one in self.sources.hub.running()}
         return snapshot.turns_json(self._opened, self._latest, doing, TURNS)
 
@@ -169,15 +169,15 @@ class Board:
 
     async def _incidents(self) -> Json:
         store = self.sources.store
-        opened = await self._read("incidents", store.incidents(limit=INCIDENTS))
+        opened = await self._read("incidents", store.troubles.incidents(limit=INCIDENTS))
         known = {one.incident for one in opened}
-        latest = await self._read("incidents", store.incidents(open_only=False, limit=INCIDENTS))
+        latest = await self._read("incidents", store.troubles.incidents(open_only=False, limit=INCIDENTS))
         return snapshot.incidents_json([*opened, *(one for one in latest if one.incident not in known)][:INCIDENTS])
 
     async def _outbox(self) -> Json:
         store = self.sources.store
-        waiting = await self._read("outbox", store.open_deliveries(PARTS + 1))
-        failed = await self._read("outbox", store.failed_deliveries(PARTS + 1))
+        waiting = await self._read("outbox", store.deliveries.open(PARTS + 1))
+        failed = await self._read("outbox", store.deliveries.failed(PARTS + 1))
         return snapshot.outbox_json(self._parts(waiting), self._parts(failed), PARTS)
 
     def _parts(self, found: Sequence[Delivery]) -> list[dict[str, Json]]:
@@ -228,7 +228,7 @@ class Board:
     async def _audit(self) -> Json:
         overview = self.sources.store.overview
         found = await self._read("audit", overview.audit(AUDIT))
-        self._left_out("audit", overview.left_out("audit"))
+        self._left_out("audit", self.sources.store.left_out("audit"))
         return snapshot.audit_json(found)
 
     # ------------------------------------------------------------------ days

@@ -47,16 +47,16 @@ class Turns:
     async def look(self, turn: str, before: TurnSight | None) -> TurnSight | None:
         """The turn as it is now; None if there is none. What did not change since `before` is not made again."""
         began = self._clock.monotonic()
-        row = await self._store.turn(turn)
+        row = await self._store.turns.one(turn)
         if row is None:
             return None
         rows, lines = (before.rows, before.lines) if before is not None else ((), [])
-        more = await self._store.journal(turn, rows[-1].seq if rows else -1)
+        more = await self._store.turns.journal(turn, rows[-1].seq if rows else -1)
         if more:
             rows = (*rows, *more)
             lines = await asyncio.to_thread(timeline_json, rows, self._redactor)
         story = await why(self._store, turn, self._clock.now_ms)
-        session = await self._store.session(row.session)
+        session = await self._store.sessions.one(row.session)
         driver = next((one.driver for one in self._hub.running() if one.driver.identity.turn == turn), None)
         body: dict[str, Json] = {
             "id": turn,

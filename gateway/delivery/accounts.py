@@ -81,7 +81,7 @@ class Gates:
 
     async def open(self) -> None:
         """Read which gates an earlier process has found closed."""
-        for gate in await self._store.gates():
+        for gate in await self._store.deliveries.gates():
             meant = gate.not_before - gate.at if gate.at else LONGEST_GATE_MS
             left = within(gate.not_before, self._clock.now_ms(), meant)
             self._closed[gate.account, gate.bucket] = steady_ms(self._clock) + left
@@ -124,6 +124,6 @@ class Gates:
         reason = f"the platform asked for {seconds:g} s{again}"
         try:
             wall = self._clock.now_ms()
-            await self._store.put_gate(GateRow(*key, wall + closed.closed_until - now, reason, wall))
+            await self._store.deliveries.put_gate(GateRow(*key, wall + closed.closed_until - now, reason, wall))
         except StorageUnavailable as error:
             log.warning("delivery.gate_not_stored", chat=surface, error=str(error))

@@ -38,7 +38,7 @@ class Records:
         self.next_place = 1
 
     async def open(self) -> None:
-        self.next_place = await self._store.last_place() + 1
+        self.next_place = await self._store.deliveries.last_place() + 1
 
     def placed(self, place: int) -> None:
         """This place is taken."""
@@ -49,7 +49,7 @@ class Records:
         return self._store.ownership.lease_ok()
 
     async def put(self, owner: Owner, rows: Sequence[DeliveryRow]) -> None:
-        await self._store.put_deliveries(owner.session, owner.epoch, rows)
+        await self._store.deliveries.put(owner.session, owner.epoch, rows)
         self._changed.set()
 
     async def change(self, seconds: float | None = None) -> None:

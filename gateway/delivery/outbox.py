@@ -152,8 +152,8 @@ class Outbox:
             return
         private = replace(asker.address, chat=chat, thread="")
         words = f"I could not write into the group where you asked me: {error.words}. Nothing more can be shown there until that is changed."
-        found = await self._store.deliveries_of(origin)
+        found = await self._store.deliveries.of(origin)
         if found:
-            owner = Owner(found[0].session, await self._store.claim(found[0].session))
+            owner = Owner(found[0].session, await self._store.sessions.claim(found[0].session))
             content = Content(ContentKind.ASIDE, Styled(words))
             await self.words.say(private, owner, f"elsewhere:{origin}", content)

@@ -44,7 +44,7 @@ class Restorer:
     async def load(self, turns: Sequence[OpenTurn], begun: Sequence[int]) -> None:
         """See `gateway.delivery.owners.Restoring`."""
         names = [one.turn for one in turns]
-        found = await self._store.deliveries_of_all([*names, *map(queue_origin, begun)])
+        found = await self._store.deliveries.of_all([*names, *map(queue_origin, begun)])
         self.take_up(found, {one.session: one.epoch for one in turns}, names)
         for one in found:
             if one.row.origin not in names:
@@ -52,7 +52,7 @@ class Restorer:
 
     async def load_words(self, owner: Owner, waiting: Sequence[int]) -> None:
         """See `gateway.delivery.owners.Restoring`."""
-        found = await self._store.deliveries_of_all(list(map(queue_origin, waiting)))
+        found = await self._store.deliveries.of_all(list(map(queue_origin, waiting)))
         self.take_up([one for one in found if one.session == owner.session], {owner.session: owner.epoch})
 
     def reaches(self, surface: str) -> bool:

@@ -51,7 +51,7 @@ class Words:
         rows, stored = self.propose(address, owner, origin, contents), False
         try:
             if rows:
-                await self._store.put_deliveries(owner.session, owner.epoch, rows)
+                await self._store.deliveries.put(owner.session, owner.epoch, rows)
             stored = True
         finally:
             self.release(address, origin, stored=stored)

@@ -67,7 +67,7 @@ class Refusals:
         )  # fmt: skip
         try:
             async with asyncio.timeout(STORE_SECONDS):
-                await self._store.accept(message)
+                await self._store.inbox.accept(message)
         except (StorageUnavailable, TimeoutError):
             return False
         self._tell(MessageTaken(account="api", lane=LANE))

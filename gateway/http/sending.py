@@ -109,12 +109,12 @@ class Sending:
     async def _accept(self, message: SendRequest, address: ChatAddress) -> web.Response:
         inbound = post_inbound(address, f"send:{message.key or secrets.token_hex(12)}", message.digest())
         key = inbound.session
-        known = await self._store.inbox_by_key(inbound.account, inbound.platform_key)
+        known = await self._store.inbox.by_key(inbound.account, inbound.platform_key)
         if known is None:
             no_room = self._no_room(message)
             if no_room is not None:
                 return problem_response(no_room)
-            owned = await self._store.session_by_key(key.text())
+            owned = await self._store.sessions.by_key(key.text())
             if owned is not None:
                 self._hub.release(await self._hub.owned_queue(key.text(), owned.session))
             files = await asyncio.to_thread(self._put, inbound.digest, message.files)
@@ -159,7 +159,7 @@ class Sending:
 
     async def _state(self, request: web.Request) -> web.Response:
         number = request.match_info["id"]
-        row = await self._store.inbox_row(int(number)) if re.fullmatch(r"\d{1,18}", number) else None
+        row = await self._store.inbox.one(int(number)) if re.fullmatch(r"\d{1,18}", number) else None
         if row is None or not row.platform_key.startswith("send:"):
             return problem_response(Problem(404, f"There is no delivery {number}; they are kept for seven days."))
         try:
@@ -175,7 +175,7 @@ class Sending:
         return json_response(body)
 
     async def _told(self, number: int) -> dict[str, Json]:
-        parts = await self._store.deliveries_of(f"inbox:{number}")
+        parts = await self._store.deliveries.of(f"inbox:{number}")
         state, cause = state_of(parts)
         return {"id": str(number), "state": state, "parts": len(parts), "cause": cause}
 

@@ -103,14 +103,14 @@ class Look:
             return body | {"storage": store_words or str(error)}
 
     async def _stored(self) -> dict[str, Json]:
-        failed = await self._store.failed_deliveries(FAILED_SHOWN)
+        failed = await self._store.deliveries.failed(FAILED_SHOWN)
         jobs = [one for one in await self._store.forgotten.jobs() if one.done_at is None]
         last = self._hub.forgetting.last
         return {
             "forgetting": [{"forget": one.forget, "since": one.at} for one in jobs],
             "forgotten": [*last.lines(())] if last is not None else [],
-            "open_turns": await self._store.count_open(),
-            "waiting_sessions": len(await self._store.sessions_with_pending()),
+            "open_turns": await self._store.turns.count_open(),
+            "waiting_sessions": len(await self._store.inbox.sessions_with_pending()),
             "failed_parts": [
                 {
                     "chat": one.row.surface,

@@ -65,9 +65,9 @@ class Budgets:
         now = self._clock.now_ms()
         pots = self.rules.pots(payer_of(inbound), "", now)
         try:
-            levels = await self._store.levels([pot.key for pot in pots])
+            levels = await self._store.budgets.levels([pot.key for pot in pots])
             refused = refusal([(pot, levels.get(pot.key, Level())) for pot in pots])
-            if refused is None or await self._store.inbox_by_key(inbound.account, inbound.platform_key) is not None:
+            if refused is None or await self._store.inbox.by_key(inbound.account, inbound.platform_key) is not None:
                 return
         except StorageUnavailable:
             return  # whether it can be stored is found out next
@@ -79,7 +79,7 @@ class Budgets:
         """How the budgets of a chat and its person stand, a line each."""
         now = self._clock.now_ms()
         pots = self.rules.pots(payer_of(inbound), "", now)
-        return usage_lines(pots, await self._store.levels([pot.key for pot in pots]), self.rules, now)
+        return usage_lines(pots, await self._store.budgets.levels([pot.key for pot in pots]), self.rules, now)
 
 
 def payer_of(inbound: Inbound) -> Payer:

@@ -285,7 +285,7 @@ class Alerter:
             if pot.limit.tokens or pot.limit.nanos
         ]
         with suppress(StorageUnavailable):
-            levels = await self._store.levels([pot.key for pot in pots])
+            levels = await self._store.budgets.levels([pot.key for pot in pots])
             self.pots = tuple((pot, levels.get(pot.key, Level())) for pot in pots)
 
 

@@ -82,7 +82,7 @@ async def write(turn: str, to: Path, config: Config, paths: Paths, env: Mapping[
     """
     try:
         async with open_reads(config.storage.url or paths.database) as reads:
-            row = await reads.turn(turn)
+            row = await reads.turns.one(turn)
             if row is None:
                 raise CannotBundle(
                     f"There is no turn {turn!r} in the database. outspoken explain tells the turn of any other id."
@@ -130,7 +130,7 @@ def export_text(file: Path) -> str:
 
 
 async def _of_turn(reads: Reads, row: TurnRow, redactor: Redactor) -> dict[str, str]:
-    journal = await reads.journal(row.turn)
+    journal = await reads.turns.journal(row.turn)
     files = {"troubles.json": "", "adapters.json": ""}
     story = await Explainer(reads, SystemClock().now_ms).turn(row.turn)
     if story is not None:
@@ -138,9 +138,11 @@ async def _of_turn(reads: Reads, row: TurnRow, redactor: Redactor) -> dict[str, 
         files["story.json"] = _json(story.body())
     if journal:
         files[JOURNAL] = _export(row, journal)
-    troubles = await reads.troubles_by(turn=row.turn)
+    troubles = await reads.troubles.by(turn=row.turn)
     files["troubles.json"] = _json([asdict(one) for _, one in reversed(troubles)])
-    states = await reads.adapter_states(row.opened_at - AROUND_MS, (row.closed_at or row.opened_at) + AROUND_MS)
+    states = await reads.deliveries.adapter_states(
+        row.opened_at - AROUND_MS, (row.closed_at or row.opened_at) + AROUND_MS
+    )
     files["adapters.json"] = _json(
         [
             {

@@ -96,7 +96,7 @@ async def checked(config: Config, paths: Paths, *, thorough: bool) -> list[Findi
         runs = holder != 0
         async with open_reads(where) as reads:
             aside = await reads.asides.all()
-            lying = 0 if runs else len(await reads.auditing.lying())
+            lying = 0 if runs else len(await reads.deliveries.lying())
         findings += judged_asides(aside)
         if runs:
             findings.append(

@@ -33,9 +33,9 @@ from agent_core.journal.rows import decode
 from agent_core.limits.retention import DAY_MS
 from agent_core.store.deliveries.rows import DeliveryRow
 from agent_core.store.inbox.rows import InboxRow, InboxState
+from agent_core.store.keeping.keeping import KEEP
 from agent_core.store.reads import Reads
 from agent_core.store.schedules.rows import OccurrenceOutcome, OccurrenceRow
-from agent_core.store.store import KEEP
 from agent_core.store.turns.rows import JournalRow, TurnRow, TurnState
 from agent_core.text.durations import duration
 from agent_core.turn.errors import UnreadableJournal
@@ -213,14 +213,14 @@ class Explainer:
             case Kind.INCIDENT:
                 return await self._incident(candidate.id)
             case Kind.MESSAGE:
-                row = await self._reads.inbox_row(int(candidate.id))
+                row = await self._reads.inbox.one(int(candidate.id))
                 return await self.message(row) if row is not None else None
             case Kind.DELIVERY:
                 return await self._delivery(
-                    [d.row for d in await self._reads.deliveries_by(number=int(candidate.id))], candidate
+                    [d.row for d in await self._reads.deliveries.by(number=int(candidate.id))], candidate
                 )
             case Kind.DELIVERY_KEY:
-                rows = [d.row for origin in origins_in(candidate.id) for d in await self._reads.deliveries_of(origin)]
+                rows = [d.row for origin in origins_in(candidate.id) for d in await self._reads.deliveries.of(origin)]
                 key = candidate.id.rstrip("'")
                 return await self._delivery([row for row in rows if row.key.rstrip("'") == key], candidate)
             case Kind.PLATFORM_MESSAGE:
@@ -233,9 +233,9 @@ class Explainer:
     async def _request(self, request: str) -> Told | None:
         """A request of the API; one that was refused is told if none with the same id was taken."""
         keys = (request, f"key:{request}")
-        taken = await self._reads.inbox_by_keys("api", keys, prefix=f"rid:{request}:")
-        refused = await self._reads.inbox_by_keys("api", (), prefix=f"{REFUSED_REQUEST}{request}:")
-        taken = taken or await self._reads.inbox_by_keys("api", (), prefix=f"keyed:{request}:")
+        taken = await self._reads.inbox.by_keys("api", keys, prefix=f"rid:{request}:")
+        refused = await self._reads.inbox.by_keys("api", (), prefix=f"{REFUSED_REQUEST}{request}:")
+        taken = taken or await self._reads.inbox.by_keys("api", (), prefix=f"keyed:{request}:")
         rows = taken or refused[-1:]
         if not rows:
             return None
@@ -247,17 +247,17 @@ class Explainer:
 
     async def turn(self, turn: str) -> Told | None:
         """The story of a turn; None if there is no such turn."""
-        row = await self._reads.turn(turn)
+        row = await self._reads.turns.one(turn)
         if row is None:
             return None
-        inputs = await self._reads.inputs(turn)
+        inputs = await self._reads.inbox.inputs(turn)
         case = await self._case(row, inputs, 0)
         return self._told(Candidate(Kind.TURN, turn), case, f"Turn {turn} of {row.session}.")
 
     async def message(self, row: InboxRow) -> Told:
         """The story of a stored message."""
         turn = await self._turn_of(row)
-        inputs = await self._reads.inputs(turn.turn) if turn is not None else []
+        inputs = await self._reads.inbox.inputs(turn.turn) if turn is not None else []
         if row.id not in {one.id for one in inputs}:
             inputs = [row]
         case = await self._case(turn, inputs, row.id)
@@ -266,23 +266,23 @@ class Explainer:
             Candidate(Kind.MESSAGE, str(row.id)), case, f"Message {row.id}{named}, session {row.session}."
         )
         if row.platform_key.startswith(PROMPTED):
-            occurred = await self._reads.inbox_by_keys(row.account, [row.platform_key.replace(PROMPTED, OCCURRED, 1)])
+            occurred = await self._reads.inbox.by_keys(row.account, [row.platform_key.replace(PROMPTED, OCCURRED, 1)])
             return replace(made, also=[f"it came of message {one.id}" for one in occurred])
         if row.lane != COMMANDS:
             return made
         keys = [form.format(row.platform_key) for form in FOLLOWED]
         keys.append(row.platform_key.replace(OCCURRED, PROMPTED, 1))
-        later = [one for one in await self._reads.inbox_by_keys(row.account, keys) if one.id != row.id]
+        later = [one for one in await self._reads.inbox.by_keys(row.account, keys) if one.id != row.id]
         return replace(made, also=[f"it led to message {one.id}" for one in later])
 
     async def _turn_of(self, row: InboxRow) -> TurnRow | None:
         """The turn that a message is part of, or went into while it ran."""
         if row.turn is not None:
-            return await self._reads.turn(row.turn)
+            return await self._reads.turns.one(row.turn)
         if row.lane == COMMANDS or row.state is InboxState.DROPPED:
             return None
-        for turn in await self._reads.turns_between(row.session, row.received_at, row.received_at + NEAR_MS):
-            rows = await self._reads.journal(turn.turn)
+        for turn in await self._reads.turns.between(row.session, row.received_at, row.received_at + NEAR_MS):
+            rows = await self._reads.turns.journal(turn.turn)
             if any(
                 isinstance(e, Steered) and e.inbox == row.id for e in _events([r for r in rows if r.kind == "Steered"])
             ):
@@ -291,23 +291,24 @@ class Explainer:
 
     async def _case(self, turn: TurnRow | None, inputs: Sequence[InboxRow], about: int) -> Case:
         reads, now = self._reads, self._now()
-        journal = await reads.journal(turn.turn) if turn is not None else []
+        journal = await reads.turns.journal(turn.turn) if turn is not None else []
         first = next((row for row in inputs if row.id == about), None) or next(iter(inputs), None)
         before: list[TurnRow] = []
         ahead = 0
         deliveries: list[DeliveryRow] = []
         if turn is not None:
-            deliveries = [one.row for one in await reads.deliveries_of(turn.turn)]
+            deliveries = [one.row for one in await reads.deliveries.of(turn.turn)]
         if first is not None:
             until = (
                 turn.opened_at if turn is not None else (now if first.state is InboxState.NEW else first.received_at)
             )
-            before = await reads.turns_between(first.session, first.received_at, until)
+            before = await reads.turns.between(first.session, first.received_at, until)
             if first.state is InboxState.NEW:
                 ahead = sum(
-                    row.id != first.id and row.arrival < first.arrival for row in await reads.pending(first.session)
+                    row.id != first.id and row.arrival < first.arrival
+                    for row in await reads.inbox.pending(first.session)
                 )
-            said = [d.row for d in await reads.deliveries_of(f"inbox:{first.id}")] if about else []
+            said = [d.row for d in await reads.deliveries.of(f"inbox:{first.id}")] if about else []
             deliveries = [*deliveries, *said]
         return Case(
             now=now,
@@ -327,7 +328,7 @@ class Explainer:
         waiting = next((row for row in deliveries if row.state.value in ("wanted", "sending", "unknown")), None)
         if waiting is None:
             return ()
-        return await self._reads.adapter_states(now, now, "/".join(waiting.surface.split("/")[:2]))
+        return await self._reads.deliveries.adapter_states(now, now, "/".join(waiting.surface.split("/")[:2]))
 
     def _told(self, candidate: Candidate, case: Case, head: str) -> Told:
         turn, lines = case.turn, story_of(case)
@@ -351,7 +352,7 @@ class Explainer:
         kind, _, number = origin.partition(":")
         behind = None
         if kind in ("inbox", "queue") and number.isdigit():
-            asked = await self._reads.inbox_row(int(number))
+            asked = await self._reads.inbox.one(int(number))
             behind = await self.message(asked) if asked is not None else None
         else:
             behind = await self.turn(origin)
@@ -366,11 +367,11 @@ class Explainer:
         return replace(behind, kind=candidate.kind, id=candidate.id, head=head, also=[*behind.also, *others])
 
     async def _platform_message(self, candidate: Candidate) -> Told | None:
-        accounts = await self._reads.accounts()
-        rows = [row for account in accounts for row in await self._reads.inbox_by_keys(account, (candidate.id,))]
+        accounts = await self._reads.inbox.accounts()
+        rows = [row for account in accounts for row in await self._reads.inbox.by_keys(account, (candidate.id,))]
         if not rows:
             shown = await self._delivery(
-                [d.row for d in await self._reads.deliveries_by(receipt=candidate.id)], candidate
+                [d.row for d in await self._reads.deliveries.by(receipt=candidate.id)], candidate
             )
             if shown is not None:
                 return shown
@@ -383,13 +384,13 @@ class Explainer:
     async def _ending_so(self, text: str) -> list[InboxRow]:
         """Messages whose own id is this one without its chat: near the time that the id tells, else among the latest."""
         at = time_in(text)
-        near = self._reads.inbox_near
+        near = self._reads.inbox.near
         if at is not None:
             first, last = await near(at - NEAR_MS), await near(at + DAY_MS)
         else:
             last = await near(self._now() + MINUTE_MS)
             first = last
-        found = await self._reads.inbox_between(
+        found = await self._reads.inbox.between(
             max(1, last - LATEST, first if at is not None else 0), last, ends=f":{text}"
         )
         return [row for row in found if row.account != "api"]  # whose ids are looked up as such
@@ -397,11 +398,11 @@ class Explainer:
     # ------------------------------------------------------------------ sessions, errors, incidents
 
     async def _session(self, session: str) -> Told | None:
-        row = await self._reads.session(session)
+        row = await self._reads.sessions.one(session)
         if row is None:
             return None
-        turns = await self._reads.turns(session, RECENT_TURNS)
-        pending = await self._reads.pending(session)
+        turns = await self._reads.turns.latest(session, RECENT_TURNS)
+        pending = await self._reads.inbox.pending(session)
         lines = [_turn_line(turn, self._now()) for turn in turns]
         if pending:
             words = f"{len(pending)} messages wait; the first, number {pending[0].id}, since {duration((self._now() - pending[0].received_at) // 1000)}."
@@ -434,15 +435,15 @@ class Explainer:
     async def _reference(self, reference: str) -> Told | None:
         """The turn that a mistake of ours ended: it was closed soon after the reference was made."""
         at = time_in(reference) or self._now()
-        for turn in await self._reads.bugs(at - NEAR_MS, at + DAY_MS):
-            rows = (await self._reads.journal(turn.turn))[-12:]
+        for turn in await self._reads.turns.bugs(at - NEAR_MS, at + DAY_MS):
+            rows = (await self._reads.turns.journal(turn.turn))[-12:]
             if any(reference.encode() in row.body for row in rows):
                 found = await self.turn(turn.turn)
                 return replace(found, kind=Kind.REFERENCE, id=reference) if found is not None else None
         return None
 
     async def _incident(self, incident: str) -> Told | None:
-        row = await self._reads.incident(incident)
+        row = await self._reads.troubles.incident(incident)
         if row is None:
             return None
         about = f"{row.code.replace('_', ' ')} of {row.model or 'any model'} at {row.endpoint or 'any endpoint'}"
@@ -456,7 +457,7 @@ class Explainer:
         if row.closed_at is not None:
             lines.append(Sentence(row.closed_at, "It was closed: it had not come up for long enough.", frame=True))
         seen: dict[str, Sentence] = {}
-        for turn, trouble in await self._reads.troubles_by(fingerprint=row.fingerprint, limit=20):
+        for turn, trouble in await self._reads.troubles.by(fingerprint=row.fingerprint, limit=20):
             how = (
                 "it ended the turn"
                 if trouble.ended
@@ -474,10 +475,10 @@ class Explainer:
 
     async def _schedule(self, schedule: str) -> Told | None:
         """What came of a schedule lately, and when it is due next."""
-        row = await self._reads.schedule(schedule)
+        row = await self._reads.schedules.one(schedule)
         if row is None:
             return None
-        lines = [_occurrence_line(one) for one in (await self._reads.occurrences(schedule))[-RECENT_TURNS:]]
+        lines = [_occurrence_line(one) for one in (await self._reads.schedules.occurrences(schedule))[-RECENT_TURNS:]]
         if row.next_at is not None:
             lines.append(Sentence(row.next_at, "It is due next.", frame=True))
         else:
@@ -511,19 +512,19 @@ class Explainer:
 
     async def _sessions_in(self, platform: str, chat: str) -> list[str]:
         """The conversations that were held in a chat."""
-        accounts = {a for a in await self._reads.accounts() if a.partition("/")[0] == platform}
+        accounts = {a for a in await self._reads.inbox.accounts() if a.partition("/")[0] == platform}
         escaped = chat.replace("%", "%25").replace("/", "%2F")
         prefixes = {f"{account}/{escaped}/" for account in accounts if "/" in account}
         prefixes |= {f"{platform}/{middle}/{escaped}/" for middle in ("key", "page") if platform in accounts}
-        found = [s.session for prefix in sorted(prefixes) for s in await self._reads.sessions_of_place(prefix)]
+        found = [s.session for prefix in sorted(prefixes) for s in await self._reads.sessions.of_place(prefix)]
         return list(dict.fromkeys(found))
 
     async def _rows_of(self, sessions: Sequence[str], chat: str, since: int, until: int) -> list[InboxRow]:
         """A chat's messages between two times, both included."""
         if not sessions:
             return []
-        first, last = await self._reads.inbox_near(since), await self._reads.inbox_near(until)
-        rows = await self._reads.inbox_between(first, last, sessions)
+        first, last = await self._reads.inbox.near(since), await self._reads.inbox.near(until)
+        rows = await self._reads.inbox.between(first, last, sessions)
         return [
             row for row in rows if since <= row.received_at <= until and (not (of := chat_of(row)) or of[2] == chat)
         ]
@@ -532,9 +533,13 @@ class Explainer:
         self, platform: str, place: str, at: int, earlier: Sequence[InboxRow] = (), later: Sequence[InboxRow] = ()
     ) -> Told:
         since, until = at - NEAR_MS, min(self._now(), at + NEAR_MS)
-        states = [s for s in await self._reads.adapter_states(since, until) if s.account.partition("/")[0] == platform]
+        states = [
+            s
+            for s in await self._reads.deliveries.adapter_states(since, until)
+            if s.account.partition("/")[0] == platform
+        ]
         missing = Missing(
-            at=at, since=since, until=until, where=place, adapters=states, starts=await self._reads.starts(since, until),
+            at=at, since=since, until=until, where=place, adapters=states, starts=await self._reads.sessions.starts(since, until),
             kept_days=self._kept_days,
             forgotten=bool(self._kept_days) and at < self._now() - self._kept_days * DAY_MS,
             before=(earlier[0].id, earlier[0].received_at) if earlier else None,
@@ -576,7 +581,7 @@ class Explainer:
         number = text.rpartition(":")[2]
         if kinds_of(text)[0].kind is not Kind.MESSAGE or len(number) > 15:
             return None
-        before, after = await self._reads.inbox_beside(int(number))
+        before, after = await self._reads.inbox.beside(int(number))
         if after is None:
             return None
         head = f"Message {number} is not stored any more. {self._kept()}"
@@ -587,14 +592,14 @@ class Explainer:
         chat, _, last = text.rpartition(":")
         if not chat or not last.isdecimal() or len(last) > 15:
             return None
-        for account in await self._reads.accounts():
+        for account in await self._reads.inbox.accounts():
             platform = known_platform(account.partition("/")[0])
             if platform is None or not platform.counts_messages:
                 continue
             number = int(last)
             below, above = ([f"{chat}:{number + side * n}" for n in range(1, BESIDE + 1)] for side in (-1, 1))
-            earlier = await self._reads.inbox_by_keys(account, below)
-            later = await self._reads.inbox_by_keys(account, above)
+            earlier = await self._reads.inbox.by_keys(account, below)
+            later = await self._reads.inbox.by_keys(account, above)
             before = max(earlier, key=lambda row: row.id, default=None)
             after = min(later, key=lambda row: row.id, default=None)
             nearest = after or before

@@ -23,7 +23,7 @@ async def people_of(config: Config, paths: Paths, verb: str, who: str) -> Sequen
     clock = SystemClock()
     where = config.storage.url or paths.database
     async with open_store(where, clock=clock, ids=SystemIds(clock), version=program_version()) as store:
-        people = await store.people()
+        people = await store.people.all()
         if verb == "list":
             return [_table(row) for row in people]
         now = clock.now_ms()
@@ -34,7 +34,7 @@ async def people_of(config: Config, paths: Paths, verb: str, who: str) -> Sequen
         changed = (
             access.approved(found, "operator", now) if verb == "approve" else access.revoked(found, "operator", now)
         )
-        await store.put_person(changed)
+        await store.people.put(changed)
         return [_table(changed)]
 
 

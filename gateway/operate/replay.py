@@ -118,13 +118,13 @@ async def run(asked: ReplayRequest, configured: Callable[[], tuple[Config, Paths
 async def _from_database(config: Config, paths: Paths, turn: str) -> Source:
     try:
         async with open_reads(config.storage.url or paths.database) as reads:
-            row: TurnRow | None = await reads.turn(turn)
+            row: TurnRow | None = await reads.turns.one(turn)
             if row is None:
                 raise CannotReplay(
                     f"There is no turn {turn!r} in the database. A turn's id stands in the logs and in notices."
                 )
-            journal = await reads.journal(turn)
-            deliveries = await reads.deliveries_of(turn)
+            journal = await reads.turns.journal(turn)
+            deliveries = await reads.deliveries.of(turn)
     except StorageUnavailable as error:
         raise CannotReplay(str(error)) from error
     if not journal:

@@ -151,7 +151,7 @@ class Keeper:
         if known is None or known.taken_at is None or not self._only_waits(known.item) or session in self._opening:
             return
         if known.item.died:
-            await self._store.charge(self._charges([(known.item, known.item.charged(alone=known.alone))]))
+            await self._store.left.charge(self._charges([(known.item, known.item.charged(alone=known.alone))]))
         self._opening.add(session)
         self._book[known.item.key] = replace(known, taken_at=self._clock.monotonic())
 
@@ -324,7 +324,7 @@ class Keeper:
                 self._before.pop(known.item.name, None)
                 self._opening.discard(known.item.name)
         if spared:
-            await self._store.charge(self._charges([(one.item, one.item.spared) for one in spared]))
+            await self._store.left.charge(self._charges([(one.item, one.item.spared) for one in spared]))
         self._left = {key: left for key, left in self._left.items() if key in self._book}
 
     def _waits(self, item: Item) -> bool:
@@ -378,7 +378,7 @@ class Keeper:
         sessions = {self._left[item.key].session for item in items}
         begun = [(item, item.charged(alone=alone)) for item in items if not self._only_waits(item)]
         charges = self._charges(begun)
-        taken = await self._store.take_up(self._resuming.taken_over_row, sessions, charges)
+        taken = await self._store.left.take_up(self._resuming.taken_over_row, sessions, charges)
         now = self._clock.monotonic()
         mine = [item for item in items if self._left[item.key].session in taken.epochs]
         for item in items:
@@ -436,7 +436,7 @@ class Keeper:
         left = self._left[item.key]
         assert isinstance(left, LeftMessage)
         assert self.commands is not None
-        row = await self._store.inbox_row(left.inbox_id)
+        row = await self._store.inbox.one(left.inbox_id)
         if row is None:
             return
         inbound = inbox.decode(row.body)
@@ -451,7 +451,7 @@ class Keeper:
         if not lefts or self.parts is None:
             return
         wanted = {(left.surface, *left.name) for left in lefts}
-        rows = await self._store.deliveries_of_all(sorted({left.origin for left in lefts}))
+        rows = await self._store.deliveries.of_all(sorted({left.origin for left in lefts}))
         found = [one for one in rows if (one.row.surface, one.row.origin, one.row.bubble, one.row.part) in wanted]
         self.parts.take_up(found, taken.epochs)
 
@@ -489,7 +489,7 @@ class Keeper:
         """It is not tried once more, and whoever it concerns is told."""
         left = self._left[item.key]
         charges = Charges({left.turn: item.suspicion}) if isinstance(left, LeftTurn) else Charges()
-        taken = await self._store.take_up(self._resuming.taken_over_row, {left.session}, charges)
+        taken = await self._store.left.take_up(self._resuming.taken_over_row, {left.session}, charges)
         epoch = taken.epochs.get(left.session)
         if epoch is None:
             self._book[item.key] = keeping.again(self._book[item.key], self._clock.monotonic())
@@ -498,16 +498,16 @@ class Keeper:
         match left:
             case LeftTurn():
                 name = f"turn {left.turn}"
-                last = len(await self._store.journal(left.turn))
+                last = len(await self._store.turns.journal(left.turn))
                 reference = await self._resuming.set_aside_turn(OpenTurn(left.turn, left.session, epoch), last)
             case LeftMessage():
                 name = f"message {left.inbox_id}"
-                row = await self._store.inbox_row(left.inbox_id)
+                row = await self._store.inbox.one(left.inbox_id)
                 if row is not None:
                     await self._resuming.set_aside_message(row, left.key, epoch)
             case LeftPart():
                 name = f"delivery {left.origin}/{left.bubble}/{left.part}"
-                part = await self._store.delivery(left.surface, *left.name)
+                part = await self._store.deliveries.one(left.surface, *left.name)
                 if part is not None and self.parts is not None:
                     await self.parts.set_aside(part, Owner(left.session, epoch), SET_ASIDE)
         self._book.pop(item.key, None)

@@ -55,9 +55,9 @@ class Resuming:
     async def turns(self, found: Sequence[OpenTurn], keys: Mapping[str, str]) -> None:
         """Go on with open turns that were taken over. `keys` are those of their sessions."""
         names = [one.turn for one in found]
-        journals = await self._store.histories.journals(names)
+        journals = await self._store.turns.journals(names)
         messages: dict[str, list[InboxRow]] = {}
-        for row in await self._store.inputs(*names):
+        for row in await self._store.inbox.inputs(*names):
             messages.setdefault(row.turn or "", []).append(row)
         if self._hub.restore is not None:
             await self._hub.restore.load(found, [row.id for rows in messages.values() for row in rows])
@@ -101,7 +101,7 @@ class Resuming:
 
     async def messages(self, session: str, key: str, epoch: int) -> None:
         """Put the messages that waited in a session back into its queue, before those that have come since."""
-        rows = await self._store.pending(session)
+        rows = await self._store.inbox.pending(session)
         if rows and self._hub.restore is not None:  # before a turn begins, and takes them back
             await self._hub.restore.load_words(Owner(session, epoch), [row.id for row in rows])
         queue = await self._hub.owned_queue(
@@ -130,7 +130,7 @@ class Resuming:
         """End a turn that has ended the process each time that it was taken up, without looking into it; the reference."""
         reference = self._ids.new("err")
         ending, failed = unread(reference, SET_ASIDE, self._clock.now_ms())
-        await self._end(found, await self._store.inputs(found.turn), seq, ending, failed)
+        await self._end(found, await self._store.inbox.inputs(found.turn), seq, ending, failed)
         return reference
 
     async def set_aside_message(self, row: InboxRow, key: str, epoch: int) -> None:
@@ -139,7 +139,7 @@ class Resuming:
         queue.blocked = True  # until what waited behind it is known
         queue.withdraw(row.id)
         with suppress(Conflict):
-            await self._store.drop(row.id, SET_ASIDE)
+            await self._store.inbox.drop(row.id, SET_ASIDE)
             if self._hub.on_set_aside is not None:
                 with suppress(inbox.UnreadableMessage):
                     await self._hub.on_set_aside(inbox.decode(row.body), row.id, row.session, epoch)

@@ -159,19 +159,19 @@ class PutAside:
         """Store a message; if its conversation cannot be read, in the one that begins in its place. Raises `StorageUnavailable`."""
         self.check()
         try:
-            return await self._store.accept(message)
+            return await self._store.inbox.accept(message)
         except Damaged as error:
             if not await self.put_key(message.session_key, error):
                 raise
         try:
-            return await self._store.accept(message)
+            return await self._store.inbox.accept(message)
         except Damaged as error:
             self._meet(message.session_key, error, usable=False)
             raise
 
     async def lose(self, number: int, whose: Fresh) -> None:
         """One message of a conversation that is sound cannot be read: it is dropped, and its chat is told."""
-        await self._store.drop_unread(number, NO_MESSAGE_WHY)
+        await self._store.asides.drop(number, NO_MESSAGE_WHY)
         log.error("message.unreadable", inbox=number, session=whose.session, chat=whose.key)
         with suppress(StoreError):
             if self.tell_chat is not None:
@@ -217,8 +217,10 @@ class PutAside:
     async def _put(self, session: str, error: Exception) -> bool:
         queue, asked = self._hub.queue(session), self._asked_in(session)
         with suppress(StoreError):  # it may be among what cannot be written; then it is tried in another way below
-            await self._end_turn(session, queue.epoch if queue is not None else await self._store.claim(session))
-        fresh = await self._store.set_aside(session, DAMAGED, self._ids.new("s"))
+            await self._end_turn(
+                session, queue.epoch if queue is not None else await self._store.sessions.claim(session)
+            )
+        fresh = await self._store.asides.set_aside(session, DAMAGED, self._ids.new("s"))
         if fresh is None:
             return False
         self.known[session] = Aside(session, fresh.key, DAMAGED, self._clock.now_ms())
@@ -273,7 +275,7 @@ class PutAside:
 
     async def _asked(self, turn: str) -> Sequence[InboxRow]:
         try:
-            return await self._store.inputs(turn)
+            return await self._store.inbox.inputs(turn)
         except Damaged:
             return ()
 
@@ -317,7 +319,7 @@ class PutAside:
             waiting = [*held]
         for number in waiting:
             with suppress(StoreError):
-                await self._store.drop_unread(number, DAMAGED)
+                await self._store.asides.drop(number, DAMAGED)
             inbound = held.get(number) or await self._read(number)
             with self._in_new():
                 if self.tell_chat is not None:
@@ -326,7 +328,7 @@ class PutAside:
 
     async def _read(self, number: int) -> Inbound | None:
         try:
-            row = await self._store.inbox_row(number)
+            row = await self._store.inbox.one(number)
             return inbox.decode(row.body) if row is not None else None
         except (StorageUnavailable, inbox.UnreadableMessage):
             return None

@@ -79,7 +79,7 @@ class Watchdog:
 
     async def _close(self, running: Running, reference: str) -> None:
         driver, now = running.driver, self._clock.now_ms()
-        stored = await self._closer.store.journal(driver.identity.turn)
+        stored = await self._closer.store.turns.journal(driver.identity.turn)
         try:
             turn = fold((row.kind, row.body) for row in stored)
         except UnreadableJournal as error:  # our own bug; what this process knows of the turn has to do

@@ -30,8 +30,9 @@ from agent_core.ports import Clock, Ids
 from agent_core.store.audit import AuditRow
 from agent_core.store.keeping import forgetting as steps
 from agent_core.store.keeping.forgetting import Account, Job
+from agent_core.store.keeping.keeping import PAUSE
 from agent_core.store.keeping.retaining import Removed
-from agent_core.store.store import PAUSE, StorageUnavailable, Store
+from agent_core.store.store import StorageUnavailable, Store
 from agent_core.turn.errors import UnreadableJournal
 from agent_core.turn.events import TurnOpened
 from gateway.sessions import inbox
@@ -140,10 +141,10 @@ class Forgetting:
         """It will be done, whatever happens from now on."""
         accounts = tuple(sorted(await self.store.forgotten.joined(who)))
         job = Job(self.ids.new("f"), accounts, self.clock.now_ms(), None)
-        await self.store.remove(steps.begin(job))
+        await self.store.keeping.remove(steps.begin(job))
         self._asked.set()
         words = f"Forgets {', '.join('/'.join(one) for one in accounts)}."
-        await self.store.act(AuditRow(self.ids.new("a"), job.at, by, "forget", "/".join(who), words))
+        await self.store.deliveries.act(AuditRow(self.ids.new("a"), job.at, by, "forget", "/".join(who), words))
         return job
 
     async def finish_all(self) -> None:
@@ -187,12 +188,12 @@ class Forgetting:
         for account, person in job.who:
             if account in ("api", "web"):
                 folders += await self._folder(folder_name(f"{account}/{person}"))
-        await self.store.remove(steps.remove_the_rest(job.who))
+        await self.store.keeping.remove(steps.remove_the_rest(job.who))
         await self.quiet(job)
-        rewritten = await self.store.scrub(QUICK_BYTES if not self.alone else None)
+        rewritten = await self.store.keeping.scrub(QUICK_BYTES if not self.alone else None)
         await self._blank_names(job)
-        await self.store.remove(steps.end(job, self.clock.now_ms()))
-        await self.store.scrub(0)
+        await self.store.keeping.remove(steps.end(job, self.clock.now_ms()))
+        await self.store.keeping.scrub(0)
         return Told(turns, messages, len(own), len(sessions) - len(own), folders, rewritten)
 
     async def _name_writers(self) -> None:
@@ -207,7 +208,7 @@ class Forgetting:
                     found += [(number, account, turn, person)] if person else []
                 await asyncio.sleep(0)
             if found:
-                await self.store.remove(steps.name_writers(found))
+                await self.store.keeping.remove(steps.name_writers(found))
 
     async def _turns(self, job: Job) -> tuple[int, int, bool]:
         """How many were removed, how many files with them, and whether one is open still."""
@@ -231,8 +232,8 @@ class Forgetting:
             if self.spool is not None and (self.spool / name).is_dir():
                 await asyncio.to_thread(shutil.rmtree, self.spool / name, True)
                 gone += 1
-        rows = (await self.store.journal(turn))[:1]
-        found = await self.store.session(session) if rows else None
+        rows = (await self.store.turns.journal(turn))[:1]
+        found = await self.store.sessions.one(session) if rows else None
         if found is None:
             return gone
         try:
@@ -281,7 +282,7 @@ class Forgetting:
 
     async def _pausing(self, body: Callable[[Connection], int]) -> Removed:
         """One transaction; then the writer is the others' for longer."""
-        done = await self.store.remove_some(body)
+        done = await self.store.keeping.remove_some(body)
         await asyncio.sleep(done.seconds * PAUSE)
         return done
 

@@ -22,7 +22,8 @@ from agent_core.limits.reckoning import Reckoning, decoded, encoded, looked
 from agent_core.limits.retention import Keep, cutoff, needed, next_size
 from agent_core.ports import Clock
 from agent_core.store.keeping import retaining
-from agent_core.store.store import PAUSE, StorageUnavailable, Store
+from agent_core.store.keeping.keeping import PAUSE
+from agent_core.store.store import StorageUnavailable, Store
 
 log = structlog.get_logger("gateway")
 K = TypeVar("K")
@@ -168,7 +169,7 @@ class Upkeep:
         return Reckoning(await self.store.retaining.known_until(self.store.node) or self.clock.now_ms())
 
     async def _look(self, now: Reckoning, tally: Tally) -> Tally:
-        pruned = await self.store.prune(now.now, self.keep, now.leaps)
+        pruned = await self.store.keeping.prune(now.now, self.keep, now.leaps)
         longest = [pruned.seconds]
         journals = await self._journals(now, longest)
         files = await self._files(now, longest)
@@ -250,7 +251,7 @@ class Upkeep:
         count, first, size = 0, 0, 8
         while first < len(things):
             some = _light(things[first : first + size], weigh)
-            done = await self.store.remove_some(body(some))
+            done = await self.store.keeping.remove_some(body(some))
             first, count = first + len(some), count + done.count
             size = next_size(size, done.seconds, most)
             longest.append(done.seconds)
@@ -260,7 +261,7 @@ class Upkeep:
 
     async def _give_back(self, longest: list[float]) -> None:
         """Let the disk have what is free. Soon: the longer SQLite's list of free pages is, the longer it looks for each."""
-        while (freed := await self.store.remove_some(retaining.give_back)).count:
+        while (freed := await self.store.keeping.remove_some(retaining.give_back)).count:
             longest.append(freed.seconds)
             await asyncio.sleep(freed.seconds * PAUSE)
 
@@ -275,7 +276,7 @@ class Upkeep:
         if self.places.spool is None:
             return 0, 0
         before = cutoff(now.now, self.keep.attachments_days, now.leaps)
-        on_their_way = b"\n".join([one.row.want for one in await self.store.open_deliveries()])
+        on_their_way = b"\n".join([one.row.want for one in await self.store.deliveries.open()])
         kept = await asyncio.to_thread(_named_in, self.places.spool, on_their_way)
         return await asyncio.to_thread(_sweep, self.places.spool, before, set[str](), kept)
 

@@ -109,7 +109,7 @@ class Scheduler:
         """Claim everything that is due; the seconds until it has to be looked again."""
         self._notice_jumps()
         await self._sync()
-        for row in await self._store.due_schedules(self._clock.now_ms()):
+        for row in await self._store.schedules.due(self._clock.now_ms()):
             try:
                 await self._settle(row)
             except (Conflict, Fenced, OwnedElsewhere) as error:
@@ -119,7 +119,7 @@ class Scheduler:
             except Exception:
                 log.exception("schedule.failed", schedule=row.schedule)
         await self._sync()  # an entry with another rule gets it as soon as the old one is settled
-        next_at = await self._store.next_occurrence()
+        next_at = await self._store.schedules.next_occurrence()
         if next_at is None:
             return LONGEST_SLEEP_SECONDS
         left = (next_at - self._clock.now_ms()) / 1000
@@ -149,7 +149,7 @@ class Scheduler:
                 log.warning("schedule.unreadable", schedule=row.schedule, error=str(error))
             return
         if row.kind == Kind.REMINDER and self._arrivals.standing_of(plan.origin) is Standing.STRANGER:
-            await self._store.put_schedule(schedules.cancelled(row, self._clock.now_ms()))
+            await self._store.schedules.put(schedules.cancelled(row, self._clock.now_ms()))
             log.warning("schedule.cancelled", schedule=row.schedule, why="who asked for it may not talk any more")
             return
         while True:
@@ -182,7 +182,7 @@ class Scheduler:
 
     async def _own(self, key: SessionKey) -> None:
         """Make sure that the conversation is ours, if there is one. Raises OwnedElsewhere."""
-        known = await self._store.session_by_key(key.text())
+        known = await self._store.sessions.by_key(key.text())
         if known is not None:
             self._hub.release(await self._hub.owned_queue(key.text(), known.session))
 
@@ -198,13 +198,13 @@ class Scheduler:
         """Bring the rows of configured entries to what the configuration says."""
         if not self._unsynced and self._swept:
             return
-        rows = {row.schedule: row for row in await self._store.schedules(schedules.CONFIGURED)}
+        rows = {row.schedule: row for row in await self._store.schedules.named(schedules.CONFIGURED)}
         now = self._clock.now_ms()
         if not self._swept:
             wanted = {f"{schedules.CONFIGURED}{name}" for name in self._names}
             for row in rows.values():
                 if row.schedule not in wanted and row.next_at is not None:
-                    await self._store.put_schedule(schedules.cancelled(row, now))
+                    await self._store.schedules.put(schedules.cancelled(row, now))
                     log.info("schedule.removed", schedule=row.schedule)
             self._swept = True
         for name, entry in list(self._unsynced.items()):
@@ -227,7 +227,7 @@ class Scheduler:
             row = schedules.synced(known, rule, plan, now)
             if row is not None:
                 try:
-                    await self._store.put_schedule(row)
+                    await self._store.schedules.put(row)
                 except Conflict:
                     continue  # another node was quicker, or an occurrence: look again
                 log.info("schedule.configured", schedule=row.schedule, next_at=row.next_at)

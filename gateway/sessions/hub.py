@@ -147,7 +147,7 @@ class Hub:
         """Why nothing new is taken although it might be stored."""
         self.aside: SettingAside | None = None
         """Sets aside conversations that cannot be read."""
-        self.store_message: Callable[[NewMessage], Awaitable[Accepted]] = store.accept
+        self.store_message: Callable[[NewMessage], Awaitable[Accepted]] = store.inbox.accept
         self.attachments: Attacher | None = None
         self.budgets: Budgets | None = None
         """What pays for model calls; None if nobody counts."""
@@ -178,7 +178,7 @@ class Hub:
 
     async def _messages_of(self, *turns: str) -> dict[str, list[Waiting]]:
         found: dict[str, list[Waiting]] = {}
-        for row in await self._store.inputs(*turns):
+        for row in await self._store.inbox.inputs(*turns):
             message = Waiting(row.id, row.arrival, inbox.decode(row.body), row.received_at)
             found.setdefault(row.turn or "", []).append(message)
         return found
@@ -324,12 +324,12 @@ class Hub:
 
     async def _taken_care_of(self, queue: SessionQueue, inbox_id: int) -> bool:
         """A repeated message is the keeper's to take up, or was set aside while it was being looked at."""
-        row = await self._store.inbox_row(inbox_id)
+        row = await self._store.inbox.one(inbox_id)
         return queue.blocked or row is None or row.state is not InboxState.NEW
 
     async def _key_of(self, session: str) -> str:
         """The key under which a session is stored: a redelivery may come when other things go on in its chat."""
-        found = await self._store.session(session)
+        found = await self._store.sessions.one(session)
         assert found is not None
         return found.key
 
@@ -352,7 +352,7 @@ class Hub:
     async def prefs_of(self, queue: SessionQueue) -> Prefs:
         """What the conversation has set for itself."""
         if not queue.prefs_loaded and queue.session:
-            found = await self._store.session(queue.session)
+            found = await self._store.sessions.one(queue.session)
             queue.prefs = Prefs.decode(found.policy if found is not None else None)
             queue.prefs_loaded = True
         return queue.prefs
@@ -392,7 +392,7 @@ class Hub:
     async def _check_room(self, inbound: Inbound) -> None:
         """Raises `NotAccepted` if too much waits, in the conversation or in all. What was taken before is not turned away."""
         refusal = self.places.refusal(self._queues.get(inbound.session.text()), self._settings.queue_limit)
-        if refusal is None or await self._store.inbox_by_key(inbound.account, inbound.platform_key) is not None:
+        if refusal is None or await self._store.inbox.by_key(inbound.account, inbound.platform_key) is not None:
             return
         if refusal.code is NotAcceptedCode.GATEWAY_FULL:
             self.places.turn_away(inbound.account)
@@ -400,7 +400,7 @@ class Hub:
 
     async def _check_same(self, inbound: Inbound) -> None:
         """A redelivery says the same as before; anything else under the same key is a mistake of the sender."""
-        row = await self._store.inbox_by_key(inbound.account, inbound.platform_key)
+        row = await self._store.inbox.by_key(inbound.account, inbound.platform_key)
         if row is not None and inbox.decode(row.body).digest != inbound.digest:
             words = "This request id was used before with other content. Use a new id for a new request."
             raise NotAccepted(words, NotAcceptedCode.OTHER_CONTENT)
@@ -430,7 +430,7 @@ class Hub:
             blocked = self.keeper is not None and (
                 self.keeper.holds(session) if epoch else await self.keeper.find(session, before)
             )
-            epoch = epoch or await self._store.claim(session)
+            epoch = epoch or await self._store.sessions.claim(session)
             if queue.epoch:
                 return queue  # it came to be ours meanwhile
             queue.session, queue.epoch, queue.blocked = session, epoch, queue.blocked or blocked
@@ -504,7 +504,7 @@ class Hub:
             if message in queue.waiting:
                 queue.waiting.remove(message)
             with suppress(Conflict):  # it was dropped before: that is why no turn could be opened for it
-                await self._store.drop(message.inbox_id, NOT_OPENED)
+                await self._store.inbox.drop(message.inbox_id, NOT_OPENED)
                 if self.on_given_up is not None:
                     await self.on_given_up(message.inbound, message.inbox_id, queue.session, queue.epoch)
         queue.wake()
@@ -535,7 +535,7 @@ class Hub:
 
     async def _dropped_meanwhile(self, queue: SessionQueue, messages: Sequence[Waiting]) -> bool:
         """Whether some were dropped on purpose while their turn was being opened; those wait no more, and the others go on waiting."""
-        found = [(message, await self._store.inbox_row(message.inbox_id)) for message in messages]
+        found = [(message, await self._store.inbox.one(message.inbox_id)) for message in messages]
         gone = [(message, row.reason) for message, row in found if row is not None and row.state is InboxState.DROPPED]
         for message, reason in gone:
             if message not in queue.waiting:
@@ -661,7 +661,7 @@ class Hub:
             return
         queue.recent_loaded = True
         if not queue.session:
-            known = await self._store.session_by_key(queue.key)
+            known = await self._store.sessions.by_key(queue.key)
             if known is None:
                 return
             queue.session = known.session
@@ -690,7 +690,7 @@ class Hub:
             return await stop_turn(running.driver, self._clock.now_ms())
         if self._withdrawn(queue, ticket.inbox_id):
             try:
-                await self._store.drop(ticket.inbox_id, BY_CLIENT)
+                await self._store.inbox.drop(ticket.inbox_id, BY_CLIENT)
             except Conflict:
                 return StopOutcome(stopped=True, words="Its turn had just begun, and is stopped.")
             return StopOutcome(stopped=True, words="The message was taken out of the queue.")
@@ -705,7 +705,7 @@ class Hub:
         elif self._withdrawn(queue, message.inbox_id):
             queue.forgotten.add(message.inbox_id)  # if its turn is just being opened, that is stopped
             try:
-                await self._store.drop(message.inbox_id, DROPPING)
+                await self._store.inbox.drop(message.inbox_id, DROPPING)
             except Conflict:
                 return
             if self.on_forgotten is not None:
@@ -717,7 +717,7 @@ class Hub:
         if queue is None or not self._withdrawn(queue, ticket.inbox_id):
             return False
         with suppress(Conflict):
-            await self._store.drop(ticket.inbox_id, BY_PERSON)
+            await self._store.inbox.drop(ticket.inbox_id, BY_PERSON)
         return True
 
     def _withdrawn(self, queue: SessionQueue, inbox_id: int) -> bool:

@@ -65,7 +65,7 @@ class Learning:
     async def connect(self, announce: Announce) -> None:
         """From now on the operators are told, also of what happened lately while they could not be."""
         self._announce = announce
-        for incident in await self._store.incidents(open_only=False, limit=20):
+        for incident in await self._store.troubles.incidents(open_only=False, limit=20):
             if self._clock.now_ms() - incident.last_at < self._rules.window_ms + self._rules.quiet_ms:
                 await self._tell(incident)
 
@@ -78,10 +78,10 @@ class Learning:
             state=IncidentState.OPEN, code=ExitCode.INTERNAL_ERROR.value, endpoint=OURSELVES, model=model, tool="",
             opened_at=now, last_at=now, conversations=1, turns=1,
         )  # fmt: skip
-        if await self._store.put_incident(incident):
+        if await self._store.troubles.put_incident(incident):
             self._log(incident)
             await self._tell(incident)
-        self._incidents = tuple(await self._store.incidents())
+        self._incidents = tuple(await self._store.troubles.incidents())
 
     @property
     def open_incidents(self) -> tuple[IncidentRow, ...]:
@@ -99,7 +99,7 @@ class Learning:
         try:
             if self._touched or not self._looked:
                 await self._look(only_touched=self._looked)
-            rows = await self._store.troubles_of(conversation or session, now - REMEMBER_MS)
+            rows = await self._store.troubles.of(conversation or session, now - REMEMBER_MS)
         except Damaged as error:  # of no use to the turn, and none of its conversation's doing
             log.warning("incident.not_looked", error=str(error))
             rows = []
@@ -135,20 +135,20 @@ class Learning:
     async def _compare(self, fingerprints: tuple[str, ...], now: int) -> None:
         rules = self._rules
         since = now - rules.window_ms
-        counts = await self._store.trouble_counts(since, fingerprints, HICCUPS)
-        opened = await self._store.incidents()
+        counts = await self._store.troubles.counts(since, fingerprints, HICCUPS)
+        opened = await self._store.troubles.incidents()
         known = {incident.fingerprint for incident in opened}
         counts = [
             count
             if count.people < rules.people or count.fingerprint in known
-            else replace(count, people=await self._store.people_of(count.fingerprint, since))
+            else replace(count, people=await self._store.troubles.people_of(count.fingerprint, since))
             for count in counts
         ]
         for incident in changes(counts, opened, now, rules, lambda: self._ids.new("i"), self._concerns):
-            if await self._store.put_incident(incident):
+            if await self._store.troubles.put_incident(incident):
                 self._log(incident)
                 await self._tell(incident)
-        self._incidents = tuple(await self._store.incidents())
+        self._incidents = tuple(await self._store.troubles.incidents())
 
     def _concerns(self, endpoint: str, model: str) -> bool:
         return endpoint == OURSELVES or self._asked(endpoint, model)

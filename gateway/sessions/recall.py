@@ -79,7 +79,7 @@ class Recall:
 
     async def memory(self, session: str) -> SessionMemory:
         """The session's conversation as the model is told it. Raises `StorageUnavailable`."""
-        turns = await self._store.histories.told(session, self._turns)
+        turns = await self._store.turns.told(session, self._turns)
         shelves = (self._large.kept, self._small.kept)
         known = {turn: kept[turn] for kept in shelves for turn in turns if turn in kept}
         known |= await self._folded([turn for turn in turns if turn not in known])
@@ -93,7 +93,7 @@ class Recall:
 
     async def _folded(self, turns: Sequence[str]) -> dict[str, _Kept]:
         found: dict[str, _Kept] = {}
-        journals = await self._store.histories.journals(turns) if turns else {}
+        journals = await self._store.turns.journals(turns) if turns else {}
         for number, (turn, rows) in enumerate(journals.items(), start=1):
             found[turn] = _Kept(_told(turn, rows), sum(len(body) for _, body in rows))
             if number % FOLDED_AT_ONCE == 0:

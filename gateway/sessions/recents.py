@@ -47,8 +47,8 @@ async def load_recent(store: Store, queue: SessionQueue, messages_of: MessagesOf
 
 
 async def _sights(store: Store, session: str, messages_of: MessagesOf) -> Sequence[TurnSight]:
-    rows = await store.turns(session, RECENT_TURNS)
-    journals = await store.histories.journals([row.turn for row in rows])
+    rows = await store.turns.latest(session, RECENT_TURNS)
+    journals = await store.turns.journals([row.turn for row in rows])
     messages = await messages_of(*journals)
     sights: list[TurnSight] = []
     sights += removed_sights(rows)
@@ -81,7 +81,7 @@ async def stored_end(store: Store, inbox_id: int) -> Ended | None:
 
 
 async def _stored_end(store: Store, inbox_id: int) -> Ended | None:
-    row = await store.inbox_row(inbox_id)
+    row = await store.inbox.one(inbox_id)
     if row is None:
         return None
     if row.state is InboxState.DROPPED:
@@ -97,7 +97,7 @@ async def _stored_end(store: Store, inbox_id: int) -> Ended | None:
 
 async def _closed_meanwhile(store: Store, turn: str) -> Turn | Ended | None:
     """The turn, if it is closed by now; if it is, and cannot be told any more, that. None while it is open."""
-    row = await store.turn(turn)
+    row = await store.turns.one(turn)
     if row is None or row.state is TurnState.OPEN:
         return None
     return await _closed(store, turn) or ended_unseen(row)
@@ -111,4 +111,4 @@ def ended_unseen(row: TurnRow) -> Ended:
 
 
 async def _closed(store: Store, turn: str) -> Turn | None:
-    return closed_turn(turn, [(row.kind, row.body) for row in await store.journal(turn)])
+    return closed_turn(turn, [(row.kind, row.body) for row in await store.turns.journal(turn)])

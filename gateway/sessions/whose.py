@@ -154,5 +154,5 @@ class Rooms:
 
     async def _open(self, name: str) -> bool:
         """Its turn is open, here or with another node."""
-        session = await self._store.session_by_key(once(name).text())
+        session = await self._store.sessions.by_key(once(name).text())
         return session is not None and bool(await self._store.left.turns(session.session))

@@ -18,11 +18,11 @@ TASKS = 64
 async def _session(store: Store, number: int, rows: int) -> None:
     now = SystemClock().now_ms()
     message = NewMessage("bench", f"m{number}", f"bench/{number}", "normal", b"{}", now, None, f"s_{number}")
-    accepted = await store.accept(message)
-    epoch = await store.claim(accepted.session)
+    accepted = await store.inbox.accept(message)
+    epoch = await store.sessions.claim(accepted.session)
     turn = f"t_{number}"
     first = JournalRow(seq=0, kind="TurnOpened", body=b"{}", at=now)
-    await store.start(
+    await store.turns.start(
         session=accepted.session,
         epoch=epoch,
         turn=turn,
@@ -33,7 +33,9 @@ async def _session(store: Store, number: int, rows: int) -> None:
     )
     body = b'{"text":"' + b"x" * 120 + b'"}'
     for seq in range(1, rows):
-        await store.append(accepted.session, epoch, turn, [JournalRow(seq=seq, kind="TextArrived", body=body, at=now)])
+        await store.turns.append(
+            accepted.session, epoch, turn, [JournalRow(seq=seq, kind="TextArrived", body=body, at=now)]
+        )
 
 
 async def journal_rows(folder: Path, rows_a_task: int) -> list[Figure]:

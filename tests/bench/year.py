@@ -373,10 +373,10 @@ async def looks(up: Serving, name: str) -> None:
     turns = [one.turn for one in await store.overview.turns(50)]
 
     async def triage() -> None:
-        await store.failures(day, ["answered"])
-        await store.failed_parts(day)
-        await store.dropped_messages(day)
-        await store.turns_closed(day)
+        await store.troubles.failures(day, ["answered"])
+        await store.deliveries.failed_parts(day)
+        await store.inbox.dropped(day)
+        await store.turns.count_closed(day)
 
     async with aiohttp.ClientSession(up.url) as http:
 
@@ -472,7 +472,7 @@ async def forget(folder: Path) -> None:
     print(f"left after the rows went: {holding(folder, CANARY.encode())}", flush=True)
     async with open_store(folder / "outspoken.db", clock=clock, ids=SystemIds(clock), version="bench") as store:
         began = time.monotonic()
-        await store.scrub(None)
+        await store.keeping.scrub(None)
         print(f"the file written anew: {time.monotonic() - began:.1f} s", flush=True)
     print(f"left after that: {holding(folder, CANARY.encode())}; size {size(folder) / 2**30:.2f} GiB", flush=True)
 

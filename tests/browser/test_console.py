@@ -110,16 +110,18 @@ async def history(database: Path) -> None:
                 ids = SystemIds(clock)
                 who = f"telegram/7000000001/{chance.randint(40, 44)}/"
                 key = ids.new("k")
-                made = await store.accept(
+                made = await store.inbox.accept(
                     NewMessage("telegram/7000000001", key, who, "normal", b"{}", clock.now, None, ids.new("s"))
                 )
                 if made.session not in epochs:
-                    epochs[made.session] = await store.claim(made.session)
+                    epochs[made.session] = await store.sessions.claim(made.session)
                 epoch, turn = epochs[made.session], ids.new("t")
                 opened = row(0, at=clock.now)
-                await store.start(made.session, epoch, turn, [made.inbox_id], opened, clock.now, clock.now + 1)
+                await store.turns.start(made.session, epoch, turn, [made.inbox_id], opened, clock.now, clock.now + 1)
                 closed = clock.now + 5000
-                await store.close(made.session, epoch, turn, [row(1)], chance.choice(exits), closed, used=(900, 150))
+                await store.turns.close(
+                    made.session, epoch, turn, [row(1)], chance.choice(exits), closed, used=(900, 150)
+                )
             clock.now += DAY_MS - clock.now % DAY_MS if day else DAY_MS
 
 

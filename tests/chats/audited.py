@@ -6,7 +6,7 @@ import asyncio
 import time
 from pathlib import Path
 
-from agent_core.store.deliveries.auditing import Lying
+from agent_core.store.deliveries.access import Lying
 from agent_core.store.reading import open_reads
 
 
@@ -15,7 +15,7 @@ async def lies(folder: Path, within: float = 20.0) -> list[Lying]:
     until = time.monotonic() + within
     async with open_reads(folder / "outspoken.db") as reads:
         while True:
-            found = await reads.auditing.lying()
+            found = await reads.deliveries.lying()
             if not found or time.monotonic() > until:
                 return found
             await asyncio.sleep(0.3)

@@ -16,7 +16,8 @@ from sqlalchemy.ext.asyncio import create_async_engine
 
 from agent_core.explain.why import MOST_LINES
 from agent_core.ports import SystemClock
-from agent_core.store.reads import Reads
+from agent_core.store.database.asks import Asks
+from agent_core.store.reads import Reads, reads_of
 from gateway.operate.explain import Explainer, Told
 from gateway.operate.ids import CannotExplain
 from tests.chats.harness import Seen
@@ -50,26 +51,26 @@ class Said:
     """The answer ends with it."""
 
 
-class Direct(Reads):
+class Direct(Asks):
     """The same questions on one connection of this thread: ten thousand stories ask a hundred thousand times."""
 
     def __init__(self, conn: Connection) -> None:
         super().__init__(create_async_engine("sqlite+aiosqlite://"), "the run's database")
         self._conn = conn
 
-    async def _all(self, query: Select[*tuple[Any, ...]]) -> Sequence[Row[*tuple[Any, ...]]]:
+    async def all(self, query: Select[*tuple[Any, ...]]) -> Sequence[Row[*tuple[Any, ...]]]:
         return self._conn.execute(query).all()
 
 
 @contextmanager
-def opened(database: Path) -> Generator[tuple[Direct, frozenset[str]]]:
+def opened(database: Path) -> Generator[tuple[Reads, frozenset[str]]]:
     """What can be asked of a run's database, and the keys of all messages in it."""
     engine = create_engine(f"sqlite:///file:{database}?mode=ro&uri=true", isolation_level="AUTOCOMMIT")
     with sqlite3.connect(f"file:{database}?mode=ro", uri=True) as plain:
         keys = frozenset(str(row[0]) for row in plain.execute("SELECT platform_key FROM inbox"))
     try:
         with engine.connect() as conn:
-            yield Direct(conn), keys
+            yield reads_of(Direct(conn)), keys
     finally:
         engine.dispose()
 

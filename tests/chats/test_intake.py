@@ -322,12 +322,12 @@ async def rows_of(way: Way, n: int) -> int:
     from agent_core.store import tables as t
 
     key = t.inbox.c.platform_key.startswith(way.key(n), autoescape=True)
-    return int((await way.store._all(select(func.count()).where(key)))[0][0])
+    return int((await way.store.asks.all(select(func.count()).where(key)))[0][0])
 
 
 async def kept_of(way: Way, n: int) -> int:
     """How much of number n is kept raw."""
-    rows = await way.store.unread("another")
+    rows = await way.store.unread.waiting("another")
     return sum(f'say {n}"' in row.body.decode() for row in rows)
 
 
@@ -370,21 +370,21 @@ async def test_whatever_is_raised_wherever_what_is_confirmed_is_in_a_table(
         assert not confirmed or stored + kept >= 1, f"confirmed and nowhere: {met.hit}"
         assert await way.bring(one), f"it is not taken when it comes again: {met.hit}"
         assert await rows_of(way, n) + await kept_of(way, n) >= 1, met.hit
-        for row in await way.store.unread("another"):
+        for row in await way.store.unread.waiting("another"):
             await way.adapter.again(row.body)
-            await way.store.change_unread(replace(row, state=UnreadState.DONE))
+            await way.store.unread.change(replace(row, state=UnreadState.DONE))
         assert await rows_of(way, n) == 1, f"not once: {met.hit}"
     assert places > (4 if somewhere is at_an_await else 40), "hardly any place was tried"
 
 
 async def test_what_nobody_can_read_is_kept_and_holds_nobody_up(way: Way) -> None:
     assert await way.bring(way.odd(5))
-    rows = await way.store.unread("another")
+    rows = await way.store.unread.waiting("another")
     assert [row.state for row in rows] == [UnreadState.WAITING]
     assert json.loads(rows[0].body)
     assert way.adapter.sight("up", "", None).inbound_age_seconds is not None
     assert await way.bring(way.odd(5))
-    assert len(await way.store.unread("another")) == 1, "told again, it is kept once"
+    assert len(await way.store.unread.waiting("another")) == 1, "told again, it is kept once"
     assert await way.bring(way.make(6))
     assert await rows_of(way, 6) == 1
 
@@ -398,8 +398,8 @@ async def test_what_could_not_be_stored_is_not_confirmed_and_not_counted_as_come
         raise StorageUnavailable("away")
 
     with monkeypatch.context() as broken:
-        broken.setattr(way.store._writer, "submit", away)
-        broken.setattr(way.store._writer, "alone", away)
+        broken.setattr(way.store.writer, "submit", away)
+        broken.setattr(way.store.writer, "alone", away)
         assert not await _soon(way.bring(way.make(7)))
         assert way.adapter.sight("up", "", None).inbound_age_seconds is None
     assert await way.bring(way.make(7))
@@ -455,7 +455,7 @@ async def test_whatever_telegram_brings_is_taken_kept_or_rightly_left_and_blocks
         opened(arrivals, outbox, way.adapter)
         assert await way.bring(ODD_UPDATES[number])
         assert await way.bring(ODD_UPDATES[number])
-        assert len(await rig.store.unread("another")) <= 1
+        assert len(await rig.store.unread.waiting("another")) <= 1
         assert await way.bring(way.make(1000))
         assert await rows_of(way, 1000) == 1
 
@@ -496,6 +496,6 @@ async def test_whatever_slack_tells_is_taken_kept_or_rightly_left_and_blocks_not
         opened(arrivals, outbox, way.adapter)
         assert await way.bring(ODD_EVENTS[number])
         assert await way.bring(ODD_EVENTS[number])
-        assert len(await rig.store.unread("another")) <= 1
+        assert len(await rig.store.unread.waiting("another")) <= 1
         assert await way.bring(way.make(1000))
         assert await rows_of(way, 1000) == 1

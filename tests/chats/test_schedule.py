@@ -239,7 +239,7 @@ async def test_what_died_right_after_its_claim_is_carried_out_by_the_next_proces
         await answer(telegram, chat, "I will remind you", 30)
     clock = SystemClock()
     async with open_store(telegram.folder / "outspoken.db", clock=clock, ids=SystemIds(clock), version="t") as store:
-        (row,) = await store.due_schedules(clock.now_ms() + 2 * HOUR_MS)
+        (row,) = await store.schedules.due(clock.now_ms() + 2 * HOUR_MS)
         plan, rule = decode_plan(row)
         claim = decide(rule, row.next_at, plan.if_missed, 0, clock.now_ms() + HOUR_MS)
         assert claim is not None
@@ -250,7 +250,7 @@ async def test_what_died_right_after_its_claim_is_carried_out_by_the_next_proces
             input=(words,), surface="telegram", memory_scope="x", chat=plan.origin,
         )  # fmt: skip
         body = encode_inbound(inbound)
-        await store.accept(
+        await store.inbox.accept(
             NewMessage(
                 inbound.account, inbound.platform_key, row.session_key, "command", body, 1, None, "s", claim=found
             )

@@ -237,7 +237,7 @@ async def test_beyond_the_bound_a_message_is_refused_counted_and_not_stored(tmp_
         assert 5 <= len(kept) <= 6, "one runs, five wait"
         assert up.hub.places.turned_away == len(refused) == 40 - len(kept)
         for i in range(40):
-            assert (await up.store.inbox_by_key("test", f"k{i}") is not None) == (i in kept)
+            assert (await up.store.inbox.by_key("test", f"k{i}") is not None) == (i in kept)
         again = await up.hub.accept(up.inbound("x", session=f"s{kept[-1]}", key=f"k{kept[-1]}"))
         assert again.duplicate, "what was taken is not turned away when it is asked for again"
         slow.let.set()

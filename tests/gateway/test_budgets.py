@@ -56,7 +56,7 @@ def rules(output: int = 100, **limits: int) -> BudgetRules:
 async def levels(rig: Rig, words: str = "x") -> dict[str, Level]:
     assert rig.hub.budgets is not None
     pots = rig.hub.budgets.rules.pots(payer_of(rig.inbound(words)), "", rig.hub.now_ms())
-    found = await rig.store.levels([pot.key for pot in pots])
+    found = await rig.store.budgets.levels([pot.key for pot in pots])
     return {scope: level for (scope, _), level in found.items()}
 
 

@@ -55,9 +55,9 @@ async def test_a_bundle_holds_what_is_needed_and_nothing_private(tmp_path: Path,
     trouble = f'cannot read "{SECRET_WORDS}" with {SECRETS["TELEGRAM_BOT_TOKEN"]}'
     async with opened(where) as store:
         await answered(store, ["7:41"], "t_1", parts=[part("t_1", failures=1, trouble=trouble)])
-        opened_at = (await store.turn("t_1")).opened_at  # type: ignore[union-attr]
+        opened_at = (await store.turns.one("t_1")).opened_at  # type: ignore[union-attr]
         words = f"The token {SECRETS['TELEGRAM_BOT_TOKEN']} is not accepted."
-        await store.note_adapter(AdapterStateRow("telegram/1", opened_at, "needs a person", words))
+        await store.deliveries.note_adapter(AdapterStateRow("telegram/1", opened_at, "needs a person", words))
     file = tmp_path / "b.tar.gz"
     counted = f'outspoken_turns_total{{exit="answered"}} 1.0 # {SECRETS["OUTSPOKEN_SERVER__API_KEY"]}\n'
     said = await write("t_1", file, config, paths, {}, counted)

@@ -66,17 +66,17 @@ async def test_however_a_turn_ends_it_is_told_once_and_stored_whole(
             ticket, code = await way(rig, monkeypatch)
             async with asyncio.timeout(60):
                 while (
-                    (row := await rig.store.inbox_row(ticket.inbox_id)) is None
+                    (row := await rig.store.inbox.one(ticket.inbox_id)) is None
                     or not row.turn
-                    or not (await rig.store.journal(row.turn))
-                    or (stored := await rig.store.turn(row.turn)) is None
+                    or not (await rig.store.turns.journal(row.turn))
+                    or (stored := await rig.store.turns.one(row.turn)) is None
                     or stored.state is not TurnState.CLOSED
                 ):
                     await asyncio.sleep(0.02)
             async with asyncio.timeout(60):
                 while (queue := rig.hub.queue(ticket.session)) is not None and queue.running is not None:
                     await asyncio.sleep(0.02)
-            kinds = [entry.kind for entry in await rig.store.journal(row.turn)]
+            kinds = [entry.kind for entry in await rig.store.turns.journal(row.turn)]
     closed = [one for one in signals if isinstance(one, TurnClosed)]
     assert [one.exit for one in closed] == [code.value]
     assert [line["exit"] for line in logs if line["event"] == "turn.ended"] == [code.value]

@@ -162,8 +162,8 @@ async def begun(
     rig.returns(SECRET_WORDS)
     rig.says(SECRET_WORDS)
     rows = rows_of(rig.fed)
-    epoch = await store.claim(session)
-    await store.start(session, epoch, turn, inbox_ids, rows[0], at, at + 900_000)
+    epoch = await store.sessions.claim(session)
+    await store.turns.start(session, epoch, turn, inbox_ids, rows[0], at, at + 900_000)
     return epoch, rows[1:], rig
 
 
@@ -172,14 +172,14 @@ async def answered(
     ending: Exit | None = None, heard: Sequence[int] = (),
 ) -> list[int]:  # fmt: skip
     """Messages that were taken together and answered; their numbers."""
-    accepted = [await store.accept(arrival(key, at=at)) for key in keys]
+    accepted = [await store.inbox.accept(arrival(key, at=at)) for key in keys]
     numbers = [one.inbox_id for one in accepted]
     session = accepted[0].session
     epoch, rows, rig = await begun(store, numbers, session, turn, at + 1_500)
     all_rows = [*rows, *rows_of([*more, TurnEnded(at=rig.now, exit=ending or rig.exit or exits.Answered())])]
     numbered = [replace(row, seq=i) for i, row in enumerate(all_rows, 1)]
     code = (ending or exits.Answered()).code.value
-    await store.close(session, epoch, turn, numbered, code, rig.now, parts, (0, 0), heard)
+    await store.turns.close(session, epoch, turn, numbered, code, rig.now, parts, (0, 0), heard)
     return numbers
 
 
@@ -196,7 +196,7 @@ async def test_a_turn_is_found_by_every_id_that_belongs_to_it(where: str):
     sent = [part("t_1", 0), part("t_1", 1, failures=2, trouble='it cannot read "at noon"', labelled=True)]
     async with opened(where) as store:
         (number,) = await answered(store, ["7:41"], "t_1", parts=sent)
-        session = (await store.inputs("t_1"))[0].session
+        session = (await store.inbox.inputs("t_1"))[0].session
     for text in (
         "t_1",
         str(number),
@@ -247,10 +247,10 @@ async def test_messages_that_were_merged_know_of_each_other(where: str):
 )
 async def test_a_refused_message_says_why(sqlite: str, reason: str, words: str):
     async with opened(sqlite) as store:
-        accepted = await store.accept(arrival("7:41", "refused", refused=reason))
-        epoch = await store.claim(accepted.session)
+        accepted = await store.inbox.accept(arrival("7:41", "refused", refused=reason))
+        epoch = await store.sessions.claim(accepted.session)
         said = part(f"inbox:{accepted.inbox_id}", platform_id="77")
-        await store.put_deliveries(accepted.session, epoch, [said])
+        await store.deliveries.put(accepted.session, epoch, [said])
     found, shown = await told_of(sqlite, "7:41")
     assert found.ending == Ending.REFUSED.value
     assert words in shown
@@ -260,10 +260,10 @@ async def test_a_refused_message_says_why(sqlite: str, reason: str, words: str):
 
 async def test_a_message_that_waits_says_behind_what(where: str):
     async with opened(where) as store:
-        running = await store.accept(arrival("7:41"))
+        running = await store.inbox.accept(arrival("7:41"))
         await begun(store, [running.inbox_id], running.session, "t_1", NOW + 10)
-        await store.accept(arrival("7:42", at=NOW + 20_000))
-        await store.accept(arrival("7:43", at=NOW + 30_000))
+        await store.inbox.accept(arrival("7:42", at=NOW + 20_000))
+        await store.inbox.accept(arrival("7:43", at=NOW + 30_000))
     found, shown = await told_of(where, "7:43")
     assert found.ending == Ending.WAITING.value
     assert "It has waited for 30 s, behind an earlier message and the turn t_1" in shown
@@ -272,12 +272,12 @@ async def test_a_message_that_waits_says_behind_what(where: str):
 
 async def test_a_message_that_waited_says_how_long_and_behind_what(where: str):
     async with opened(where) as store:
-        first = await store.accept(arrival("7:41"))
-        second = await store.accept(arrival("7:42", at=NOW + 1_000))
+        first = await store.inbox.accept(arrival("7:41"))
+        second = await store.inbox.accept(arrival("7:42", at=NOW + 1_000))
         epoch, rows, rig = await begun(store, [first.inbox_id], first.session, "t_1", NOW + 10)
         end = rows_of([TurnEnded(at=rig.now, exit=exits.RateLimited())])
         numbered = [replace(row, seq=i) for i, row in enumerate([*rows, *end], 1)]
-        await store.close(first.session, epoch, "t_1", numbered, "rate_limited", NOW + 8_000, (), (0, 0), ())
+        await store.turns.close(first.session, epoch, "t_1", numbered, "rate_limited", NOW + 8_000, (), (0, 0), ())
         await begun(store, [second.inbox_id], second.session, "t_2", NOW + 9_000)
     _, shown = await told_of(where, "7:42")
     assert "It had waited for 8.0 s, behind 1 earlier turn: t_1 (rate limited)." in shown
@@ -285,8 +285,8 @@ async def test_a_message_that_waited_says_how_long_and_behind_what(where: str):
 
 async def test_a_message_that_was_taken_back_or_given_up_says_so(where: str):
     async with opened(where) as store:
-        accepted = await store.accept(arrival("7:41"))
-        await store.drop(accepted.inbox_id, "withdrawn by the person")
+        accepted = await store.inbox.accept(arrival("7:41"))
+        await store.inbox.drop(accepted.inbox_id, "withdrawn by the person")
     found, shown = await told_of(where, "7:41")
     assert found.ending == Ending.DROPPED.value
     assert "the person took it back" in shown
@@ -294,14 +294,16 @@ async def test_a_message_that_was_taken_back_or_given_up_says_so(where: str):
 
 async def test_a_message_that_was_put_into_a_running_turn_is_found_there(where: str):
     async with opened(where) as store:
-        first = await store.accept(arrival("7:41"))
-        steer = await store.accept(arrival("7:42", at=NOW + 1_000))
+        first = await store.inbox.accept(arrival("7:41"))
+        steer = await store.inbox.accept(arrival("7:42", at=NOW + 1_000))
         steered = Steered(at=NOW + 1_100, input=InputMessage(SECRET_WORDS), inbox=steer.inbox_id)
         epoch, rows, rig = await begun(store, [first.inbox_id], first.session, "t_1", NOW + 10)
         end = rows_of([steered, TurnEnded(at=rig.now, exit=exits.Answered())])
         numbered = [replace(row, seq=i) for i, row in enumerate([*rows, *end], 1)]
-        await store.close(first.session, epoch, "t_1", numbered, "answered", NOW + 8_000, (), (0, 0), (steer.inbox_id,))
-        assert (await store.inbox_row(steer.inbox_id)) is not None
+        await store.turns.close(
+            first.session, epoch, "t_1", numbered, "answered", NOW + 8_000, (), (0, 0), (steer.inbox_id,)
+        )
+        assert (await store.inbox.one(steer.inbox_id)) is not None
     found, shown = await told_of(where, "7:42")
     assert (found.ending, found.turn) == (Ending.STEERED.value, "t_1")
     assert "It went into the turn t_1" in shown
@@ -310,13 +312,13 @@ async def test_a_message_that_was_put_into_a_running_turn_is_found_there(where: 
 async def test_a_command_is_no_turns_and_its_words_are_found(where: str):
     command = BODY.replace(SECRET_WORDS.encode(), b"/steer " + SECRET_WORDS.encode())
     async with opened(where) as store:
-        accepted = await store.accept(arrival("7:41", "command", body=command))
-        epoch = await store.claim(accepted.session)
-        led = await store.accept(arrival("steer:7:41"))
+        accepted = await store.inbox.accept(arrival("7:41", "command", body=command))
+        epoch = await store.sessions.claim(accepted.session)
+        led = await store.inbox.accept(arrival("steer:7:41"))
         waiting, _ = await told_of(where, "7:41")
         assert waiting.ending == Ending.WAITING.value
         said = part(f"inbox:{accepted.inbox_id}", platform_id="88")
-        await store.respond(accepted.session, epoch, accepted.inbox_id, SessionChange(), [said])
+        await store.sessions.respond(accepted.session, epoch, accepted.inbox_id, SessionChange(), [said])
     found, shown = await told_of(where, "7:41")
     assert found.ending == Ending.COMMAND.value
     assert "The command /steer came from" in shown
@@ -344,7 +346,7 @@ async def test_a_request_is_found_by_the_id_that_its_client_gave(where: str):
 
     async with opened(where) as store:
         keys = ("key:abc", "rid:trace%1:digest", "req_1", "keyed:abcd:mark")
-        numbers = [(await store.accept(request(key))).inbox_id for key in keys]
+        numbers = [(await store.inbox.accept(request(key))).inbox_id for key in keys]
     for text, number in zip(("abc", "trace%1", "req_1", "abcd"), numbers, strict=True):
         assert (await told_of(where, text))[0].id == str(number)
 
@@ -355,7 +357,7 @@ async def test_an_incident_tells_what_it_is_about_and_what_helped(where: str):
         tool="", opened_at=NOW, last_at=NOW + 5_000, conversations=3, turns=4, remedy="next_route",
     )  # fmt: skip
     async with opened(where) as store:
-        await store.put_incident(row)
+        await store.troubles.put_incident(row)
     found, shown = await told_of(where, "i_1")
     assert (found.kind, found.ending) == (Kind.INCIDENT, "open")
     assert "rate limited of m1 at h" in shown
@@ -381,15 +383,15 @@ async def test_a_message_that_never_came_tells_how_the_adapter_was_doing(where: 
     down = "The bot's token is not accepted."
     hour = 3_600_000
     async with opened(where) as store:
-        await store.accept(arrival("7:41", at=NOW - hour))
+        await store.inbox.accept(arrival("7:41", at=NOW - hour))
         for row in (
             AdapterStateRow("telegram/1", NOW - 2 * hour, "up"),
             AdapterStateRow("telegram/1", NOW - 60_000, "needs a person", down),
             AdapterStateRow("telegram/1", NOW + 300_000, "up"),
             AdapterStateRow("discord/9", NOW - hour, "up"),
         ):
-            await store.note_adapter(row)
-            await store.note_adapter(row)  # whoever is not sure repeats it
+            await store.deliveries.note_adapter(row)
+            await store.deliveries.note_adapter(row)  # whoever is not sure repeats it
     async with explaining(where, NOW + hour) as explainer:
         found = await explainer.chat_at("telegram/7", NOW)
         snowflake = await explainer.of(str((NOW - 1_420_070_400_000) << 22))
@@ -406,9 +408,9 @@ async def test_old_states_of_adapters_go_and_the_one_in_force_stays(where: str):
     day = 24 * 3_600_000
     async with opened(where, clock) as store:
         for days, state in ((30, "up"), (20, "down"), (10, "up"), (1, "down")):
-            await store.note_adapter(AdapterStateRow("telegram/1", NOW - days * day, state))
-        await store.prune(NOW)
-        rows = await store.adapter_states(0, NOW)
+            await store.deliveries.note_adapter(AdapterStateRow("telegram/1", NOW - days * day, state))
+        await store.keeping.prune(NOW)
+        rows = await store.deliveries.adapter_states(0, NOW)
     assert [(NOW - row.at) // day for row in rows] == [10, 1]
 
 
@@ -424,10 +426,10 @@ async def test_a_number_of_a_message_that_was_cleaned_up_says_so(where: str):
     clock = FakeClock(NOW)
     day = 24 * 3_600_000
     async with opened(where, clock) as store:
-        old = await store.accept(arrival("7:41", "refused", at=NOW - 9 * day, refused="queue_full"))
-        new = await store.accept(arrival("7:42", at=NOW))
-        await store.prune(NOW)
-        assert await store.inbox_row(old.inbox_id) is None
+        old = await store.inbox.accept(arrival("7:41", "refused", at=NOW - 9 * day, refused="queue_full"))
+        new = await store.inbox.accept(arrival("7:42", at=NOW))
+        await store.keeping.prune(NOW)
+        assert await store.inbox.one(old.inbox_id) is None
     for text in (str(old.inbox_id), f"inbox:{old.inbox_id}"):
         found, shown = await told_of(where, text)
         assert (found.found, found.ending) == (False, Ending.FORGOTTEN.value)
@@ -442,9 +444,9 @@ async def test_a_number_of_a_message_that_was_cleaned_up_says_so(where: str):
 
 async def test_a_telegram_message_that_never_came_is_told_by_its_neighbours(where: str):
     async with opened(where) as store:
-        await store.note_adapter(AdapterStateRow("telegram/1", NOW - 60_000, "up"))
-        before = await store.accept(arrival("7:41"))
-        after = await store.accept(arrival("7:44", at=NOW + 30_000))
+        await store.deliveries.note_adapter(AdapterStateRow("telegram/1", NOW - 60_000, "up"))
+        before = await store.inbox.accept(arrival("7:41"))
+        after = await store.inbox.accept(arrival("7:44", at=NOW + 30_000))
     found, shown = await told_of(where, "7:42")
     assert (found.found, found.ending) == (False, "never arrived")
     assert f"(number {before.inbox_id})" in shown
@@ -459,7 +461,7 @@ async def test_turns_of_a_time_are_found_among_many(sqlite: str):
     """As a plain look at all of them would, whatever the gaps."""
     chance = random.Random(5)
     async with opened(sqlite) as store:
-        session = (await store.accept(arrival("7:1"))).session
+        session = (await store.inbox.accept(arrival("7:1"))).session
     spans: list[tuple[int, int, int]] = []
     at = NOW
     for number in range(1, 301):
@@ -477,12 +479,12 @@ async def test_turns_of_a_time_are_found_among_many(sqlite: str):
         for _ in range(60):
             since = chance.randrange(NOW - 10_000, at + 10_000)
             until = since + chance.randrange(0, 60_000)
-            found = [turn.number for turn in await reads.turns_between(session, since, until)]
+            found = [turn.number for turn in await reads.turns.between(session, since, until)]
             assert found == [n for n, begun, closed in spans if n % 7 and begun <= until and closed >= since], (
                 since,
                 until,
             )
-        assert await reads.turns_between("s_none", NOW, at) == []
+        assert await reads.turns.between("s_none", NOW, at) == []
 
 
 # ---------------------------------------------------------------------- what it costs
@@ -493,7 +495,7 @@ async def test_no_question_reads_a_whole_table(sqlite: str):
     async with opened(sqlite) as store:
         reference = SystemIds(FakeClock(NOW)).new("err")
         await answered(store, ["7:41"], "t_1", parts=[part("t_1")])
-        await store.note_adapter(AdapterStateRow("telegram/1", NOW, "up"))
+        await store.deliveries.note_adapter(AdapterStateRow("telegram/1", NOW, "up"))
     asked: list[tuple[str, object]] = []
 
     def note(_conn: object, _cursor: object, statement: str, parameters: object, *_: object) -> None:

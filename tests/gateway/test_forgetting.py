@@ -20,10 +20,11 @@ from agent_core.store.budgets.rows import FILE_SCOPE, BroughtFile, Charge
 from agent_core.store.deliveries.rows import DeliveryRow, DeliveryState
 from agent_core.store.inbox.rows import NewMessage
 from agent_core.store.inbox.unread import UnreadRow
+from agent_core.store.keeping.keeping import Keeping
 from agent_core.store.people.rows import PersonRow, PersonState, PlaceRow
 from agent_core.store.schedules.rows import ScheduleRow
 from agent_core.store.sessions.rows import SessionChange
-from agent_core.store.store import Store, open_store
+from agent_core.store.store import open_store
 from gateway.operate.explain import why
 from gateway.retention.forgetting import Forgetting, copies_beside
 from gateway.sessions.whose import folder_name
@@ -68,24 +69,26 @@ async def everything_of(rig: Rig, person: str, chat: str, word: str, folder: Pat
     await said(rig, from_chat(rig, f"{word} in the group", person, "-500", ChatKind.GROUP))
     await said(rig, from_chat(rig, f"{word} " * 3000, person, chat))
     key = SessionKey("telegram", "99", chat).text()
-    session = await rig.store.session_by_key(key)
+    session = await rig.store.sessions.by_key(key)
     assert session is not None
     await rig.store.memory.put(key, "memory", "pin", word, at_ms=1)
     await rig.store.memory.put(f"{key}/{folder_name(key)}", "todo", "list", word, at_ms=1)
-    await rig.store.change(session.session, session.epoch, SessionChange(policy=orjson.dumps({"x": word}).decode()))
-    await rig.store.put_schedule(ScheduleRow(f"sch-{chat}", "reminder", key, key, 1, "once", word.encode(), 2**50))
+    await rig.store.sessions.change(
+        session.session, session.epoch, SessionChange(policy=orjson.dumps({"x": word}).decode())
+    )
+    await rig.store.schedules.put(ScheduleRow(f"sch-{chat}", "reminder", key, key, 1, "once", word.encode(), 2**50))
     file = BroughtFile(f"{FILE_SCOPE}{word}:telegram/99/{chat}", 5)
     charge = Charge(f"daily:incoming:telegram/99/{chat}", 0, 2**50, 0, 0, files=(file,))
     message = NewMessage(ACCOUNT, f"file-{chat}", key, "normal", b"{}", 1, None, "", refused="no", charges=(charge,))
-    await rig.store.accept(message)
+    await rig.store.inbox.accept(message)
     part = DeliveryRow(
         key, f"inbox:{chat}", "answer", 0, int(chat), word.encode(), "h", f"k-{chat}", DeliveryState.SENT
     )
-    await rig.store.put_deliveries(session.session, session.epoch, [part])
-    await rig.store.put_person(PersonRow(ACCOUNT, person, PersonState.APPROVED, name=word))
-    await rig.store.put_place(PlaceRow(key, ACCOUNT, person))
+    await rig.store.deliveries.put(session.session, session.epoch, [part])
+    await rig.store.people.put(PersonRow(ACCOUNT, person, PersonState.APPROVED, name=word))
+    await rig.store.people.put_place(PlaceRow(key, ACCOUNT, person))
     raw = orjson.dumps({"from": {"id": int(person)}, "text": word})
-    await rig.store.keep_unread(UnreadRow(ACCOUNT, f"raw-{person}", raw, "no", "1", 1, chat, tried_at=1), None)
+    await rig.store.unread.keep(UnreadRow(ACCOUNT, f"raw-{person}", raw, "no", "1", 1, chat, tried_at=1), None)
     workspace = folder / "workspaces" / folder_name(key)
     workspace.mkdir(parents=True)
     (workspace / "notes.txt").write_text(word)
@@ -105,29 +108,29 @@ async def test_no_byte_of_a_person_is_left_and_others_are_as_they_were(tmp_path:
         await everything_of(rig, "4711", "4711", CANARY, tmp_path)
         await everything_of(rig, "8080", "8080", OTHER, tmp_path)
         assert found_in(tmp_path, CANARY)
-        mine = await rig.store.session_by_key("telegram/99/4711//")
+        mine = await rig.store.sessions.by_key("telegram/99/4711//")
         assert mine is not None
-        [*_, last] = await rig.store.turns(mine.session, 10)
+        [*_, last] = await rig.store.turns.latest(mine.session, 10)
         told = await forget(rig, "4711")
         assert found_in(tmp_path, CANARY) == []
         assert told.turns == 6
         assert (told.conversations, told.shared, told.rewritten) == (1, 1, True)
         story = "\n".join(await why(rig.store, last.turn, rig.hub.now_ms))
         assert "wanted to be forgotten" in story
-        theirs = await rig.store.session_by_key("telegram/99/8080//")
+        theirs = await rig.store.sessions.by_key("telegram/99/8080//")
         assert theirs is not None
-        for row in await rig.store.turns(theirs.session, 10):
-            assert OTHER.encode() in b"".join(one.body for one in await rig.store.journal(row.turn))
+        for row in await rig.store.turns.latest(theirs.session, 10):
+            assert OTHER.encode() in b"".join(one.body for one in await rig.store.turns.journal(row.turn))
         assert found_in(tmp_path / "workspaces", OTHER) == ["notes.txt"]
         assert len(await rig.store.memory.entries("telegram/99/8080//", "memory")) == 1
         assert (
             len(await rig.store.memory.entries(f"telegram/99/8080///{folder_name('telegram/99/8080//')}", "todo")) == 1
         )
-        group = await rig.store.session_by_key("telegram/99/-500//")
+        group = await rig.store.sessions.by_key("telegram/99/-500//")
         assert group is not None
-        left = [row for row in await rig.store.turns(group.session, 10) if not row.removed]
+        left = [row for row in await rig.store.turns.latest(group.session, 10) if not row.removed]
         assert len(left) == 1
-        people = {row.person: (row.state, row.name) for row in await rig.store.people()}
+        people = {row.person: (row.state, row.name) for row in await rig.store.people.all()}
         assert people == {"4711": (PersonState.APPROVED, ""), "8080": (PersonState.APPROVED, OTHER)}
         again = await rig.hub.accept(from_chat(rig, "hello", "4711", "4711"))
         assert (await rig.end(again)).view.text == "You said: hello"
@@ -168,10 +171,10 @@ async def test_who_writes_again_at_once_is_answered_and_that_is_kept(tmp_path: P
             while rig.hub.forgetting.last is None:
                 await asyncio.sleep(0.05)
         assert rig.hub.forgetting.last.turns == 1
-        mine = await rig.store.session_by_key("telegram/99/4711//")
+        mine = await rig.store.sessions.by_key("telegram/99/4711//")
         assert mine is not None
-        kept = [row for row in await rig.store.turns(mine.session, 10) if not row.removed]
-        assert ["new words" in str((await rig.store.journal(row.turn))[0].body) for row in kept] == [True]
+        kept = [row for row in await rig.store.turns.latest(mine.session, 10) if not row.removed]
+        assert ["new words" in str((await rig.store.turns.journal(row.turn))[0].body) for row in kept] == [True]
         assert found_in(tmp_path, CANARY) == []
 
 
@@ -184,9 +187,9 @@ async def test_whoever_comes_after_a_kill_ends_it(tmp_path: Path) -> None:
 
         for at in range(1, 30):
             steps = 0
-            remove = Store.remove
+            remove = Keeping.remove
 
-            async def counted(self: Store, body: Any, at: int = at, remove: Any = remove) -> Any:
+            async def counted(self: Keeping, body: Any, at: int = at, remove: Any = remove) -> Any:
                 nonlocal steps
                 steps += 1
                 if steps > at:
@@ -197,7 +200,7 @@ async def test_whoever_comes_after_a_kill_ends_it(tmp_path: Path) -> None:
             if at == 1:
                 await made.begin((ACCOUNT, "4711"), "a test")
             with pytest.MonkeyPatch.context() as patch:
-                patch.setattr(Store, "remove", counted)
+                patch.setattr(Keeping, "remove", counted)
                 try:
                     for one in await rig.store.forgotten.jobs():
                         if one.done_at is None:
@@ -237,14 +240,14 @@ async def test_no_table_of_postgresql_holds_a_word_of_them(postgres: str, tmp_pa
             for number in range(3):
                 body = orjson.dumps({"input": word * (1 if number else 2000)})
                 new = replace(message(f"{person}-{number}", key, body=body), account=ACCOUNT, person=person)
-                accepted = await store.accept(new)
-                epoch = accepted.epoch or await store.claim(accepted.session)
+                accepted = await store.inbox.accept(new)
+                epoch = accepted.epoch or await store.sessions.claim(accepted.session)
                 turn = IDS.new("t")
-                await store.start(accepted.session, epoch, turn, [accepted.inbox_id], row(0, body), 1, 2)
-                await store.close(accepted.session, epoch, turn, [row(1, body)], "answered", 3)
+                await store.turns.start(accepted.session, epoch, turn, [accepted.inbox_id], row(0, body), 1, 2)
+                await store.turns.close(accepted.session, epoch, turn, [row(1, body)], "answered", 3)
             await store.memory.put(key, "memory", "pin", word, at_ms=1)
         made = Forgetting(store, clock, IDS, tmp_path, None)
         await made.finish(await made.begin((ACCOUNT, "4711"), "a test"))
-        rows = await store.remove(_all_rows)
+        rows = await store.keeping.remove(_all_rows)
         assert [name for name, told in rows.items() if CANARY in told] == []
         assert {name for name, told in rows.items() if OTHER in told} >= {"inbox", "journal", "memory"}

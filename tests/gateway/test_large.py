@@ -117,9 +117,9 @@ async def test_no_turn_start_or_overview_reads_a_whole_table(tmp_path: Path) -> 
                             assert response.status == 200, await response.text()
                 for path in ("/status", "/metrics", "/readyz", "/v1/models"):
                     await (await http.get(path)).text()
-                for asked_for in (store.failed_parts, store.dropped_messages, store.turns_closed):
+                for asked_for in (store.deliveries.failed_parts, store.inbox.dropped, store.turns.count_closed):
                     await asked_for(NOW)
-                await store.failures(NOW, ["answered"])
+                await store.troubles.failures(NOW, ["answered"])
                 async with http.get("/console/api/live") as live:
                     await live.content.readuntil(b"turns")
                 await quiet(platform, private, 2.5)  # a message a second goes into one chat
@@ -134,23 +134,27 @@ async def test_many_at_once_read_no_whole_table_either(tmp_path: Path) -> None:
     with asking() as asked:
         async with opened(str(tmp_path / "store.db")) as store:
             owned = await asyncio.gather(*(session_of(store, f"s{number}") for number in range(3)))
-            taken = await asyncio.gather(*(store.accept(message(f"m{number}", f"s{number}")) for number in range(3)))
+            taken = await asyncio.gather(
+                *(store.inbox.accept(message(f"m{number}", f"s{number}")) for number in range(3))
+            )
             pots = [(Pot(Budget.DAY, f"day:{number}", 1, 2), Pot(Budget.DAY, "day:all", 1, 2)) for number in range(3)]
             call = [IntendedCall("c1", "tool", "pure", "k1"), IntendedCall("c2", "tool", "pure", "k2")]
             ended = [FinishedCall("c1", CallState.DONE, None), FinishedCall("c2", CallState.DONE, None)]
             for number, ((session, epoch), one) in enumerate(zip(owned, taken, strict=True)):
-                await store.start(session, epoch, f"t{number}", [one.inbox_id], row(0), 1, 1)
+                await store.turns.start(session, epoch, f"t{number}", [one.inbox_id], row(0), 1, 1)
             for _ in range(2):  # repeated: what is stored is compared
                 await asyncio.gather(
-                    *(store.append(s, e, f"t{n}", [row(1), row(2)]) for n, (s, e) in enumerate(owned)),
-                    *(store.intend(s, e, f"t{n}", [row(3)], call) for n, (s, e) in enumerate(owned)),
-                    *(store.finish_call(s, e, f"t{n}", [row(4)], ended) for n, (s, e) in enumerate(owned)),
-                    *(store.reserve(s, e, f"call{n}", Amount(1), pots[n], 1) for n, (s, e) in enumerate(owned)),
-                    *(store.settle(s, e, f"call{n}", Amount(1), pots[n], 1, estimated=False) for n, (s, e) in enumerate(owned)),
+                    *(store.turns.append(s, e, f"t{n}", [row(1), row(2)]) for n, (s, e) in enumerate(owned)),
+                    *(store.turns.intend(s, e, f"t{n}", [row(3)], call) for n, (s, e) in enumerate(owned)),
+                    *(store.turns.finish_call(s, e, f"t{n}", [row(4)], ended) for n, (s, e) in enumerate(owned)),
+                    *(store.budgets.reserve(s, e, f"call{n}", Amount(1), pots[n], 1) for n, (s, e) in enumerate(owned)),
+                    *(store.budgets.settle(s, e, f"call{n}", Amount(1), pots[n], 1, estimated=False) for n, (s, e) in enumerate(owned)),
                     *(store.memory.put("scope", "kind", f"n{n}", "text", at_ms=1) for n in range(3)),
                 )  # fmt: skip
             await asyncio.gather(*(store.memory.delete("scope", "kind", f"n{n}") for n in range(3)))
-            await asyncio.gather(*(store.close(s, e, f"t{n}", [], "answered", 1) for n, (s, e) in enumerate(owned)))
+            await asyncio.gather(
+                *(store.turns.close(s, e, f"t{n}", [], "answered", 1) for n, (s, e) in enumerate(owned))
+            )
     found = scans(tmp_path / "store.db", asked)
     assert not found, "\n".join(found)
 

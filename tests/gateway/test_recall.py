@@ -46,7 +46,7 @@ def queries(store: Store) -> Generator[list[str]]:
         if asyncio.current_task() is ours:  # others go on in the gateway
             found.append(statement)
 
-    engine = store.histories._engine.sync_engine
+    engine = store.asks.engine.sync_engine
     event.listen(engine, "before_cursor_execute", note)
     try:
         yield found
@@ -75,7 +75,7 @@ class Walk:
             case how:
                 words = f"{how} {number}"
                 ended = await self.rig.say(words)
-                row = await self.rig.store.turn(ended.turn)
+                row = await self.rig.store.turns.one(ended.turn)
                 assert row is not None
                 self.session = row.session
                 self.told.append(words)
@@ -85,7 +85,7 @@ class Walk:
         key = self.rig.inbound("").session.text()
         self.rig.hub.forget_memory(key)
         queue = await self.rig.hub.owned_queue(key, self.session)
-        await self.rig.store.change(self.session, queue.epoch, change)
+        await self.rig.store.sessions.change(self.session, queue.epoch, change)
         self.rig.hub.release(queue)
 
 
@@ -109,7 +109,7 @@ async def test_what_is_kept_makes_no_difference(tmp_path: Path, seed: int) -> No
 async def test_a_long_past_takes_as_few_queries_as_a_short_one(tmp_path: Path) -> None:
     async with gateway(tmp_path, echo) as rig:
         ended = [await rig.say(f"say {number}") for number in range(30)]
-        row = await rig.store.turn(ended[-1].turn)
+        row = await rig.store.turns.one(ended[-1].turn)
         assert row is not None
         recall = Recall(rig.store, 200)
         with queries(rig.store) as first:
@@ -131,7 +131,8 @@ async def test_pictures_do_not_push_out_what_was_said_without_any(tmp_path: Path
             await rig.say("", session="pictures", input=(InputMessage(picture),))
         recall = Recall(rig.store, 50, kept_bytes=600_000)
         found = [
-            await rig.store.session_by_key(rig.inbound("", session=one).session.text()) for one in ("words", "pictures")
+            await rig.store.sessions.by_key(rig.inbound("", session=one).session.text())
+            for one in ("words", "pictures")
         ]
         words, pictures = [one.session for one in found if one is not None]
         before = await recall.memory(words)

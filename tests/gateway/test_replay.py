@@ -147,14 +147,14 @@ async def stored_turn(where: str, *, spoil: bool) -> str:
         for place, one in enumerate(shown.wanted, 1)
     ]  # fmt: skip
     async with opened(where) as store:
-        accepted = await store.accept(message())
-        epoch = await store.claim(accepted.session)
-        await store.start(
+        accepted = await store.inbox.accept(message())
+        epoch = await store.sessions.claim(accepted.session)
+        await store.turns.start(
             session=accepted.session, epoch=epoch, turn="t1", inbox_ids=(accepted.inbox_id,), row=rows[0],
             opened_at=1_000, deadline=9_000_000,
         )  # fmt: skip
-        await store.append(accepted.session, epoch, "t1", rows[1:-1])
-        await store.close(accepted.session, epoch, "t1", rows[-1:], "answered", rig.now, parts, (0, 0), ())
+        await store.turns.append(accepted.session, epoch, "t1", rows[1:-1])
+        await store.turns.close(accepted.session, epoch, "t1", rows[-1:], "answered", rig.now, parts, (0, 0), ())
     return "t1"
 
 
@@ -171,10 +171,10 @@ async def test_parts_that_were_stored_for_a_chat_are_compared(tmp_path: Path, wh
 async def test_reading_takes_no_lock_and_cannot_write(where: str):
     await stored_turn(where, spoil=False)
     async with opened(where) as store, open_reads(where) as reads:
-        assert await reads.turn("t1") == await store.turn("t1")
-        assert len(await reads.journal("t1")) > 3
-        accepted = await store.accept(message("m2"))
-        assert await reads.inbox_row(accepted.inbox_id) is not None
+        assert await reads.turns.one("t1") == await store.turns.one("t1")
+        assert len(await reads.turns.journal("t1")) > 3
+        accepted = await store.inbox.accept(message("m2"))
+        assert await reads.inbox.one(accepted.inbox_id) is not None
 
 
 async def test_a_database_that_is_none_is_refused(tmp_path: Path):

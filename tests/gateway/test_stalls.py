@@ -176,7 +176,7 @@ async def test_an_incident_ends_with_the_model_that_it_is_about(tmp_path: Path) 
     async with gateway(tmp_path, provider.reply, tools=[writer(tmp_path)], settings=FAST, models=("m2",)) as rig:
         await rig.hub.learning.look()
         assert rig.hub.learning.open_incidents == ()
-        assert [one.state for one in await rig.store.incidents(open_only=False)] == [IncidentState.CLOSED]
+        assert [one.state for one in await rig.store.troubles.incidents(open_only=False)] == [IncidentState.CLOSED]
 
 
 async def test_what_nothing_helps_against_is_given_as_text_the_third_time_after_all_that_there_is(

@@ -85,13 +85,15 @@ async def test_the_database_tells_of_turns_parts_and_messages(where: str):
             surface="telegram/bot/1/", origin=turn, bubble="b", part=0, place=1, want=b"{}", want_hash="h", key="k",
             state=DeliveryState.FAILED, cause="chat 12 is gone", at=310,
         )  # fmt: skip
-        await store.close(session, epoch, turn, [row(1)], "broken_in_tool_call", 300, [part], troubles=[helped, stall])
+        await store.turns.close(
+            session, epoch, turn, [row(1)], "broken_in_tool_call", 300, [part], troubles=[helped, stall]
+        )
         session, epoch, second = await turn_of(store, "slack/w/1/")
-        await store.close(session, epoch, second, [row(1)], "internal_error", 400)
+        await store.turns.close(session, epoch, second, [row(1)], "internal_error", 400)
         session, epoch, third = await turn_of(store, "slack/w/2/")
-        await store.close(session, epoch, third, [row(1)], "stopped", 500)
-        accepted = await store.accept(message("late", "slack/w/2/"))
-        await store.drop(accepted.inbox_id, "queue_full")
+        await store.turns.close(session, epoch, third, [row(1)], "stopped", 500)
+        accepted = await store.inbox.accept(message("late", "slack/w/2/"))
+        await store.inbox.drop(accepted.inbox_id, "queue_full")
         report = await from_database(where, 0, 1_000)
         assert (await from_database(where, 350, 1_000)).turns == 2
     found: dict[str, Any] = {one["key"]: one for one in json.loads(as_json(report, 20))["groups"]}

@@ -11,7 +11,7 @@ import pytest
 from aiohttp import web
 
 from agent_core.store.errors import Rejected
-from agent_core.store.store import Store
+from agent_core.store.turns.access import Turns
 from agent_core.tools.base import EffectClass
 from agent_core.turn.exits import ExitCode
 from tests.gateway.rig import CountingTool, call_chunk, chunk, gateway
@@ -20,14 +20,14 @@ from tests.gateway.rig import CountingTool, call_chunk, chunk, gateway
 def picky(monkeypatch: pytest.MonkeyPatch, error: Exception, *, methods: Sequence[str], refuses: Any) -> None:
     """A store that fails at an operation if `refuses` says so of its arguments."""
     for name in methods:
-        real = getattr(Store, name)
+        real = getattr(Turns, name)
 
-        async def method(self: Store, *arguments: Any, _real: Any = real, **named: Any) -> Any:
+        async def method(self: Turns, *arguments: Any, _real: Any = real, **named: Any) -> Any:
             if refuses((*arguments, *named.values())):
                 raise error
             return await _real(self, *arguments, **named)
 
-        monkeypatch.setattr(Store, name, method)
+        monkeypatch.setattr(Turns, name, method)
 
 
 def holds(words: str) -> Any:

@@ -58,14 +58,14 @@ def stored(folder: Path) -> bytes:
 
 
 async def turns_of(rig: Rig, session: str) -> list[Any]:
-    found = await rig.store.session_by_key(rig.inbound("", session=session).session.text())
+    found = await rig.store.sessions.by_key(rig.inbound("", session=session).session.text())
     assert found is not None
-    return await rig.store.turns(found.session, 100)
+    return await rig.store.turns.latest(found.session, 100)
 
 
 async def ended(rig: Rig, folder: Path, days: float, **more: Any) -> Any:
     clock = Ahead(days)
-    rig.store._clock = clock
+    rig.store.writing.clock = clock
     return await upkeep(rig, folder, days, **more).look()
 
 
@@ -82,7 +82,7 @@ async def test_old_journals_go_with_their_words_and_are_said_to_be_gone(tmp_path
         assert all(
             row.removed == "no longer kept: [retention] journals_days = 90" for row in await turns_of(rig, "old")
         )
-        assert await rig.store.journal(young[0].turn) == []
+        assert await rig.store.turns.journal(young[0].turn) == []
         story = "\n".join(await why(rig.store, young[0].turn, Ahead(91).now_ms))
         assert "no longer kept: [retention] journals_days = 90" in story
         follower = rig.hub.follow_session(rig.inbound("", session="old").session)
@@ -118,7 +118,7 @@ async def test_the_page_shows_what_the_journal_has_when_messages_as_they_came_ar
             kept = t.turns.c.turn != rows[0].turn
             conn.execute(t.turns.update().where(~kept).values(closed_at=t.turns.c.closed_at - 100 * DAY_MS, undone=1))
 
-        await rig.store.remove(age)
+        await rig.store.keeping.remove(age)
         tally = await ended(rig, tmp_path, 0)
         assert (tally.messages, tally.journals) == (3, 1)
         page = await seen(rig, "page")
@@ -138,14 +138,14 @@ async def test_what_the_model_is_still_told_stays_in_a_conversation_that_goes_on
             await rig.say(f"{number}", session="living")
             await rig.say(f"{number}", session="idle")
         rows = await turns_of(rig, "living")
-        await rig.store.change(*(await _owner(rig, "living")), SessionChange(undo=rows[5].turn))
+        await rig.store.sessions.change(*(await _owner(rig, "living")), SessionChange(undo=rows[5].turn))
 
         def age(conn: Any) -> None:
             conn.execute(t.turns.update().values(closed_at=t.turns.c.closed_at - 100 * DAY_MS))
             idle = t.sessions.c.key.like("%idle%")
             conn.execute(t.sessions.update().where(idle).values(last_at=t.sessions.c.last_at - 100 * DAY_MS))
 
-        await rig.store.remove(age)
+        await rig.store.keeping.remove(age)
         tally = await ended(rig, tmp_path, 0, told=3)
         assert [bool(row.removed) for row in await turns_of(rig, "living")] == [True, True, False, False, False, True]
         assert all(row.removed for row in await turns_of(rig, "idle"))
@@ -154,7 +154,7 @@ async def test_what_the_model_is_still_told_stays_in_a_conversation_that_goes_on
 
 
 async def _owner(rig: Rig, session: str) -> tuple[str, int]:
-    found = await rig.store.session_by_key(rig.inbound("", session=session).session.text())
+    found = await rig.store.sessions.by_key(rig.inbound("", session=session).session.text())
     assert found is not None
     return found.session, found.epoch
 
@@ -168,11 +168,11 @@ async def test_a_picture_goes_before_the_words_around_it_unless_it_is_still_show
         def age(conn: Any) -> None:
             conn.execute(t.pieces.update().values(at=t.pieces.c.at - 31 * DAY_MS))
 
-        await rig.store.remove(age)
+        await rig.store.keeping.remove(age)
         assert (await ended(rig, tmp_path, 29)).files == 0, "somebody spoke here 29 days ago"
         assert (await ended(rig, tmp_path, 31)).files == 1
         [row] = await turns_of(rig, "chat")
-        body = (await rig.store.journal(row.turn))[0].body
+        body = (await rig.store.turns.journal(row.turn))[0].body
         assert CANARY.encode() in body
         assert b"[no longer kept]" in body
         rig.hub.forget_memory(rig.inbound("", session="chat").session.text())
@@ -181,7 +181,7 @@ async def test_a_picture_goes_before_the_words_around_it_unless_it_is_still_show
         assert told == [look[0], {"type": "text", "text": "[image_url: no longer kept]"}]
         again = await rig.say("", session="other", input=(InputMessage(look),))
         assert again.view.text
-        assert (await rig.store.journal(row.turn))[0].body.count(picture.encode()) == 1
+        assert (await rig.store.turns.journal(row.turn))[0].body.count(picture.encode()) == 1
 
 
 async def test_folders_that_nobody_uses_go_and_those_in_use_stay(tmp_path: Path) -> None:
@@ -203,7 +203,7 @@ async def test_folders_that_nobody_uses_go_and_those_in_use_stay(tmp_path: Path)
 
 def jumped(rig: Rig, folder: Path, clock: Ahead, keep: Keep | None = None) -> Upkeep:
     """The upkeep of a gateway that has just been started with this clock."""
-    rig.store._clock = clock
+    rig.store.writing.clock = clock
     return Upkeep(rig.store, clock, keep or Keep(), Places(folder / "workspaces"), 50)
 
 
@@ -215,15 +215,15 @@ async def test_a_clock_far_ahead_removes_nothing_though_somebody_writes(tmp_path
         if marked:
             await jumped(rig, tmp_path, Ahead(0)).look()
         else:
-            await rig.store.remove(lambda conn: conn.execute(t.memory.delete()))
+            await rig.store.keeping.remove(lambda conn: conn.execute(t.memory.delete()))
     for _ in range(2):
         async with gateway(tmp_path, echo) as rig:
             clock = Ahead(4000)
-            rig.hub._clock = rig.store._clock = clock
+            rig.hub._clock = rig.store.writing.clock = clock
             if not marked:
-                await rig.store.remove(lambda conn: conn.execute(t.memory.delete()))
+                await rig.store.keeping.remove(lambda conn: conn.execute(t.memory.delete()))
                 started = t.nodes.update().where(t.nodes.c.node == rig.store.node).values(started_at=clock.now_ms())
-                await rig.store.remove(lambda conn, do=started: conn.execute(do))
+                await rig.store.keeping.remove(lambda conn, do=started: conn.execute(do))
             await rig.say("stored after the jump", session="new")
             tally = await jumped(rig, tmp_path, clock).look()
             assert tally.doubted
@@ -263,7 +263,7 @@ async def test_records_of_conversations_that_are_over_go_last(tmp_path: Path) ->
         for number in range(4):
             await rig.say(f"{number}", session=f"s{number}")
         await rig.say("stay", session="stays")
-        await rig.store.change(*(await _owner(rig, "stays")), SessionChange(policy="{}"))
+        await rig.store.sessions.change(*(await _owner(rig, "stays")), SessionChange(policy="{}"))
         await ended(rig, tmp_path, 100)
         assert (await ended(rig, tmp_path, 399)).records == 0
         tally = await ended(rig, tmp_path, 500)
@@ -303,11 +303,11 @@ async def test_room_goes_back_many_pages_at_a_time(tmp_path: Path) -> None:
             conn.execute(t.pieces.delete())
             return int(conn.exec_driver_sql("PRAGMA page_count").scalar_one())
 
-        before = await rig.store.remove(drop)
+        before = await rig.store.keeping.remove(drop)
         counts = [0]
-        while freed := (await rig.store.remove_some(retaining.give_back)).count:
+        while freed := (await rig.store.keeping.remove_some(retaining.give_back)).count:
             counts.append(freed)
-        after = await rig.store.remove(lambda conn: int(conn.exec_driver_sql("PRAGMA page_count").scalar_one()))
+        after = await rig.store.keeping.remove(lambda conn: int(conn.exec_driver_sql("PRAGMA page_count").scalar_one()))
         assert before - after >= 250
         assert max(counts) > 20
         assert sum(counts) <= before - after + len(counts)

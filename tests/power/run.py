@@ -27,6 +27,7 @@ from agent_core.store.turns.rows import JournalRow
 from tests.power.cuts import cut
 from tests.power.recorder import Kind, NotRecordable, Op, Recorder
 from tests.sim.bodies import whole
+from tests.store.support import take_over
 
 DATABASE = "power.db"
 TURNS_A_RECORDING = 60
@@ -66,21 +67,21 @@ async def _session(store: Store, recorder: Recorder, session: int, turns: int, d
     for number in range(turns):
         key = f"m{session}.{number}"
         body = b'"' + b"x" * draw.choice((10, 700, 3_000)) + b'"'
-        accepted = await store.accept(NewMessage("a", key, f"s{session}", "n", body, 1, None, f"s_{session}"))
+        accepted = await store.inbox.accept(NewMessage("a", key, f"s{session}", "n", body, 1, None, f"s_{session}"))
         recorder.acknowledge(Message(key, body))
-        epoch = accepted.epoch or await store.claim(accepted.session)
+        epoch = accepted.epoch or await store.sessions.claim(accepted.session)
         turn = f"t{session}.{number}"
         first = JournalRow(0, "TurnOpened", body, 1)
-        await store.start(accepted.session, epoch, turn, [accepted.inbox_id], first, 1, 2)
+        await store.turns.start(accepted.session, epoch, turn, [accepted.inbox_id], first, 1, 2)
         recorder.acknowledge(Rows(turn, (first,)))
         seq = 1
         for _ in range(draw.choice((0, 1, 3))):
             rows = tuple(JournalRow(seq + i, "TextArrived", body[: 20 + i], 1) for i in range(draw.choice((1, 2, 5))))
             seq += len(rows)
-            await store.append(accepted.session, epoch, turn, rows)
+            await store.turns.append(accepted.session, epoch, turn, rows)
             recorder.acknowledge(Rows(turn, rows))
         last = (JournalRow(seq, "TurnEnded", b"{}", 2),)
-        await store.close(accepted.session, epoch, turn, last, "answered", 2)
+        await store.turns.close(accepted.session, epoch, turn, last, "answered", 2)
         recorder.acknowledge(Rows(turn, last, "answered"))
 
 
@@ -156,8 +157,8 @@ async def _goes_on(path: Path) -> None:
     """The store opens what was left, and takes another message."""
     clock = SystemClock()
     async with open_store(path, clock=clock, ids=SystemIds(clock), version="power") as store:
-        await store.take_over(lambda turn, seq, epoch: JournalRow(seq, "TakenOver", b"{}", 3))
-        await store.accept(NewMessage("a", "after", "after", "n", b'"x"', 3, None, "s_after"))
+        await take_over(store, lambda turn, seq, epoch: JournalRow(seq, "TakenOver", b"{}", 3))
+        await store.inbox.accept(NewMessage("a", "after", "after", "n", b'"x"', 3, None, "s_after"))
 
 
 def run(cuts: int, seed: int, folder: Path) -> Totals:

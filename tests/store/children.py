@@ -31,7 +31,7 @@ async def append(where: str) -> None:
         async def one(number: int) -> None:
             session, epoch, turn = await turn_of(store, f"chat{number}")
             for seq in range(1, 1_000_000):
-                await store.append(session, epoch, turn, [row(seq, f'"{turn} {seq}"'.encode())])
+                await store.turns.append(session, epoch, turn, [row(seq, f'"{turn} {seq}"'.encode())])
                 say(turn, seq)
 
         for number in range(8):
@@ -51,7 +51,7 @@ async def own(where: str) -> None:
         session, epoch, turn = await turn_of(store)
         say(session, epoch, turn, store.ownership.lease_ok())
         await hear()
-        say(store.ownership.lease_ok(), await _outcome(store.append(session, epoch, turn, [row(1, b'"late"')])))
+        say(store.ownership.lease_ok(), await _outcome(store.turns.append(session, epoch, turn, [row(1, b'"late"')])))
 
 
 async def _outcome(work: object) -> str:
@@ -71,18 +71,18 @@ async def fill(where: str) -> None:
         seq = 1
         try:
             while True:
-                await store.append(session, epoch, turn, [row(seq, b'"' + b"x" * 2_000 + b'"')])
+                await store.turns.append(session, epoch, turn, [row(seq, b'"' + b"x" * 2_000 + b'"')])
                 seq += 1
         except StorageUnavailable as error:
             say("away", seq, error)
         resource.setrlimit(resource.RLIMIT_FSIZE, (0, resource.RLIM_INFINITY))
         try:
-            await store.accept(message("while-away"))
+            await store.inbox.accept(message("while-away"))
         except StorageUnavailable:
             say("still away")
         resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
-        await store.append(session, epoch, turn, [row(seq, b'"' + b"x" * 2_000 + b'"')])
-        await store.accept(message("back"))
+        await store.turns.append(session, epoch, turn, [row(seq, b'"' + b"x" * 2_000 + b'"')])
+        await store.inbox.accept(message("back"))
         say("back", seq, turn)
 
 
@@ -101,9 +101,9 @@ async def reserve(where: str) -> None:
             Pot(Budget.PERSON, "person:p", 1_000, 2_000),
             Pot(Budget.DAY, "day:all", 1_000, 2_000, Amount(1_000), Amount(800)),
         )
-        await store.reserve(session, epoch, "c1", Amount(200), pots, 1)
-        await store.settle(session, epoch, "c1", Amount(100), pots, 1, estimated=False)
-        await store.reserve(session, epoch, "c2", Amount(300), pots, 1)
+        await store.budgets.reserve(session, epoch, "c1", Amount(200), pots, 1)
+        await store.budgets.settle(session, epoch, "c1", Amount(100), pots, 1, estimated=False)
+        await store.budgets.reserve(session, epoch, "c2", Amount(300), pots, 1)
         say("held", session)
         await hear()
 

@@ -12,8 +12,9 @@ from pathlib import Path
 
 from agent_core.ports import SystemClock, SystemIds
 from agent_core.store.inbox.rows import Accepted, NewMessage
+from agent_core.store.sessions.takeups import Charges, MakeRow
 from agent_core.store.store import Store, open_store
-from agent_core.store.turns.rows import JournalRow
+from agent_core.store.turns.rows import JournalRow, OpenTurn
 
 ROOT = Path(__file__).resolve().parents[2]
 PATIENT_LEASE_SECONDS = 120.0
@@ -59,24 +60,34 @@ def taken_over(turn: str, seq: int, epoch: int) -> JournalRow:
     return JournalRow(seq, "TakenOver", f'{{"turn":"{turn}","epoch":{epoch}}}'.encode(), 9)
 
 
+async def take_over(store: Store, make_row: MakeRow = taken_over) -> list[OpenTurn]:
+    """Take up everything that dead processes left, as the keeper does; the open turns that are this node's by it."""
+    turns, messages = await store.left.turns(), await store.left.messages()
+    others = {one.owner for one in (*turns, *messages) if one.owner is not None}
+    dead = await store.dead_among(others - {store.node})
+    left = {one.session for one in (*turns, *messages) if one.owner is None or one.owner in dead}
+    charges = Charges(turns={one.turn: 1 for one in turns if one.session in left})
+    return list((await store.left.take_up(make_row, left, charges)).turns)
+
+
 async def session_of(store: Store, key: str = "chat") -> tuple[str, int]:
     """A session that is ours: its id and epoch. Its one message is dropped."""
-    accepted = await store.accept(message(IDS.new("m"), key))
-    epoch = await store.claim(accepted.session)
-    await store.drop(accepted.inbox_id, "only made the session")
+    accepted = await store.inbox.accept(message(IDS.new("m"), key))
+    epoch = await store.sessions.claim(accepted.session)
+    await store.inbox.drop(accepted.inbox_id, "only made the session")
     return accepted.session, epoch
 
 
 async def turn_of(store: Store, key: str = "chat") -> tuple[str, int, str]:
     """A session that is ours with an open turn: (session, epoch, turn). The journal holds row 0."""
     _, epoch = await session_of(store, key)
-    accepted = await store.accept(message(IDS.new("m"), key))
+    accepted = await store.inbox.accept(message(IDS.new("m"), key))
     return await started(store, accepted, epoch)
 
 
 async def started(store: Store, accepted: Accepted, epoch: int) -> tuple[str, int, str]:
     turn = IDS.new("t")
-    await store.start(accepted.session, epoch, turn, [accepted.inbox_id], row(0), 100, 200)
+    await store.turns.start(accepted.session, epoch, turn, [accepted.inbox_id], row(0), 100, 200)
     return accepted.session, epoch, turn
 
 

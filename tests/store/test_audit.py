@@ -29,30 +29,30 @@ def part(origin: str, number: int = 0) -> DeliveryRow:
 
 async def test_an_act_is_stored_with_its_entry_and_a_repeated_one_is_noted_once(store: Store) -> None:
     session, epoch, turn = await turn_of(store)
-    await store.put_deliveries(session, epoch, [part(turn)])
+    await store.deliveries.put(session, epoch, [part(turn)])
     dropped = replace(part(turn), state=DeliveryState.SKIPPED, gone=True)
     for _ in range(2):
-        await store.act(ENTRY, session, epoch, [dropped])
+        await store.deliveries.act(ENTRY, session, epoch, [dropped])
     assert await store.overview.audit(10) == [ENTRY]
-    assert await store.open_deliveries() == []
-    found = await store.delivery("telegram/1/7/", turn, "answer", 0)
+    assert await store.deliveries.open() == []
+    found = await store.deliveries.one("telegram/1/7/", turn, "answer", 0)
     assert found is not None
     assert (found.session, found.row) == (session, dropped)
-    assert await store.delivery("telegram/1/7/", turn, "answer", 1) is None
+    assert await store.deliveries.one("telegram/1/7/", turn, "answer", 1) is None
 
 
 async def test_who_does_not_own_the_session_neither_acts_nor_leaves_an_entry(store: Store) -> None:
     session, epoch, turn = await turn_of(store)
     with pytest.raises(Fenced):
-        await store.act(ENTRY, session, epoch + 1, [part(turn)])
+        await store.deliveries.act(ENTRY, session, epoch + 1, [part(turn)])
     assert await store.overview.audit(10) == []
-    assert await store.deliveries_of(turn) == []
+    assert await store.deliveries.of(turn) == []
 
 
 async def test_an_entry_alone_needs_no_session_and_the_latest_comes_first(store: Store) -> None:
     later = replace(ENTRY, audit="a_2", act="show text", at=60)
-    await store.act(ENTRY)
-    await store.act(later)
+    await store.deliveries.act(ENTRY)
+    await store.deliveries.act(later)
     assert await store.overview.audit(10) == [later, ENTRY]
     assert await store.overview.audit(1) == [later]
 
@@ -60,20 +60,20 @@ async def test_an_entry_alone_needs_no_session_and_the_latest_comes_first(store:
 async def test_entries_are_kept_for_four_hundred_days(where: str) -> None:
     clock = FakeClock()
     async with opened(where, clock) as store:
-        await store.act(replace(ENTRY, at=clock.now))
+        await store.deliveries.act(replace(ENTRY, at=clock.now))
         clock.now += 399 * DAY_MS
-        await store.prune(clock.now)
+        await store.keeping.prune(clock.now)
         assert len(await store.overview.audit(10)) == 1
         clock.now += 2 * DAY_MS
-        await store.prune(clock.now)
+        await store.keeping.prune(clock.now)
         assert await store.overview.audit(10) == []
 
 
 async def test_the_newest_turns_and_what_is_open_and_what_waits(store: Store) -> None:
     first = await turn_of(store, "one")
-    await store.close(first[0], first[1], first[2], [row(1)], "answered", 300, used=(12, 3))
+    await store.turns.close(first[0], first[1], first[2], [row(1)], "answered", 300, used=(12, 3))
     second = await turn_of(store, "two")
-    await store.accept(message("later", "two", at=77))
+    await store.inbox.accept(message("later", "two", at=77))
     newest = await store.overview.turns(10)
     assert sorted((one.turn, one.key, one.exit, one.closed_at) for one in newest) == sorted(
         [(first[2], "one", "answered", 300), (second[2], "two", "", None)]

@@ -8,7 +8,7 @@ from itertools import product
 
 import pytest_asyncio
 
-from agent_core.store.deliveries.auditing import Lie, Lying
+from agent_core.store.deliveries.access import Lie, Lying
 from agent_core.store.deliveries.rows import DeliveryRow, DeliveryState
 from agent_core.store.store import Store
 from tests.store.support import opened, row, turn_of
@@ -54,43 +54,43 @@ def lies(rows: list[DeliveryRow]) -> list[Lying]:
 async def test_of_a_turn_that_runs_nothing_is_untrue_and_when_it_is_over_what_was_left(store: Store) -> None:
     session, epoch, turn = await turn_of(store)
     rows = every(turn)
-    await store.put_deliveries(session, epoch, rows)
-    assert await store.auditing.lying(1_000) == []
-    await store.close(session, epoch, turn, [row(1)], "answered", 300)
-    assert await store.auditing.lying(1_000) == lies(rows)
-    assert {one.lie for one in await store.auditing.lying(1_000)} == set(Lie) - {Lie.UNTOLD}
-    assert await store.auditing.lying(3) == lies(rows)[:3]
+    await store.deliveries.put(session, epoch, rows)
+    assert await store.deliveries.lying(1_000) == []
+    await store.turns.close(session, epoch, turn, [row(1)], "answered", 300)
+    assert await store.deliveries.lying(1_000) == lies(rows)
+    assert {one.lie for one in await store.deliveries.lying(1_000)} == set(Lie) - {Lie.UNTOLD}
+    assert await store.deliveries.lying(3) == lies(rows)[:3]
 
 
 async def test_a_turn_that_took_everything_back_and_left_nothing_is_found(store: Store) -> None:
     session, epoch, turn = await turn_of(store)
     text = DeliveryRow("telegram/1/7", turn, "text0", 0, 1, b"text", "h", f"{turn}/0")
     taken = replace(text, state=DeliveryState.SKIPPED, gone=True, at=5)
-    await store.put_deliveries(session, epoch, [taken])
-    await store.close(session, epoch, turn, [row(1)], "answered", 300)
-    assert [one.lie for one in await store.auditing.lying()] == [Lie.UNTOLD]
-    assert await store.auditing.lying(since_ms=10**15) == [], "of what is older nobody can know"
+    await store.deliveries.put(session, epoch, [taken])
+    await store.turns.close(session, epoch, turn, [row(1)], "answered", 300)
+    assert [one.lie for one in await store.deliveries.lying()] == [Lie.UNTOLD]
+    assert await store.deliveries.lying(since_ms=10**15) == [], "of what is older nobody can know"
     told = replace(text, part=1, state=DeliveryState.SENT, platform_id="55", final=True)
-    await store.put_deliveries(session, epoch, [told])
-    assert await store.auditing.lying() == []
+    await store.deliveries.put(session, epoch, [told])
+    assert await store.deliveries.lying() == []
 
 
 async def test_what_belongs_to_no_turn_is_over_when_it_was_said(store: Store) -> None:
     session, epoch, _ = await turn_of(store)
     rows = every("inbox:1")
-    await store.put_deliveries(session, epoch, rows)
-    assert await store.auditing.lying(1_000) == lies(rows)
+    await store.deliveries.put(session, epoch, rows)
+    assert await store.deliveries.lying(1_000) == lies(rows)
 
 
 async def test_what_is_as_it_is_wanted_is_true(store: Store) -> None:
     session, epoch, turn = await turn_of(store)
-    await store.put_deliveries(session, epoch, every(turn))
-    await store.close(session, epoch, turn, [row(1)], "answered", 300)
+    await store.deliveries.put(session, epoch, every(turn))
+    await store.turns.close(session, epoch, turn, [row(1)], "answered", 300)
     mended = [
         replace(one, state=DeliveryState.SENT, platform_id="55", final=True, gone=False)
         if not one.gone
         else replace(one, state=DeliveryState.SKIPPED)
         for one in every(turn)
     ]
-    await store.put_deliveries(session, epoch, mended)
-    assert await store.auditing.lying(1_000) == []
+    await store.deliveries.put(session, epoch, mended)
+    assert await store.deliveries.lying(1_000) == []

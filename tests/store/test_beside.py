@@ -59,7 +59,7 @@ def as_left(where: str, tmp_path: Path) -> Path:
 
 
 async def told(store: Store, key: str) -> str:
-    await store.accept(message(key))
+    await store.inbox.accept(message(key))
     return key
 
 
@@ -84,8 +84,8 @@ async def test_a_log_that_is_taken_away_is_saved_before_the_next_write(
         assert log.exists()
         assert index.exists()
         assert {first, second} <= keys_in(as_left(sqlite, tmp_path))
-        await store.append(session, epoch, turn, [row(1)])
-        assert len(await store.journal(turn)) == 2
+        await store.turns.append(session, epoch, turn, [row(1)])
+        assert len(await store.turns.journal(turn)) == 2
         assert store.logs_saved == (0 if taken == ("-shm",) else 1)
     assert {first, second} <= keys_in(database)
 

@@ -12,7 +12,7 @@ import pytest
 from agent_core.limits.budgets import Amount, Granted, Level, Pot, Refused
 from agent_core.limits.spend import Budget, Measure
 from agent_core.store.store import Conflict, Fenced, Store
-from tests.store.support import FakeClock, child, opened, session_of, taken_over
+from tests.store.support import FakeClock, child, opened, session_of, take_over
 
 DAY = Pot(Budget.DAY, "day:all", 1_000, 2_000, Amount(1_000), Amount(800))
 PERSON = Pot(Budget.PERSON, "person:p", 1_000, 2_000)
@@ -27,55 +27,57 @@ async def store(where: str) -> AsyncGenerator[Store]:
 
 
 async def level(store: Store, pot: Pot = DAY) -> Level:
-    return (await store.levels([pot.key])).get(pot.key, Level())
+    return (await store.budgets.levels([pot.key])).get(pot.key, Level())
 
 
 async def test_what_is_reserved_is_held_and_what_is_settled_is_spent(store: Store) -> None:
     session, epoch = await session_of(store)
-    assert await store.levels(KEYS) == {}
-    assert await store.reserve(session, epoch, "c1", Amount(300, 7), POTS, 1) == Granted()
-    assert await store.levels(KEYS) == {key: Level(held=Amount(300, 7)) for key in KEYS}
-    settled = await store.settle(session, epoch, "c1", Amount(120, 3), POTS, 2, estimated=True)
+    assert await store.budgets.levels(KEYS) == {}
+    assert await store.budgets.reserve(session, epoch, "c1", Amount(300, 7), POTS, 1) == Granted()
+    assert await store.budgets.levels(KEYS) == {key: Level(held=Amount(300, 7)) for key in KEYS}
+    settled = await store.budgets.settle(session, epoch, "c1", Amount(120, 3), POTS, 2, estimated=True)
     assert settled.warnings == ()
     after = Level(spent=Amount(120, 3), estimated=Amount(120, 3), calls=1)
-    assert await store.levels(KEYS) == dict.fromkeys(KEYS, after)
+    assert await store.budgets.levels(KEYS) == dict.fromkeys(KEYS, after)
 
 
 async def test_a_pot_without_room_refuses_and_nothing_is_held_anywhere(store: Store) -> None:
     session, epoch = await session_of(store)
-    await store.reserve(session, epoch, "c1", Amount(1_000), POTS, 1)
-    before = await store.levels(KEYS)
-    refused = await store.reserve(session, epoch, "c2", Amount(1), POTS, 1)
+    await store.budgets.reserve(session, epoch, "c1", Amount(1_000), POTS, 1)
+    before = await store.budgets.levels(KEYS)
+    refused = await store.budgets.reserve(session, epoch, "c2", Amount(1), POTS, 1)
     assert isinstance(refused, Refused)
     assert (refused.reached.pot, refused.reached.measure) == (DAY, Measure.TOKENS)
-    assert await store.levels(KEYS) == before
+    assert await store.budgets.levels(KEYS) == before
     with pytest.raises(Conflict):
-        await store.settle(session, epoch, "c2", Amount(1), POTS, 1, estimated=False)
+        await store.budgets.settle(session, epoch, "c2", Amount(1), POTS, 1, estimated=False)
 
 
 async def test_both_may_be_repeated_and_other_content_is_fenced(store: Store) -> None:
     session, epoch = await session_of(store)
     for _ in range(2):
-        assert await store.reserve(session, epoch, "c1", Amount(300), POTS, 1) == Granted()
+        assert await store.budgets.reserve(session, epoch, "c1", Amount(300), POTS, 1) == Granted()
     with pytest.raises(Fenced):
-        await store.reserve(session, epoch, "c1", Amount(301), POTS, 1)
+        await store.budgets.reserve(session, epoch, "c1", Amount(301), POTS, 1)
     for _ in range(2):
-        await store.settle(session, epoch, "c1", Amount(120), POTS, 2, estimated=False)
+        await store.budgets.settle(session, epoch, "c1", Amount(120), POTS, 2, estimated=False)
     with pytest.raises(Fenced):
-        await store.settle(session, epoch, "c1", Amount(121), POTS, 2, estimated=False)
+        await store.budgets.settle(session, epoch, "c1", Amount(121), POTS, 2, estimated=False)
     assert await level(store) == Level(spent=Amount(120), calls=1)
 
 
 async def test_who_does_not_own_the_session_can_neither_reserve_nor_settle(store: Store) -> None:
     session, epoch = await session_of(store)
     with pytest.raises(Fenced):
-        await store.reserve(session, epoch + 1, "c1", Amount(300), POTS, 1)
-    assert await store.levels(KEYS) == {}
+        await store.budgets.reserve(session, epoch + 1, "c1", Amount(300), POTS, 1)
+    assert await store.budgets.levels(KEYS) == {}
 
 
 async def test_a_hundred_at_once_hold_no_more_than_one_beyond_the_limit(store: Store) -> None:
     session, epoch = await session_of(store)
-    answers = await asyncio.gather(*(store.reserve(session, epoch, f"c{n}", Amount(300), POTS, 1) for n in range(100)))
+    answers = await asyncio.gather(
+        *(store.budgets.reserve(session, epoch, f"c{n}", Amount(300), POTS, 1) for n in range(100))
+    )
     assert sum(isinstance(answer, Granted) for answer in answers) == 4
     assert (await level(store)).held == Amount(1_200)
 
@@ -85,9 +87,9 @@ async def test_the_warning_comes_once_a_window(store: Store) -> None:
     warned: list[int] = []
     other = replace(DAY, window=2_000, until=3_000)
     for number, pot in enumerate((DAY, DAY, DAY, other)):
-        await store.reserve(session, epoch, f"c{number}", Amount(1), (pot,), 1)
+        await store.budgets.reserve(session, epoch, f"c{number}", Amount(1), (pot,), 1)
         used = Amount(850 if pot is other else 400)
-        settled = await store.settle(session, epoch, f"c{number}", used, (pot,), 2, estimated=False)
+        settled = await store.budgets.settle(session, epoch, f"c{number}", used, (pot,), 2, estimated=False)
         warned.append(len(settled.warnings))
     assert warned == [0, 1, 0, 1]
 
@@ -100,18 +102,18 @@ async def test_what_a_dead_process_held_counts_as_used_and_is_said_to_be_estimat
             pass
     await asyncio.sleep(0.1)
     async with opened(where) as store:
-        await store.take_over(taken_over)
+        await take_over(store)
         expected = Level(spent=Amount(400), estimated=Amount(300), calls=2)
-        assert await store.levels(KEYS) == dict.fromkeys(KEYS, expected)
-        await store.take_over(taken_over)
-        assert await store.levels(KEYS) == dict.fromkeys(KEYS, expected)
+        assert await store.budgets.levels(KEYS) == dict.fromkeys(KEYS, expected)
+        await take_over(store)
+        assert await store.budgets.levels(KEYS) == dict.fromkeys(KEYS, expected)
 
 
 async def test_what_a_living_process_holds_is_left_alone(postgres: str) -> None:
     async with child("reserve", postgres) as process:
         assert (await process.line()).split()[0] == "held"
         async with opened(postgres) as store:
-            await store.take_over(taken_over)
+            await take_over(store)
             assert (await level(store)).held == Amount(300)
 
 
@@ -120,7 +122,7 @@ async def test_two_nodes_check_and_add_one_after_the_other(postgres: str) -> Non
         owned = [(store, *await session_of(store, key)) for store, key in ((one, "a"), (two, "b"))]
         answers = await asyncio.gather(
             *(
-                store.reserve(session, epoch, f"{session}{n}", Amount(300), POTS, 1)
+                store.budgets.reserve(session, epoch, f"{session}{n}", Amount(300), POTS, 1)
                 for n in range(20)
                 for store, session, epoch in owned
             )
@@ -134,12 +136,12 @@ async def test_old_calls_and_turns_are_forgotten_and_running_ones_are_not(where:
     async with opened(where, clock) as store:
         session, epoch = await session_of(store)
         turn, running = Pot(Budget.TURN, "turn:t1"), Pot(Budget.TURN, "turn:t2")
-        await store.reserve(session, epoch, "c1", Amount(5), (turn, DAY), 1)
-        await store.settle(session, epoch, "c1", Amount(5), (turn, DAY), 2, estimated=False)
-        await store.reserve(session, epoch, "c2", Amount(5), (running,), 1)
-        await store.prune(clock.now)
-        left = await store.levels([turn.key, running.key])
+        await store.budgets.reserve(session, epoch, "c1", Amount(5), (turn, DAY), 1)
+        await store.budgets.settle(session, epoch, "c1", Amount(5), (turn, DAY), 2, estimated=False)
+        await store.budgets.reserve(session, epoch, "c2", Amount(5), (running,), 1)
+        await store.keeping.prune(clock.now)
+        left = await store.budgets.levels([turn.key, running.key])
         assert left == {running.key: Level(held=Amount(5))}
-        await store.settle(session, epoch, "c2", Amount(5), (running,), 3, estimated=False)
+        await store.budgets.settle(session, epoch, "c2", Amount(5), (running,), 3, estimated=False)
         with pytest.raises(Conflict):
-            await store.settle(session, epoch, "c1", Amount(5), (turn, DAY), 2, estimated=False)
+            await store.budgets.settle(session, epoch, "c1", Amount(5), (turn, DAY), 2, estimated=False)

@@ -20,14 +20,14 @@ def message(key: str, *charges: Charge, session: str = "s") -> NewMessage:
 
 
 async def spent(store: Store, charge: Charge = DAY) -> int:
-    level = (await store.levels([charge.key])).get(charge.key)
+    level = (await store.budgets.levels([charge.key])).get(charge.key)
     return level.spent.tokens if level is not None else 0
 
 
 async def test_the_day_is_never_overrun_by_those_who_come_at_once(where: str) -> None:
     async with opened(where) as store:
         answers = await asyncio.gather(
-            *(store.accept(message(f"k{n}", DAY, session=f"s{n}")) for n in range(25)), return_exceptions=True
+            *(store.inbox.accept(message(f"k{n}", DAY, session=f"s{n}")) for n in range(25)), return_exceptions=True
         )
         assert sum(isinstance(answer, Accepted) for answer in answers) == 10
         refused = [answer for answer in answers if isinstance(answer, NoRoomToday)]
@@ -36,14 +36,14 @@ async def test_the_day_is_never_overrun_by_those_who_come_at_once(where: str) ->
             (DAY.scope, 100, 100, 10)
         }
         assert await spent(store) == 100
-        kept = [await store.inbox_by_key("a", f"k{n}") for n in range(25)]
+        kept = [await store.inbox.by_key("a", f"k{n}") for n in range(25)]
         assert sum(row is not None for row in kept) == 10
 
 
 async def test_two_nodes_share_one_day(postgres: str) -> None:
     async with opened(postgres) as one, opened(postgres) as other:
         offers = [
-            store.accept(message(f"{name}{n}", DAY, session=f"{name}{n}"))
+            store.inbox.accept(message(f"{name}{n}", DAY, session=f"{name}{n}"))
             for n in range(15)
             for name, store in (("x", one), ("y", other))
         ]
@@ -55,8 +55,8 @@ async def test_two_nodes_share_one_day(postgres: str) -> None:
 
 async def test_a_redelivery_counts_once_and_is_answered_when_the_day_is_full(where: str) -> None:
     async with opened(where) as store:
-        first = await store.accept(message("k", replace(DAY, amount=100)))
-        again = await store.accept(message("k", replace(DAY, amount=100)))
+        first = await store.inbox.accept(message("k", replace(DAY, amount=100)))
+        again = await store.inbox.accept(message("k", replace(DAY, amount=100)))
         assert again.duplicate
         assert again.inbox_id == first.inbox_id
         assert await spent(store) == 100
@@ -65,19 +65,19 @@ async def test_a_redelivery_counts_once_and_is_answered_when_the_day_is_full(whe
 async def test_what_begins_no_conversation_counts_for_none(where: str) -> None:
     begins = Charge(f"{DAILY}sessions:ada", 1_000, 2_000, 1, 1, new_session=True)
     async with opened(where) as store:
-        await store.accept(message("k1", begins, session="one"))
-        await store.accept(message("k2", begins, session="one"))
+        await store.inbox.accept(message("k1", begins, session="one"))
+        await store.inbox.accept(message("k2", begins, session="one"))
         assert await spent(store, begins) == 1
         with pytest.raises(NoRoomToday):
-            await store.accept(message("k3", begins, session="two"))
-        assert await store.session_by_key("two") is None
+            await store.inbox.accept(message("k3", begins, session="two"))
+        assert await store.sessions.by_key("two") is None
 
 
 async def test_no_room_for_one_count_counts_for_none(where: str) -> None:
     other = Charge(f"{DAILY}whole:ada", 1_000, 2_000, 10, 50, already=45)
     async with opened(where) as store:
         with pytest.raises(NoRoomToday):
-            await store.accept(message("k", DAY, other))
+            await store.inbox.accept(message("k", DAY, other))
         assert await spent(store) == 0
 
 
@@ -91,26 +91,26 @@ def bringing(*files: tuple[str, int], limit: int = 100, amount: int = 0) -> Char
 
 async def test_a_file_counts_when_it_is_new_and_not_when_it_is_brought_again(where: str) -> None:
     async with opened(where) as store:
-        await store.accept(message("k1", bringing(("one", 60))))
+        await store.inbox.accept(message("k1", bringing(("one", 60))))
         for number in range(5):
-            await store.accept(message(f"again{number}", bringing(("one", 60))))
-        await store.accept(message("k2", bringing(("one", 60), ("two", 30))))
+            await store.inbox.accept(message(f"again{number}", bringing(("one", 60))))
+        await store.inbox.accept(message("k2", bringing(("one", 60), ("two", 30))))
         assert await spent(store) == 90
         with pytest.raises(NoRoomToday) as refused:
-            await store.accept(message("k3", bringing(("one", 60), ("three", 11), ("two", 30))))
+            await store.inbox.accept(message("k3", bringing(("one", 60), ("three", 11), ("two", 30))))
         assert (refused.value.used, refused.value.adding) == (90, 11)
         with pytest.raises(NoRoomToday):  # what was refused is as new as before
-            await store.accept(message("k4", bringing(("three", 11))))
-        await store.accept(message("k5", bringing(("two", 30), limit=1)))
+            await store.inbox.accept(message("k4", bringing(("three", 11))))
+        await store.inbox.accept(message("k5", bringing(("two", 30), limit=1)))
         later = replace(bringing(("one", 60)), window=2_000 + WEEK_MS)
-        await store.accept(replace(message("k6", later), received_at=1_501 + WEEK_MS))
+        await store.inbox.accept(replace(message("k6", later), received_at=1_501 + WEEK_MS))
         assert await spent(store, later) == 60
 
 
 async def test_of_equal_files_that_come_at_once_one_counts(where: str) -> None:
     async with opened(where) as store:
         await asyncio.gather(
-            *(store.accept(message(f"k{n}", bringing(("one", 60)), session=f"s{n}")) for n in range(9))
+            *(store.inbox.accept(message(f"k{n}", bringing(("one", 60)), session=f"s{n}")) for n in range(9))
         )
         assert await spent(store) == 60
 
@@ -119,24 +119,24 @@ async def test_what_is_compared_with_the_whole_is_only_what_is_new(where: str) -
     async with opened(where) as store:
         whole = replace(bringing(("one", 60), limit=70), scope=f"{DAILY}whole:ada", already=20, counts=False)
         with pytest.raises(NoRoomToday):
-            await store.accept(message("k0", whole, bringing(("one", 60))))
-        await store.accept(message("k1", bringing(("one", 60))))
-        await store.accept(message("k2", whole, bringing(("one", 60))))
+            await store.inbox.accept(message("k0", whole, bringing(("one", 60))))
+        await store.inbox.accept(message("k1", bringing(("one", 60))))
+        await store.inbox.accept(message("k2", whole, bringing(("one", 60))))
         assert await spent(store, whole) == 0
 
 
 async def test_what_an_edit_adds_to_a_waiting_message_counts_for_the_day(where: str) -> None:
     async with opened(where) as store:
-        await store.accept(message("k1", bringing(("one", 60))))
+        await store.inbox.accept(message("k1", bringing(("one", 60))))
         for _ in range(2):
-            assert await store.reword("a", "k1", b"[1]", (bringing(("one", 60), ("two", 30)),), 1_600)
+            assert await store.inbox.reword("a", "k1", b"[1]", (bringing(("one", 60), ("two", 30)),), 1_600)
         assert await spent(store) == 90
         with pytest.raises(NoRoomToday):
-            await store.reword("a", "k1", b"[2]", (bringing(("one", 60), ("three", 11)),), 1_600)
-        kept = await store.inbox_by_key("a", "k1")
+            await store.inbox.reword("a", "k1", b"[2]", (bringing(("one", 60), ("three", 11)),), 1_600)
+        kept = await store.inbox.by_key("a", "k1")
         assert kept is not None
         assert kept.body == b"[1]"
-        assert not await store.reword("a", "unknown", b"[3]", (bringing(("four", 5)),), 1_600)
+        assert not await store.inbox.reword("a", "unknown", b"[3]", (bringing(("four", 5)),), 1_600)
         assert await spent(store) == 90
 
 

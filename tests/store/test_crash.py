@@ -8,7 +8,7 @@ from collections import defaultdict
 
 import pytest
 
-from tests.store.support import child, opened, taken_over
+from tests.store.support import child, opened, take_over
 
 
 @pytest.mark.parametrize("acknowledged", [1, 400, 1500])
@@ -28,10 +28,10 @@ async def test_every_acknowledged_row_survives_a_kill(where: str, acknowledged: 
     assert told
     await asyncio.sleep(0.1)
     async with opened(where) as store:
-        found = {one.turn: one for one in await store.take_over(taken_over)}
+        found = {one.turn: one for one in await take_over(store)}
         for turn, seq in told.items():
             assert turn in found
-            rows = await store.journal(turn)
+            rows = await store.turns.journal(turn)
             assert [one.seq for one in rows] == list(range(len(rows)))
             assert rows[-1].kind == "TakenOver"
             stored = rows[1:-1]

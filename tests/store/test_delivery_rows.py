@@ -32,83 +32,83 @@ def part(origin: str, number: int = 0, **more: Any) -> DeliveryRow:
 async def test_a_part_is_stored_as_it_is_given_and_open_until_it_is_settled(store: Store) -> None:
     session, epoch, turn = await turn_of(store)
     sending = part(turn, state=DeliveryState.SENDING, attempt=1, sending_at=100)
-    await store.put_deliveries(session, epoch, [sending, part(turn, 1)])
-    assert [one.row for one in await store.open_deliveries()] == [sending, part(turn, 1)]
+    await store.deliveries.put(session, epoch, [sending, part(turn, 1)])
+    assert [one.row for one in await store.deliveries.open()] == [sending, part(turn, 1)]
     sent = replace(sending, state=DeliveryState.SENT, platform_id="55", rev=2, want=b"new", at=300)
-    await store.put_deliveries(session, epoch, [sent])
-    assert [one.row for one in await store.open_deliveries()] == [part(turn, 1)]
-    assert [one.row for one in await store.deliveries_of(turn)] == [sent, part(turn, 1)]
-    assert await store.last_place() == 2
+    await store.deliveries.put(session, epoch, [sent])
+    assert [one.row for one in await store.deliveries.open()] == [part(turn, 1)]
+    assert [one.row for one in await store.deliveries.of(turn)] == [sent, part(turn, 1)]
+    assert await store.deliveries.last_place() == 2
 
 
 async def test_who_does_not_own_the_session_stores_no_part(store: Store) -> None:
     session, epoch, turn = await turn_of(store)
     with pytest.raises(Fenced):
-        await store.put_deliveries(session, epoch + 1, [part(turn)])
-    assert await store.open_deliveries() == []
+        await store.deliveries.put(session, epoch + 1, [part(turn)])
+    assert await store.deliveries.open() == []
 
 
 async def test_a_command_is_done_with_what_it_changes_and_says(store: Store) -> None:
     session, epoch, turn = await turn_of(store)
-    await store.close(session, epoch, turn, [row(1)], "answered", 300, used=(12, 3))
-    found = await store.accept(message("cmd"))
+    await store.turns.close(session, epoch, turn, [row(1)], "answered", 300, used=(12, 3))
+    found = await store.inbox.accept(message("cmd"))
     told = part(f"inbox:{found.inbox_id}")
     change = SessionChange(forget=True, undo=turn, policy='{"model":"m"}')
     for _ in range(2):  # a repeated one changes nothing more
-        await store.respond(session, epoch, found.inbox_id, change, [told])
-    known = await store.session(session)
+        await store.sessions.respond(session, epoch, found.inbox_id, change, [told])
+    known = await store.sessions.one(session)
     assert known is not None
     assert (known.since, known.policy) == (1, '{"model":"m"}')
-    assert [one.undone for one in await store.turns(session, 10)] == [True]
-    stored = await store.inbox_row(found.inbox_id)
+    assert [one.undone for one in await store.turns.latest(session, 10)] == [True]
+    stored = await store.inbox.one(found.inbox_id)
     assert stored is not None
     assert stored.state is InboxState.DONE
-    assert [one.row for one in await store.open_deliveries()] == [told]
-    usage = await store.usage(session)
+    assert [one.row for one in await store.deliveries.open()] == [told]
+    usage = await store.turns.usage(session)
     assert (usage.turns, usage.input_tokens, usage.output_tokens) == (1, 12, 3)
 
 
 async def test_only_a_waiting_message_is_reworded(store: Store) -> None:
     session, epoch = await session_of(store)
-    waiting = await store.accept(message("later"))
-    assert await store.reword("bot", "later", b"other")
-    found = await store.inbox_row(waiting.inbox_id)
+    waiting = await store.inbox.accept(message("later"))
+    assert await store.inbox.reword("bot", "later", b"other")
+    found = await store.inbox.one(waiting.inbox_id)
     assert found is not None
     assert found.body == b"other"
-    await store.start(session, epoch, "t_9", [waiting.inbox_id], row(0), 1, 2)
-    assert not await store.reword("bot", "later", b"third")
-    assert not await store.reword("bot", "unknown", b"third")
+    await store.turns.start(session, epoch, "t_9", [waiting.inbox_id], row(0), 1, 2)
+    assert not await store.inbox.reword("bot", "later", b"third")
+    assert not await store.inbox.reword("bot", "unknown", b"third")
 
 
 async def test_a_refused_message_is_recorded_and_never_pending(store: Store) -> None:
-    refused = await store.accept(replace(message("no"), refused="not allowed"))
+    refused = await store.inbox.accept(replace(message("no"), refused="not allowed"))
     assert refused.state is InboxState.DROPPED
-    found = await store.inbox_row(refused.inbox_id)
+    found = await store.inbox.one(refused.inbox_id)
     assert found is not None
     assert found.reason == "not allowed"
-    assert await store.pending(refused.session) == []
+    assert await store.inbox.pending(refused.session) == []
     with pytest.raises(Conflict):
-        await store.respond(refused.session, refused.epoch, refused.inbox_id, SessionChange(), [])
+        await store.sessions.respond(refused.session, refused.epoch, refused.inbox_id, SessionChange(), [])
 
 
 async def test_gates_and_people_are_remembered(store: Store) -> None:
-    await store.put_gate(GateRow("a", "chat", 100, "429"))
-    await store.put_gate(GateRow("a", "chat", 200, "429"))
-    assert await store.gates() == [GateRow("a", "chat", 200, "429")]
+    await store.deliveries.put_gate(GateRow("a", "chat", 100, "429"))
+    await store.deliveries.put_gate(GateRow("a", "chat", 200, "429"))
+    assert await store.deliveries.gates() == [GateRow("a", "chat", 200, "429")]
     ada = PersonRow("a", "1", PersonState.PENDING, "Ada", "1234", 500, 1)
-    await store.put_person(ada)
-    await store.put_person(replace(ada, state=PersonState.APPROVED, by="bob"))
-    assert await store.people("a") == [replace(ada, state=PersonState.APPROVED, by="bob")]
-    assert await store.people("b") == []
+    await store.people.put(ada)
+    await store.people.put(replace(ada, state=PersonState.APPROVED, by="bob"))
+    assert await store.people.all("a") == [replace(ada, state=PersonState.APPROVED, by="bob")]
+    assert await store.people.all("b") == []
 
 
 async def test_of_a_forgotten_turn_no_part_is_stored_any_more(store: Store) -> None:
     session, epoch, turn = await turn_of(store)
     asked = part(turn, state=DeliveryState.SENT, platform_id="55", want=b"May delete_file run with a name of theirs?")
-    await store.put_deliveries(session, epoch, [asked])
-    await store.close(session, epoch, turn, [row(1)], "stopped", 300)
-    assert await store.remove(remove_turns([turn])) == 1
+    await store.deliveries.put(session, epoch, [asked])
+    await store.turns.close(session, epoch, turn, [row(1)], "stopped", 300)
+    assert await store.keeping.remove(remove_turns([turn])) == 1
     taken_back = replace(asked, state=DeliveryState.SKIPPED, gone=True, rev=2)
-    await store.put_deliveries(session, epoch, [taken_back, part(turn, 1), part("forgot:7")])
-    assert await store.deliveries_of(turn) == []
-    assert [one.row for one in await store.open_deliveries()] == [part("forgot:7")]
+    await store.deliveries.put(session, epoch, [taken_back, part(turn, 1), part("forgot:7")])
+    assert await store.deliveries.of(turn) == []
+    assert [one.row for one in await store.deliveries.open()] == [part("forgot:7")]

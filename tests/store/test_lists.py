@@ -32,10 +32,10 @@ def planned(number: int) -> ScheduleRow:
 async def test_one_reminder_that_cannot_be_read_hides_no_other_and_the_due_ones_are_claimed(sqlite: str) -> None:
     async with opened(sqlite) as store:
         for number in range(MANY):
-            await store.put_schedule(planned(number))
+            await store.schedules.put(planned(number))
     harmed(Path(sqlite), ("schedules", [f"remind:{number:03} words" for number in range(12, 30)]))
     async with opened(sqlite) as store:
-        for found in (await store.schedules_of("k/a/b//", "reminder"), await store.due_schedules(10_000)):
+        for found in (await store.schedules.of("k/a/b//", "reminder"), await store.schedules.due(10_000)):
             names = [one.schedule for one in found]
             assert names == sorted(names)
             assert MANY - 8 <= len(names) < MANY
@@ -48,7 +48,7 @@ async def test_turns_what_was_done_by_hand_and_people_are_listed_around_a_damage
     async with opened(sqlite) as store:
         for number in range(MANY):
             await turn_of(store, f"chat{number}")
-            await store.act(AuditRow(f"a_{number:03}", number, "me", "forget", "x", "words " * 40))
+            await store.deliveries.act(AuditRow(f"a_{number:03}", number, "me", "forget", "x", "words " * 40))
         turns = [one.turn for one in await store.overview.turns(100)]
     harmed(Path(sqlite), ("turns", turns[15:25]), ("audit", [f"a_{number:03}" for number in range(12, 30)]))
     async with opened(sqlite) as store:
@@ -56,7 +56,7 @@ async def test_turns_what_was_done_by_hand_and_people_are_listed_around_a_damage
             ("turns", await store.overview.turns(100)),
             ("audit", await store.overview.audit(100)),
         ):
-            assert store.overview.left_out(what), what
+            assert store.left_out(what), what
             assert MANY / 2 < len(found) < MANY, what
             assert len(set(found)) == len(found)
         assert [one.turn for one in await store.overview.turns(3)] == turns[:3]

@@ -21,8 +21,8 @@ from agent_core.store.store import (
     OwnedElsewhere,
     Store,
 )
-from agent_core.store.turns.rows import JournalRow, OpenTurn
-from tests.store.support import child, message, opened, row, session_of, taken_over, turn_of
+from agent_core.store.turns.rows import OpenTurn
+from tests.store.support import child, message, opened, row, session_of, take_over, taken_over, turn_of
 from tests.store.test_writer import make_faulty
 
 PATIENCE_SECONDS = 60.0
@@ -31,7 +31,7 @@ PATIENCE_SECONDS = 60.0
 async def _taken_over_from(store: Store, since: float) -> OpenTurn:
     """Try until the one open turn is ours. Fails after the time that a stopped holder may cost."""
     while True:
-        found = await store.take_over(taken_over)
+        found = await take_over(store)
         if found:
             assert len(found) == 1
             return found[0]
@@ -43,55 +43,56 @@ async def test_a_claimed_session_keeps_its_epoch_and_a_new_owner_gets_the_next(w
     async with opened(where) as store:
         session, epoch = await session_of(store)
         assert epoch == 1
-        assert await store.claim(session) == 1
+        assert await store.sessions.claim(session) == 1
     async with opened(where) as store:
-        assert await store.claim(session) == 2
-        assert await store.claim(session) == 2
+        assert await store.sessions.claim(session) == 2
+        assert await store.sessions.claim(session) == 2
 
 
 async def test_an_old_epoch_can_write_nothing(where: str) -> None:
     async with opened(where) as store:
         session, epoch, turn = await turn_of(store)
     async with opened(where) as store:
-        assert await store.take_over(taken_over) == [OpenTurn(turn, session, epoch + 1)]
-        fresh = await store.accept(message("fresh"))
+        assert await take_over(store) == [OpenTurn(turn, session, epoch + 1)]
+        fresh = await store.inbox.accept(message("fresh"))
         wanted = DeliveryRow("s", turn, "answer", 0, 1, b"", "h", "k")
         for late in (
-            store.append(session, epoch, turn, [row(2)]),
-            store.append(session, epoch, turn, [row(0)]),  # even what is stored already
-            store.intend(session, epoch, turn, [row(2)], []),
-            store.finish_call(session, epoch, turn, [row(2)], []),
-            store.close(session, epoch, turn, [row(2)], "answered", 1, [wanted]),
-            store.start(session, epoch, "t_2", [fresh.inbox_id], row(0), 1, 2),
+            store.turns.append(session, epoch, turn, [row(2)]),
+            store.turns.append(session, epoch, turn, [row(0)]),  # even what is stored already
+            store.turns.intend(session, epoch, turn, [row(2)], []),
+            store.turns.finish_call(session, epoch, turn, [row(2)], []),
+            store.turns.close(session, epoch, turn, [row(2)], "answered", 1, [wanted]),
+            store.turns.start(session, epoch, "t_2", [fresh.inbox_id], row(0), 1, 2),
         ):
             with pytest.raises(Fenced, match=f"epoch {epoch + 1}"):
                 await late
-        assert [one.kind for one in await store.journal(turn)] == ["TextArrived", "TakenOver"]
-        assert len(await store.pending(session)) == 1
-        await store.append(session, epoch + 1, turn, [row(2)])
+        assert [one.kind for one in await store.turns.journal(turn)] == ["TextArrived", "TakenOver"]
+        assert len(await store.inbox.pending(session)) == 1
+        await store.turns.append(session, epoch + 1, turn, [row(2)])
 
 
 async def test_taking_over_appends_to_open_turns_before_it_tells_of_them(where: str) -> None:
     async with opened(where) as store:
         open_turns = [await turn_of(store, f"open{number}") for number in range(3)]
-        await store.append(*open_turns[1], [row(1), row(2)])
+        await store.turns.append(*open_turns[1], [row(1), row(2)])
         idle, idle_epoch = await session_of(store, "idle")
-        waiting = await store.accept(message("w", "waiting"))
-        await store.claim(waiting.session)
+        waiting = await store.inbox.accept(message("w", "waiting"))
+        await store.sessions.claim(waiting.session)
     async with opened(where) as store:
-        found = await store.take_over(taken_over)
+        found = await take_over(store)
         assert {(one.session, one.epoch, one.turn) for one in found} == {(s, e + 1, turn) for s, e, turn in open_turns}
         for one in found:
-            last = (await store.journal(one.turn))[-1]
+            last = (await store.turns.journal(one.turn))[-1]
             assert last == taken_over(one.turn, last.seq, one.epoch)
-        assert len(await store.journal(open_turns[1][2])) == 4
-        owners = {s: found and found.owner for s in (idle, waiting.session) for found in [await store.session(s)]}
-        assert owners == {idle: None, waiting.session: store.node}
-        assert await store.claim(idle) == idle_epoch + 2
-        assert await store.claim(waiting.session) == 2
-        assert await store.take_over(taken_over) == []
+        assert len(await store.turns.journal(open_turns[1][2])) == 4
+        taken = await store.sessions.one(waiting.session)
+        assert taken is not None
+        assert taken.owner == store.node
+        assert await store.sessions.claim(idle) == idle_epoch + 1
+        assert await store.sessions.claim(waiting.session) == 2
+        assert await take_over(store) == []
         for one in found:
-            await store.close(one.session, one.epoch, one.turn, [], "interrupted_by_restart", 1)
+            await store.turns.close(one.session, one.epoch, one.turn, [], "interrupted_by_restart", 1)
 
 
 async def test_a_take_over_whose_answer_was_lost_tells_the_same_turns_once(where: str) -> None:
@@ -99,17 +100,8 @@ async def test_a_take_over_whose_answer_was_lost_tells_the_same_turns_once(where
         session, epoch, turn = await turn_of(store)
     async with opened(where) as store:
         make_faulty(store, after=2)
-        assert await store.take_over(taken_over) == [OpenTurn(turn, session, epoch + 1)]
-        assert len(await store.journal(turn)) == 2
-
-
-async def test_a_row_with_a_wrong_number_spoils_no_take_over(where: str) -> None:
-    async with opened(where) as store:
-        _, _, turn = await turn_of(store)
-    async with opened(where) as store:
-        with pytest.raises(AssertionError, match=turn):
-            await store.take_over(lambda turn, seq, epoch: JournalRow(seq + 1, turn, b"", epoch))
-        assert len(await store.take_over(taken_over)) == 1
+        assert await take_over(store) == [OpenTurn(turn, session, epoch + 1)]
+        assert len(await store.turns.journal(turn)) == 2
 
 
 async def test_a_second_process_is_refused_and_told_who_holds_the_file(sqlite: str) -> None:
@@ -142,7 +134,7 @@ async def test_a_stopped_process_keeps_its_file_and_a_killed_one_frees_it(sqlite
         holder.send(signal.SIGCONT)
         assert await holder.line() == ""
     async with opened(sqlite) as store:
-        assert await store.take_over(taken_over) == [OpenTurn(words[2], words[0], int(words[1]) + 1)]
+        assert await take_over(store) == [OpenTurn(words[2], words[0], int(words[1]) + 1)]
 
 
 async def test_looking_who_runs_does_not_disturb_a_start(sqlite: str) -> None:
@@ -166,17 +158,17 @@ async def test_a_living_node_keeps_its_sessions(postgres: str) -> None:
     async with child("claim", postgres) as other, opened(postgres) as store:
         session = (await other.line()).split()[0]
         with pytest.raises(OwnedElsewhere, match="alive"):
-            await store.claim(session)
-        assert await store.take_over(taken_over) == []
+            await store.sessions.claim(session)
+        assert await take_over(store) == []
         await other.say()
         assert await other.line() == ""
-        assert await store.claim(session) == 2
+        assert await store.sessions.claim(session) == 2
 
 
 async def test_a_killed_node_is_taken_over_at_once(postgres: str) -> None:
     async with opened(postgres) as store, child("own", postgres) as other:
         session, epoch, turn, _ = (await other.line()).split()
-        assert await store.take_over(taken_over) == []
+        assert await take_over(store) == []
         other.send(signal.SIGKILL)
         # Within less time than the lease of this one.
         assert await _taken_over_from(store, time.monotonic()) == OpenTurn(turn, session, int(epoch) + 1)
@@ -192,7 +184,7 @@ async def test_a_stopped_node_is_taken_over_and_writes_nothing_when_it_wakes(pos
             other.send(signal.SIGCONT)
         await other.say()
         assert await other.line() == "False Fenced"
-        assert [one.kind for one in await store.journal(turn)] == ["TextArrived", "TakenOver"]
+        assert [one.kind for one in await store.turns.journal(turn)] == ["TextArrived", "TakenOver"]
 
 
 async def test_a_node_that_lost_its_pulse_knows_it_and_claims_nothing(postgres: str, short_lease: None) -> None:
@@ -200,32 +192,32 @@ async def test_a_node_that_lost_its_pulse_knows_it_and_claims_nothing(postgres: 
         session, _ = await session_of(store)
         assert 2 < store.ownership.lease_left() <= 3
         kill = f"SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE application_name = 'outspoken pulse {store.node}' AND datname = current_database()"
-        await store._writer.alone(lambda conn: conn.exec_driver_sql(kill).scalar_one())
+        await store.writer.alone(lambda conn: conn.exec_driver_sql(kill).scalar_one())
         async with asyncio.timeout(PATIENCE_SECONDS):
             await store.ownership.lost.wait()
         assert not store.ownership.lease_ok()
         with pytest.raises(LeaseLost):
-            await store.claim(session)
+            await store.sessions.claim(session)
         with pytest.raises(LeaseLost):
-            await store.take_over(taken_over)
+            await take_over(store)
 
 
-async def test_a_lost_writer_connection_is_replaced_without_anybody_noticing(postgres: str) -> None:
+async def test_a_lostwriter_connection_is_replaced_without_anybody_noticing(postgres: str) -> None:
     async with opened(postgres) as store, opened(postgres) as other:
         session, epoch, turn = await turn_of(store)
-        pid = await store._writer.alone(lambda conn: int(conn.exec_driver_sql("SELECT pg_backend_pid()").scalar_one()))
+        pid = await store.writer.alone(lambda conn: int(conn.exec_driver_sql("SELECT pg_backend_pid()").scalar_one()))
         kill = f"SELECT pg_terminate_backend({pid})"
-        assert await other._writer.alone(lambda conn: bool(conn.exec_driver_sql(kill).scalar_one()))
-        await store.append(session, epoch, turn, [row(1)])
+        assert await other.writer.alone(lambda conn: bool(conn.exec_driver_sql(kill).scalar_one()))
+        await store.turns.append(session, epoch, turn, [row(1)])
         assert store.figures.reopened == 1
-        assert len(await store.journal(turn)) == 2
+        assert len(await store.turns.journal(turn)) == 2
 
 
 async def test_two_nodes_that_get_the_same_messages_store_each_once(postgres: str) -> None:
     async with opened(postgres) as one, opened(postgres) as two:
         for turn in range(5):
             offers = [
-                store.accept(message(f"m{turn}.{number}", f"chat{turn}.{number % 3}"))
+                store.inbox.accept(message(f"m{turn}.{number}", f"chat{turn}.{number % 3}"))
                 for number in range(20)
                 for store in (one, two)
             ]
@@ -242,7 +234,7 @@ async def test_two_nodes_cannot_both_take_a_dead_ones_turns(postgres: str) -> No
         other.send(signal.SIGKILL)
         await other.line()
         await asyncio.sleep(0.2)
-        found = await asyncio.gather(*(store.take_over(taken_over) for store in (one, two, one, two)))
+        found = await asyncio.gather(*(take_over(store) for store in (one, two)))
         assert sum(map(len, found)) == 1
 
 
@@ -256,9 +248,9 @@ async def test_a_server_that_is_not_there_is_told_without_the_password() -> None
 
 async def test_only_the_owner_starts_turns(where: str) -> None:
     async with opened(where) as store:
-        accepted = await store.accept(message())
+        accepted = await store.inbox.accept(message())
         with pytest.raises(Fenced):
-            await store.start(accepted.session, 0, "t", [accepted.inbox_id], row(0), 1, 2)
-        epoch = await store.claim(accepted.session)
+            await store.turns.start(accepted.session, 0, "t", [accepted.inbox_id], row(0), 1, 2)
+        epoch = await store.sessions.claim(accepted.session)
         with pytest.raises(Conflict, match="row 0"):
-            await store.start(accepted.session, epoch, "t", [accepted.inbox_id], row(1), 1, 2)
+            await store.turns.start(accepted.session, epoch, "t", [accepted.inbox_id], row(1), 1, 2)

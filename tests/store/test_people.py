@@ -37,29 +37,29 @@ def taker(person: str, who: str = "h_new") -> LinkRow:
 
 
 async def outcome(store: Store, text: str, person: str, said: str = "m1") -> LinkOutcome:
-    return (await store.redeem(text, taker(person, f"h_{person}"), said, MOST)).outcome
+    return (await store.people.redeem(text, taker(person, f"h_{person}"), said, MOST)).outcome
 
 
 async def who_of(store: Store) -> dict[tuple[str, str], str]:
-    return {(one.account, one.person): one.who for one in await store.links()}
+    return {(one.account, one.person): one.who for one in await store.people.links()}
 
 
 async def test_a_code_joins_two_accounts_once(store: Store) -> None:
-    await store.put_link_code(code("AAAA"))
-    found = await store.redeem("AAAA", taker("ada_l"), "m1", MOST)
+    await store.people.put_code(code("AAAA"))
+    found = await store.people.redeem("AAAA", taker("ada_l"), "m1", MOST)
     assert (found.outcome, found.code) == (LinkOutcome.JOINED, code("AAAA"))
     assert await who_of(store) == {("telegram/1", "ada"): "h_new", ("discord/2", "ada_l"): "h_new"}
-    assert [(one.name, one.at) for one in await store.links()] == [("Ada_L", 1_000), ("Ada", 1_000)]
+    assert [(one.name, one.at) for one in await store.people.links()] == [("Ada_L", 1_000), ("Ada", 1_000)]
     assert await outcome(store, "AAAA", "eve", "m2") is LinkOutcome.UNKNOWN
     assert await outcome(store, "AAAA", "ada_l", "m3") is LinkOutcome.UNKNOWN
     assert await outcome(store, "AAAA", "ada_l") is LinkOutcome.JOINED  # the same message, after a kill in between
-    assert len(await store.links()) == 2
+    assert len(await store.people.links()) == 2
 
 
 async def test_a_code_is_over_with_its_time_and_with_the_next_one(store: Store, clock: FakeClock) -> None:
-    await store.put_link_code(code("AAAA"))
-    await store.put_link_code(code("BBBB"))
-    await store.put_link_code(code("CCCC", "bob"))  # another's code is not touched
+    await store.people.put_code(code("AAAA"))
+    await store.people.put_code(code("BBBB"))
+    await store.people.put_code(code("CCCC", "bob"))  # another's code is not touched
     assert await outcome(store, "AAAA", "eve") is LinkOutcome.UNKNOWN
     clock.now = 9_000
     assert await outcome(store, "BBBB", "eve") is LinkOutcome.UNKNOWN
@@ -69,39 +69,39 @@ async def test_a_code_is_over_with_its_time_and_with_the_next_one(store: Store, 
 
 
 async def test_an_account_is_one_persons(store: Store) -> None:
-    await store.put_link_code(code("AAAA"))
+    await store.people.put_code(code("AAAA"))
     own = LinkRow("telegram/1", "ada", "h_x")
-    assert (await store.redeem("AAAA", own, "m0", MOST)).outcome is LinkOutcome.OWN
+    assert (await store.people.redeem("AAAA", own, "m0", MOST)).outcome is LinkOutcome.OWN
     assert await outcome(store, "AAAA", "ada_l") is LinkOutcome.JOINED
-    await store.put_link_code(code("BBBB"))
+    await store.people.put_code(code("BBBB"))
     assert await outcome(store, "BBBB", "ada_l", "m2") is LinkOutcome.SAME
-    await store.put_link_code(code("CCCC", "bob"))
+    await store.people.put_code(code("CCCC", "bob"))
     assert await outcome(store, "CCCC", "bob_b", "m3") is LinkOutcome.JOINED
     assert await outcome(store, "BBBB", "bob_b", "m4") is LinkOutcome.ELSEWHERE
     assert await outcome(store, "BBBB", "third", "m5") is LinkOutcome.JOINED  # the code was not used up by that
-    await store.put_link_code(code("DDDD"))
+    await store.people.put_code(code("DDDD"))
     assert await outcome(store, "DDDD", "fourth", "m6") is LinkOutcome.FULL
     assert set((await who_of(store)).values()) == {"h_ada_l", "h_bob_b"}
 
 
 async def test_of_many_who_type_a_code_at_once_one_is_joined(store: Store) -> None:
-    await store.put_link_code(code("AAAA"))
+    await store.people.put_code(code("AAAA"))
     found = await asyncio.gather(*(outcome(store, "AAAA", f"p{n}", f"m{n}") for n in range(8)))
     assert sorted(found) == [LinkOutcome.JOINED] + [LinkOutcome.UNKNOWN] * 7
-    assert len(await store.links()) == 2
+    assert len(await store.people.links()) == 2
 
 
 async def test_two_nodes_join_with_one_code_once(postgres: str) -> None:
     async with opened(postgres, FakeClock(1_000)) as one, opened(postgres, FakeClock(1_000)) as two:
         for n in range(10):
-            await one.put_link_code(code(f"CODE{n}", f"giver{n}"))
+            await one.people.put_code(code(f"CODE{n}", f"giver{n}"))
             found = await asyncio.gather(
                 outcome(one, f"CODE{n}", f"left{n}", f"l{n}"), outcome(two, f"CODE{n}", f"right{n}", f"r{n}")
             )
             assert sorted(found) == [LinkOutcome.JOINED, LinkOutcome.UNKNOWN]
             # And one account that types two codes at once is one person's.
-            await one.put_link_code(code(f"X{n}", f"x{n}"))
-            await one.put_link_code(code(f"Y{n}", f"y{n}"))
+            await one.people.put_code(code(f"X{n}", f"x{n}"))
+            await one.people.put_code(code(f"Y{n}", f"y{n}"))
             await asyncio.gather(outcome(one, f"X{n}", f"z{n}", f"x{n}"), outcome(two, f"Y{n}", f"z{n}", f"y{n}"))
             members = await who_of(one)
             assert (
@@ -116,23 +116,23 @@ def place(name: str, account: str, person: str, continues: str | None = None) ->
 
 async def point(store: Store, name: str, continues: str | None) -> None:
     session, epoch = await session_of(store, f"s-{name}")
-    await store.change(session, epoch, SessionChange(place=PlaceChange(name, continues)))
+    await store.sessions.change(session, epoch, SessionChange(place=PlaceChange(name, continues)))
 
 
 async def continued(store: Store) -> dict[str, str | None]:
-    return {one.place: one.continues for one in await store.places()}
+    return {one.place: one.continues for one in await store.people.places()}
 
 
 async def three_joined(store: Store) -> None:
     """Ada with her Telegram, Discord and a third account; each continues what the next one has."""
-    await store.put_link_code(code("AAAA"))
+    await store.people.put_code(code("AAAA"))
     assert await outcome(store, "AAAA", "ada_l") is LinkOutcome.JOINED
-    await store.put_link_code(code("BBBB"))
+    await store.people.put_code(code("BBBB"))
     assert await outcome(store, "BBBB", "third", "m2") is LinkOutcome.JOINED
     for name, account, person in (
         ("t", "telegram/1", "ada"), ("t2", "telegram/1", "ada"), ("d", "discord/2", "ada_l"), ("3", "discord/2", "third"),
     ):  # fmt: skip
-        await store.put_place(place(name, account, person))
+        await store.people.put_place(place(name, account, person))
 
 
 async def test_who_is_taken_out_reaches_nothing_and_is_not_reached(store: Store) -> None:
@@ -141,15 +141,15 @@ async def test_who_is_taken_out_reaches_nothing_and_is_not_reached(store: Store)
     await point(store, "t2", "d")
     await point(store, "d", "3")
     await point(store, "3", "d")
-    await store.put_link_code(code("CCCC"))
-    await store.unlink("telegram/1", "ada")
+    await store.people.put_code(code("CCCC"))
+    await store.people.unlink("telegram/1", "ada")
     assert await continued(store) == {"t": "t2", "t2": None, "d": "3", "3": "d"}
     assert set(await who_of(store)) == {("discord/2", "ada_l"), ("discord/2", "third")}
     assert await outcome(store, "CCCC", "eve", "m9") is LinkOutcome.UNKNOWN
-    await store.unlink("discord/2", "third")
+    await store.people.unlink("discord/2", "third")
     assert await continued(store) == {"t": "t2", "t2": None, "d": None, "3": None}
     # Who is left alone may be joined with anybody.
-    await store.put_link_code(code("DDDD", "bob"))
+    await store.people.put_code(code("DDDD", "bob"))
     assert await outcome(store, "DDDD", "ada_l", "m10") is LinkOutcome.JOINED
 
 
@@ -157,41 +157,41 @@ async def test_who_is_revoked_is_taken_out_in_the_same_commit(store: Store) -> N
     await three_joined(store)
     await point(store, "t", "d")
     row_ = PersonRow("telegram/1", "ada", PersonState.APPROVED, "Ada")
-    await store.put_person(row_)
-    assert len(await store.links()) == 3
-    await store.put_person(replace(row_, state=PersonState.REVOKED))
+    await store.people.put(row_)
+    assert len(await store.people.links()) == 3
+    await store.people.put(replace(row_, state=PersonState.REVOKED))
     assert set(await who_of(store)) == {("discord/2", "ada_l"), ("discord/2", "third")}
     assert (await continued(store))["t"] is None
-    await store.put_person(row_)
-    assert len(await store.links()) == 2
+    await store.people.put(row_)
+    assert len(await store.people.links()) == 2
 
 
 async def test_a_place_stays_whose_it_was_first(store: Store) -> None:
-    await store.put_place(place("p", "a", "ada"))
-    await store.put_place(place("p", "a", "eve"))
-    assert await store.places() == [place("p", "a", "ada")]
+    await store.people.put_place(place("p", "a", "ada"))
+    await store.people.put_place(place("p", "a", "eve"))
+    assert await store.people.places() == [place("p", "a", "ada")]
 
 
 async def test_what_goes_on_in_a_place_is_stored_with_the_answer_or_not_at_all(store: Store) -> None:
-    await store.put_place(place("p", "a", "ada"))
+    await store.people.put_place(place("p", "a", "ada"))
     session, epoch = await session_of(store)
-    command = await store.accept(message("cmd"))
+    command = await store.inbox.accept(message("cmd"))
     change = SessionChange(place=PlaceChange("p", "q"))
     with pytest.raises(Fenced):
-        await store.respond(session, epoch + 1, command.inbox_id, change, [])
+        await store.sessions.respond(session, epoch + 1, command.inbox_id, change, [])
     assert await continued(store) == {"p": None}
-    await store.respond(session, epoch, command.inbox_id, change, [])
+    await store.sessions.respond(session, epoch, command.inbox_id, change, [])
     assert await continued(store) == {"p": "q"}
-    await store.change(session, epoch, SessionChange(place=PlaceChange("p", None)))
-    await store.respond(session, epoch, command.inbox_id, change, [])  # brought again: it was done long ago
+    await store.sessions.change(session, epoch, SessionChange(place=PlaceChange("p", None)))
+    await store.sessions.respond(session, epoch, command.inbox_id, change, [])  # brought again: it was done long ago
     assert await continued(store) == {"p": None}
 
 
 async def turn(store: Store, key: str, name: str, at: int) -> tuple[str, int]:
-    accepted = await store.accept(message(f"m-{name}", key))
-    epoch = await store.claim(accepted.session)
-    await store.start(accepted.session, epoch, name, [accepted.inbox_id], row(0, name.encode()), at, at + 100)
-    await store.close(accepted.session, epoch, name, [row(1)], "answered", at + 10)
+    accepted = await store.inbox.accept(message(f"m-{name}", key))
+    epoch = await store.sessions.claim(accepted.session)
+    await store.turns.start(accepted.session, epoch, name, [accepted.inbox_id], row(0, name.encode()), at, at + 100)
+    await store.turns.close(accepted.session, epoch, name, [row(1)], "answered", at + 10)
     return accepted.session, epoch
 
 
@@ -201,21 +201,24 @@ async def test_conversations_are_those_that_hold_something(store: Store) -> None
     await turn(store, "two", "t3", 300)
     await turn(store, "else", "t4", 900)
     await session_of(store, "empty")
-    found = await store.conversations(["one", "two", "empty", "none"], 9)
+    found = await store.sessions.conversations(["one", "two", "empty", "none"], 9)
     assert [(one.key, one.at, one.body) for one in found] == [("one", 510, b"t1"), ("two", 310, b"t3")]
-    assert [one.key for one in await store.conversations(["one", "two"], 1)] == ["one"]
-    await store.change(session, epoch, SessionChange(undo="t2"))
-    assert [(one.key, one.at) for one in await store.conversations(["one", "two"], 9)] == [("two", 310), ("one", 110)]
-    await store.change(session, epoch, SessionChange(forget=True))
-    assert [one.key for one in await store.conversations(["one", "two"], 9)] == ["two"]
+    assert [one.key for one in await store.sessions.conversations(["one", "two"], 1)] == ["one"]
+    await store.sessions.change(session, epoch, SessionChange(undo="t2"))
+    assert [(one.key, one.at) for one in await store.sessions.conversations(["one", "two"], 9)] == [
+        ("two", 310),
+        ("one", 110),
+    ]
+    await store.sessions.change(session, epoch, SessionChange(forget=True))
+    assert [one.key for one in await store.sessions.conversations(["one", "two"], 9)] == ["two"]
     await turn(store, "one", "t5", 700)
-    assert [(one.key, one.body) for one in await store.conversations(["one"], 9)] == [("one", b"t5")]
+    assert [(one.key, one.body) for one in await store.sessions.conversations(["one"], 9)] == [("one", b"t5")]
 
 
 async def test_codes_that_are_long_over_are_pruned(store: Store, clock: FakeClock) -> None:
-    await store.put_link_code(code("AAAA"))
+    await store.people.put_code(code("AAAA"))
     assert await outcome(store, "AAAA", "ada_l") is LinkOutcome.JOINED
     clock.now = 8 * 24 * 3_600_000
-    await store.prune(clock.now)
+    await store.keeping.prune(clock.now)
     assert await outcome(store, "AAAA", "ada_l") is LinkOutcome.UNKNOWN
-    assert len(await store.links()) == 2
+    assert len(await store.people.links()) == 2

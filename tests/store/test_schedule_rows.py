@@ -43,49 +43,49 @@ def occurring(found: Claimed) -> NewMessage:
 
 async def test_an_occurrence_is_claimed_with_its_message_and_only_once(store: Store) -> None:
     row = hourly()
-    await store.put_schedule(row)
+    await store.schedules.put(row)
     found = claim(row)
-    accepted = await store.accept(occurring(found))
-    assert await store.schedule("a") == found.schedule
-    assert await store.occurrences("a") == [replace(found.occurrence, inbox=accepted.inbox_id)]
-    assert [one.id for one in await store.pending(accepted.session)] == [accepted.inbox_id]
-    assert (await store.accept(occurring(found))).duplicate  # the very same offer, repeated
+    accepted = await store.inbox.accept(occurring(found))
+    assert await store.schedules.one("a") == found.schedule
+    assert await store.schedules.occurrences("a") == [replace(found.occurrence, inbox=accepted.inbox_id)]
+    assert [one.id for one in await store.inbox.pending(accepted.session)] == [accepted.inbox_id]
+    assert (await store.inbox.accept(occurring(found))).duplicate  # the very same offer, repeated
     with pytest.raises(Conflict):  # somebody who saw the same state, and is later
-        await store.accept(replace(occurring(found), platform_key="another"))
-    assert await store.inbox_by_key("bot", "another") is None
-    assert len(await store.occurrences("a")) == 1
+        await store.inbox.accept(replace(occurring(found), platform_key="another"))
+    assert await store.inbox.by_key("bot", "another") is None
+    assert len(await store.schedules.occurrences("a")) == 1
 
 
 async def test_of_many_who_claim_at_once_one_succeeds(store: Store) -> None:
     row = hourly()
-    await store.put_schedule(row)
-    offers = [store.accept(replace(occurring(claim(row)), platform_key=f"k{n}")) for n in range(20)]
+    await store.schedules.put(row)
+    offers = [store.inbox.accept(replace(occurring(claim(row)), platform_key=f"k{n}")) for n in range(20)]
     outcomes = await asyncio.gather(*offers, return_exceptions=True)
     assert sum(isinstance(one, Conflict) for one in outcomes) == 19
-    assert len(await store.occurrences("a")) == 1
+    assert len(await store.schedules.occurrences("a")) == 1
 
 
 async def test_two_nodes_claim_an_occurrence_once(postgres: str) -> None:
     async with opened(postgres) as one, opened(postgres) as two:
         row = hourly()
-        await one.put_schedule(row)
+        await one.schedules.put(row)
         for _ in range(10):
             assert row.next_at is not None
             found = claim(row, row.next_at + 1_000)
-            offers = (node.accept(occurring(found)) for node in (one, two))
+            offers = (node.inbox.accept(occurring(found)) for node in (one, two))
             outcomes = await asyncio.gather(*offers, return_exceptions=True)
             # The other node finds the message, or that the schedule has moved on.
             fresh = [o for o in outcomes if not isinstance(o, BaseException) and not o.duplicate]
             assert len(fresh) == 1, outcomes
             row = found.schedule
-        rows = await two.occurrences("a")
+        rows = await two.schedules.occurrences("a")
         assert [occurrence.due_at for occurrence in rows] == list(range(1_000, 11_000, 1_000))
-        assert await two.schedule("a") == row
+        assert await two.schedules.one("a") == row
 
 
 async def test_a_claim_that_does_not_fit_stores_nothing(store: Store) -> None:
     row = hourly()
-    await store.put_schedule(row)
+    await store.schedules.put(row)
     good = claim(row)
     for schedule in (
         replace(good.schedule, rev=good.schedule.rev + 1),
@@ -93,68 +93,72 @@ async def test_a_claim_that_does_not_fit_stores_nothing(store: Store) -> None:
         replace(good.schedule, done_to=0),
     ):
         with pytest.raises(Conflict):
-            await store.accept(replace(message("m"), claim=replace(good, schedule=schedule)))
-    assert await store.schedule("a") == row
-    assert await store.inbox_by_key("bot", "m") is None
+            await store.inbox.accept(replace(message("m"), claim=replace(good, schedule=schedule)))
+    assert await store.schedules.one("a") == row
+    assert await store.inbox.by_key("bot", "m") is None
 
 
 async def test_what_was_claimed_before_is_never_claimed_again(store: Store) -> None:
     row = hourly()
-    await store.put_schedule(row)
+    await store.schedules.put(row)
     moved = claim(row).schedule
-    await store.accept(occurring(claim(row)))
+    await store.inbox.accept(occurring(claim(row)))
     back = replace(moved, next_at=500, rev=moved.rev + 1)  # as after a clock that was put back
-    await store.put_schedule(back)
+    await store.schedules.put(back)
     with pytest.raises(Conflict):
-        await store.accept(replace(occurring(claim(back)), platform_key="again"))
+        await store.inbox.accept(replace(occurring(claim(back)), platform_key="again"))
 
 
 async def test_a_schedule_changes_only_from_the_state_that_was_seen(store: Store) -> None:
     row = hourly()
-    await store.put_schedule(row)
-    await store.put_schedule(row)  # repeated: the answer was lost
+    await store.schedules.put(row)
+    await store.schedules.put(row)  # repeated: the answer was lost
     later = replace(row, next_at=7_000, rev=2)
-    await store.put_schedule(later)
+    await store.schedules.put(later)
     with pytest.raises(Conflict):
-        await store.put_schedule(replace(row, next_at=9_000, rev=2))
-    assert await store.schedule("a") == later
+        await store.schedules.put(replace(row, next_at=9_000, rev=2))
+    assert await store.schedules.one("a") == later
 
 
 async def test_a_command_makes_and_takes_back_schedules_with_its_answer(store: Store) -> None:
     session, epoch = await session_of(store)
-    first = await store.accept(message("c1"))
-    await store.respond(session, epoch, first.inbox_id, SessionChange(), [], [hourly("a"), hourly("b", next_at=400)])
-    assert [row.schedule for row in await store.schedules_of("chat", "reminder")] == ["b", "a"]
-    assert [row.schedule for row in await store.due_schedules(999)] == ["b"]
-    assert await store.next_occurrence() == 400
-    second = await store.accept(message("c2"))
+    first = await store.inbox.accept(message("c1"))
+    await store.sessions.respond(
+        session, epoch, first.inbox_id, SessionChange(), [], [hourly("a"), hourly("b", next_at=400)]
+    )
+    assert [row.schedule for row in await store.schedules.of("chat", "reminder")] == ["b", "a"]
+    assert [row.schedule for row in await store.schedules.due(999)] == ["b"]
+    assert await store.schedules.next_occurrence() == 400
+    second = await store.inbox.accept(message("c2"))
     gone = replace(hourly("b"), state=ScheduleState.CANCELLED, next_at=None, rev=2)
     with pytest.raises(Conflict):  # one of them has changed: neither is taken back, and the command is not done
-        await store.respond(session, epoch, second.inbox_id, SessionChange(), [], [gone, replace(hourly("a"), rev=3)])
-    assert [row.schedule for row in await store.schedules_of("chat", "reminder")] == ["b", "a"]
-    assert [row.id for row in await store.pending(session)] == [second.inbox_id]
-    await store.respond(session, epoch, second.inbox_id, SessionChange(), [], [gone])
-    assert [row.schedule for row in await store.schedules_of("chat", "reminder")] == ["a"]
-    assert await store.next_occurrence() == 1_000
+        await store.sessions.respond(
+            session, epoch, second.inbox_id, SessionChange(), [], [gone, replace(hourly("a"), rev=3)]
+        )
+    assert [row.schedule for row in await store.schedules.of("chat", "reminder")] == ["b", "a"]
+    assert [row.id for row in await store.inbox.pending(session)] == [second.inbox_id]
+    await store.sessions.respond(session, epoch, second.inbox_id, SessionChange(), [], [gone])
+    assert [row.schedule for row in await store.schedules.of("chat", "reminder")] == ["a"]
+    assert await store.schedules.next_occurrence() == 1_000
 
 
 async def test_schedules_follow_a_chat_that_gets_another_id(store: Store) -> None:
-    await store.put_schedule(hourly(key="telegram/1/7//"))
-    await store.move_chat("telegram/1/", "7", "-1007")
-    moved = await store.schedule("a")
+    await store.schedules.put(hourly(key="telegram/1/7//"))
+    await store.sessions.move_chat("telegram/1/", "7", "-1007")
+    moved = await store.schedules.one("a")
     assert moved is not None
     assert (moved.surface, moved.session_key) == ("telegram/1/-1007/", "telegram/1/-1007//")
     with pytest.raises(Conflict):  # who saw it under its old name must look again
-        await store.put_schedule(replace(hourly(key="telegram/1/7//"), rev=2))
+        await store.schedules.put(replace(hourly(key="telegram/1/7//"), rev=2))
 
 
 async def test_what_is_over_is_forgotten_after_a_week(where: str) -> None:
     clock = FakeClock()
     async with opened(where, clock) as store:
-        await store.put_schedule(hourly("done"))
-        await store.accept(occurring(claim(hourly("done"), None)))
-        await store.put_schedule(hourly("active"))
-        await store.prune(clock.now)
-        assert await store.schedule("done") is None
-        assert await store.occurrences("done") == []
-        assert await store.schedule("active") is not None
+        await store.schedules.put(hourly("done"))
+        await store.inbox.accept(occurring(claim(hourly("done"), None)))
+        await store.schedules.put(hourly("active"))
+        await store.keeping.prune(clock.now)
+        assert await store.schedules.one("done") is None
+        assert await store.schedules.occurrences("done") == []
+        assert await store.schedules.one("active") is not None

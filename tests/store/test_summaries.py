@@ -11,11 +11,11 @@ async def test_another_word_stands_in_the_place_of_each_summary_and_of_nothing_e
     async with opened(where) as store:
         session, epoch, turn = await turn_of(store)
         rows = [row(1, said, "Compacted"), row(2, b'"tangerine"'), row(3, said, "Compacted")]
-        await store.append(session, epoch, turn, rows)
+        await store.turns.append(session, epoch, turn, rows)
         found = await store.forgotten.summaries(session)
         assert sorted(found) == [(turn, 1), (turn, 3)]
-        assert (await store.remove_some(steps.blank_summaries(found))).count == 2
-        bodies = [one.body for one in await store.journal(turn)]
+        assert (await store.keeping.remove_some(steps.blank_summaries(found))).count == 2
+        bodies = [one.body for one in await store.turns.journal(turn)]
         assert [b"tangerine" in body for body in bodies] == [False, False, True, False]
         kept = [steps.SUMMARY.encode() in body and b'"kept_turns":2' in body for body in bodies]
         assert kept == [False, True, False, True]

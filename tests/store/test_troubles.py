@@ -31,7 +31,7 @@ INCIDENT = IncidentRow(
 
 async def closed(store: Store, key: str, *troubles: TroubleRow) -> tuple[str, str]:
     session, epoch, turn = await turn_of(store, key)
-    await store.close(session, epoch, turn, [row(1)], "answered", 300, troubles=troubles)
+    await store.turns.close(session, epoch, turn, [row(1)], "answered", 300, troubles=troubles)
     return session, turn
 
 
@@ -39,10 +39,10 @@ async def test_what_went_wrong_is_stored_with_the_end_and_once(store: Store) -> 
     session, epoch, turn = await turn_of(store)
     second = replace(TROUBLE, number=1, at=110, conversation="elsewhere", ended=True)
     for _ in range(2):
-        await store.close(session, epoch, turn, [row(1)], "answered", 300, troubles=[TROUBLE, second])
-    assert await store.troubles_of(session, 0) == [(turn, replace(TROUBLE, conversation=session))]
-    assert await store.troubles_of("elsewhere", 0) == [(turn, second)]
-    assert await store.troubles_of("elsewhere", 111) == []
+        await store.turns.close(session, epoch, turn, [row(1)], "answered", 300, troubles=[TROUBLE, second])
+    assert await store.troubles.of(session, 0) == [(turn, replace(TROUBLE, conversation=session))]
+    assert await store.troubles.of("elsewhere", 0) == [(turn, second)]
+    assert await store.troubles.of("elsewhere", 111) == []
 
 
 async def test_counts_leave_out_what_a_retry_cured(store: Store) -> None:
@@ -51,41 +51,43 @@ async def test_counts_leave_out_what_a_retry_cured(store: Store) -> None:
     await closed(store, "c", replace(TROUBLE, rung="retry"), replace(TROUBLE, number=1, code="answered"))
     helped, not_helped = RemedyCount("next_route", "helped", 2), RemedyCount("next_route", "not_helped", 1)
     retried = RemedyCount("retry", "helped", 1)
-    assert await store.trouble_counts(0, hiccups=["retry"]) == [
+    assert await store.troubles.counts(0, hiccups=["retry"]) == [
         TroubleCount("f", 2, 2, 1, 100, 150, (helped, not_helped, retried), 1)
     ]
-    assert await store.trouble_counts(0, ["other"]) == []
-    assert [count.conversations for count in await store.trouble_counts(130, hiccups=["retry"])] == [1]
+    assert await store.troubles.counts(0, ["other"]) == []
+    assert [count.conversations for count in await store.troubles.counts(130, hiccups=["retry"])] == [1]
 
 
 async def test_what_was_tried_beforehand_counts_as_a_try_and_as_no_failure(store: Store) -> None:
     await closed(store, "a", replace(TROUBLE, cause=FORESEEN))
-    assert await store.trouble_counts(0) == []
-    assert await store.people_of("f", 0) == 0
+    assert await store.troubles.counts(0) == []
+    assert await store.troubles.people_of("f", 0) == 0
     await closed(store, "b", replace(TROUBLE, outcome="not_helped"))
-    (count,) = await store.trouble_counts(0)
+    (count,) = await store.troubles.counts(0)
     assert (count.turns, count.remedies) == (
         1,
         (RemedyCount("next_route", "helped", 1), RemedyCount("next_route", "not_helped", 1)),
     )
-    assert await store.failures(0, ["answered"]) != []
-    assert [one.turn for one in await store.failures(0, ["answered"])] == [
-        turn for turn, _ in await store.troubles_by(fingerprint="f")
+    assert await store.troubles.failures(0, ["answered"]) != []
+    assert [one.turn for one in await store.troubles.failures(0, ["answered"])] == [
+        turn for turn, _ in await store.troubles.by(fingerprint="f")
     ]
 
 
 async def met(store: Store, key: str, *people: str) -> None:
     """A turn that these people asked met the failure."""
     _, epoch = await session_of(store, key)
-    taken = [await store.accept(replace(message(IDS.new("m"), key), person=person)) for person in people]
+    taken = [await store.inbox.accept(replace(message(IDS.new("m"), key), person=person)) for person in people]
     turn = IDS.new("t")
-    await store.start(taken[0].session, epoch, turn, [one.inbox_id for one in taken], row(0), 100, 200)
-    await store.close(taken[0].session, epoch, turn, [row(1)], "answered", 300, troubles=[replace(TROUBLE, rung="")])
+    await store.turns.start(taken[0].session, epoch, turn, [one.inbox_id for one in taken], row(0), 100, 200)
+    await store.turns.close(
+        taken[0].session, epoch, turn, [row(1)], "answered", 300, troubles=[replace(TROUBLE, rung="")]
+    )
 
 
 async def counted(store: Store) -> tuple[int, int, int]:
-    (count,) = await store.trouble_counts(0)
-    return count.conversations, count.people, await store.people_of("f", 0)
+    (count,) = await store.troubles.counts(0)
+    return count.conversations, count.people, await store.troubles.people_of("f", 0)
 
 
 async def test_a_person_with_many_conversations_is_one_and_so_are_all_who_do_not_say_who_they_are(store: Store) -> None:
@@ -103,8 +105,8 @@ async def test_accounts_that_are_joined_are_one_person(store: Store) -> None:
     await met(store, "a", "ann")
     await met(store, "b", "anna")
     assert (await counted(store))[2] == 2
-    await store.put_link_code(LinkCode("c0de", "bot", "ann", "Ann", "ann", "bot/ann/", 10**15))
-    await store.redeem("c0de", LinkRow("bot", "anna", "h_1", "Anna", "anna"), "m", 5)
+    await store.people.put_code(LinkCode("c0de", "bot", "ann", "Ann", "ann", "bot/ann/", 10**15))
+    await store.people.redeem("c0de", LinkRow("bot", "anna", "h_1", "Anna", "anna"), "m", 5)
     assert (await counted(store))[2] == 1
 
 
@@ -115,13 +117,13 @@ async def test_a_turn_that_two_people_asked_is_of_both(store: Store) -> None:
 
 
 async def test_an_incident_opens_once_and_closes_once(store: Store) -> None:
-    assert await store.put_incident(INCIDENT)
-    assert not await store.put_incident(replace(INCIDENT, conversations=5))
-    assert not await store.put_incident(replace(INCIDENT, incident="i2"))
-    assert [one.conversations for one in await store.incidents()] == [5]
+    assert await store.troubles.put_incident(INCIDENT)
+    assert not await store.troubles.put_incident(replace(INCIDENT, conversations=5))
+    assert not await store.troubles.put_incident(replace(INCIDENT, incident="i2"))
+    assert [one.conversations for one in await store.troubles.incidents()] == [5]
     over = replace(INCIDENT, state=IncidentState.CLOSED, closed_at=900)
-    assert await store.put_incident(over)
-    assert not await store.put_incident(over)
-    assert await store.incidents() == []
-    assert await store.incidents(open_only=False) == [over]
-    assert await store.put_incident(replace(INCIDENT, incident="i3"))
+    assert await store.troubles.put_incident(over)
+    assert not await store.troubles.put_incident(over)
+    assert await store.troubles.incidents() == []
+    assert await store.troubles.incidents(open_only=False) == [over]
+    assert await store.troubles.put_incident(replace(INCIDENT, incident="i3"))

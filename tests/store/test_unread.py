@@ -77,7 +77,7 @@ async def test_it_is_kept_once_with_the_position_and_its_person_is_told_once(whe
         for number in ("1", "2"):
             await kept.keep("telegram/7", raw, "IndexError: x", ("updates", number), tell=True)
         assert kept.counts == {"telegram/7": 1}
-        assert await store.cursor("telegram/7", "updates") == "2"
+        assert await store.inbox.cursor("telegram/7", "updates") == "2"
         await kept.look()
         await kept.look()
         assert said == [("3", "unread:update:1", WORDS)]
@@ -89,7 +89,7 @@ async def test_how_often_it_was_tried_is_stored_before_it_is_tried(where: str) -
         kept = Unread(store, clock)
 
         async def again(_: bytes) -> None:
-            row = await store.unread_one("telegram/7", "update:1")
+            row = await store.unread.one("telegram/7", "update:1")
             assert row is not None
             seen.append(row.tries)
             raise IndexError("still")
@@ -100,7 +100,7 @@ async def test_how_often_it_was_tried_is_stored_before_it_is_tried(where: str) -
             clock.now += UNREAD.ms(4)
             await kept.look()
         assert seen == [2, 3, 4, 5]
-        row = await store.unread_one("telegram/7", "update:1")
+        row = await store.unread.one("telegram/7", "update:1")
         assert row is not None
         assert row.state is UnreadState.GIVEN_UP
         assert kept.counts == {"telegram/7": 1}, "the operators see it until somebody has done something"
@@ -111,7 +111,7 @@ async def test_what_is_taken_in_after_all_is_done_with(where: str, monkeypatch: 
     async with opened(where, clock) as store:
         first = Unread(store, clock)
         await first.keep("telegram/7", Raw(key="update:1", body=b"{}"), "IndexError: x", None, tell=False)
-        await store.change_unread(replace(ROW, received_at=clock.now, state=UnreadState.GIVEN_UP, tries=5, version="0"))
+        await store.unread.change(replace(ROW, received_at=clock.now, state=UnreadState.GIVEN_UP, tries=5, version="0"))
 
         async def again(body: bytes) -> None:
             taken.append(body)

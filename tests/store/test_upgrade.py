@@ -47,10 +47,10 @@ async def test_the_list_of_revisions_is_alembics_own() -> None:
 
 async def test_opening_twice_changes_the_schema_once_and_keeps_what_was_stored(unprepared: str) -> None:
     async with opened(unprepared) as store:
-        await store.accept(message("kept"))
+        await store.inbox.accept(message("kept"))
         first = store.node
     async with opened(unprepared) as store:
-        assert await store.inbox_by_key("bot", "kept") is not None
+        assert await store.inbox.by_key("bot", "kept") is not None
         assert store.node > first
 
 
@@ -126,7 +126,7 @@ async def test_an_existing_file_is_copied_before_it_is_upgraded(sqlite: str, mig
         "INSERT INTO old VALUES (7)",
     )
     async with opened(sqlite) as store:
-        await store.accept(message())
+        await store.inbox.accept(message())
     copy = backup_path(Path(sqlite), None)
     with sqlite3.connect(copy) as conn:
         assert conn.execute("SELECT x FROM old").fetchall() == [(7,)]
@@ -138,7 +138,7 @@ async def test_an_existing_file_is_copied_before_it_is_upgraded(sqlite: str, mig
 async def test_the_file_and_the_folders_made_for_it_are_private(sqlite: str) -> None:
     deep = Path(sqlite).parent / "a" / "store.db"
     async with opened(str(deep)) as store:
-        await store.accept(message())
+        await store.inbox.accept(message())
         modes = {
             one.name: stat.S_IMODE(one.stat().st_mode)
             for one in (*deep.parent.iterdir(), deep.parent, deep.parent.parent)
@@ -193,7 +193,7 @@ def _postgres_schema(conn: Connection) -> set[tuple[object, ...]]:
 
 async def test_migrating_gives_the_schema_of_the_tables_on_postgres(postgres_server: str, migrating: None) -> None:
     async with opened(await new_database(postgres_server)) as store:
-        migrated = await store._writer.alone(_postgres_schema)
+        migrated = await store.writer.alone(_postgres_schema)
     place = parse_place(await new_database(postgres_server))
     assert isinstance(place, PostgresPlace)
     engine = create_async_engine(place.url)

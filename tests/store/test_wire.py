@@ -40,11 +40,11 @@ async def test_whatever_comes_over_the_wire_is_stored_and_read_back(where: str) 
             told += events_of(seed)
         rows = [JournalRow(seq, w.kind, w.body, w.at) for seq, w in enumerate(map(encode, told), start=1)]
         for at in range(0, len(rows), 200):
-            await store.append(session, epoch, turn, rows[at : at + 200])
+            await store.turns.append(session, epoch, turn, rows[at : at + 200])
         names = {(event.call, event.name) for event in told if isinstance(event, ToolCallNamed)}
         calls = [IntendedCall(call, name, "pure", f"{turn}:{n}") for n, (call, name) in enumerate(dict(names).items())]
-        await store.intend(session, epoch, turn, [], calls)
-        kept = [(row.kind, row.body) for row in await store.journal(turn, 0)]
+        await store.turns.intend(session, epoch, turn, [], calls)
+        kept = [(row.kind, row.body) for row in await store.turns.journal(turn, 0)]
         assert [decode(kind, body) for kind, body in kept] == told
 
 

@@ -63,8 +63,8 @@ class FaultyLine:
 
 
 def make_faulty(store: Store, *, before: int = 0, after: int = 0) -> FaultyLine:
-    faulty = FaultyLine(store._writer._line, before=before, after=after)
-    store._writer._line = faulty
+    faulty = FaultyLine(store.writer._line, before=before, after=after)
+    store.writer._line = faulty
     return faulty
 
 
@@ -73,40 +73,42 @@ async def test_whoever_waits_at_the_same_time_shares_a_commit(where: str) -> Non
         turns = [await turn_of(store, f"chat{number}") for number in range(40)]
         batches = store.figures.batches
         for seq in (1, 2, 3):
-            await asyncio.gather(*(store.append(s, e, turn, [row(seq)]) for s, e, turn in turns))
+            await asyncio.gather(*(store.turns.append(s, e, turn, [row(seq)]) for s, e, turn in turns))
         assert store.figures.batches - batches == 3
         for _, _, turn in turns:
-            assert len(await store.journal(turn)) == 4
+            assert len(await store.turns.journal(turn)) == 4
 
 
 async def test_writes_queued_together_are_carried_out_in_order(where: str) -> None:
     async with opened(where) as store:
         session, epoch, turn = await turn_of(store)
-        more = await store.accept(message("more"))
+        more = await store.inbox.accept(message("more"))
         async with asyncio.TaskGroup() as group:
             for seq in range(1, 50):
-                group.create_task(store.append(session, epoch, turn, [row(seq, str(seq).encode())]))
-            group.create_task(store.close(session, epoch, turn, [row(50)], "answered", 1))
-            group.create_task(store.start(session, epoch, "t_next", [more.inbox_id], row(0), 1, 2))
-            group.create_task(store.append(session, epoch, "t_next", [row(1)]))
-            again = group.create_task(store.accept(message("more")))
-        assert [one.seq for one in await store.journal(turn)] == list(range(51))
-        assert len(await store.journal("t_next")) == 2
+                group.create_task(store.turns.append(session, epoch, turn, [row(seq, str(seq).encode())]))
+            group.create_task(store.turns.close(session, epoch, turn, [row(50)], "answered", 1))
+            group.create_task(store.turns.start(session, epoch, "t_next", [more.inbox_id], row(0), 1, 2))
+            group.create_task(store.turns.append(session, epoch, "t_next", [row(1)]))
+            again = group.create_task(store.inbox.accept(message("more")))
+        assert [one.seq for one in await store.turns.journal(turn)] == list(range(51))
+        assert len(await store.turns.journal("t_next")) == 2
         assert again.result().duplicate
 
 
 async def test_more_than_a_batch_holds_is_written_in_several(sqlite: str) -> None:
     async with opened(sqlite) as store:
-        await asyncio.gather(*(store.accept(message(f"m{number}", f"c{number}")) for number in range(BATCH_OPS + 10)))
+        await asyncio.gather(
+            *(store.inbox.accept(message(f"m{number}", f"c{number}")) for number in range(BATCH_OPS + 10))
+        )
         assert store.figures.largest_batch == BATCH_OPS
-        assert len(await store.sessions_with_pending()) == BATCH_OPS + 10
+        assert len(await store.inbox.sessions_with_pending()) == BATCH_OPS + 10
 
 
 async def test_a_refused_operation_leaves_its_batch_alone(where: str) -> None:
     async with opened(where) as store:
         turns = [await turn_of(store, f"chat{number}") for number in range(5)]
         batches = store.figures.batches
-        writes = [store.append(s, e + (number == 2), turn, [row(1)]) for number, (s, e, turn) in enumerate(turns)]
+        writes = [store.turns.append(s, e + (number == 2), turn, [row(1)]) for number, (s, e, turn) in enumerate(turns)]
         answers = await asyncio.gather(*writes, return_exceptions=True)
         assert [type(answer) for answer in answers] == [type(None), type(None), Fenced, type(None), type(None)]
         assert store.figures.batches - batches == 1
@@ -117,11 +119,12 @@ async def test_what_the_database_refuses_fails_only_its_own_caller(where: str) -
         turns = [await turn_of(store, f"chat{number}") for number in range(5)]
         bad = row(1, at=2**70)  # no column of either engine holds it
         writes = [
-            store.append(s, e, turn, [bad if number == 2 else row(1)]) for number, (s, e, turn) in enumerate(turns)
+            store.turns.append(s, e, turn, [bad if number == 2 else row(1)])
+            for number, (s, e, turn) in enumerate(turns)
         ]
         answers = await asyncio.gather(*writes, return_exceptions=True)
         assert [type(answer) for answer in answers] == [type(None), type(None), Rejected, type(None), type(None)]
-        stored = [len(await store.journal(turn)) for _, _, turn in turns]
+        stored = [len(await store.turns.journal(turn)) for _, _, turn in turns]
         assert stored == [2, 2, 1, 2, 2]
 
 
@@ -130,31 +133,31 @@ async def test_a_batch_whose_answer_was_lost_is_repeated_without_doubling(where:
     async with opened(where) as store:
         session, epoch, turn = await turn_of(store)
         await store.memory.put("me", "fact", "a", "x", at_ms=1)
-        waiting = await store.accept(message("waiting"))
+        waiting = await store.inbox.accept(message("waiting"))
         line = make_faulty(store, after=lost)
         async with asyncio.TaskGroup() as group:
-            accepted = group.create_task(store.accept(message("new", "new chat")))
-            twin = group.create_task(store.accept(message("new", "new chat")))
-            group.create_task(store.append(session, epoch, turn, [row(1), row(2)]))
-            group.create_task(store.close(session, epoch, turn, [row(3)], "answered", 1))
-            group.create_task(store.start(session, epoch, "t_next", [waiting.inbox_id], row(0), 1, 2))
+            accepted = group.create_task(store.inbox.accept(message("new", "new chat")))
+            twin = group.create_task(store.inbox.accept(message("new", "new chat")))
+            group.create_task(store.turns.append(session, epoch, turn, [row(1), row(2)]))
+            group.create_task(store.turns.close(session, epoch, turn, [row(3)], "answered", 1))
+            group.create_task(store.turns.start(session, epoch, "t_next", [waiting.inbox_id], row(0), 1, 2))
             deleted = group.create_task(store.memory.delete("me", "fact", "a"))
         assert not accepted.result().duplicate
         assert twin.result().duplicate
         assert deleted.result()
-        assert len(await store.journal(turn)) == 4
-        assert [one.turn for one in await store.turns(session, 9)] == [turn, "t_next"]
-        assert len(await store.pending(accepted.result().session)) == 1
+        assert len(await store.turns.journal(turn)) == 4
+        assert [one.turn for one in await store.turns.latest(session, 9)] == [turn, "t_next"]
+        assert len(await store.inbox.pending(accepted.result().session)) == 1
         assert store.figures.reopened == lost
         assert not line.used_after_error
 
 
 async def test_a_claim_whose_answer_was_lost_keeps_its_epoch(where: str) -> None:
     async with opened(where) as store:
-        accepted = await store.accept(message())
+        accepted = await store.inbox.accept(message())
         make_faulty(store, after=1)
-        assert await store.claim(accepted.session) == 1
-        assert await store.claim(accepted.session) == 1
+        assert await store.sessions.claim(accepted.session) == 1
+        assert await store.sessions.claim(accepted.session) == 1
 
 
 async def test_a_storage_that_stays_away_is_told_and_a_later_write_gets_through(where: str) -> None:
@@ -162,16 +165,16 @@ async def test_a_storage_that_stays_away_is_told_and_a_later_write_gets_through(
         session, epoch, turn = await turn_of(store)
         line = make_faulty(store, before=10**6)
         with pytest.raises(StorageUnavailable, match="cannot be written") as told:
-            await store.append(session, epoch, turn, [row(1)])
+            await store.turns.append(session, epoch, turn, [row(1)])
         assert store.shown in str(told.value)
         assert "hush" not in str(told.value)
         async with asyncio.timeout(1):  # while it is known to be away, nobody waits long
             with pytest.raises(StorageUnavailable):
                 await store.check()
         line.before = 0
-        await store.append(session, epoch, turn, [row(1)])
+        await store.turns.append(session, epoch, turn, [row(1)])
         assert not line.used_after_error
-        assert len(await store.journal(turn)) == 2
+        assert len(await store.turns.journal(turn)) == 2
 
 
 async def test_a_full_disk_is_told_in_words_and_survived(sqlite: str) -> None:
@@ -185,44 +188,45 @@ async def test_a_full_disk_is_told_in_words_and_survived(sqlite: str) -> None:
         assert back.startswith(f"back {reached} ")
         assert await process.line() == ""
     async with opened(sqlite) as store:
-        assert [one.seq for one in await store.journal(back.split()[2])] == list(range(reached + 1))
-        assert await store.inbox_by_key("bot", "back") is not None
+        assert [one.seq for one in await store.turns.journal(back.split()[2])] == list(range(reached + 1))
+        assert await store.inbox.by_key("bot", "back") is not None
 
 
 async def test_a_write_behind_which_nobody_stands_any_more_is_left_out(sqlite: str) -> None:
     async with opened(sqlite) as store:
         session, epoch, turn = await turn_of(store)
-        given_up = asyncio.create_task(store.append(session, epoch, turn, [row(1, b"given up")]))
+        given_up = asyncio.create_task(store.turns.append(session, epoch, turn, [row(1, b"given up")]))
         await asyncio.sleep(0)  # it is queued now, and the writer has not run yet
         given_up.cancel()
         with pytest.raises(asyncio.CancelledError):
             await given_up
-        await store.append(session, epoch, turn, [row(1, b"meant")])
-        assert [one.body for one in await store.journal(turn, after=0)] == [b"meant"]
+        await store.turns.append(session, epoch, turn, [row(1, b"meant")])
+        assert [one.body for one in await store.turns.journal(turn, after=0)] == [b"meant"]
 
 
 async def test_a_full_queue_makes_callers_wait_and_drops_nothing(sqlite: str) -> None:
     async with opened(sqlite) as store:
         session, epoch, turn = await turn_of(store)
         writes = [
-            asyncio.create_task(store.append(session, epoch, turn, [row(seq)])) for seq in range(1, QUEUE_OPS + 500)
+            asyncio.create_task(store.turns.append(session, epoch, turn, [row(seq)]))
+            for seq in range(1, QUEUE_OPS + 500)
         ]
         await asyncio.sleep(0)
-        assert store._writer._queue.full()
+        assert store.writer._queue.full()
         await asyncio.gather(*writes)
-        assert len(await store.journal(turn)) == QUEUE_OPS + 500
+        assert len(await store.turns.journal(turn)) == QUEUE_OPS + 500
 
 
 async def test_after_closing_nothing_is_taken_and_what_was_queued_is_written(where: str) -> None:
     async with opened(where) as store:
         session, epoch, turn = await turn_of(store)
-        last = [asyncio.create_task(store.append(session, epoch, turn, [row(seq)])) for seq in range(1, 20)]
+        last = [asyncio.create_task(store.turns.append(session, epoch, turn, [row(seq)])) for seq in range(1, 20)]
         await asyncio.sleep(0)
     await asyncio.gather(*last)
     with pytest.raises(StorageUnavailable, match="closed"):
         await store.check()
     async with opened(where) as again:
-        assert len(await again.journal(turn)) == 20
+        assert len(await again.turns.journal(turn)) == 20
 
 
 async def test_every_sqlite_commit_is_safe_against_a_power_cut(sqlite: str) -> None:
@@ -231,9 +235,9 @@ async def test_every_sqlite_commit_is_safe_against_a_power_cut(sqlite: str) -> N
         return [conn.exec_driver_sql(f"PRAGMA {name}").scalar_one() for name in names]
 
     async with opened(sqlite) as store:
-        assert await store._writer.alone(settings) == [2, "wal", 1, 1]
-        await store._writer._line.reopen()
-        assert await store._writer.alone(settings) == [2, "wal", 1, 1]
+        assert await store.writer.alone(settings) == [2, "wal", 1, 1]
+        await store.writer._line.reopen()
+        assert await store.writer.alone(settings) == [2, "wal", 1, 1]
 
 
 async def test_postgres_commits_are_safe_too(postgres: str) -> None:
@@ -242,14 +246,14 @@ async def test_postgres_commits_are_safe_too(postgres: str) -> None:
             "synchronous_commit",
             "idle_in_transaction_session_timeout",
         )  # fsync is the server's, and off in that of the tests
-        shown = await store._writer.alone(
+        shown = await store.writer.alone(
             lambda conn: [conn.exec_driver_sql(f"SHOW {name}").scalar_one() for name in names]
         )
         assert shown == ["on", "4s"]
 
 
 async def test_readers_cannot_write_and_do_not_checkpoint(sqlite: str) -> None:
-    async with opened(sqlite) as store, store._engine.connect() as conn:
+    async with opened(sqlite) as store, store.asks.engine.connect() as conn:
         assert (await conn.exec_driver_sql("PRAGMA wal_autocheckpoint")).scalar_one() == 0
         with pytest.raises(OperationalError, match="readonly"):
             await conn.execute(t.cursors.delete())
@@ -258,7 +262,7 @@ async def test_readers_cannot_write_and_do_not_checkpoint(sqlite: str) -> None:
 async def test_damaged_pages_are_found_by_a_look_and_hold_up_nobody_who_needs_others(sqlite: str) -> None:
     async with opened(sqlite) as store:
         session, epoch, turn = await turn_of(store)
-        await store.append(session, epoch, turn, [row(seq, b"x" * 900) for seq in range(1, 60)])
+        await store.turns.append(session, epoch, turn, [row(seq, b"x" * 900) for seq in range(1, 60)])
     assert (await check(sqlite)).complaints == ()
     pages = leaves(Path(sqlite), "journal")
     with Path(sqlite).open("r+b") as file:
@@ -269,9 +273,11 @@ async def test_damaged_pages_are_found_by_a_look_and_hold_up_nobody_who_needs_ot
     assert found.broken == ("journal",)
     async with opened(sqlite) as store:
         with pytest.raises(Damaged):
-            await store.journal(turn)
+            await store.turns.journal(turn)
         answers = await asyncio.gather(
-            store.append(session, epoch, turn, [row(60)]), store.accept(message("new")), return_exceptions=True
+            store.turns.append(session, epoch, turn, [row(60)]),
+            store.inbox.accept(message("new")),
+            return_exceptions=True,
         )
         assert isinstance(answers[0], Damaged | Fenced)
         assert isinstance(answers[1], Accepted)
@@ -284,9 +290,9 @@ async def test_a_plain_turn_writes_at_most_32_kib_of_log(sqlite: str) -> None:
 
         async def turn() -> None:
             name = IDS.new("t")
-            accepted = await store.accept(message(IDS.new("m"), cursor=("room", name)))
-            await store.start(session, epoch, name, [accepted.inbox_id], row(0, b"x" * 1024), 1, 2)
-            await store.close(session, epoch, name, [row(1, b"y" * 1024), row(2, b"z" * 1024)], "answered", 3)
+            accepted = await store.inbox.accept(message(IDS.new("m"), cursor=("room", name)))
+            await store.turns.start(session, epoch, name, [accepted.inbox_id], row(0, b"x" * 1024), 1, 2)
+            await store.turns.close(session, epoch, name, [row(1, b"y" * 1024), row(2, b"z" * 1024)], "answered", 3)
 
         for _ in range(5):
             await turn()
@@ -303,30 +309,30 @@ async def test_a_defect_in_a_lone_transaction_goes_to_its_caller_and_the_writer_
             raise ZeroDivisionError
 
         with pytest.raises(ZeroDivisionError):
-            await store._writer.alone(broken)
+            await store.writer.alone(broken)
         await store.check()
 
 
 async def test_an_unknown_session_is_a_conflict_in_words(where: str) -> None:
     async with opened(where) as store:
         with pytest.raises(Conflict, match="no session s_none"):
-            await store.claim("s_none")
+            await store.sessions.claim("s_none")
         with pytest.raises(Conflict, match="no session s_none"):
-            await store.append("s_none", 1, "t", [row(0)])
+            await store.turns.append("s_none", 1, "t", [row(0)])
 
 
 async def test_what_would_be_written_into_a_file_that_is_gone_is_refused_until_it_is_back(sqlite: str) -> None:
     path, away = Path(sqlite), Path(f"{sqlite}.away")
     async with opened(sqlite) as store:
-        await store.accept(message("before"))
+        await store.inbox.accept(message("before"))
         path.rename(away)
         with pytest.raises(StorageUnavailable, match="removed"):
-            await store.accept(message("while it is away"))
+            await store.inbox.accept(message("while it is away"))
         path.write_bytes(b"")
         with pytest.raises(StorageUnavailable, match="another file"):
-            await store.accept(message("beside another"))
+            await store.inbox.accept(message("beside another"))
         assert path.read_bytes() == b""
         away.replace(path)
-        await store.accept(message("after"))
+        await store.inbox.accept(message("after"))
     async with opened(sqlite) as store:
-        assert await store.inbox_by_key("bot", "after") is not None
+        assert await store.inbox.by_key("bot", "after") is not None

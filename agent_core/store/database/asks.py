@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import structlog
-from sqlalchemy import Column, ColumnElement, Row, Select
+from sqlalchemy import Column, ColumnElement, Row, Select, func, select
 from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.exc import TimeoutError as PoolTimeout
 from sqlalchemy.ext.asyncio import AsyncEngine
@@ -31,14 +31,17 @@ Rows = Sequence[Row[*tuple[Any, ...]]]
 
 
 class Asks:
-    """What all readers share."""
+    """The question itself. One for all that is asked of a database, so that what could not be read is known in one place."""
 
     def __init__(self, engine: AsyncEngine, shown: str) -> None:
-        self._engine = engine
-        self._shown = shown
-        self._left_out: dict[str, bool] = {}
+        self.engine = engine
+        self.shown = shown
+        self.lost: dict[str, bool] = {}
+        """Of which lists something could not be read the last time."""
+        self.lost_keys: dict[str, frozenset[str]] = {}
+        """And whose that was, where its index tells."""
 
-    async def _all(self, query: Select[*tuple[Any, ...]]) -> Rows:
+    async def all(self, query: Select[*tuple[Any, ...]]) -> Rows:
         """All rows of an answer. Raises `StorageUnavailable`; `Damaged` if what is asked for cannot be read, and other rows may."""
         try:
             return await self._once(query)
@@ -50,11 +53,11 @@ class Asks:
         except _TROUBLE as error:
             raise self._unreadable(error) from error
 
-    def _begins(self, column: Column[str], prefix: str) -> ColumnElement[bool]:
-        return begins(column, prefix, self._engine.dialect.name)
+    def begins(self, column: Column[str], prefix: str) -> ColumnElement[bool]:
+        return begins(column, prefix, self.engine.dialect.name)
 
     async def _once(self, query: Select[*tuple[Any, ...]]) -> Rows:
-        async with self._engine.connect() as conn:
+        async with self.engine.connect() as conn:
             try:
                 return (await conn.execute(query)).all()
             except SQLAlchemyError as error:
@@ -62,26 +65,26 @@ class Asks:
                     await conn.invalidate()  # what it has in its cache is not asked again
                 raise
 
-    async def _whole(self, bodies: Sequence[bytes]) -> list[bytes]:
+    async def whole(self, bodies: Sequence[bytes]) -> list[bytes]:
         """Stored bodies as they were before what is large was cut out."""
-        with self._sense():
-            return await pieces.whole(self._all, bodies)
+        with self.sense():
+            return await pieces.whole(self.all, bodies)
 
-    async def _made(self, query: Select[*tuple[Any, ...]], make: Callable[[Row[*tuple[Any, ...]]], R]) -> list[R]:
+    async def made(self, query: Select[*tuple[Any, ...]], make: Callable[[Row[*tuple[Any, ...]]], R]) -> list[R]:
         """All rows of an answer, as what they stand for. Raises `Damaged` as well if a row stands for nothing."""
-        rows = await self._all(query)
-        with self._sense():
+        rows = await self.all(query)
+        with self.sense():
             return [make(row) for row in rows]
 
     @contextmanager
-    def _sense(self) -> Generator[None]:
+    def sense(self) -> Generator[None]:
         """What is read in the block stands for something: no state that does not exist, no number where bytes should be."""
         try:
             yield
         except (ValueError, TypeError, LookupError, zlib.error) as error:
-            raise Damaged(f"Rows in the database {self._shown} make no sense: {type(error).__name__}.") from error
+            raise Damaged(f"Rows in the database {self.shown} make no sense: {type(error).__name__}.") from error
 
-    async def _readable(
+    async def readable(
         self,
         what: str,
         query: Select[*tuple[Any, ...]],
@@ -93,7 +96,7 @@ class Asks:
         """What can be read of a list, the rows from both ends of its keys up to what cannot; that some are left out is said in the log and by
         `left_out`. Of `most` rows those with the highest keys. Around damage they come in the order of their keys, the highest first."""
         try:
-            found = await self._made(query.limit(most), make)
+            found = await self.made(query.limit(most), make)
             left_out = ""
         except Damaged as error:
             every = query.order_by(None)
@@ -104,9 +107,9 @@ class Asks:
                 more = await self._edge(rest.order_by(key), lambda last: key > last, make, key_of, None)
                 found += more[::-1][: None if most is None else most - len(found)]
             left_out = str(error)
-        if left_out and not self._left_out.get(what):
+        if left_out and not self.lost.get(what):
             log.warning("rows.left_out", table=what, error=left_out)
-        self._left_out[what] = bool(left_out)
+        self.lost[what] = bool(left_out)
         return found
 
     async def _edge(
@@ -124,7 +127,7 @@ class Asks:
             wanted = size if most is None else min(size, most - len(found))
             asked = query if not found else query.where(beyond(key_of(found[-1])))
             try:
-                rows = await self._made(asked.limit(wanted), make)
+                rows = await self.made(asked.limit(wanted), make)
             except Damaged:
                 size //= 4
                 continue
@@ -135,16 +138,33 @@ class Asks:
 
     def left_out(self, what: str) -> bool:
         """Whether something of a list could not be read the last time that it was asked for."""
-        return self._left_out.get(what, False)
+        return self.lost.get(what, False)
 
-    async def _first(self, query: Select[*tuple[Any, ...]], make: Callable[[Row[*tuple[Any, ...]]], R]) -> R | None:
+    async def first(self, query: Select[*tuple[Any, ...]], make: Callable[[Row[*tuple[Any, ...]]], R]) -> R | None:
         """The first of them, if there is any."""
-        return next(iter(await self._made(query, make)), None)
+        return next(iter(await self.made(query, make)), None)
+
+    async def distinct(self, column: Column[str]) -> list[str]:
+        """The different values of a column that leads an index: a step each, however many rows there are."""
+        found: list[str] = []
+        while True:
+            query = select(func.min(column))
+            value = (await self.all(query.where(column > found[-1]) if found else query))[0][0]
+            if value is None:
+                return found
+            found.append(str(value))
 
     def _unreadable(self, error: Exception) -> StorageUnavailable:
         if blame(error) is Blame.ROWS:
-            return Damaged(f"Rows in the database {self._shown} cannot be read: {in_words(error)}.")
-        return StorageUnavailable(f"The database {self._shown} cannot be read: {in_words(error)}.")
+            return Damaged(f"Rows in the database {self.shown} cannot be read: {in_words(error)}.")
+        return StorageUnavailable(f"The database {self.shown} cannot be read: {in_words(error)}.")
+
+
+class Reading:
+    """What asks about one subject. Every method raises `StorageUnavailable` if the database cannot be read."""
+
+    def __init__(self, asks: Asks) -> None:
+        self._asks = asks
 
 
 _TROUBLE = (SQLAlchemyError, PoolTimeout, OSError, TimeoutError)

@@ -18,8 +18,9 @@ import sys
 import time
 from collections.abc import AsyncGenerator, Callable, Collection
 from contextlib import ExitStack, asynccontextmanager, suppress
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 import structlog
 from sqlalchemy import BigInteger, Connection, bindparam, text
@@ -49,6 +50,18 @@ LOCK_SPACE = 0x6F757473 << 32
 def boottime() -> float:
     """Seconds since the machine started, time asleep included."""
     return time.clock_gettime(time.CLOCK_BOOTTIME) if sys.platform == "linux" else time.monotonic()
+
+
+Dead: TypeAlias = Callable[[Connection, Collection[int]], frozenset[int]]
+"""Which of these nodes are dead, as seen (and, on PostgreSQL, held) by the current transaction."""
+
+
+@dataclass(frozen=True, slots=True)
+class Who:
+    """This node, and how to tell which others are dead."""
+
+    node: int
+    dead: Dead
 
 
 class Ownership(Protocol):

@@ -15,7 +15,8 @@ from typing import Any
 from sqlalchemy import Connection, Row, delete, insert, select, text, update
 
 from agent_core.store import tables as t
-from agent_core.store.database.asks import Asks
+from agent_core.store.database.asks import Reading
+from agent_core.store.database.node import Writing
 
 
 class UnreadState(StrEnum):
@@ -106,22 +107,37 @@ def _row(row: Row[*tuple[Any, ...]]) -> UnreadRow:
     )  # fmt: skip
 
 
-class Unread(Asks):
+class UnreadReads(Reading):
     """Every method raises `StorageUnavailable` if the database cannot be read."""
 
-    async def unread(self, version: str, limit: int = 200) -> list[UnreadRow]:
+    async def waiting(self, version: str, limit: int = 200) -> list[UnreadRow]:
         """What waits, and what another version than this has given up; what was tried the longest ago first."""
         state = t.unread.c.state
         given_up = (state == UnreadState.GIVEN_UP.value) & (t.unread.c.version != version)
         query = select(*_COLUMNS).where(text("unread.state <> 'done'"), (state == UnreadState.WAITING.value) | given_up)
-        return [_row(row) for row in await self._all(query.order_by(t.unread.c.tried_at).limit(limit))]
+        return [_row(row) for row in await self._asks.all(query.order_by(t.unread.c.tried_at).limit(limit))]
 
-    async def unread_one(self, account: str, platform_key: str) -> UnreadRow | None:
+    async def one(self, account: str, platform_key: str) -> UnreadRow | None:
         """What is kept under this key, whatever became of it."""
         query = select(*_COLUMNS).where(t.unread.c.account == account, t.unread.c.platform_key == platform_key)
-        return next((_row(row) for row in await self._all(query)), None)
+        return next((_row(row) for row in await self._asks.all(query)), None)
 
-    async def unread_counts(self) -> dict[str, int]:
+    async def counts(self) -> dict[str, int]:
         """How much is not taken in, by account."""
         open_ones = select(t.unread.c.account).where(text("unread.state <> 'done'"))
-        return dict(Counter(str(row[0]) for row in await self._all(open_ones)))
+        return dict(Counter(str(row[0]) for row in await self._asks.all(open_ones)))
+
+
+class Unread(UnreadReads, Writing):
+    """All of it, for the node that writes."""
+
+    async def keep(self, row: UnreadRow, cursor: tuple[str, str] | None) -> bool:
+        """Promises: what could not be taken in is kept as it came, with its cursor; only now may it be acknowledged to the platform.
+
+        False if it was kept before; then nothing of it changes.
+        """
+        return await self._writer.alone(keep(row, cursor))
+
+    async def change(self, row: UnreadRow) -> None:
+        """Promises: it is stored what became of it. Before it is tried again, and after."""
+        await self._writer.alone(change(row))

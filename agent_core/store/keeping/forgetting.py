@@ -15,20 +15,19 @@ from sqlalchemy import ColumnElement, Connection, and_, delete, func, insert, li
 
 from agent_core.store import tables as t
 from agent_core.store.budgets.rows import FILE_SCOPE
-from agent_core.store.database.asks import Asks
+from agent_core.store.database.asks import Reading
 from agent_core.store.database.keys import among, begins, padded
 from agent_core.store.inbox.rows import InboxState
 from agent_core.store.keeping import pieces
 from agent_core.store.keeping.retaining import drop_journals
 from agent_core.store.people.rows import PersonState
-from agent_core.store.turns.rows import TurnState
+from agent_core.store.turns.rows import FORGOTTEN, TurnState
 
 Account = tuple[str, str]
 """(account, the person's id in it)"""
 LISTS = "todo"
 """The kind of the to-do lists, whose scopes are a memory's scope and the name of a workspace."""
 SUMMARY = "Earlier turns were removed, because somebody wanted to be forgotten."
-FORGOTTEN = "no longer kept: somebody asked in it who wanted to be forgotten"
 DROPPED = "its person is forgotten"
 """Why a message was dropped that has no words any more."""
 DROPPING = "its person is being forgotten"
@@ -79,13 +78,13 @@ def _asked(who: Iterable[Account]) -> list[str]:
     return [orjson.dumps(list(one)).decode() for one in who]
 
 
-class Forgotten(Asks):
+class Forgotten(Reading):
     """Every method raises `StorageUnavailable` if the database cannot be read."""
 
     async def jobs(self) -> list[Job]:
         """All of which it is known, the oldest first."""
         f = t.forgets.c
-        rows = await self._all(select(f.forget, f.who, f.at, f.done_at).order_by(f.at, f.forget))
+        rows = await self._asks.all(select(f.forget, f.who, f.at, f.done_at).order_by(f.at, f.forget))
         return [Job(r[0], tuple(sorted(people_of(r[1]))), r[2], r[3]) for r in rows]
 
     async def unnamed_messages(self, limit: int, after: int) -> list[tuple[int, str, str, bytes]]:
@@ -95,14 +94,14 @@ class Forgotten(Asks):
             .select_from(t.inbox.outerjoin(t.turn_inputs, t.turn_inputs.c.inbox == _i.id))
             .where(_i.person == "", _i.id > after)
         )
-        rows = await self._all(query.order_by(_i.id).limit(limit))
-        bodies = await self._whole([bytes(r[3]) for r in rows])
+        rows = await self._asks.all(query.order_by(_i.id).limit(limit))
+        bodies = await self._asks.whole([bytes(r[3]) for r in rows])
         return [(int(r[0]), str(r[1]), str(r[2]), body) for r, body in zip(rows, bodies, strict=True)]
 
     async def turns(self, job: Job, limit: int, after: str) -> tuple[list[TheirTurn], str]:
         """Their turns among the next `limit` turns, and the last of these; empty at the end."""
         window = select(_u.turn, _u.session, _u.people, _u.state, _u.opened_at).where(_u.turn > after)
-        rows = await self._all(window.order_by(_u.turn).limit(limit))
+        rows = await self._asks.all(window.order_by(_u.turn).limit(limit))
         mine = set(job.who)
         found = [
             TheirTurn(r[0], r[1], r[3] == TurnState.OPEN.value)
@@ -113,17 +112,17 @@ class Forgotten(Asks):
 
     async def sessions(self, who: Sequence[Account], keys: Collection[str]) -> list[TheirSession]:
         """The conversations in which they asked, and those with these keys."""
-        touched = {str(r[0]) for r in await self._all(select(_u.session).where(self._theirs(who)).distinct())}
+        touched = {str(r[0]) for r in await self._asks.all(select(_u.session).where(self._theirs(who)).distinct())}
         wrote = or_(*(and_(_i.account == account, _i.person == person) for account, person in who))
-        touched |= {str(r[0]) for r in await self._all(select(_i.session).where(wrote).distinct())}
+        touched |= {str(r[0]) for r in await self._asks.all(select(_i.session).where(wrote).distinct())}
         found: list[TheirSession] = []
         query = select(_s.session, _s.key).where(or_(_s.key.in_(sorted(keys)), _s.session.in_(sorted(touched))))
-        for session, key in await self._all(query):
+        for session, key in await self._asks.all(query):
             mine = set(who)
-            asked = await self._all(select(_u.people).where(_u.session == session).distinct())
+            asked = await self._asks.all(select(_u.people).where(_u.session == session).distinct())
             heard = select(_i.account, _i.person).where(_i.session == session, _i.person != "").distinct()
             others = {one for row in asked for one in people_of(row[0])} | {
-                (str(r[0]), str(r[1])) for r in await self._all(heard)
+                (str(r[0]), str(r[1])) for r in await self._asks.all(heard)
             }
             unknown = any(not row[0] for row in asked) and key not in keys and not _is_theirs_by_name(key, mine)
             found.append(TheirSession(session, key, not others - mine and not unknown))
@@ -135,38 +134,38 @@ class Forgotten(Asks):
     async def summaries(self, session: str) -> list[tuple[str, int]]:
         """Where the journals of a conversation hold summaries, as (turn, number)."""
         query = select(_j.turn, _j.seq).join(t.turns, _u.turn == _j.turn)
-        rows = await self._all(query.where(_u.session == session, _u.removed == "", _j.kind == "Compacted"))
+        rows = await self._asks.all(query.where(_u.session == session, _u.removed == "", _j.kind == "Compacted"))
         return [(str(row[0]), int(row[1])) for row in rows]
 
     async def messages(self, which: ColumnElement[bool]) -> list[int]:
         """The numbers of these messages, in order."""
-        return [int(row[0]) for row in await self._all(select(_i.id).where(which).order_by(_i.id))]
+        return [int(row[0]) for row in await self._asks.all(select(_i.id).where(which).order_by(_i.id))]
 
     async def keys_of(self, who: Sequence[Account]) -> set[str]:
         """The private chats that are known to be theirs, by the keys of their sessions."""
         p = t.places.c
         mine = or_(*(and_(p.account == account, p.person == person) for account, person in who))
-        return {str(r[0]) for r in await self._all(select(p.place).where(mine))}
+        return {str(r[0]) for r in await self._asks.all(select(p.place).where(mine))}
 
     async def joined(self, who: Account) -> set[Account]:
         """The accounts that are joined with this one, itself included."""
         c = t.links.c
         same = select(c.who).where(c.account == who[0], c.person == who[1])
-        rows = await self._all(select(c.account, c.person).where(c.who.in_(same)))
+        rows = await self._asks.all(select(c.account, c.person).where(c.who.in_(same)))
         return {who, *((str(r[0]), str(r[1])) for r in rows)}
 
     async def known(self, who: Sequence[Account]) -> bool:
         """Whether anything of them is there: what they wrote or asked, or their names."""
         for table in (t.inbox, t.people, t.places, t.links):
             mine = or_(*(and_(table.c.account == account, table.c.person == person) for account, person in who))
-            if await self._all(select(literal(1)).where(select(table).where(mine).exists())):
+            if await self._asks.all(select(literal(1)).where(select(table).where(mine).exists())):
                 return True
-        return bool(await self._all(select(_u.turn).where(self._theirs(who)).limit(1)))
+        return bool(await self._asks.all(select(_u.turn).where(self._theirs(who)).limit(1)))
 
     async def tool_keys(self, turns: Sequence[str]) -> list[str]:
         """The keys under which the tools of these turns have put files on their way."""
         query = select(t.tool_calls.c.key).where(t.tool_calls.c.turn.in_(turns))
-        return [str(r[0]) for r in await self._all(query)]
+        return [str(r[0]) for r in await self._asks.all(query)]
 
 
 def _is_theirs_by_name(key: str, who: Collection[Account]) -> bool:

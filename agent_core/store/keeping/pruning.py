@@ -16,12 +16,12 @@ from sqlalchemy import Column, ColumnElement, Connection, Table, and_, case, del
 from agent_core.store import tables as t
 from agent_core.store.budgets import writes as sqlbudgets
 from agent_core.store.database.keys import among, padded
+from agent_core.store.database.ownership import Who
 from agent_core.store.deliveries.rows import DeliveryState
 from agent_core.store.inbox import unread
 from agent_core.store.inbox.rows import InboxState
 from agent_core.store.keeping import pieces
 from agent_core.store.schedules.rows import ScheduleState
-from agent_core.store.sql import Who
 from agent_core.store.turns.rows import TurnState
 
 Key: TypeAlias = "tuple[int | str, ...]"

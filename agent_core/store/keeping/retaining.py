@@ -23,7 +23,7 @@ from sqlalchemy import text as sql_text
 
 from agent_core.limits.retention import DAY_MS, MOST_SECONDS, Conversation
 from agent_core.store import tables as t
-from agent_core.store.database.asks import Asks
+from agent_core.store.database.asks import Reading
 from agent_core.store.database.keys import padded
 from agent_core.store.deliveries.rows import DeliveryState
 from agent_core.store.inbox.rows import InboxState
@@ -78,7 +78,7 @@ class Removed:
     """Nobody else could write meanwhile; what waited before it is not in it, the commit is."""
 
 
-class Retaining(Asks):
+class Retaining(Reading):
     """Every method raises `StorageUnavailable` if the database cannot be read."""
 
     async def known_until(self, node: int) -> int:
@@ -87,7 +87,7 @@ class Retaining(Asks):
         mine = select(n.started_at).where(n.node == node).scalar_subquery()
         started = select(func.max(func.coalesce(n.ended_at, n.started_at))).where(n.node < node)
         heard = select(_i.received_at).where(_i.received_at < mine).order_by(_i.id.desc()).limit(1)
-        found = [row[0] for query in (started, heard) for row in await self._all(query)]
+        found = [row[0] for query in (started, heard) for row in await self._asks.all(query)]
         return max((int(one) for one in found if one is not None), default=0)
 
     async def old_turns(self, before: int, after: tuple[int, str], limit: int) -> list[OldTurn]:
@@ -96,7 +96,7 @@ class Retaining(Asks):
         query = select(_u.turn, _u.session, _u.number, _u.closed_at, _u.undone).where(
             *closed, tuple_(_u.closed_at, _u.turn) > tuple_(*after), ~_to_be_shown
         )
-        rows = await self._all(query.order_by(_u.closed_at, _u.turn).limit(limit))
+        rows = await self._asks.all(query.order_by(_u.closed_at, _u.turn).limit(limit))
         return [OldTurn(r[0], r[1], r[2], r[3], bool(r[4])) for r in rows]
 
     async def conversations_of(
@@ -110,7 +110,7 @@ class Retaining(Asks):
         found: dict[str, Conversation] = {}
         for keys in padded(sorted(sessions)):
             highest = select(func.coalesce(func.max(_u.number), 0)).where(_u.session == _s.session).scalar_subquery()
-            rows = await self._all(select(_s.session, _s.last_at, _s.since, highest).where(_s.session.in_(keys)))
+            rows = await self._asks.all(select(_s.session, _s.last_at, _s.since, highest).where(_s.session.in_(keys)))
             for session, last_at, since, last in rows:
                 if last_at >= quiet_before and session not in known:
                     known[session] = await self._first_told(session, since, told) if last > since + told else 0
@@ -119,7 +119,7 @@ class Retaining(Asks):
 
     async def _first_told(self, session: str, since: int, told: int) -> int:
         mine = (_u.session == session, _u.number > since, _u.undone == 0, _u.state == TurnState.CLOSED.value)
-        last = await self._all(select(_u.number).where(*mine).order_by(_u.number.desc()).offset(told - 1).limit(1))
+        last = await self._asks.all(select(_u.number).where(*mine).order_by(_u.number.desc()).offset(told - 1).limit(1))
         return int(last[0][0]) if last else 0
 
     async def old_files(self, before: int, limit: int, after: tuple[int, bytes]) -> list[OldFile]:
@@ -130,18 +130,18 @@ class Retaining(Asks):
             _p.at < before,
             tuple_(_p.at, _p.digest) > tuple_(*after),
         )
-        rows = await self._all(query.order_by(_p.at, _p.digest).limit(limit))
+        rows = await self._asks.all(query.order_by(_p.at, _p.digest).limit(limit))
         return [OldFile(bytes(r[0]), int(r[1]), int(r[2])) for r in rows]
 
     async def files_in_use(self, before: int, told: int) -> set[bytes]:
         """The digests of what open turns, waiting messages, and conversations that go on (somebody spoke since `before`) need."""
         open_turns = select(_j.body).join(t.turns, _u.turn == _j.turn).where(_u.state == TurnState.OPEN.value)
         waiting = select(_i.body).where(_i.state == InboxState.NEW.value, _packed_inbox)
-        bodies = [bytes(r[0]) for q in (open_turns.where(_packed_journal), waiting) for r in await self._all(q)]
+        bodies = [bytes(r[0]) for q in (open_turns.where(_packed_journal), waiting) for r in await self._asks.all(q)]
         reached = await self._reached(bodies)
         # What a younger turn needs is younger itself: a file is as old as the last message that brought it.
         brought_long_ago = _u.opened_at < before + DAY_MS
-        living = [str(row[0]) for row in await self._all(select(_s.session).where(_s.last_at >= before))]
+        living = [str(row[0]) for row in await self._asks.all(select(_s.session).where(_s.last_at >= before))]
         for first in range(0, len(living), SESSIONS_AT_ONCE):
             some = await self.conversations_of(living[first : first + SESSIONS_AT_ONCE], told, before, {})
             short = [session for session, one in some.items() if not one.since and not one.first_told]
@@ -153,7 +153,7 @@ class Retaining(Asks):
             ]
             for which in shown:
                 packed = select(_j.body).join(t.turns, _j.turn == _u.turn)
-                rows = await self._all(packed.where(which, brought_long_ago, _u.undone == 0, _packed_journal))
+                rows = await self._asks.all(packed.where(which, brought_long_ago, _u.undone == 0, _packed_journal))
                 reached |= await self._reached([bytes(row[0]) for row in rows])
         return reached
 
@@ -166,7 +166,7 @@ class Retaining(Asks):
             for keys in padded(sorted(wanted)):
                 inner = (Form.BODY.value, Form.RUN.value)
                 query = select(_p.digest, _p.form, _p.stored, _p.how).where(_p.digest.in_(keys), _p.form.in_(inner))
-                found.update((bytes(r[0]), pieces.read(r)) for r in await self._all(query))
+                found.update((bytes(r[0]), pieces.read(r)) for r in await self._asks.all(query))
         return reached | {digest for body in bodies for digest in needed(body)} | found.keys()
 
     async def old_sessions(self, before: int, limit: int, after: str) -> list[OldSession]:
@@ -180,20 +180,22 @@ class Retaining(Asks):
             _s.session > after, _s.last_at < before, _s.policy.is_(None), _s.quarantined.is_(None),
             ~kept, ~waiting, ~shown, ~planned, ~pointed,
         )  # fmt: skip
-        rows = await self._all(query.order_by(_s.session).limit(limit))
+        rows = await self._asks.all(query.order_by(_s.session).limit(limit))
         return [OldSession(*row) for row in rows]
 
     async def database_bytes(self) -> int:
         """How large the database is; of SQLite without its log."""
-        if self._engine.dialect.name == "sqlite":
+        if self._asks.engine.dialect.name == "sqlite":
             count, size = [
                 int(
-                    (await self._all(select(literal_column(name, t.Int)).select_from(sql_text(f"pragma_{name}"))))[0][0]
+                    (await self._asks.all(select(literal_column(name, t.Int)).select_from(sql_text(f"pragma_{name}"))))[
+                        0
+                    ][0]
                 )
                 for name in ("page_count", "page_size")
             ]
             return count * size
-        return int((await self._all(select(func.pg_database_size(func.current_database()))))[0][0])
+        return int((await self._asks.all(select(func.pg_database_size(func.current_database()))))[0][0])
 
 
 _REMOVABLE = select(_u.turn).where(

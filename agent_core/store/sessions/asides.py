@@ -13,9 +13,10 @@ from dataclasses import dataclass
 from sqlalchemy import Connection, insert, select, update
 
 from agent_core.store import tables as t
-from agent_core.store.database.asks import Asks, around
+from agent_core.store.database.asks import Reading, around
+from agent_core.store.database.node import Writing
+from agent_core.store.database.ownership import Who
 from agent_core.store.inbox.rows import InboxState
-from agent_core.store.sql import Who
 from agent_core.store.turns.rows import TurnState
 
 MARK = "~"
@@ -48,49 +49,49 @@ def key_before(key: str, session: str) -> str:
     return key.removesuffix(f"{MARK}{session}")
 
 
-class Asides(Asks):
+class AsideReads(Reading):
     """Every method raises `StorageUnavailable` if the database cannot be read."""
 
     async def all(self) -> list[Aside]:
         """All conversations that were set aside, the latest first."""
         c = t.sessions.c
         query = select(c.session, c.key, c.quarantined, c.last_at).where(c.quarantined.is_not(None))
-        found = await self._all(query.order_by(c.last_at.desc()).limit(MOST))
+        found = await self._asks.all(query.order_by(c.last_at.desc()).limit(MOST))
         return [Aside(row[0], key_before(row[1], row[0]), row[2], row[3]) for row in found]
 
     async def key_of(self, session: str) -> str | None:
         """The key of a session, and nothing else of it."""
         c = t.sessions.c
-        found = await self._all(select(c.key).where(c.session == session))
+        found = await self._asks.all(select(c.key).where(c.session == session))
         return str(found[0][0]) if found else None
 
     async def session_of(self, key: str) -> tuple[str, int] | None:
         """Session and epoch of a key, and nothing else of it."""
         c = t.sessions.c
-        found = await self._all(select(c.session, c.epoch).where(c.key == key))
+        found = await self._asks.all(select(c.session, c.epoch).where(c.key == key))
         return (str(found[0][0]), int(found[0][1])) if found else None
 
     async def open_turn(self, session: str) -> tuple[str, int] | None:
         """The open turn of a session, and how many rows its journal has."""
         u, j = t.turns.c, t.journal.c
-        found = await self._all(select(u.turn).where(u.session == session, u.state == TurnState.OPEN.value))
+        found = await self._asks.all(select(u.turn).where(u.session == session, u.state == TurnState.OPEN.value))
         if not found:
             return None
-        last = await self._all(select(j.seq).where(j.turn == found[0][0]).order_by(j.seq.desc()).limit(1))
+        last = await self._asks.all(select(j.seq).where(j.turn == found[0][0]).order_by(j.seq.desc()).limit(1))
         return str(found[0][0]), (int(last[0][0]) + 1 if last else 0)
 
     async def waiting(self, session: str) -> list[int]:
         """The messages of a session that nobody has done, by their numbers."""
         c = t.inbox.c
         query = select(c.id).where(c.session == session, c.state == InboxState.NEW.value).order_by(c.arrival)
-        return [int(row[0]) for row in await self._all(query)]
+        return [int(row[0]) for row in await self._asks.all(query)]
 
     async def sound(self, turns: Sequence[str]) -> list[str]:
         """Those of `turns` whose journals can be read at all."""
         j = t.journal.c
 
         async def ask(some: Sequence[str]) -> Sequence[str]:
-            await self._all(select(j.turn, j.kind, j.body).where(j.turn.in_(some)))
+            await self._asks.all(select(j.turn, j.kind, j.body).where(j.turn.in_(some)))
             return some
 
         return (await around(turns, ask))[0]
@@ -139,3 +140,20 @@ def end_turn(turn: str, ending: str, at: int) -> Callable[[Connection], None]:
         conn.execute(update(t.turns).where(c.turn == turn, c.state == TurnState.OPEN.value).values(**values))
 
     return body
+
+
+class Asides(AsideReads, Writing):
+    """All of it, for the node that writes."""
+
+    async def set_aside(self, session: str, words: str, fresh: str) -> Fresh | None:
+        """Promises: `session` has no key any more, and the new session `fresh` has it. None if it is a living node's, or not there."""
+        self._node.must_live()
+        return await self._writer.alone(set_aside(session, words, fresh, self._node.clock.now_ms(), self._node.who))
+
+    async def drop(self, inbox_id: int, words: str) -> None:
+        """Promises: the message of a session that was set aside will not be part of a turn, and `words` say why."""
+        await self._writer.alone(drop(inbox_id, words))
+
+    async def end_turn(self, turn: str, ending: str) -> None:
+        """Promises: the turn, whose journal cannot be read, is over."""
+        await self._writer.alone(end_turn(turn, ending, self._node.clock.now_ms()))

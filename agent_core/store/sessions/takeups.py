@@ -11,16 +11,16 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, and_, bindparam, case, func, insert, select, text, update
-from sqlalchemy.ext.asyncio import AsyncEngine
 
 from agent_core.store import tables as t
 from agent_core.store.budgets import writes as sqlbudgets
-from agent_core.store.database.asks import Asks, Rows, around
+from agent_core.store.database.asks import Reading, Rows, around
 from agent_core.store.database.keys import padded
+from agent_core.store.database.node import Writing
+from agent_core.store.database.ownership import Who
 from agent_core.store.errors import Damaged
 from agent_core.store.inbox.rows import InboxState
 from agent_core.store.sessions.upkeep import MakeRow
-from agent_core.store.sql import Who
 from agent_core.store.turns.rows import OpenTurn, TurnState
 
 MOST = 2_000
@@ -135,31 +135,27 @@ _MESSAGE_KEYS = select(t.inbox.c.id, t.inbox.c.session).where(text("inbox.state 
 _PART_KEYS = select(_d.id, _d.surface).where(t.OPEN_PARTS).limit(MOST)
 
 
-class LeftBehind(Asks):
+class LeftBehind(Reading):
     """Every method raises `StorageUnavailable` if the database cannot be read.
 
     What cannot be read hides nothing else: it is left out, and named in `lost_sessions` and `lost_chats` as of the last look.
     """
 
-    def __init__(self, engine: AsyncEngine, shown: str) -> None:
-        super().__init__(engine, shown)
-        self._lost: dict[str, frozenset[str]] = {}
-
     @property
     def lost_sessions(self) -> frozenset[str]:
         """Sessions with an open turn or a message that cannot be read."""
-        return self._lost.get("turns", frozenset()) | self._lost.get("messages", frozenset())
+        return self._asks.lost_keys.get("turns", frozenset()) | self._asks.lost_keys.get("messages", frozenset())
 
     @property
     def lost_chats(self) -> frozenset[str]:
         """Chats with a part that is not as it should be and cannot be read."""
-        return self._lost.get("parts", frozenset())
+        return self._asks.lost_keys.get("parts", frozenset())
 
     async def turns(self, session: str = "") -> list[LeftTurn]:
         """All open turns (of one session), the oldest first, whoever runs them."""
         if session:
             query = _TURNS.where(t.turns.c.session == session).order_by(t.turns.c.opened_at)
-            return [LeftTurn(*row) for row in await self._all(query)]
+            return [LeftTurn(*row) for row in await self._asks.all(query)]
         found = await self._each("turns", _TURNS.order_by(t.turns.c.opened_at), _TURN_KEYS, t.turns.c.turn)
         return sorted((LeftTurn(*row) for row in found), key=lambda one: one.at)
 
@@ -167,7 +163,7 @@ class LeftBehind(Asks):
         """All messages and commands that nobody has done (of one session), in the order of arrival, whoever has them."""
         if session:
             query = _MESSAGES.where(t.inbox.c.session == session).order_by(t.inbox.c.arrival)
-            return [LeftMessage(*row) for row in await self._all(query)]
+            return [LeftMessage(*row) for row in await self._asks.all(query)]
         found = await self._each("messages", _MESSAGES.order_by(t.inbox.c.arrival), _MESSAGE_KEYS, t.inbox.c.id)
         return sorted((LeftMessage(*row) for row in found), key=lambda one: one.inbox_id)
 
@@ -180,25 +176,25 @@ class LeftBehind(Asks):
     ) -> Rows:
         """All rows of `query`; if some cannot be read, those that can. `keys` gives the key of each, and whose it is."""
         try:
-            found = await self._all(query.limit(MOST))
+            found = await self._asks.all(query.limit(MOST))
         except Damaged:
-            named = {row[0]: str(row[1]) for row in await self._all(keys)}
-            found, lost = await around([*named], lambda some: self._all(query.where(by.in_(some))))
-            self._lost[what] = frozenset(named[key] for key in lost)
+            named = {row[0]: str(row[1]) for row in await self._asks.all(keys)}
+            found, lost = await around([*named], lambda some: self._asks.all(query.where(by.in_(some))))
+            self._asks.lost_keys[what] = frozenset(named[key] for key in lost)
         else:
-            self._lost.pop(what, None)
+            self._asks.lost_keys.pop(what, None)
         return found
 
     async def crashed_before(self, node: int) -> bool:
         """Whether the node before this one has not ended in order. On SQLite that is the process before this."""
         c = t.nodes.c
-        found = await self._all(select(c.ended_at).where(c.node < node).order_by(c.node.desc()).limit(1))
+        found = await self._asks.all(select(c.ended_at).where(c.node < node).order_by(c.node.desc()).limit(1))
         return bool(found) and found[0][0] is None
 
     async def ended(self, nodes: Collection[int]) -> frozenset[int]:
         """Which of these nodes ended in order, or are not known any more."""
         c = t.nodes.c
-        died = await self._all(select(c.node).where(c.node.in_(sorted(nodes)), c.ended_at.is_(None)))
+        died = await self._asks.all(select(c.node).where(c.node.in_(sorted(nodes)), c.ended_at.is_(None)))
         return frozenset(nodes) - {int(row[0]) for row in died}
 
 
@@ -314,3 +310,20 @@ def depart(node: int, at: int) -> Callable[[Connection], None]:
         conn.execute(update(t.nodes).where(t.nodes.c.node == node).values(ended_at=at))
 
     return body
+
+
+class Left(LeftBehind, Writing):
+    """All of it, for the node that writes."""
+
+    async def take_up(self, make_row: MakeRow, sessions: Collection[str], charges: Charges) -> Taken:
+        """Promises: those of `sessions` whose owner is dead are this node's, and it is stored how often what `charges` names was
+        taken up; only now may anything be done with it. The journal of each of its turns ends with the row from `make_row`.
+
+        What dead nodes held of budgets counts as used. Raises LeaseLost.
+        """
+        self._node.must_live()
+        return await self._writer.alone(take_up(make_row, self._node.who, sessions, charges))
+
+    async def charge(self, charges: Charges) -> None:
+        """Promises: these suspicions are stored."""
+        await self._writer.alone(lambda conn: charge(conn, charges))

@@ -40,6 +40,10 @@ class JournalRow:
     """Milliseconds since the Unix epoch."""
 
 
+FORGOTTEN = "no longer kept: somebody asked in it who wanted to be forgotten"
+"""Why the journal of such a turn is not there any more."""
+
+
 @dataclass(frozen=True, slots=True)
 class TurnRow:
     """A stored turn."""

@@ -126,7 +126,7 @@ async def from_database(where: str | Path, since: int, now: int) -> Report:
     """What the database tells of failures since a time. Raises `CannotOpen` and `StorageUnavailable`, as every command that asks it."""
     async with open_reads(where) as reads:
         groups = await _groups(reads, since)
-        turns = await reads.turns_closed(since)
+        turns = await reads.turns.count_closed(since)
     notes = (
         "The database knows nothing of connections: for those, give the log (journalctl -u outspoken -o cat | outspoken triage -).",
         "Nor is this a look for damage in the database itself: outspoken db check is.",
@@ -136,10 +136,10 @@ async def from_database(where: str | Path, since: int, now: int) -> Report:
 
 async def _groups(reads: Reads, since: int) -> Groups:
     clean = [code.value for code in ExitCode if ended_well(code.value)]
-    dropped = await reads.dropped_messages(since)
+    dropped = await reads.inbox.dropped(since)
     restores = {row.at for row in dropped if row.reason == PUT_BACK}
-    found = [_of_turn(row, restores) for row in await reads.failures(since, clean)]
-    found += [_of_part(row) for row in await reads.failed_parts(since)]
+    found = [_of_turn(row, restores) for row in await reads.troubles.failures(since, clean)]
+    found += [_of_part(row) for row in await reads.deliveries.failed_parts(since)]
     found += [
         Seen(dropped_issue(row.reason), row.at, conversation=row.session, surface=row.account.partition("/")[0])
         for row in dropped

@@ -1,0 +1,50 @@
+"""What can be asked of budgets, and what can be written."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Sequence
+
+from sqlalchemy import select
+
+from agent_core.limits.budgets import Amount, Granted, Level, Pot, Refused, Settled
+from agent_core.store import tables as t
+from agent_core.store.budgets import writes as sqlbudgets
+from agent_core.store.database.asks import Reading
+from agent_core.store.database.keys import among
+from agent_core.store.database.node import Writing
+from agent_core.store.ops import (
+    Reserve,
+    Settle,
+)
+
+
+class BudgetReads(Reading):
+    """Every method raises `StorageUnavailable` if the database cannot be read."""
+
+    async def levels(self, pots: Collection[tuple[str, int]]) -> dict[tuple[str, int], Level]:
+        """How full these pots are, by (scope, window); those that nothing was put into are missing."""
+        if not pots:
+            return {}
+        these = among((t.budgets.c.scope, t.budgets.c.window), sorted(pots))
+        found = await self._asks.all(select(*sqlbudgets.LEVEL_COLUMNS).where(these))
+        return {(str(row[0]), int(row[1])): sqlbudgets.level_of(row) for row in found}
+
+
+class Budgets(BudgetReads, Writing):
+    """All of it, for the node that writes."""
+
+    async def reserve(
+        self, session: str, epoch: int, call: str, amount: Amount, pots: Sequence[Pot], at: int
+    ) -> Granted | Refused:
+        """Promises: `amount` is held for `call` in all `pots`, or, if one of them is full, in none; only now may the model be called."""
+        answer = await self._writer.submit(Reserve(session, epoch, call, amount, tuple(pots), at))
+        assert isinstance(answer, Granted | Refused)
+        return answer
+
+    async def settle(
+        self, session: str, epoch: int, call: str, used: Amount, pots: Sequence[Pot], at: int, *, estimated: bool
+    ) -> Settled:
+        """Promises: nothing is held for `call` any more, and what it used is spent. Raises Fenced if it is settled otherwise already."""
+        answer = await self._writer.submit(Settle(session, epoch, call, used, estimated, tuple(pots), at))
+        assert isinstance(answer, Settled)
+        return answer

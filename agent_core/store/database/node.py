@@ -1,0 +1,58 @@
+"""What all aggregates get in their constructors: how they ask, and, where they write, the node that writes.
+
+An aggregate's object comes in two forms: `TurnReads` asks and works on any database that is only looked at; `Turns` writes as well, through
+the one writer of its node.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+from agent_core.ports import Clock
+from agent_core.store.database.asks import Asks, Reading
+from agent_core.store.database.ownership import Ownership, Who
+from agent_core.store.database.writer import Writer
+from agent_core.store.errors import LeaseLost
+from agent_core.store.keeping.packing import LOOKED_AT_BYTES, Packed, Piece, pack
+from agent_core.store.turns.rows import JournalRow
+
+
+@dataclass(slots=True)
+class Node:
+    """This process, as it writes."""
+
+    writer: Writer
+    who: Who
+    ownership: Ownership
+    clock: Clock
+    shown: str
+
+    def must_live(self) -> None:
+        """Raises LeaseLost if this node may own nothing any more."""
+        if not self.ownership.lease_ok():
+            raise LeaseLost(
+                f"Node {self.who.node} has lost its lock in {self.shown}; open the store again as a new node."
+            )
+
+
+class Writing(Reading):
+    """Every method that writes raises `StorageUnavailable` if the database is away, and `Fenced` if the session is somebody else's by now."""
+
+    def __init__(self, asks: Asks, node: Node) -> None:
+        super().__init__(asks)
+        self._node = node
+        self._writer = node.writer
+
+
+async def packed(body: bytes) -> Packed:
+    """A body as it is stored; a large one is looked at beside the loop."""
+    return Packed(body) if len(body) < LOOKED_AT_BYTES else await asyncio.to_thread(pack, body)
+
+
+async def packed_rows(rows: Sequence[JournalRow]) -> tuple[list[JournalRow], tuple[Piece, ...]]:
+    """The same of a journal's rows, and what was cut out of all of them."""
+    found = [await packed(row.body) for row in rows]
+    made = [replace(row, body=one.body) for row, one in zip(rows, found, strict=True)]
+    return made, tuple(piece for one in found for piece in one.pieces)

@@ -1,0 +1,178 @@
+"""What can be asked of messages, and what can be written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from sqlalchemy import Row, Select, func, or_, select
+
+from agent_core.store import tables as t
+from agent_core.store.budgets.rows import Charge
+from agent_core.store.database.asks import Reading
+from agent_core.store.database.node import Writing, packed
+from agent_core.store.inbox.rows import Accepted, DroppedMessage, InboxRow, InboxState, NewMessage
+from agent_core.store.ops import (
+    Accept,
+    Drop,
+    MoveCursor,
+    Reword,
+)
+
+_INBOX = select(
+    t.inbox.c.id,
+    t.inbox.c.account,
+    t.inbox.c.platform_key,
+    t.inbox.c.session,
+    t.inbox.c.arrival,
+    t.inbox.c.lane,
+    t.inbox.c.body,
+    t.inbox.c.state,
+    t.inbox.c.reason,
+    t.inbox.c.received_at,
+    t.turn_inputs.c.turn,
+).select_from(t.inbox.outerjoin(t.turn_inputs, t.turn_inputs.c.inbox == t.inbox.c.id))
+
+_NEW = InboxState.NEW.value
+
+
+class InboxReads(Reading):
+    """Every method raises `StorageUnavailable` if the database cannot be read."""
+
+    async def pending(self, session: str) -> list[InboxRow]:
+        """The messages of `session` that no turn has taken yet, in order of arrival."""
+        query = _INBOX.where(t.inbox.c.session == session, t.inbox.c.state == _NEW).order_by(t.inbox.c.arrival)
+        return await self._messages(query)
+
+    async def sessions_with_pending(self) -> list[str]:
+        """Sessions that have messages which no turn has taken yet; the one that waits longest comes first."""
+        oldest = func.min(t.inbox.c.arrival)
+        query = select(t.inbox.c.session).where(t.inbox.c.state == _NEW).group_by(t.inbox.c.session).order_by(oldest)
+        return [str(row[0]) for row in await self._asks.all(query)]
+
+    async def inputs(self, *turns: str) -> list[InboxRow]:
+        """The messages that `turns` answer, in order of arrival. Messages that were pruned are missing."""
+        if not turns:
+            return []  # asked for none of them, SQLite would read the whole table
+        query = _INBOX.where(t.turn_inputs.c.turn.in_(turns)).order_by(t.inbox.c.arrival)
+        return await self._messages(query)
+
+    async def one(self, inbox_id: int) -> InboxRow | None:
+        """One message, by its id."""
+        return next(iter(await self._messages(_INBOX.where(t.inbox.c.id == inbox_id))), None)
+
+    async def by_key(self, account: str, platform_key: str) -> InboxRow | None:
+        """One message, by the platform's own id."""
+        named = _INBOX.where(t.inbox.c.account == account, t.inbox.c.platform_key == platform_key)
+        return next(iter(await self._messages(named)), None)
+
+    async def cursor(self, account: str, channel: str) -> str | None:
+        """How far an adapter has read `channel`; None if it never has."""
+        query = select(t.cursors.c.last_seen).where(t.cursors.c.account == account, t.cursors.c.channel == channel)
+        found = await self._asks.all(query)
+        return str(found[0][0]) if found else None
+
+    async def cursors(self, account: str) -> list[tuple[str, str]]:
+        """All channels of an account that were read, and how far."""
+        query = select(t.cursors.c.channel, t.cursors.c.last_seen).where(t.cursors.c.account == account)
+        return [(str(row[0]), str(row[1])) for row in await self._asks.all(query.order_by(t.cursors.c.channel))]
+
+    async def accounts(self) -> list[str]:
+        """All accounts that a message was stored for."""
+        return await self._asks.distinct(t.inbox.c.account)
+
+    async def near(self, at_ms: int) -> int:
+        """The number of the first message received at or after a time; one above the last if there is none.
+
+        Messages are numbered as they are received, so this is a search by halves. A clock that was set back makes it inexact.
+        """
+        c = t.inbox.c
+        lowest, highest = (select(edge(c.id)).scalar_subquery() for edge in (func.min, func.max))
+        ends = (await self._asks.all(select(lowest, highest)))[0]  # apart: SQLite reads all rows for both in one
+        if ends[0] is None:
+            return 1
+        low, high = int(ends[0]), int(ends[1]) + 1
+        while low < high:
+            middle = (low + high) // 2
+            row = (await self._asks.all(select(c.id, c.received_at).where(c.id >= middle).order_by(c.id).limit(1)))[0]
+            if int(row[1]) < at_ms:
+                low = int(row[0]) + 1
+            else:
+                high = middle
+        return low
+
+    async def beside(self, number: int) -> tuple[tuple[int, int] | None, tuple[int, int] | None]:
+        """The stored messages next to a number, below and above it, each as (number, ms); None where there is none."""
+        c = t.inbox.c
+        query = select(c.id, c.received_at).limit(1)
+        below = await self._asks.all(query.where(c.id < number).order_by(c.id.desc()))
+        above = await self._asks.all(query.where(c.id > number).order_by(c.id))
+        return next(((int(r[0]), int(r[1])) for r in below), None), next(((int(r[0]), int(r[1])) for r in above), None)
+
+    async def between(self, first: int, last: int, sessions: Sequence[str] = (), *, ends: str = "") -> list[InboxRow]:
+        """Messages by number, the ends included: of these sessions, if some are named; with a key that ends so, if one is given."""
+        query = _INBOX.where(t.inbox.c.id >= first, t.inbox.c.id <= last)
+        if sessions:
+            query = query.where(t.inbox.c.session.in_(sessions))
+        if ends:
+            query = query.where(t.inbox.c.platform_key.endswith(ends, autoescape=True))
+        return await self._messages(query.order_by(t.inbox.c.id))
+
+    async def by_keys(self, account: str, keys: Sequence[str], prefix: str = "") -> list[InboxRow]:
+        """Messages of an account by their keys, or by what the key begins with."""
+        named = t.inbox.c.platform_key.in_(keys)
+        which = or_(named, self._asks.begins(t.inbox.c.platform_key, prefix)) if prefix else named
+        return await self._messages(_INBOX.where(t.inbox.c.account == account, which).limit(20))
+
+    async def dropped(self, since_ms: int) -> list[DroppedMessage]:
+        """Messages that came at or after a time and were not run."""
+        c = t.inbox.c
+        query = select(c.received_at, c.session, c.account, c.id, func.coalesce(c.reason, ""))
+        first = await self.near(since_ms)
+        dropped = query.where(c.id >= first, c.state == InboxState.DROPPED.value, c.received_at >= since_ms)
+        return [DroppedMessage(*row) for row in await self._asks.all(dropped)]
+
+    async def _messages(self, query: Select[*tuple[Any, ...]]) -> list[InboxRow]:
+        rows = await self._asks.all(query)
+        with self._asks.sense():
+            bodies = await self._asks.whole([bytes(row[6]) for row in rows])
+            return [_inbox(row, body) for row, body in zip(rows, bodies, strict=True)]
+
+
+class Inbox(InboxReads, Writing):
+    """All of it, for the node that writes."""
+
+    async def accept(self, message: NewMessage) -> Accepted:
+        """Promises: the message is stored once, with its cursor; only now may it be acknowledged to the platform.
+
+        With a claim: the occurrence is claimed in the same commit; Conflict, and nothing is stored, if it was before. The session is made if its key is new, and is then this node's without a `claim` of its own. If the same (account, platform_key) is stored already, nothing changes, and the
+        stored one is told with its turn.
+        """
+        stored = await packed(message.body)
+        message = replace(message, body=stored.body)
+        op = Accept(message, claims=self._node.ownership.lease_ok(), pieces=stored.pieces)
+        accepted = await self._writer.submit(op)
+        assert isinstance(accepted, Accepted)
+        return accepted
+
+    async def move_cursor(self, account: str, channel: str, last_seen: str) -> None:
+        """Promises: reading of `channel` goes on after `last_seen`; for what was read and is no message to accept."""
+        await self._writer.submit(MoveCursor(account, channel, last_seen))
+
+    async def reword(
+        self, account: str, platform_key: str, body: bytes, charges: tuple[Charge, ...] = (), at: int = 0
+    ) -> bool:
+        """Promises: a message that no turn has taken yet now reads like this, and what is new in it counts for the day. False if it is too
+        late, or unknown. Raises `NoRoomToday`."""
+        stored = await packed(body)
+        op = Reword(account, platform_key, stored.body, stored.pieces, charges, at)
+        return await self._writer.submit(op) is True
+
+    async def drop(self, inbox_id: int, reason: str) -> None:
+        """Promises: the message will never be part of a turn, and `reason` says why. Raises Conflict unless it is new."""
+        await self._writer.submit(Drop(inbox_id, reason))
+
+
+def _inbox(r: Row[*tuple[Any, ...]], body: bytes) -> InboxRow:
+    return InboxRow(r[0], r[1], r[2], r[3], r[4], r[5], body, InboxState(r[7]), r[8], r[9], r[10])

@@ -1,0 +1,85 @@
+"""Removing what is old, as the gateway asks for it: in small transactions, so that others are hardly held up."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from typing import TypeVar
+
+from sqlalchemy import Connection
+
+from agent_core.limits.reckoning import Leap
+from agent_core.limits.retention import Keep, cutoff, next_size
+from agent_core.store.database.lines import SqliteLine
+from agent_core.store.database.node import Writing
+from agent_core.store.database.trouble import opening
+from agent_core.store.keeping import pruning
+from agent_core.store.keeping.pruning import Pruned
+from agent_core.store.keeping.retaining import Removed, Retaining
+
+PRUNE_AT_ONCE = 100
+"""How many rows the first pruning transaction looks at; then it is as many as take some milliseconds."""
+PRUNE_MOST = 2_000
+LOG_TRIES = 50
+PAUSE = 3
+"""Between two transactions that remove something the writer is the others' for so many times as long."""
+KEEP = Keep()
+T = TypeVar("T")
+
+
+class Keeping(Writing):
+    """What the node that writes removes."""
+
+    async def prune(self, now_ms: int, keep: Keep = KEEP, leaps: tuple[Leap, ...] = ()) -> Pruned:
+        """Promises: gone is what is old at `now_ms` of ended messages, settled parts, failures and entries of what was done by hand;
+        nothing of an open turn, and no message that a platform may bring again.
+
+        Goes in small transactions with pauses in between, so that others are hardly held up.
+        """
+        now = min(now_ms, self._node.clock.now_ms())
+        messages, failures, audit = (
+            cutoff(now, days, leaps) for days in (keep.bodies_days, keep.failures_days, keep.audit_days)
+        )
+        old = pruning.Old(messages, failures, audit)
+        gone: Counter[str] = Counter()
+        longest = 0.0
+        for kind in pruning.kinds(old):
+            after, most = None, PRUNE_AT_ONCE
+            while True:
+                walked, seconds = await self._writer.timed(pruning.walk(kind, after, most))
+                gone[kind.counted] += walked.count
+                longest, after = max(longest, seconds), walked.after
+                if after is None:
+                    break
+                most = next_size(most, seconds, PRUNE_MOST)
+                await asyncio.sleep(seconds * PAUSE)
+        nodes, seconds = await self._writer.timed(pruning.the_rest(old, self._node.who))
+        return Pruned(gone["messages"], nodes, gone["parts"], gone["failures"], max(longest, seconds))
+
+    async def remove(self, body: Callable[[Connection], T]) -> T:
+        """Promises: one of the transactions of `retaining` or `forgetting` is committed."""
+        return await self._writer.alone(body)
+
+    async def remove_some(self, body: Callable[[Connection], int]) -> Removed:
+        """Promises: as `remove`, for those that say how much they have removed; and how long nobody else could write is told."""
+        return Removed(*await self._writer.timed(body))
+
+    async def scrub(self, most_bytes: int | None) -> bool:
+        """Promises: of a SQLite database, nothing that was removed is in its log any more; and, if the answer is True, nothing is left
+        between the rows of its file either, because it was written anew. Files larger than `most_bytes` are not.
+
+        On PostgreSQL that is the server's work, and the answer is True.
+        """
+        line = self._writer.line
+        if not isinstance(line, SqliteLine):
+            return True
+        with opening(self._node.shown):
+            for _ in range(LOG_TRIES):
+                if await line.emptied_log():
+                    break
+                await asyncio.sleep(0.1)
+            if most_bytes is not None and await Retaining(self._asks).database_bytes() > most_bytes:
+                return False
+            await line.rewrite()
+        return True

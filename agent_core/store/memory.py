@@ -1,0 +1,35 @@
+"""What agents remember, and their lists: texts by scope, kind and name."""
+
+from __future__ import annotations
+
+from sqlalchemy import select
+
+from agent_core.store import tables as t
+from agent_core.store.database.asks import Reading
+from agent_core.store.database.node import Writing
+from agent_core.store.ops import DeleteMemory, PutMemory
+
+
+class MemoryReads(Reading):
+    """Every method raises `StorageUnavailable` if the database cannot be read."""
+
+    async def entries(self, scope: str, kind: str) -> list[tuple[str, str, int]]:
+        """All entries as (name, value, stored-at ms), oldest first."""
+        query = (
+            select(t.memory.c.name, t.memory.c.value, t.memory.c.at)
+            .where(t.memory.c.scope == scope, t.memory.c.kind == kind)
+            .order_by(t.memory.c.at, t.memory.c.name)
+        )
+        return [(str(r[0]), bytes(r[1]).decode(), int(r[2])) for r in await self._asks.all(query)]
+
+
+class Memory(MemoryReads, Writing):
+    """Implements `agent_core.tools.base.MemoryStore`: durable when the call returns."""
+
+    async def put(self, scope: str, kind: str, name: str, value: str, *, at_ms: int) -> None:
+        """Store or replace one entry."""
+        await self._writer.submit(PutMemory(scope, kind, name, value.encode(), at_ms))
+
+    async def delete(self, scope: str, kind: str, name: str) -> bool:
+        """Remove one entry; True if it was there."""
+        return await self._writer.submit(DeleteMemory(scope, kind, name)) is True

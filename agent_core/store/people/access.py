@@ -1,0 +1,66 @@
+"""What can be asked of people, and what can be written."""
+
+from __future__ import annotations
+
+from sqlalchemy import select
+
+from agent_core.store import tables as t
+from agent_core.store.database.asks import Reading
+from agent_core.store.database.node import Writing
+from agent_core.store.ops import (
+    PutPerson,
+    PutPlace,
+    Unlink,
+)
+from agent_core.store.people import links
+from agent_core.store.people.rows import LinkCode, LinkRow, PersonRow, PersonState, PlaceRow, Redeemed
+
+
+class PeopleReads(Reading):
+    """Every method raises `StorageUnavailable` if the database cannot be read."""
+
+    async def all(self, account: str = "") -> list[PersonRow]:
+        """Everybody who is known, the newest first; of one account, if it is named."""
+        p = t.people.c
+        query = select(p.account, p.person, p.state, p.name, p.code, p.code_until, p.at, p.by).order_by(p.at.desc())
+        if account:
+            query = query.where(p.account == account)
+        return [PersonRow(r[0], r[1], PersonState(r[2]), *r[3:]) for r in await self._asks.all(query)]
+
+    async def places(self) -> list[PlaceRow]:
+        """All private chats that are known."""
+        p = t.places.c
+        return [PlaceRow(*row) for row in await self._asks.all(select(p.place, p.account, p.person, p.continues, p.at))]
+
+    async def links(self) -> list[LinkRow]:
+        """All joined accounts, in the order in which they were joined."""
+        c = t.links.c
+        query = select(c.account, c.person, c.who, c.name, c.username, c.at).order_by(c.at, c.account, c.person)
+        return [LinkRow(*row) for row in await self._asks.all(query)]
+
+
+class People(PeopleReads, Writing):
+    """All of it, for the node that writes."""
+
+    async def put(self, person: PersonRow) -> None:
+        """Promises: what is known of a person, and what they may do, is stored. Who is revoked is unlinked as well."""
+        await self._writer.submit(PutPerson(person))
+
+    async def put_place(self, place: PlaceRow) -> None:
+        """Promises: the private chat is known. If it was before, nothing changes."""
+        await self._writer.submit(PutPlace(place))
+
+    async def put_code(self, code: LinkCode) -> None:
+        """Promises: whoever types this code in another account joins it with the code's; an older code does nothing any more."""
+        await self._writer.alone(links.put_code(code))
+
+    async def redeem(self, code: str, by: LinkRow, message: str, most: int) -> Redeemed:
+        """Promises: if the answer is `JOINED`, the code's account and `by` are one person's, and the code joins nobody else.
+
+        `by.who` is used if neither account has joined any other. The same `message` gets the same answer again.
+        """
+        return await self._writer.alone(links.redeem(code, by, message, self._node.clock.now_ms(), most))
+
+    async def unlink(self, account: str, person: str) -> None:
+        """Promises: the account is joined with no other, its code is void, and nothing goes on across its border."""
+        await self._writer.submit(Unlink(account, person))

@@ -1,0 +1,131 @@
+"""What can be asked of sessions, and what can be written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from sqlalchemy import and_, func, select
+
+from agent_core.store import tables as t
+from agent_core.store.database.asks import Reading, around
+from agent_core.store.database.node import Writing
+from agent_core.store.deliveries.rows import DeliveryRow
+from agent_core.store.ops import (
+    Claim,
+    Respond,
+)
+from agent_core.store.schedules.rows import ScheduleRow
+from agent_core.store.sessions import upkeep
+from agent_core.store.sessions.rows import ConversationRow, SessionChange, SessionRow
+
+_SESSION = select(
+    t.sessions.c.session,
+    t.sessions.c.key,
+    t.sessions.c.owner,
+    t.sessions.c.epoch,
+    t.sessions.c.policy,
+    t.sessions.c.runnable_at,
+    t.sessions.c.quarantined,
+    t.sessions.c.created_at,
+    t.sessions.c.last_at,
+    t.sessions.c.since,
+)
+
+
+class SessionReads(Reading):
+    """Every method raises `StorageUnavailable` if the database cannot be read."""
+
+    async def one(self, session: str) -> SessionRow | None:
+        """One session, by its id."""
+        found = await self._asks.all(_SESSION.where(t.sessions.c.session == session))
+        return SessionRow(*found[0]) if found else None
+
+    async def by_key(self, key: str) -> SessionRow | None:
+        """One session, by its key."""
+        found = await self._asks.all(_SESSION.where(t.sessions.c.key == key))
+        return SessionRow(*found[0]) if found else None
+
+    async def conversations(self, keys: Sequence[str], limit: int) -> list[ConversationRow]:
+        """Those of the sessions with these keys that hold a turn which a model would be shown, the latest first. What cannot be read of them is
+        left out (`left_out`)."""
+        found, lost = await around(keys, lambda some: self._conversations(some, limit))
+        self._asks.lost["conversations"] = bool(lost)
+        return sorted(found, key=lambda row: (-row.at, row.key))[:limit]
+
+    async def _conversations(self, keys: Sequence[str], limit: int) -> list[ConversationRow]:
+        u = t.turns.c
+        held = select(
+            t.sessions.c.key,
+            t.sessions.c.session,
+            func.min(u.number).label("first"),
+            func.max(func.coalesce(u.closed_at, u.opened_at)).label("at"),
+        ).join(t.turns, u.session == t.sessions.c.session)
+        known = (
+            held.where(t.sessions.c.key.in_(keys), u.number > t.sessions.c.since, u.undone == 0)
+            .group_by(t.sessions.c.key, t.sessions.c.session)
+            .subquery()
+        )
+        j = t.journal.c
+        query = (
+            select(known.c.key, known.c.session, known.c.at, j.kind, j.body)
+            .join(t.turns, and_(u.session == known.c.session, u.number == known.c.first))
+            .join(t.journal, and_(j.turn == u.turn, j.seq == 0))
+            .order_by(known.c.at.desc(), known.c.key)
+            .limit(limit)
+        )
+        rows = await self._asks.all(query)
+        bodies = await self._asks.whole([bytes(row[4]) for row in rows])
+        return [ConversationRow(r[0], r[1], r[2], r[3], body) for r, body in zip(rows, bodies, strict=True)]
+
+    async def of_place(self, prefix: str) -> list[SessionRow]:
+        """The sessions whose keys begin with `prefix`, and those that go on in such places."""
+        own = await self._asks.all(_SESSION.where(self._asks.begins(t.sessions.c.key, prefix)))
+        p = t.places.c
+        continued = select(p.continues).where(self._asks.begins(p.place, prefix), p.continues.is_not(None))
+        visited = await self._asks.all(_SESSION.where(t.sessions.c.key.in_(continued)))
+        return list({row[0]: SessionRow(*row) for row in (*own, *visited)}.values())
+
+    async def starts(self, since_ms: int, until_ms: int) -> list[int]:
+        """When gateways were started in between; the last start before that comes first."""
+        c = t.nodes.c
+        before = await self._asks.all(select(func.max(c.started_at)).where(c.started_at < since_ms))
+        later = await self._asks.all(select(c.started_at).where(c.started_at >= since_ms, c.started_at <= until_ms))
+        return sorted(int(row[0]) for row in (*before, *later) if row[0] is not None)
+
+
+class Sessions(SessionReads, Writing):
+    """All of it, for the node that writes."""
+
+    async def claim(self, session: str) -> int:
+        """Promises: the session is this node's, under the epoch returned (at least 1). A turn that a dead node left open in it is
+        still to be taken up.
+
+        Raises OwnedElsewhere if a living node owns it, LeaseLost, Conflict.
+        """
+        self._node.must_live()
+        epoch = await self._writer.submit(Claim(session))
+        assert isinstance(epoch, int)
+        return epoch
+
+    async def respond(
+        self,
+        session: str,
+        epoch: int,
+        inbox_id: int,
+        change: SessionChange,
+        deliveries: Sequence[DeliveryRow],
+        schedules: Sequence[ScheduleRow] = (),
+    ) -> None:
+        """Promises: a command is done, with what it changes and what is to be said, together or not at all.
+
+        Raises Conflict if one of `schedules` is not as it was seen.
+        """
+        await self._writer.submit(Respond(session, epoch, inbox_id, change, tuple(deliveries), tuple(schedules)))
+
+    async def change(self, session: str, epoch: int, change: SessionChange) -> None:
+        """Promises: the session is changed like this."""
+        await self._writer.submit(Respond(session, epoch, 0, change, ()))
+
+    async def move_chat(self, account: str, old: str, new: str) -> None:
+        """Promises: the sessions and the parts of chat `old` of `account` (``platform/bot/``) are those of chat `new` now."""
+        await self._writer.alone(upkeep.move_chat(account, old, new))

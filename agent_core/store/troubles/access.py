@@ -1,0 +1,198 @@
+"""What can be asked of failures, and what can be written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import orjson
+from sqlalchemy import Row, func, select
+
+from agent_core.store import tables as t
+from agent_core.store.database.asks import Reading
+from agent_core.store.database.node import Writing
+from agent_core.store.ops import (
+    PutIncident,
+)
+from agent_core.store.troubles.rows import (
+    FORESEEN,
+    FailedTurn,
+    IncidentRow,
+    IncidentState,
+    RemedyCount,
+    TroubleCount,
+    TroubleRow,
+)
+from agent_core.store.turns.access import closed_since
+
+_TROUBLE = select(
+    t.troubles.c.turn,
+    t.troubles.c.number,
+    t.troubles.c.at,
+    t.troubles.c.conversation,
+    t.troubles.c.fingerprint,
+    t.troubles.c.code,
+    t.troubles.c.cause,
+    t.troubles.c.endpoint,
+    t.troubles.c.model,
+    t.troubles.c.tool,
+    t.troubles.c.size,
+    t.troubles.c.chars,
+    t.troubles.c.rung,
+    t.troubles.c.outcome,
+    t.troubles.c.ended,
+)
+
+_INCIDENT = select(
+    t.incidents.c.incident,
+    t.incidents.c.fingerprint,
+    t.incidents.c.state,
+    t.incidents.c.code,
+    t.incidents.c.endpoint,
+    t.incidents.c.model,
+    t.incidents.c.tool,
+    t.incidents.c.opened_at,
+    t.incidents.c.last_at,
+    t.incidents.c.closed_at,
+    t.incidents.c.conversations,
+    t.incidents.c.turns,
+    t.incidents.c.remedy,
+)
+
+COUNTED_MOST = 100_000
+"""So many failures are counted at most, the latest."""
+
+
+class TroubleReads(Reading):
+    """Every method raises `StorageUnavailable` if the database cannot be read."""
+
+    async def of(self, conversation: str, since_ms: int, limit: int = 200) -> list[tuple[str, TroubleRow]]:
+        """The latest failures of a conversation since a time, with their turns, the oldest first."""
+        query = (
+            _TROUBLE.where(t.troubles.c.conversation == conversation, t.troubles.c.at >= since_ms)
+            .order_by(t.troubles.c.at.desc(), t.troubles.c.turn.desc(), t.troubles.c.number.desc())
+            .limit(limit)
+        )
+        return [_trouble(row) for row in reversed(await self._asks.all(query))]
+
+    async def by(self, *, turn: str = "", fingerprint: str = "", limit: int = 200) -> list[tuple[str, TroubleRow]]:
+        """Failures of a turn, or with a fingerprint, with their turns; the newest first."""
+        c = t.troubles.c
+        query = _TROUBLE.where(c.turn == turn if turn else (c.fingerprint == fingerprint) & (c.cause != FORESEEN))
+        order = (c.number.desc(),) if turn else (c.at.desc(), c.turn, c.number)
+        return [_trouble(row) for row in await self._asks.all(query.order_by(*order).limit(limit))]
+
+    async def counts(
+        self, since_ms: int, fingerprints: Sequence[str] = (), hiccups: Sequence[str] = ()
+    ) -> list[TroubleCount]:
+        """How often each fingerprint (of these, if some are named) came up since a time.
+
+        Failures that a remedy of the `hiccups` cured are left out.
+        """
+        c, u = t.troubles.c, t.turns.c
+        of_them = (c.at >= since_ms) & (c.code != "answered")
+        if fingerprints:
+            of_them &= c.fingerprint.in_(fingerprints)
+        # The latest first, and a bound: else SQLite reads all of them in the order in which they are to be counted.
+        latest = select(c.fingerprint, c.conversation, c.turn, c.ended, c.at, c.cause, c.rung, c.outcome, u.people)
+        latest = latest.join(t.turns, u.turn == c.turn).where(of_them)
+        found = latest.order_by(c.at.desc()).limit(COUNTED_MOST).subquery().c
+        totals = (
+            select(
+                found.fingerprint,
+                func.count(found.conversation.distinct()),
+                func.count(found.turn.distinct()),
+                func.coalesce(func.sum(found.ended), 0),
+                func.min(found.at),
+                func.max(found.at),
+                func.count(found.people.distinct()),
+            )
+            .where(found.cause != FORESEEN, ~(found.rung.in_(hiccups) & (found.outcome == "helped")))
+            .group_by(found.fingerprint)
+            .order_by(found.fingerprint)
+        )
+        remedies = (
+            select(found.fingerprint, found.rung, found.outcome, func.count())
+            .where(found.rung != "")
+            .group_by(found.fingerprint, found.rung, found.outcome)
+            .order_by(found.fingerprint, found.rung, found.outcome)
+        )
+        by_remedy: dict[str, list[RemedyCount]] = {}
+        for row in await self._asks.all(remedies):
+            by_remedy.setdefault(row[0], []).append(RemedyCount(row[1], row[2], int(row[3])))
+        return [
+            TroubleCount(
+                fingerprint=r[0], conversations=int(r[1]), turns=int(r[2]), ended=int(r[3]), first_at=int(r[4]), last_at=int(r[5]),
+                people=int(r[6]), remedies=tuple(by_remedy.get(r[0], ())),
+            )
+            for r in await self._asks.all(totals)
+        ]  # fmt: skip
+
+    async def people_of(self, fingerprint: str, since_ms: int, limit: int = 1_000) -> int:
+        """How many people met a failure since a time; joined accounts are one person, and so are all of whom nobody knows who they are."""
+        c, u = t.troubles.c, t.turns.c
+        asked = (
+            select(u.people).join(t.troubles, u.turn == c.turn).where(c.fingerprint == fingerprint, c.at >= since_ms)
+        )
+        rows = await self._asks.all(asked.where(c.cause != FORESEEN).distinct().limit(limit))
+        accounts = {tuple(one) for row in rows for one in orjson.loads(row[0] or "[]")}
+        links = select(t.links.c.account, t.links.c.person, t.links.c.who)
+        who = {
+            (row[0], row[1]): row[2]
+            for row in await self._asks.all(links.where(t.links.c.person.in_({p for _, p in accounts})))
+        }
+        return len({who.get(one, one) for one in accounts} | {"" for row in rows if not row[0]})
+
+    async def failures(self, since_ms: int, clean: Sequence[str]) -> list[FailedTurn]:
+        """All failures in turns that were closed at or after a time; turns with one of the exits `clean` have ended well."""
+        c, u, s = t.troubles.c, t.turns.c, t.sessions.c
+        troubles = (
+            select(c.at, c.turn, c.session, s.key, u.exit, c.fingerprint, c.rung, c.outcome, c.ended, c.cause)
+            .join(t.turns, u.turn == c.turn)
+            .join(t.sessions, s.session == c.session)
+            .where(c.at >= since_ms, c.code != "answered", c.cause != FORESEEN)
+        )
+        told = select(c.turn).where(c.turn == u.turn, c.ended != 0).exists()
+        others = (
+            select(u.closed_at, u.turn, u.session, s.key, u.exit)
+            .join(t.sessions, s.session == u.session)
+            .where(closed_since(since_ms), u.exit.not_in(clean), ~told)
+        )
+        found = [FailedTurn(*row[:8], ended=bool(row[8]), cause=row[9]) for row in await self._asks.all(troubles)]
+        return found + [FailedTurn(*row) for row in await self._asks.all(others)]
+
+    async def incidents(self, *, open_only: bool = True, limit: int = 200) -> list[IncidentRow]:
+        """Incidents, the latest first."""
+        c = t.incidents.c
+        query = _INCIDENT.order_by(c.opened_at.desc(), c.incident).limit(limit)
+        if open_only:
+            query = query.where(c.state == IncidentState.OPEN.value)
+        return [_incident(row) for row in await self._asks.all(query)]
+
+    async def incident(self, incident: str) -> IncidentRow | None:
+        """One incident."""
+        found = await self._asks.all(_INCIDENT.where(t.incidents.c.incident == incident))
+        return _incident(found[0]) if found else None
+
+
+class Troubles(TroubleReads, Writing):
+    """All of it, for the node that writes."""
+
+    async def put_incident(self, incident: IncidentRow) -> bool:
+        """Promises: the incident is stored as it is. Answers whether it opens or closes by this."""
+        return await self._writer.submit(PutIncident(incident)) is True
+
+
+def _trouble(row: Row[*tuple[Any, ...]]) -> tuple[str, TroubleRow]:
+    made = TroubleRow(
+        number=row[1], at=row[2], conversation=row[3], fingerprint=row[4], code=row[5], cause=row[6], endpoint=row[7],
+        model=row[8], tool=row[9], size=row[10], chars=row[11], rung=row[12], outcome=row[13], ended=bool(row[14]),
+    )  # fmt: skip
+    return str(row[0]), made
+
+
+def _incident(row: Row[*tuple[Any, ...]]) -> IncidentRow:
+    return IncidentRow(
+        incident=row[0], fingerprint=row[1], state=IncidentState(row[2]), code=row[3], endpoint=row[4], model=row[5],
+        tool=row[6], opened_at=row[7], last_at=row[8], closed_at=row[9], conversations=row[10], turns=row[11], remedy=row[12],
+    )  # fmt: skip

@@ -1,0 +1,252 @@
+"""What can be asked of turns, and what can be written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import ColumnElement, Row, and_, func, or_, select, text
+
+from agent_core.limits.retention import DAY_MS
+from agent_core.ports import time_mark
+from agent_core.store import tables as t
+from agent_core.store.database.asks import Reading
+from agent_core.store.database.node import Writing, packed_rows
+from agent_core.store.deliveries.rows import DeliveryRow
+from agent_core.store.ops import (
+    Append,
+    Close,
+    Start,
+)
+from agent_core.store.troubles.rows import (
+    TroubleRow,
+)
+from agent_core.store.turns.rows import (
+    CallState,
+    FinishedCall,
+    IntendedCall,
+    JournalRow,
+    ToolCallRow,
+    TurnRow,
+    TurnState,
+    Usage,
+)
+
+TURNS_A_QUERY = 100
+
+
+_TURN = select(
+    t.turns.c.turn,
+    t.turns.c.session,
+    t.turns.c.number,
+    t.turns.c.state,
+    t.turns.c.exit,
+    t.turns.c.opened_at,
+    t.turns.c.closed_at,
+    t.turns.c.deadline,
+    t.turns.c.undone,
+    t.turns.c.removed,
+)
+
+_JOURNAL = select(t.journal.c.seq, t.journal.c.kind, t.journal.c.body, t.journal.c.at)
+
+_CALLS = select(
+    t.tool_calls.c.turn,
+    t.tool_calls.c.call,
+    t.tool_calls.c.tool,
+    t.tool_calls.c.effect,
+    t.tool_calls.c.state,
+    t.tool_calls.c.key,
+    t.tool_calls.c.result_ref,
+)
+
+_OPEN = TurnState.OPEN.value
+
+
+class TurnReads(Reading):
+    """Every method raises `StorageUnavailable` if the database cannot be read."""
+
+    async def journal(self, turn: str, after: int = -1) -> list[JournalRow]:
+        """The rows of `turn` with a number above `after`, in order."""
+        query = _JOURNAL.where(t.journal.c.turn == turn, t.journal.c.seq > after).order_by(t.journal.c.seq)
+        rows = await self._asks.all(query)
+        bodies = await self._asks.whole([bytes(row[2]) for row in rows])
+        return [JournalRow(r[0], r[1], body, r[3]) for r, body in zip(rows, bodies, strict=True)]
+
+    async def one(self, turn: str) -> TurnRow | None:
+        """One turn."""
+        return await self._asks.first(_TURN.where(t.turns.c.turn == turn), _turn)
+
+    async def latest(self, session: str, limit: int, before: str | None = None) -> list[TurnRow]:
+        """The last `limit` turns of `session` (before the turn `before`, if given), the newest last."""
+        query = _TURN.where(t.turns.c.session == session).order_by(t.turns.c.number.desc()).limit(limit)
+        if before is not None:
+            number = select(t.turns.c.number).where(t.turns.c.turn == before).scalar_subquery()
+            query = query.where(t.turns.c.number < number)
+        return (await self._asks.made(query, _turn))[::-1]
+
+    async def calls(self, turn: str) -> list[ToolCallRow]:
+        """The tool calls of `turn`."""
+        query = _CALLS.where(t.tool_calls.c.turn == turn).order_by(t.tool_calls.c.call)
+        return [ToolCallRow(r[0], r[1], r[2], r[3], CallState(r[4]), r[5], r[6]) for r in await self._asks.all(query)]
+
+    async def count_open(self) -> int:
+        """How many turns are open, over all sessions."""
+        found = await self._asks.all(select(func.count()).select_from(t.turns).where(t.turns.c.state == _OPEN))
+        return int(found[0][0])
+
+    async def usage(self, session: str, since_ms: int = 0) -> Usage:
+        """What the turns of a session used that ended at or after a time."""
+        query = select(
+            func.count(),
+            func.coalesce(func.sum(t.turns.c.input_tokens), 0),
+            func.coalesce(func.sum(t.turns.c.output_tokens), 0),
+        ).where(t.turns.c.session == session, t.turns.c.closed_at >= since_ms)
+        found = await self._asks.all(query)
+        return Usage(int(found[0][0]), int(found[0][1]), int(found[0][2]))
+
+    async def count_closed(self, since_ms: int) -> int:
+        """How many turns were closed at or after a time."""
+        query = select(func.count()).select_from(t.turns).where(closed_since(since_ms))
+        return int((await self._asks.all(query))[0][0])
+
+    async def between(self, session: str, since_ms: int, until_ms: int, limit: int = 20) -> list[TurnRow]:
+        """The turns of a session that were open at some time in between, the oldest first; the latest `limit`."""
+        c = t.turns.c
+        mine = _TURN.where(c.session == session).order_by(c.number.desc())
+        newest = await self._asks.all(mine.limit(1))
+        low, high = 0, _turn(newest[0]).number if newest else 0
+        while low < high:  # a search by halves for the last that had begun: they are numbered as they begin
+            middle = (low + high + 1) // 2
+            row = await self._asks.all(mine.where(c.number <= middle).limit(1))
+            if row and _turn(row[0]).opened_at > until_ms:
+                high = min(middle, _turn(row[0]).number) - 1
+            else:
+                low = middle
+        rows = await self._asks.all(mine.where(c.number <= high, c.number > high - limit))
+        turns = [_turn(row) for row in reversed(rows)]
+        return [u for u in turns if u.closed_at is None or u.closed_at >= since_ms]
+
+    async def bugs(self, since_ms: int, until_ms: int, limit: int = 50) -> list[TurnRow]:
+        """The turns that a mistake of the program's own ended in between."""
+        c = t.turns.c
+        query = _TURN.where(text("exit = 'internal_error'"), c.closed_at >= since_ms, c.closed_at <= until_ms)
+        return [_turn(row) for row in await self._asks.all(query.order_by(c.closed_at).limit(limit))]
+
+    async def told(self, session: str, limit: int) -> list[str]:
+        """The last `limit` closed turns of a session that are put before the model, the oldest first: none that was undone, and none
+        before the conversation was begun anew."""
+        u = t.turns.c
+        since = select(t.sessions.c.since).where(t.sessions.c.session == session).scalar_subquery()
+        mine = select(u.turn).where(u.session == session, u.number > since, u.undone == 0)
+        closed = mine.where(u.state == TurnState.CLOSED.value)
+        return [str(row[0]) for row in reversed(await self._asks.all(closed.order_by(u.number.desc()).limit(limit)))]
+
+    async def journals(self, turns: Sequence[str]) -> dict[str, list[tuple[str, bytes]]]:
+        """Kind and body of the journal's rows, in order, by turn; a turn that has none is missing."""
+        found: dict[str, list[tuple[str, bytes]]] = {}
+        j = t.journal.c
+        for first in range(0, len(turns), TURNS_A_QUERY):
+            mine = j.turn.in_(turns[first : first + TURNS_A_QUERY])
+            query = select(j.turn, j.kind, j.body).where(mine).order_by(j.turn, j.seq)
+            rows = await self._asks.all(query)
+            bodies = await self._asks.whole([bytes(row[2]) for row in rows])
+            for (turn, kind, _), body in zip(rows, bodies, strict=True):
+                found.setdefault(turn, []).append((kind, body))
+        return found
+
+
+class Turns(TurnReads, Writing):
+    """All of it, for the node that writes."""
+
+    async def start(
+        self,
+        session: str,
+        epoch: int,
+        turn: str,
+        inbox_ids: Sequence[int],
+        row: JournalRow,
+        opened_at: int,
+        deadline: int,
+        judged: Sequence[JournalRow] = (),
+    ) -> None:
+        """Promises: the turn is open, its messages are taken by it alone, and its journal begins with `row` (number 0), and `judged`.
+
+        Raises Conflict if the session has an open turn, or a message is not new, or not of this session.
+        """
+        rows, pieces = await packed_rows([row, *judged])
+        start = Start(session, epoch, turn, tuple(inbox_ids), tuple(rows), opened_at, deadline, pieces)
+        await self._writer.submit(start)
+
+    async def append(self, session: str, epoch: int, turn: str, rows: Sequence[JournalRow]) -> None:
+        """Promises: `rows` are in the journal; only now may they be shown or acted on.
+
+        Raises Conflict if they would leave a hole or the turn is closed, Fenced if a stored row differs.
+        """
+        rows, pieces = await packed_rows(rows)
+        await self._writer.submit(Append(session, epoch, turn, tuple(rows), pieces=pieces))
+
+    async def intend(
+        self, session: str, epoch: int, turn: str, rows: Sequence[JournalRow], calls: Sequence[IntendedCall]
+    ) -> None:
+        """Promises: as `append`, and that `calls` are recorded as intended: from here on they may have run."""
+        rows, pieces = await packed_rows(rows)
+        await self._writer.submit(Append(session, epoch, turn, tuple(rows), intended=tuple(calls), pieces=pieces))
+
+    async def finish_call(
+        self, session: str, epoch: int, turn: str, rows: Sequence[JournalRow], calls: Sequence[FinishedCall]
+    ) -> None:
+        """Promises: as `append`, and that the outcomes of `calls` are recorded; only now may the model see the results.
+
+        Raises Conflict if a call was never intended, Fenced if it has another outcome already.
+        """
+        rows, pieces = await packed_rows(rows)
+        await self._writer.submit(Append(session, epoch, turn, tuple(rows), finished=tuple(calls), pieces=pieces))
+
+    async def close(
+        self,
+        session: str,
+        epoch: int,
+        turn: str,
+        rows: Sequence[JournalRow],
+        exit: str,  # noqa: A002 - the word of the design for how a turn ends
+        closed_at: int,
+        deliveries: Sequence[DeliveryRow] = (),
+        used: tuple[int, int] = (0, 0),
+        heard: Sequence[int] = (),
+        troubles: Sequence[TroubleRow] = (),
+    ) -> None:
+        """Promises: the exit's rows, the closed turn, its messages done and `deliveries` wanted are there together or not at all.
+
+        `used` are the tokens of the turn, in and out; `heard` are messages that came into the running turn; `troubles` is what
+        went wrong in it. Raises Fenced if the turn has ended already in another way.
+        """
+        rows, pieces = await packed_rows(rows)
+        await self._writer.submit(
+            Close(
+                session,
+                epoch,
+                turn,
+                tuple(rows),
+                exit,
+                closed_at,
+                tuple(deliveries),
+                *used,
+                tuple(heard),
+                tuple(troubles),
+                pieces,
+            )
+        )
+
+
+def _turn(row: Row[*tuple[Any, ...]]) -> TurnRow:
+    return TurnRow(row[0], row[1], row[2], TurnState(row[3]), row[4], row[5], row[6], row[7], bool(row[8]), row[9])
+
+
+def closed_since(since_ms: int) -> ColumnElement[bool]:
+    """Turns that were closed at or after a time. An index has those with a journal; of the others those that lasted for more than a day are
+    left out, because they are found by their ids, which sort by when they were opened."""
+    u = t.turns.c
+    kept = and_(text("turns.state = 'closed'"), text("turns.removed = ''"), u.closed_at >= since_ms)
+    others = and_(u.turn >= f"t_{time_mark(since_ms - DAY_MS)}", u.removed != "", u.closed_at >= since_ms)
+    return or_(kept, others)
