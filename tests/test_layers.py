@@ -84,6 +84,7 @@ PURE = (
     "agent_core/turn/notices.py",
     "agent_core/turn/settings.py",
     "agent_core/turn/state.py",
+    "agent_core/turn/taking.py",
     "agent_core/turn/timeline.py",
     "agent_core/turn/view.py",
     "gateway/observe/logcatalogue.py",

@@ -8,6 +8,7 @@ an answer is not whole.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TypeAlias
 
@@ -18,6 +19,7 @@ from agent_core.turn.events import (
     CallSettled,
     Event,
     FailureJudged,
+    Happened,
     LoopFound,
     OverlapFound,
     RemedyChosen,
@@ -136,30 +138,22 @@ Question: TypeAlias = (
 MUST_BE_ANSWERED = CallOver | Promised | Failed | Refused | Restart | End
 
 
+ANSWERS: Mapping[type[Happened], tuple[type[Question], ...]] = {
+    TurnBegun: (Beginning,),
+    OverlapFound: (Overlap,),
+    ReplyJudged: (CallOver, Restart),
+    FailureJudged: (CallOver, Promised, Restart),
+    RemedyChosen: (Failed,),
+    RemedyJudged: (CallOver, Promised, Restart),  # beside the answer: the question stays open
+    LoopFound: (Result,),
+    ApprovalAsked: (Calls,),
+    CallSettled: (Calls, Refused),
+    SummaryAsked: (NextStep,),
+    TurnResumed: (Restart,),
+}
+"""Which judgement is about which questions. A turn's end answers every one, and is not asked about here."""
+
+
 def answers(event: Event, question: Question) -> bool:
-    """Whether an event is a judgement about this question. A turn's end answers every one, and is not asked about here."""
-    if isinstance(event, RemedyJudged):
-        return isinstance(question, CallOver | Promised | Restart)
-    match question:
-        case Beginning():
-            return isinstance(event, TurnBegun)
-        case Overlap():
-            return isinstance(event, OverlapFound)
-        case CallOver():
-            return isinstance(event, ReplyJudged | FailureJudged)
-        case Promised():
-            return isinstance(event, FailureJudged)
-        case Failed():
-            return isinstance(event, RemedyChosen)
-        case Result():
-            return isinstance(event, LoopFound)
-        case Refused():
-            return isinstance(event, CallSettled)
-        case Calls():
-            return isinstance(event, ApprovalAsked | CallSettled)
-        case NextStep():
-            return isinstance(event, SummaryAsked)
-        case Restart():
-            return isinstance(event, TurnResumed | FailureJudged | ReplyJudged)
-        case End():
-            return False
+    """Whether an event is a judgement about this question."""
+    return isinstance(question, ANSWERS.get(type(event), ()))

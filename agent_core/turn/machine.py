@@ -1,35 +1,32 @@
-"""The turn: a pure machine that turns events into effects, and the one place that ends a turn.
+"""The turn: a pure machine that turns events into effects.
 
-Theory. A turn is the fold of its events, and the machine has two halves. `apply` takes what the journal holds: facts, and what was judged of
-them; it changes the state by nothing else, and never asks a rule. A fact that rules have something to say about leaves a *question* open
-(`questions`). `feed` is for what happens now: it takes the fact, and as long as a question is open asks today's rules (`judging.decide`),
-takes the judgement, and wants it journalled in the fact's commit (`Record`; the end is wanted by `EndTurn`). A fold answers the question by
-what follows in the journal. So a journal that one version wrote is read by any other to the same state; rules are asked only for what is new.
+Why a fold: a journal that one version wrote has to be read by any other to the same state, after a crash as years later. So the machine has two
+halves. `apply` takes what the journal holds: facts, and what was judged of them; it changes the state by nothing else, and never asks a rule. A
+fact that rules have something to say about leaves a *question* open (`questions`). `feed` is for what happens now: it takes the fact, and as long
+as a question is open asks today's rules (`judging.decide`), takes the judgement, and wants it journalled in the fact's commit (`Record`; the end
+is wanted by `EndTurn`). A fold answers the question by what follows in the journal. Rules are asked only for what is new.
 
 There is no clock (time is in the events), no randomness (jitter comes from the seed in `TurnOpened`) and no I/O. The driver, a crash
 recovery, a replay and the simulation all drive this same class.
 
-The machine waits for one thing at a time (`Phase`). In CALLING, stream events fill a `Draft`; when the stream ends, well or not, it is judged
-what the call amounts to, and either the turn goes on (tools, the next step), or a failure gets a remedy, or the turn ends. In ACTING, tools
-come back one by one; when the last is back (`toolround`) the next step begins.
+The machine waits for one thing at a time (`Phase`). Which fact can come in which phase, and what takes it, is the table `FACTS`; which judgement
+answers which question, `questions.ANSWERS`; what takes it, `JUDGEMENTS`. The tables are the dispatch, and are printed as docs/turn.md. What an
+event changes is in `taking`.
 
-Rules for this file: everything that changes a turn's state is here; nothing here knows words for people (`notices`), words for the model
-(`transcript`), how things look (`view`) or how anything is judged (`judging`). An event that does not fit raises in `apply`; in `feed`,
-where it is only late, it changes nothing.
+An event that does not fit raises in `apply`; in `feed`, where it is only late, it changes nothing. `misfit` says why.
 
 Laws (tests): any interleaving of events leads to at most one `EndTurn`, and from every state a deadline ends it; merging adjacent text
 events gives the same state; no `RunTool` comes twice for an `effect` tool; what `feed` was given and wanted recorded, applied, gives
-the state that `feed` left, whatever the rules are by then.
+the state that `feed` left, whatever the rules are by then; every event in every phase is taken or refused as the tables say.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
-from typing import assert_never
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TypeAlias, TypeVar, assert_never, cast
 
 from agent_core.judging.judge import decide
-from agent_core.judging.leftout import Leaving, LeftOut
 from agent_core.judging.questions import (
     MUST_BE_ANSWERED,
     Beginning,
@@ -46,23 +43,13 @@ from agent_core.judging.questions import (
     Result,
     answers,
 )
-from agent_core.judging.remedies import NOTHING_TO_ADD, Advice, Asks, Does, Failure, Remedy, offered_again
-from agent_core.learning.troubles import Trouble, Troubles, is_trouble
-from agent_core.messages import carried_thoughts
-from agent_core.tools.base import Json
-from agent_core.turn import exits
-from agent_core.turn.causes import BreakCause
+from agent_core.turn import taking
 from agent_core.turn.effects import (
-    AskApproval,
-    AskDone,
-    CallModel,
-    Compact,
     Effect,
     EndTurn,
     Record,
     RunTool,
     SetAside,
-    Wait,
 )
 from agent_core.turn.errors import ProtocolError
 from agent_core.turn.events import (
@@ -77,6 +64,7 @@ from agent_core.turn.events import (
     DriverFailed,
     Event,
     FailureJudged,
+    Happened,
     LoopFound,
     OverlapFound,
     ReasoningArrived,
@@ -85,7 +73,6 @@ from agent_core.turn.events import (
     Reply,
     ReplyFinished,
     ReplyJudged,
-    Resume,
     SpendRefused,
     Steered,
     StopRequested,
@@ -105,28 +92,13 @@ from agent_core.turn.events import (
     TurnLeft,
     TurnOpened,
     TurnResumed,
-    Verdict,
     WaitEnded,
 )
 from agent_core.turn.exits import Exit, ExitCode
 from agent_core.turn.standing import Standing
 from agent_core.turn.state import (
-    Activity,
-    AdviceItem,
-    Ask,
-    AssistantItem,
-    CallItem,
-    Draft,
-    PersonItem,
     Phase,
-    Segment,
-    SegmentKind,
-    ToolItem,
-    ask_after,
-    of_the_start,
 )
-from agent_core.turn.timeline import remark, tell_mended, toolless
-from agent_core.turn.toolround import ToolRound
 
 ENDING = StopRequested | Superseded | DeadlinePassed | DrainEnded | DriverFailed
 """What ends every turn at once."""
@@ -152,8 +124,7 @@ class Turn(Standing):
         Raises `ProtocolError` if the first event is not `TurnOpened`, or if it comes twice.
         """
         if isinstance(event, TurnEnded):  # somebody else ended it, or it could not be ended as it had decided
-            self._close(event)
-            return []
+            return taking.close(self, event)
         effects = self._unasked(event)
         problem = self.misfit(event)
         if problem and (self.opened is None or isinstance(event, TurnOpened)):
@@ -233,22 +204,20 @@ class Turn(Standing):
         match question:
             case Beginning():
                 self.questions.popleft()
-                return self._call(question.at)
+                return taking.call_model(self, question.at)
             case Overlap():
                 self.questions.popleft()
                 self.draft.settle()
                 return []
             case Result():
                 self.questions.popleft()
-                return self._go_on(question.at)
+                return taking.go_on(self, question.at)
             case Calls():
                 self.questions.popleft()
                 return []
             case NextStep():
                 self.questions.popleft()
-                self._hear()
-                self.step += 1
-                return self._call(question.at)
+                return taking.next_step(self, question)
             case CallOver() | Promised() | Failed() | Refused() | Restart() | End():
                 came = f"{type(event).__name__} came instead" if event is not None else "there is none"
                 raise ProtocolError(f"a judgement was due here ({type(question).__name__}), and {came}")
@@ -258,530 +227,167 @@ class Turn(Standing):
     def misfit(self, event: Event) -> str:
         """What speaks against this event now, in words; empty if it fits."""
         if isinstance(event, TurnOpened):
-            if self.opened is not None:
-                return "TurnOpened came twice"
+            if self.phase is not Phase.NEW:
+                return FACTS[TurnOpened].otherwise
             return "" if event.settings.routes else "a turn needs at least one route to a model"
-        if self.opened is None:
-            return f"the first event of a turn must be TurnOpened, not {type(event).__name__}"
+        if self.phase is Phase.NEW:
+            return f"the first event of a turn must be TurnOpened, not {event.kind()}"
         if self.phase is Phase.ENDED:
-            return "the turn had ended by then"
-        match event:
-            case (
-                TextArrived()
-                | ReasoningArrived()
-                | TextTakenBack()
-                | ToolsRefused()
-                | ToolCallNamed()
-                | ToolArgumentsArrived()
-                | ToolCallCut()
-                | ReplyFinished()
-                | CallBroke()
-                | SpendRefused()
-            ):
-                return "" if self.phase is Phase.CALLING else "the model was not being called"
-            case WaitEnded():
-                return "" if self.phase is Phase.WAITING else "the turn was not waiting for a retry"
-            case Compacted():
-                return "" if self.phase is Phase.COMPACTING else "no shortening was wanted"
-            case DoneSaid():
-                return "" if self.phase is Phase.ASKING else "the model was not asked whether it is done"
-            case ToolStarted() | ToolReturned() | ApprovalAnswered():
-                return self.round.misfit(event) if self.phase is Phase.ACTING else "no tools were wanted"
-            case (
-                Steered()
-                | StopRequested()
-                | Superseded()
-                | DeadlinePassed()
-                | DrainEnded()
-                | TurnLeft()
-                | TakenOver()
-                | DriverFailed()
-            ):
-                return ""  # what people, the clock and the process do comes at any time
-            case _:
-                return self._misfit_judgement(event)
-
-    def _misfit_judgement(self, event: Event) -> str:
-        question = self.questions[0] if self.questions else None
-        match event:
-            case RemedyJudged():
-                judged = (event.failure, event.remedy)
-                return "" if self.troubles.judging == judged else "this remedy was not at work"
-            case TurnEnded(exit=ending):
-                return self._misfit_end(ending, question)
-            case RemedyChosen() if isinstance(question, Failed):
-                return "" if event.failure is question.failure else f"the failure was {question.failure.value}"
-            case ReplyJudged(reply=Reply.TOOLS | Reply.HANDED) if isinstance(question, CallOver):
-                return "" if self.draft.calls else "the reply asks for no tools"
-            case ReplyJudged(reply=Reply.SUMMARY) if isinstance(question, CallOver | Restart):
-                return "" if self.closing is not None else "these were not to be the last words"
-            case LoopFound() if isinstance(question, Result):
-                return "" if event.call == question.call else "another call came back"
-            case CallSettled() | ApprovalAsked():
-                fits = question is not None and self.round.activity(event.call) is not None
-                return "" if fits else "nothing was to be decided about this call"
-            case _:
-                fits = question is not None and answers(event, question)
-                return "" if fits else "nothing was to be judged"
-
-    def _misfit_end(self, ending: Exit, question: Question | None) -> str:
-        if ending.code in OUTSIDE or not self.settings.judged:
-            return ""
-        match question:
-            case End():
-                return (
-                    "" if question.exit.code is ending.code else f"the turn was to end with {question.exit.code.value}"
-                )
-            case CallOver():
-                return ""
-            case Failed() | Result() | Refused() | Restart() | Calls():
-                wrong = ending.code in (ExitCode.ANSWERED, ExitCode.HANDED_TO_CLIENT)
-                return "no reply was over that could be the answer" if wrong else ""
-            case _:
-                return "nothing led to this end"
+            return HAD_ENDED
+        row = FACTS.get(type(event))
+        if row is None:
+            return _misfit_judgement(self, event)
+        if self.phase not in row.phases:
+            return row.otherwise
+        return self.round.misfit(event) if isinstance(event, ToolStarted | ToolReturned | ApprovalAnswered) else ""
 
     def _take(self, event: Event) -> list[Effect]:
         """Change the state by an event that fits."""
-        match event:
-            case TurnOpened():
-                return self._open(event)
-            case TextArrived() | ReasoningArrived() | ToolCallNamed() | ToolArgumentsArrived() | ToolCallCut():
-                self.life_at = event.at
-                if self.left_out and not self.draft.begun:
-                    told = remark(self.timeline, self.left_out, self.leaving.parts, self.route, self.last_break)
-                    here = len(self.timeline) - (not self.draft.went_on.strip())  # never in the middle of a text
-                    self.timeline[here:here] = told
-                self.draft.take(event, self._ids)
-            case TextTakenBack():
-                self._take_back(event)
-            case ToolsRefused():
-                self.timeline[-1:-1] = toolless(self.timeline, self.route)
-            case ReplyFinished() | CallBroke():
-                self.input_tokens += event.input_tokens
-                self.output_tokens += event.output_tokens
-                self._over(CallOver(event))
-            case SpendRefused():
-                self._over(CallOver(event))
-            case WaitEnded():
-                return self._call(event.at)
-            case ToolStarted():
-                self.round.started(event)
-            case ToolReturned():
-                self.round.returned(event)
-                self.questions.appendleft(Result(event.at, event.call))
-            case ApprovalAnswered():
-                return self._approval_answered(event)
-            case Steered():
-                self.steers.append(PersonItem(event.input, event.inbox))
-            case Compacted():
-                self.compacted = event  # also if little could be left out: the provider has the last word on what fits
-                return self._call(event.at)
-            case DoneSaid():
-                self._done_said(event)
-            case TakenOver():
-                self._taken_over(event)
-            case StopRequested():
-                self._over(End(event.at, exits.Stopped(forgotten=event.forgotten)))
-            case Superseded():
-                self._over(End(event.at, exits.Superseded()))
-            case DeadlinePassed():
-                self._over(End(event.at, exits.TimeLimit(limit=self.settings.turn_seconds)))
-            case TurnLeft():
-                self.left = True
-            case DrainEnded():
-                self._over(End(event.at, exits.InterruptedByRestart()))
-            case DriverFailed():
-                self._over(End(event.at, exits.InternalError(reference=event.reference, detail=event.why)))
-            case _:
-                return self._take_judgement(event)
-        return []
-
-    def _take_judgement(self, event: Event) -> list[Effect]:
+        row = FACTS.get(type(event))
+        if row is not None:
+            return row.takes(self, event)
         question = self.questions[0] if self.questions else None
         if question is not None and not isinstance(event, RemedyJudged | TurnEnded):
             self.questions.popleft()
-        match event:
-            case TurnBegun():
-                return self._begun(event)
-            case OverlapFound():
-                self.draft.settle(event.text + self.draft.own_text[event.dropped :])
-            case ReplyJudged():
-                return self._reply_judged(event, question)
-            case FailureJudged():
-                return self._failed(event, question)
-            case RemedyChosen():
-                return self._escalate(event)
-            case RemedyJudged():
-                self.troubles.judge(helped=event.helped)
-                about = (self.failed_seconds, self.troubles.found[-1].tool, self.route.model)
-                tell_mended(self.timeline, self.draft, event, *about)
-            case LoopFound():
-                self.round.found(event)
-                return self._go_on(event.at)
-            case ApprovalAsked():
-                self.round.asked(event)
-                activity = self.round.activity(event.call)
-                assert activity is not None
-                return [AskApproval(event.call, activity.name, activity.arguments, event.seconds)]
-            case CallSettled():
-                self.round.settled(event)
-                return self._go_on(event.at)
-            case SummaryAsked():
-                self._hear()
-                self.closing, self.ask = event.exit, Ask(event.advice)
-                return self._call(event.at)
-            case TurnResumed():
-                return self._resume(event)
-            case TurnEnded():
-                self._close(event)
-            case _:
-                raise AssertionError(event)
-        return []
+        return JUDGEMENTS[type(event)](self, event, question)
 
-    # ------------------------------------------------------------------ beginning, calling
 
-    def _open(self, event: TurnOpened) -> list[Effect]:
-        self.opened = event
-        self.round = ToolRound(event.settings, self.items)
-        self.troubles = Troubles(event.known)
-        self.step = 1
-        self._new_segment()
-        self._enter(Phase.CALLING, event.at)
-        self.questions.append(Beginning(event.at))
-        return []
+def _misfit_judgement(turn: Standing, event: Event) -> str:
+    question = turn.questions[0] if turn.questions else None
+    match event:
+        case RemedyJudged():
+            judged = (event.failure, event.remedy)
+            return "" if turn.troubles.judging == judged else "this remedy was not at work"
+        case TurnEnded(exit=ending):
+            return _misfit_end(turn, ending, question)
+        case RemedyChosen() if isinstance(question, Failed):
+            return "" if event.failure is question.failure else f"the failure was {question.failure.value}"
+        case ReplyJudged(reply=Reply.TOOLS | Reply.HANDED) if isinstance(question, CallOver):
+            return "" if turn.draft.calls else "the reply asks for no tools"
+        case ReplyJudged(reply=Reply.SUMMARY) if isinstance(question, CallOver | Restart):
+            return "" if turn.closing is not None else "these were not to be the last words"
+        case LoopFound() if isinstance(question, Result):
+            return "" if event.call == question.call else "another call came back"
+        case CallSettled() | ApprovalAsked():
+            fits = question is not None and turn.round.activity(event.call) is not None
+            return "" if fits else "nothing was to be decided about this call"
+        case _:
+            fits = question is not None and answers(event, question)
+            return "" if fits else "nothing was to be judged"
 
-    def _begun(self, event: TurnBegun) -> list[Effect]:
-        self.route_index = event.route
-        self.items += event.advice
-        self.troubles.advised = self.troubles.warned = bool(event.advice)
-        self.trying = bool(event.route or event.advice)
-        self.withheld = frozenset(event.withheld)
-        return self._call(event.at)
 
-    def _new_segment(self) -> None:
-        segment = Segment(f"text{sum(isinstance(entry, Segment) for entry in self.timeline)}")
-        self.timeline.append(segment)
-        self.draft = Draft(segment)
+def _misfit_end(turn: Standing, ending: Exit, question: Question | None) -> str:
+    if ending.code in OUTSIDE or not turn.settings.judged:
+        return ""
+    match question:
+        case End():
+            wanted = question.exit.code
+            return "" if wanted is ending.code else f"the turn was to end with {wanted.value}"
+        case CallOver():
+            return ""
+        case Failed() | Result() | Refused() | Restart() | Calls():
+            wrong = ending.code in (ExitCode.ANSWERED, ExitCode.HANDED_TO_CLIENT)
+            return "no reply was over that could be the answer" if wrong else ""
+        case _:
+            return "nothing led to this end"
 
-    def _call(self, at: int) -> list[Effect]:
-        """Ask the model, in the way that `ask` says."""
-        self.done_said = self.doubted = None
-        segment = self.draft.segment
-        partial = segment.text if self.ask.continues else ""
-        self.draft = self.draft.after(partial, (self.route.endpoint, self.route.model))
-        self.calls_made += 1
-        self._enter(Phase.CALLING, at)
-        self.life_at = at
-        return [
-            CallModel(
-                number=self.calls_made,
-                route=self.route,
-                offer_tools=self.closing is None,
-                partial=partial,
-                advice=self.ask.advice,
-                reasoning=self.ask.reasoning,
-                detail=self.ask.detail,
-                left_out=self.left_out,
-            )
-        ]
 
-    def _enter(self, phase: Phase, at: int) -> None:
-        self.phase = phase
-        self.phase_since = at
+# ---------------------------------------------------------------------- the tables
 
-    def _take_back(self, event: TextTakenBack) -> None:
-        """What the call said so far was a thought: it vanishes from the screen."""
-        self.life_at = event.at
-        draft = self.draft
-        self._new_segment()
-        draft.take_back(self.draft.segment, earlier=event.earlier)
-        self.draft = draft
 
-    # ------------------------------------------------------------------ a call is over
+_E = TypeVar("_E", bound=Happened)
+TakesJudgement: TypeAlias = Callable[[Standing, Event, Question | None], list[Effect]]
 
-    def _over(self, question: CallOver | End) -> None:
-        """A model call, or the turn with it, is over: what it said again comes first."""
-        self.questions.appendleft(question)
-        self._ask_overlap(question.at)
 
-    def _ask_overlap(self, at: int) -> None:
-        if self.phase is Phase.CALLING and self.draft.partial:
-            if self.draft.text_pieces:
-                self.questions.appendleft(Overlap(at))
-            else:
-                self.draft.settle()
+@dataclass(frozen=True, slots=True)
+class Row:
+    """When a fact can come, what takes it, and what is said of it where it cannot come."""
 
-    def _thoughts(self, question: Question | None) -> Mapping[str, Json]:
-        """What the model of the reply that is over wants back of its thoughts."""
-        finished = question.event if isinstance(question, CallOver) else None
-        if not isinstance(finished, ReplyFinished):
-            return {}
-        calls = {index: call.call for index, call in self.draft.calls.items()}
-        reasoning, route = "".join(self.draft.reasoning), self.route
-        return carried_thoughts(route.endpoint, route.model, reasoning, finished.thoughts, calls)
+    phases: frozenset[Phase]
+    takes: Callable[[Standing, Event], list[Effect]]
+    otherwise: str
 
-    def _reply_judged(self, event: ReplyJudged, question: Question | None) -> list[Effect]:
-        text, thoughts = self.reply_text, self._thoughts(question)
-        match event.reply:
-            case Reply.TOOLS | Reply.HANDED:
-                self._succeeded()
-                return self._act(text, event, thoughts)
-            case Reply.SAID:
-                self.items.append(AssistantItem(text, thoughts=thoughts))
-                self._succeeded()
-                self._settle_segment(SegmentKind.INTERIM)
-                self.questions.appendleft(NextStep(event.at))
-            case Reply.PROMISED if not text.strip():
-                self.promised = event.promised
-                self.questions.appendleft(Promised(event.at))
-            case Reply.PROMISED:
-                self.items.append(AssistantItem(text, thoughts=thoughts))
-                used = self.chosen[Failure.PROMISED, Remedy.NUDGE]
-                self.chosen.clear()
-                self.chosen[Failure.PROMISED, Remedy.NUDGE] = used
-                self.promised = event.promised
-                if self.settings.keeps_the_doubted:
-                    self._doubt_segment()
-                else:
-                    self._settle_segment(SegmentKind.INTERIM)
-                self.questions.appendleft(Promised(event.at))
-            case Reply.UNCLEAR:
-                assert isinstance(question, CallOver)
-                self.doubted = question
-                self.done_asked += 1
-                self._enter(Phase.ASKING, event.at)
-                return [AskDone(self.route, self.reply_text)]
-            case Reply.SUMMARY:
-                assert self.closing is not None
-                self.items.append(AssistantItem(self.draft.own_text))
-                self._settle_segment(SegmentKind.INTERIM)
-                self.questions.appendleft(End(event.at, self.closing))
-            case _:
-                assert_never(event.reply)
-        return []
 
-    def _succeeded(self) -> None:
-        """A reply came to a good end: the step's counts are cleared."""
-        self.withheld = offered_again(self.remedies, self.withheld)
-        self.chosen.clear()
-        self.promised = ""
-        self.attempts = self.restarts = 0
-        self.last_break = None
-        self.failing = None
-        self.failed_seconds = 0.0
-        self.troubles.step_over()
-        if self.leaving.parts:
-            self.kept_out.append(LeftOut(self.route.endpoint, self.route.model, self.leaving.parts))
-        self.leaving = Leaving()
-        self.ask = Ask()
+def _fact(
+    kind: type[_E], takes: Callable[[Standing, _E], list[Effect]], phases: frozenset[Phase], otherwise: str
+) -> tuple[type[Happened], Row]:
+    return kind, Row(phases, cast("Callable[[Standing, Event], list[Effect]]", takes), otherwise)
 
-    def _settle_segment(self, kind: SegmentKind) -> None:
-        """The current segment is complete; what comes next is a new one."""
-        segment = self.draft.segment
-        if segment.text.strip():
-            segment.kind, segment.final = kind, True
-            self._new_segment()
-        else:
-            segment.pieces.clear()
-            self.draft = Draft(segment)
 
-    def _done_said(self, event: DoneSaid) -> None:
-        """The model was asked whether its reply is finished: now it is judged again."""
-        assert self.doubted is not None
-        self.input_tokens += event.input_tokens
-        self.output_tokens += event.output_tokens
-        self.done_said = event
-        self._enter(Phase.CALLING, event.at)
-        self.questions.appendleft(replace(self.doubted))  # the same question, asked anew
+def _judgement(
+    kind: type[_E], takes: Callable[[Standing, _E, Question | None], list[Effect]]
+) -> tuple[type[Happened], TakesJudgement]:
+    return kind, cast("TakesJudgement", takes)
 
-    def _doubt_segment(self) -> None:
-        """What was said may be the answer after all: it stays on screen, and neither its repetition nor a mere "done" is shown."""
-        shown = (self.draft.segment.visible or self.draft.segment.repeats).strip()
-        self._settle_segment(SegmentKind.INTERIM)
-        self.draft.segment.repeats, self.draft.segment.unsaid = shown, NOTHING_TO_ADD
 
-    # ------------------------------------------------------------------ recovering
+_CALLING = (frozenset({Phase.CALLING}), "the model was not being called")
+_WAITING = (frozenset({Phase.WAITING}), "the turn was not waiting for a retry")
+_ACTING = (frozenset({Phase.ACTING}), "no tools were wanted")
+_COMPACTING = (frozenset({Phase.COMPACTING}), "no shortening was wanted")
+_ASKING = (frozenset({Phase.ASKING}), "the model was not asked whether it is done")
+HAD_ENDED = "the turn had ended by then"
+_OPEN = (frozenset(set(Phase) - {Phase.NEW, Phase.ENDED}), HAD_ENDED)
+"""What people, the clock and the process do comes at any time."""
 
-    def _failed(self, event: FailureJudged, question: Question | None) -> list[Effect]:
-        broke = CallBroke(at=event.at, cause=event.cause, detail=event.detail)
-        match question:
-            case CallOver(event=ReplyFinished(suspects=found)):
-                broke = replace(broke, suspects=found)
-            case CallOver(event=CallBroke() as came):
-                broke = replace(came, cause=event.cause)
-            case _:
-                pass
-        self.attempts += 1
-        self.attempts_in_all += 1
-        self.last_break = broke
-        self.failing = event.failure
-        self.failed_seconds += broke.waited_seconds
-        names = self.draft.call_names
-        route = self.route
-        tool = "".join(names[:1])
-        self.troubles.note(Trouble(event.code, event.cause, route.endpoint, route.model, tool, self.arriving_chars))
-        if event.failure is Failure.IN_TOOL_CALL:
-            self.troubles.broke_off(names, self.arriving_chars)
-        self.questions.appendleft(Failed(event.failure, broke))
-        return [SetAside(route.credential, event.aside_seconds, event.cause.value)] if event.aside_seconds else []
+FACTS: Mapping[type[Happened], Row] = dict((
+    _fact(TurnOpened, taking.open_turn, frozenset({Phase.NEW}), "TurnOpened came twice"),
+    _fact(TextArrived, taking.take_content, *_CALLING),
+    _fact(ReasoningArrived, taking.take_content, *_CALLING),
+    _fact(ToolCallNamed, taking.take_content, *_CALLING),
+    _fact(ToolArgumentsArrived, taking.take_content, *_CALLING),
+    _fact(ToolCallCut, taking.take_content, *_CALLING),
+    _fact(TextTakenBack, taking.take_back, *_CALLING),
+    _fact(ToolsRefused, taking.say_toolless, *_CALLING),
+    _fact(ReplyFinished, taking.end_call, *_CALLING),
+    _fact(CallBroke, taking.end_call, *_CALLING),
+    _fact(SpendRefused, taking.end_call, *_CALLING),
+    _fact(WaitEnded, taking.call_again, *_WAITING),
+    _fact(Compacted, taking.note_compacted, *_COMPACTING),
+    _fact(DoneSaid, taking.hear_whether_done, *_ASKING),
+    _fact(ToolStarted, taking.start_tool, *_ACTING),
+    _fact(ToolReturned, taking.take_result, *_ACTING),
+    _fact(ApprovalAnswered, taking.take_approval, *_ACTING),
+    _fact(Steered, taking.keep_steer, *_OPEN),
+    _fact(TakenOver, taking.restart, *_OPEN),
+    _fact(TurnLeft, taking.leave, *_OPEN),
+    _fact(StopRequested, taking.stop, *_OPEN),
+    _fact(Superseded, taking.supersede, *_OPEN),
+    _fact(DeadlinePassed, taking.time_out, *_OPEN),
+    _fact(DrainEnded, taking.interrupt, *_OPEN),
+    _fact(DriverFailed, taking.fail, *_OPEN),
+))  # fmt: skip
+"""Which fact can come in which phase, and what takes it. In any other phase it changes nothing in `feed`, and in a journal it is refused."""
 
-    def _escalate(self, event: RemedyChosen) -> list[Effect]:
-        """Do what a remedy says (its `Recipe`)."""
-        self.withheld = offered_again(self.remedies, self.withheld)
-        failure = event.failure
-        self.chosen[failure, event.remedy] = event.number
-        self.troubles.chose(failure, event.remedy)
-        self.remedies.append((failure, event.remedy))
-        if event.route >= 0:
-            self.route_index = event.route
-        self.ask = ask_after(event, self.ask, "".join(self.draft.reasoning))
-        recipe = event.remedy.recipe
-        if recipe.asks is not Asks.SAME:
-            self.leaving = Leaving()
-        match recipe.does:
-            case Does.NOTHING:
-                pass
-            case Does.LEAVE_OUT:
-                assert self.last_break is not None
-                self.leaving = Leaving(event.left_out, self.leaving.first or self.last_break.suspects, event.tried)
-            case Does.FORGET:
-                self.trying = self.troubles.advised = False
-                self.items[:] = [item for item in self.items if not of_the_start(item)]
-            case Does.WITHHOLD:
-                self.withheld |= {event.detail}
-            case Does.KEEP_ADVICE:
-                self.items.append(AdviceItem(event.advice or Advice.SMALLER_PIECES, event.detail))
-            case Does.COMPACT:
-                self._enter(Phase.COMPACTING, event.at)
-                return [Compact()]
-            case _:
-                assert_never(recipe.does)
-        if failure in (Failure.IN_TOOL_CALL, Failure.LENGTH_IN_TOOL_CALL) and not self.ask.continues:
-            self._keep_preamble()
-        if not event.pause_ms:
-            return self._call(event.at)
-        self._enter(Phase.WAITING, event.at)
-        self.wait_until = event.at + event.pause_ms
-        return [Wait(event.pause_ms / 1000)]
+JUDGEMENTS: Mapping[type[Happened], TakesJudgement] = dict((
+    _judgement(TurnBegun, taking.begin),
+    _judgement(OverlapFound, taking.settle_overlap),
+    _judgement(ReplyJudged, taking.take_reply),
+    _judgement(FailureJudged, taking.note_failure),
+    _judgement(RemedyChosen, taking.escalate),
+    _judgement(RemedyJudged, taking.judge_remedy),
+    _judgement(LoopFound, taking.warn_of_loop),
+    _judgement(ApprovalAsked, taking.ask_approval),
+    _judgement(CallSettled, taking.settle_call),
+    _judgement(SummaryAsked, taking.sum_up),
+    _judgement(TurnResumed, taking.resume),
+    _judgement(TurnEnded, taking.close),
+))  # fmt: skip
+"""What takes a judgement. Which question it answers: `questions.ANSWERS`."""
 
-    def _keep_preamble(self) -> None:
-        """The call is repeated: what it had said stays on screen, and is not shown a second time."""
-        segment = self.draft.segment
-        kept = (segment.visible or segment.repeats).strip()
-        if segment.visible:
-            self._settle_segment(SegmentKind.INTERIM)
-        else:
-            segment.pieces.clear()
-        self.draft = Draft(self.draft.segment)
-        self.draft.segment.repeats = kept
-        if self.last_break is not None and self.last_break.cause is BreakCause.NO_CALL:
-            self.draft.segment.unsaid = NOTHING_TO_ADD
-
-    # ------------------------------------------------------------------ acting
-
-    def _act(self, text: str, event: ReplyJudged, thoughts: Mapping[str, Json]) -> list[Effect]:
-        """The model asked for tools."""
-        calls = self.reply_calls
-        self.items.append(AssistantItem(text, tuple(CallItem(c.call, c.name, c.arguments) for c in calls), thoughts))
-        self.troubles.solved += event.solved
-        self._settle_segment(SegmentKind.INTERIM)
-        if event.reply is Reply.HANDED:
-            self.questions.appendleft(End(event.at, exits.HandedToClient()))
-            return []
-        if event.taken >= 0:
-            self.items += [ToolItem(call.call, call.name, event.words) for call in calls[event.taken :]]
-            calls = calls[: event.taken]
-        activities = [Activity(c.call, c.call, c.name, c.arguments, since=event.at) for c in calls]
-        # The screen shows activities before the (still empty) segment of the next reply.
-        self.timeline = [e for e in self.timeline if e is not self.draft.segment]
-        self.timeline += [*activities, self.draft.segment]
-        self._enter(Phase.ACTING, event.at)
-        self.round.begin(activities)
-        return self._go_on(event.at)
-
-    def _go_on(self, at: int) -> list[Effect]:
-        """Something in the round of tools has changed."""
-        if self.round.over:
-            self.questions.appendleft(NextStep(at))
-        elif not self.round.under_way:
-            self.questions.appendleft(Calls(at))
-        return []
-
-    def _approval_answered(self, event: ApprovalAnswered) -> list[Effect]:
-        if event.verdict is Verdict.GIVEN:
-            self.round.approved(event.call)
-            return self._go_on(event.at)
-        self.questions.appendleft(Refused(event.at, event.call, event.verdict))
-        return []
-
-    def _hear(self) -> None:
-        """The next call tells the model what the person has added."""
-        self.items += self.steers
-        self.steers = []
-
-    # ------------------------------------------------------------------ coming back, and ending
-
-    def _taken_over(self, event: TakenOver) -> None:
-        """Another process begins where the old one stopped."""
-        left, self.left = self.left, False
-        self.restarts += not left  # an orderly stop is none
-        if any(isinstance(question, End) for question in self.questions):
-            return
-        undecided = bool(self.questions)
-        self.questions.append(Restart(event, left))
-        if not undecided:
-            self._ask_overlap(event.at)
-
-    def _resume(self, event: TurnResumed) -> list[Effect]:
-        match event.how:
-            case Resume.CALL:
-                pass
-            case Resume.GO_ON:
-                self.ask = Ask(Advice.CONTINUE, continues=Failure.IN_TEXT)
-            case Resume.ANEW:
-                self._keep_preamble()
-            case Resume.COMPACT:
-                return [Compact()]
-            case Resume.ASK:
-                return [AskDone(self.route, self.reply_text)]
-            case Resume.ACT:
-                self.round.resume()
-                return self._go_on(event.at)
-            case _:
-                assert_never(event.how)
-        return self._call(event.at)
-
-    def _close(self, event: TurnEnded) -> None:
-        """The only place that ends a turn."""
-        ending = event.exit
-        over = next((question for question in self.questions if isinstance(question, CallOver)), None)
-        self.questions.clear()
-        if self.exit is not None:
-            self.exit = ending
-            return
-        if self.phase is Phase.ACTING:
-            self.round.close()
-        self.draft.settle()
-        if ending.code is ExitCode.ANSWERED:
-            self._answer(event.answer, self._thoughts(over))
-        self.draft.segment.final = True
-        if is_trouble(ending):
-            self.troubles.ended_by(Trouble(ending.code, None, self.route.endpoint, self.route.model, ending.tool))
-        self.exit = ending
-        self._enter(Phase.ENDED, event.at)
-
-    def _answer(self, key: str, thoughts: Mapping[str, Json]) -> None:
-        """The last reply, or the piece of text that is named, is the answer."""
-        said = self.reply_text if self.draft.own_text.strip() or not key else ""
-        if said.strip() and not self.draft.segment.adds_nothing:
-            self.items.append(AssistantItem(said, thoughts=thoughts))
-        self._succeeded()
-        segment = self.draft.segment
-        for entry in self.timeline:
-            if isinstance(entry, Segment) and entry.key == key:
-                segment = entry
-        if segment is self.draft.segment:
-            segment.repeats = ""
-        else:
-            self.draft.segment.kind = SegmentKind.INTERIM
-        segment.kind, segment.final = SegmentKind.ANSWER, True
+LEADS: Mapping[Phase, Mapping[Phase, str]] = {
+    Phase.NEW: {Phase.CALLING: "TurnOpened"},
+    Phase.CALLING: {
+        Phase.CALLING: "another call: a remedy, a message in between, a restart",
+        Phase.WAITING: "a remedy that waits",
+        Phase.COMPACTING: "the remedy that shortens",
+        Phase.ASKING: "a reply that may be a promise",
+        Phase.ACTING: "a reply that asks for tools",
+        Phase.ENDED: "the answer, or no remedy left",
+    },
+    Phase.WAITING: {Phase.CALLING: "WaitEnded", Phase.ENDED: "stopped"},
+    Phase.COMPACTING: {Phase.CALLING: "Compacted", Phase.ENDED: "stopped"},
+    Phase.ASKING: {Phase.CALLING: "DoneSaid", Phase.ENDED: "stopped"},
+    Phase.ACTING: {Phase.CALLING: "all tools are back", Phase.ENDED: "a loop, a refusal, stopped"},
+    Phase.ENDED: {},
+}
+"""From which phase a turn gets into which, and by what. For the drawing; a test compares it with what turns do."""

@@ -1,4 +1,4 @@
-"""Where a turn stands: all that it has taken so far. Changed by `machine` alone, read by whoever judges, shows, tells or logs it.
+"""Where a turn stands: all that it has taken so far. Changed by `taking` alone, read by whoever judges, shows, tells or logs it.
 
 It is apart from the machine so that rules can read a turn without knowing the machine that asks them.
 """
@@ -42,8 +42,8 @@ class Standing:
     """One turn as it is. The attributes are for reading."""
 
     __slots__ = (
-        "_ids", "ask", "attempts", "attempts_in_all", "calls_made", "chosen", "closing", "compacted", "done_asked", "done_said",
-        "doubted", "draft", "exit", "failed_seconds", "failing", "input_tokens", "items", "kept_out", "last_break", "leaving", "left",
+        "ask", "attempts", "attempts_in_all", "calls_made", "chosen", "closing", "compacted", "done_asked", "done_said",
+        "doubted", "draft", "exit", "failed_seconds", "failing", "ids", "input_tokens", "items", "kept_out", "last_break", "leaving", "left",
         "life_at", "opened", "output_tokens", "phase", "phase_since", "promised", "questions", "remedies", "restarts", "round",
         "route_index", "steers", "step", "timeline", "troubles", "trying", "wait_until", "withheld",
     )  # fmt: skip
@@ -97,7 +97,7 @@ class Standing:
         self.withheld: frozenset[str] = frozenset()
         """Own tools that are not offered, because their calls broke off too often."""
         self.trying = False  # what earlier failures taught; until the first failure
-        self._ids: set[str] = set()  # of all tool calls of the turn
+        self.ids: set[str] = set()  # of all tool calls of the turn
 
     @property
     def settings(self) -> TurnSettings:

@@ -8,9 +8,8 @@ from dataclasses import replace
 from agent_core.judging.leftout import Suspect
 from agent_core.tools.base import ToolStatus
 from agent_core.turn.events import CallBroke, RemedyJudged
-from agent_core.turn.mended import Mended
 from agent_core.turn.settings import Route, TurnSettings
-from agent_core.turn.state import Activity, Draft, Remark, Segment, SegmentKind, TimelineEntry
+from agent_core.turn.state import Activity, Draft, Mended, Remark, Segment, SegmentKind, TimelineEntry
 
 
 def said_again(timeline: Sequence[TimelineEntry], segment: Segment) -> Segment | None:

@@ -1,4 +1,4 @@
-"""The tool half of a step: the calls of one reply, until the last of them is back. Only state; driven by `turn` alone.
+"""The tool half of a step: the calls of one reply, until the last of them is back. Only state; driven by `taking` alone.
 
 Calls are answered in the order in which the model asked. What becomes of those that wait (they run, somebody is asked, they are not run), and what
 a result says about loops, is judged in `judging`; what is here only takes it.
@@ -138,17 +138,13 @@ class ToolRound:
                 fits = activity.state in (ActivityState.WAITING, ActivityState.RUNNING)
                 return "" if fits else "this tool call was not wanted"
             case ToolReturned():
-                return "" if self.may_return(event) else "this tool call was not begun"
+                refused = (
+                    event.refusal is not Refusal.NONE and activity.state is ActivityState.WAITING
+                )  # not even begun
+                fits = activity.state is ActivityState.RUNNING or refused
+                return "" if fits else "this tool call was not begun"
             case ApprovalAnswered():
                 return "" if activity.state is ActivityState.APPROVAL else "no approval was asked for this call"
-
-    def may_return(self, event: ToolReturned) -> bool:
-        """Whether a result can belong to a call of this round. What is refused was not even begun."""
-        found = self.activity(event.call)
-        if found is None:
-            return False
-        refused = event.refusal is not Refusal.NONE and found.state is ActivityState.WAITING
-        return found.state is ActivityState.RUNNING or refused
 
     def finding(self) -> Finding | None:
         """What today's rules of loops find in the latest result. They are told of earlier ones as far as they were not asked then."""

@@ -22,10 +22,18 @@ from agent_core.text.shown import plain
 from agent_core.tools.base import ToolStatus
 from agent_core.turn.causes import BreakCause, cause_words
 from agent_core.turn.exits import Exit
-from agent_core.turn.mended import Mended, mended_words
 from agent_core.turn.notices import Action
 from agent_core.turn.standing import Standing
-from agent_core.turn.state import Activity, ActivityState, Phase, Remark, Segment, SegmentKind
+from agent_core.turn.state import (
+    Activity,
+    ActivityState,
+    Mended,
+    Phase,
+    Remark,
+    Segment,
+    SegmentKind,
+    mended_words,
+)
 
 LEFT_WORDS = "The gateway is being restarted; this goes on afterwards"
 STATUS_AFTER_SECONDS, STATUS_SOON_SECONDS = 20, 4

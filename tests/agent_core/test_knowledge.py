@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from typing import cast
 
 import pytest
 
 import agent_core.judging.judge as judging
 import agent_core.turn.machine as turn_module
+from agent_core.judging.questions import Question
 from agent_core.judging.remedies import Case, Failure, Remedy
+from agent_core.turn import taking
 from agent_core.turn.effects import Effect
-from agent_core.turn.events import CallBroke, RemedyChosen
+from agent_core.turn.events import CallBroke, Event, RemedyChosen
 from agent_core.turn.machine import Turn
+from agent_core.turn.standing import Standing
 from agent_core.turn.state import Item
 from tests.knowledge.playing import hurts, script
 
@@ -41,16 +45,17 @@ def advice_stays(patch: pytest.MonkeyPatch) -> None:
     def never(_: Item) -> bool:
         return False
 
-    patch.setattr(turn_module, "of_the_start", never)
+    patch.setattr(taking, "of_the_start", never)
 
 
 def other_model_for_good(patch: pytest.MonkeyPatch) -> None:
-    right = Turn._escalate
+    right = turn_module.JUDGEMENTS[RemedyChosen]
 
-    def escalate(turn: Turn, event: RemedyChosen) -> list[Effect]:
-        return right(turn, replace(event, route=-1) if event.remedy is Remedy.AS_USUAL else event)
+    def escalate(turn: Standing, event: Event, question: Question | None) -> list[Effect]:
+        assert isinstance(event, RemedyChosen)
+        return right(turn, replace(event, route=-1) if event.remedy is Remedy.AS_USUAL else event, question)
 
-    patch.setattr(Turn, "_escalate", escalate)
+    patch.setitem(cast("dict[type, object]", turn_module.JUDGEMENTS), RemedyChosen, escalate)
 
 
 @pytest.mark.parametrize("mistake", [never_given_up, advice_stays, other_model_for_good])

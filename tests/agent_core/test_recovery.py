@@ -201,7 +201,7 @@ from agent_core.learning.measured import best_remedy
 from agent_core.learning.stalls import rows_of
 from agent_core.turn.events import RemedyChosen
 from agent_core.turn.causes import BreakCause
-from agent_core.turn.mended import Mended, mended_words
+from agent_core.turn.state import Mended, mended_words
 from agent_core.turn.transcript import request_messages
 from gateway.operate.pages.exits import markdown
 from tests.agent_core.turns import Rig

@@ -16,6 +16,7 @@ from gateway.operate.pages import configuration as configpage
 from gateway.operate.pages import exits as exitpage
 from gateway.operate.pages import families as familypage
 from gateway.operate.pages import logs as logpage
+from gateway.operate.pages import turn as turnpage
 from tests import house
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -26,6 +27,7 @@ PRINTED: dict[str, tuple[str, Callable[[], str]]] = {
     "house.md": ("tests.house", house.page),
     "logs.md": ("gateway.operate.pages.logs", logpage.markdown),
     "metrics.md": ("gateway.observe.metricscatalogue", lambda: metricscatalogue.markdown() + "\n"),
+    "turn.md": ("gateway.operate.pages.turn", turnpage.markdown),
 }
 
 
