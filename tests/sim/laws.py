@@ -15,7 +15,7 @@ from agent_core.journal.rows import decode, fold
 from agent_core.store.turns.rows import JournalRow
 from agent_core.tools.base import EffectClass
 from agent_core.turn import exits
-from agent_core.turn.events import Event, TakenOver, ToolReturned, ToolStarted, TurnEnded
+from agent_core.turn.events import Event, RemedyChosen, TakenOver, ToolReturned, ToolStarted, TurnEnded
 from agent_core.turn.exits import ExitCode
 from agent_core.turn.machine import Turn
 from agent_core.turn.settings import LadderCounts
@@ -135,9 +135,17 @@ def _of_a_turn(database: sqlite3.Connection, turn: str, turns: dict[str, Turn], 
     longest = max((end - begin for begin, end, _ in result.plan.storage), default=0.0)
     if longest < LONG_AWAY_SECONDS:  # a turn pauses for as long as nothing can be stored
         yield from _of_what_takes_too_long(turn, folded)
+    for event in events:
+        if isinstance(event, RemedyChosen) and event.number > _most(event):
+            yield f"turn {turn} used {event.remedy} against {event.failure} {event.number} times in one step"
     restarts = sum(isinstance(event, TakenOver) for event in events)
     if folded.calls_made > CALLS_A_STEP * (folded.steps_done + 1) + 2 * restarts:
         yield f"turn {turn} called the model {folded.calls_made} times for {folded.steps_done} good steps"
+
+
+def _most(event: RemedyChosen) -> int:
+    use = event.remedy.recipe.against.get(event.failure)
+    return use.times(LadderCounts()) if use is not None else 1
 
 
 def _of_its_tools(turn: str, events: Sequence[Event]) -> Iterator[str]:
