@@ -197,7 +197,7 @@ class Put(StrEnum):
 
 
 class Does(StrEnum):
-    """What else changes in the turn (`Turn._escalate`)."""
+    """What else changes in the turn (`taking.escalate`)."""
 
     NOTHING = "nothing"
     LEAVE_OUT = "leave_out"
