@@ -110,6 +110,11 @@ def sendable(value: SecretStr) -> SecretStr:
     return value
 
 
+def revealed(secret: SecretStr | None) -> str:
+    """What is in it; empty if there is none."""
+    return secret.get_secret_value() if secret is not None else ""
+
+
 Secret: TypeAlias = Annotated[SecretStr, AfterValidator(sendable)]
 Texts: TypeAlias = Annotated[tuple[str, ...], BeforeValidator(listed)]
 Url: TypeAlias = Annotated[str, AfterValidator(http_url)]

@@ -7,13 +7,11 @@ after each new session the history behind it is read (`missed`): what waited is 
 from __future__ import annotations
 
 import asyncio
-import base64
 import hashlib
 import json
 from collections import deque
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -24,6 +22,7 @@ from adapters.contract.chat import AdapterSight, CallFailed, Cause, ChatIntake, 
 from adapters.contract.files import FileHosts, FileSource
 from adapters.contract.intake import WayIn, digest_of, in_words, raw_of, until_stored
 from adapters.contract.notaccepted import NotAccepted
+from adapters.contract.settings import revealed
 from adapters.contract.supervision import AdapterDown
 from adapters.discord.inbound import (
     PLATFORM,
@@ -37,6 +36,7 @@ from adapters.discord.inbound import (
 )
 from adapters.discord.missed import Missed
 from adapters.discord.port import DiscordPort
+from adapters.discord.section import DiscordSection
 from agent_core.ports import Clock
 
 if TYPE_CHECKING:
@@ -56,33 +56,6 @@ DEAF_SECONDS = 40.0
 
 FILE_DOMAINS = ("cdn.discordapp.com", "media.discordapp.net")
 """Where attachments lie (https://docs.discord.com/developers/reference#image-formatting)."""
-
-
-@dataclass(frozen=True, slots=True)
-class DiscordSettings:
-    """What the configuration says about the bot."""
-
-    token: str = field(repr=False)
-    api_base: str = ""
-    gateway_url: str = ""
-    proxy: str = ""
-    auto_threads: bool = False
-    shards: int = 0
-
-    @property
-    def account(self) -> str:
-        """The bot's id, which its token begins with."""
-        return account_of(self.token) or "bot"
-
-
-def account_of(token: str) -> str:
-    """The bot's id in a token; empty if there is none."""
-    first = token.partition(".")[0]
-    try:
-        number = base64.b64decode(first + "=" * (-len(first) % 4)).decode()
-    except ValueError:  # also for letters that are no ASCII
-        return ""
-    return number if number.isdigit() else ""
 
 
 def _is_table(data: object) -> bool:
@@ -108,7 +81,7 @@ async def _ask_for_life(client: Any) -> None:
 class DiscordAdapter:
     """One bot. `run` it under supervision."""
 
-    def __init__(self, settings: DiscordSettings, intake: ChatIntake, clock: Clock) -> None:
+    def __init__(self, settings: DiscordSection, intake: ChatIntake, clock: Clock) -> None:
         self._settings = settings
         self._intake = intake
         self._clock = clock
@@ -192,7 +165,7 @@ class DiscordAdapter:
         from adapters.discord.library import discord
 
         try:
-            await client.login(self._settings.token)
+            await client.login(revealed(self._settings.token))
             await self._send_with(client)
             await self._set_menu(client)
             await client.connect(reconnect=True)

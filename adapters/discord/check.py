@@ -6,7 +6,6 @@ The websocket is opened only as far as Discord's HELLO: without an IDENTIFY no s
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 from urllib.parse import urlencode
@@ -16,11 +15,12 @@ from pydantic import SecretStr
 from adapters.checks.findings import Finding, Seen, note, ok, problem, warning
 from adapters.checks.probe import NoReply, Probe, Reply, greeting, odd, unreachable
 from adapters.contract.platforms import PAIRING, Asker, SetupResult, asked_token
-from adapters.discord.adapter import DiscordSettings
+from adapters.contract.settings import revealed
+from adapters.discord.section import DiscordSection
 from agent_core.tools.base import Json
 
 if TYPE_CHECKING:
-    from adapters.discord.adapter import DiscordSettings
+    from adapters.discord.adapter import DiscordSection
 
 API = "https://discord.com/api/v10"
 PORTAL = "https://discord.com/developers/applications"
@@ -55,11 +55,11 @@ def invite_url(application: str) -> str:
     return f"https://discord.com/oauth2/authorize?{urlencode(query)}"
 
 
-async def check(settings: DiscordSettings) -> DiscordSeen:
+async def check(settings: DiscordSection) -> DiscordSeen:
     """Ask Discord about the bot. Never raises for what Discord or the network does."""
     line = Probe("Discord", proxy=settings.proxy)
     base = (settings.api_base or API).rstrip("/")
-    headers = {"Authorization": f"Bot {settings.token}", "User-Agent": AGENT}
+    headers = {"Authorization": f"Bot {revealed(settings.token)}", "User-Agent": AGENT}
     application = await line.ask("GET", f"{base}/applications/@me", headers)
     if isinstance(application, Reply) and application.status == 404:  # a server that has only what the library asks for
         application = await line.ask("GET", f"{base}/oauth2/applications/@me", headers)
@@ -156,18 +156,22 @@ def _bot_page(application: str) -> str:
     return f"{PORTAL}/{application}/bot"
 
 
-def ask(asker: Asker, present: SecretStr | None, settings: Callable[[str], DiscordSettings]) -> SetupResult | None:
-    """The steps, with the token that is there already; `settings` are those with another one."""
+def ask(asker: Asker, present: DiscordSection) -> SetupResult | None:
+    """The steps, with what is there already."""
     if asker.asks:
         asker.say(
             f"\nOpen {PORTAL}, New Application. Under Bot: switch on Message Content Intent, Save Changes, and Reset Token gives the token."
         )
-    found = asked_token(asker, "discord", present, lambda token: check(settings(token)))
+    found = asked_token(asker, "discord", present.token, lambda token: check(_with(present, token)))
     if found is None:
         return None
     token, seen = found
-    seen = asker.until(seen, "discord.intent", lambda: check(settings(token)))
+    seen = asker.until(seen, "discord.intent", lambda: check(_with(present, token)))
     return SetupResult(
         {("discord", "token"): token},
         (f"\nInvite the bot into your server: {seen.invite}", f"Then mention it, or write to it in private. {PAIRING}"),
     )
+
+
+def _with(section: DiscordSection, token: str) -> DiscordSection:
+    return section.model_copy(update={"token": SecretStr(token)})

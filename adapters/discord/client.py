@@ -8,6 +8,7 @@ from typing import Any, ClassVar, Protocol
 from adapters.contract.chat import CommandDoc
 from adapters.discord.inbound import Began, Brought, Complete
 from adapters.discord.library import DiscordWebSocket, Ratelimit, Route, discord
+from adapters.discord.section import DiscordSection
 
 AT_ONCE = 0.001
 """Seconds that the library may wait for a limit by itself: none. Waiting is the outbox's business."""
@@ -55,23 +56,7 @@ class Ears(Protocol):
     def alive(self) -> None: ...
 
 
-class Settings(Protocol):
-    """What the client needs of the configuration."""
-
-    @property
-    def api_base(self) -> str: ...
-
-    @property
-    def gateway_url(self) -> str: ...
-
-    @property
-    def proxy(self) -> str: ...
-
-    @property
-    def shards(self) -> int: ...
-
-
-def options_of(settings: Settings) -> dict[str, Any]:
+def options_of(settings: DiscordSection) -> dict[str, Any]:
     """How every client is made."""
     intents = discord.Intents.none()
     intents.guilds = intents.guild_messages = intents.dm_messages = intents.message_content = True
@@ -192,7 +177,7 @@ def heartbeat_of(socket: DiscordWebSocket) -> dict[str, Any]:
     return {"op": socket.HEARTBEAT, "d": socket.sequence} if alive is None else alive.beat()
 
 
-def made_client(settings: Settings, ears: Ears, up: Callable[[], None]) -> BotClient | ShardedClient:
+def made_client(settings: DiscordSection, ears: Ears, up: Callable[[], None]) -> BotClient | ShardedClient:
     """A client for one connection."""
     if settings.api_base:
         Route.BASE = settings.api_base

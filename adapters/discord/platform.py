@@ -4,20 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from pydantic import Field, SecretStr, model_validator
 from typing_extensions import override
 
 from adapters.checks.findings import LOCAL_SECONDS, REMOTE_SECONDS, Check, Seen, warning
 from adapters.contract.logevents import BUG, DISK, LATER, LogEvent
-from adapters.contract.platforms import Around, Asker, Built, ChatSection, Pieces, Platform, SetupResult
-from adapters.contract.settings import FromOutside, Secret, Unit, Url, Usual, complaint
+from adapters.contract.platforms import Around, Asker, Built, Pieces, Platform, SetupResult
+from adapters.discord.section import DiscordSection
 
 if TYPE_CHECKING:
     from adapters.contract.chat import ChatIntake
-    from adapters.discord.adapter import DiscordSettings
     from agent_core.ports import Clock
 
 EVENTS = (
@@ -39,65 +36,22 @@ EPOCH_MS = 1_420_070_400_000
 """From where Discord's ids (snowflakes) count: https://discord.com/developers/docs/reference#snowflakes."""
 
 
-class Discord(ChatSection):
+class Discord(DiscordSection):
     """The Discord bot. It is on as soon as there is a token."""
-
-    token: Annotated[Secret | None, Usual(("DISCORD_BOT_TOKEN",)), FromOutside("token_file")] = None
-    """The bot's token, from the Developer Portal."""
-    token_file: Path | None = Field(default=None, examples=["discord.token"])
-    """File that holds the token."""
-    auto_threads: bool = False
-    """Answer a mention in a channel in a thread of its own, which is a conversation of its own."""
-    shards: Annotated[int, Unit("connections")] = Field(default=0, ge=0, le=1000)
-    """Connections to divide the servers over; 0 lets one connection serve all."""
-    api_base: Url = Field(default="", examples=["http://127.0.0.1:9/api/v10"])
-    """Address of the REST API with its version, if it is not Discord's own."""
-    gateway_url: str = Field(default="", examples=["ws://127.0.0.1:9/"])
-    """Address of the gateway (websocket), if it is not Discord's own."""
-    proxy: str = Field(default="", repr=False, examples=["http://proxy.example.org:3128"])
-    """Proxy for calls to Discord."""
-
-    @model_validator(mode="after")
-    def _usable(self) -> Discord:
-        if self.token is not None and self.token.get_secret_value().count(".") != 2:
-            raise complaint(
-                "token",
-                "token is not a bot's token, which has three parts with dots between",
-                "Copy it from the Developer Portal again (Bot, Reset Token).",
-            )
-        return self
-
-    @property
-    @override
-    def configured(self) -> bool:
-        return self.token is not None
-
-    def settings(self) -> DiscordSettings:
-        """What it says to the adapter."""
-        from adapters.discord.adapter import DiscordSettings
-
-        return DiscordSettings(
-            token=self.token.get_secret_value() if self.token else "",
-            api_base=self.api_base,
-            gateway_url=self.gateway_url,
-            proxy=self.proxy,
-            auto_threads=self.auto_threads,
-            shards=self.shards,
-        )
 
     @override
     def build(self, intake: ChatIntake, clock: Clock) -> Built:
         from adapters.discord.adapter import DiscordAdapter
         from adapters.discord.port import ACCOUNT_RATE, CHAT_RATE
 
-        return Built(DiscordAdapter(self.settings(), intake, clock), ACCOUNT_RATE, lambda _: CHAT_RATE)
+        return Built(DiscordAdapter(self, intake, clock), ACCOUNT_RATE, lambda _: CHAT_RATE)
 
     @override
     def checks(self, around: Around) -> Sequence[Check]:
         async def look() -> Seen:
             from adapters.discord.check import check
 
-            return await check(self.settings())
+            return await check(self)
 
         async def proxy() -> Seen:
             return _unheeded_proxy(around.env, self.proxy)
@@ -111,7 +65,7 @@ class Discord(ChatSection):
     def ask(self, asker: Asker) -> SetupResult | None:
         from adapters.discord.check import ask
 
-        return ask(asker, self.token, lambda token: self.model_copy(update={"token": SecretStr(token)}).settings())
+        return ask(asker, self)
 
 
 def _unheeded_proxy(env: Mapping[str, str], own: str) -> Seen:

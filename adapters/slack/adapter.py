@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import asyncio
 import json
-import re
 from collections.abc import Callable, Coroutine
 from contextlib import AbstractAsyncContextManager, nullcontext
-from dataclasses import dataclass, field
 from typing import Any
 
 import structlog
@@ -22,8 +20,8 @@ from adapters.contract.chat import AdapterSight, CallFailed, Cause, ChatAddress,
 from adapters.contract.files import FileHosts, FileSource
 from adapters.contract.intake import WayIn, in_words, key_of, raw_of
 from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
+from adapters.contract.settings import revealed
 from adapters.contract.supervision import AdapterDown
-from adapters.slack.direct import Direct
 from adapters.slack.inbound import (
     PLATFORM,
     Opened,
@@ -39,6 +37,7 @@ from adapters.slack.inbound import (
 )
 from adapters.slack.missed import Missed, number_of
 from adapters.slack.port import SlackPort
+from adapters.slack.section import SlackSection
 from adapters.slack.sockets import InOrder, Sockets
 from agent_core.ports import Clock
 
@@ -62,33 +61,10 @@ class _Later(NotAccepted):
         super().__init__("what was said before it is read first", NotAcceptedCode.STORAGE_AWAY)
 
 
-@dataclass(frozen=True, slots=True)
-class SlackSettings:
-    """What the configuration says about the app."""
-
-    bot_token: str = field(repr=False)
-    app_token: str = field(default="", repr=False)
-    """For Socket Mode; without it, Slack calls us."""
-    signing_secret: str = field(default="", repr=False)
-    api_base: str = ""
-    proxy: str = ""
-    sockets: int = 2
-    direct: Direct = Direct.ONE
-    streams: bool = True
-    feedback: bool = True
-    prompts: tuple[str, ...] = ()
-
-    @property
-    def account(self) -> str:
-        """The workspace and the app, whose numbers a bot's token holds."""
-        found = re.match(r"xox[a-z]-(\d+)-(\d+)-", self.bot_token)
-        return f"{found[1]}-{found[2]}" if found else "workspace"
-
-
 class SlackAdapter:
     """One workspace. `run` it under supervision."""
 
-    def __init__(self, settings: SlackSettings, intake: ChatIntake, clock: Clock) -> None:
+    def __init__(self, settings: SlackSection, intake: ChatIntake, clock: Clock) -> None:
         from slack_sdk.web.async_client import AsyncWebClient
 
         from adapters.slack.door import Door
@@ -102,11 +78,11 @@ class SlackAdapter:
         more: dict[str, Any] = {"base_url": f"{settings.api_base.rstrip('/')}/"} if settings.api_base else {}
         # The outbox is the one owner of retries.
         self._web: Any = AsyncWebClient(
-            token=settings.bot_token, proxy=settings.proxy or None, timeout=20, retry_handlers=[], **more
+            token=revealed(settings.bot_token), proxy=settings.proxy or None, timeout=20, retry_handlers=[], **more
         )
         files = FileSource(
             FileHosts(FILE_DOMAINS, settings.api_base),
-            {"Authorization": f"Bearer {settings.bot_token}"},
+            {"Authorization": f"Bearer {revealed(settings.bot_token)}"},
             settings.proxy,
         )
         self.port = SlackPort(self._web, files, streams=settings.streams, feedback=settings.feedback)
@@ -119,7 +95,7 @@ class SlackAdapter:
         self._missed = Missed(self.name, intake, self._web, self.port.asked, clock, self._late)
         self._last_life = clock.monotonic()
         self._way = WayIn(self.name, intake, clock)
-        self._door = Door(settings.bot_token, settings.signing_secret, self._take_in)
+        self._door = Door(revealed(settings.bot_token), revealed(settings.signing_secret), self._take_in)
 
     # ------------------------------------------------------------------ life
 
@@ -183,7 +159,9 @@ class SlackAdapter:
             self._last_life = self._clock.monotonic()
 
     async def _socket_url(self) -> str:
-        answer: Any = await self.port.asked(self._web.apps_connections_open(app_token=self._settings.app_token))
+        answer: Any = await self.port.asked(
+            self._web.apps_connections_open(app_token=revealed(self._settings.app_token))
+        )
         return str(answer["url"])
 
     def _lives(self) -> None:

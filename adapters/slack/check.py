@@ -8,19 +8,20 @@ from __future__ import annotations
 
 import asyncio
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from pydantic import SecretStr
 
 from adapters.checks.findings import Finding, Seen, note, ok, problem, warning
 from adapters.checks.probe import NoReply, Probe, Reply, environment_proxy, greeting, odd, unreachable
 from adapters.contract.platforms import PAIRING, Asker, Key, SetupResult
-from adapters.slack.adapter import SlackSettings
+from adapters.contract.settings import revealed
 from adapters.slack.manifest import APPS, SCOPES, new_app_url
+from adapters.slack.section import SlackSection
 from agent_core.tools.base import Json
 
 if TYPE_CHECKING:
-    from adapters.slack.adapter import SlackSettings
+    from adapters.slack.adapter import SlackSection
 
 API = "https://slack.com/api"
 MOST_SOCKETS = 10
@@ -38,14 +39,14 @@ class SlackSeen(Seen):
     url: str = ""
 
 
-async def check(settings: SlackSettings, *, open_socket: bool = False) -> SlackSeen:
+async def check(settings: SlackSection, *, open_socket: bool = False) -> SlackSeen:
     """Ask Slack about the app. Never raises for what Slack or the network does. `open_socket`: also try Socket Mode's socket."""
     base = (settings.api_base or API).rstrip("/")
     line = Probe("Slack", proxy=settings.proxy or environment_proxy(base))
-    page = app_page(settings.app_token)
-    asks = [line.ask("POST", f"{base}/auth.test", _bearer(settings.bot_token))] if settings.bot_token else []
+    page = app_page(revealed(settings.app_token))
+    asks = [line.ask("POST", f"{base}/auth.test", _bearer(revealed(settings.bot_token)))] if settings.bot_token else []
     if settings.app_token:
-        asks.append(line.ask("POST", f"{base}/apps.connections.open", _bearer(settings.app_token)))
+        asks.append(line.ask("POST", f"{base}/apps.connections.open", _bearer(revealed(settings.app_token))))
     replies = await asyncio.gather(*asks)
     auth = replies[0] if settings.bot_token else None
     findings: list[Finding] = [] if auth is None else [*judged_auth(auth, page)]
@@ -164,16 +165,8 @@ def _text(reply: Reply | NoReply | None, key: str) -> str:
     return found if isinstance(found, str) else ""
 
 
-class Settings(Protocol):
-    """What the app's adapter is told, with these tokens in place of those that are there."""
-
-    def __call__(self, bot_token: str, *, app_token: str = "", signing_secret: str = "") -> SlackSettings: ...
-
-
-def ask(
-    asker: Asker, bot_token: SecretStr | None, app_token: SecretStr | None, settings_with: Settings
-) -> SetupResult | None:
-    """The steps, with the tokens that are there already."""
+def ask(asker: Asker, present: SlackSection) -> SetupResult | None:
+    """The steps, with what is there already."""
     if asker.asks:
         asker.say(f"\nThis address opens Slack's form for a new app, filled in:\n\n{new_app_url()}\n")
         asker.say(
@@ -181,13 +174,13 @@ def ask(
         )
     values: dict[Key, str] = {}
 
-    def settings() -> SlackSettings:
-        app, signing = (values.get(("slack", key), "") for key in ("app_token", "signing_secret"))
-        return settings_with(values["slack", "bot_token"], app_token=app, signing_secret=signing)
+    def settings() -> SlackSection:
+        tokens = {key: values.get(("slack", key), "") for key in ("bot_token", "app_token", "signing_secret")}
+        return present.model_copy(update={key: SecretStr(text) if text else None for key, text in tokens.items()})
 
     def attempt() -> SlackSeen | None:
         values.clear()
-        token = asker.secret("slack", "bot_token", "Bot token (xoxb-…)", bot_token, needed=not asker.asks)
+        token = asker.secret("slack", "bot_token", "Bot token (xoxb-…)", present.bot_token, needed=not asker.asks)
         if not token:
             return None
         values["slack", "bot_token"] = token
@@ -197,7 +190,7 @@ def ask(
             return asker.look(check(settings()))
         if asker.asks and not asker.value("slack", "app_token"):
             asker.say("Basic Information, App-Level Tokens, Generate: any name, the scope connections:write.")
-        app = asker.secret("slack", "app_token", "App-level token (xapp-…)", app_token, needed=not asker.asks)
+        app = asker.secret("slack", "app_token", "App-level token (xapp-…)", present.app_token, needed=not asker.asks)
         if not app:
             return None
         values["slack", "app_token"] = app

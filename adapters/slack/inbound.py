@@ -19,7 +19,7 @@ from adapters.contract.chat import (
     attachment,
 )
 from adapters.contract.intake import Whence, digest_of
-from adapters.slack.direct import Direct
+from adapters.slack.section import Direct
 
 PLATFORM = "slack"
 NEARLY_FULL = 3_900

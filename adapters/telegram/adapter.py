@@ -11,7 +11,6 @@ import json
 import warnings
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
 from functools import cache, partial
 from typing import TYPE_CHECKING
 
@@ -21,10 +20,12 @@ from aiohttp import web
 from adapters.contract.chat import AdapterSight, CallFailed, Cause, ChatIntake, ChatMessage, Fate
 from adapters.contract.intake import WayIn, digest_of, key_of, raw_of
 from adapters.contract.notaccepted import NotAccepted
+from adapters.contract.settings import revealed
 from adapters.contract.supervision import AdapterDown
 from adapters.telegram.inbound import PLATFORM, Me, Moved, Pressed, Update, as_table, id_of, read_update, whence
 from adapters.telegram.polling import Polling
 from adapters.telegram.port import TelegramPort
+from adapters.telegram.section import TelegramSection
 from adapters.telegram.webhook import Webhook
 from agent_core.ports import Clock
 
@@ -39,29 +40,10 @@ log = structlog.get_logger("telegram")
 CHANNEL = "updates"
 
 
-@dataclass(frozen=True, slots=True)
-class TelegramSettings:
-    """What the configuration says about the bot."""
-
-    token: str = field(repr=False)
-    api_base: str = "https://api.telegram.org"
-    drafts: bool = True
-    poll_seconds: int = 25
-    webhook_url: str = ""
-    webhook_secret: str = field(default="", repr=False)
-    webhook_look_seconds: float = 60.0
-    proxy: str = ""
-
-    @property
-    def account(self) -> str:
-        """The bot's id, which its token begins with."""
-        return self.token.partition(":")[0]
-
-
 class TelegramAdapter:
     """One bot. `run` it under supervision."""
 
-    def __init__(self, settings: TelegramSettings, intake: ChatIntake, clock: Clock) -> None:
+    def __init__(self, settings: TelegramSection, intake: ChatIntake, clock: Clock) -> None:
         self._settings = settings
         self._intake = intake
         self._clock = clock
@@ -78,7 +60,7 @@ class TelegramAdapter:
         self._webhook = Webhook(
             self.account,
             settings.webhook_url,
-            settings.webhook_secret,
+            revealed(settings.webhook_secret),
             settings.webhook_look_seconds,
             self._bot,
             clock,
@@ -296,7 +278,7 @@ def _tls() -> ssl.SSLContext:
     return httpx.create_ssl_context()
 
 
-def _bot(settings: TelegramSettings, *, read_seconds: float) -> tuple[Bot, tuple[HTTPXRequest, ...]]:
+def _bot(settings: TelegramSection, *, read_seconds: float) -> tuple[Bot, tuple[HTTPXRequest, ...]]:
     """A bot and its connections (updates are asked for by one of its own)."""
     from telegram import Bot
     from telegram.request import HTTPXRequest
@@ -321,7 +303,7 @@ def _bot(settings: TelegramSettings, *, read_seconds: float) -> tuple[Bot, tuple
     base = settings.api_base.rstrip("/")
     requests = (request(), request())
     bot = Bot(
-        settings.token,
+        revealed(settings.token),
         base_url=f"{base}/bot",
         base_file_url=f"{base}/file/bot",
         request=requests[0],

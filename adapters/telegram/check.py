@@ -9,7 +9,6 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import Callable
 from contextlib import AsyncExitStack
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -20,12 +19,13 @@ from pydantic import SecretStr
 from adapters.checks.findings import Finding, Seen, note, ok, problem, warning
 from adapters.checks.probe import SECONDS, NoReply, Reply, Trouble, odd, parsed, skew_of, unreachable
 from adapters.contract.platforms import PAIRING, Asker, Key, SetupResult, asked_token
-from adapters.telegram.adapter import TelegramSettings
+from adapters.contract.settings import revealed
+from adapters.telegram.section import TelegramSection
 
 if TYPE_CHECKING:
     from telegram.request import HTTPXRequest
 
-    from adapters.telegram.adapter import TelegramSettings
+    from adapters.telegram.adapter import TelegramSection
 
 FATHER = "https://t.me/BotFather"
 POLL_SECONDS = 4
@@ -99,7 +99,7 @@ def no_reply(error: BaseException, host: str) -> NoReply:
     return NoReply(Trouble.CONNECTION, host, f"no connection to {host} ({kind})")
 
 
-def _request(settings: TelegramSettings, told: list[str]) -> HTTPXRequest:
+def _request(settings: TelegramSection, told: list[str]) -> HTTPXRequest:
     """A connection as the bot has it; the date of each answer is put into `told`. Raises OSError for an unusable SSL_CERT_FILE."""
     from telegram.request import HTTPXRequest
 
@@ -111,7 +111,7 @@ def _request(settings: TelegramSettings, told: list[str]) -> HTTPXRequest:
     )
 
 
-async def check(settings: TelegramSettings, *, wants_all: bool = False, poll: bool = False) -> TelegramSeen:
+async def check(settings: TelegramSection, *, wants_all: bool = False, poll: bool = False) -> TelegramSeen:
     """Ask Telegram about the bot. Never raises for what Telegram or the network does.
 
     `wants_all`: the configuration has groups in which the bot answers everything. `poll`: also look for a second poller.
@@ -126,10 +126,12 @@ async def check(settings: TelegramSettings, *, wants_all: bool = False, poll: bo
     async with AsyncExitStack() as stack:
         await request.initialize()
         stack.push_async_callback(request.shutdown)
-        return await _seen(_Way(request, f"{base}/bot{settings.token}", told), settings, wants_all=wants_all, poll=poll)
+        return await _seen(
+            _Way(request, f"{base}/bot{revealed(settings.token)}", told), settings, wants_all=wants_all, poll=poll
+        )
 
 
-async def _seen(way: _Way, settings: TelegramSettings, *, wants_all: bool, poll: bool) -> TelegramSeen:
+async def _seen(way: _Way, settings: TelegramSection, *, wants_all: bool, poll: bool) -> TelegramSeen:
     me = await way.ask("getMe")
     own_server = settings.api_base.rstrip("/") != "https://api.telegram.org"
     first = judged_me(me, wants_all=wants_all, own_server=own_server)
@@ -171,7 +173,7 @@ def judged_me(reply: Reply | NoReply, *, wants_all: bool, own_server: bool) -> t
     return (token, note("telegram.privacy", what, f"That is enough for answering mentions. For more: {fix}", FATHER))
 
 
-def judged_webhook(reply: Reply | NoReply, settings: TelegramSettings) -> tuple[Finding, ...]:
+def judged_webhook(reply: Reply | NoReply, settings: TelegramSection) -> tuple[Finding, ...]:
     """What ``getWebhookInfo`` says, for a bot that polls or is called."""
     if not isinstance(reply, Reply) or reply.status != 200:
         return ()
@@ -210,11 +212,11 @@ def _result(reply: Reply | NoReply) -> dict[str, object]:
     return {**found} if isinstance(found, dict) else {}
 
 
-def ask(asker: Asker, present: SecretStr | None, settings: Callable[[str], TelegramSettings]) -> SetupResult | None:
-    """The steps, with the token that is there already; `settings` are those with another one."""
+def ask(asker: Asker, present: TelegramSection) -> SetupResult | None:
+    """The steps, with what is there already."""
     if asker.asks:
         asker.say(f"\nOpen {FATHER}, write /newbot, and give it a name and a user name. It answers with a token.")
-    found = asked_token(asker, "telegram", present, lambda token: check(settings(token)))
+    found = asked_token(asker, "telegram", present.token, lambda token: check(_with(present, token)))
     if found is None:
         return None
     token, seen = found
@@ -223,3 +225,7 @@ def ask(asker: Asker, present: SecretStr | None, settings: Callable[[str], Teleg
         values["telegram", "webhook_url"] = url
         values["telegram", "webhook_secret"] = asker.value("telegram", "webhook_secret") or secrets.token_urlsafe(32)
     return SetupResult(values, (f"\nYour bot is at {seen.link} – write to it. {PAIRING}",))
+
+
+def _with(section: TelegramSection, token: str) -> TelegramSection:
+    return section.model_copy(update={"token": SecretStr(token)})

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-from pydantic import Field, SecretStr, model_validator
 from typing_extensions import override
 
 from adapters.checks.findings import REMOTE_SECONDS, Check, Finding, Seen, problem
 from adapters.contract.logevents import DISK, LATER, LogEvent
-from adapters.contract.platforms import Around, Asker, Built, ChatSection, Pieces, Platform, Proof, SetupResult
-from adapters.contract.settings import FromOutside, Secret, Url, Usual, complaint
+from adapters.contract.platforms import Around, Asker, Built, Pieces, Platform, Proof, SetupResult
+from adapters.telegram.section import TelegramSection
 
 if TYPE_CHECKING:
     from adapters.contract.chat import ChatIntake
-    from adapters.telegram.adapter import TelegramSettings
     from agent_core.ports import Clock
 
 EVENTS = (
@@ -37,81 +34,22 @@ EVENTS = (
 )  # fmt: skip
 
 
-class Telegram(ChatSection):
+class Telegram(TelegramSection):
     """The Telegram bot. It is on as soon as there is a token."""
-
-    token: Annotated[Secret | None, Usual(("TELEGRAM_BOT_TOKEN",)), FromOutside("token_file")] = None
-    """The token that @BotFather gave."""
-    token_file: Path | None = Field(default=None, examples=["telegram.token"])
-    """File that holds the token."""
-    api_base: Url = "https://api.telegram.org"
-    """Address of the Bot API, if you run a server of it yourself."""
-    drafts: bool = True
-    """Show answers on their way as drafts, in private chats."""
-    poll_seconds: int = Field(default=25, ge=1, le=50)
-    """Seconds that one request for updates waits for some."""
-    webhook_url: Url = Field(default="", examples=["https://chat.example.org"])
-    """Public address of this gateway, at which Telegram can call it. Empty: the bot asks for updates itself."""
-    webhook_secret: Annotated[Secret | None, FromOutside("webhook_secret_file")] = None
-    """Word by which Telegram's calls are known (letters, digits, _ and -)."""
-    webhook_secret_file: Path | None = Field(default=None, examples=["telegram-webhook.secret"])
-    """File that holds that word."""
-    webhook_look_seconds: int = Field(default=60, ge=1, le=3600)
-    """Seconds after which it is looked again whether the webhook is still set: whoever has the token can take it away."""
-    proxy: str = Field(default="", repr=False, examples=["http://proxy.example.org:3128"])
-    """Proxy for calls to Telegram."""
-
-    @model_validator(mode="after")
-    def _usable(self) -> Telegram:
-        if self.token is not None:
-            number, colon, rest = self.token.get_secret_value().partition(":")
-            if not (number.isascii() and number.isdigit() and colon and rest):
-                raise complaint(
-                    "token",
-                    "token is not a bot's token, which looks like 123456789:ABC…",
-                    "Copy it from @BotFather again (/mybots, API Token).",
-                )
-        if self.webhook_url and self.webhook_secret is None:
-            raise complaint(
-                "webhook_secret",
-                "webhook_url is set, and no webhook_secret, so anybody could pretend to be Telegram",
-                "Set OUTSPOKEN_TELEGRAM__WEBHOOK_SECRET to a long random word.",
-            )
-        return self
-
-    @property
-    @override
-    def configured(self) -> bool:
-        return self.token is not None
-
-    def settings(self) -> TelegramSettings:
-        """What it says to the adapter."""
-        from adapters.telegram.adapter import TelegramSettings
-
-        return TelegramSettings(
-            token=self.token.get_secret_value() if self.token else "",
-            api_base=self.api_base,
-            drafts=self.drafts,
-            poll_seconds=self.poll_seconds,
-            webhook_url=self.webhook_url,
-            webhook_secret=self.webhook_secret.get_secret_value() if self.webhook_secret else "",
-            webhook_look_seconds=self.webhook_look_seconds,
-            proxy=self.proxy,
-        )
 
     @override
     def build(self, intake: ChatIntake, clock: Clock) -> Built:
         from adapters.telegram.adapter import TelegramAdapter
         from adapters.telegram.port import ACCOUNT_RATE, chat_rate
 
-        return Built(TelegramAdapter(self.settings(), intake, clock), ACCOUNT_RATE, chat_rate)
+        return Built(TelegramAdapter(self, intake, clock), ACCOUNT_RATE, chat_rate)
 
     @override
     def checks(self, around: Around) -> Sequence[Check]:
         async def look() -> Seen:
             from adapters.telegram.check import check
 
-            return await check(self.settings(), wants_all=self.answers_all, poll=not around.runs)
+            return await check(self, wants_all=self.answers_all, poll=not around.runs)
 
         return (Check("telegram", REMOTE_SECONDS, look, "Telegram"),)
 
@@ -119,7 +57,7 @@ class Telegram(ChatSection):
     def ask(self, asker: Asker) -> SetupResult | None:
         from adapters.telegram.check import ask
 
-        return ask(asker, self.token, lambda token: self.model_copy(update={"token": SecretStr(token)}).settings())
+        return ask(asker, self)
 
 
 def _pieces() -> Pieces:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from adapters.discord.adapter import account_of
 from adapters.discord.port import nonce_of
+from adapters.discord.section import account_of
 from tests.chats.discord_harness import DiscordHarness, discord_harness
 from tests.chats.harness import answer, quiet, running, starting, status, texts
 from tests.fakes.common import Answer, LoseAnswer

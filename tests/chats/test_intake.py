@@ -21,16 +21,20 @@ from typing import Any
 import pytest
 from aiohttp import web
 from aiohttp.test_utils import make_mocked_request
+from pydantic import SecretStr
 
 import adapters.contract.intake as intake
 from adapters.contract.intake import WayIn
 from adapters.contract.notaccepted import NotAccepted
 from adapters.contract.supervision import Supervised
 from adapters.delivery.pacing import Rate
-from adapters.discord.adapter import DiscordAdapter, DiscordSettings
-from adapters.slack.adapter import SlackAdapter, SlackSettings
-from adapters.telegram.adapter import TelegramAdapter, TelegramSettings
+from adapters.discord.adapter import DiscordAdapter
+from adapters.discord.platform import Discord
+from adapters.slack.adapter import SlackAdapter
+from adapters.slack.platform import Slack
+from adapters.telegram.adapter import TelegramAdapter
 from adapters.telegram.inbound import Me
+from adapters.telegram.platform import Telegram
 from adapters.telegram.webhook import SECRET_HEADER
 from agent_core.ports import SystemClock, SystemIds
 from agent_core.retry import INTAKE
@@ -140,7 +144,12 @@ def odd_update(n: int) -> dict[str, Any]:
 
 
 def telegram(arrivals: Arrivals) -> TelegramAdapter:
-    settings = TelegramSettings("7:token", api_base="http://127.0.0.1:9", webhook_url="http://x", webhook_secret="word")
+    settings = Telegram(
+        token=SecretStr("7:token"),
+        api_base="http://127.0.0.1:9",
+        webhook_url="http://x",
+        webhook_secret=SecretStr("word"),
+    )
     adapter = TelegramAdapter(settings, arrivals, SystemClock())
     adapter._me = Me("7", "our_bot")
     return adapter
@@ -193,8 +202,8 @@ def discord_message(n: int, **more: object) -> dict[str, Any]:
 def by_gateway(arrivals: Arrivals, store: Store) -> Way:
     from adapters.discord.client import made_client
 
-    adapter = DiscordAdapter(DiscordSettings("N3.x.y"), arrivals, SystemClock())
-    client: Any = made_client(DiscordSettings("N3.x.y"), adapter, lambda: None)
+    adapter = DiscordAdapter(Discord(token=SecretStr("N3.x.y")), arrivals, SystemClock())
+    client: Any = made_client(Discord(token=SecretStr("N3.x.y")), adapter, lambda: None)
 
     async def no_history(*_: object, **__: object) -> list[object]:
         return []
@@ -237,7 +246,12 @@ def slack_event(n: int, **more: object) -> dict[str, Any]:
 
 def slack(arrivals: Arrivals, *, socket: bool) -> SlackAdapter:
     token = "xapp-1" if socket else ""
-    settings = SlackSettings("xoxb-1-2-x", token, "word", api_base="http://127.0.0.1:9/")
+    settings = Slack(
+        bot_token=SecretStr("xoxb-1-2-x"),
+        app_token=SecretStr(token) if token else None,
+        signing_secret=SecretStr("word"),
+        api_base="http://127.0.0.1:9/",
+    )
     adapter = SlackAdapter(settings, arrivals, SystemClock())
     adapter._me = adapter._missed.me = "U0"
     adapter._names = {f"U{n}": "Ada" for n in range(10_000)}

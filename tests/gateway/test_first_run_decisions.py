@@ -17,6 +17,7 @@ import aiohttp
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import SecretStr
 
 from adapters.checks.findings import Finding, Level, Seen, ok, problem, warning, worst
 from adapters.checks.probe import NoReply, Reply, Trouble, no_reply, odd, skew_of, unreachable
@@ -25,7 +26,7 @@ from adapters.discord.library import discord
 from adapters.slack import check as slack_check
 from adapters.slack import manifest
 from adapters.telegram import check as telegram_check
-from adapters.telegram.adapter import TelegramSettings
+from adapters.telegram.platform import Telegram
 from agent_core.model.endpoints import Credential, Endpoint
 from agent_core.tools.base import Json
 from agent_core.turn.causes import BreakCause
@@ -191,12 +192,12 @@ def test_whatever_is_answered_there_is_a_finding_and_no_exception(
     status: int, body: Json, headers: dict[str, str]
 ) -> None:
     one = Reply(status, headers, body)
-    settings = TelegramSettings("1:a")
+    settings = Telegram(token=SecretStr("1:a"))
     assert discord_check.judged_application(one)
     assert telegram_check.judged_me(one, wants_all=True, own_server=False)
     assert slack_check.judged_auth(one, "page")
     assert slack_check.judged_connection(one, "page").check
-    slack_check.judged_hello(one.table, "page")
+    slack_check.judged_hello(one.body, "page")
     discord_check.judged_guilds(one, "1")
     discord_check.judged_starts(one)
     telegram_check.judged_webhook(one, settings)
@@ -237,7 +238,7 @@ def test_exactly_the_scopes_that_are_missing_are_named(granted: set[str]) -> Non
 
 
 def test_a_webhook_of_somebody_else_is_found() -> None:
-    ours = TelegramSettings("1:a", webhook_url="https://chat.example.org", webhook_secret="s")
+    ours = Telegram(token=SecretStr("1:a"), webhook_url="https://chat.example.org", webhook_secret=SecretStr("s"))
     other = reply(body={"result": {"url": "https://elsewhere.example/x"}})
     assert worst(telegram_check.judged_webhook(other, ours)) is Level.PROBLEM
     mine = reply(body={"result": {"url": "https://chat.example.org/telegram/1"}})
