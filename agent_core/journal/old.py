@@ -21,14 +21,14 @@ from agent_core.judging.overlap import OverlapRemover
 from agent_core.judging.questions import (
     Beginning,
     CallOver,
+    CallRefused,
     Calls,
     End,
-    Failed,
     NextStep,
     Overlap,
     Promised,
     Question,
-    Refused,
+    RemedyWanted,
     Restart,
     Result,
     answers,
@@ -227,11 +227,11 @@ class _Reading:
                 return self._call_over(question, at)
             case Promised():
                 return [self._failure(question.at, Failure.PROMISED, BreakCause.ENDED_EARLY)]
-            case Failed():
+            case RemedyWanted():
                 return self._remedy(question, at)
             case Result():
                 return self._result(question, at)
-            case Refused():
+            case CallRefused():
                 return self._refused(question, at)
             case Calls():
                 return self._calls(question, at)
@@ -319,7 +319,7 @@ class _Reading:
         words = f"Not run: a reply may ask for at most {limit} calls at once. Ask for it again in a later reply if it is still needed."
         return ReplyJudged(at=at, taken=limit, words=words)
 
-    def _remedy(self, question: Failed, at: int) -> list[Event] | None:
+    def _remedy(self, question: RemedyWanted, at: int) -> list[Event] | None:
         until, telling = self._telling(at)
         if not isinstance(telling, RemedyChosen):
             return None
@@ -377,7 +377,7 @@ class _Reading:
         call = question.call
         return [LoopFound(at=question.at, call=call, code=looped.code, tool=looped.tool, count=looped.count, stop=True)]
 
-    def _refused(self, question: Refused, at: int) -> list[Event] | None:
+    def _refused(self, question: CallRefused, at: int) -> list[Event] | None:
         _, telling = self._telling(at)
         if telling is None or isinstance(telling, TurnEnded) or question.verdict is Verdict.EXPIRED:
             return None

@@ -21,14 +21,14 @@ from agent_core.judging.promising.done import says_done
 from agent_core.judging.questions import (
     Beginning,
     CallOver,
+    CallRefused,
     Calls,
     End,
-    Failed,
     NextStep,
     Overlap,
     Promised,
     Question,
-    Refused,
+    RemedyWanted,
     Restart,
     Result,
 )
@@ -104,11 +104,11 @@ def decide(question: Question, turn: Standing, reads: Reads | None = None) -> De
         case Promised(at=at):
             broke = CallBroke(at=at, cause=BreakCause.ENDED_EARLY)
             return _failed(turn, Failure.PROMISED, broke)
-        case Failed():
+        case RemedyWanted():
             return _remedy(turn, question.failure, question.broke)
         case Result():
             return _result(turn, question)
-        case Refused():
+        case CallRefused():
             return _refused(turn, question)
         case Calls():
             return _calls(turn, question.at)
@@ -534,7 +534,7 @@ def _approval(turn: Standing, activity: Activity, at: int) -> Decisions:
     return [ApprovalAsked(at=at, call=activity.call, seconds=settings.approval_seconds)]
 
 
-def _refused(turn: Standing, question: Refused) -> Decisions:
+def _refused(turn: Standing, question: CallRefused) -> Decisions:
     activity = turn.round.activity(question.call)
     assert activity is not None
     match question.verdict:

@@ -1,4 +1,4 @@
-"""How long a turn's driver may do nothing: the longest of the timers that are open in the turn's state. Pure."""
+"""How long a turn's driver may do nothing, by the timers that are open in the turn's state; apart from the driver, because it is pure."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ class Promised:
 
 
 @dataclass(frozen=True, slots=True)
-class Failed:
+class RemedyWanted:
     """What is done about a failure?"""
 
     failure: Failure
@@ -89,7 +89,7 @@ class Result:
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class CallRefused:
     """A person did not approve this call, or did not answer. What now?"""
 
     at: int
@@ -133,9 +133,9 @@ class End:
 
 
 Question: TypeAlias = (
-    Beginning | Overlap | CallOver | Promised | Failed | Result | Refused | Calls | NextStep | Restart | End
+    Beginning | Overlap | CallOver | Promised | RemedyWanted | Result | CallRefused | Calls | NextStep | Restart | End
 )
-MUST_BE_ANSWERED = CallOver | Promised | Failed | Refused | Restart | End
+MUST_BE_ANSWERED = CallOver | Promised | RemedyWanted | CallRefused | Restart | End
 
 
 ANSWERS: Mapping[type[Happened], tuple[type[Question], ...]] = {
@@ -143,11 +143,11 @@ ANSWERS: Mapping[type[Happened], tuple[type[Question], ...]] = {
     OverlapFound: (Overlap,),
     ReplyJudged: (CallOver, Restart),
     FailureJudged: (CallOver, Promised, Restart),
-    RemedyChosen: (Failed,),
+    RemedyChosen: (RemedyWanted,),
     RemedyJudged: (CallOver, Promised, Restart),  # beside the answer: the question stays open
     LoopFound: (Result,),
     ApprovalAsked: (Calls,),
-    CallSettled: (Calls, Refused),
+    CallSettled: (Calls, CallRefused),
     SummaryAsked: (NextStep,),
     TurnResumed: (Restart,),
 }

@@ -31,14 +31,14 @@ from agent_core.judging.questions import (
     MUST_BE_ANSWERED,
     Beginning,
     CallOver,
+    CallRefused,
     Calls,
     End,
-    Failed,
     NextStep,
     Overlap,
     Promised,
     Question,
-    Refused,
+    RemedyWanted,
     Restart,
     Result,
     answers,
@@ -218,7 +218,7 @@ class Turn(Standing):
             case NextStep():
                 self.questions.popleft()
                 return taking.next_step(self, question)
-            case CallOver() | Promised() | Failed() | Refused() | Restart() | End():
+            case CallOver() | Promised() | RemedyWanted() | CallRefused() | Restart() | End():
                 came = f"{type(event).__name__} came instead" if event is not None else "there is none"
                 raise ProtocolError(f"a judgement was due here ({type(question).__name__}), and {came}")
             case _:
@@ -260,7 +260,7 @@ def _misfit_judgement(turn: Standing, event: Event) -> str:
             return "" if turn.troubles.judging == judged else "this remedy was not at work"
         case TurnEnded(exit=ending):
             return _misfit_end(turn, ending, question)
-        case RemedyChosen() if isinstance(question, Failed):
+        case RemedyChosen() if isinstance(question, RemedyWanted):
             return "" if event.failure is question.failure else f"the failure was {question.failure.value}"
         case ReplyJudged(reply=Reply.TOOLS | Reply.HANDED) if isinstance(question, CallOver):
             return "" if turn.draft.calls else "the reply asks for no tools"
@@ -285,7 +285,7 @@ def _misfit_end(turn: Standing, ending: Exit, question: Question | None) -> str:
             return "" if wanted is ending.code else f"the turn was to end with {wanted.value}"
         case CallOver():
             return ""
-        case Failed() | Result() | Refused() | Restart() | Calls():
+        case RemedyWanted() | Result() | CallRefused() | Restart() | Calls():
             wrong = ending.code in (ExitCode.ANSWERED, ExitCode.HANDED_TO_CLIENT)
             return "no reply was over that could be the answer" if wrong else ""
         case _:

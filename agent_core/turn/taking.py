@@ -19,14 +19,14 @@ from agent_core.judging.leftout import Leaving, LeftOut
 from agent_core.judging.questions import (
     Beginning,
     CallOver,
+    CallRefused,
     Calls,
     End,
-    Failed,
     NextStep,
     Overlap,
     Promised,
     Question,
-    Refused,
+    RemedyWanted,
     Restart,
     Result,
 )
@@ -439,7 +439,7 @@ def note_failure(turn: Standing, event: FailureJudged, question: Question | None
     turn.troubles.note(Trouble(event.code, event.cause, route.endpoint, route.model, tool, turn.arriving_chars))
     if event.failure is Failure.IN_TOOL_CALL:
         turn.troubles.broke_off(names, turn.arriving_chars)
-    turn.questions.appendleft(Failed(event.failure, broke))
+    turn.questions.appendleft(RemedyWanted(event.failure, broke))
     return [SetAside(route.credential, event.aside_seconds, event.cause.value)] if event.aside_seconds else []
 
 
@@ -534,7 +534,7 @@ def take_approval(turn: Standing, event: ApprovalAnswered) -> list[Effect]:
     if event.verdict is Verdict.GIVEN:
         turn.round.approved(event.call)
         return go_on(turn, event.at)
-    turn.questions.appendleft(Refused(event.at, event.call, event.verdict))
+    turn.questions.appendleft(CallRefused(event.at, event.call, event.verdict))
     return []
 
 
