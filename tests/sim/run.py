@@ -1,7 +1,7 @@
 """``python -m tests.sim.run --turns 1000 --seed 1``: simulates until that many turns are over; exits with 1 if a law is broken.
 
 Scenarios run in forked children, a few hundred turns each, because a killed incarnation may never be cleaned up.
-``--only SEED`` runs one scenario and prints its fingerprint: the same seed, run first, gives the same one.
+``--only SEED`` runs one scenario and prints its fingerprint: the same seed gives the same one.
 """
 
 from __future__ import annotations
