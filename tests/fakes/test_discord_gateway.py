@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import AsyncGenerator
 
-import orjson
 import pytest
 
 from tests.fakes.discord import (
@@ -178,13 +177,6 @@ async def test_a_timed_out_session_begins_anew(fake: DiscordFake) -> None:
         await fake.until(lambda: bot.heard == ["heard"])
         assert len(fake.gateway.of(Op.RESUME)) == 1
         assert len(fake.gateway.ended) == 1
-
-
-async def test_asked_for_a_heartbeat(fake: DiscordFake) -> None:
-    async with running(fake, Watcher()):
-        before = len(fake.gateway.connections[0].beats)
-        fake.gateway.ask_heartbeat()
-        await fake.until(lambda: len(fake.gateway.connections[0].beats) == before + 1)
 
 
 async def test_asked_to_reconnect(fake: DiscordFake) -> None:
@@ -361,17 +353,6 @@ async def test_a_cut_in_place_of_ready(fake: DiscordFake) -> None:
     bot = Watcher()
     async with running(fake, bot):
         assert len(fake.gateway.of(Op.IDENTIFY)) == 2
-
-
-async def test_a_frame_that_is_no_json(fake: DiscordFake) -> None:
-    bot = Watcher()
-    with fake.pointed():
-        task = asyncio.create_task(bot.start(fake.token))
-        await fake.until_connected()
-        fake.gateway.send_text("{")
-        with pytest.raises(orjson.JSONDecodeError):
-            await task
-        await bot.close()
 
 
 async def test_the_server_goes_down_and_comes_up(fake: DiscordFake) -> None:

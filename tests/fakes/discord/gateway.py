@@ -108,11 +108,6 @@ class Gateway:
         for connection in self._chosen(shard):
             cut(connection.transport, clean=clean)
 
-    def ask_heartbeat(self, *, shard: int | None = None) -> None:
-        """Ask clients for a heartbeat at once (op 1)."""
-        for connection in self._chosen(shard):
-            connection.send(frame(Op.HEARTBEAT, None))
-
     def reconnect(self, *, shard: int | None = None) -> None:
         """Tell clients to come back (op 7)."""
         for connection in self._chosen(shard):
@@ -138,11 +133,6 @@ class Gateway:
         for connection in self._chosen(shard):
             if connection.session is not None:
                 connection.send(connection.session.put(name, body).frame())
-
-    def send_text(self, text: str, *, shard: int | None = None) -> None:
-        """Send a frame with whatever text."""
-        for connection in self._chosen(shard):
-            connection.send(text)
 
     def repeat_on_resume(self, count: int) -> None:
         """At the next RESUME so many events are told again that the client has had already."""

@@ -365,13 +365,6 @@ class People:
         world.changed()
         return envelope
 
-    def close_view(self, view: View) -> None:
-        """A person closes a form; the app is told if it asked for that."""
-        view.open = False
-        if view.body.get("notify_on_close") is True:
-            payload = self._interaction("view_closed", view.user, "")
-            self._put("view_closed", {**payload, "view": views.view_json(self._world, view), "is_cleared": False})
-
 
 def root_of(thread: Thread) -> str | None:
     """The ts of the first message of a thread."""
