@@ -39,6 +39,14 @@ class WebSettings:
     own_host: str = ""
 
 
+class _Refused(Exception):
+    """A request that is not served."""
+
+    def __init__(self, status: int, message: str, *, param: str | None = None) -> None:
+        super().__init__(message)
+        self.problem = Problem(status, message, param=param)
+
+
 class WebChat:
     """Serves the page and its API."""
 
@@ -71,6 +79,8 @@ class WebChat:
                 return await handler(request)
             except NotAccepted as refused:
                 return problem_response(refusal(refused))
+            except _Refused as refused:
+                return problem_response(refused.problem)
 
         return handle
 
@@ -87,14 +97,14 @@ class WebChat:
             }
         )
 
-    def _key(self, request: web.Request) -> SessionKey | None:
+    def _key(self, request: web.Request) -> SessionKey:
         session = request.match_info["session"]
-        return SessionKey("web", "page", session) if _SESSION.fullmatch(session) else None
+        if not _SESSION.fullmatch(session):
+            raise _Refused(400, "A session's name has 8 to 64 letters, digits, - or _.", param="session")
+        return SessionKey("web", "page", session)
 
     async def _events(self, request: web.Request) -> web.StreamResponse:
         key = self._key(request)
-        if key is None:
-            return _bad_session()
         response = web.StreamResponse(
             headers={
                 "Content-Type": "text/event-stream; charset=utf-8",
@@ -115,33 +125,31 @@ class WebChat:
                 data = orjson.dumps([wire(sight) for sight in sights])
                 await response.write(b"event: " + name + b"\ndata: " + data + b"\n\n")
 
-    async def _body(self, request: web.Request) -> dict[str, Json] | Problem:
+    async def _body(self, request: web.Request) -> dict[str, Json]:
         if request.content_type != "application/json":
-            return Problem(415, "The body must be JSON (Content-Type: application/json).")
+            raise _Refused(415, "The body must be JSON (Content-Type: application/json).")
         if (request.content_length or 0) > MAX_BODY_BYTES:
-            return Problem(413, f"The message is larger than {MAX_BODY_BYTES} bytes.")
+            raise _Refused(413, f"The message is larger than {MAX_BODY_BYTES} bytes.")
         try:
             value = json_of(await request.read())
         except NotJson as error:
-            return Problem(400, str(error))
-        return value if isinstance(value, dict) else Problem(400, "The body must be a JSON object.")
+            raise _Refused(400, str(error)) from error
+        if not isinstance(value, dict):
+            raise _Refused(400, "The body must be a JSON object.")
+        return value
 
     async def _message(self, request: web.Request) -> web.StreamResponse:
         key = self._key(request)
         body = await self._body(request)
-        if key is None:
-            return _bad_session()
-        if isinstance(body, Problem):
-            return problem_response(body)
         message, text, browser = body.get("id"), body.get("text"), body.get("browser", "")
         if not isinstance(message, str) or not _SESSION.fullmatch(message):
-            return problem_response(Problem(400, "id must be 8 to 64 letters, digits, - or _.", param="id"))
+            raise _Refused(400, "id must be 8 to 64 letters, digits, - or _.", param="id")
         if not isinstance(browser, str) or (browser and not _SESSION.fullmatch(browser)):
-            return problem_response(Problem(400, "browser must be 8 to 64 letters, digits, - or _.", param="browser"))
+            raise _Refused(400, "browser must be 8 to 64 letters, digits, - or _.", param="browser")
         if not isinstance(text, str) or not text.strip():
-            return problem_response(Problem(400, "text must be text that is not empty.", param="text"))
+            raise _Refused(400, "text must be text that is not empty.", param="text")
         if len(text) > MAX_TEXT_CHARS:
-            return problem_response(Problem(413, f"The text is longer than {MAX_TEXT_CHARS} characters.", param="text"))
+            raise _Refused(413, f"The text is longer than {MAX_TEXT_CHARS} characters.", param="text")
         ticket = await self._gateway.accept(
             Inbound(
                 account="web",
@@ -159,18 +167,12 @@ class WebChat:
 
     async def _stop(self, request: web.Request) -> web.StreamResponse:
         key = self._key(request)
-        if key is None:
-            return _bad_session()
         outcome = await self._gateway.stop(key)
         return _json({"stopped": outcome.stopped, "words": outcome.words})
 
     async def _approve(self, request: web.Request) -> web.StreamResponse:
         key = self._key(request)
         body = await self._body(request)
-        if key is None:
-            return _bad_session()
-        if isinstance(body, Problem):
-            return problem_response(body)
         verdict = Verdict.GIVEN if body.get("approve") is True else Verdict.DENIED
         turn, call = str(body.get("turn")), str(body.get("call"))
         return _json({"done": await self._gateway.approve(key, turn, call, verdict, "web")})
@@ -218,7 +220,3 @@ def wire(sight: TurnSight) -> dict[str, Json]:
 
 def _json(value: dict[str, Json], status: int = 200) -> web.Response:
     return web.Response(body=orjson.dumps(value), content_type="application/json", status=status)
-
-
-def _bad_session() -> web.Response:
-    return problem_response(Problem(400, "A session's name has 8 to 64 letters, digits, - or _.", param="session"))

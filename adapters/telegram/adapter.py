@@ -54,18 +54,8 @@ class TelegramAdapter:
         self.port = TelegramPort(self._bot, drafts=settings.drafts)
         self._me: Me | None = None
         self._way = WayIn(self.name, intake, clock)
-        self._polling = Polling(
-            self.account, self._poller, settings.poll_seconds, clock, self._all_taken, self._introduce
-        )
-        self._webhook = Webhook(
-            self.account,
-            settings.webhook_url,
-            revealed(settings.webhook_secret),
-            settings.webhook_look_seconds,
-            self._bot,
-            clock,
-            self._taken_in,
-        )
+        self._polling = Polling(settings, self._poller, clock, self._all_taken, self._introduce)
+        self._webhook = Webhook(settings, self._bot, clock, self._taken_in)
         self._taken: set[str] = set()
         """Marks of updates that are in a table, and are not confirmed because one behind them is not."""
         self._presses: set[asyncio.Task[None]] = set()

@@ -26,6 +26,7 @@ from adapters.contract.chat import CallFailed, Cause, Fate
 from adapters.delivery.pacing import worth_saying
 from adapters.telegram.inbound import id_of
 from adapters.telegram.port import TelegramPort
+from adapters.telegram.section import TelegramSection
 from agent_core.ports import Clock
 
 if TYPE_CHECKING:
@@ -79,9 +80,8 @@ class Polling:
 
     def __init__(
         self,
-        account: str,
+        settings: TelegramSection,
         bot: Bot,
-        poll_seconds: int,
         clock: Clock,
         take: Callable[[Sequence[object]], Awaitable[bool]],
         introduce: Callable[[], Awaitable[None]],
@@ -89,9 +89,9 @@ class Polling:
         """`take` says whether everything is in a table; `introduce` raises if the bot is not let in any more."""
         self.words = ""
         """Why nothing comes in although we ask."""
-        self._account = account
+        self._account = settings.account
         self._bot = bot
-        self._poll_seconds = poll_seconds
+        self._poll_seconds = settings.poll_seconds
         self._clock = clock
         self._take = take
         self._introduce = introduce

@@ -17,8 +17,10 @@ import structlog
 from aiohttp import web
 
 from adapters.contract.chat import CallFailed, Cause, Fate
+from adapters.contract.settings import revealed
 from adapters.telegram.polling import UPDATES
 from adapters.telegram.port import TelegramPort
+from adapters.telegram.section import TelegramSection
 from agent_core.ports import Clock
 
 if TYPE_CHECKING:
@@ -78,23 +80,16 @@ class Webhook:
     """The webhook of one bot. `take` says whether an update is in a table: only then Telegram is told so."""
 
     def __init__(
-        self,
-        account: str,
-        address: str,
-        secret: str,
-        look_seconds: float,
-        bot: Bot,
-        clock: Clock,
-        take: Callable[[object], Awaitable[bool]],
+        self, settings: TelegramSection, bot: Bot, clock: Clock, take: Callable[[object], Awaitable[bool]]
     ) -> None:
         self.deaf_words = ""
         """Why nothing comes in just now; empty if it does."""
-        self._path = f"/telegram/{account}"
-        self._url = address.rstrip("/") + self._path
+        self._account = settings.account
+        self._path = f"/telegram/{self._account}"
+        self._url = settings.webhook_url.rstrip("/") + self._path
         """Where it has to point."""
-        self._account = account
-        self._secret = secret
-        self._look_seconds = look_seconds
+        self._secret = revealed(settings.webhook_secret)
+        self._look_seconds = settings.webhook_look_seconds
         self._bot = bot
         self._clock = clock
         self._take = take

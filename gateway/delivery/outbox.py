@@ -72,14 +72,13 @@ class Outbox:
         self.records = Records(store)
         self.gates = Gates(self.accounts, store, clock, tell)
         self.troubles = Troubles(clock, self._tell_privately)
-        self.surfaces = Surfaces(
-            Shared(
-                self.accounts, self.gates, self.records, self.troubles, self.forming, moved, tell, clock, self.chance
-            )
+        shared = Shared(
+            self.accounts, self.gates, self.records, self.troubles, self.forming, moved, tell, clock, self.chance
         )
+        self.surfaces = Surfaces(shared)
         self.words = Words(self.surfaces, self.accounts, store)
         self.unstored = UnstoredWords(self.surfaces, self.accounts, self.gates, clock)
-        self.parts = Restorer(self.surfaces, self.words, self.troubles, self.accounts, self.records, store, clock)
+        self.parts = Restorer(shared, self.surfaces, self.words, store)
         self._store = store
         self._asker_of = asker_of
         self._stack = AsyncExitStack()

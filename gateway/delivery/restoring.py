@@ -8,38 +8,23 @@ from dataclasses import replace
 from adapters.contract.chat import Cause, ChatAddress, Content, ContentKind
 from adapters.delivery.reconcile import Name
 from adapters.text.styled import Styled
-from agent_core.ports import Clock
 from agent_core.store.deliveries.rows import Delivery, DeliveryState
 from agent_core.store.store import Store
 from agent_core.store.turns.rows import OpenTurn
-from gateway.delivery.accounts import Accounts
-from gateway.delivery.ledger import Records
 from gateway.delivery.owners import Owner, queue_origin
+from gateway.delivery.sender import Shared
 from gateway.delivery.surfaces import Surfaces
-from gateway.delivery.troubles import Troubles
 from gateway.delivery.words import Words
 
 
 class Restorer:
     """Implements `gateway.delivery.owners.Restoring`, and `gateway.recovery.keeper.Parts`."""
 
-    def __init__(
-        self,
-        surfaces: Surfaces,
-        words: Words,
-        troubles: Troubles,
-        accounts: Accounts,
-        records: Records,
-        store: Store,
-        clock: Clock,
-    ) -> None:
+    def __init__(self, shared: Shared, surfaces: Surfaces, words: Words, store: Store) -> None:
+        self._shared = shared
         self._surfaces = surfaces
         self._words = words
-        self._troubles = troubles
-        self._accounts = accounts
-        self._records = records
         self._store = store
-        self._clock = clock
 
     async def load(self, turns: Sequence[OpenTurn], begun: Sequence[int]) -> None:
         """See `gateway.delivery.owners.Restoring`."""
@@ -56,7 +41,7 @@ class Restorer:
         self.take_up([one for one in found if one.session == owner.session], {owner.session: owner.epoch})
 
     def reaches(self, surface: str) -> bool:
-        return self._accounts.knows(ChatAddress.of(surface))
+        return self._shared.accounts.knows(ChatAddress.of(surface))
 
     def works_on(self, surface: str, name: Name) -> bool:
         known = self._surfaces.known(surface)
@@ -80,9 +65,9 @@ class Restorer:
     async def set_aside(self, found: Delivery, owner: Owner, words: str) -> None:
         """The part failed for good, without being looked into; its chat is told in a word that has nothing of it."""
         row = found.row
-        failed = replace(row, state=DeliveryState.FAILED, retry_at=None, trouble=words, at=self._clock.now_ms())
-        await self._records.put(owner, [failed])
-        self._troubles.note(row.surface, Cause.OTHER, words)
+        failed = replace(row, state=DeliveryState.FAILED, retry_at=None, trouble=words, at=self._shared.clock.now_ms())
+        await self._shared.records.put(owner, [failed])
+        self._shared.troubles.note(row.surface, Cause.OTHER, words)
         if not row.bubble.startswith("failed"):
             said = Content(ContentKind.ASIDE, Styled(f"⚠️ A part of the answer could not be shown: {words}."))
             origin = f"{row.origin}!failed.{row.bubble}.{row.part}"
