@@ -78,12 +78,13 @@ def test_a_redacted_export_is_decided_alike_or_says_where_it_is_not(writer: Writ
     elif not any(isinstance(event, ToolReturned) for event in writer.events):  # else results without an order count
         announcing = ("dispatching", "prüfe", "检查")
         said = "".join(e.text for e in writer.events if isinstance(e, TextArrived))
-        restarted = any(
-            isinstance(e, TakenOver) for e in writer.events
-        )  # what is said twice then is told by its letters
+        went_on = any(  # what is said twice then is told by its letters
+            isinstance(e, TakenOver) or (isinstance(e, RemedyChosen) and e.remedy is Remedy.CONTINUE)
+            for e in writer.events
+        )
         # What is repeated from the middle of a word on has other letters there.
         overlapping = any(isinstance(e, OverlapFound) for e in writer.events)
-        assert restarted or overlapping or any(word in said for word in announcing)
+        assert went_on or overlapping or any(word in said for word in announcing)
 
 
 SECRETS = (
