@@ -9,11 +9,14 @@ import subprocess
 import sys
 from dataclasses import fields
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from agent_core.judging.guardrails import LoopCode
+from agent_core.judging.remedies import Failure, exit_for
 from agent_core.limits.spend import Budget, Measure
 from agent_core.storedjson import dumps
 from agent_core.turn import exits
@@ -83,6 +86,17 @@ def test_a_journals_code_makes_an_end_of_its_family_alone() -> None:
     assert ending(ExitCode.NO_PROGRESS, exits.Looped) is exits.NoProgress
     with pytest.raises(ProtocolError, match="stopped"):
         ending(ExitCode.STOPPED, exits.Looped)
+
+
+@pytest.mark.parametrize("failure", list(Failure))
+@pytest.mark.parametrize("tools_ran", [False, True])
+def test_every_failed_call_ends_in_an_exit_that_has_its_facts(failure: Failure, tools_ran: bool) -> None:
+    for cause in BreakCause:
+        assert issubclass(EXITS[exit_for(failure, cause, tools_ran=tools_ran)], exits.Failed)
+
+
+def test_every_loop_ends_in_an_exit_that_has_its_facts() -> None:
+    assert all(issubclass(EXITS[code], exits.Looped) for code in get_args(LoopCode))
 
 
 # --- a new one ---
