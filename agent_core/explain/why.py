@@ -24,40 +24,9 @@ from agent_core.store.inbox.rows import InboxState
 from agent_core.store.turns.rows import TurnRow, TurnState
 from agent_core.text.durations import duration
 from agent_core.tools.base import EffectClass, ToolStatus
+from agent_core.turn import events as ev
 from agent_core.turn import exits
 from agent_core.turn.causes import cause_words
-from agent_core.turn.events import (
-    ApprovalAnswered,
-    CallBroke,
-    Compacted,
-    DeadlinePassed,
-    DoneSaid,
-    DrainEnded,
-    DriverFailed,
-    Event,
-    ReasoningArrived,
-    Refusal,
-    RemedyChosen,
-    RemedyJudged,
-    ReplyFinished,
-    ReplyJudged,
-    SpendRefused,
-    Steered,
-    StopRequested,
-    Superseded,
-    TakenOver,
-    TextArrived,
-    TextTakenBack,
-    ToolCallNamed,
-    ToolReturned,
-    ToolsRefused,
-    ToolStarted,
-    TurnBegun,
-    TurnEnded,
-    TurnLeft,
-    TurnOpened,
-    WaitEnded,
-)
 from agent_core.turn.exits import Exit
 from agent_core.turn.notices import RESTORED
 
@@ -175,7 +144,7 @@ class Case:
     about: int = 0
     """The number of the message that is asked about; 0: the turn as a whole."""
     turn: TurnRow | None = None
-    events: Sequence[Event] = ()
+    events: Sequence[ev.Event] = ()
     before: Sequence[TurnRow] = ()
     """Turns of the conversation that ran while the message waited."""
     ahead: int = 0
@@ -211,9 +180,9 @@ def story_of(case: Case) -> list[Sentence]:
     return fitted(sorted(lines, key=lambda line: line.at), MOST_LINES - 1)
 
 
-def story(events: Sequence[Event]) -> tuple[str, ...]:
+def story(events: Sequence[ev.Event]) -> tuple[str, ...]:
     """A turn by its events alone: at most 15 lines, with times in UTC."""
-    opened = next((event for event in events if isinstance(event, TurnOpened)), None)
+    opened = next((event for event in events if isinstance(event, ev.TurnOpened)), None)
     if opened is None:
         return ()
     lines = fitted(turn_lines(events, show_text=True), MOST_LINES - 1)
@@ -266,7 +235,7 @@ def fitted(lines: Sequence[Sentence], most: int) -> list[Sentence]:
 
 
 def _steered(case: Case, asked: Asked) -> bool:
-    return any(isinstance(event, Steered) and event.inbox == asked.number for event in case.events)
+    return any(isinstance(event, ev.Steered) and event.inbox == asked.number for event in case.events)
 
 
 def _asked_lines(case: Case) -> list[Sentence]:
@@ -294,7 +263,7 @@ def _asked_lines(case: Case) -> list[Sentence]:
         case Ending.COMMAND:
             lines.append(Sentence(asked.at, _carried_out(asked.occasion), frame=True))
         case Ending.STEERED:
-            heard = next(e.at for e in case.events if isinstance(e, Steered) and e.inbox == asked.number)
+            heard = next(e.at for e in case.events if isinstance(e, ev.Steered) and e.inbox == asked.number)
             turn = case.turn.turn if case.turn is not None else ""
             lines.append(
                 Sentence(heard, f"It went into the turn {turn}, which was running, and is answered there.", frame=True)
@@ -403,7 +372,7 @@ def _short(text: str) -> str:
 # ---------------------------------------------------------------------- what the turn did
 
 
-def turn_lines(events: Sequence[Event], *, show_text: bool) -> list[Sentence]:
+def turn_lines(events: Sequence[ev.Event], *, show_text: bool) -> list[Sentence]:
     """What a turn did, a line for each thing worth one. A clock that was set back does not turn the order round."""
     teller = _Teller(show_text)
     lines: list[Sentence] = []
@@ -412,9 +381,9 @@ def turn_lines(events: Sequence[Event], *, show_text: bool) -> list[Sentence]:
         at = max(at, event.at)
         words = teller.words(event, islice(events, number + 1, None))
         if words:
-            frame = isinstance(event, TurnOpened | TurnEnded)
+            frame = isinstance(event, ev.TurnOpened | ev.TurnEnded)
             lines.append(Sentence(at, words, frame))
-            if isinstance(event, TurnOpened):
+            if isinstance(event, ev.TurnOpened):
                 lines += [Sentence(at, known) for known in _known_words(event)]
     return lines
 
@@ -432,19 +401,19 @@ class _Teller:
         self._called_at = 0
         self._content_at = 0
 
-    def words(self, event: Event, later: Iterable[Event]) -> str:
+    def words(self, event: ev.Event, later: Iterable[ev.Event]) -> str:
         """The sentence for an event; empty if it is worth none."""
         match event:
-            case TextArrived() | ReasoningArrived() | TextTakenBack():
+            case ev.TextArrived() | ev.ReasoningArrived() | ev.TextTakenBack():
                 self._content_at = self._content_at or event.at
                 return ""
-            case ToolsRefused():
+            case ev.ToolsRefused():
                 return "The provider refused to take tools with this request, so the model was asked without any."
-            case ToolCallNamed():
+            case ev.ToolCallNamed():
                 self._content_at = self._content_at or event.at
                 self._tools[event.call] = self._tool_name(event.name)
                 return ""
-            case TurnOpened():
+            case ev.TurnOpened():
                 self._calls(event.at)
                 route = event.settings.routes[0]
                 self._models = [one.model for one in event.settings.routes]
@@ -452,11 +421,11 @@ class _Teller:
                     self._effects = frozenset(t.name for t in event.settings.tools if t.effect is EffectClass.EFFECT)
                 self._offered = frozenset((*(tool.name for tool in event.settings.tools), *event.settings.client_tools))
                 return f"The turn began: model {route.model} at {route.endpoint}."
-            case CallBroke():
+            case ev.CallBroke():
                 first = self._first()
                 self._calls(event.at)
                 return f"The model call failed: {self._cause(event)}{first}."
-            case ReplyFinished():
+            case ev.ReplyFinished():
                 first = self._first()
                 seconds = max(0, event.at - self._called_at) / 1000
                 self._calls(event.at)
@@ -464,61 +433,61 @@ class _Teller:
                 return (
                     f"The model's reply was over after {seconds:.1f} s ({self._reason(event.reason)}{tokens}{first})."
                 )
-            case ReplyJudged(sign=sign) if sign_words(sign):
+            case ev.ReplyJudged(sign=sign) if sign_words(sign):
                 return f"The reply was taken for a promise: {sign_words(sign)}."
-            case RemedyChosen():
+            case ev.RemedyChosen():
                 self._calls(event.at)
                 return self._remedy(event, later)
-            case WaitEnded():
+            case ev.WaitEnded():
                 self._calls(event.at)
                 return ""
-            case TurnBegun():
+            case ev.TurnBegun():
                 return begun_words(event, self._models[event.route] if event.route < len(self._models) else "")
-            case ToolStarted():
+            case ev.ToolStarted():
                 self._begun.append(event.call)
                 return ""
-            case ToolReturned():
+            case ev.ToolReturned():
                 self._begun = [call for call in self._begun if call != event.call]
                 self._calls(event.at)
                 return self._tool(event)
             case _:
                 return self._rest(event)
 
-    def _rest(self, event: Event) -> str:
+    def _rest(self, event: ev.Event) -> str:
         match event:
-            case TakenOver():
+            case ev.TakenOver():
                 self._calls(event.at)
                 begun, self._begun = [self._named(call) for call in dict.fromkeys(self._begun)], []
                 unsure = ", ".join(name for name in begun if name in self._effects)
                 taken = "The gateway had been restarted; the turn was taken up again."
                 return f"{taken} It is not known whether this was done: {unsure}." if unsure else taken
-            case StopRequested():
+            case ev.StopRequested():
                 return "Its person is being forgotten." if event.forgotten else "A person said stop."
-            case Superseded():
+            case ev.Superseded():
                 return "A newer message took its place."
-            case Steered():
+            case ev.Steered():
                 return "The person added something" + (f" (message {event.inbox})." if event.inbox else ".")
-            case DeadlinePassed():
+            case ev.DeadlinePassed():
                 return "The turn's time was up."
-            case TurnLeft():
+            case ev.TurnLeft():
                 return "The gateway was shut down in order, and left the turn open."
-            case DrainEnded():
+            case ev.DrainEnded():
                 return "The gateway was shut down and could wait no longer."
-            case Compacted():
+            case ev.Compacted():
                 self._calls(event.at)
                 return "The conversation was shortened." if event.helped else "The conversation could not be shortened."
-            case DoneSaid(finished=finished):
+            case ev.DoneSaid(finished=finished):
                 word = {True: "It said that it is", False: "It said that it is not", None: "It did not say in time"}[
                     finished
                 ]
                 return f"It was unclear whether the reply only promises something, so the model was asked whether it is finished. {word}."
-            case ApprovalAnswered():
+            case ev.ApprovalAnswered():
                 return f"{self._named(event.call)}: approval {event.verdict.value}."
-            case SpendRefused():
+            case ev.SpendRefused():
                 return f"The model was not asked. {spent_words(event.spend)}"
-            case DriverFailed():
+            case ev.DriverFailed():
                 return f"A mistake of ours ended it; the log has it under {event.reference}."
-            case TurnEnded():
+            case ev.TurnEnded():
                 return exit_words(event.exit, self._tool_name(event.exit.tool), show_text=self._show_text)
             case _:
                 return ""
@@ -532,7 +501,7 @@ class _Teller:
             return ""
         return f", first content after {(self._content_at - self._called_at) / 1000:.1f} s"
 
-    def _cause(self, event: CallBroke) -> str:
+    def _cause(self, event: ev.CallBroke) -> str:
         detail = event.detail if self._show_text else ""
         words = cause_words(event.cause, seconds=event.waited_seconds, status=event.status, detail=detail)
         return words if not detail or detail in words else f"{words}; it said: {_short(detail).rstrip('.')}"
@@ -547,14 +516,14 @@ class _Teller:
     def _named(self, call: str) -> str:
         return self._tools.get(call) or "a tool"
 
-    def _tool(self, event: ToolReturned) -> str:
+    def _tool(self, event: ev.ToolReturned) -> str:
         name = self._named(event.call)
         match event.refusal:
-            case Refusal.UNKNOWN_TOOL:
+            case ev.Refusal.UNKNOWN_TOOL:
                 return f"{name} was not run: there is no such tool."
-            case Refusal.UNREADABLE_ARGUMENTS:
+            case ev.Refusal.UNREADABLE_ARGUMENTS:
                 return f"{name} was not run: its arguments could not be read."
-            case Refusal.NONE:
+            case ev.Refusal.NONE:
                 how = "done" if event.status is ToolStatus.OK else event.status.value.replace("_", " ")
                 if event.status is ToolStatus.UNKNOWN:
                     return f"{name}: it is not known whether it was done; others have changed the same since."
@@ -562,20 +531,20 @@ class _Teller:
             case _:
                 assert_never(event.refusal)
 
-    def _remedy(self, event: RemedyChosen, later: Iterable[Event]) -> str:
+    def _remedy(self, event: ev.RemedyChosen, later: Iterable[ev.Event]) -> str:
         pause = helped = ""
         for one in later:
-            if isinstance(one, WaitEnded) and not pause:
+            if isinstance(one, ev.WaitEnded) and not pause:
                 pause = f" after {max(0, one.at - event.at) / 1000:.1f} s"
-            if isinstance(one, RemedyJudged):
+            if isinstance(one, ev.RemedyJudged):
                 helped = "; that helped" if one.helped else "; that did not help"
-            if isinstance(one, RemedyJudged | RemedyChosen | TurnEnded):
+            if isinstance(one, ev.RemedyJudged | ev.RemedyChosen | ev.TurnEnded):
                 break
         number = f" (number {event.number})" if event.number > 1 else ""
         return f"The gateway {event.remedy.recipe.story}{number}{pause}{helped}."
 
 
-def _known_words(event: TurnOpened) -> list[str]:
+def _known_words(event: ev.TurnOpened) -> list[str]:
     words: list[str] = []
     if event.known.stalls:
         tools = ", ".join(stall.tool for stall in event.known.stalls)
@@ -586,7 +555,7 @@ def _known_words(event: TurnOpened) -> list[str]:
     return words
 
 
-def begun_words(event: TurnBegun, model: str) -> str:
+def begun_words(event: ev.TurnBegun, model: str) -> str:
     """What was tried from the first call on, because of earlier failures. `model` is the one that was asked first."""
     tried = [
         f"the advice to send calls of {item.detail} in smaller pieces"
@@ -708,3 +677,72 @@ def adapter_words(row: AdapterStateRow, *, show_text: bool) -> str:
     """What a change of an adapter's state says."""
     why = f": {unquoted(row.words, show_text=show_text)}" if row.words else "."
     return f"The adapter {row.account} was {row.state} from then on{why}"
+
+
+# --- why nothing came ---
+
+
+def gone_lines(before: tuple[int, int] | None, after: tuple[int, int]) -> list[Sentence]:
+    """Of a message of ours that is not stored any more: between which others, (number, ms), it came."""
+    lines = [Sentence(before[1], f"The message before it came (number {before[0]}).")] if before is not None else []
+    words = f"It came before this: the next one that is stored, number {after[0]}."
+    return [*lines, Sentence(after[1], words, frame=True)]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Missing:
+    """Nothing is stored of what somebody says they wrote."""
+
+    at: int
+    since: int
+    until: int
+    where: str
+    adapters: Sequence[AdapterStateRow]
+    """From the state in force at `since` to the last one before `until`."""
+    starts: Sequence[int]
+    """When the gateway was started, the last time before `since` first."""
+    kept_days: int = 0
+    """For how many days messages are kept; 0 is for ever."""
+    forgotten: bool = False
+    """It is so long ago that messages of then are not kept."""
+    before: tuple[int, int] | None = None
+    """(number, ms) of the last message of the chat before that time."""
+    after: tuple[int, int] | None = None
+
+
+def missing_lines(missing: Missing, *, show_text: bool) -> list[Sentence]:
+    """What can be said about a message that is not stored: above all, how the adapter was doing then."""
+    lines = [
+        Sentence(row.at, adapter_words(row, show_text=show_text), frame=row.state != UP) for row in missing.adapters
+    ]
+    lines += [Sentence(at, "The gateway was started.", frame=True) for at in missing.starts if at >= missing.since]
+    if missing.before is not None:
+        lines.append(
+            Sentence(missing.before[1], f"The last message before that came from there (number {missing.before[0]}).")
+        )
+    if missing.after is not None:
+        lines.append(Sentence(missing.after[1], f"The next message came from there (number {missing.after[0]})."))
+    lines.append(Sentence(missing.at, _verdict(missing), frame=True))
+    return fitted(sorted(lines, key=lambda line: line.at), MOST_LINES - 1)
+
+
+def _verdict(missing: Missing) -> str:
+    nothing = f"No message from {missing.where} is stored around this time."
+    if missing.forgotten:
+        return (
+            f"{nothing} Messages and the states of adapters are kept for {missing.kept_days} days, so one may have come then and been "
+            "forgotten; turns are kept, and can be explained by their ids."
+        )
+    then = [row for row in missing.adapters if row.at <= missing.at]
+    trouble = [row for row in missing.adapters if row.state != UP and row.at <= missing.until]
+    if not missing.adapters:
+        running = "" if missing.starts else " No gateway had been started then."
+        return f"{nothing} No state of its adapter is stored either: it may not have been configured.{running}"
+    if then and then[-1].state != UP:
+        return f"{nothing} The adapter was {then[-1].state}, so it cannot have come; the platform may deliver it later."
+    if trouble:
+        return f"{nothing} The adapter was up, yet in trouble around then, so it may have been lost on its way."
+    return (
+        f"{nothing} The adapter was up: either it did not reach us, or it was not meant for the bot "
+        "(in a group: no mention, no reply to it), and such messages are not stored."
+    )

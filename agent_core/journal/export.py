@@ -32,34 +32,7 @@ from agent_core.journal.rows import decode, encode
 from agent_core.judging.masking import mask
 from agent_core.messages import InputMessage, text_of
 from agent_core.store.turns.rows import JournalRow
-from agent_core.turn.events import (
-    ApprovalAnswered,
-    CallBroke,
-    CallSettled,
-    Compacted,
-    DoneSaid,
-    Event,
-    FailureJudged,
-    LoopFound,
-    OverlapFound,
-    ReasoningArrived,
-    RemedyChosen,
-    ReplyFinished,
-    ReplyJudged,
-    Steered,
-    StopRequested,
-    SummaryAsked,
-    TakenOver,
-    TextArrived,
-    TextTakenBack,
-    ToolArgumentsArrived,
-    ToolCallCut,
-    ToolCallNamed,
-    ToolReturned,
-    ToolStarted,
-    TurnEnded,
-    TurnOpened,
-)
+from agent_core.turn import events as ev
 from agent_core.turn.exits import Exit, Stopped
 
 FORMAT = 1
@@ -248,25 +221,25 @@ class _Redacting:
     """By what the guardrails compare."""
     offered: frozenset[str] = frozenset()
 
-    def all(self, events: Sequence[Event]) -> list[Event]:
+    def all(self, events: Sequence[ev.Event]) -> list[ev.Event]:
         pieces = self._streams(events)
         return [self._one(event, pieces.get(at)) for at, event in enumerate(events)]
 
-    def _streams(self, events: Sequence[Event]) -> dict[int, str]:
+    def _streams(self, events: Sequence[ev.Event]) -> dict[int, str]:
         """The new text of each piece: a stream is joined, replaced and cut again, so that the cuts do not matter."""
         streams: dict[tuple[int, str], list[tuple[int, str]]] = {}
         call = 0
         for at, event in enumerate(events):
             match event:
-                case TextArrived(text=text):
+                case ev.TextArrived(text=text):
                     streams.setdefault((call, "text"), []).append((at, text))
-                case ReasoningArrived(text=text):
+                case ev.ReasoningArrived(text=text):
                     streams.setdefault((call, "thoughts"), []).append((at, text))
-                case TextTakenBack():
+                case ev.TextTakenBack():
                     streams[call, f"thoughts before {at}"] = streams.pop((call, "text"), [])
-                case ToolArgumentsArrived(index=index, text=text):
+                case ev.ToolArgumentsArrived(index=index, text=text):
                     streams.setdefault((call, f"arguments {index}"), []).append((at, text))
-                case ReplyFinished() | CallBroke() | TakenOver():
+                case ev.ReplyFinished() | ev.CallBroke() | ev.TakenOver():
                     call += 1
                 case _:
                     pass
@@ -290,62 +263,62 @@ class _Redacting:
             return name
         return self.names.setdefault(name, self.letters.text(name))
 
-    def _one(self, event: Event, piece: str | None) -> Event:
+    def _one(self, event: ev.Event, piece: str | None) -> ev.Event:
         match event:
-            case TurnOpened():
+            case ev.TurnOpened():
                 return self._opened(event)
-            case TextArrived() | ReasoningArrived() | ToolArgumentsArrived():
+            case ev.TextArrived() | ev.ReasoningArrived() | ev.ToolArgumentsArrived():
                 return replace(event, text=piece if piece is not None else "")
-            case ToolCallNamed() | ToolCallCut():
+            case ev.ToolCallNamed() | ev.ToolCallCut():
                 return replace(event, name=self._name(event.name))
-            case CallBroke():
+            case ev.CallBroke():
                 return replace(event, detail=self._text(event.detail))
-            case ReplyFinished(reason=reason):
+            case ev.ReplyFinished(reason=reason):
                 self.known[reason[:40]] = reason[:40]  # the provider's finish reason: it is what is decided by
                 return event
-            case ToolReturned():
+            case ev.ToolReturned():
                 text = self.results.setdefault(mask(event.text), self.letters.text(event.text))
                 sent = event.facts.get("sent_file")
                 facts = {"sent_file": self.letters.text(sent)} if isinstance(sent, str) else {}
                 return replace(event, text=text, facts=facts)
-            case Steered():
+            case ev.Steered():
                 return replace(event, input=self._input(event.input))
-            case ApprovalAnswered() | StopRequested():
+            case ev.ApprovalAnswered() | ev.StopRequested():
                 return replace(event, by="")
-            case Compacted():
+            case ev.Compacted():
                 return replace(event, summary=self.letters.text(event.summary))
-            case DoneSaid():
+            case ev.DoneSaid():
                 return replace(event, said=self.letters.text(event.said))
-            case ToolStarted():
+            case ev.ToolStarted():
                 return replace(event, intention=None)
-            case TakenOver():
+            case ev.TakenOver():
                 return replace(event, node="")
             case _:
                 return self._judged(event)
 
-    def _judged(self, event: Event) -> Event:
+    def _judged(self, event: ev.Event) -> ev.Event:
         """What was judged quotes what was said before."""
         match event:
-            case OverlapFound():
+            case ev.OverlapFound():
                 return replace(event, text=self.letters.text(event.text))
-            case ReplyJudged():
+            case ev.ReplyJudged():
                 return replace(event, promised=self._again(event.promised))
-            case FailureJudged():
+            case ev.FailureJudged():
                 return replace(event, detail=self._again(event.detail))
-            case RemedyChosen() if event.remedy.recipe.names_tool:
+            case ev.RemedyChosen() if event.remedy.recipe.names_tool:
                 return replace(event, detail=self._name(event.detail))
-            case RemedyChosen():
+            case ev.RemedyChosen():
                 return replace(event, detail=self._again(event.detail))
-            case LoopFound():
+            case ev.LoopFound():
                 return replace(event, tool=self._named(event.tool), words=self._named(event.words))
-            case CallSettled():
+            case ev.CallSettled():
                 return replace(event, words=self._named(event.words))
-            case SummaryAsked(exit=ending) | TurnEnded(exit=ending):
+            case ev.SummaryAsked(exit=ending) | ev.TurnEnded(exit=ending):
                 return replace(event, exit=self._exit(ending))
             case _:
                 return event
 
-    def _opened(self, event: TurnOpened) -> TurnOpened:
+    def _opened(self, event: ev.TurnOpened) -> ev.TurnOpened:
         self.offered = frozenset((*(tool.name for tool in event.settings.tools), *event.settings.client_tools))
         return replace(
             event,

@@ -17,77 +17,31 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from agent_core.judging import questions as ask
 from agent_core.judging.overlap import OverlapRemover
-from agent_core.judging.questions import (
-    Beginning,
-    CallOver,
-    CallRefused,
-    Calls,
-    End,
-    NextStep,
-    Overlap,
-    Promised,
-    Question,
-    RemedyWanted,
-    Restart,
-    Result,
-    answers,
-)
 from agent_core.judging.remedies import Advice, AdviceItem, Failure, Remedy
 from agent_core.tools.base import EffectClass
+from agent_core.turn import events as ev
 from agent_core.turn.causes import BreakCause
-from agent_core.turn.events import (
-    ApprovalAnswered,
-    ApprovalAsked,
-    CallBroke,
-    CallSettled,
-    DeadlinePassed,
-    DrainEnded,
-    DriverFailed,
-    Event,
-    FailureJudged,
-    LoopFound,
-    OverlapFound,
-    RemedyChosen,
-    RemedyJudged,
-    Reply,
-    ReplyFinished,
-    ReplyJudged,
-    Resume,
-    SpendRefused,
-    Steered,
-    StopRequested,
-    SummaryAsked,
-    Superseded,
-    TakenOver,
-    ToolReturned,
-    ToolStarted,
-    TurnBegun,
-    TurnEnded,
-    TurnLeft,
-    TurnResumed,
-    Verdict,
-    WaitEnded,
-)
 from agent_core.turn.exits import Cut, Exit, ExitCode, Looped, StepLimit, Troubled, ending
 from agent_core.turn.machine import Turn
 from agent_core.turn.state import Phase, Segment, SegmentKind
 
-_BETWEEN = Steered | RemedyJudged | TurnLeft | TakenOver
+_BETWEEN = ev.Steered | ev.RemedyJudged | ev.TurnLeft | ev.TakenOver
 """What may stand between a fact and what tells how it was judged."""
-_ENDING = StopRequested | Superseded | DeadlinePassed | DrainEnded | DriverFailed
+_ENDING = ev.StopRequested | ev.Superseded | ev.DeadlinePassed | ev.DrainEnded | ev.DriverFailed
 _WRITTEN = (
-    TurnBegun
-    | OverlapFound
-    | ReplyJudged
-    | FailureJudged
-    | LoopFound
-    | ApprovalAsked
-    | CallSettled
-    | SummaryAsked
-    | TurnResumed
+    ev.TurnBegun
+    | ev.OverlapFound
+    | ev.ReplyJudged
+    | ev.FailureJudged
+    | ev.LoopFound
+    | ev.ApprovalAsked
+    | ev.CallSettled
+    | ev.SummaryAsked
+    | ev.TurnResumed
 )
-_LATE = ApprovalAnswered | WaitEnded
+_LATE = ev.ApprovalAnswered | ev.WaitEnded
 """What was journalled also when it came too late."""
 _LOOPS = (ExitCode.REPEATING_FAILING_CALL, ExitCode.FAILING_TOOL, ExitCode.NO_PROGRESS, ExitCode.GOING_IN_CIRCLES)
 _PAUSED = ((Failure.BEFORE_CONTENT, Remedy.RETRY), (Failure.EMPTY, Remedy.RETRY), (Failure.EMPTY, Remedy.NUDGE))
@@ -135,27 +89,27 @@ _NOT_RUN = "Not run: the turn is being stopped."
 PROMISED_CHARS = 400
 
 
-def judged(events: Sequence[Event]) -> list[Event]:
+def judged(events: Sequence[ev.Event]) -> list[ev.Event]:
     """The events of a journal, with the judgements that it does not hold. Raises `agent_core.turn.errors.ProtocolError`."""
     return _Reading(events).all()
 
 
 @dataclass(slots=True)
 class _Reading:
-    events: Sequence[Event]
+    events: Sequence[ev.Event]
     turn: Turn = field(default_factory=Turn)
-    out: list[Event] = field(default_factory=list[Event])
+    out: list[ev.Event] = field(default_factory=list[ev.Event])
     used: set[int] = field(default_factory=set[int])
     """Events that were put further in front."""
     last_tool: int = -1
     """Where the last event about a tool stands."""
-    ended: TurnEnded | None = None
+    ended: ev.TurnEnded | None = None
 
-    def all(self) -> list[Event]:
+    def all(self) -> list[ev.Event]:
         for at, event in enumerate(self.events):
-            if isinstance(event, ToolStarted | ToolReturned):
+            if isinstance(event, ev.ToolStarted | ev.ToolReturned):
                 self.last_tool = at
-            if isinstance(event, TurnEnded):
+            if isinstance(event, ev.TurnEnded):
                 self.ended = event
         for at, event in enumerate(self.events):
             if at in self.used:
@@ -163,11 +117,11 @@ class _Reading:
             self._settle(at)
             if at in self.used:
                 continue
-            if not (isinstance(event, _LATE | RemedyJudged) and self.turn.misfit(event)):
-                self._put(self._end(event) if isinstance(event, TurnEnded) else event)
+            if not (isinstance(event, _LATE | ev.RemedyJudged) and self.turn.misfit(event)):
+                self._put(self._end(event) if isinstance(event, ev.TurnEnded) else event)
         return self.out
 
-    def _put(self, event: Event) -> None:
+    def _put(self, event: ev.Event) -> None:
         self.turn.apply(event)
         self.out.append(event)
 
@@ -183,126 +137,128 @@ class _Reading:
             if not found:
                 self.turn.silence()
 
-    def _following(self, at: int) -> Iterator[tuple[int, Event]]:
+    def _following(self, at: int) -> Iterator[tuple[int, ev.Event]]:
         for where in range(at, len(self.events)):
             if where not in self.used:
                 yield where, self.events[where]
 
-    def _telling(self, at: int) -> tuple[int, Event | None]:
+    def _telling(self, at: int) -> tuple[int, ev.Event | None]:
         """The first event from `at` on that tells what was judged: beyond people's words, and, for a remedy, beyond an end."""
-        first: tuple[int, Event] | None = None
+        first: tuple[int, ev.Event] | None = None
         for where, event in self._following(at):
             if isinstance(event, _BETWEEN):
                 continue
             if isinstance(event, _ENDING):
                 first = first or (where, event)
                 continue
-            return (where, event) if first is None or isinstance(event, RemedyChosen) else first
+            return (where, event) if first is None or isinstance(event, ev.RemedyChosen) else first
         return first or (len(self.events), None)
 
-    def _helped(self, at: int, until: int) -> list[Event]:
+    def _helped(self, at: int, until: int) -> list[ev.Event]:
         """Whether the remedy before had helped, as it is recorded before `until`; from here on it stands in front."""
-        found: list[Event] = []
+        found: list[ev.Event] = []
         for where, event in self._following(at):
-            if where >= until or isinstance(event, TakenOver):
+            if where >= until or isinstance(event, ev.TakenOver):
                 break
-            if isinstance(event, RemedyJudged) and not found and not self.turn.misfit(event):
+            if isinstance(event, ev.RemedyJudged) and not found and not self.turn.misfit(event):
                 self.used.add(where)
                 found.append(event)
         return found
 
     # ------------------------------------------------------------------ what was judged
 
-    def _answer(self, question: Question, at: int) -> list[Event] | None:
+    def _answer(self, question: ask.Question, at: int) -> list[ev.Event] | None:
         """The judgements; empty: the ordinary; None: nothing followed, or what follows answers itself."""
         _, telling = self._telling(at)
-        if isinstance(telling, _WRITTEN) and answers(telling, question):
+        if isinstance(telling, _WRITTEN) and ask.answers(telling, question):
             return None  # a later version went on with the turn
         match question:
-            case Beginning():
+            case ask.Beginning():
                 return _beginning(self.turn)
-            case Overlap():
+            case ask.Overlap():
                 return _overlap(self.turn, question.at)
-            case CallOver():
+            case ask.CallOver():
                 return self._call_over(question, at)
-            case Promised():
+            case ask.Promised():
                 return [self._failure(question.at, Failure.PROMISED, BreakCause.ENDED_EARLY)]
-            case RemedyWanted():
+            case ask.RemedyWanted():
                 return self._remedy(question, at)
-            case Result():
+            case ask.Result():
                 return self._result(question, at)
-            case CallRefused():
+            case ask.CallRefused():
                 return self._refused(question, at)
-            case Calls():
+            case ask.Calls():
                 return self._calls(question, at)
-            case NextStep():
+            case ask.NextStep():
                 return self._next_step(question, at)
-            case Restart():
+            case ask.Restart():
                 return self._restart(question, at)
-            case End():
+            case ask.End():
                 return None
 
-    def _call_over(self, question: CallOver, at: int) -> list[Event] | None:
+    def _call_over(self, question: ask.CallOver, at: int) -> list[ev.Event] | None:
         until, telling = self._telling(at)
         turn, when = self.turn, question.at
         helped = self._helped(at, until)
         if turn.closing is not None:
-            return [*helped, ReplyJudged(at=when, reply=Reply.SUMMARY)] if turn.draft.said else helped or None
+            return [*helped, ev.ReplyJudged(at=when, reply=ev.Reply.SUMMARY)] if turn.draft.said else helped or None
         match telling:
             case None:
                 return None
-            case RemedyChosen():
+            case ev.RemedyChosen():
                 return [*helped, *self._fell(question, telling.failure, telling.cause)]
-            case TurnEnded():
+            case ev.TurnEnded():
                 return self._ended_by(question, telling, helped)
             case _ if isinstance(telling, _ENDING):
-                if turn.draft.calls and not turn.draft.cut and isinstance(question.event, ReplyFinished):
+                if turn.draft.calls and not turn.draft.cut and isinstance(question.event, ev.ReplyFinished):
                     return [*helped, self._tools(when)]
-                if turn.steers and turn.draft.said and isinstance(question.event, ReplyFinished):
-                    return [*helped, ReplyJudged(at=when, reply=Reply.SAID)]
+                if turn.steers and turn.draft.said and isinstance(question.event, ev.ReplyFinished):
+                    return [*helped, ev.ReplyJudged(at=when, reply=ev.Reply.SAID)]
                 return helped or None
             case _ if turn.draft.calls:
                 return [*helped, self._tools(when)]
             case _:
-                return [*helped, ReplyJudged(at=when, reply=Reply.SAID)]
+                return [*helped, ev.ReplyJudged(at=when, reply=ev.Reply.SAID)]
 
-    def _fell(self, question: CallOver, failure: Failure, cause: BreakCause | None, announced: str = "") -> list[Event]:
+    def _fell(
+        self, question: ask.CallOver, failure: Failure, cause: BreakCause | None, announced: str = ""
+    ) -> list[ev.Event]:
         event, draft = question.event, self.turn.draft
-        if isinstance(event, CallBroke):
+        if isinstance(event, ev.CallBroke):
             return [self._failure(event.at, failure, event.cause)]
         if failure is Failure.PROMISED and draft.said and not draft.in_tool_call:
             words = announced or self.turn.reply_text.strip().rpartition("\n")[2][-PROMISED_CHARS:]
-            return [ReplyJudged(at=event.at, reply=Reply.PROMISED, promised=words)]
+            return [ev.ReplyJudged(at=event.at, reply=ev.Reply.PROMISED, promised=words)]
         if failure is Failure.PROMISED and not self.turn.promised:
             shown = [entry for entry in self.turn.timeline if isinstance(entry, Segment) and entry.visible]
             words = (
                 announced or "".join(entry.text for entry in shown[-1:]).strip().rpartition("\n")[2][-PROMISED_CHARS:]
             )
-            return [ReplyJudged(at=event.at, reply=Reply.PROMISED, promised=words)]
+            return [ev.ReplyJudged(at=event.at, reply=ev.Reply.PROMISED, promised=words)]
         named = failure is Failure.IN_TOOL_CALL or cause is BreakCause.ERROR_IN_STREAM
-        detail = event.reason[:40] if isinstance(event, ReplyFinished) and named else ""
+        detail = event.reason[:40] if isinstance(event, ev.ReplyFinished) and named else ""
         return [replace(self._failure(event.at, failure, cause or BreakCause.ENDED_EARLY), detail=detail)]
 
-    def _failure(self, at: int, failure: Failure, cause: BreakCause) -> FailureJudged:
+    def _failure(self, at: int, failure: Failure, cause: BreakCause) -> ev.FailureJudged:
         code = _BY_CAUSE.get(cause, ExitCode.BROKEN_BEFORE_TEXT)
         if failure in _WHATEVER_CAUSE and cause is not BreakCause.RESTARTED:
             code = _WHATEVER_CAUSE[failure]
         if code is ExitCode.EMPTY_REPLY and self.turn.round.tools_run:
             code = ExitCode.EMPTY_AFTER_TOOLS
-        return FailureJudged(at=at, failure=failure, cause=cause, code=code)
+        return ev.FailureJudged(at=at, failure=failure, cause=cause, code=code)
 
-    def _ended_by(self, question: CallOver, ended: TurnEnded, helped: list[Event]) -> list[Event] | None:
+    def _ended_by(self, question: ask.CallOver, ended: ev.TurnEnded, helped: list[ev.Event]) -> list[ev.Event] | None:
         code = ended.exit.code
         cause = ended.exit.cause if isinstance(ended.exit, Troubled) else None
         event = question.event
         direct = (ExitCode.ANSWERED, ExitCode.REFUSED_MIDWAY, ExitCode.SPEND_LIMIT, ExitCode.INTERNAL_ERROR)
         if code is ExitCode.HANDED_TO_CLIENT:
-            return [*helped, ReplyJudged(at=event.at, reply=Reply.HANDED)]
+            return [*helped, ev.ReplyJudged(at=event.at, reply=ev.Reply.HANDED)]
         if (
             code in direct
             or (isinstance(ended.exit, Cut) and ended.exit.limit_was_asked)
             or cause is BreakCause.TOO_LONG
-            or isinstance(event, SpendRefused)
+            or isinstance(event, ev.SpendRefused)
         ):
             return helped or None
         if self.turn.draft.calls and code in (ExitCode.APPROVAL_DENIED, *_LOOPS, ExitCode.STEP_LIMIT):
@@ -312,23 +268,23 @@ class _Reading:
             failure = Failure.REQUEST
         return [*helped, *self._fell(question, failure, cause, ended.exit.facts().get("announced", ""))]
 
-    def _tools(self, at: int) -> ReplyJudged:
+    def _tools(self, at: int) -> ev.ReplyJudged:
         limit, calls = self.turn.settings.calls_a_reply, self.turn.reply_calls
         if limit is None or len(calls) <= limit:
-            return ReplyJudged(at=at)
+            return ev.ReplyJudged(at=at)
         words = f"Not run: a reply may ask for at most {limit} calls at once. Ask for it again in a later reply if it is still needed."
-        return ReplyJudged(at=at, taken=limit, words=words)
+        return ev.ReplyJudged(at=at, taken=limit, words=words)
 
-    def _remedy(self, question: RemedyWanted, at: int) -> list[Event] | None:
+    def _remedy(self, question: ask.RemedyWanted, at: int) -> list[ev.Event] | None:
         until, telling = self._telling(at)
-        if not isinstance(telling, RemedyChosen):
+        if not isinstance(telling, ev.RemedyChosen):
             return None
         if self.turn.misfit(telling):
             telling = replace(telling, failure=question.failure)
         self.used.add(until)
         return [*self._helped(at, until), self._filled(telling, until)]
 
-    def _filled(self, chosen: RemedyChosen, at: int) -> RemedyChosen:
+    def _filled(self, chosen: ev.RemedyChosen, at: int) -> ev.RemedyChosen:
         """A remedy with what followed from it; one that says so itself as it is."""
         if chosen.advice is not None or chosen.pause_ms or chosen.route >= 0:
             return chosen
@@ -351,99 +307,101 @@ class _Reading:
         pause = self._pause(chosen, at + 1) if chosen.remedy is not Remedy.COMPACT else 0
         return replace(chosen, route=route, advice=advice, detail=detail, pause_ms=pause)
 
-    def _pause(self, chosen: RemedyChosen, at: int) -> int:
+    def _pause(self, chosen: ev.RemedyChosen, at: int) -> int:
         for _, event in self._following(at):
-            if isinstance(event, Steered | RemedyJudged):
+            if isinstance(event, ev.Steered | ev.RemedyJudged):
                 continue
-            if isinstance(event, WaitEnded):
+            if isinstance(event, ev.WaitEnded):
                 return max(1, event.at - chosen.at)
-            if not isinstance(event, _ENDING | TurnLeft | TakenOver | TurnEnded):
+            if not isinstance(event, _ENDING | ev.TurnLeft | ev.TakenOver | ev.TurnEnded):
                 return 0
             break
         return 1_000 if (chosen.failure, chosen.remedy) in _PAUSED else 0
 
     # ------------------------------------------------------------------ tools
 
-    def _result(self, question: Result, at: int) -> list[Event] | None:
+    def _result(self, question: ask.Result, at: int) -> list[ev.Event] | None:
         _until, telling = self._telling(at)
-        if isinstance(telling, TurnEnded) and not self.turn.round.over:
+        if isinstance(telling, ev.TurnEnded) and not self.turn.round.over:
             return None
         ended = self.ended.exit if self.ended is not None else None
         looped = _looped(ended)
-        if telling is None or (isinstance(telling, TurnEnded) and ended is not None and looped is None):
+        if telling is None or (isinstance(telling, ev.TurnEnded) and ended is not None and looped is None):
             return None
         if looped is None or self.last_tool >= at or self.turn.round.stopping is not None:
             return []
         call = question.call
-        return [LoopFound(at=question.at, call=call, code=looped.code, tool=looped.tool, count=looped.count, stop=True)]
+        return [
+            ev.LoopFound(at=question.at, call=call, code=looped.code, tool=looped.tool, count=looped.count, stop=True)
+        ]
 
-    def _refused(self, question: CallRefused, at: int) -> list[Event] | None:
+    def _refused(self, question: ask.CallRefused, at: int) -> list[ev.Event] | None:
         _, telling = self._telling(at)
-        if telling is None or isinstance(telling, TurnEnded) or question.verdict is Verdict.EXPIRED:
+        if telling is None or isinstance(telling, ev.TurnEnded) or question.verdict is ev.Verdict.EXPIRED:
             return None
-        return [CallSettled(at=question.at, call=question.call, words=_DENIED, denied=True)]
+        return [ev.CallSettled(at=question.at, call=question.call, words=_DENIED, denied=True)]
 
-    def _calls(self, question: Calls, at: int) -> list[Event] | None:
+    def _calls(self, question: ask.Calls, at: int) -> list[ev.Event] | None:
         turn = self.turn
         first, when = turn.round.unfinished[0], question.at
         if first.started and turn.round.effect_class(first.name) is EffectClass.EFFECT:
-            return [CallSettled(at=when, call=first.call, words=_unknown(first.name), unsure=True)]
+            return [ev.CallSettled(at=when, call=first.call, words=_unknown(first.name), unsure=True)]
         _, telling = self._telling(at)
         match telling:
             case None:
                 return None
-            case ApprovalAnswered(call=call) if call == first.call:
-                return [ApprovalAsked(at=when, call=call, seconds=turn.settings.approval_seconds)]
-            case ToolStarted(call=call) | ToolReturned(call=call) | ApprovalAnswered(call=call) if (
+            case ev.ApprovalAnswered(call=call) if call == first.call:
+                return [ev.ApprovalAsked(at=when, call=call, seconds=turn.settings.approval_seconds)]
+            case ev.ToolStarted(call=call) | ev.ToolReturned(call=call) | ev.ApprovalAnswered(call=call) if (
                 turn.round.activity(call) is not None
             ):
                 if call == first.call or self._begun_next(first.call, at):
                     return []
-            case _ if isinstance(telling, _ENDING | TurnEnded):
+            case _ if isinstance(telling, _ENDING | ev.TurnEnded):
                 return []
             case _:
                 pass
         tool = turn.settings.tool(first.name)
         if tool is None or not tool.needs_approval or turn.round.stopping is not None:
-            return [CallSettled(at=when, call=first.call, words=_NOT_RUN)]
+            return [ev.CallSettled(at=when, call=first.call, words=_NOT_RUN)]
         if turn.settings.can_approve:
-            return [CallSettled(at=when, call=first.call, words=_NOT_SHOWN)]
-        return [CallSettled(at=when, call=first.call, words=_NOBODY, denied=True)]
+            return [ev.CallSettled(at=when, call=first.call, words=_NOT_SHOWN)]
+        return [ev.CallSettled(at=when, call=first.call, words=_NOBODY, denied=True)]
 
     def _begun_next(self, call: str, at: int) -> bool:
         """Whether this call, too, was begun or answered by what follows."""
         return any(
-            isinstance(event, ToolStarted | ToolReturned | ApprovalAnswered) and event.call == call
+            isinstance(event, ev.ToolStarted | ev.ToolReturned | ev.ApprovalAnswered) and event.call == call
             for _, event in self._following(at)
         )
 
-    def _next_step(self, question: NextStep, at: int) -> list[Event] | None:
+    def _next_step(self, question: ask.NextStep, at: int) -> list[ev.Event] | None:
         _, telling = self._telling(at)
         if telling is None:
             return None
         looped = _looped(self.ended.exit) if self.ended is not None else None
         if looped is not None and self.last_tool < at:
             last = ending(looped.code, Looped)(tool=looped.tool, count=looped.count)
-            return [SummaryAsked(at=question.at, exit=last, advice=Advice.SUM_UP_LOOP)]
+            return [ev.SummaryAsked(at=question.at, exit=last, advice=Advice.SUM_UP_LOOP)]
         most = self.turn.settings.max_steps
         if self.turn.step >= most and self.last_tool < at:
             last = StepLimit(limit=most)
-            return [SummaryAsked(at=question.at, exit=last, advice=Advice.SUM_UP_LIMIT)]
+            return [ev.SummaryAsked(at=question.at, exit=last, advice=Advice.SUM_UP_LIMIT)]
         return []
 
     # ------------------------------------------------------------------ restarts and the end
 
-    def _restart(self, question: Restart, at: int) -> list[Event] | None:
+    def _restart(self, question: ask.Restart, at: int) -> list[ev.Event] | None:
         following = next(
-            (event for _, event in self._following(at) if not isinstance(event, Steered | RemedyJudged)), None
+            (event for _, event in self._following(at) if not isinstance(event, ev.Steered | ev.RemedyJudged)), None
         )
         turn, when, draft = self.turn, question.at, self.turn.draft
         match following:
             case None:
                 return None
-            case TurnEnded() if turn.closing is None or not draft.said:
+            case ev.TurnEnded() if turn.closing is None or not draft.said:
                 return None
-            case RemedyChosen(failure=failure, cause=cause) if not turn.settings.goes_on:
+            case ev.RemedyChosen(failure=failure, cause=cause) if not turn.settings.goes_on:
                 return [
                     *self._helped(at, len(self.events)),
                     self._failure(when, failure, cause or BreakCause.RESTARTED),
@@ -452,22 +410,22 @@ class _Reading:
                 pass
         match turn.phase:
             case Phase.CALLING if question.left and not draft.said and not draft.in_tool_call:
-                how = Resume.CALL
+                how = ev.Resume.CALL
             case Phase.CALLING if turn.closing is not None:
-                return [ReplyJudged(at=when, reply=Reply.SUMMARY)] if draft.said else None
+                return [ev.ReplyJudged(at=when, reply=ev.Reply.SUMMARY)] if draft.said else None
             case Phase.CALLING if turn.ask.continues is None and draft.in_tool_call:
-                how = Resume.ANEW
+                how = ev.Resume.ANEW
             case Phase.CALLING if turn.ask.continues is None and draft.said:
-                how = Resume.GO_ON
+                how = ev.Resume.GO_ON
             case Phase.COMPACTING:
-                how = Resume.COMPACT
+                how = ev.Resume.COMPACT
             case Phase.ACTING:
-                how = Resume.ACT
+                how = ev.Resume.ACT
             case _:
-                how = Resume.CALL
-        return [TurnResumed(at=when, how=how)]
+                how = ev.Resume.CALL
+        return [ev.TurnResumed(at=when, how=how)]
 
-    def _end(self, event: TurnEnded) -> TurnEnded:
+    def _end(self, event: ev.TurnEnded) -> ev.TurnEnded:
         """The end, with the piece of text that people saw as the answer."""
         segment = self.turn.draft.segment
         if event.exit.code is not ExitCode.ANSWERED or event.answer:
@@ -513,11 +471,11 @@ _BY_CAUSE: Mapping[BreakCause, ExitCode] = {
 }
 
 
-def _overlap(turn: Turn, at: int) -> list[Event]:
+def _overlap(turn: Turn, at: int) -> list[ev.Event]:
     own = turn.draft.own_text
     remover = OverlapRemover(turn.draft.partial)
     shown = remover.feed(own) + remover.finish()
-    return [OverlapFound(at=at, dropped=len(own), text=shown)] if shown != own else []
+    return [ev.OverlapFound(at=at, dropped=len(own), text=shown)] if shown != own else []
 
 
 def _next_route(turn: Turn, failure: Failure) -> int:
@@ -533,7 +491,7 @@ def _next_route(turn: Turn, failure: Failure) -> int:
     return turn.route_index
 
 
-def _beginning(turn: Turn) -> list[Event]:
+def _beginning(turn: Turn) -> list[ev.Event]:
     """The rule of then: advice about calls that had broken off, the next model from the second such turn on, tools that are withheld."""
     opened = turn.opened
     assert opened is not None
@@ -557,7 +515,7 @@ def _beginning(turn: Turn) -> list[Event]:
     route = _next_route(turn, Failure.REQUEST) if passed else 0
     if not (route or advice):
         return []
-    return [TurnBegun(at=opened.at, route=route, advice=tuple(advice), withheld=withheld)]
+    return [ev.TurnBegun(at=opened.at, route=route, advice=tuple(advice), withheld=withheld)]
 
 
 def _unknown(name: str) -> str:

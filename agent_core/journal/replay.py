@@ -30,34 +30,9 @@ from agent_core.judging.judge import decide
 from agent_core.judging.promises import ANSWERED, Ending, Reading, Sign
 from agent_core.judging.questions import MUST_BE_ANSWERED, Calls, End, Question
 from agent_core.store.turns.rows import JournalRow
+from agent_core.turn import events as ev
 from agent_core.turn.effects import AskApproval, CallModel, Effect, EndTurn, Record, RunTool, SetAside, Wait
 from agent_core.turn.errors import ProtocolError, UnreadableJournal
-from agent_core.turn.events import (
-    ApprovalAsked,
-    CallSettled,
-    DeadlinePassed,
-    Event,
-    FailureJudged,
-    Judgement,
-    LoopFound,
-    OverlapFound,
-    ReasoningArrived,
-    RemedyChosen,
-    RemedyJudged,
-    Reply,
-    ReplyJudged,
-    SummaryAsked,
-    TextArrived,
-    TextTakenBack,
-    ToolArgumentsArrived,
-    ToolCallCut,
-    ToolCallNamed,
-    ToolStarted,
-    TurnBegun,
-    TurnEnded,
-    TurnOpened,
-    TurnResumed,
-)
 from agent_core.turn.exits import Exit, InternalError, TimeLimit
 from agent_core.turn.invariants import broken_laws
 from agent_core.turn.machine import Turn
@@ -65,12 +40,19 @@ from agent_core.turn.settings import TurnSettings
 from agent_core.turn.state import Phase
 from agent_core.turn.view import View, view
 
-CONTENT = (TextArrived, ReasoningArrived, TextTakenBack, ToolCallNamed, ToolArgumentsArrived, ToolCallCut)
-DECIDED: tuple[type[Event], ...] = get_args(Judgement)
+CONTENT = (
+    ev.TextArrived,
+    ev.ReasoningArrived,
+    ev.TextTakenBack,
+    ev.ToolCallNamed,
+    ev.ToolArgumentsArrived,
+    ev.ToolCallCut,
+)
+DECIDED: tuple[type[ev.Event], ...] = get_args(ev.Judgement)
 """Rows that record what was judged."""
 
 
-_READINGS = {Reply.PROMISED: Reading.PROMISE, Reply.UNCLEAR: Reading.UNCLEAR}
+_READINGS = {ev.Reply.PROMISED: Reading.PROMISE, ev.Reply.UNCLEAR: Reading.UNCLEAR}
 
 
 class Mismatch(StrEnum):
@@ -108,7 +90,7 @@ class Moment:
     """One row of the journal, and what the machine wants after it."""
 
     seq: int
-    event: Event
+    event: ev.Event
     effects: tuple[Effect, ...] = ()
 
 
@@ -125,13 +107,13 @@ class Replay:
     """How many recorded decisions were compared."""
 
     @property
-    def events(self) -> list[Event]:
+    def events(self) -> list[ev.Event]:
         return [moment.event for moment in self.moments]
 
     @property
     def ended(self) -> bool:
         """The journal holds the turn's end."""
-        return bool(self.moments) and isinstance(self.moments[-1].event, TurnEnded)
+        return bool(self.moments) and isinstance(self.moments[-1].event, ev.TurnEnded)
 
     @property
     def view(self) -> View:
@@ -146,7 +128,7 @@ class Replay:
 def replay(rows: Sequence[JournalRow], *, redacted: bool = False) -> Replay:
     """Fold the turn of `rows` (all of its journal, in order), and compare. Never raises for what the rows hold."""
     work = _Replaying(redacted=redacted)
-    events: list[Event] = []
+    events: list[ev.Event] = []
     for expected, row in enumerate(rows):
         if row.seq != expected and not work.found.differences:
             work.differs(row.seq, Mismatch.ROWS, f"row {row.seq}", f"row {expected}")
@@ -161,14 +143,14 @@ def replay(rows: Sequence[JournalRow], *, redacted: bool = False) -> Replay:
     return work.found
 
 
-def _numbered(events: Sequence[Event], numbers: Sequence[int]) -> list[tuple[int, Event]]:
+def _numbered(events: Sequence[ev.Event], numbers: Sequence[int]) -> list[tuple[int, ev.Event]]:
     """The events with what was judged of them, each with its row. What no row holds has the one before."""
     written = {id(event): number for event, number in zip(events, numbers, strict=False)}
-    found: list[tuple[int, Event]] = []
+    found: list[tuple[int, ev.Event]] = []
     last = 0
     for event in completed(events):
         last = written.get(id(event), last)
-        if isinstance(event, TurnEnded):
+        if isinstance(event, ev.TurnEnded):
             last = max(last, numbers[len(events) - 1])
         found.append((last, event))
     return found
@@ -180,14 +162,14 @@ class _Replaying:
 
     found: Replay = field(default_factory=Replay)
     redacted: bool = False
-    events: Sequence[Event] = ()
+    events: Sequence[ev.Event] = ()
     """The whole turn, with what was judged."""
     settings: TurnSettings | None = None
     other: Turn | None = None
     """The same turn with these settings, as long as they decide alike."""
     parted: Parting | None = None
     asked: Question | None = None
-    due: deque[Judgement] = field(default_factory=deque[Judgement])
+    due: deque[ev.Judgement] = field(default_factory=deque[ev.Judgement])
     """What today's rules say to `asked`, as far as it was not compared yet."""
     wanted: set[str] = field(default_factory=set[str])
     """Calls that are to run."""
@@ -203,7 +185,7 @@ class _Replaying:
     def differs(self, seq: int, about: Mismatch, recorded: str, replayed: str) -> None:
         self.found.differences.append(Difference(seq, about, recorded, replayed))
 
-    def all(self, events: Sequence[Event], numbers: Sequence[int]) -> None:
+    def all(self, events: Sequence[ev.Event], numbers: Sequence[int]) -> None:
         try:
             numbered = _numbered(events, numbers) if events else []
         except ProtocolError as error:
@@ -218,28 +200,28 @@ class _Replaying:
                 return
         self.finish(events)
 
-    def take(self, seq: int, event: Event) -> None:
+    def take(self, seq: int, event: ev.Event) -> None:
         turn, found = self.found.turn, self.found
         before = len(found.differences)
         self._silent(seq, event)
         effects: list[Effect] = []
         match event:
-            case TurnEnded():
+            case ev.TurnEnded():
                 found.decisions += 1
                 self._ended(seq, event)
                 effects.append(EndTurn(event.exit, event.answer))
             case _ if isinstance(event, DECIDED):
                 found.decisions += 1
                 self._compare(seq, event)
-                effects.append(Record(cast("Judgement", event)))
+                effects.append(Record(cast("ev.Judgement", event)))
             case _:
-                if isinstance(event, ToolStarted):
+                if isinstance(event, ev.ToolStarted):
                     self._started(seq, event)
                 self.fact = len(found.moments)
         found.moments.append(Moment(seq, event))
         effects += turn.apply(event)
         if self.other is not None:
-            theirs = replace(event, settings=self.settings) if isinstance(event, TurnOpened) else event
+            theirs = replace(event, settings=self.settings) if isinstance(event, ev.TurnOpened) else event
             self.other.apply(theirs)
         self._wants(effects)
         if not turn.questions and turn.phase is not Phase.ACTING and len(found.differences) == before:
@@ -247,7 +229,7 @@ class _Replaying:
             for law in broken_laws(turn, wanted, self.begun) if wanted else ():
                 self.differs(seq, Mismatch.LAW, "", law)
 
-    def _started(self, seq: int, event: ToolStarted) -> None:
+    def _started(self, seq: int, event: ev.ToolStarted) -> None:
         if event.call not in self.wanted and self.found.turn.round.activity(event.call) is not None:
             self.differs(seq, Mismatch.PLACE, type(event).__name__, "this tool call was not wanted")
         self.begun.add(event.call)
@@ -258,7 +240,7 @@ class _Replaying:
             moment = self.found.moments[self.fact]
             self.found.moments[self.fact] = replace(moment, effects=(*moment.effects, *effects))
 
-    def _silent(self, seq: int, event: Event | None) -> None:
+    def _silent(self, seq: int, event: ev.Event | None) -> None:
         """What is open before `event` and not answered by it was answered by silence: do the rules say so?"""
         turn = self.found.turn
         while turn.questions and not (event is not None and turn.answered_by(event)):
@@ -267,7 +249,7 @@ class _Replaying:
                 return
             self._ask(question)
             for one in self.due:
-                if not (self.old and isinstance(one, LoopFound | ApprovalAsked | CallSettled)):
+                if not (self.old and isinstance(one, ev.LoopFound | ev.ApprovalAsked | ev.CallSettled)):
                     self.differs(seq, Mismatch.DECISION, "", decided(one))
             self.due.clear()
             self._wants(turn.silence())
@@ -292,13 +274,15 @@ class _Replaying:
     def _read(self, _text: str, _tools_run: Sequence[str]) -> Ending:
         """How a redacted reply ends. Its letters say nothing of that: what it was judged to be then does."""
         following = self.events[len(self.found.moments) :]
-        judged = next((one for one in following if isinstance(one, ReplyJudged | FailureJudged | TurnEnded)), None)
-        reading = _READINGS.get(judged.reply) if isinstance(judged, ReplyJudged) else None
-        if reading is None or not isinstance(judged, ReplyJudged):
-            return replace(ANSWERED, done=isinstance(judged, TurnEnded) and bool(judged.answer))
+        judged = next(
+            (one for one in following if isinstance(one, ev.ReplyJudged | ev.FailureJudged | ev.TurnEnded)), None
+        )
+        reading = _READINGS.get(judged.reply) if isinstance(judged, ev.ReplyJudged) else None
+        if reading is None or not isinstance(judged, ev.ReplyJudged):
+            return replace(ANSWERED, done=isinstance(judged, ev.TurnEnded) and bool(judged.answer))
         return Ending(reading, Sign(judged.sign) if judged.sign in set(Sign) else Sign.NOTHING, judged.promised)
 
-    def _shadow(self, decisions: Sequence[Judgement | RunTool]) -> None:
+    def _shadow(self, decisions: Sequence[ev.Judgement | RunTool]) -> None:
         other = self.other
         assert other is not None
         theirs = decide(other.questions[0], other, self._read if self.redacted else None)
@@ -309,10 +293,10 @@ class _Replaying:
         self.parted = Parting(moment.seq, moment.event, moment.effects, tuple(other.go_on()), told)
         self.other = None
 
-    def _compare(self, seq: int, event: Event) -> None:
+    def _compare(self, seq: int, event: ev.Event) -> None:
         """A recorded judgement against that of today's rules."""
         turn = self.found.turn
-        if isinstance(event, TurnEnded):
+        if isinstance(event, ev.TurnEnded):
             self._ended(seq, event)
             return
         if not turn.questions or turn.misfit(event):
@@ -323,19 +307,19 @@ class _Replaying:
             self.due.clear()
             self.differs(seq, Mismatch.DECISION, decided(event), decided(mine) if mine is not None else "")
 
-    def _same(self, mine: Judgement, recorded: Event) -> bool:
+    def _same(self, mine: ev.Judgement, recorded: ev.Event) -> bool:
         if not self.old:
             return encode(mine) == encode(recorded)
         return outline(mine) == outline(recorded)
 
-    def _ended(self, seq: int, event: TurnEnded) -> None:
+    def _ended(self, seq: int, event: ev.TurnEnded) -> None:
         turn = self.found.turn
         if turn.questions:
             self._ask(turn.questions[0])
-        while self.due and not isinstance(self.due[0], TurnEnded):
+        while self.due and not isinstance(self.due[0], ev.TurnEnded):
             self.differs(seq, Mismatch.DECISION, "", decided(self.due.popleft()))
         mine = self.due.popleft() if self.due else None
-        mine = mine if isinstance(mine, TurnEnded) else None
+        mine = mine if isinstance(mine, ev.TurnEnded) else None
         if mine is not None and storedjson.dumps(mine.exit) == storedjson.dumps(event.exit):
             if self.old or mine.answer == event.answer:
                 return
@@ -356,7 +340,7 @@ class _Replaying:
             )
         self.differs(seq, Mismatch.EXIT, recorded, replayed)
 
-    def finish(self, events: Sequence[Event]) -> None:
+    def finish(self, events: Sequence[ev.Event]) -> None:
         found = self.found
         if not found.moments:
             return
@@ -375,20 +359,20 @@ class _Replaying:
             )
 
 
-def outline(event: Event) -> object:
+def outline(event: ev.Event) -> object:
     """What a judgement comes to, without words, times and what follows from it."""
     match event:
-        case ReplyJudged():
+        case ev.ReplyJudged():
             return (event.reply, event.taken)
-        case FailureJudged():
+        case ev.FailureJudged():
             return (event.failure, event.cause)
-        case RemedyChosen():
+        case ev.RemedyChosen():
             return (event.failure, event.remedy, event.number, event.cause)
-        case CallSettled():
+        case ev.CallSettled():
             return (event.call, event.denied, event.unsure)
-        case LoopFound():
+        case ev.LoopFound():
             return (event.call, event.code, event.stop)
-        case SummaryAsked():
+        case ev.SummaryAsked():
             return (event.exit.code, event.advice)
         case _:
             return event
@@ -402,7 +386,7 @@ class Parting:
     """The first event at which other settings decide otherwise."""
 
     seq: int
-    event: Event
+    event: ev.Event
     recorded: tuple[Effect, ...]
     """What the turn's own settings decide there."""
     other: tuple[Effect, ...]
@@ -414,7 +398,7 @@ class Parting:
 
 def parting(moments: Sequence[Moment], settings: TurnSettings, *, redacted: bool = False) -> Parting | None:
     """Where a turn with `settings` would have decided otherwise than with its own; None if nowhere in its journal."""
-    if not moments or not isinstance(moments[0].event, TurnOpened):
+    if not moments or not isinstance(moments[0].event, ev.TurnOpened):
         return None
     own = moments[0].event
     work = _Replaying(redacted=redacted, events=[one.event for one in moments], settings=settings, other=Turn())
@@ -429,21 +413,21 @@ def parting(moments: Sequence[Moment], settings: TurnSettings, *, redacted: bool
     return None
 
 
-def _late(moment: Moment, own: TurnOpened, settings: TurnSettings) -> Parting | None:
+def _late(moment: Moment, own: ev.TurnOpened, settings: TurnSettings) -> Parting | None:
     """The turn's time would have been up before, or not yet."""
     mine, theirs = (own.at + one.turn_seconds * 1000 for one in (own.settings, settings))
     event = moment.event
     if event.at > theirs and theirs < mine:
         ending = EndTurn(TimeLimit(limit=settings.turn_seconds))
         return Parting(moment.seq, event, moment.effects, (ending,), time_is_up=True)
-    if isinstance(event, DeadlinePassed) and theirs > mine:
+    if isinstance(event, ev.DeadlinePassed) and theirs > mine:
         return Parting(moment.seq, event, _lasting(moment.effects), ())
     return None
 
 
-def _told(decisions: Sequence[Judgement | RunTool]) -> str:
+def _told(decisions: Sequence[ev.Judgement | RunTool]) -> str:
     """What the gateway puts before the model with these."""
-    return " ".join(one.words for one in decisions if isinstance(one, LoopFound | CallSettled))
+    return " ".join(one.words for one in decisions if isinstance(one, ev.LoopFound | ev.CallSettled))
 
 
 def _lasting(effects: Sequence[Effect]) -> tuple[Effect, ...]:
@@ -480,41 +464,41 @@ def _bare(effect: Effect) -> object:
 # ---------------------------------------------------------------------- words for what is compared
 
 
-def decided(event: Event) -> str:
+def decided(event: ev.Event) -> str:
     """A judgement, for comparing by eye; no word of a person's, a model's or a provider's."""
     match event:
-        case RemedyChosen():
+        case ev.RemedyChosen():
             cause = f", {_plain(event.cause)}" if event.cause is not None else ""
             follows = [f"route {event.route}"] if event.route >= 0 else []
             follows += [f"advice {_plain(event.advice)}"] if event.advice is not None else []
             follows += [f"after {event.pause_ms} ms"] if event.pause_ms else []
             rest = f" ({', '.join(follows)})" if follows else ""
             return f"remedy for “{_plain(event.failure)}”: {_plain(event.remedy)}, number {event.number}{cause}{rest}"
-        case RemedyJudged():
+        case ev.RemedyJudged():
             helped = "helped" if event.helped else "did not help"
             return f"remedy for “{_plain(event.failure)}”: {_plain(event.remedy)} {helped}"
-        case TurnBegun():
+        case ev.TurnBegun():
             advice = ", ".join(_plain(item.advice) for item in event.advice) or "none"
             return f"beginning at route {event.route}, advice: {advice}"
-        case OverlapFound():
+        case ev.OverlapFound():
             return f"said again: {event.dropped} characters"
-        case ReplyJudged():
+        case ev.ReplyJudged():
             promised = f", {len(event.promised)} characters" if event.promised else ""
             taken = f", {event.taken} calls of it" if event.taken >= 0 else ""
             return f"the reply: {_plain(event.reply)}{promised}{taken}"
-        case FailureJudged():
+        case ev.FailureJudged():
             aside = f", its key set aside for {event.aside_seconds:.0f} s" if event.aside_seconds else ""
             return f"failure “{_plain(event.failure)}”, {_plain(event.cause)}, leads to “{_plain(event.code)}”{aside}"
-        case LoopFound():
+        case ev.LoopFound():
             return f"{_plain(event.code)} of {event.tool}, {event.count} times: {'stop' if event.stop else 'warning'}"
-        case ApprovalAsked():
+        case ev.ApprovalAsked():
             return f"approval asked for {event.call}, {event.seconds} s"
-        case CallSettled():
+        case ev.CallSettled():
             how = "denied" if event.denied else "outcome unknown" if event.unsure else "not run"
             return f"the call {event.call}: {how}"
-        case SummaryAsked():
+        case ev.SummaryAsked():
             return f"last words asked for, then {exit_words(event.exit)}"
-        case TurnResumed():
+        case ev.TurnResumed():
             return f"goes on: {_plain(event.how)}"
         case _:
             return event.kind()

@@ -22,6 +22,7 @@ from agent_core.journal.replay import (
     exit_words,
 )
 from agent_core.tools.base import ToolStatus
+from agent_core.turn import events as ev
 from agent_core.turn.causes import cause_words
 from agent_core.turn.effects import (
     AskApproval,
@@ -34,35 +35,6 @@ from agent_core.turn.effects import (
     RunTool,
     SetAside,
     Wait,
-)
-from agent_core.turn.events import (
-    ApprovalAnswered,
-    CallBroke,
-    Compacted,
-    DeadlinePassed,
-    DoneSaid,
-    DrainEnded,
-    DriverFailed,
-    Event,
-    Judgement,
-    ReasoningArrived,
-    RemedyChosen,
-    RemedyJudged,
-    ReplyFinished,
-    Steered,
-    StopRequested,
-    Superseded,
-    TakenOver,
-    TextArrived,
-    TextTakenBack,
-    ToolArgumentsArrived,
-    ToolCallCut,
-    ToolCallNamed,
-    ToolReturned,
-    ToolStarted,
-    TurnEnded,
-    TurnLeft,
-    TurnOpened,
 )
 from agent_core.turn.exits import ExitCode
 
@@ -89,7 +61,7 @@ def timeline(moments: Sequence[Moment], *, show_text: bool = False) -> list[Entr
         if isinstance(moment.event, CONTENT) and not moment.effects:
             pieces.append(moment)
             continue
-        if isinstance(moment.event, DECIDED) and not isinstance(moment.event, TurnEnded):
+        if isinstance(moment.event, DECIDED) and not isinstance(moment.event, ev.TurnEnded):
             continue
         if pieces:
             lines.append(_content_line(pieces, show_text=show_text))
@@ -106,18 +78,18 @@ def _content_line(pieces: Sequence[Moment], *, show_text: bool) -> Entry:
     texts: dict[str, str] = {}
     for piece in pieces:
         match piece.event:
-            case TextArrived(text=text):
+            case ev.TextArrived(text=text):
                 texts["text"] = texts.get("text", "") + text
-            case ReasoningArrived(text=text):
+            case ev.ReasoningArrived(text=text):
                 texts["thoughts"] = texts.get("thoughts", "") + text
-            case TextTakenBack():
+            case ev.TextTakenBack():
                 texts["thoughts"] = texts.get("thoughts", "") + texts.pop("text", "")
-            case ToolCallNamed(name=name, index=index):
+            case ev.ToolCallNamed(name=name, index=index):
                 texts[f"a call of {name}\0{index}"] = ""
-            case ToolArgumentsArrived(index=index, text=text):
+            case ev.ToolArgumentsArrived(index=index, text=text):
                 key = next((key for key in texts if key.endswith(f"\0{index}")), f"arguments\0{index}")
                 texts[key] = texts.get(key, "") + text
-            case ToolCallCut(name=name):
+            case ev.ToolCallCut(name=name):
                 texts[f"a call of {name or 'a tool'} that was cut"] = ""
             case _:
                 pass
@@ -139,45 +111,45 @@ def _shown(text: str, *, show_text: bool) -> str:
     return f": “{line if len(line) <= SHOWN_CHARS else line[:SHOWN_CHARS] + '…'}”"
 
 
-def event_words(event: Event, *, show_text: bool = False) -> str:
+def event_words(event: ev.Event, *, show_text: bool = False) -> str:
     """What happened."""
     match event:
-        case TurnOpened():
+        case ev.TurnOpened():
             return f"the turn began with {len(event.input)} message{'s' if len(event.input) != 1 else ''}"
-        case CallBroke():
+        case ev.CallBroke():
             cause = cause_words(event.cause, seconds=event.waited_seconds, status=event.status)
             return f"the model call failed: {cause}" + _shown(event.detail, show_text=show_text)
-        case ReplyFinished():
+        case ev.ReplyFinished():
             return f"the reply ended (“{event.reason}”, {event.output_tokens} tokens)"
-        case ToolStarted():
+        case ev.ToolStarted():
             return f"the tool call {event.call} was started"
-        case ToolReturned():
+        case ev.ToolReturned():
             ok = "done" if event.status is ToolStatus.OK else event.status.value.replace("_", " ")
             refused = f", {event.refusal.value.replace('_', ' ')}" if event.refusal else ""
             return _sized(f"the tool call {event.call} returned: {ok}{refused}", event.text, show_text=show_text)
-        case ApprovalAnswered():
+        case ev.ApprovalAnswered():
             return f"approval of the call {event.call}: {event.verdict.value}"
-        case Steered():
+        case ev.Steered():
             return "the person added something"
-        case StopRequested():
+        case ev.StopRequested():
             return "a person said stop"
-        case Superseded():
+        case ev.Superseded():
             return "a newer message took its place"
-        case DeadlinePassed():
+        case ev.DeadlinePassed():
             return "the turn's time was up"
-        case Compacted():
+        case ev.Compacted():
             return "the conversation was shortened" if event.helped else "the conversation could not be shortened"
-        case DoneSaid():
+        case ev.DoneSaid():
             return f"the model, asked whether its reply is finished, said {finished_words(event.finished)}"
-        case TurnLeft():
+        case ev.TurnLeft():
             return "the gateway was shut down, and left the turn open"
-        case DrainEnded():
+        case ev.DrainEnded():
             return "the gateway was shut down"
-        case TakenOver():
+        case ev.TakenOver():
             return "the gateway had been restarted; the turn was taken up again"
-        case DriverFailed():
+        case ev.DriverFailed():
             return f"the gateway itself failed (reference {event.reference})"
-        case TurnEnded():
+        case ev.TurnEnded():
             return f"recorded end: {exit_words(event.exit)}"
         case _ if isinstance(event, DECIDED):
             return f"recorded: {decided(event)}"
@@ -225,12 +197,12 @@ def decision_words(effect: Effect, *, show_text: bool = False) -> str:
             assert_never(effect)
 
 
-def _record_words(event: Judgement) -> str:
-    if isinstance(event, RemedyJudged):
+def _record_words(event: ev.Judgement) -> str:
+    if isinstance(event, ev.RemedyJudged):
         return (
             f"the remedy before ({event.remedy.value.replace('_', ' ')}) {'helped' if event.helped else 'did not help'}"
         )
-    if isinstance(event, RemedyChosen):
+    if isinstance(event, ev.RemedyChosen):
         return (
             f"remedy: {event.remedy.recipe.story} (number {event.number} for {event.failure.value.replace('_', ' ')})"
         )
@@ -313,7 +285,7 @@ def parting_words(parted: Parting, opened_at: int, *, show_text: bool = False) -
         )
     if parted.time_is_up:
         first = f"Before row {parted.seq} ({when}: {event_words(parted.event)}) the time would have been up:"
-    elif isinstance(parted.event, DeadlinePassed):
+    elif isinstance(parted.event, ev.DeadlinePassed):
         first = f"At row {parted.seq} ({when}) the time would not have been up yet:"
     else:
         first = f"The decisions part at row {parted.seq} ({when}: {event_words(parted.event, show_text=show_text)}):"

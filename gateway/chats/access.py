@@ -16,6 +16,7 @@ from enum import Enum, auto
 
 from adapters.contract.chat import ChatKind, ChatPerson
 from agent_core.store.people.rows import PersonRow, PersonState
+from agent_core.tools.base import Json
 
 CODE_LIFE_MS = 3_600_000
 MOST_PENDING = 50
@@ -157,3 +158,9 @@ class Recent:
         if limit and len(kept) >= limit:
             return Recent(kept), kept[-limit] + 60_000 - now
         return Recent((*kept, now)), 0
+
+
+def table_of(row: PersonRow) -> dict[str, Json]:
+    """A person as operators see them."""
+    shown = ("account", "person", "name", "state", "code", "by", "at")
+    return {name: getattr(row, name) for name in shown} | {"state": row.state.value}

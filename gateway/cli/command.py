@@ -28,7 +28,6 @@ from gateway.version import program_version
 if TYPE_CHECKING:
     from gateway.config.paths import Paths
     from gateway.config.sections import Config
-    from gateway.observe.lifesign import Found
     from gateway.operate.replay import ReplayRequest
     from gateway.operate.triage.reading import TriageRequest
 
@@ -317,66 +316,40 @@ async def _chat(config_file: Path | None, session: str, *, new: bool) -> int:
 @asynccontextmanager
 async def _gateway(config_file: Path | None) -> AsyncGenerator[tuple[str, str | None, bool]]:
     """(address, key, false) of the daemon that runs; if none does, (…, true) of one in this process that ends with the block."""
-    from gateway.cli.context import configure_logs, find_gateway, load_all
+    from gateway.cli.context import configure_logs, here
 
-    loaded, paths = load_all(config_file)
-    secret = loaded.config.server.api_key
-    key = secret.get_secret_value() if secret else None
-    found = await find_gateway(loaded.config, paths)
-    if found.url:
-        yield found.url, key, False
+    found = await here(config_file)
+    server = found.config.server
+    key = server.api_key.get_secret_value() if server.api_key else None
+    if found.remote_if_any() is not None:
+        yield found.found.url, key, False
         return
-    _unless_it_hangs(found, loaded.config)
     from gateway.daemon import serving
 
-    configure_logs(loaded.config, quiet=True)
-    server = loaded.config.server.model_copy(update={"host": "127.0.0.1", "port": 0})
-    async with serving(loaded.config.model_copy(update={"server": server}), paths) as up:
+    configure_logs(found.config, quiet=True)
+    own = server.model_copy(update={"host": "127.0.0.1", "port": 0})
+    async with serving(found.config.model_copy(update={"server": own}), found.paths) as up:
         yield up.url, key, True
 
 
-def _unless_it_hangs(found: Found, config: Config) -> None:
-    """A gateway that runs and does not answer has the database: nothing can be done without it."""
-    from adapters.terminal.ask import GatewayLost
-    from gateway.cli.context import none_answers
-
-    if found.pid:
-        raise GatewayLost(none_answers(found, config))
-
-
 async def _status(config_file: Path | None, *, as_json: bool) -> int:
-    from adapters.terminal.operator import Remote, status_lines
-    from gateway.cli.context import find_gateway, load_all, none_answers
+    import json
 
-    loaded, paths = load_all(config_file)
-    found = await find_gateway(loaded.config, paths)
-    if not found.url:
-        click.echo(none_answers(found, loaded.config), err=True)
-        return TRY_AGAIN
-    secret = loaded.config.server.operator_key
-    body = await Remote(found.url, secret.get_secret_value() if secret else None).status()
-    if as_json:
-        import json
+    from adapters.terminal.operator import status_lines
+    from gateway.cli.context import here
 
-        click.echo(json.dumps(body, indent=2))
-    else:
-        click.echo("\n".join(status_lines(body)))
+    body = await (await here(config_file)).remote().status()
+    click.echo(json.dumps(body, indent=2) if as_json else "\n".join(status_lines(body)))
     return 0
 
 
 async def _send(
     config_file: Path | None, to: str, text: str, files: tuple[Path, ...], key: str, *, wait_seconds: float
 ) -> int:
-    from adapters.terminal.operator import Remote, delivery_line, delivery_settled
-    from gateway.cli.context import find_gateway, load_all, none_answers
+    from adapters.terminal.operator import delivery_line, delivery_settled
+    from gateway.cli.context import here
 
-    loaded, paths = load_all(config_file)
-    gateway = await find_gateway(loaded.config, paths)
-    if not gateway.url:
-        click.echo(none_answers(gateway, loaded.config, so="nothing was sent"), err=True)
-        return TRY_AGAIN
-    secret = loaded.config.server.operator_key
-    remote = Remote(gateway.url, secret.get_secret_value() if secret else None)
+    remote = (await here(config_file)).remote(so="nothing was sent")
     carried = [(path.name, path.read_bytes()) for path in files]
     found = await remote.send(to, text, carried, key)
     number = str(found.get("id"))
@@ -396,28 +369,24 @@ async def _send(
 
 async def _access(config_file: Path | None, verb: str, who: str) -> int:
     """Through the daemon if one runs; else in its database, which nobody else holds then."""
-    from adapters.terminal.operator import Remote, people_lines
-    from gateway.cli.context import find_gateway, load_all
+    from adapters.terminal.operator import people_lines
+    from gateway.cli.context import here
 
-    loaded, paths = load_all(config_file)
-    found = await find_gateway(loaded.config, paths)
-    _unless_it_hangs(found, loaded.config)
-    if found.url:
-        secret = loaded.config.server.operator_key
-        remote = Remote(found.url, secret.get_secret_value() if secret else None)
-        people = await remote.people() if verb == "list" else await remote.decide(verb, who)
-    else:
+    found = await here(config_file)
+    remote = found.remote_if_any()
+    if remote is None:
         from gateway.operate.offline import people_of
 
-        people = await people_of(loaded.config, paths, verb, who)
+        people = await people_of(found.config, found.paths, verb, who)
+    else:
+        people = await remote.people() if verb == "list" else await remote.decide(verb, who)
     click.echo("\n".join(people_lines(people)))
     return 0
 
 
 async def _forget(config_file: Path | None, who: str) -> int:
     """Through the daemon if one runs, which does it beside its turns; else in its database, now."""
-    from adapters.terminal.operator import Remote
-    from gateway.cli.context import find_gateway, load_all
+    from gateway.cli.context import here
 
     account, _, person = who.rpartition("/")
     if not account or not person:
@@ -425,52 +394,40 @@ async def _forget(config_file: Path | None, who: str) -> int:
             "Name them as ACCOUNT/PERSON, as access list shows them: telegram/4711/12345678, or api/USER.", err=True
         )
         return PROBLEM
-    loaded, paths = load_all(config_file)
-    found = await find_gateway(loaded.config, paths)
-    _unless_it_hangs(found, loaded.config)
-    if found.url:
-        secret = loaded.config.server.operator_key
-        remote = Remote(found.url, secret.get_secret_value() if secret else None)
-        begun = await remote.decide("forget", who)
-        if not all(one.get("known") for one in begun):
-            click.echo(f"Nothing is known of {who}; it is looked for everywhere all the same.")
-        click.echo(
-            "It is begun, and goes on also after a restart. outspoken status says when it is done, and what is kept."
-        )
-        return 0
-    from gateway.operate.offline import forget
+    found = await here(config_file)
+    remote = found.remote_if_any()
+    if remote is None:
+        from gateway.operate.offline import forget
 
-    click.echo("\n".join(await forget(loaded.config, paths, account, person)))
+        click.echo("\n".join(await forget(found.config, found.paths, account, person)))
+        return 0
+    begun = await remote.decide("forget", who)
+    if not all(one.get("known") for one in begun):
+        click.echo(f"Nothing is known of {who}; it is looked for everywhere all the same.")
+    click.echo(
+        "It is begun, and goes on also after a restart. outspoken status says when it is done, and what is kept."
+    )
     return 0
 
 
 async def _replay(config_file: Path | None, asked: ReplayRequest) -> int:
     from gateway.cli.context import load_all
-    from gateway.operate.replay import CannotReplay, run
+    from gateway.operate.replay import run
 
     def configured() -> tuple[Config, Paths]:
         loaded, paths = load_all(config_file)
         return loaded.config, paths
 
-    try:
-        return 0 if await run(asked, configured, click.echo) else PROBLEM
-    except CannotReplay as error:
-        click.echo(str(error), err=True)
-        return PROBLEM
+    return 0 if await run(asked, configured, click.echo) else PROBLEM
 
 
 async def _triage(config_file: Path | None, asked: TriageRequest) -> int:
     from agent_core.ports import SystemClock
     from gateway.cli.context import load_all
-    from gateway.operate.triage.reading import CANNOT_TELL, CannotTriage
     from gateway.operate.triage.reading import run as triage_run
 
     def database() -> str | Path:
         loaded, paths = load_all(config_file)
         return loaded.config.storage.url or paths.database
 
-    try:
-        return await triage_run(asked, database, SystemClock().now_ms, click.echo)
-    except CannotTriage as error:
-        click.echo(str(error), err=True)
-        return CANNOT_TELL
+    return await triage_run(asked, database, SystemClock().now_ms, click.echo)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,6 +17,7 @@ from gateway.config.types import LogLevel
 from gateway.http.operatorkey import with_operator_key
 
 if TYPE_CHECKING:
+    from adapters.terminal.operator import Remote
     from gateway.observe.lifesign import Found
 
 
@@ -48,6 +49,35 @@ def configure_logs(config: Config, *, quiet: bool = False) -> None:
 
     level = LogLevel.ERROR if quiet else config.log.level
     configure(level, config.log.format, redactor_of(config), show_text=config.log.show_text)
+
+
+@dataclass(frozen=True, slots=True)
+class Here:
+    """What a command works with: the configuration, the places, and the daemon that may be running."""
+
+    config: Config
+    paths: Paths
+    found: Found
+
+    def remote(self, so: str = "") -> Remote:
+        """The daemon, to be asked as an operator. Raises `GatewayLost` if none answers, with what follows from it (`so`)."""
+        from adapters.terminal.ask import GatewayLost
+        from adapters.terminal.operator import Remote
+
+        if not self.found.url:
+            raise GatewayLost(none_answers(self.found, self.config, so))
+        key = self.config.server.operator_key
+        return Remote(self.found.url, key.get_secret_value() if key else None)
+
+    def remote_if_any(self) -> Remote | None:
+        """None if no daemon runs. One that runs and does not answer has the database, and nothing can be done without it: `GatewayLost`."""
+        return self.remote() if self.found.url or self.found.pid else None
+
+
+async def here(config_file: Path | None) -> Here:
+    """Look. Raises `ConfigError` and `PathsError`."""
+    loaded, paths = load_all(config_file)
+    return Here(loaded.config, paths, await find_gateway(loaded.config, paths))
 
 
 EVERYWHERE = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104 - a server that listens everywhere is called at loopback

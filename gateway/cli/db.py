@@ -36,7 +36,7 @@ async def _check(config_file: Path | None, *, quick: bool, as_json: bool) -> int
     from gateway.cli.context import load_all
     from gateway.operate.database import checked
     from gateway.operate.doctor import looks as work
-    from gateway.operate.doctor.checkup import exit_status
+    from gateway.operate.doctor.looks import exit_status
 
     loaded, paths = load_all(config_file)
     findings = await checked(loaded.config, paths, thorough=not quick)
@@ -59,7 +59,6 @@ def backup_command(config_file: Path | None, file: Path) -> None:
 
 
 async def _backup(config_file: Path | None, file: Path) -> int:
-    from agent_core.store.keeping.backup import CannotCopy
     from gateway.cli.context import load_all
     from gateway.operate import database as work
 
@@ -68,12 +67,8 @@ async def _backup(config_file: Path | None, file: Path) -> int:
     if database is None:
         click.echo(work.postgres_words(loaded.config, paths), err=True)
         return 1
-    try:
-        lines = await work.backup(database, file, paths, loaded.config.tools.workspace or paths.workspaces)
-    except CannotCopy as error:
-        click.echo(str(error), err=True)
-        return 1
-    click.echo("\n".join(lines))
+    workspaces = loaded.config.tools.workspace or paths.workspaces
+    click.echo("\n".join(await work.backup(database, file, paths, workspaces)))
     return 0
 
 
@@ -98,7 +93,6 @@ def restore_command(config_file: Path | None, file: Path, resume: bool) -> None:
 
 async def _restore(config_file: Path | None, file: Path, *, resume: bool) -> int:
     from agent_core.ports import SystemClock
-    from agent_core.store.keeping.backup import CannotCopy
     from gateway.cli.context import load_all
     from gateway.operate import database as work
 
@@ -107,10 +101,6 @@ async def _restore(config_file: Path | None, file: Path, *, resume: bool) -> int
     if database is None:
         click.echo(work.postgres_words(loaded.config, paths), err=True)
         return 1
-    try:
-        done = await work.restore(file, database, SystemClock().now_ms(), resume=resume)
-    except CannotCopy as error:
-        click.echo(str(error), err=True)
-        return 1
+    done = await work.restore(file, database, SystemClock().now_ms(), resume=resume)
     click.echo("\n".join(work.restored_lines(done, database, resume=resume)))
     return 0

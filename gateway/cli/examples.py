@@ -1,4 +1,4 @@
-"""An example or two for the help of every command. A test looks that none is missing, and that each is of its command."""
+"""An example or two for the help of every command; apart, as data that nothing else needs. A test looks that none is missing, and that each is of its command."""
 
 from __future__ import annotations
 

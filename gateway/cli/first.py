@@ -33,7 +33,7 @@ async def _doctor(config_file: Path | None, *, as_json: bool) -> int:
     import json
 
     from gateway.operate.doctor import looks as work
-    from gateway.operate.doctor.checkup import exit_status
+    from gateway.operate.doctor.looks import exit_status
 
     findings = await work.diagnose(config_file, os.environ)
     status = exit_status(findings)

@@ -58,10 +58,15 @@ def _problem(error: Exception) -> int:
     from adapters.terminal.ask import GatewayLost, GatewayRefused
     from agent_core.store.database.trouble import cannot_start
     from agent_core.store.errors import CannotOpen, CannotOpenNow, StorageUnavailable
+    from agent_core.store.keeping.backup import CannotCopy
     from gateway.cli.context import CannotServe
     from gateway.config.paths import PathsError
     from gateway.config.reading import ConfigError
     from gateway.daemon import OwnershipLost
+    from gateway.operate.bundle import CannotBundle
+    from gateway.operate.ids import CannotExplain
+    from gateway.operate.replay import CannotReplay
+    from gateway.operate.triage.reading import CANNOT_TELL, CannotTriage
 
     away = _only(error, StorageUnavailable)
     if away is not None:  # whatever was to be read or written, at a start or by a command
@@ -71,8 +76,10 @@ def _problem(error: Exception) -> int:
             status = TRY_AGAIN
         case ConfigError() | CannotServe() | PathsError() | CannotOpen():
             status = CONFIGURATION
-        case GatewayRefused():
+        case GatewayRefused() | CannotBundle() | CannotCopy() | CannotExplain() | CannotReplay():
             status = PROBLEM
+        case CannotTriage():
+            status = CANNOT_TELL
         case GatewayLost():
             status = TRY_AGAIN
         case BrokenPipeError():

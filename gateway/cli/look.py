@@ -43,7 +43,7 @@ async def _explain(config_file: Path | None, id_: str, chat: str, at: str, *, sh
     from agent_core.store.reading import open_reads
     from gateway.cli.context import load_all, redactor_of
     from gateway.operate.explain import Explainer, local_zone
-    from gateway.operate.ids import CannotExplain, when
+    from gateway.operate.ids import when
 
     loaded, paths = load_all(config_file)
     try:
@@ -52,7 +52,7 @@ async def _explain(config_file: Path | None, id_: str, chat: str, at: str, *, sh
             days = loaded.config.retention.bodies_days
             explainer = Explainer(reads, SystemClock().now_ms, show_text=show_text, kept_days=days)
             found = await explainer.chat_at(chat, asked) if chat else await explainer.of(id_)
-    except (CannotExplain, StorageUnavailable) as error:
+    except StorageUnavailable as error:
         click.echo(str(error), err=True)
         return 1
     text = orjson.dumps(found.body(), option=orjson.OPT_INDENT_2).decode() if as_json else found.text(local_zone())
@@ -112,15 +112,14 @@ async def _health(config_file: Path | None, question: str, seconds: float) -> in
 
 async def _metrics(config: Config, paths: Paths) -> str:
     """What the gateway on this machine has counted; empty if none runs, or it does not answer."""
-    from adapters.terminal.operator import GatewayLost, GatewayRefused, Remote
-    from gateway.cli.context import find_gateway
+    from adapters.terminal.operator import GatewayLost, GatewayRefused
+    from gateway.cli.context import Here, find_gateway
 
     found = await find_gateway(config, paths)
     if not found.url:
         return f"# {found.trouble}\n" if found.trouble else ""
-    key = config.server.operator_key
     try:
-        return await Remote(found.url, key.get_secret_value() if key else None).metrics()
+        return await Here(config, paths, found).remote().metrics()
     except (GatewayLost, GatewayRefused) as error:
         return f"# {error}\n"
 
@@ -129,13 +128,9 @@ async def _bundle(config_file: Path | None, turn: str, output: Path | None) -> i
     import os
 
     from gateway.cli.context import load_all
-    from gateway.operate.bundle import CannotBundle, write
+    from gateway.operate.bundle import write
 
     loaded, paths = load_all(config_file)
     to = output or Path(f"outspoken-{turn}.tar.gz")
-    try:
-        click.echo(await write(turn, to, loaded.config, paths, os.environ, await _metrics(loaded.config, paths)))
-    except CannotBundle as error:
-        click.echo(str(error), err=True)
-        return 1
+    click.echo(await write(turn, to, loaded.config, paths, os.environ, await _metrics(loaded.config, paths)))
     return 0

@@ -12,8 +12,8 @@ from aiohttp import web
 
 from adapters.http.common import Problem, problem_response, stranger
 from adapters.http.entrance import NotJson, json_of
-from agent_core.store.people.rows import PersonRow
 from agent_core.tools.base import Json
+from gateway.chats import access
 from gateway.chats.platforms import Platforms
 from gateway.http.status import Look
 
@@ -54,7 +54,7 @@ class Admin:
         return json_response(await self._look.status())
 
     async def _people(self, _: web.Request) -> web.Response:
-        return json_response({"people": [_person(row) for row in self._chats.arrivals.people()]})
+        return json_response({"people": [access.table_of(row) for row in self._chats.arrivals.people()]})
 
     async def _decide(self, request: web.Request) -> web.Response:
         try:
@@ -81,19 +81,7 @@ class Admin:
                 return problem_response(Problem(400, "verb must be approve, revoke or forget", param="verb"))
         if row is None:
             return problem_response(Problem(404, "There is no such code or person. Codes are valid for an hour."))
-        return json_response({"person": _person(row)})
-
-
-def _person(row: PersonRow) -> dict[str, Json]:
-    return {
-        "account": row.account,
-        "person": row.person,
-        "name": row.name,
-        "state": row.state.value,
-        "code": row.code,
-        "by": row.by,
-        "at": row.at,
-    }
+        return json_response({"person": access.table_of(row)})
 
 
 def json_response(body: dict[str, Json]) -> web.Response:

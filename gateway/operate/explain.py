@@ -21,14 +21,16 @@ from agent_core.explain.why import (
     Asked,
     Case,
     Ending,
+    Missing,
     Occasion,
     Sentence,
     ending_of,
     fitted,
+    gone_lines,
+    missing_lines,
     story_of,
     told,
 )
-from agent_core.explain.whynot import Missing, gone_lines, missing_lines
 from agent_core.journal.rows import decode
 from agent_core.limits.retention import DAY_MS
 from agent_core.store.deliveries.rows import DeliveryRow

@@ -1,4 +1,4 @@
-"""What can be asked and changed while no gateway runs: straight in its database."""
+"""What can be asked and changed while no gateway runs, straight in its database; apart, because only this of the command needs the store."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 
 from adapters.terminal.ask import GatewayRefused
 from agent_core.ports import SystemClock, SystemIds
-from agent_core.store.people.rows import PersonRow
 from agent_core.store.store import open_store
 from agent_core.tools.base import Json
 from gateway.chats import access
@@ -25,7 +24,7 @@ async def people_of(config: Config, paths: Paths, verb: str, who: str) -> Sequen
     async with open_store(where, clock=clock, ids=SystemIds(clock), version=program_version()) as store:
         people = await store.people.all()
         if verb == "list":
-            return [_table(row) for row in people]
+            return [access.table_of(row) for row in people]
         now = clock.now_ms()
         found = access.by_code(people, who, now) if verb == "approve" else None
         found = found or next((row for row in people if row.person == who), None)
@@ -35,7 +34,7 @@ async def people_of(config: Config, paths: Paths, verb: str, who: str) -> Sequen
             access.approved(found, "operator", now) if verb == "approve" else access.revoked(found, "operator", now)
         )
         await store.people.put(changed)
-        return [_table(changed)]
+        return [access.table_of(changed)]
 
 
 async def forget(config: Config, paths: Paths, account: str, person: str) -> list[str]:
@@ -53,15 +52,3 @@ async def forget(config: Config, paths: Paths, account: str, person: str) -> lis
             if job.done_at is None:
                 told = (await forgetting.finish(job)).lines(copies_beside(paths.database))
         return told
-
-
-def _table(row: PersonRow) -> Mapping[str, Json]:
-    return {
-        "account": row.account,
-        "person": row.person,
-        "name": row.name,
-        "state": row.state.value,
-        "code": row.code,
-        "by": row.by,
-        "at": row.at,
-    }

@@ -6,8 +6,17 @@ from dataclasses import replace
 
 from hypothesis import given
 
-from agent_core.explain.why import MOST_LINES, Case, Sentence, story, story_of, turn_lines, unquoted
-from agent_core.explain.whynot import Missing, missing_lines
+from agent_core.explain.why import (
+    MOST_LINES,
+    Case,
+    Missing,
+    Sentence,
+    missing_lines,
+    story,
+    story_of,
+    turn_lines,
+    unquoted,
+)
 from agent_core.store.deliveries.rows import AdapterStateRow, DeliveryRow, DeliveryState
 from agent_core.turn.events import TurnEnded, TurnOpened
 from agent_core.turn.exits import ExitCode

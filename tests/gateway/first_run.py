@@ -16,8 +16,7 @@ from aiohttp import web
 from adapters.contract.platforms import ChatSection
 from adapters.platforms import platforms
 from gateway.config.sections import Config
-from gateway.operate.doctor.checkup import exit_status
-from gateway.operate.doctor.looks import as_json, diagnose
+from gateway.operate.doctor.looks import as_json, diagnose, exit_status
 from tests.forked import run
 
 ROOT = Path(__file__).parents[2]

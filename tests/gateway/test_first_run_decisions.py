@@ -37,10 +37,19 @@ from gateway.config.sections import schema
 from gateway.config.sources import Problem, read_dotenv
 from gateway.operate.doctor import machine as doctor_machine
 from gateway.operate.doctor import model as doctor_model
-from gateway.operate.doctor.checkup import SKEW_SECONDS, Check, examine, exit_status, judged_clock
-from gateway.operate.doctor.listeners import listener_of, listening_inodes
-from gateway.operate.doctor.looks import as_json, judged_status, known_bad, lines
-from gateway.operate.setup import envfile
+from gateway.operate.doctor.looks import (
+    SKEW_SECONDS,
+    Check,
+    as_json,
+    examine,
+    exit_status,
+    judged_clock,
+    judged_status,
+    known_bad,
+    lines,
+)
+from gateway.operate.doctor.machine import listener_of, listening_inodes
+from gateway.operate.setup import wizard
 from tests.gateway.first_run import ROOT
 from tests.ports import free_port
 
@@ -355,18 +364,18 @@ def test_reading_back_gives_the_old_values_with_the_changes(
 ) -> None:
     folder = tmp_path_factory.getbasetemp()
     text = end.join(old) + (end if closed else "")
-    new = envfile.edited(text, changes)
+    new = wizard.edited_env(text, changes)
     wanted = {name: value for name, value in {**values_of(text, folder), **changes}.items() if value is not None}
     assert values_of(new, folder) == wanted
     foreign = [line for line in text.splitlines() if line.startswith("#") or not line]
     assert [line for line in new.splitlines() if line in foreign or line.startswith("# ")][: len(foreign)] == foreign
-    assert envfile.edited(new, changes) == new
+    assert wizard.edited_env(new, changes) == new
 
 
 @pytest.mark.parametrize("value", ["two\nlines", "a\u2028b", "nul\0"])
 def test_a_value_that_no_line_can_hold_is_refused(value: str) -> None:
     with pytest.raises(ValueError, match="one line"):
-        envfile.edited("", {"A": value})
+        wizard.edited_env("", {"A": value})
 
 
 def test_the_file_is_its_owners_alone_and_whole_or_old(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -374,7 +383,7 @@ def test_the_file_is_its_owners_alone_and_whole_or_old(tmp_path: Path, monkeypat
     real.write_text("A=1\n")
     real.chmod(0o644)
     link.symlink_to(real)
-    envfile.put(link, "A=2\n")
+    wizard.put_env(link, "A=2\n")
     assert (real.read_text(), link.is_symlink(), stat.S_IMODE(real.stat().st_mode)) == ("A=2\n", True, 0o600)
 
     def dies(_: int) -> None:
@@ -382,7 +391,7 @@ def test_the_file_is_its_owners_alone_and_whole_or_old(tmp_path: Path, monkeypat
 
     monkeypatch.setattr(os, "fsync", dies)
     with pytest.raises(KeyboardInterrupt):
-        envfile.put(link, "A=3\n")
+        wizard.put_env(link, "A=3\n")
     assert real.read_text() == "A=2\n"
     assert sorted(path.name for path in tmp_path.iterdir()) == [".env", "real.env"]
 

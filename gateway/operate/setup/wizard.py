@@ -8,6 +8,10 @@ leaving in the middle leaves what was there.
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
+import re
+import secrets
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -23,7 +27,6 @@ from gateway.config.keys import KeyDoc, describe
 from gateway.config.reading import survey
 from gateway.config.sections import Config
 from gateway.config.sources import Unreadable, read_text
-from gateway.operate.setup import envfile
 from gateway.operate.setup.prompts import Nobody, Prompts
 from gateway.operate.setup.services import Given, GivenUp, Service, services
 
@@ -219,7 +222,7 @@ class Wizard:
             return
         try:
             before = read_text(self.secrets_file) if self.secrets_file.exists() else ""
-            envfile.put(self.secrets_file, envfile.edited(before, changes))
+            put_env(self.secrets_file, edited_env(before, changes))
         except (Unreadable, ValueError) as error:
             self._failed(service, str(error))
         except OSError as error:
@@ -251,3 +254,64 @@ class Wizard:
 def blocks(finding: Finding) -> bool:
     """Whether a finding keeps a value from being written."""
     return finding.level is Level.PROBLEM and finding.check.partition(".")[2] in BLOCKING
+
+
+# --- the file .env: values are set or taken out, every other line stays as it is ---
+
+_NAME = re.compile(r"\s*(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=")
+_PLAIN = re.compile(r"[A-Za-z0-9_./:@%+,~-]+")
+ENV_HEAD = "# Written by outspoken setup. Holds secrets: keep it to yourself (chmod 600).\n"
+
+
+def quoted(value: str) -> str:
+    """A value as it stands behind ``=``. Raises ValueError for one that no line can hold."""
+    if not value.isprintable():
+        raise ValueError("A value must be one line of printable characters.")
+    if _PLAIN.fullmatch(value):
+        return value
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+    return f'"{escaped}"'
+
+
+def edited_env(text: str, changes: Mapping[str, str | None]) -> str:
+    """`text` with each name set to its value, where it stood or at the end; None takes it out."""
+    out: list[str] = []
+    left = dict(changes)
+    for line in text.splitlines(keepends=True):
+        found = _NAME.match(line)
+        name = found.group(1) if found else ""
+        if name not in changes:
+            out.append(line)
+        elif (value := left.pop(name, None)) is not None:
+            out.append(f"{name}={quoted(value)}\n")
+    new = [f"{name}={quoted(value)}\n" for name, value in left.items() if value is not None]
+    if new and out and not out[-1].endswith(("\n", "\r")):
+        out.append("\n")
+    head = [ENV_HEAD] if new and not out else []
+    return "".join([*out, *head, *new])
+
+
+def put_env(path: Path, text: str) -> None:
+    """Write the file whole, for its owner only. Raises OSError. A link stays a link; an owner stays the owner, where that is allowed."""
+    target = Path(os.path.realpath(path))
+    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    part = target.with_name(f"{target.name}.{secrets.token_hex(4)}.part")
+    handle = os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            if target.exists():
+                before = target.stat()
+                with contextlib.suppress(PermissionError):
+                    os.fchown(file.fileno(), before.st_uid, before.st_gid)
+            file.write(text.encode())
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(target)
+    except BaseException:
+        part.unlink(missing_ok=True)
+        raise
+    folder = os.open(target.parent, os.O_RDONLY)
+    try:
+        os.fsync(folder)
+    finally:
+        os.close(folder)
