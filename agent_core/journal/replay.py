@@ -31,7 +31,7 @@ from agent_core.judging.promises import ANSWERED, Ending, Reading, Sign
 from agent_core.judging.questions import MUST_BE_ANSWERED, Calls, End, Question
 from agent_core.store.turns.rows import JournalRow
 from agent_core.turn import events as ev
-from agent_core.turn.effects import AskApproval, CallModel, Effect, EndTurn, Record, RunTool, SetAside, Wait
+from agent_core.turn.effects import Effect, EndTurn, Record, RunTool
 from agent_core.turn.errors import ProtocolError, UnreadableJournal
 from agent_core.turn.exits import Exit, InternalError, TimeLimit
 from agent_core.turn.invariants import broken_laws
@@ -432,33 +432,6 @@ def _told(decisions: Sequence[ev.Judgement | RunTool]) -> str:
 
 def _lasting(effects: Sequence[Effect]) -> tuple[Effect, ...]:
     return tuple(effect for effect in effects if not isinstance(effect, Record))
-
-
-def skeleton(effects: Sequence[Effect]) -> tuple[object, ...]:
-    """Decisions without the texts in them: what two replays of one turn are compared by when one of them is redacted."""
-    return tuple(_bare(effect) for effect in effects)
-
-
-def _bare(effect: Effect) -> object:
-    match effect:
-        case CallModel():
-            return (
-                effect.number,
-                effect.route,
-                effect.offer_tools,
-                len(effect.partial),
-                effect.advice,
-                bool(effect.reasoning),
-            )
-        case EndTurn(exit=ending):
-            facts = ending.facts()
-            return (ending.code, *(facts.get(name) for name in ("cause", "count", "limit")), len(ending.tools_done))
-        case RunTool(call=call) | AskApproval(call=call):
-            return (type(effect).__name__, call)
-        case Record() | SetAside() | Wait():
-            return effect
-        case _:
-            return type(effect).__name__
 
 
 # ---------------------------------------------------------------------- words for what is compared

@@ -103,9 +103,6 @@ class Admission(Generic[K]):
     def open(self) -> int:
         return len(self._placed)
 
-    def has_place(self, key: K) -> bool:
-        return key in self._placed
-
     def waits(self, key: K) -> bool:
         return key in self._claims
 
