@@ -19,7 +19,7 @@ from gateway.config.sections import schema
 from gateway.observe.logcatalogue import catalogue
 from gateway.observe.logging import as_json as log_line
 from gateway.operate.pages.logs import lines_written
-from gateway.operate.triage.grouping import EXAMPLES, Group, Groups, Issue, Seen, add, grouped, merge, ranked, tried
+from gateway.operate.triage.grouping import EXAMPLES, Group, Groups, Issue, Seen, add, grouped, ranked, tried
 from gateway.operate.triage.issues import alike, cause_of, delivery_action, delivery_issue, event_issue, turn_issue
 from gateway.operate.triage.lines import Found, sift, stamp_of
 from gateway.operate.triage.report import WIDTH, Report, as_json, text
@@ -52,14 +52,6 @@ def shown(groups: Groups) -> bytes:
 def test_the_order_of_failures_does_not_matter(found: list[Seen], chance: object) -> None:
     other = sorted(found, key=lambda _: chance.random())  # type: ignore[attr-defined]
     assert shown(grouped(found)) == shown(grouped(other))
-
-
-@given(st.lists(st.lists(failures, max_size=20), max_size=4))
-def test_parts_merged_are_the_whole(parts: list[list[Seen]]) -> None:
-    merged: Groups = {}
-    for part in parts:
-        merge(merged, grouped(part))
-    assert shown(merged) == shown(grouped(one for part in parts for one in part))
 
 
 @given(st.lists(failures, max_size=60))
@@ -215,11 +207,11 @@ def test_a_thousand_raw_failures_make_at_most_ten_groups() -> None:
 def test_the_order_of_lines_and_how_they_are_cut_into_files_does_not_matter(order: list[int], cut: int) -> None:
     lines = staged(30)[:30]
     mixed = [lines[n] for n in order]
-    first, second = sifted(*mixed[:cut]), sifted(*mixed[cut:])
-    first.merge(second)
-    whole = sifted(*lines)
-    assert shown(first.groups) == shown(whole.groups)
-    assert (first.lines, first.turns, first.newest) == (whole.lines, whole.turns, whole.newest)
+    found, whole = Found(), sifted(*lines)
+    for file in (mixed[:cut], mixed[cut:]):
+        sift(found, file)
+    assert shown(found.groups) == shown(whole.groups)
+    assert (found.lines, found.turns, found.newest) == (whole.lines, whole.turns, whole.newest)
 
 
 RESHAPED: dict[str, Callable[[bytes], bytes]] = {

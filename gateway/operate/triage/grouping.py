@@ -3,8 +3,7 @@
 Theory. A source tells of single failures (`Seen`). Failures with one key are a group: they have one cause and one remedy. A group
 is sums, sets and the latest of something, so that how the failures were cut into files, and in which order they came, cannot matter.
 
-Laws (tests/gateway/test_triage_laws.py): the order does not matter; the groups of two halves, merged, are those of the whole; no
-failure is lost; what hurts more conversations at the same time never stands behind what hurts fewer.
+Laws (tests/gateway/test_triage_laws.py): the order does not matter; no failure is lost; what hurts more conversations at the same time never stands behind what hurts fewer.
 """
 
 from __future__ import annotations
@@ -99,29 +98,15 @@ class Group:
             (self.hurt if seen.hurt else self.cured).add(seen.conversation)
         if seen.remedy:
             self.remedies[seen.remedy, seen.outcome] += 1
-        self._span(seen.at, seen.at)
+        self._span(seen.at)
         if seen.turn:
             self._example(seen.turn, seen.at)
         if seen.words:
             self.words = max(self.words, (seen.at, seen.words))
 
-    def merge(self, other: Group) -> None:
-        """Take another source's group of this key in."""
-        self.count += other.count
-        self.evidence += other.evidence
-        self.ended += other.ended
-        self.surfaces.update(other.surfaces)
-        self.hurt |= other.hurt
-        self.cured |= other.cured
-        self.remedies.update(other.remedies)
-        self._span(other.first_at, other.last_at)
-        for turn, at in other.turns.items():
-            self._example(turn, at)
-        self.words = max(self.words, other.words)
-
-    def _span(self, first: int, last: int) -> None:
-        self.first_at = min(self.first_at, first) if self.first_at else first
-        self.last_at = max(self.last_at, last)
+    def _span(self, at: int) -> None:
+        self.first_at = min(self.first_at, at) if self.first_at else at
+        self.last_at = max(self.last_at, at)
 
     def _example(self, turn: str, at: int) -> None:
         self.turns[turn] = max(at, self.turns.get(turn, 0))
@@ -161,15 +146,6 @@ def grouped(failures: Iterable[Seen]) -> Groups:
     for seen in failures:
         add(groups, seen)
     return groups
-
-
-def merge(groups: Groups, other: Groups) -> None:
-    """Take the groups of another source in; `other` is not to be used afterwards."""
-    for key, group in other.items():
-        if key in groups:
-            groups[key].merge(group)
-        else:
-            groups[key] = group
 
 
 def ranked(groups: Groups, now: int) -> list[Group]:

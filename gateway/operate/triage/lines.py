@@ -19,7 +19,7 @@ from agent_core.learning.troubles import Outcome
 from agent_core.turn.exits import EXITS, ExitCode
 from agent_core.turn.notices import ExitClass
 from gateway.observe.logcatalogue import event_of
-from gateway.operate.triage.grouping import Group, Groups, Seen, add, merge
+from gateway.operate.triage.grouping import Group, Groups, Seen, add
 from gateway.operate.triage.issues import (
     NO_FAILURE,
     OWN_FAULT,
@@ -57,14 +57,6 @@ class Found:
     """Turns that ended."""
     newest: str = ""
     """The latest time of any line, as it is written."""
-
-    def merge(self, other: Found) -> None:
-        """Take in what other lines told; `other` is not to be used afterwards."""
-        merge(self.groups, other.groups)
-        self.lines += other.lines
-        self.unread += other.unread
-        self.turns += other.turns
-        self.newest = max(self.newest, other.newest)
 
     @property
     def newest_ms(self) -> int:
