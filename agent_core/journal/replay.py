@@ -30,8 +30,8 @@ from agent_core.judging.judge import decide
 from agent_core.judging.promises import ANSWERED, Ending, Reading, Sign
 from agent_core.judging.questions import MUST_BE_ANSWERED, Calls, End, Question
 from agent_core.store.turns.rows import JournalRow
+from agent_core.turn import effects as fx
 from agent_core.turn import events as ev
-from agent_core.turn.effects import Effect, EndTurn, Record, RunTool
 from agent_core.turn.errors import ProtocolError, UnreadableJournal
 from agent_core.turn.exits import Exit, InternalError, TimeLimit
 from agent_core.turn.invariants import broken_laws
@@ -91,7 +91,7 @@ class Moment:
 
     seq: int
     event: ev.Event
-    effects: tuple[Effect, ...] = ()
+    effects: tuple[fx.Effect, ...] = ()
 
 
 @dataclass(slots=True)
@@ -204,16 +204,16 @@ class _Replaying:
         turn, found = self.found.turn, self.found
         before = len(found.differences)
         self._silent(seq, event)
-        effects: list[Effect] = []
+        effects: list[fx.Effect] = []
         match event:
             case ev.TurnEnded():
                 found.decisions += 1
                 self._ended(seq, event)
-                effects.append(EndTurn(event.exit, event.answer))
+                effects.append(fx.EndTurn(event.exit, event.answer))
             case _ if isinstance(event, DECIDED):
                 found.decisions += 1
                 self._compare(seq, event)
-                effects.append(Record(cast("ev.Judgement", event)))
+                effects.append(fx.Record(cast("ev.Judgement", event)))
             case _:
                 if isinstance(event, ev.ToolStarted):
                     self._started(seq, event)
@@ -234,7 +234,7 @@ class _Replaying:
             self.differs(seq, Mismatch.PLACE, type(event).__name__, "this tool call was not wanted")
         self.begun.add(event.call)
 
-    def _wants(self, effects: Sequence[Effect]) -> None:
+    def _wants(self, effects: Sequence[fx.Effect]) -> None:
         """Decisions stand with the fact that led to them."""
         if effects:
             moment = self.found.moments[self.fact]
@@ -263,8 +263,8 @@ class _Replaying:
         turn = self.found.turn
         decisions = decide(question, turn, self._read if self.redacted else None)
         self.asked = question
-        self.due = deque(one for one in decisions if not isinstance(one, RunTool))
-        runs = [one for one in decisions if isinstance(one, RunTool)]
+        self.due = deque(one for one in decisions if not isinstance(one, fx.RunTool))
+        runs = [one for one in decisions if isinstance(one, fx.RunTool)]
         if isinstance(question, Calls):
             self.wanted = {one.call for one in runs}
         self._wants(runs)
@@ -282,7 +282,7 @@ class _Replaying:
             return replace(ANSWERED, done=isinstance(judged, ev.TurnEnded) and bool(judged.answer))
         return Ending(reading, Sign(judged.sign) if judged.sign in set(Sign) else Sign.NOTHING, judged.promised)
 
-    def _shadow(self, decisions: Sequence[ev.Judgement | RunTool]) -> None:
+    def _shadow(self, decisions: Sequence[ev.Judgement | fx.RunTool]) -> None:
         other = self.other
         assert other is not None
         theirs = decide(other.questions[0], other, self._read if self.redacted else None)
@@ -387,9 +387,9 @@ class Parting:
 
     seq: int
     event: ev.Event
-    recorded: tuple[Effect, ...]
+    recorded: tuple[fx.Effect, ...]
     """What the turn's own settings decide there."""
-    other: tuple[Effect, ...]
+    other: tuple[fx.Effect, ...]
     told: tuple[str, str] = ("", "")
     """If what the model is told differs, the two texts (of the gateway's own words)."""
     time_is_up: bool = False
@@ -418,20 +418,20 @@ def _late(moment: Moment, own: ev.TurnOpened, settings: TurnSettings) -> Parting
     mine, theirs = (own.at + one.turn_seconds * 1000 for one in (own.settings, settings))
     event = moment.event
     if event.at > theirs and theirs < mine:
-        ending = EndTurn(TimeLimit(limit=settings.turn_seconds))
+        ending = fx.EndTurn(TimeLimit(limit=settings.turn_seconds))
         return Parting(moment.seq, event, moment.effects, (ending,), time_is_up=True)
     if isinstance(event, ev.DeadlinePassed) and theirs > mine:
         return Parting(moment.seq, event, _lasting(moment.effects), ())
     return None
 
 
-def _told(decisions: Sequence[ev.Judgement | RunTool]) -> str:
+def _told(decisions: Sequence[ev.Judgement | fx.RunTool]) -> str:
     """What the gateway puts before the model with these."""
     return " ".join(one.words for one in decisions if isinstance(one, ev.LoopFound | ev.CallSettled))
 
 
-def _lasting(effects: Sequence[Effect]) -> tuple[Effect, ...]:
-    return tuple(effect for effect in effects if not isinstance(effect, Record))
+def _lasting(effects: Sequence[fx.Effect]) -> tuple[fx.Effect, ...]:
+    return tuple(effect for effect in effects if not isinstance(effect, fx.Record))
 
 
 # ---------------------------------------------------------------------- words for what is compared

@@ -22,20 +22,9 @@ from agent_core.journal.replay import (
     exit_words,
 )
 from agent_core.tools.base import ToolStatus
+from agent_core.turn import effects as fx
 from agent_core.turn import events as ev
 from agent_core.turn.causes import cause_words
-from agent_core.turn.effects import (
-    AskApproval,
-    AskDone,
-    CallModel,
-    Compact,
-    Effect,
-    EndTurn,
-    Record,
-    RunTool,
-    SetAside,
-    Wait,
-)
 from agent_core.turn.exits import ExitCode
 
 SHOWN_CHARS = 60
@@ -163,10 +152,10 @@ def finished_words(finished: bool | None) -> str:
     return {True: "that it is", False: "that it is not", None: "neither, or nothing in time"}[finished]
 
 
-def decision_words(effect: Effect, *, show_text: bool = False) -> str:
+def decision_words(effect: fx.Effect, *, show_text: bool = False) -> str:
     """What was decided."""
     match effect:
-        case CallModel():
+        case fx.CallModel():
             how = [f"asks {effect.route.model} at {effect.route.endpoint} (call {effect.number})"]
             if effect.advice is not None:
                 how.append(f"with the advice “{effect.advice.value.replace('_', ' ')}”")
@@ -175,21 +164,21 @@ def decision_words(effect: Effect, *, show_text: bool = False) -> str:
             if not effect.offer_tools:
                 how.append("without tools")
             return ", ".join(how) + _shown(effect.detail, show_text=show_text)
-        case Wait():
+        case fx.Wait():
             return f"waits {effect.seconds:.1f} s"
-        case RunTool():
+        case fx.RunTool():
             return _sized(f"runs {effect.name} (call {effect.call})", effect.arguments, show_text=show_text)
-        case AskApproval():
+        case fx.AskApproval():
             return f"asks for approval of {effect.name}, for {effect.seconds} s"
-        case Compact():
+        case fx.Compact():
             return "shortens the conversation"
-        case AskDone():
+        case fx.AskDone():
             return "asks the model whether its reply is finished"
-        case SetAside():
+        case fx.SetAside():
             return f"sets the key {effect.credential} aside for {effect.seconds:.0f} s ({effect.why.replace('_', ' ')})"
-        case Record(event=event):
+        case fx.Record(event=event):
             return _record_words(event)
-        case EndTurn(exit=ending):
+        case fx.EndTurn(exit=ending):
             return f"ends the turn: {exit_words(ending)}" + _shown(
                 ending.facts().get("announced", ""), show_text=show_text
             )
@@ -209,7 +198,7 @@ def _record_words(event: ev.Judgement) -> str:
     return decided(event)
 
 
-def decisions_words(effects: Sequence[Effect], *, show_text: bool = False) -> str:
+def decisions_words(effects: Sequence[fx.Effect], *, show_text: bool = False) -> str:
     """Several decisions as one phrase."""
     return "; ".join(decision_words(effect, show_text=show_text) for effect in effects) or "goes on as before"
 
@@ -289,7 +278,7 @@ def parting_words(parted: Parting, opened_at: int, *, show_text: bool = False) -
         first = f"At row {parted.seq} ({when}) the time would not have been up yet:"
     else:
         first = f"The decisions part at row {parted.seq} ({when}: {event_words(parted.event, show_text=show_text)}):"
-    ended = any(isinstance(effect, EndTurn) for effect in parted.recorded)
+    ended = any(isinstance(effect, fx.EndTurn) for effect in parted.recorded)
     rest = (
         "There the recorded turn was over; what would have followed is not known."
         if ended

@@ -23,6 +23,7 @@ from aiohttp import web
 
 from adapters.delivery.pacing import worth_saying
 from adapters.http.entrance import address_of, is_among
+from agent_core.beside import beside
 from agent_core.signals import ConnectionCut, Tell
 from gateway.http.patience import Cut, DoorLimits, Stage, Standing, overdue
 
@@ -76,12 +77,8 @@ class Doorkeeper:
     @asynccontextmanager
     async def looking(self) -> AsyncGenerator[None]:
         """It looks after the connections, for the block."""
-        task = asyncio.create_task(self._look(), name="connections")
-        try:
+        async with beside(self._look(), "connections"):
             yield
-        finally:
-            task.cancel()
-            await asyncio.wait({task})
 
     async def _look(self) -> None:
         while True:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 
 from agent_core.limits.budgets import Level, Pot
 from agent_core.limits.spend import Measure
@@ -23,59 +23,49 @@ from gateway.storage.soundness import SoundnessWatch
 FAILED_SHOWN = 20
 
 
+@dataclass
 class Look:
     """Asked by `gateway.http.admin`."""
 
-    def __init__(
-        self,
-        hub: Hub,
-        store: Store,
-        chats: Platforms,
-        health: Health,
-        alerter: Alerter,
-        quotas: Quotas,
-        clock: Clock,
-        version: str,
-        asides: PutAside,
-        soundness: SoundnessWatch,
-    ) -> None:
-        self._hub = hub
-        self._store = store
-        self._chats = chats
-        self._health = health
-        self._alerter = alerter
-        self._quotas = quotas
-        self._clock = clock
-        self._version = version
-        self._asides = asides
-        self._soundness = soundness
-        self._began = clock.monotonic()
+    hub: Hub
+    store: Store
+    chats: Platforms
+    health: Health
+    alerter: Alerter
+    quotas: Quotas
+    clock: Clock
+    version: str
+    asides: PutAside
+    soundness: SoundnessWatch
+
+    def __post_init__(self) -> None:
+        self.began = self.clock.monotonic()
 
     @property
     def forgetting(self) -> Forgetting:
         """Where people are forgotten."""
-        return self._hub.forgetting
+        return self.hub.forgetting
 
     async def status(self) -> dict[str, Json]:
         """Everything. While the storage is away, what is stored is missing, and the rest is there."""
-        store_words = await self._health.store_words()
-        await self._alerter.read_pots()  # the alerter looks once a minute, which is too old for somebody who asks why
-        outbox, found = self._chats.outbox, self._health.verdict()
+        store_words = await self.health.store_words()
+        await self.alerter.read_pots()  # the alerter looks once a minute, which is too old for somebody who asks why
+        outbox, found = self.chats.outbox, self.health.verdict()
         body: dict[str, Json] = {
-            "version": self._version,
-            "uptime_seconds": round(self._clock.monotonic() - self._began),
-            "phase": self._health.phase.value,
+            "version": self.version,
+            "uptime_seconds": round(self.clock.monotonic() - self.began),
+            "phase": self.health.phase.value,
             "ready": found.ready,
             "problems": [*found.not_ready],
             "well": found.well,
             "unwell": [*found.unwell],
-            "adapters": [_rounded(asdict(sight)) for sight in self._chats.sights()],
-            "running_turns": len(self._hub.running()),
-            "waiting_messages": self._hub.places.messages,
-            "places": self._hub.places.bounds.open,
-            "waiting_for_a_place": self._hub.places.in_line,
-            "oldest_wait_seconds": round(self._hub.places.oldest_seconds(), 1),
-            "turned_away": self._hub.places.turned_away,
+            "adapters": [_rounded(asdict(sight)) for sight in self.chats.sights()],
+            "running_turns": len(self.hub.running()),
+            "waiting_messages": self.hub.places.messages,
+            "places": self.hub.places.bounds.open,
+            "waiting_for_a_place": self.hub.places.in_line,
+            "oldest_wait_seconds": round(self.hub.places.oldest_seconds(), 1),
+            "turned_away": self.hub.places.turned_away,
             "unsent_parts": outbox.surfaces.unsent,
             "unsent_by_platform": {**outbox.surfaces.unsent_by_platform()},
             "oldest_unsent_seconds": round(outbox.surfaces.oldest_unsent_seconds(), 1),
@@ -83,19 +73,19 @@ class Look:
                 {"chat": trouble.surface, "cause": trouble.cause, "words": trouble.words, "at": trouble.at}
                 for trouble in outbox.troubles.known.values()
             ],
-            "incidents": [_incident(one) for one in self._hub.learning.open_incidents],
-            "alerts": [{"kind": one.kind.value, "words": one.words} for one in self._alerter.open],
-            "laws_broken": self._hub.laws_broken,
+            "incidents": [_incident(one) for one in self.hub.learning.open_incidents],
+            "alerts": [{"kind": one.kind.value, "words": one.words} for one in self.alerter.open],
+            "laws_broken": self.hub.laws_broken,
             "set_aside": [
                 {"session": one.session, "chat": one.key, "words": one.words, "at": one.at}
-                for one in self._asides.known.values()
+                for one in self.asides.known.values()
             ],
-            "soundness": self._soundness.status(),
-            "cannot_be_set_aside": {**self._asides.stuck},
-            "free_disk_bytes": self._health.free_bytes,
-            "quota": self._quotas.status(),
-            "retention": asdict(self._hub.upkeep.last) | {"kept": asdict(self._hub.upkeep.keep)},
-            "spend": [_spend(pot, level, self._currency()) for pot, level in self._alerter.pots],
+            "soundness": self.soundness.status(),
+            "cannot_be_set_aside": {**self.asides.stuck},
+            "free_disk_bytes": self.health.free_bytes,
+            "quota": self.quotas.status(),
+            "retention": asdict(self.hub.upkeep.last) | {"kept": asdict(self.hub.upkeep.keep)},
+            "spend": [_spend(pot, level, self._currency()) for pot, level in self.alerter.pots],
         }
         try:
             return body | await self._stored() | {"storage": store_words}
@@ -103,14 +93,14 @@ class Look:
             return body | {"storage": store_words or str(error)}
 
     async def _stored(self) -> dict[str, Json]:
-        failed = await self._store.deliveries.failed(FAILED_SHOWN)
-        jobs = [one for one in await self._store.forgotten.jobs() if one.done_at is None]
-        last = self._hub.forgetting.last
+        failed = await self.store.deliveries.failed(FAILED_SHOWN)
+        jobs = [one for one in await self.store.forgotten.jobs() if one.done_at is None]
+        last = self.hub.forgetting.last
         return {
             "forgetting": [{"forget": one.forget, "since": one.at} for one in jobs],
             "forgotten": [*last.lines(())] if last is not None else [],
-            "open_turns": await self._store.turns.count_open(),
-            "waiting_sessions": len(await self._store.inbox.sessions_with_pending()),
+            "open_turns": await self.store.turns.count_open(),
+            "waiting_sessions": len(await self.store.inbox.sessions_with_pending()),
             "failed_parts": [
                 {
                     "chat": one.row.surface,
@@ -124,7 +114,7 @@ class Look:
         }
 
     def _currency(self) -> str:
-        return self._hub.budgets.rules.currency if self._hub.budgets is not None else ""
+        return self.hub.budgets.rules.currency if self.hub.budgets is not None else ""
 
 
 def _rounded(values: dict[str, Json]) -> dict[str, Json]:

@@ -28,6 +28,7 @@ from adapters.contract.base import Inbound
 from adapters.contract.chat import Attachment, AttachmentKind
 from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from adapters.delivery.pacing import worth_saying
+from agent_core.beside import beside
 from agent_core.limits.quotas import ON_DISK, Amounts, Full, Kind, Ledger, Limits, amount_words, for_person, size_words
 from agent_core.ports import Clock
 from agent_core.store.budgets.rows import DAILY, FILE_SCOPE, BroughtFile, Charge
@@ -399,13 +400,11 @@ class Quotas:
     async def running(self) -> AsyncGenerator[None]:
         """Everything is counted in the background, for the block."""
         stop = Stop()
-        task = asyncio.create_task(self._run(stop), name="quota")
-        try:
-            yield
-        finally:
-            stop.stop()
-            task.cancel()
-            await asyncio.wait({task})
+        async with beside(self._run(stop), "quota"):
+            try:
+                yield
+            finally:
+                stop.stop()
 
     async def _run(self, stop: Stop) -> None:
         while True:

@@ -6,16 +6,16 @@ While nothing can be stored, nothing can be said in a chat either (a message is 
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 from collections.abc import AsyncGenerator, Awaitable, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import structlog
 
 from adapters.contract.chat import AdapterSight
 from agent_core.bell import Bell
+from agent_core.beside import beside
 from agent_core.limits.budgets import BudgetRules, Level, Payer, Pot, Reached
 from agent_core.limits.spend import Measure
 from agent_core.ports import Clock
@@ -148,66 +148,54 @@ def _spend(pot: Pot, level: Level, measure: Measure, rules: BudgetRules, now: in
     return Condition(key, AlertKind.SPEND, words)
 
 
+@dataclass(eq=False)
 class Alerter:
     """`running` is its life; `announce` takes what others have decided to tell."""
 
-    def __init__(
-        self,
-        limits: Limits,
-        rules: AlertRules,
-        store: Store,
-        watch: StoreWatch,
-        clock: Clock,
-        adapters: Callable[[], Sequence[AdapterSight]],
-        oldest_undelivered: Callable[[], Mapping[str, float]],
-        budgets: BudgetRules | None,
-        say: Say | None,
-        unclaimed: Callable[[], str] = str,
-    ) -> None:
-        """`say` is None if no chat is named: then the log alone is told."""
-        self._limits = limits
-        self._rules = rules
-        self._store = store
-        self._watch = watch
-        self._clock = clock
-        self._adapters = adapters
-        self._oldest = oldest_undelivered
-        self._budgets = budgets
-        self._say = say
-        self._unclaimed = unclaimed
-        self._memory = Memory()
-        self.oldest_wait: Callable[[], float] = lambda: 0.0
-        """How long somebody has waited for room, seconds."""
-        self.damage_words: Callable[[], str] = str
-        self.quota_words: Callable[[], str] = str
-        """That what may be kept is nearly used up."""
-        self._saved = 0
-        """How often a log that was taken away was saved, as far as is told."""
-        self._bell: Bell | None = None
-        self._quiet_until = 0.0
-        self._slow_at: float | None = None
-        self.pots: Sequence[tuple[Pot, Level]] = ()
-        """The budgets of everybody that have a limit, as of the last slow look."""
+    limits: Limits
+    rules: AlertRules
+    store: Store
+    watch: StoreWatch
+    clock: Clock
+    adapters: Callable[[], Sequence[AdapterSight]]
+    oldest_undelivered: Callable[[], Mapping[str, float]]
+    budgets: BudgetRules | None
+    say: Say | None
+    """None if no chat is named: then the log alone is told."""
+    unclaimed: Callable[[], str] = str
+    oldest_wait: Callable[[], float] = float
+    """How long somebody has waited for room, seconds."""
+    damage_words: Callable[[], str] = str
+    quota_words: Callable[[], str] = str
+    """That what may be kept is nearly used up."""
+    pots: Sequence[tuple[Pot, Level]] = ()
+    """The budgets of everybody that have a limit, as of the last slow look."""
+    _memory: Memory = field(default_factory=Memory)
+    _saved: int = 0
+    """How often a log that was taken away was saved, as far as is told."""
+    _bell: Bell | None = None
+    _quiet_until: float = 0.0
+    _slow_at: float | None = None
 
     @property
     def open(self) -> tuple[Condition, ...]:
         """What is wrong just now, in the words of now: what is over is none of it, also before it is told as over."""
         known = {one.key for one in open_now(self._memory)}
-        return tuple(one for one in self._wrong(self._clock.now_ms()) if one.key in known)
+        return tuple(one for one in self._wrong(self.clock.now_ms()) if one.key in known)
 
     def _wrong(self, now: int) -> list[Condition]:
         sights = Sights(
-            self._adapters(),
-            self._oldest(),
-            self._watch.words,
-            self._watch.free_bytes,
+            self.adapters(),
+            self.oldest_undelivered(),
+            self.watch.words,
+            self.watch.free_bytes,
             self.pots,
             self.oldest_wait(),
             self.damage_words(),
-            self._unclaimed(),
+            self.unclaimed(),
             self.quota_words(),
         )
-        return conditions(sights, self._limits, self._budgets, now)
+        return conditions(sights, self.limits, self.budgets, now)
 
     async def announce(self, key: str, words: str) -> None:
         """Tell this, once."""
@@ -219,12 +207,10 @@ class Alerter:
     async def running(self) -> AsyncGenerator[None]:
         """It looks, for the block."""
         self._bell = Bell()
-        task = asyncio.create_task(self._run(self._bell), name="alerts")
         try:
-            yield
+            async with beside(self._run(self._bell), "alerts"):
+                yield
         finally:
-            task.cancel()
-            await asyncio.wait({task})
             self._bell.close()
             self._bell = None
 
@@ -239,53 +225,51 @@ class Alerter:
     async def look(self) -> None:
         """Look once, and tell what is to be told."""
         await self._look_slowly()
-        now = self._clock.now_ms()
-        self._memory = looked(self._memory, self._wrong(now), now, self._rules)
-        can_tell = not self._watch.words
-        while self._clock.monotonic() >= self._quiet_until:
-            self._memory, message = due(self._memory, now, self._rules, can_tell=can_tell)
+        now = self.clock.now_ms()
+        self._memory = looked(self._memory, self._wrong(now), now, self.rules)
+        can_tell = not self.watch.words
+        while self.clock.monotonic() >= self._quiet_until:
+            self._memory, message = due(self._memory, now, self.rules, can_tell=can_tell)
             if message is None:
                 return
             if not await self._tell(message):
-                self._quiet_until = self._clock.monotonic() + NOT_TOLD_SECONDS
+                self._quiet_until = self.clock.monotonic() + NOT_TOLD_SECONDS
                 return
             self._memory = told(self._memory, message, now)
 
     async def _tell(self, message: Message) -> bool:
         ids = [line.id for line in message.lines]
-        if self._say is not None and not await self._say(_key(ids), message.words):
+        if self.say is not None and not await self.say(_key(ids), message.words):
             return False
         over = all(line.closes and not line.opens for line in message.lines)
-        (log.info if over else log.warning)(
-            "alert.told", alerts=ids, words=message.words, in_chat=self._say is not None
-        )
+        (log.info if over else log.warning)("alert.told", alerts=ids, words=message.words, in_chat=self.say is not None)
         return True
 
     async def _look_slowly(self) -> None:
-        now = self._clock.monotonic()
-        await self._watch.look()
-        if self._watch.words or self._watch.astray:
-            await self._watch.works(LOOK_SECONDS / 2)  # it does not come back by itself while nobody writes
-        if self._store.logs_saved > self._saved:
-            self._saved = self._store.logs_saved
+        now = self.clock.monotonic()
+        await self.watch.look()
+        if self.watch.words or self.watch.astray:
+            await self.watch.works(LOOK_SECONDS / 2)  # it does not come back by itself while nobody writes
+        if self.store.logs_saved > self._saved:
+            self._saved = self.store.logs_saved
             await self.announce(f"storage:saved:{self._saved}", LOG_SAVED)
         if self._slow_at is not None and now - self._slow_at < SLOW_LOOK_SECONDS:
             return
         self._slow_at = now
-        await self._watch.works(SLOW_LOOK_SECONDS)
+        await self.watch.works(SLOW_LOOK_SECONDS)
         await self.read_pots()
 
     async def read_pots(self) -> None:
         """Have `pots` say how the budgets of everybody stand now; as before while the storage is away."""
-        if self._budgets is None:
+        if self.budgets is None:
             return
         pots = [
             pot
-            for pot in self._budgets.pots(Payer("", ""), "", self._clock.now_ms())
+            for pot in self.budgets.pots(Payer("", ""), "", self.clock.now_ms())
             if pot.limit.tokens or pot.limit.nanos
         ]
         with suppress(StorageUnavailable):
-            levels = await self._store.budgets.levels([pot.key for pot in pots])
+            levels = await self.store.budgets.levels([pot.key for pot in pots])
             self.pots = tuple((pot, levels.get(pot.key, Level())) for pot in pots)
 
 

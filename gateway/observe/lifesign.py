@@ -20,6 +20,7 @@ from pathlib import Path
 import structlog
 
 from adapters.checks.probe import Answering
+from agent_core.beside import beside
 
 log = structlog.get_logger("gateway")
 
@@ -97,12 +98,10 @@ async def signs_of_life(state_dir: Path) -> AsyncGenerator[None]:
         log.warning("gateway.no_sign", error=error.strerror or type(error).__name__)
         yield
         return
-    task = asyncio.create_task(_beat(handle), name="signs of life")
     try:
-        yield
+        async with beside(_beat(handle), "signs of life"):
+            yield
     finally:
-        task.cancel()
-        await asyncio.wait({task})
         os.close(handle)
 
 

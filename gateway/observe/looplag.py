@@ -25,6 +25,8 @@ from typing import TextIO
 
 import structlog
 
+from agent_core.beside import beside
+
 log = structlog.get_logger("loop")
 
 BEAT_SECONDS = 0.5
@@ -63,13 +65,11 @@ class LoopWatch:
         self._over.clear()
         thread = threading.Thread(target=self._look, args=(threading.get_ident(),), name="loop lag", daemon=True)
         thread.start()
-        task = asyncio.create_task(self._beat(file), name="loop lag")
         try:
-            yield
+            async with beside(self._beat(file), "loop lag"):
+                yield
         finally:
             self._over.set()
-            task.cancel()
-            await asyncio.wait({task})
             thread.join(1)
             if file is not None:
                 faulthandler.cancel_dump_traceback_later()

@@ -11,10 +11,12 @@ import asyncio
 import os
 import socket
 from collections.abc import AsyncGenerator, Mapping
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, nullcontext
 from dataclasses import dataclass
 
 import structlog
+
+from agent_core.beside import beside
 
 log = structlog.get_logger("gateway")
 
@@ -86,13 +88,11 @@ async def managed(env: Mapping[str, str]) -> AsyncGenerator[Notifier]:
     """Signs of life for the block, if they are wanted; what else is to be told, the block says."""
     who = manager(env, os.getpid())
     notifier = Notifier(who.address)
-    beating = asyncio.create_task(_beat(notifier, who.beat_seconds)) if who.beat_seconds else None
+    beating = beside(_beat(notifier, who.beat_seconds), "watchdog") if who.beat_seconds else nullcontext()
     try:
-        yield notifier
+        async with beating:
+            yield notifier
     finally:
-        if beating is not None:
-            beating.cancel()
-            await asyncio.wait({beating})
         notifier.close()
 
 
