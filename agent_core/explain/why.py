@@ -4,6 +4,8 @@
 the exit, the deliveries) always stays, and of what happened in between the beginning and the end.
 
 Law: without `show_text` no word of a person, a model, a tool or a provider is in it; names of tools, models and exits are.
+
+Known to be weak: it tells what is stored. What a client of the API has received of a stream is not.
 """
 
 from __future__ import annotations

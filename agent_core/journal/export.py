@@ -14,6 +14,8 @@ tools or providers, and is still decided alike, as far as that can be had:
 Whether a reply *announces an action* is told by its words, which are gone; a replay of a redacted export takes it from the journal.
 Where something else was decided by words, the export is decided otherwise: `redacted` decides both turns and says at which row they
 part, so that nobody has to guess.
+
+Known to be weak: lengths of words stay, so whoever has a text can find it again in an export of it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Gathers what the console shows. However many look, it is looked up once; and never more often than the database can bear."""
+"""Gathers what the console shows. However many look, it is looked up once; and never more often than the database can bear.
+
+Known to be weak: a database that is slow to read makes the console old by four times its slowness.
+"""
 
 from __future__ import annotations
 

@@ -86,14 +86,9 @@ def turns_json(
 def turn_json(turn: TurnSummary, doing: str = "") -> dict[str, Json]:
     return {
         "id": turn.turn,
-        "session": turn.session,
+        **_fields(turn, "session", "number", "exit", "opened_at", "closed_at", "undone"),
         "place": place_of(turn.key),
-        "number": turn.number,
-        "exit": turn.exit,
         "class": class_of(turn.exit),
-        "opened_at": turn.opened_at,
-        "closed_at": turn.closed_at,
-        "undone": turn.undone,
         "tokens": [turn.input_tokens, turn.output_tokens],
         "doing": doing,
     }
@@ -149,11 +144,7 @@ def incidents_json(rows: Sequence[IncidentRow]) -> list[Json]:
             "what": row.code.replace("_", " "),
             "class": class_of(row.code),
             "where": f"{row.model} at {row.endpoint}" + (f", {row.tool}" if row.tool else ""),
-            "conversations": row.conversations,
-            "turns": row.turns,
-            "opened_at": row.opened_at,
-            "last_at": row.last_at,
-            "closed_at": row.closed_at,
+            **_fields(row, "conversations", "turns", "opened_at", "last_at", "closed_at"),
             "action": _action(row.code),
         }
         for row in rows
@@ -175,7 +166,7 @@ def part_json(session: str, part: Part, around: Around) -> dict[str, Json]:
     row = part.row
     return {
         "id": name_of(row),
-        "name": {"surface": row.surface, "origin": row.origin, "bubble": row.bubble, "part": row.part},
+        "name": _fields(row, "surface", "origin", "bubble", "part"),
         "session": session,
         "place": place_of(row.surface),
         "what": what_is(part.content),
@@ -341,16 +332,10 @@ def exits_json(days: Sequence[Day], zone: str) -> dict[str, Json]:
 
 def audit_json(rows: Sequence[AuditRow]) -> list[Json]:
     """What was done by hand, the latest first."""
-    return [
-        {
-            "id": row.audit,
-            "at": row.at,
-            "who": row.who,
-            "act": row.act,
-            "object": row.object,
-            "words": row.words,
-            "before": row.before,
-            "after": row.after,
-        }
-        for row in rows
-    ]
+    shown = ("at", "who", "act", "object", "words", "before", "after")
+    return [{"id": row.audit, **_fields(row, *shown)} for row in rows]
+
+
+def _fields(row: object, *names: str) -> dict[str, Json]:
+    """What is shown as it is stored."""
+    return {name: getattr(row, name) for name in names}

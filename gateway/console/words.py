@@ -182,15 +182,8 @@ def audit_words(part: Part, hand: Hand, elsewhere: str) -> str:
 
 def state_json(row: DeliveryRow, elsewhere: Sequence[DeliveryRow] = ()) -> str:
     """A part's state for the audit: nothing of what it says."""
-    state: dict[str, object] = {
-        "surface": row.surface,
-        "state": row.state.value,
-        "gone": row.gone,
-        "attempt": row.attempt,
-        "retry_at": row.retry_at,
-        "platform_id": row.platform_id,
-        "failures": row.failures,
-    }
+    shown = ("surface", "state", "gone", "attempt", "retry_at", "platform_id", "failures")
+    state: dict[str, object] = {name: getattr(row, name) for name in shown}
     if elsewhere:
         state["sent_instead"] = [name_of(one) for one in elsewhere]
     return orjson.dumps(state).decode()

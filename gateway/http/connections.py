@@ -7,6 +7,8 @@ for longest makes place for who comes: half-sent requests cannot make the gatewa
 
 A `Door` stands between the transport and aiohttp's protocol, and passes everything on; the middleware tells it when a request begins and
 ends. Who is overdue is decided in `gateway.http.patience`.
+
+Known to be weak: people behind one address (a NAT, a proxy that is not trusted) share the bound of that address.
 """
 
 from __future__ import annotations

@@ -122,15 +122,8 @@ def _rounded(values: dict[str, Json]) -> dict[str, Json]:
 
 
 def _incident(one: IncidentRow) -> dict[str, Json]:
-    return {
-        "incident": one.incident,
-        "fingerprint": one.fingerprint,
-        "opened_at": one.opened_at,
-        "last_at": one.last_at,
-        "conversations": one.conversations,
-        "turns": one.turns,
-        "remedy": one.remedy or None,
-    }
+    shown = ("incident", "fingerprint", "opened_at", "last_at", "conversations", "turns")
+    return {name: getattr(one, name) for name in shown} | {"remedy": one.remedy or None}
 
 
 def _spend(pot: Pot, level: Level, currency: str) -> dict[str, Json]:

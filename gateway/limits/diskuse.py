@@ -5,6 +5,8 @@ are for nothing. A file with several names is counted once; links count as files
 
 Whose a folder is stands in one small file in the state directory. A line is added before anything is written into a folder; lines
 of folders that are gone are left out when it is read. Without its line, a folder counts only in the whole, until it is used again.
+
+Known to be weak: between two counts, what others write on the disk is not seen.
 """
 
 from __future__ import annotations

@@ -4,6 +4,8 @@ turned last.
 A file of the state directory, held by `flock` for the life of the process, holds the process id; a task of the event loop touches it
 every few seconds. So a process that is gone is told from one that hangs, whatever became of the file, and one that hangs from one that
 only listens elsewhere. `judge` decides what somebody who asks is told; it is pure.
+
+Known to be weak: the process id is that of the gateway's own PID namespace, so to somebody outside of its container it names another process.
 """
 
 from __future__ import annotations

@@ -329,7 +329,7 @@ def _json(found: Replay, source: Source, delivered: str, asked: ReplayRequest, p
         "differences": [
             {
                 "row": d.seq,
-                "about": d.about.value,
+                "about": d.about,
                 "recorded": d.recorded,
                 "replayed": d.replayed,
                 "words": difference_words(d),

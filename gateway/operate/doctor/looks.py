@@ -2,6 +2,8 @@
 
 Which checks there are follows from the configuration; they run side by side. A gateway that runs is not disturbed: what would
 take something away from it (a poll, a socket) is asked of itself instead.
+
+Known to be weak: it looks with its own environment and from where it runs; a service may have other variables, another user, another network.
 """
 
 from __future__ import annotations
