@@ -31,12 +31,15 @@ from agent_core.tools.builtin import builtin_tools
 from agent_core.tools.registry import ToolRegistry
 from agent_core.turn.settings import RULES, ToolFacts, TurnSettings
 from agent_core.workers.pool import Workers
-from gateway.chats.platforms import Platforms, platforms, started, unread_teller, unstored_teller
+from gateway.chats.attachments import Attachments
+from gateway.chats.platforms import Platforms, chat_outbox, platforms, started
+from gateway.chats.voice import ChatVoice
 from gateway.cli.context import CannotServe, prepare_places, redactor_of
 from gateway.config.model import endpoints_of, rehearsal_endpoint
 from gateway.config.paths import Paths
 from gateway.config.sections import Config
 from gateway.config.server import BEYOND_DRAIN_SECONDS
+from gateway.delivery.forming import WORKERS, Forming
 from gateway.http.admin import guarded
 from gateway.http.operatorkey import operator_key_of, with_operator_key
 from gateway.http.server import open_doors
@@ -54,6 +57,7 @@ from gateway.observe.traces import traced
 from gateway.recovery.keeper import Keeper
 from gateway.sessions.hub import Hub
 from gateway.sessions.opening import HubSettings
+from gateway.sessions.queues import Queues
 from gateway.storage.leftovers import leftovers, words_of
 from gateway.storage.soundness import SoundnessWatch
 from gateway.storage.storewatch import MIB, StoreWatch, free_bytes
@@ -93,6 +97,7 @@ class Serving:
 
     url: str
     hub: Hub
+    keeper: Keeper
     rehearsal: bool
     recovered: int
     """How many open turns of earlier processes were found, and are taken up."""
@@ -134,25 +139,24 @@ async def serving(
         stack.push_async_callback(client.aclose)
         workers = await stack.enter_async_context(Workers())
         tools = _tools(config, store, paths, workers)
-        hub = Hub(_hub_settings(config, paths, tools), store, client, endpoints, tools, clock, ids, signals.tell)
-        quotas = hub.quotas = _quotas(config, paths, store, clock)
-        hub.continues = continues
-        rules = config.budgets.rules()
-        if rules.active:  # outside of the hub: turns that are ended with it are still settled
-            spender = await stack.enter_async_context(Spender(store, rules, clock, signals.tell))
-            hub.budgets = Budgets(spender, store, clock)
-        hub.no_room = watch.refusal
+        quotas = _quotas(config, paths, store, clock)
+        queues, forming = Queues(), Forming(await stack.enter_async_context(Workers(WORKERS)))
+        outbox = chat_outbox(store, queues, forming, ids.seed(), clock, signals.tell)
+        voice = ChatVoice(outbox, Attachments(quotas, sees_pictures=config.model.pictures))
+        budgets = await _budgets(config, store, clock, signals, voice, stack)
+        hub = Hub(
+            _hub_settings(config, paths, tools), store, client, endpoints, tools, clock, ids, signals.tell,
+            queues=queues, chats=voice, budgets=budgets, quotas=quotas, no_room=watch.refusal, continues=continues,
+        )  # fmt: skip
         await stack.enter_async_context(hub)
-        chats = await stack.enter_async_context(platforms(config, hub, store, clock, ids))
-        keeper = Keeper(hub, store, clock, ids)
-        keeper.parts, keeper.commands, keeper.on_set_aside = chats.outbox.parts, chats.arrivals, hub.learning.set_aside
-        await keeper.attach()
+        chats = await stack.enter_async_context(platforms(config, hub, outbox, store, clock, ids))
+        keeper = Keeper(hub, store, clock, ids, outbox.parts, chats.arrivals, hub.learning.set_aside)
         left_open = await keeper.count_open()
-        stack.push_async_callback(chats.outbox.drained, DELIVERY_SECONDS, hurry)
+        stack.push_async_callback(outbox.drained, DELIVERY_SECONDS, hurry)
         alerter = _alerter(config, store, watch, clock, chats, keeper)
         await _tell_of_a_new_one(alerter, store, left)
         soundness = SoundnessWatch(config.storage.url or paths.database, store, clock, lambda: keeper.aside.met)
-        _told(alerter, hub, keeper, chats, quotas, soundness, watch, signals)
+        _told(alerter, hub, keeper, quotas, soundness, watch, signals)
         health = _health(signals, watch, store, chats, hub, keeper, alerter)
         metrics.begin(Known(chats.names(), endpoints))
         metrics.read_from(
@@ -162,7 +166,7 @@ async def serving(
         routes = _asked_routes(health, metrics, operator_key_of(config))
         url = await open_doors(config, paths, hub, store, clock, ids, chats, look, routes, stack)
         stack.push_async_callback(hub.drain, config.server.drain_seconds, hurry)
-        hub.keep()  # what an earlier process left is taken up behind the open port, beside what is new
+        hub.keep(keeper.run())  # what an earlier process left is taken up behind the open port, beside what is new
         await stack.enter_async_context(started(chats))
         await stack.enter_async_context(quotas.running())
         await stack.enter_async_context(alerter.running())
@@ -170,7 +174,7 @@ async def serving(
         if chats.operators is not None:
             await hub.learning.connect(alerter.announce)
         stack.enter_context(health.serving())
-        yield Serving(url, hub, config.model.rehearsal, left_open, store.ownership.lost)
+        yield Serving(url, hub, keeper, config.model.rehearsal, left_open, store.ownership.lost)
 
 
 async def _opened(
@@ -201,15 +205,13 @@ def _told(
     alerter: Alerter,
     hub: Hub,
     keeper: Keeper,
-    chats: Platforms,
     quotas: Quotas,
     soundness: SoundnessWatch,
     watch: StoreWatch,
     signals: Signals,
 ) -> None:
     """Who tells operators and chats of what."""
-    keeper.aside.tell_chat, keeper.aside.announce = unread_teller(chats.outbox), alerter.announce
-    keeper.aside.tell_unstored = unstored_teller(chats.outbox)
+    keeper.aside.announce = alerter.announce
     alerter.oldest_wait = hub.places.oldest_seconds
     alerter.quota_words = quotas.words
     alerter.damage_words = soundness.words
@@ -288,6 +290,17 @@ def _hub_settings(config: Config, paths: Paths, tools: ToolRegistry) -> HubSetti
         keep=config.retention.keep(),
         spool=paths.state_dir / "outbox",
     )
+
+
+async def _budgets(
+    config: Config, store: Store, clock: Clock, signals: Signals, voice: ChatVoice, stack: AsyncExitStack
+) -> Budgets | None:
+    """None without any limit or price. Entered before the hub: turns that are ended with it are still settled."""
+    rules = config.budgets.rules()
+    if not rules.active:
+        return None
+    spender = await stack.enter_async_context(Spender(store, rules, clock, signals.tell))
+    return Budgets(spender, store, clock, voice.warned)
 
 
 def _quotas(config: Config, paths: Paths, store: Store, clock: Clock) -> Quotas:

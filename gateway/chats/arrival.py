@@ -49,9 +49,10 @@ from gateway.config.types import SessionPolicy
 from gateway.delivery.outbox import Outbox
 from gateway.delivery.owners import Owner, queue_origin
 from gateway.limits.quotas import carried_bytes, without_files
-from gateway.observe.loglines import log_accepted
 from gateway.sessions import inbox
-from gateway.sessions.hub import COMMAND_LANE, Hub
+from gateway.sessions.hub import Hub
+from gateway.sessions.inbox import COMMAND_LANE, REFUSED_LANE
+from gateway.sessions.queues import Queues
 from gateway.storage.storewatch import not_stored
 
 log = structlog.get_logger("chat")
@@ -144,7 +145,7 @@ class Arrivals:
         if row is None or row.state is not InboxState.NEW:
             return
         ticket = Ticket(row.id, row.session, duplicate=True)
-        outcome = await self._hub.withdraw(ticket)
+        outcome = await self._hub.stopping.withdraw(ticket)
         log.info("chat.withdrawn", account=account, inbox=row.id, done=outcome)
         chat = inbox.decode(row.body).chat
         if outcome and chat is not None:
@@ -219,7 +220,9 @@ class Arrivals:
         message = storable(message)
         origin = message.origin
         rules = self._rules[account_of(origin.address)].of(origin.address.chat)
-        takes_part = bool(origin.address.thread) and self._hub.known_queue(session_of(origin, rules).text()) is not None
+        takes_part = (
+            bool(origin.address.thread) and self._hub.queues.known(session_of(origin, rules).text()) is not None
+        )
         meant = meaning(message, rules, TYPED, takes_part=takes_part)
         if not isinstance(meant, Ignore) and self.standing_of(origin) is not Standing.STRANGER:
             self._outage.tell(origin, refused)
@@ -315,9 +318,8 @@ class Arrivals:
         self, inbound: Inbound, cursor: tuple[str, str] | None, reason: str, words: str, row: PersonRow | None
     ) -> None:
         """Record a message that is not taken, and say so where that was not said before."""
-        message = self._hub.new_message(inbound, "refused", self._clock.now_ms(), cursor, refused=reason)
-        accepted = await self._hub.store_message(message)
-        log_accepted(message, accepted, self._hub.tell)
+        message = self._hub.accepting.new_message(inbound, REFUSED_LANE, self._clock.now_ms(), cursor, refused=reason)
+        accepted = await self._hub.accepting.put(message)
         if cursor is not None and accepted.duplicate:
             await self.skip(inbound.account, cursor)
         if accepted.duplicate:
@@ -331,15 +333,15 @@ class Arrivals:
     async def say(self, inbound: Inbound, accepted: Accepted, words: str) -> None:
         """Say something about a stored message, where it came from."""
         assert inbound.chat is not None
-        queue = await self._hub.owned_queue(inbound.session.text(), accepted.session, accepted.epoch)
+        queue = await self._hub.accepting.owned(inbound.session.text(), accepted.session, accepted.epoch)
         content = Content(ContentKind.ASIDE, Styled(words), reply_to=inbound.chat.reply_to)
         owner = Owner(accepted.session, queue.epoch)
         await self._outbox.words.say(inbound.chat.address, owner, f"inbox:{accepted.inbox_id}", content)
-        self._hub.release(queue)
+        self._hub.queues.release(queue)
 
     async def _said(self, inbound: Inbound, cursor: tuple[str, str] | None) -> None:
         try:
-            ticket = await self._hub.accept(inbound, cursor=cursor)
+            ticket = await self._hub.accepting.accept(inbound, cursor=cursor)
         except NotAccepted as refused:
             if refused.code.passes or refused.code is NotAcceptedCode.OTHER_CONTENT:
                 raise
@@ -355,7 +357,7 @@ class Arrivals:
 
     async def announce(self, inbound: Inbound, inbox_id: int, session: str) -> None:
         """Tell what is to be told of a message that was taken: its place in the queue, what of it cannot be used."""
-        queue = self._hub.known_queue(inbound.session.text())
+        queue = self._hub.queues.known(inbound.session.text())
         if queue is None or inbound.chat is None:
             return
         position = queue.position(inbox_id)
@@ -386,7 +388,7 @@ class Arrivals:
             inbound = without_files(inbound, words, before)
             changed = await self._store.inbox.reword(account, name, inbox.encode(inbound))
         if changed:
-            queue = self._hub.known_queue(inbound.session.text())
+            queue = self._hub.queues.known(inbound.session.text())
             if queue is not None:
                 queue.reword(inbound)
         if cursor is not None:
@@ -407,12 +409,11 @@ class Arrivals:
         """
         stored = replace(inbound, input=(InputMessage(f"/{command.name} {command.words}".strip()),))
         now = self._clock.now_ms()
-        message = replace(self._hub.new_message(stored, COMMAND_LANE, now, cursor), claim=claim)
-        accepted = await self._hub.store_message(message)
-        log_accepted(message, accepted, self._hub.tell)
+        message = replace(self._hub.accepting.new_message(stored, COMMAND_LANE, now, cursor), claim=claim)
+        accepted = await self._hub.accepting.put(message)
         if accepted.duplicate:
             return accepted, None
-        queue = await self._hub.owned_queue(inbound.session.text(), accepted.session, accepted.epoch)
+        queue = await self._hub.accepting.owned(inbound.session.text(), accepted.session, accepted.epoch)
         return accepted, self._begin(stored, accepted.inbox_id, Owner(accepted.session, queue.epoch), now)
 
     @property
@@ -448,20 +449,26 @@ class Arrivals:
         assert inbound.chat is not None
         rules = self._rules[inbound.account].of(inbound.chat.address.chat)
         said = replace(inbound, platform_key=key, input=(InputMessage(spoken(inbound.chat, text, rules)),))
-        ticket = await self._hub.accept(said, busy=busy)
+        ticket = await self._hub.accepting.accept(said, busy=busy)
         if not ticket.duplicate:
             await self.announce(said, ticket.inbox_id, ticket.session)
         return ticket.inbox_id
 
     async def moved(self, platform: str, account: str, old_chat: str, new_chat: str) -> None:
         """See `adapters.contract.chat.ChatIntake`."""
-        if old_chat == new_chat:
-            return  # a platform that says so says nothing
-        log.info("chat.moved", account=f"{platform}/{account}", old=old_chat, new=new_chat)
-        with _stored():
-            await self._store.sessions.move_chat(f"{platform}/{account}/", old_chat, new_chat)
-        self._hub.move_queues(platform, account, old_chat, new_chat)
-        self._outbox.surfaces.move(platform, account, old_chat, new_chat)
+        await move_chat(self._store, self._hub.queues, self._outbox, ChatAddress(platform, account, old_chat), new_chat)
+
+
+async def move_chat(store: Store, queues: Queues, outbox: Outbox, old: ChatAddress, new_chat: str) -> None:
+    """A chat has another id: what is stored, what is queued and what is shown go on under it."""
+    platform, account, old_chat = old.platform, old.account, old.chat
+    if old_chat == new_chat:
+        return  # a platform that says so says nothing
+    log.info("chat.moved", account=f"{platform}/{account}", old=old_chat, new=new_chat)
+    with _stored():
+        await store.sessions.move_chat(f"{platform}/{account}/", old_chat, new_chat)
+    queues.move(platform, account, old_chat, new_chat)
+    outbox.surfaces.move(platform, account, old_chat, new_chat)
 
 
 @contextmanager

@@ -6,7 +6,7 @@ import asyncio
 import base64
 import os
 import re
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -28,7 +28,7 @@ PICTURE_BYTES = 5 * 1024 * 1024
 TRIES = 3
 PICTURES = ("image/png", "image/jpeg", "image/webp", "image/gif")
 
-Tell = Callable[[Inbound, str], Awaitable[None]]
+Tell = Callable[[str], Awaitable[None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,24 +44,19 @@ class Taken:
 
 
 class Attachments:
-    """Fetches them when their turn is about to begin. `tell` says to the person what was not taken."""
+    """Fetches them when their turn is about to begin."""
 
-    def __init__(
-        self, ports: Mapping[str, ChatPort], tell: Tell, quotas: Quotas | None = None, *, sees_pictures: bool
-    ) -> None:
-        self._ports = ports
-        self._tell = tell
+    def __init__(self, quotas: Quotas | None = None, *, sees_pictures: bool) -> None:
         self._quotas = quotas
         self._sees = sees_pictures
 
-    async def __call__(self, inbound: Inbound, workspace: Path) -> Inbound:
-        """The message with its attachments, as the turn takes it."""
+    async def fetched(self, inbound: Inbound, workspace: Path, port: ChatPort | None, tell: Tell) -> Inbound:
+        """The message with its attachments, as the turn takes it. `tell` says to the person what was not taken."""
         assert inbound.chat is not None
-        port = self._ports.get(inbound.account)
         space = UNLIMITED if self._quotas is None else self._quotas.space(inbound, workspace)
         taken = [await self._take(port, one, workspace, space) for one in inbound.chat.attachments]
         for complaint in dict.fromkeys(one.complaint for one in taken if one.complaint):
-            await self._tell(inbound, complaint)
+            await tell(complaint)
         words = "\n".join(
             [*(text_of(m.content) for m in inbound.input if text_of(m.content)), *(one.note for one in taken)]
         )

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
-from collections.abc import AsyncGenerator, Awaitable, Callable
+from collections.abc import AsyncGenerator, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, replace
 from functools import partial
@@ -12,29 +11,20 @@ from functools import partial
 import structlog
 from aiohttp import web
 
-from adapters.contract.base import Inbound, SessionKey
 from adapters.contract.chat import (
     AdapterSight,
     ChatAddress,
     ChatOrigin,
-    ChatPort,
-    Content,
-    ContentKind,
 )
 from adapters.contract.platforms import ChatSection
 from adapters.platforms import found
-from adapters.text.styled import Styled
 from agent_core.ports import Clock, Ids
+from agent_core.signals import Tell
 from agent_core.store.deliveries.rows import AdapterStateRow
-from agent_core.store.keeping.forgetting import FORGOT
-from agent_core.store.sessions.asides import Fresh
 from agent_core.store.store import Store
-from agent_core.turn.notices import NotStarted
-from agent_core.workers.pool import Workers
 from gateway.chats import access
 from gateway.chats.adapterlog import AdapterLog
-from gateway.chats.arrival import AccountRules, Arrivals
-from gateway.chats.attachments import Attachments
+from gateway.chats.arrival import AccountRules, Arrivals, move_chat
 from gateway.chats.operators import OperatorsChat
 from gateway.chats.routing import Command, GroupRules
 from gateway.chats.supervisor import State, Supervisor
@@ -44,21 +34,14 @@ from gateway.commands.files import files_command
 from gateway.commands.timed import Post, TimedCommands, encode_post, post_inbound
 from gateway.config.sections import Config
 from gateway.delivery.accounts import Account
-from gateway.delivery.forming import WORKERS, Forming
+from gateway.delivery.forming import Forming
 from gateway.delivery.outbox import Outbox
-from gateway.delivery.owners import Owner, queue_origin
-from gateway.limits.budgets import BudgetWarning
-from gateway.recovery.setaside import TellChat
 from gateway.schedule.scheduler import Scheduler, zone_in_force
 from gateway.sessions import inbox
 from gateway.sessions.hub import Hub
+from gateway.sessions.queues import Queues
 
 log = structlog.get_logger("delivery")
-
-PUT_ASIDE = (
-    "⚠️ Your message was set aside: working on it ended the whole gateway more than once, so it is not tried again. Say it in another "
-    "way, and tell whoever runs the gateway."
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,18 +81,22 @@ def account_rules(section: ChatSection) -> AccountRules:
     )
 
 
+def chat_outbox(store: Store, queues: Queues, forming: Forming, seed: int, clock: Clock, tell: Tell) -> Outbox:
+    """The outbox of all chats. What it learns of a chat's new id goes to store and queues."""
+
+    async def moved(address: ChatAddress, new_chat: str) -> None:
+        await move_chat(store, queues, outbox, address, new_chat)
+
+    outbox = Outbox(store, clock, seed, tell, forming=forming, asker_of=partial(asker_of, store), moved=moved)
+    return outbox
+
+
 @asynccontextmanager
-async def platforms(config: Config, hub: Hub, store: Store, clock: Clock, ids: Ids) -> AsyncGenerator[Platforms]:
-    """Outbox and intake for the block, and an adapter for each platform that is configured. Nothing is received before `started`."""
+async def platforms(
+    config: Config, hub: Hub, outbox: Outbox, store: Store, clock: Clock, ids: Ids
+) -> AsyncGenerator[Platforms]:
+    """The outbox at work for the block, the intake, and an adapter for each platform that is configured. Nothing is received before `started`."""
     async with AsyncExitStack() as stack:
-
-        async def moved(address: ChatAddress, new_chat: str) -> None:
-            await arrivals.moved(address.platform, address.account, address.chat, new_chat)
-
-        forming = Forming(await stack.enter_async_context(Workers(WORKERS)))
-        outbox = Outbox(
-            store, clock, ids.seed(), hub.tell, forming=forming, asker_of=partial(asker_of, store), moved=moved
-        )
         arrivals = Arrivals(hub, store, outbox, clock, ids, link=config.people.link)
         await arrivals.open()
         for one in found().broken:
@@ -118,24 +105,17 @@ async def platforms(config: Config, hub: Hub, store: Store, clock: Clock, ids: I
         for one, _ in built:
             await stack.enter_async_context(one.adapter.opened())
         await stack.enter_async_context(outbox)
-        ports: dict[str, ChatPort] = {}
         supervisors: list[Supervisor] = []
         states = AdapterLog(store)
         for one, rules in built:
             platform, account = one.adapter.name.split("/")
             arrivals.add_account(one.adapter.name, rules)
             outbox.open_account(platform, account, Account(one.adapter.port, one.account_rate, one.chat_rate))
-            ports[one.adapter.name] = one.adapter.port
             outbound = _outbound(outbox, platform, account)
             supervisor = Supervisor(one.adapter, clock, outbound, outbox.chance.random, _noting(states, arrivals))
             supervisors.append(supervisor)
             arrivals.unread.again[one.adapter.name] = (supervisor.is_up, one.adapter.again)
-        _connect(
-            hub,
-            arrivals,
-            outbox,
-            Attachments(ports, _teller(hub, outbox), hub.quotas, sees_pictures=config.model.pictures),
-        )
+        _connect(arrivals)
         await stack.enter_async_context(arrivals.commands_of)
         _check_entries(config, arrivals)
         where = Where(arrivals, outbox)
@@ -188,81 +168,11 @@ def _outbound(outbox: Outbox, platform: str, account: str) -> Callable[[], float
     return lambda: outbox.accounts.outbound_age(platform, account)
 
 
-def _connect(hub: Hub, arrivals: Arrivals, outbox: Outbox, attachments: Attachments) -> None:
-    """Where hub, intake and outbox need each other."""
-
-    def begun(inbound: Inbound, inbox_id: int) -> None:
-        if inbound.chat is not None:
-            outbox.words.take_back(inbound.chat.address, queue_origin(inbox_id))
-
-    def saying(words: str, origin: str = "inbox") -> Callable[[Inbound, int, str, int], Awaitable[None]]:
-        async def say(inbound: Inbound, inbox_id: int, session: str, epoch: int) -> None:
-            if inbound.chat is not None:
-                outbox.words.take_back(inbound.chat.address, queue_origin(inbox_id))
-                content = Content(ContentKind.ASIDE, Styled(words), reply_to=inbound.chat.reply_to)
-                await outbox.words.say(inbound.chat.address, Owner(session, epoch), f"{origin}:{inbox_id}", content)
-
-        return say
-
-    async def warned(warning: BudgetWarning) -> None:
-        chat = warning.inbound.chat
-        if chat is not None:
-            content = Content(ContentKind.ASIDE, Styled(warning.words), silent=True)
-            await outbox.words.say(chat.address, Owner(warning.session, warning.epoch), warning.origin, content)
-
-    hub.outlets = outbox.outlet
-    hub.restore = outbox.parts
-    hub.attachments = attachments
-    hub.on_begun = begun
-    hub.on_forgotten = saying(f"⚠️ {NotStarted.FORGOTTEN.said()}", FORGOT)
-    hub.on_given_up = saying(f"⚠️ {NotStarted.NOT_OPENED.said()}")
-    hub.on_set_aside = saying(PUT_ASIDE)
-    if hub.budgets is not None:
-        hub.budgets.on_warned = warned
-
+def _connect(arrivals: Arrivals) -> None:
     async def tell_person(address: ChatAddress, key: str, words: str) -> None:
         await arrivals.take_command(post_inbound(address, key, key), Command("post", encode_post(Post(words))))
 
     arrivals.unread.tell = tell_person
-
-
-def unread_teller(outbox: Outbox) -> TellChat:
-    """Tells a chat about a message of it that cannot be answered because of what cannot be read."""
-
-    async def tell(inbound: Inbound | None, inbox_id: int, fresh: Fresh, words: str) -> None:
-        chat = inbound.chat if inbound is not None else None
-        at = SessionKey.of(fresh.key)
-        address = chat.address if chat is not None else ChatAddress(at.platform, at.account, at.chat, at.thread)
-        if not outbox.accounts.knows(address):
-            return  # who asked there sees it where they asked
-        outbox.words.take_back(address, queue_origin(inbox_id))
-        content = Content(ContentKind.ASIDE, Styled(words), reply_to=chat.reply_to if chat is not None else "")
-        await outbox.words.say(address, Owner(fresh.session, fresh.epoch), f"inbox:{inbox_id}", content)
-
-    return tell
-
-
-def unstored_teller(outbox: Outbox) -> Callable[[Inbound, str], None]:
-    """Tells a chat what cannot be stored. See `gateway.chats.outage`."""
-
-    def tell(inbound: Inbound, words: str) -> None:
-        if (chat := inbound.chat) is not None:
-            outbox.unstored.say(chat.address, Content(ContentKind.ASIDE, Styled(words), reply_to=chat.reply_to))
-
-    return tell
-
-
-def _teller(hub: Hub, outbox: Outbox) -> Callable[[Inbound, str], Awaitable[None]]:
-    async def tell(inbound: Inbound, words: str) -> None:
-        queue = hub.known_queue(inbound.session.text())
-        if queue is None or inbound.chat is None:
-            return
-        content = Content(ContentKind.ASIDE, Styled(words), silent=True)
-        mark = hashlib.blake2b(words.encode(), digest_size=4).hexdigest()
-        origin = f"attached:{inbound.platform_key}:{mark}"
-        await outbox.words.say(inbound.chat.address, Owner(queue.session, queue.epoch), origin, content)
-
-    return tell
 
 
 async def asker_of(store: Store, origin: str) -> ChatOrigin | None:

@@ -243,7 +243,7 @@ class ChatCommands:
     # ------------------------------------------------------------------ helpers
 
     def _queue_of(self, request: Request) -> SessionQueue | None:
-        return self._hub.known_queue(request.key)
+        return self._hub.queues.known(request.key)
 
     async def _last_turn(self, request: Request) -> TurnRow | None:
         """The latest turn of the conversation that was not taken back."""
@@ -283,7 +283,7 @@ class ChatCommands:
         if request.visiting:
             return await self._handlers[LEAVE](request)
         await self._stopped(request)
-        self._hub.forget_memory(request.key)
+        self._hub.queues.forget_memory(request.key)
         if request.words.strip():
             # The conversation must have begun anew before these words are taken.
             await self._store.sessions.change(request.owner.session, request.owner.epoch, SessionChange(forget=True))
@@ -329,19 +329,19 @@ class ChatCommands:
         if queue is not None and queue.running is not None:
             return Reply("An answer is on its way. /stop it first, then /retry.")
         turn = await self._last_turn(request)
-        messages = await self._hub.messages_of(turn.turn) if turn is not None else ()
+        messages = await self._hub.watching.messages_of(turn.turn) if turn is not None else ()
         if turn is None:
             return Reply("There is nothing to try again.")
         if not messages:
             return Reply(
                 "That was so long ago that I do not have your message as it came any more. Send it again, please."
             )
-        self._hub.forget_memory(request.key)
+        self._hub.queues.forget_memory(request.key)
         await self._store.sessions.change(request.owner.session, request.owner.epoch, SessionChange(undo=turn.turn))
         for number, message in enumerate(messages):
             key = f"retry:{request.inbound.platform_key}:{number}"
             again = asked_in(message.inbound, request.origin)
-            await self._hub.accept(replace(again, platform_key=key))
+            await self._hub.accepting.accept(replace(again, platform_key=key))
         return Reply("")
 
     async def _undo(self, request: Request) -> Reply:
@@ -353,8 +353,8 @@ class ChatCommands:
             return Reply("There is nothing to take back.")
         if turn.removed:
             return Reply(f"There is nothing to take back: what was said here last is {turn.removed}.")
-        messages = await self._hub.messages_of(turn.turn)
-        self._hub.forget_memory(request.key)
+        messages = await self._hub.watching.messages_of(turn.turn)
+        self._hub.queues.forget_memory(request.key)
         said = " ".join(person_words(m.inbound) for m in messages) or await said_of(self._store, turn.turn)
         what = f"“{shortened(said)}”" if said.strip() else "your last message"
         words = f"Forgotten: {what} and what came of it. What tools have done is not undone."
@@ -511,7 +511,7 @@ class ChatCommands:
     async def _queue_of_button(self, request: Request, turn: str) -> SessionQueue | None:
         """Where the turn of a button runs: here, or in a conversation that went on here when it was asked."""
         row = await self._store.turns.one(turn)
-        queue = self._hub.queue(row.session) if row is not None else None
+        queue = self._hub.queues.of(row.session) if row is not None else None
         if queue is None or queue.key == request.key or queue.running is None:
             return queue
         return queue if queue.running.same_chat(request.inbound) else None

@@ -106,7 +106,7 @@ class PeopleCommands:
     async def cut(self, places: Sequence[PlaceRow]) -> None:
         """What was asked in these chats of conversations that they do not reach any more is stopped, and told."""
         for row in places:
-            queue = self._hub.known_queue(row.continues or "")
+            queue = self._hub.queues.known(row.continues or "")
             if queue is None:
                 continue
             if queue.running is not None and _place_of(queue.running.messages[0].inbound) == row.place:
@@ -131,7 +131,7 @@ class PeopleCommands:
             return Reply("There is no conversation with this number. /resume lists those that can go on here.")
         if chosen.place == self._current(request):
             return Reply("That conversation goes on here already.")
-        queue = self._hub.known_queue(chosen.place)
+        queue = self._hub.queues.known(chosen.place)
         busy = queue is not None and queue.running is not None
         change = PlaceChange(own, chosen.place if chosen.place != own else None)
         return Reply(resumed_words(chosen, own, now, busy=busy), SessionChange(place=change))
@@ -144,7 +144,7 @@ class PeopleCommands:
         change = PlaceChange(request.own.text(), None)
         await self._store.sessions.change(request.owner.session, request.owner.epoch, SessionChange(place=change))
         self._book.pointed(change)
-        queue = self._hub.known_queue(request.key)
+        queue = self._hub.queues.known(request.key)
         if queue is not None and queue.running is not None and queue.running.same_chat(request.inbound):
             await self._hub.stop(request.inbound.session)
         words, key = request.words.strip(), f"new:{request.inbound.platform_key}"
@@ -161,10 +161,10 @@ class PeopleCommands:
         row = await self._store.sessions.by_key(own.text())
         if row is None:
             return
-        queue = await self._hub.owned_queue(row.key, row.session)
+        queue = await self._hub.accepting.owned(row.key, row.session)
         await self._store.sessions.change(row.session, queue.epoch, SessionChange(forget=True))
         queue.memory_loaded = False
-        self._hub.release(queue)
+        self._hub.queues.release(queue)
 
 
 def _place_of(inbound: Inbound) -> str:

@@ -181,7 +181,7 @@ class TimedCommands:
         key = f"{name}{happening.due}"
         told = Content(ContentKind.ASIDE, Styled(schedules.announcement(happening)), silent=True)
         done = await self._store.inbox.by_key(request.inbound.account, key)
-        queue = self._hub.known_queue(request.key)
+        queue = self._hub.queues.known(request.key)
         waiting = queue.waiting if queue is not None else []
         if done is None and any(message.inbound.platform_key.startswith(name) for message in waiting):
             return Reply(f"{schedules.missed_words(happening)} (The one before it still waits for its turn.)")

@@ -116,7 +116,7 @@ class Sending:
                 return problem_response(no_room)
             owned = await self._store.sessions.by_key(key.text())
             if owned is not None:
-                self._hub.release(await self._hub.owned_queue(key.text(), owned.session))
+                self._hub.queues.release(await self._hub.accepting.owned(key.text(), owned.session))
             files = await asyncio.to_thread(self._put, inbound.digest, message.files)
             command = Command("post", encode_post(Post(message.text, files)))
             accepted, doing = await self._arrivals.take_command(inbound, command)

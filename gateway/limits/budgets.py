@@ -29,14 +29,18 @@ class BudgetWarning:
     """Names the warning; the same budget in the same window always has the same."""
 
 
+Warn = Callable[[BudgetWarning], Awaitable[None]]
+
+
 class Budgets:
     """What the gateway asks about budgets."""
 
-    def __init__(self, spender: Spender, store: Store, clock: Clock) -> None:
+    def __init__(self, spender: Spender, store: Store, clock: Clock, warn: Warn | None = None) -> None:
+        """`warn` tells somebody that a budget is about to be used up."""
         self._spender = spender
         self._store = store
         self._clock = clock
-        self.on_warned: Callable[[BudgetWarning], Awaitable[None]] | None = None
+        self._warn = warn
 
     @property
     def rules(self) -> BudgetRules:
@@ -47,10 +51,10 @@ class Budgets:
 
         async def warned(reached: Reached) -> None:
             pot = reached.pot
-            if self.on_warned is not None:
+            if self._warn is not None:
                 words = warning_words(reached, self.rules, self._clock.now_ms())
                 origin = f"budget:{pot.scope}:{pot.window}"
-                await self.on_warned(BudgetWarning(inbound, identity.session, identity.epoch, reached, words, origin))
+                await self._warn(BudgetWarning(inbound, identity.session, identity.epoch, reached, words, origin))
 
         account = Account(identity.turn, identity.session, identity.epoch, payer_of(inbound), warned)
         return self._spender.of(account)

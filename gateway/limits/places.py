@@ -41,7 +41,7 @@ class Places:
     def __init__(
         self,
         bounds: Bounds,
-        queues: Callable[[], Iterable[SessionQueue]],
+        queues: Iterable[SessionQueue],
         begin: Callable[[SessionQueue], None],
         clock: Clock,
         tell: Tell,
@@ -129,7 +129,7 @@ class Places:
     @property
     def messages(self) -> int:
         """Messages that wait for their turn."""
-        return sum(len(queue.waiting) for queue in self._queues())
+        return sum(len(queue.waiting) for queue in self._queues)
 
     def refusal(self, queue: SessionQueue | None, queue_limit: int) -> NotAccepted | None:
         """Why a message of this queue cannot be taken; None if it can."""

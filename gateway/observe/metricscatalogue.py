@@ -57,7 +57,7 @@ from gateway.http.refusals import LANE as REFUSED_LANE
 from gateway.observe.alerts import AlertKind
 from gateway.observe.looplag import LoopLate
 from gateway.recovery.keeping import Kind as Left
-from gateway.sessions.hub import COMMAND_LANE, NORMAL_LANE
+from gateway.sessions.inbox import COMMAND_LANE, NORMAL_LANE
 
 if TYPE_CHECKING:
     from agent_core.model.endpoints import Endpoint

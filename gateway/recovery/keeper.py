@@ -10,12 +10,11 @@ import asyncio
 from collections import Counter
 from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Protocol, TypeAlias
+from typing import Protocol
 
 import structlog
 
 from adapters.contract.base import Inbound
-from agent_core.bell import Bell
 from agent_core.driver.driver import TurnDriver
 from agent_core.ports import Clock, Ids
 from agent_core.store.deliveries.rows import Delivery
@@ -26,10 +25,11 @@ from agent_core.store.turns.rows import OpenTurn
 from gateway.delivery.owners import Owner
 from gateway.recovery import keeping
 from gateway.recovery.keeping import SET_ASIDE, Item, Kind, Known
+from gateway.recovery.leftbook import Left
 from gateway.recovery.resuming import Resuming
-from gateway.recovery.setaside import PutAside
 from gateway.sessions import inbox
-from gateway.sessions.hub import COMMAND_LANE, NORMAL_LANE, Hub
+from gateway.sessions.hub import Hub
+from gateway.sessions.inbox import COMMAND_LANE, NORMAL_LANE
 
 log = structlog.get_logger("keeper")
 
@@ -42,7 +42,6 @@ START_SECONDS = 60.0
 NAMED = 20
 """So many suspects are named in a line."""
 
-Left: TypeAlias = LeftTurn | LeftMessage | LeftPart
 Announce = Callable[[Kind, str], Awaitable[None]]
 """(kind, what it is by its id) was set aside."""
 
@@ -82,25 +81,28 @@ class Commands(Protocol):
 
 
 class Keeper:
-    """Implements `gateway.recovery.keeping.Keeping`. The hub owns its task."""
+    """Takes up what is in the book. The hub owns its task."""
 
-    def __init__(self, hub: Hub, store: Store, clock: Clock, ids: Ids) -> None:
-        self._hub = hub
+    def __init__(
+        self,
+        hub: Hub,
+        store: Store,
+        clock: Clock,
+        ids: Ids,
+        parts: Parts | None = None,
+        commands: Commands | None = None,
+        on_set_aside: Announce | None = None,
+    ) -> None:
+        self._queues = hub.queues
+        self._runner = hub.runner
         self._store = store
         self._clock = clock
-        self._resuming = Resuming(hub, store, clock, ids)
-        self.aside = PutAside(hub, store, clock, ids)
+        self._open = hub.left
+        self.aside = hub.aside
         """Sets aside what cannot be read."""
-        self._book: dict[tuple[Kind, str], Known] = {}
-        self._left: dict[tuple[Kind, str], Left] = {}
-        self._wanted: set[str] = set()
-        self._taking: set[str] = set()
-        """Sessions that are just being taken up: what is new in them comes after what waited."""
+        self._resuming = Resuming(hub, store, clock, ids)
         self._before: dict[str, tuple[TurnDriver, int]] = {}
         """By session: what its turn had done when it was taken up."""
-        self._opening: set[str] = set()
-        """Sessions whose message was taken up, and whose turn is being opened."""
-        self._bell = Bell()
         self._look_at = 0.0
         self._began = clock.monotonic()
         self._unusable: set[int] = set()
@@ -109,63 +111,15 @@ class Keeper:
         """How many of each kind were set aside."""
         self.taken: Counter[Kind] = Counter()
         """How many of each kind were taken up."""
-        self.parts: Parts | None = None
-        self.commands: Commands | None = None
-        self.on_set_aside: Announce | None = None
-
-    async def attach(self) -> None:
-        """It is the hub's from now on."""
-        self._hub.keeper, self._hub.aside, self._hub.store_message = self, self.aside, self.aside.accept
-        await self.aside.load()
+        self._parts = parts
+        self._commands = commands
+        self._on_set_aside = on_set_aside
 
     # ------------------------------------------------------------------ for others
 
-    def holds(self, session: str) -> bool:
-        """See `gateway.recovery.keeping.Keeping`."""
-        known = self._book.get((Kind.SESSION, session))
-        if session in self._taking:
-            return True
-        if known is None or known.taken_at is not None:
-            return False
-        self._wanted.add(session)
-        self._bell.ring()
-        return True
-
-    async def find(self, session: str, before: int = 0) -> bool:
-        """See `gateway.recovery.keeping.Keeping`."""
-        turns = await self._store.left.turns(session)
-        messages = await self._store.left.messages(session) if not turns else []
-        messages = [m for m in messages if m.lane == NORMAL_LANE and (not before or m.inbox_id < before)]
-        first: Left | None = next(iter([*turns, *messages]), None)
-        if first is None:
-            return False
-        if (Kind.SESSION, session) not in self._book:
-            ended = await self._store.left.ended({first.owner}) if first.owner is not None else frozenset[int]()
-            self._add(replace(self._item(first, ended), ours=False), first)
-        return self.holds(session)
-
-    async def opening(self, session: str) -> None:
-        """See `gateway.recovery.keeping.Keeping`."""
-        self.aside.check()
-        known = self._book.get((Kind.SESSION, session))
-        if known is None or known.taken_at is None or not self._only_waits(known.item) or session in self._opening:
-            return
-        if known.item.died:
-            await self._store.left.charge(self._charges([(known.item, known.item.charged(alone=known.alone))]))
-        self._opening.add(session)
-        self._book[known.item.key] = replace(known, taken_at=self._clock.monotonic())
-
-    def _only_waits(self, item: Item) -> bool:
-        """A message for a turn: nothing was begun with it yet."""
-        return item.kind is Kind.SESSION and isinstance(self._left[item.key], LeftMessage)
-
-    def _add(self, item: Item, left: Left) -> None:
-        self._book.setdefault(item.key, Known(item, self._clock.monotonic()))
-        self._left[item.key] = left
-
     def late(self) -> Mapping[Kind, int]:
         """How many of each kind are unclaimed for too long."""
-        return keeping.late(self._book, self._clock.monotonic())
+        return keeping.late(self._open.known, self._clock.monotonic())
 
     def late_words(self) -> str:
         """What is unclaimed for too long, in words; empty if nothing is."""
@@ -174,7 +128,7 @@ class Keeper:
     def unclaimed(self) -> Mapping[Kind, int]:
         """How many of each kind are known to be unclaimed."""
         counts = dict.fromkeys(Kind, 0)
-        for one in self._book.values():
+        for one in self._open.known.values():
             counts[one.item.kind] += one.taken_at is None
         return counts
 
@@ -184,23 +138,23 @@ class Keeper:
         """Until cancelled."""
         try:
             while True:
-                await self._bell.wait(await self._round_safely())
+                await self._open.bell.wait(await self._round_safely())
         finally:
-            self._bell.close()
+            self._open.bell.close()
 
     async def first(self) -> int:
         """Take up all that can be taken up now; how many turns were open. For those who cannot do anything before."""
         async with asyncio.timeout(START_SECONDS):
             await self._look()
-            turns = sum(isinstance(left, LeftTurn) for left in self._left.values())
-            while any(one.taken_at is None and not one.suspect and not one.tries for one in self._book.values()):
-                await self._bell.wait(await self._round())
+            turns = sum(isinstance(left, LeftTurn) for left in self._open.left.values())
+            while any(one.taken_at is None and not one.suspect and not one.tries for one in self._open.known.values()):
+                await self._open.bell.wait(await self._round())
         return turns
 
     async def count_open(self) -> int:
         """Look, and say how many open turns are to be taken up."""
         await self._look()
-        return sum(isinstance(left, LeftTurn) for left in self._left.values())
+        return sum(isinstance(left, LeftTurn) for left in self._open.left.values())
 
     async def _round_safely(self) -> float:
         try:
@@ -213,32 +167,32 @@ class Keeper:
 
     async def _round(self) -> float:
         """Look, if it is time; take up and set aside what is due; the seconds until the next round."""
-        if self._hub.closing or self.aside.spread.everybodys:
+        if self._runner.closing or self.aside.spread.everybodys:
             return IDLE_SECONDS
         if self._clock.monotonic() >= self._look_at:
             await self._look()
         await self._settle()
         now = self._clock.monotonic()
-        due = keeping.due(self._book, now, frozenset(self._wanted))
+        due = keeping.due(self._open.known, now, frozenset(self._open.wanted))
         if due.take:
-            self._taking = {item.name for item in due.take if item.kind is Kind.SESSION}
+            self._open.taking = {item.name for item in due.take if item.kind is Kind.SESSION}
             try:
                 await self._take(due.take, alone=due.alone)
             finally:
-                self._taking = set()
+                self._open.taking = set()
         for item in due.aside:
-            self._taking = {self._left[item.key].session}
+            self._open.taking = {self._open.left[item.key].session}
             try:
                 await self._guarded(item, self._put_aside(item))
                 await self._look()  # what waited behind it comes next, and before what is new
             finally:
-                self._taking = set()
+                self._open.taking = set()
         now = self._clock.monotonic()
-        busy = any(one.taken_at is not None or one.not_before <= now for one in self._book.values())
+        busy = any(one.taken_at is not None or one.not_before <= now for one in self._open.known.values())
         return TICK_SECONDS if busy and not self._only_ours(now) else max(TICK_SECONDS, self._look_at - now)
 
     def _only_ours(self, now: float) -> bool:
-        return all(one.item.ours and now - one.since < keeping.OURS_SECONDS for one in self._book.values())
+        return all(one.item.ours and now - one.since < keeping.OURS_SECONDS for one in self._open.known.values())
 
     # ------------------------------------------------------------------ looking
 
@@ -248,7 +202,7 @@ class Keeper:
         self._look_at = began + LOOK_SECONDS
         left = self._store.left
         turns, messages = await left.turns(), await left.messages()
-        parts = await left.parts() if self.parts is not None else []
+        parts = await left.parts() if self._parts is not None else []
         for session in left.lost_sessions - self.aside.known.keys():
             await self.aside.put(session, Damaged("What is open in it cannot be read."))
         owners = {one.owner for one in (*turns, *messages, *parts) if one.owner is not None} - {self._store.node}
@@ -260,48 +214,36 @@ class Keeper:
         for one in (*turns, *messages, *parts):
             if one.owner not in free or self._worked_on(one):
                 continue
-            item = self._item(one, ended)
+            item = self._open.item(one, ended)
             if item.key not in found:  # of a session, its turn comes first, then its oldest message
                 found[item.key] = one
                 items.append(item)
-        self._book = keeping.found(self._book, items, self._clock.monotonic())
-        self._left = {key: found.get(key) or self._left[key] for key in self._book}
-        self._wanted &= {name for _, name in self._book}
-        for queue in self._hub.blocked():
-            if (Kind.SESSION, queue.session) not in self._book:
-                self._hub.unblock(queue)
+        self._open.known = keeping.found(self._open.known, items, self._clock.monotonic())
+        self._open.left = {key: found.get(key) or self._open.left[key] for key in self._open.known}
+        self._open.wanted &= {name for _, name in self._open.known}
+        for queue in self._queues.blocked():
+            if (Kind.SESSION, queue.session) not in self._open.known:
+                self._runner.unblock(queue)
         early = began - self._began < EARLY_SECONDS
-        if not early and not any(one.taken_at is None for one in self._book.values()):
+        if not early and not any(one.taken_at is None for one in self._open.known.values()):
             self._look_at = began + IDLE_SECONDS
-
-    def _item(self, one: Left, ended: Collection[int]) -> Item:
-        match one:
-            case LeftPart():
-                kind, name = Kind.PART, "\n".join((one.surface, one.origin, one.bubble, str(one.part)))
-            case LeftMessage() if one.lane == COMMAND_LANE:
-                kind, name = Kind.COMMAND, str(one.inbox_id)
-            case _:
-                kind, name = Kind.SESSION, one.session
-        ours = one.owner == self._store.node
-        died = one.owner is not None and not ours and one.owner not in ended
-        return Item(kind, name, one.at, one.suspicion, died, ours)
 
     def _worked_on(self, one: Left) -> bool:
         """It is in this process's hands, or in nobody's reach."""
         match one:
             case LeftPart():
-                parts = self.parts
+                parts = self._parts
                 assert parts is not None
                 return not parts.reaches(one.surface) or parts.works_on(one.surface, one.name)
             case LeftTurn():
-                queue = self._hub.queue(one.session)
+                queue = self._queues.of(one.session)
                 running = queue.running if queue is not None else None
                 return running is not None and running.driver.identity.turn == one.turn
             case LeftMessage(lane=name):
                 if name == COMMAND_LANE:
-                    commands, number = self.commands, one.inbox_id
+                    commands, number = self._commands, one.inbox_id
                     return commands is None or number in self._unusable or commands.carries_out(number)
-                queue = self._hub.queue(one.session)
+                queue = self._queues.of(one.session)
                 return name != NORMAL_LANE or (queue is not None and not queue.blocked and queue.knows(one.inbox_id))
 
     # ------------------------------------------------------------------ what became of it
@@ -310,38 +252,40 @@ class Keeper:
         """What was taken up and has made progress, or has lived, is ours like everything else."""
         now = self._clock.monotonic()
         spared: list[Known] = []
-        for key, known in list(self._book.items()):
+        for key, known in list(self._open.known.items()):
             if known.taken_at is None:
                 continue
             if self._waits(known.item):
-                self._book[key] = replace(known, taken_at=now)  # its turn has not begun to do anything
+                self._open.known[key] = replace(known, taken_at=now)  # its turn has not begun to do anything
                 continue
             progress = self._progressed(known.item)
             if progress or not known.young(now):
                 if known.suspect and not progress:
                     spared.append(known)
-                del self._book[key]
+                del self._open.known[key]
                 self._before.pop(known.item.name, None)
-                self._opening.discard(known.item.name)
+                self._open.opening_now.discard(known.item.name)
         if spared:
-            await self._store.left.charge(self._charges([(one.item, one.item.spared) for one in spared]))
-        self._left = {key: left for key, left in self._left.items() if key in self._book}
+            await self._store.left.charge(self._open.charges([(one.item, one.item.spared) for one in spared]))
+        self._open.left = {key: left for key, left in self._open.left.items() if key in self._open.known}
 
     def _waits(self, item: Item) -> bool:
         """The conversation waits for the gateway to have room, or for what else its message may say."""
-        queue = self._hub.queue(item.name) if item.kind is Kind.SESSION else None
+        queue = self._queues.of(item.name) if item.kind is Kind.SESSION else None
         if queue is None:
             return False
-        unopened = self._only_waits(item) and item.name not in self._opening and not self._progressed(item)
-        return unopened or self._hub.place(queue) is not None
+        unopened = (
+            self._open.only_waits(item) and item.name not in self._open.opening_now and not self._progressed(item)
+        )
+        return unopened or self._runner.places.place(queue) is not None
 
     def _progressed(self, item: Item) -> bool:
-        left = self._left[item.kind, item.name]
+        left = self._open.left[item.kind, item.name]
         match left:
             case LeftPart():
-                return self.parts is None or not self.parts.unsettled(left.surface, left.name)
+                return self._parts is None or not self._parts.unsettled(left.surface, left.name)
             case LeftTurn():
-                queue = self._hub.queue(left.session)
+                queue = self._queues.of(left.session)
                 running = queue.running if queue is not None else None
                 before = self._before.get(item.name)
                 if running is None or before is None or running.driver is not before[0]:
@@ -350,41 +294,27 @@ class Keeper:
                 return len(turn.round.tools_done) > before[1]
             case LeftMessage():
                 if left.lane == COMMAND_LANE:
-                    return self.commands is None or not self.commands.carries_out(left.inbox_id)
-                queue = self._hub.queue(left.session)
+                    return self._commands is None or not self._commands.carries_out(left.inbox_id)
+                queue = self._queues.of(left.session)
                 return queue is None or queue.position(left.inbox_id) is None
 
     # ------------------------------------------------------------------ taking up
-
-    def _charges(self, items: Sequence[tuple[Item, int]]) -> Charges:
-        turns: dict[str, int] = {}
-        messages: dict[int, int] = {}
-        parts: dict[tuple[str, str, str, int], int] = {}
-        for item, suspicion in items:
-            match self._left[item.kind, item.name]:
-                case LeftTurn(turn=turn):
-                    turns[turn] = suspicion
-                case LeftMessage(inbox_id=number):
-                    messages[number] = suspicion
-                case LeftPart() as part:
-                    parts[part.surface, *part.name] = suspicion
-        return Charges(turns, messages, parts)
 
     async def _take(self, items: Sequence[Item], *, alone: bool) -> None:
         """Store that they are taken up, and how often that came to nothing; then take them up.
 
         A message that waits for its turn is charged when that is opened (`opening`): until then nothing is begun with it.
         """
-        sessions = {self._left[item.key].session for item in items}
-        begun = [(item, item.charged(alone=alone)) for item in items if not self._only_waits(item)]
-        charges = self._charges(begun)
+        sessions = {self._open.left[item.key].session for item in items}
+        begun = [(item, item.charged(alone=alone)) for item in items if not self._open.only_waits(item)]
+        charges = self._open.charges(begun)
         taken = await self._store.left.take_up(self._resuming.taken_over_row, sessions, charges)
         now = self._clock.monotonic()
-        mine = [item for item in items if self._left[item.key].session in taken.epochs]
+        mine = [item for item in items if self._open.left[item.key].session in taken.epochs]
         for item in items:
-            known = self._book[item.key]
+            known = self._open.known[item.key]
             lost = item not in mine  # its owner lives after all
-            self._book[item.key] = (
+            self._open.known[item.key] = (
                 keeping.again(known, now) if lost else Known(item, known.since, known.tries, 0, now, alone)
             )
         self.taken.update(item.kind for item in mine)
@@ -400,12 +330,12 @@ class Keeper:
         await self._take_parts([item for item in mine if item.kind is Kind.PART], taken)
         now = self._clock.monotonic()
         for item in mine:
-            if (known := self._book.get(item.key)) is not None and known.taken_at is not None:
-                self._book[item.key] = replace(known, taken_at=now)  # from here on it does something
+            if (known := self._open.known.get(item.key)) is not None and known.taken_at is not None:
+                self._open.known[item.key] = replace(known, taken_at=now)  # from here on it does something
 
     async def _take_sessions(self, items: Sequence[Item], taken: Taken) -> None:
         by_session = {one.session: one for one in taken.turns}
-        lefts = [self._left[item.key] for item in items]
+        lefts = [self._open.left[item.key] for item in items]
         keys = {left.session: left.key for left in lefts if not isinstance(left, LeftPart)}
         turns = [by_session[item.name] for item in items if item.name in by_session]
         try:
@@ -425,7 +355,7 @@ class Keeper:
                 raise
             return
         for item in items:
-            queue = self._hub.queue(item.name)
+            queue = self._queues.of(item.name)
             if queue is not None and queue.running is not None:
                 turn = queue.running.driver.turn
                 self._before[item.name] = (queue.running.driver, len(turn.round.tools_done))
@@ -433,27 +363,27 @@ class Keeper:
             await self._guarded(item, self._resuming.messages(item.name, key, taken.epochs[item.name]))
 
     async def _take_command(self, item: Item, taken: Taken) -> None:
-        left = self._left[item.key]
+        left = self._open.left[item.key]
         assert isinstance(left, LeftMessage)
-        assert self.commands is not None
+        assert self._commands is not None
         row = await self._store.inbox.one(left.inbox_id)
         if row is None:
             return
         inbound = inbox.decode(row.body)
-        if self.commands.can_carry_out(inbound):
-            self.commands.carry_out(row, inbound, Owner(row.session, taken.epochs[row.session]))
+        if self._commands.can_carry_out(inbound):
+            self._commands.carry_out(row, inbound, Owner(row.session, taken.epochs[row.session]))
         else:
             self._unusable.add(row.id)
 
     async def _take_parts(self, items: Sequence[Item], taken: Taken) -> None:
         """Have surfaces show parts; they are read chat by chat."""
-        lefts = [left for item in items if isinstance(left := self._left[item.key], LeftPart)]
-        if not lefts or self.parts is None:
+        lefts = [left for item in items if isinstance(left := self._open.left[item.key], LeftPart)]
+        if not lefts or self._parts is None:
             return
         wanted = {(left.surface, *left.name) for left in lefts}
         rows = await self._store.deliveries.of_all(sorted({left.origin for left in lefts}))
         found = [one for one in rows if (one.row.surface, one.row.origin, one.row.bubble, one.row.part) in wanted]
-        self.parts.take_up(found, taken.epochs)
+        self._parts.take_up(found, taken.epochs)
 
     async def _guarded(self, item: Item, work: Awaitable[None]) -> None:
         """One that cannot be taken up is tried again, and holds up no other."""
@@ -473,26 +403,26 @@ class Keeper:
     async def _unreadable(self, item: Item, error: Exception) -> None:
         """What cannot be read is set aside, or, if that cannot be stored, tried again later and later."""
         if await self.aside.put(item.name, error):
-            self._book.pop(item.key, None)
+            self._open.known.pop(item.key, None)
         else:
             self._not_taken(item, error)
 
     def _not_taken(self, item: Item, error: Exception) -> None:
         now = self._clock.monotonic()
         log.warning("keeper.not_taken", kind=item.kind.value, name=item.name, error=f"{type(error).__name__}: {error}")
-        if item.key in self._book:
-            self._book[item.key] = keeping.again(self._book[item.key], now)
+        if item.key in self._open.known:
+            self._open.known[item.key] = keeping.again(self._open.known[item.key], now)
 
     # ------------------------------------------------------------------ setting aside
 
     async def _put_aside(self, item: Item) -> None:
         """It is not tried once more, and whoever it concerns is told."""
-        left = self._left[item.key]
+        left = self._open.left[item.key]
         charges = Charges({left.turn: item.suspicion}) if isinstance(left, LeftTurn) else Charges()
         taken = await self._store.left.take_up(self._resuming.taken_over_row, {left.session}, charges)
         epoch = taken.epochs.get(left.session)
         if epoch is None:
-            self._book[item.key] = keeping.again(self._book[item.key], self._clock.monotonic())
+            self._open.known[item.key] = keeping.again(self._open.known[item.key], self._clock.monotonic())
             return
         reference = ""
         match left:
@@ -508,21 +438,20 @@ class Keeper:
             case LeftPart():
                 name = f"delivery {left.origin}/{left.bubble}/{left.part}"
                 part = await self._store.deliveries.one(left.surface, *left.name)
-                if part is not None and self.parts is not None:
-                    await self.parts.set_aside(part, Owner(left.session, epoch), SET_ASIDE)
-        self._book.pop(item.key, None)
+                if part is not None and self._parts is not None:
+                    await self._parts.set_aside(part, Owner(left.session, epoch), SET_ASIDE)
+        self._open.known.pop(item.key, None)
         self.set_aside[item.kind] += 1
         log.error(
             "keeper.set_aside", kind=item.kind.value, name=name, session=left.session, reference=reference or None
         )
-        if self.on_set_aside is not None:
-            await self.on_set_aside(item.kind, name)
+        if self._on_set_aside is not None:
+            await self._on_set_aside(item.kind, name)
 
 
 async def recovered(hub: Hub, store: Store, clock: Clock, ids: Ids) -> int:
-    """Give the hub its keeper, and take up at once what can be; how many turns were open. For hubs without a port."""
+    """Give the hub a keeper, and take up at once what can be; how many turns were open. For hubs without a port."""
     keeper = Keeper(hub, store, clock, ids)
-    await keeper.attach()
     turns = await keeper.first()
-    hub.keep()
+    hub.keep(keeper.run())
     return turns

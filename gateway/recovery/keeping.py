@@ -21,6 +21,7 @@ from enum import StrEnum
 from typing import Protocol
 
 from agent_core.retry import SUSPECTS, TAKE_UP
+from agent_core.store.inbox.rows import Accepted, NewMessage
 from agent_core.store.sessions.asides import Fresh
 
 DEATH = 2
@@ -211,11 +212,13 @@ class Keeping(Protocol):
         """A turn of the session is about to be opened."""
         ...
 
-    async def run(self) -> None: ...
-
 
 class SettingAside(Protocol):
-    """What the hub needs of whoever sets conversations aside that cannot be read."""
+    """What is needed of whoever sets conversations aside that cannot be read."""
+
+    async def accept(self, message: NewMessage) -> Accepted:
+        """Store a message; if its conversation cannot be read, in the one that begins in its place. Raises `StorageUnavailable`."""
+        ...
 
     async def put(self, session: str, error: Exception) -> bool:
         """Set it aside, and tell whoever it concerns. False if that cannot be stored just now, or it is not this process's to do."""

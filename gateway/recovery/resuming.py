@@ -22,12 +22,15 @@ from agent_core.store.turns.rows import JournalRow, OpenTurn
 from agent_core.turn.errors import UnreadableJournal
 from agent_core.turn.events import DriverFailed, TakenOver
 from agent_core.turn.exits import Exit
+from agent_core.turn.notices import NotStarted
 from gateway.delivery.owners import Owner
 from gateway.delivery.turnoutlet import TurnOutlet
 from gateway.recovery.keeping import SET_ASIDE
+from gateway.recovery.setaside import outlet_of
 from gateway.sessions import inbox
-from gateway.sessions.hub import COMMAND_LANE, Hub
-from gateway.sessions.queue import Running, Waiting, steered_into
+from gateway.sessions.hub import Hub
+from gateway.sessions.inbox import COMMAND_LANE
+from gateway.sessions.queue import Running, steered_into, waiting_of
 
 log = structlog.get_logger("gateway")
 
@@ -40,7 +43,13 @@ class Resuming:
     """Puts what was taken up back into the hub's queues."""
 
     def __init__(self, hub: Hub, store: Store, clock: Clock, ids: Ids) -> None:
-        self._hub = hub
+        self._queues = hub.queues
+        self._runner = hub.runner
+        self._accepting = hub.accepting
+        self._opener = hub.opener
+        self._chats = hub.chats
+        self._aside = hub.aside
+        self._closer = hub.closer
         self._store = store
         self._clock = clock
         self._ids = ids
@@ -59,8 +68,7 @@ class Resuming:
         messages: dict[str, list[InboxRow]] = {}
         for row in await self._store.inbox.inputs(*names):
             messages.setdefault(row.turn or "", []).append(row)
-        if self._hub.restore is not None:
-            await self._hub.restore.load(found, [row.id for rows in messages.values() for row in rows])
+        await self._chats.load(found, [row.id for rows in messages.values() for row in rows])
         for number, one in enumerate(found, start=1):
             await self._go_on(one, keys[one.session], journals.get(one.turn, []), messages.get(one.turn, []))
             if number % AT_ONCE == 0:
@@ -79,32 +87,32 @@ class Resuming:
             await self._unblock(found, key)
             return
         assert isinstance(taken_over, TakenOver)
-        queue = await self._hub.owned_queue(key, found.session, found.epoch)
+        queue = await self._accepting.owned(key, found.session, found.epoch)
         queue.blocked = True
-        await self._hub.settled(queue)
-        if queue.running is not None or self._hub.closing:
+        await self._runner.settled(queue)
+        if queue.running is not None or self._runner.closing:
             return  # it goes on already, or in the next process
         if turn.opened is not None and turn.opened.own_history is None:
-            await self._hub.load_memory(queue)
-        driver = self._hub.driver(found.turn, found.session, found.epoch, messages, queue)
+            await self._opener.load_memory(queue)
+        driver = self._opener.driver(found.turn, found.session, found.epoch, messages, queue)
         driver.resume(turn, len(rows), taken_over)
         queue.running = Running(driver, messages)
         if isinstance(driver.outlet, TurnOutlet):
             driver.outlet.attach(driver)
-        self._hub.start(queue)  # what waits comes after it, once `messages` has put the earlier ones in front
+        self._runner.start(queue)  # what waits comes after it, once `messages` has put the earlier ones in front
 
     async def _unblock(self, found: OpenTurn, key: str) -> None:
-        queue = await self._hub.owned_queue(key, found.session, found.epoch)
-        self._hub.unblock(queue)
+        queue = await self._accepting.owned(key, found.session, found.epoch)
+        self._runner.unblock(queue)
 
     # ------------------------------------------------------------------ messages
 
     async def messages(self, session: str, key: str, epoch: int) -> None:
         """Put the messages that waited in a session back into its queue, before those that have come since."""
         rows = await self._store.inbox.pending(session)
-        if rows and self._hub.restore is not None:  # before a turn begins, and takes them back
-            await self._hub.restore.load_words(Owner(session, epoch), [row.id for row in rows])
-        queue = await self._hub.owned_queue(
+        if rows:  # before a turn begins, and takes them back
+            await self._chats.load_words(Owner(session, epoch), [row.id for row in rows])
+        queue = await self._accepting.owned(
             key, session, epoch
         )  # last: one that is held over an await may be forgotten
         for row in rows:
@@ -113,16 +121,14 @@ class Resuming:
             try:
                 message = waiting_of(row)
             except inbox.UnreadableMessage:
-                if self._hub.aside is None:
-                    raise
-                await self._hub.aside.lose(row.id, Fresh(session, key, epoch))
+                await self._aside.lose(row.id, Fresh(session, key, epoch))
                 continue
             if queue.running is not None and row.id in steered_into(queue.running.driver.turn):
                 queue.steers.append(message)
             else:
                 queue.waiting.append(message)
         queue.waiting.sort(key=lambda message: message.arrival)
-        self._hub.unblock(queue)
+        self._runner.unblock(queue)
 
     # ------------------------------------------------------------------ setting aside
 
@@ -135,36 +141,18 @@ class Resuming:
 
     async def set_aside_message(self, row: InboxRow, key: str, epoch: int) -> None:
         """A message, or a command, that has ended the process each time is not tried again; its chat is told."""
-        queue = await self._hub.owned_queue(key, row.session, epoch)
+        queue = await self._accepting.owned(key, row.session, epoch)
         queue.blocked = True  # until what waited behind it is known
         queue.withdraw(row.id)
         with suppress(Conflict):
             await self._store.inbox.drop(row.id, SET_ASIDE)
-            if self._hub.on_set_aside is not None:
-                with suppress(inbox.UnreadableMessage):
-                    await self._hub.on_set_aside(inbox.decode(row.body), row.id, row.session, epoch)
+            with suppress(inbox.UnreadableMessage):
+                owner = Owner(row.session, epoch)
+                await self._chats.not_run(inbox.decode(row.body), row.id, owner, NotStarted.QUARANTINED)
 
     async def _end(
         self, found: OpenTurn, asked: Sequence[InboxRow], seq: int, ending: Exit, *events: DriverFailed
     ) -> None:
         whose = TurnIdentity(found.turn, found.session, found.epoch)
         end = closing_of(whose, ending, self._clock.now_ms(), seq, events)
-        await self._hub.closer.close(end, outlet_of(self._hub, found, asked))
-
-
-def outlet_of(hub: Hub, found: OpenTurn, asked: Sequence[InboxRow]) -> TurnOutlet | None:
-    """Where a turn that is not looked into is shown, if its messages can be read."""
-    try:
-        chat = inbox.decode(asked[0].body).chat if asked else None
-    except inbox.UnreadableMessage:
-        return None
-    return (
-        hub.outlets(chat, found.turn, found.session, found.epoch)
-        if chat is not None and hub.outlets is not None
-        else None
-    )
-
-
-def waiting_of(row: InboxRow) -> Waiting:
-    """A stored message as queues have it. Raises `UnreadableMessage`."""
-    return Waiting(row.id, row.arrival, inbox.decode(row.body), row.received_at)
+        await self._closer.close(end, outlet_of(self._chats, found, asked))

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 import structlog
 
 from adapters.contract.base import Inbound
-from agent_core.driver.closing import Closing, TurnIdentity, closing_of, ended_otherwise, unread
+from agent_core.driver.closing import Closer, Closing, TurnIdentity, closing_of, ended_otherwise, unread
 from agent_core.ports import Clock, Ids
 from agent_core.retry import NOT_SET_ASIDE
 from agent_core.signals import Signal, TurnClosed
@@ -30,10 +30,11 @@ from agent_core.store.sessions.asides import Aside, Fresh
 from agent_core.store.store import Damaged, StorageUnavailable, Store, StoreError
 from agent_core.store.turns.rows import OpenTurn
 from agent_core.turn.notices import DAMAGED, NotStarted
-from gateway.recovery.resuming import outlet_of
+from gateway.delivery.turnoutlet import TurnOutlet
 from gateway.recovery.spread import Met, Spread
 from gateway.sessions import inbox
-from gateway.sessions.hub import Hub
+from gateway.sessions.chatside import ChatSide
+from gateway.sessions.queues import Queues
 from gateway.storage.storewatch import EVERYBODYS
 
 log = structlog.get_logger("gateway")
@@ -41,8 +42,6 @@ log = structlog.get_logger("gateway")
 KNOWN_MOST = 1_000
 RECENT_MS = 24 * 3_600_000
 
-TellChat = Callable[[Inbound | None, int, Fresh, str], Awaitable[None]]
-"""(a message if it can be read, its number, whose chat it is now, words)"""
 NO_MESSAGE = (
     "⚠️ A message that you sent here was not answered, and nothing was done for it: what was stored of it cannot be read any more, because "
     "the storage is damaged. Send it again. Whoever runs the gateway is told."
@@ -69,8 +68,10 @@ class _Stuck:
 class PutAside:
     """Implements `gateway.recovery.keeping.SettingAside`."""
 
-    def __init__(self, hub: Hub, store: Store, clock: Clock, ids: Ids) -> None:
-        self._hub = hub
+    def __init__(self, queues: Queues, chats: ChatSide, closer: Closer, store: Store, clock: Clock, ids: Ids) -> None:
+        self._queues = queues
+        self._chats = chats
+        self._closer = closer
         self._store = store
         self._clock = clock
         self._ids = ids
@@ -81,9 +82,6 @@ class PutAside:
         """What was to be said in the conversation that began last could not be stored."""
         self.known: dict[str, Aside] = {}
         """What was set aside, by session, the latest last."""
-        self.tell_chat: TellChat | None = None
-        self.tell_unstored: Callable[[Inbound, str], None] | None = None
-        """The same, of what cannot be stored: tried once."""
         self.announce: Callable[[str, str], Awaitable[None]] | None = None
         self.spread = Spread()
         self._told: set[str] = set()
@@ -131,8 +129,8 @@ class PutAside:
 
     def _say_unstored(self, asked: Iterable[Inbound], words: str) -> None:
         first = next((one for one in asked if one.chat is not None), None)
-        if first is not None and self.tell_unstored is not None:
-            self.tell_unstored(first, words)
+        if first is not None:
+            self._chats.tell_unstored(first, words)
 
     def _tell_waiting(self, session: str) -> None:
         """Once, that what was taken waits."""
@@ -142,7 +140,7 @@ class PutAside:
 
     def _asked_in(self, session: str) -> list[Inbound]:
         """The messages that its chat waits for, the latest first."""
-        queue = self._hub.queue(session)
+        queue = self._queues.of(session)
         if queue is None:
             return []
         running = queue.running.messages if queue.running is not None else ()
@@ -174,8 +172,7 @@ class PutAside:
         await self._store.asides.drop(number, NO_MESSAGE_WHY)
         log.error("message.unreadable", inbox=number, session=whose.session, chat=whose.key)
         with suppress(StoreError):
-            if self.tell_chat is not None:
-                await self.tell_chat(None, number, whose, NO_MESSAGE)
+            await self._chats.tell_anew(None, number, whose, NO_MESSAGE)
         if self.announce is not None:
             words = f"⚠️ A message in {whose.key} cannot be read, and stays unanswered: the storage is damaged. Run outspoken db check."
             await self.announce(f"aside:message:{number}", words)
@@ -215,7 +212,7 @@ class PutAside:
             return done
 
     async def _put(self, session: str, error: Exception) -> bool:
-        queue, asked = self._hub.queue(session), self._asked_in(session)
+        queue, asked = self._queues.of(session), self._asked_in(session)
         with suppress(StoreError):  # it may be among what cannot be written; then it is tried in another way below
             await self._end_turn(
                 session, queue.epoch if queue is not None else await self._store.sessions.claim(session)
@@ -241,7 +238,7 @@ class PutAside:
             error=f"{type(error).__name__}: {error}",
         )
         if queue is not None:
-            self._hub.point(queue, fresh.session, fresh.epoch)
+            self._queues.point(queue, fresh.session, fresh.epoch)
         if not usable:
             self._say_unstored(asked, NOT_ANSWERED)
         await self._announce(session, fresh, unanswered, usable=usable)
@@ -291,18 +288,18 @@ class PutAside:
         chat = OpenTurn(turn, session, epoch)
         if instead is not None:
             chat = OpenTurn(turn, instead.session, instead.epoch)
-        outlet = outlet_of(self._hub, chat, await self._asked(turn))
+        outlet = outlet_of(self._chats, chat, await self._asked(turn))
         if instead is None:
-            await self._hub.closer.close(end, outlet)
+            await self._closer.close(end, outlet)
             self._over(session, turn, end)
         else:
             self._over(session, turn, end)  # whatever can be stored of it
             with self._in_new():
-                await self._hub.closer.close(end, outlet, instead=instead)
+                await self._closer.close(end, outlet, instead=instead)
 
     def _over(self, session: str, turn: str, end: Closing) -> None:
         """Whoever follows the turn here sees its end."""
-        queue = self._hub.queue(session)
+        queue = self._queues.of(session)
         if queue is not None and queue.running is not None and queue.running.driver.identity.turn == turn:
             own = queue.running.driver.turn
             queue.running.give_up(own if own.exit is not None else ended_otherwise(own, end.exit, end.at))
@@ -311,7 +308,7 @@ class PutAside:
 
     async def _drop_waiting(self, session: str, fresh: Fresh) -> int:
         """Each is told that it was not answered; how many there are."""
-        queue = self._hub.queue(session)
+        queue = self._queues.of(session)
         held = {one.inbox_id: one.inbound for one in (*queue.waiting, *queue.steers)} if queue is not None else {}
         try:
             waiting = await self._store.asides.waiting(session)
@@ -322,8 +319,7 @@ class PutAside:
                 await self._store.asides.drop(number, DAMAGED)
             inbound = held.get(number) or await self._read(number)
             with self._in_new():
-                if self.tell_chat is not None:
-                    await self.tell_chat(inbound, number, fresh, NOT_ANSWERED)
+                await self._chats.tell_anew(inbound, number, fresh, NOT_ANSWERED)
         return len(waiting)
 
     async def _read(self, number: int) -> Inbound | None:
@@ -332,3 +328,12 @@ class PutAside:
             return inbox.decode(row.body) if row is not None else None
         except (StorageUnavailable, inbox.UnreadableMessage):
             return None
+
+
+def outlet_of(chats: ChatSide, found: OpenTurn, asked: Sequence[InboxRow]) -> TurnOutlet | None:
+    """Where a turn that is not looked into is shown, if its messages can be read."""
+    try:
+        chat = inbox.decode(asked[0].body).chat if asked else None
+    except inbox.UnreadableMessage:
+        return None
+    return chats.outlet(chat, found.turn, found.session, found.epoch) if chat is not None else None

@@ -95,13 +95,13 @@ async def nobody_runs(_: Job) -> None:
 class Quiet:
     """Stops what runs and waits for people, and lets go of what is remembered of conversations."""
 
-    queues: Callable[[], Iterable[SessionQueue]]
+    queues: Iterable[SessionQueue]
     stop: Callable[[SessionQueue, Waiting], Awaitable[None]]
     forget: Callable[[], None]
 
     async def __call__(self, job: Job) -> None:
         mine = set(job.who)
-        for queue in list(self.queues()):
+        for queue in self.queues:
             running = queue.running.messages if queue.running is not None else ()
             for message in [*queue.waiting, *running]:
                 theirs = (message.inbound.account, author_of(message.inbound)) in mine

@@ -184,7 +184,7 @@ class Scheduler:
         """Make sure that the conversation is ours, if there is one. Raises OwnedElsewhere."""
         known = await self._store.sessions.by_key(key.text())
         if known is not None:
-            self._hub.release(await self._hub.owned_queue(key.text(), known.session))
+            self._hub.queues.release(await self._hub.accepting.owned(key.text(), known.session))
 
     def _first(self, what: str) -> bool:
         """Whether this was not said yet."""

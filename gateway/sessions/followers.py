@@ -5,58 +5,23 @@ They hold no state of their own that could be lost: whatever they were last, the
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from types import TracebackType
-from typing import Protocol
 
-from adapters.contract.base import Ended, LeftOpen, Queued, Showing, Sight, Summary, Ticket, TurnSight, TurnState
+from adapters.contract.base import Ended, LeftOpen, Queued, SessionKey, Showing, Sight, Ticket, TurnSight, TurnState
 from agent_core.bell import Bell
 from agent_core.driver.driver import TurnDriver
 from agent_core.driver.watcher import Watcher
-from agent_core.store.keeping.forgetting import DROPPED, DROPPING
-from agent_core.turn.exits import NeverStarted
-from agent_core.turn.notices import DAMAGED, RESTORED, NotStarted
-from agent_core.turn.view import BubbleKind, View, exit_view
-from gateway.recovery.keeping import SET_ASIDE
-from gateway.sessions.queue import Running, SessionQueue, Waiting, person_words, sight_of, summary_of
-from gateway.sessions.stopping import BY_CLIENT, BY_PERSON, NOT_OPENED
+from agent_core.ports import Clock
+from agent_core.store.store import Store
+from agent_core.turn.view import BubbleKind, View
+from gateway.sessions.queue import Running, SessionQueue, Waiting, person_words, sight_of, summary_of, waiting_of
+from gateway.sessions.queues import Queues
+from gateway.sessions.recents import load_recent, stored_end
+from gateway.sessions.runner import Runner
 
 ELSEWHERE_SECONDS = 2.0
 """How often the journal of a turn is asked that does not run here."""
-
-
-class QueueBook(Protocol):
-    """What followers need of the hub."""
-
-    def queue(self, session: str) -> SessionQueue | None: ...
-
-    def now_ms(self) -> int: ...
-
-    def place(self, queue: SessionQueue) -> int | None:
-        """The queue's place in the line of everybody; None if it does not wait there."""
-        ...
-
-    @property
-    def leaving(self) -> bool:
-        """Nothing is run any more; what is open goes on in the next process."""
-        ...
-
-    def expect(self, session: str, bell: Bell) -> None:
-        """Ring the bell when the session comes to be run here."""
-        ...
-
-    def expect_no_more(self, bell: Bell) -> None: ...
-
-    async def stored_end(self, inbox_id: int) -> Ended | None:
-        """How a message ended, from the journal; None if it has not."""
-        ...
-
-    async def recent(self, queue: SessionQueue) -> None:
-        """Load the session's latest closed turns into the queue."""
-        ...
-
-    def release(self, queue: SessionQueue) -> None:
-        """Nobody watches any more; forget the queue if it is idle."""
-        ...
 
 
 def ended_of(driver: TurnDriver) -> Ended:
@@ -72,26 +37,6 @@ def ended_of(driver: TurnDriver) -> Ended:
     )
 
 
-NOT_STARTED = {
-    SET_ASIDE: NotStarted.QUARANTINED,
-    DAMAGED: NotStarted.DAMAGED,
-    DROPPED: NotStarted.FORGOTTEN,
-    DROPPING: NotStarted.FORGOTTEN,
-    RESTORED: NotStarted.RESTORED,
-    BY_CLIENT: NotStarted.WITHDRAWN,
-    BY_PERSON: NotStarted.WITHDRAWN,
-    NOT_OPENED: NotStarted.NOT_OPENED,
-}
-"""By the reason for which a message was dropped."""
-
-
-def not_started(why: str) -> Ended:
-    """The last sight of a message that was accepted and could not be run."""
-    reason = NOT_STARTED.get(why, NotStarted.SHUTTING_DOWN)
-    ending = NeverStarted(reason=reason, detail=why)
-    return Ended("", exit_view(ending), ending, (), Summary(0, 0, 0, 0, 0, 0, ""))
-
-
 class MessageFollower:
     """Follows one message: queued, showing, ended."""
 
@@ -105,7 +50,7 @@ class MessageFollower:
         "_watcher",
     )
 
-    def __init__(self, book: QueueBook, ticket: Ticket) -> None:
+    def __init__(self, book: Watching, ticket: Ticket) -> None:
         self._book = book
         self._ticket = ticket
         self._bell = Bell()
@@ -115,7 +60,7 @@ class MessageFollower:
         self._told: Queued | None = None
 
     async def __aenter__(self) -> MessageFollower:
-        self._book.expect(self._ticket.session, self._bell)
+        self._book.queues.expect(self._ticket.session, self._bell)
         self._attach()
         return self
 
@@ -123,14 +68,14 @@ class MessageFollower:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._detach_watcher()
-        self._book.expect_no_more(self._bell)
+        self._book.queues.expect_no_more(self._bell)
         if self._queue is not None:
             self._queue.watchers.pop(self._bell, None)
-            self._book.release(self._queue)
+            self._book.queues.release(self._queue)
         self._bell.close()
 
     def _attach(self) -> None:
-        queue = self._book.queue(self._ticket.session)
+        queue = self._book.queues.of(self._ticket.session)
         if queue is not None and queue is not self._queue:
             self._queue = queue
             queue.watchers[self._bell] = None
@@ -161,13 +106,13 @@ class MessageFollower:
         queue = self._queue
         queued = self._queued(queue)
         if queued is None and (queue is None or queue.position(self._ticket.inbox_id) is None):
-            ended = await self._book.stored_end(self._ticket.inbox_id)
+            ended = await stored_end(self._book.store, self._ticket.inbox_id)
             if ended is not None:
                 return ended
         elif queued is not None and (self._told is None or queued.position != self._told.position):
             self._told = queued
             return queued
-        if self._book.leaving:
+        if self._book.runner.leaving:
             return LeftOpen("", View((), open=True))
         # Where another process runs it, the journal has to be asked.
         patience = timeout_seconds if queue is not None else min(timeout_seconds, ELSEWHERE_SECONDS)
@@ -184,7 +129,7 @@ class MessageFollower:
         position = queue.position(self._ticket.inbox_id) if queue is not None else None
         if queue is None or position is None:
             return None
-        line = self._book.place(queue) or 0
+        line = self._book.runner.places.place(queue) or 0
         return Queued(position, line) if line or queue.running is not None or position != 1 else None
 
     async def _next_view(self, watcher: Watcher, driver: TurnDriver, timeout_seconds: float) -> Sight | None:
@@ -206,7 +151,7 @@ class MessageFollower:
 class WholeSessionFollower:
     """Follows a session: everything once, then what changes."""
 
-    def __init__(self, book: QueueBook, queue: SessionQueue) -> None:
+    def __init__(self, book: Watching, queue: SessionQueue) -> None:
         self._book = book
         self._queue = queue
         self._bell = Bell()
@@ -224,7 +169,7 @@ class WholeSessionFollower:
     ) -> None:
         self._watch(None)
         self._queue.watchers.pop(self._bell, None)
-        self._book.release(self._queue)
+        self._book.queues.release(self._queue)
         self._bell.close()
 
     def _watch(self, driver: TurnDriver | None) -> None:
@@ -259,7 +204,7 @@ class WholeSessionFollower:
     def _running_sight(self, running: Running, message: Waiting) -> TurnSight:
         driver = running.driver
         if driver.turn.exit is not None and not driver.committing:
-            return sight_of(driver.identity.turn, driver.turn, message, self._book.now_ms())
+            return sight_of(driver.identity.turn, driver.turn, message, self._book.clock.now_ms())
         return TurnSight(
             key=message.inbound.platform_key,
             order=message.arrival,
@@ -280,3 +225,43 @@ class WholeSessionFollower:
             position=position,
             at=message.received_at,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class Watching:
+    """Shows what becomes of messages, from the queues while they are here, else from the store."""
+
+    store: Store
+    queues: Queues
+    runner: Runner
+    clock: Clock
+
+    def follow(self, ticket: Ticket) -> MessageFollower:
+        """See `adapters.contract.base.Gateway.follow`."""
+        return MessageFollower(self, ticket)
+
+    def follow_session(self, key: SessionKey) -> WholeSessionFollower:
+        """See `adapters.contract.base.Gateway.follow_session`."""
+        return WholeSessionFollower(self, self.queues.at(key.text()))
+
+    async def messages_of(self, turn: str) -> tuple[Waiting, ...]:
+        """The messages that a turn answered."""
+        return tuple((await self._messages(turn)).get(turn, ()))
+
+    async def _messages(self, *turns: str) -> dict[str, list[Waiting]]:
+        found: dict[str, list[Waiting]] = {}
+        for row in await self.store.inbox.inputs(*turns):
+            found.setdefault(row.turn or "", []).append(waiting_of(row))
+        return found
+
+    async def recent(self, queue: SessionQueue) -> None:
+        """Load the session's latest closed turns into the queue, once."""
+        if queue.recent_loaded:
+            return
+        queue.recent_loaded = True
+        if not queue.session:
+            known = await self.store.sessions.by_key(queue.key)
+            if known is None:
+                return
+            queue.session = known.session
+        await load_recent(self.store, queue, self._messages)

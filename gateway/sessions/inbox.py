@@ -11,6 +11,14 @@ from agent_core import storedjson
 if TYPE_CHECKING:
     from pydantic import TypeAdapter
 
+NORMAL_LANE = "normal"
+COMMAND_LANE = "command"
+"""Commands wait for no turn."""
+REFUSED_LANE = "refused"
+BY_CLIENT, BY_PERSON = "withdrawn by the client", "withdrawn by the person"
+NOT_OPENED = "its turn could not be opened"
+"""Why a message was dropped, as it is stored."""
+
 
 class UnreadableMessage(Exception):
     """A stored message cannot be read by this program."""

@@ -21,7 +21,7 @@ from agent_core.store.store import Damaged, StorageUnavailable, Store
 from agent_core.store.troubles.rows import IncidentRow, IncidentState, TroubleRow
 from agent_core.turn.exits import ExitCode
 from gateway.recovery.keeping import Kind
-from gateway.sessions.opening import conversation_of
+from gateway.sessions.whose import conversation_of
 
 log = structlog.get_logger("incident")
 

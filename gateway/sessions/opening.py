@@ -1,25 +1,55 @@
-"""From an accepted message to the turn's first event. Pure."""
+"""Opens turns: from an accepted message to the turn's first event, which is stored before anything of the turn happens.
+
+What is in the event is pure (`opened_event`). Messages whose turn cannot be opened are given up with a word, and hold up nobody.
+"""
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from datetime import UTC, datetime
 from pathlib import Path
 
+import structlog
+
 from adapters.contract.base import Inbound
-from agent_core import storedjson
-from agent_core.driver.modelcalls import client_tools
+from agent_core.driver.closing import TurnIdentity
+from agent_core.driver.driver import TurnDriver, World
+from agent_core.driver.modelcalls import ModelCaller, client_tools
+from agent_core.driver.spending import Spending
 from agent_core.judging.leftout import LeftOut, looked_at
 from agent_core.learning.incidents import IncidentRules
 from agent_core.learning.known import Known
 from agent_core.limits.retention import Keep
 from agent_core.messages import Message
+from agent_core.model.client import ModelClient
+from agent_core.store.inbox.rows import InboxState
+from agent_core.store.keeping.forgetting import DROPPED, DROPPING
+from agent_core.store.store import Conflict, Damaged, StorageUnavailable, Store
+from agent_core.tools.base import UNLIMITED, Space, ToolContext
 from agent_core.turn.events import TurnOpened
+from agent_core.turn.notices import NotStarted
 from agent_core.turn.settings import Route, TurnSettings
 from gateway.config.types import SessionPolicy
+from gateway.delivery.owners import Owner
+from gateway.delivery.turnoutlet import TurnOutlet
 from gateway.limits.admission import Bounds
-from gateway.sessions.whose import nameless, withheld_from
+from gateway.limits.budgets import Budgets
+from gateway.limits.quotas import Quotas
+from gateway.observe.loglines import log_started
+from gateway.recovery.keeping import Keeping, SettingAside
+from gateway.retention import upkeep
+from gateway.sessions.chain import ModelChain
+from gateway.sessions.chatside import ChatSide
+from gateway.sessions.inbox import NOT_OPENED
+from gateway.sessions.learning import Learning
+from gateway.sessions.prefs import prefs_of
+from gateway.sessions.queue import SessionQueue, Waiting
+from gateway.sessions.recall import Recall
+from gateway.sessions.whose import Offers, memory_of, withheld_from, workspace_of
+
+log = structlog.get_logger("gateway")
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,20 +126,157 @@ def brought(inbounds: Sequence[Inbound]) -> list[Message]:
     return [*(inbounds[0].own_history or ()), *said]
 
 
-def conversation_of(inbound: Inbound) -> str:
-    """Under which name failures of a message's conversation are remembered; empty: its session's.
-
-    A stateless client brings the whole conversation each time, under no name; who asks and what it begins with tell it again. Of those who are
-    nobody many begin alike, and nobody shares with nobody.
-    """
-    if inbound.own_history is None or nameless(inbound):
-        return ""
-    said = [m.get("content") for m in inbound.own_history if m.get("role") == "user"]
-    said += [message.content for message in inbound.input if message.role == "user"]
-    first = hashlib.blake2b(storedjson.dumps(said[:1]), digest_size=12).hexdigest()
-    return f"{inbound.memory_scope}#{first}"
-
-
 def system_prompt_of(settings: HubSettings, date: str) -> str:
     """The system prompt of a turn that begins on `date` (ISO)."""
     return f"{settings.system_prompt}\n\nToday is {date} (UTC)." if settings.system_prompt else ""
+
+
+@dataclass(frozen=True, slots=True)
+class Budgeting:
+    """What counts a turn's use; None: nobody does."""
+
+    budgets: Budgets | None = None
+    quotas: Quotas | None = None
+
+    def spending(self, inbound: Inbound, whose: TurnIdentity) -> Spending | None:
+        """What pays for the turn's model calls."""
+        return self.budgets.spending(inbound, whose) if self.budgets is not None else None
+
+    def space(self, inbound: Inbound, workspace: Path) -> Space:
+        """What counts what its tools keep."""
+        return UNLIMITED if self.quotas is None else self.quotas.space(inbound, workspace)
+
+
+@dataclass(frozen=True, slots=True)
+class TurnOpener:
+    """Makes the drivers of turns, and opens new ones. `continues` is told a turn and its caller's trace, in each process that works on it."""
+
+    settings: HubSettings
+    store: Store
+    world: World
+    client: ModelClient
+    chain: ModelChain
+    offers: Offers
+    recall: Recall
+    learning: Learning
+    left: Keeping
+    aside: SettingAside
+    chats: ChatSide
+    counting: Budgeting
+    continues: Callable[[str, str], None]
+
+    async def open(self, queue: SessionQueue, messages: tuple[Waiting, ...]) -> TurnDriver | None:
+        """A driver whose turn is open in the store. None if that is not possible, and the message has been given up."""
+        try:
+            return await self._try_to_open(queue, messages)
+        except StorageUnavailable as error:
+            if isinstance(error, Damaged) and await self.aside.put(queue.session, error):
+                return None
+            raise
+        except Exception as error:
+            if isinstance(error, Conflict) and await self.store.left.turns(queue.session):
+                queue.blocked = True  # what an earlier process left open comes first, then this is tried again
+                await self.left.find(queue.session)
+                return None
+            if isinstance(error, Conflict) and await self._dropped_meanwhile(queue, messages):
+                return None
+            withdrawn = [message for message in messages if message not in queue.waiting]
+            if not withdrawn:
+                log.exception("turn.not_opened", session=queue.session, error=type(error).__name__)
+            await self._give_up(queue, withdrawn or messages)
+            return None
+
+    async def _try_to_open(self, queue: SessionQueue, messages: tuple[Waiting, ...]) -> TurnDriver:
+        first = messages[0].inbound
+        await self.left.opening(queue.session)
+        if first.own_history is None:
+            await self.load_memory(queue)
+        turn = self.world.ids.new("t")
+        driver = self.driver(turn, queue.session, queue.epoch, messages, queue)
+        routes = await self.chain.routes(first.model or (await prefs_of(self.store, queue)).model)
+        owner = Owner(queue.session, queue.epoch)
+        inbounds = [await self.chats.attached(m.inbound, self._workspace(m.inbound), owner) for m in messages]
+        known = await self.learning.known(first, queue.session)
+        now, seed = self.world.clock.now_ms(), self.world.ids.seed()
+        left_out = queue.memory.left_out if first.own_history is None else self.learning.refused.of(brought(inbounds))
+        await driver.begin(opened_event(inbounds, self.settings, routes, known, at=now, seed=seed, left_out=left_out))
+        if isinstance(driver.outlet, TurnOutlet):
+            driver.outlet.attach(driver)
+        for message in messages:
+            self.chats.begun(message.inbound, message.inbox_id)
+        log_started(driver, messages, routes[0].model, routes[0].endpoint, self.world.tell)
+        return driver
+
+    async def _give_up(self, queue: SessionQueue, messages: Sequence[Waiting]) -> None:
+        """Messages whose turn cannot be opened must not stop the ones behind them, nor vanish without a word."""
+        for message in messages:
+            if message in queue.waiting:
+                queue.waiting.remove(message)
+            with suppress(Conflict):  # it was dropped before: that is why no turn could be opened for it
+                await self.store.inbox.drop(message.inbox_id, NOT_OPENED)
+                owner = Owner(queue.session, queue.epoch)
+                await self.chats.not_run(message.inbound, message.inbox_id, owner, NotStarted.NOT_OPENED)
+        queue.wake()
+
+    async def _dropped_meanwhile(self, queue: SessionQueue, messages: Sequence[Waiting]) -> bool:
+        """Whether some were dropped on purpose while their turn was being opened; those wait no more, and the others go on waiting."""
+        found = [(message, await self.store.inbox.one(message.inbox_id)) for message in messages]
+        gone = [(message, row.reason) for message, row in found if row is not None and row.state is InboxState.DROPPED]
+        for message, reason in gone:
+            if message not in queue.waiting:
+                continue  # whoever withdrew it has said so
+            queue.waiting.remove(message)
+            if reason in (DROPPED, DROPPING):
+                owner = Owner(queue.session, queue.epoch)
+                await self.chats.not_run(message.inbound, message.inbox_id, owner, NotStarted.FORGOTTEN)
+        queue.wake()
+        return bool(gone)
+
+    def _workspace(self, inbound: Inbound) -> Path:
+        return workspace_of(inbound, self.settings.workspaces)
+
+    def driver(
+        self, turn: str, session: str, epoch: int, messages: tuple[Waiting, ...], queue: SessionQueue
+    ) -> TurnDriver:
+        """The driver of a turn that answers these messages; neither begun nor resumed yet."""
+        first = messages[0].inbound
+        workspace = self._workspace(first)
+        upkeep.used(workspace)
+        clock, tell = self.world.clock, self.world.tell
+        date = datetime.fromtimestamp(clock.now_ms() / 1000, UTC).date().isoformat()
+        if first.trace:
+            self.continues(turn, first.trace)
+        identity = TurnIdentity(turn, session, epoch, first.surface, tuple(m.inbox_id for m in messages))
+        caller = ModelCaller(
+            client=self.client,
+            clock=clock,
+            system_prompt=system_prompt_of(self.settings, date),
+            memory=queue.memory,
+            offer=self.offers.to(first),
+            connect_seconds=self.settings.connect_seconds,
+            spending=self.counting.spending(first, identity),
+            turn=turn,
+            session=session,
+            tell=tell,
+        )
+
+        def context(call: str, heartbeat: Callable[[str], None]) -> ToolContext:
+            return ToolContext(
+                turn=turn,
+                call=call,
+                key=f"{turn}:{call}",
+                workspace=workspace,
+                memory_scope=memory_of(first),
+                clock=clock,
+                heartbeat=heartbeat,
+                space=self.counting.space(first, workspace),
+            )
+
+        outlet = self.chats.outlet(first.chat, turn, session, epoch) if first.chat is not None else None
+        return TurnDriver(self.world, identity, caller, context, outlet)
+
+    async def load_memory(self, queue: SessionQueue) -> None:
+        """The session's earlier turns, once a queue."""
+        if not queue.memory_loaded:
+            queue.memory = await self.recall.memory(queue.session)
+            queue.memory_loaded = True

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Protocol
 
 import orjson
 
+from agent_core.store.store import Store
 from gateway.config.types import SessionPolicy
 
 
@@ -32,3 +34,20 @@ class Prefs:
             return Prefs()
         model, policy = str(values.get("model", "")), str(values.get("policy", ""))  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
         return Prefs(model, SessionPolicy(policy) if policy in set(SessionPolicy) else None)
+
+
+class HasPrefs(Protocol):
+    """A queue, as far as its prefs go."""
+
+    session: str
+    prefs: Prefs
+    prefs_loaded: bool
+
+
+async def prefs_of(store: Store, queue: HasPrefs) -> Prefs:
+    """What the conversation has set for itself."""
+    if not queue.prefs_loaded and queue.session:
+        found = await store.sessions.one(queue.session)
+        queue.prefs = Prefs.decode(found.policy if found is not None else None)
+        queue.prefs_loaded = True
+    return queue.prefs

@@ -1,33 +1,29 @@
 """A queue: one session's messages in order, one turn at a time.
 
-A queue exists while its session has something to do or somebody watching. It takes the next message, opens a turn for it, runs
-the driver to its end, and goes on. What it knows beside the database is only a cache.
+A queue exists while its session has something to do or somebody watching (`gateway.sessions.queues`); its turns are run by
+`gateway.sessions.runner`. What it knows beside the database is only a cache.
 """
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
-from contextlib import suppress
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import structlog
 
 from adapters.contract.base import Inbound, Summary, Ticket, TurnSight, TurnState
 from agent_core.bell import Bell
-from agent_core.driver.driver import CANCEL_SECONDS, LeftOpen, Overtaken, TurnDriver
+from agent_core.driver.driver import TurnDriver
 from agent_core.judging.compaction import SessionMemory
-from agent_core.learning.refused import Refused
 from agent_core.messages import text_of
-from agent_core.retry import NOT_OPENED
-from agent_core.signals import Tell, nobody
-from agent_core.store.store import Damaged, StorageUnavailable
+from agent_core.store.inbox.rows import InboxRow
 from agent_core.store.turns.rows import TurnRow
-from agent_core.turn.events import StopRequested
 from agent_core.turn.machine import Turn
 from agent_core.turn.state import PersonItem
 from agent_core.turn.view import Bubble, BubbleKind, View, view
-from gateway.chats.merging import Merged, Piece, merged
+from gateway.chats.merging import Piece
+from gateway.sessions import inbox
 from gateway.sessions.prefs import Prefs
 
 log = structlog.get_logger("turn")
@@ -96,28 +92,18 @@ def person_words(inbound: Inbound) -> str:
     return "\n\n".join(text_of(message.content) for message in inbound.input if message.role == "user")
 
 
-Opener = Callable[["SessionQueue", tuple[Waiting, ...]], Awaitable[TurnDriver | None]]
-
-
 @dataclass(eq=False, slots=True)
 class SessionQueue:
     """One session's queue and its running turn."""
 
     key: str
     """The session's key."""
-    open_turn: Opener
-    steady: Callable[[], float]
-    """The monotonic clock."""
-    begun_opening: Callable[[SessionQueue], None]
-    """Told that its turn is open, or that it waits for something: another may be opened meanwhile."""
     session: str = ""
     """The session's id, once it exists in the store."""
     epoch: int = 0
     """Under which this process owns the session; 0 as long as it does not."""
     memory: SessionMemory = field(default_factory=SessionMemory)
     memory_loaded: bool = False
-    refused: Refused = field(default_factory=Refused)
-    """What models refused of conversations that clients bring along."""
     waiting: list[Waiting] = field(default_factory=list[Waiting])
     running: Running | None = None
     watchers: dict[Bell, None] = field(default_factory=dict[Bell, None])
@@ -132,18 +118,15 @@ class SessionQueue:
     """Messages that were put into the running turn; what it does not hear waits for a turn of its own."""
     prefs: Prefs = field(default_factory=Prefs)
     prefs_loaded: bool = False
-    tell: Tell = nobody
     blocked: bool = False
     """An earlier process left something here that comes first and is still to be taken up: no turn begins before."""
     failures: int = 0
     """How often in a row no turn could be opened because the storage is away."""
     woken: asyncio.Event = field(default_factory=asyncio.Event)
-    on_damage: Callable[[SessionQueue, Damaged], Awaitable[None]] | None = None
-    """Told that nothing of the running turn can be stored any more."""
     forgotten: set[int] = field(default_factory=set[int])
     """Messages whose person is being forgotten, and whose turn may be opening just now."""
-    held: bool = False
-    """Set at shutdown: no further turn begins; what waits stays in the inbox."""
+    task: asyncio.Task[None] | None = None
+    """Runs its turn, or opens it."""
 
     def wake(self) -> None:
         """Tell watchers that the queue or the running turn is another."""
@@ -159,7 +142,7 @@ class SessionQueue:
 
     @property
     def idle(self) -> bool:
-        busy = self.waiting or self.running is not None or self.blocked
+        busy = self.waiting or self.running is not None or self.blocked or self.task is not None
         return not busy and not self.watchers and not self.accepting.locked()
 
     def position(self, inbox_id: int) -> int | None:
@@ -188,103 +171,10 @@ class SessionQueue:
             self.wake()
         return found
 
-    async def run(self) -> None:
-        """Run one turn: the one that was taken up, or the next. Then it is others' turn."""
-        if self.running is not None:
-            self.begun_opening(self)
-            await self._run_one(self.running)
-        elif not self.held and not self.blocked and (messages := await self._next_messages()):
-            driver = await self._opened(messages)
-            self.begun_opening(self)
-            if driver is None:
-                return
-            withdrawn = not any(message in self.waiting for message in messages)
-            self.waiting = [message for message in self.waiting if message not in messages]
-            if withdrawn:  # while the turn was being opened: it was too late for that, but not for a stop
-                forgotten = any(message.inbox_id in self.forgotten for message in messages)
-                driver.tell(StopRequested(at=driver.opened_at, forgotten=forgotten))
-            self.forgotten.clear()
-            await self._run_one(Running(driver, messages))
 
-    async def _next_messages(self) -> tuple[Waiting, ...]:
-        """What the next turn answers: one message, or the pieces of one. None if what waited was withdrawn meanwhile."""
-        if not self.waiting:
-            return ()
-        while (found := self._merged()).wait_ms:
-            self.begun_opening(self)
-            await asyncio.sleep(found.wait_ms / 1000)
-            if not self.waiting:
-                return ()
-        return tuple(self.waiting[: found.count])
-
-    def _merged(self) -> Merged:
-        steady = self.steady()
-        return merged([piece_of(message, steady) for message in self.waiting])
-
-    async def _opened(self, messages: tuple[Waiting, ...]) -> TurnDriver | None:
-        """A driver for the messages. None: they will not run (and have left the queue), or the storage is away just now."""
-        try:
-            driver = await self.open_turn(self, messages)
-        except StorageUnavailable as error:
-            log.warning("turn.not_opened", session=self.session, inbox=messages[0].inbox_id, error=str(error))
-            self.begun_opening(self)  # others have their turn meanwhile
-            self.woken.clear()
-            self.failures += 1
-            with suppress(TimeoutError):
-                async with asyncio.timeout(NOT_OPENED.seconds(self.failures)):
-                    await self.woken.wait()
-            return None
-        self.failures = 0
-        return driver
-
-    async def _run_one(self, running: Running) -> None:
-        self.running = running
-        self.begun = [*self.begun, *(message.inbox_id for message in running.messages)][-RECENT_TURNS:]
-        self.wake()
-        try:
-            await self._drive(running)
-        except Overtaken:
-            log.warning("turn.overtaken", turn=running.driver.identity.turn, session=self.session)
-        except Damaged as error:
-            if self.on_damage is not None:
-                await self.on_damage(self, error)
-        except LeftOpen:
-            pass  # it goes on in the next process, which tells its end
-        else:
-            self._remember(running)
-        finally:
-            heard = running.driver.heard
-            self.waiting[:0] = [message for message in self.steers if message.inbox_id not in heard]
-            self.steers = []
-            self.running = None
-            self.wake()
-
-    async def _drive(self, running: Running) -> None:
-        """Until the driver is over, or the watchdog has ended the turn in its place. Raises `Overtaken`."""
-        task = asyncio.create_task(running.driver.run(), name=f"driver {running.driver.identity.turn}")
-        given_up = asyncio.create_task(running.given_up.wait(), name=f"watch {running.driver.identity.turn}")
-        try:
-            await asyncio.wait({task, given_up}, return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            given_up.cancel()
-            if not task.done():
-                task.cancel()
-                await asyncio.wait({task}, timeout=CANCEL_SECONDS)
-        if not running.given_up.is_set():
-            await task
-        elif not task.done():
-            log.error("turn.driver_ignores_cancellation", turn=running.driver.identity.turn)
-
-    def _remember(self, running: Running) -> None:
-        turn = running.driver.turn
-        if turn.opened is not None and turn.opened.own_history is None:
-            self.memory.add(turn)
-        elif turn.opened is not None and turn.kept_out:
-            said = [message.to_message() for message in turn.opened.input]
-            self.refused.note(turn.kept_out, [*(turn.opened.own_history or ()), *said])
-        for waiting in running.messages:
-            self.recent.append(sight_of(running.driver.identity.turn, turn, waiting, turn.phase_since))
-        del self.recent[:-RECENT_TURNS]
+def waiting_of(row: InboxRow) -> Waiting:
+    """A stored message as queues have it. Raises `UnreadableMessage`."""
+    return Waiting(row.id, row.arrival, inbox.decode(row.body), row.received_at)
 
 
 def steered_into(turn: Turn) -> frozenset[int]:

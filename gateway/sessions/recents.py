@@ -9,13 +9,15 @@ import structlog
 
 from adapters.contract.base import Ended, Summary, TurnSight
 from agent_core.store.inbox.rows import InboxState
+from agent_core.store.keeping.forgetting import DROPPED, DROPPING
 from agent_core.store.store import Damaged, Store
 from agent_core.store.turns.rows import TurnRow, TurnState
-from agent_core.turn.exits import InternalError
+from agent_core.turn.exits import InternalError, NeverStarted
 from agent_core.turn.machine import Turn
-from agent_core.turn.notices import DAMAGED, UNREADABLE, NotStarted
+from agent_core.turn.notices import DAMAGED, RESTORED, UNREADABLE, NotStarted
 from agent_core.turn.view import exit_view, view
-from gateway.sessions.followers import not_started
+from gateway.recovery.keeping import SET_ASIDE
+from gateway.sessions.inbox import BY_CLIENT, BY_PERSON, NOT_OPENED
 from gateway.sessions.queue import (
     MOST_NUMBER,
     RECENT_TURNS,
@@ -32,6 +34,26 @@ from gateway.sessions.recall import closed_turn
 log = structlog.get_logger("gateway")
 
 MessagesOf = Callable[..., Awaitable[dict[str, list[Waiting]]]]
+
+
+NOT_STARTED = {
+    SET_ASIDE: NotStarted.QUARANTINED,
+    DAMAGED: NotStarted.DAMAGED,
+    DROPPED: NotStarted.FORGOTTEN,
+    DROPPING: NotStarted.FORGOTTEN,
+    RESTORED: NotStarted.RESTORED,
+    BY_CLIENT: NotStarted.WITHDRAWN,
+    BY_PERSON: NotStarted.WITHDRAWN,
+    NOT_OPENED: NotStarted.NOT_OPENED,
+}
+"""By the reason for which a message was dropped."""
+
+
+def not_started(why: str) -> Ended:
+    """The last sight of a message that was accepted and could not be run."""
+    reason = NOT_STARTED.get(why, NotStarted.SHUTTING_DOWN)
+    ending = NeverStarted(reason=reason, detail=why)
+    return Ended("", exit_view(ending), ending, (), Summary(0, 0, 0, 0, 0, 0, ""))
 
 
 async def load_recent(store: Store, queue: SessionQueue, messages_of: MessagesOf) -> None:

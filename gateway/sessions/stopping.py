@@ -1,21 +1,28 @@
-"""Stopping a turn that runs, and saying truthfully what came of it."""
+"""What people want of a message that was taken: stop its turn, take it out of the queue, answer what it asks. What came of it is said truthfully."""
 
 from __future__ import annotations
 
 import asyncio
+from contextlib import suppress
+from dataclasses import dataclass
 
-from adapters.contract.base import StopOutcome
+from adapters.contract.base import SessionKey, StopOutcome, Ticket
 from agent_core.driver.driver import TurnDriver
-from agent_core.turn.events import StopRequested
+from agent_core.ports import Clock
+from agent_core.store.keeping.forgetting import DROPPING
+from agent_core.store.store import Conflict, Store
+from agent_core.turn.events import ApprovalAnswered, StopRequested, Verdict
 from agent_core.turn.exits import ExitCode
+from agent_core.turn.notices import NotStarted
+from gateway.delivery.owners import Owner
+from gateway.sessions.chatside import ChatSide
+from gateway.sessions.inbox import BY_CLIENT, BY_PERSON
+from gateway.sessions.queue import SessionQueue, Waiting
+from gateway.sessions.queues import Queues
+from gateway.sessions.runner import Runner
 
 STOP_SECONDS = 15.0
 """How long a stop may take until it is answered."""
-
-
-BY_CLIENT, BY_PERSON = "withdrawn by the client", "withdrawn by the person"
-NOT_OPENED = "its turn could not be opened"
-"""Why a message was dropped, as it is stored."""
 
 
 async def stop_turn(driver: TurnDriver, now_ms: int, *, forgotten: bool = False) -> StopOutcome:
@@ -34,3 +41,73 @@ async def stop_turn(driver: TurnDriver, now_ms: int, *, forgotten: bool = False)
         stopped=ending is not None and ending.code is ExitCode.STOPPED,
         words=notice.text if notice is not None else "It had just been answered.",
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Stopping:
+    """Stops what runs, and withdraws what waits."""
+
+    store: Store
+    queues: Queues
+    runner: Runner
+    chats: ChatSide
+    clock: Clock
+
+    async def stop(self, key: SessionKey) -> StopOutcome:
+        """See `adapters.contract.base.Gateway.stop`."""
+        queue = self.queues.known(key.text())
+        if queue is None or (queue.running is None and not queue.waiting):
+            return StopOutcome(stopped=False, words="Nothing is running here.")
+        if queue.running is None:
+            return await self.stop_message(queue.ticket_of(queue.waiting[0]))
+        self.runner.places.hurry(queue)
+        return await stop_turn(queue.running.driver, self.clock.now_ms())
+
+    async def stop_message(self, ticket: Ticket) -> StopOutcome:
+        """See `adapters.contract.base.Gateway.stop_message`."""
+        queue = self.queues.of(ticket.session)
+        if queue is None:
+            return StopOutcome(stopped=False, words="Nothing is running for this message.")
+        running = queue.running
+        if running is not None and any(message.inbox_id == ticket.inbox_id for message in running.messages):
+            self.runner.places.hurry(queue)
+            return await stop_turn(running.driver, self.clock.now_ms())
+        if self.runner.take_out(queue, ticket.inbox_id):
+            try:
+                await self.store.inbox.drop(ticket.inbox_id, BY_CLIENT)
+            except Conflict:
+                return StopOutcome(stopped=True, words="Its turn had just begun, and is stopped.")
+            return StopOutcome(stopped=True, words="The message was taken out of the queue.")
+        return StopOutcome(stopped=False, words="Nothing is running for this message.")
+
+    async def forget(self, queue: SessionQueue, message: Waiting) -> None:
+        """Its person is being forgotten: it is not answered, or its turn is stopped; and they are told why."""
+        running = queue.running
+        if running is not None and message in running.messages:
+            self.runner.places.hurry(queue)
+            await stop_turn(running.driver, self.clock.now_ms(), forgotten=True)
+        elif self.runner.take_out(queue, message.inbox_id):
+            queue.forgotten.add(message.inbox_id)  # if its turn is just being opened, that is stopped
+            try:
+                await self.store.inbox.drop(message.inbox_id, DROPPING)
+            except Conflict:
+                return
+            owner = Owner(queue.session, queue.epoch)
+            await self.chats.not_run(message.inbound, message.inbox_id, owner, NotStarted.FORGOTTEN)
+
+    async def withdraw(self, ticket: Ticket) -> bool:
+        """Take a waiting message out of its queue. False if its turn has begun."""
+        queue = self.queues.of(ticket.session)
+        if queue is None or not self.runner.take_out(queue, ticket.inbox_id):
+            return False
+        with suppress(Conflict):
+            await self.store.inbox.drop(ticket.inbox_id, BY_PERSON)
+        return True
+
+    async def approve(self, key: SessionKey, turn: str, call: str, verdict: Verdict, by: str) -> bool:
+        """See `adapters.contract.base.Gateway.approve`."""
+        queue = self.queues.known(key.text())
+        if queue is None or queue.running is None or queue.running.driver.identity.turn != turn:
+            return False
+        answered = ApprovalAnswered(at=self.clock.now_ms(), call=call, verdict=verdict, by=by)
+        return queue.running.driver.tell(answered)

@@ -18,6 +18,7 @@ from pathlib import Path
 import structlog
 
 from adapters.contract.base import Inbound, SessionKey, once
+from agent_core import storedjson
 from agent_core.driver.modelcalls import Offer, client_tools
 from agent_core.store.store import StorageUnavailable, Store
 from agent_core.tools.builtin.notes import OF_MEMORY
@@ -89,6 +90,20 @@ def _room(session: SessionKey) -> str:
         if session == once(session.chat) and re.fullmatch("[A-Za-z0-9_-]{1,100}", session.chat)
         else folder_name(session.text())
     )
+
+
+def conversation_of(inbound: Inbound) -> str:
+    """Under which name failures of a message's conversation are remembered; empty: its session's.
+
+    A stateless client brings the whole conversation each time, under no name; who asks and what it begins with tell it again. Of those who are
+    nobody many begin alike, and nobody shares with nobody.
+    """
+    if inbound.own_history is None or nameless(inbound):
+        return ""
+    said = [m.get("content") for m in inbound.own_history if m.get("role") == "user"]
+    said += [message.content for message in inbound.input if message.role == "user"]
+    first = hashlib.blake2b(storedjson.dumps(said[:1]), digest_size=12).hexdigest()
+    return f"{inbound.memory_scope}#{first}"
 
 
 def withheld_from(inbound: Inbound) -> frozenset[str]:

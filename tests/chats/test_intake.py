@@ -44,7 +44,7 @@ from gateway.chats.access import rules
 from gateway.chats.arrival import AccountRules, Arrivals
 from gateway.delivery.accounts import Account
 from gateway.delivery.outbox import Outbox
-from gateway.sessions.hub import Hub
+from gateway.sessions.runner import Runner
 from tests.chats.injection import Injected, Places, Thrown, raising
 from tests.gateway.rig import Rig, gateway
 
@@ -73,9 +73,10 @@ ON_THE_WAY = (
     "gateway/chats/unread.py",
     "gateway/observe/loglines.py",
 )
-IN_THE_HUB = tuple(
-    f"Hub.{name}" for name in ("accept", "new_message", "_take_in", "_queue_of", "_own", "_put", "_check_room")
-)
+IN_THE_HUB = (
+    *(f"Accepting.{name}" for name in ("accept", "new_message", "put", "owned", "_take_in", "_put", "_check_room")),
+    "Queues.at", "Queues.own",
+)  # fmt: skip
 
 
 @dataclass
@@ -104,7 +105,7 @@ async def arrivals_of(folder: Path) -> AsyncGenerator[tuple[Arrivals, Rig, Outbo
         raise AssertionError("no turn runs here")
 
     with pytest.MonkeyPatch.context() as kept:
-        kept.setattr(Hub, "_begin", nothing)  # what is taken in stays as it is
+        kept.setattr(Runner, "_begin", nothing)  # what is taken in stays as it is
         kept.setattr(Arrivals, "_begin", nothing)  # likewise
         async with gateway(folder, reply) as rig:
             clock = SystemClock()

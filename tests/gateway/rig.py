@@ -26,7 +26,7 @@ from agent_core.tools.base import EffectClass, Json, Tool, ToolContext, ToolOutc
 from agent_core.tools.registry import ToolRegistry
 from agent_core.turn.settings import RULES, ToolFacts, TurnSettings
 from gateway.config.types import SessionPolicy
-from gateway.limits.budgets import Budgets
+from gateway.limits.budgets import Budgets, Warn
 from gateway.recovery.keeper import recovered
 from gateway.sessions.hub import Hub
 from gateway.sessions.opening import HubSettings
@@ -145,6 +145,7 @@ async def gateway(
     settings: TurnSettings = QUICK,
     models: Sequence[str] = ("m1",),
     budgets: BudgetRules | None = None,
+    warn: Warn | None = None,
     tell: Tell = nobody,
     **more: Any,
 ) -> AsyncGenerator[Rig]:

@@ -16,6 +16,7 @@ from adapters.contract.base import Inbound, SessionKey
 from agent_core.limits.budgets import Amount, BudgetRules, Level, Payer, Price
 from agent_core.limits.spend import Budget
 from agent_core.messages import InputMessage
+from agent_core.ports import SystemClock
 from agent_core.tools.base import EffectClass
 from agent_core.turn import exits
 from agent_core.turn.exits import ExitCode
@@ -55,7 +56,7 @@ def rules(output: int = 100, **limits: int) -> BudgetRules:
 
 async def levels(rig: Rig, words: str = "x") -> dict[str, Level]:
     assert rig.hub.budgets is not None
-    pots = rig.hub.budgets.rules.pots(payer_of(rig.inbound(words)), "", rig.hub.now_ms())
+    pots = rig.hub.budgets.rules.pots(payer_of(rig.inbound(words)), "", SystemClock().now_ms())
     found = await rig.store.budgets.levels([pot.key for pot in pots])
     return {scope: level for (scope, _), level in found.items()}
 
@@ -195,9 +196,7 @@ async def test_the_warning_is_told_once_with_the_message_that_it_is_about(tmp_pa
     async def warned(warning: BudgetWarning) -> None:
         told.append(warning)
 
-    async with gateway(tmp_path, hundred, settings=CALM, budgets=rules(person=400)) as rig:
-        assert rig.hub.budgets is not None
-        rig.hub.budgets.on_warned = warned
+    async with gateway(tmp_path, hundred, settings=CALM, budgets=rules(person=400), warn=warned) as rig:
         for words in ("one", "two", "three", "four", "five"):
             await rig.say(words)
     assert [(one.inbound.input[0].content, one.reached.level.spent.tokens) for one in told] == [("four", 400)]

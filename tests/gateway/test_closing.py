@@ -48,7 +48,6 @@ async def because_its_rows_are_damaged(rig: Rig, patched: pytest.MonkeyPatch) ->
     async with asyncio.timeout(60):
         while not rig.model.requests:
             await asyncio.sleep(0.01)
-    assert rig.hub.aside is not None
     assert await rig.hub.aside.put(ticket.session, Damaged("as a test says"))
     return ticket, ExitCode.INTERNAL_ERROR
 
@@ -74,7 +73,7 @@ async def test_however_a_turn_ends_it_is_told_once_and_stored_whole(
                 ):
                     await asyncio.sleep(0.02)
             async with asyncio.timeout(60):
-                while (queue := rig.hub.queue(ticket.session)) is not None and queue.running is not None:
+                while (queue := rig.hub.queues.of(ticket.session)) is not None and queue.running is not None:
                     await asyncio.sleep(0.02)
             kinds = [entry.kind for entry in await rig.store.turns.journal(row.turn)]
     closed = [one for one in signals if isinstance(one, TurnClosed)]

@@ -115,7 +115,7 @@ async def test_no_byte_of_a_person_is_left_and_others_are_as_they_were(tmp_path:
         assert found_in(tmp_path, CANARY) == []
         assert told.turns == 6
         assert (told.conversations, told.shared, told.rewritten) == (1, 1, True)
-        story = "\n".join(await why(rig.store, last.turn, rig.hub.now_ms))
+        story = "\n".join(await why(rig.store, last.turn, SystemClock().now_ms))
         assert "wanted to be forgotten" in story
         theirs = await rig.store.sessions.by_key("telegram/99/8080//")
         assert theirs is not None

@@ -17,7 +17,6 @@ from typing import Any
 
 import pytest
 
-from gateway.recovery.keeper import Keeper
 from gateway.recovery.keeping import SET_ASIDE, Kind
 from tests.chats.harness import answer, running, texts
 from tests.chats.telegram_harness import telegram_harness
@@ -236,13 +235,13 @@ ToolRegistry.run = run
 """
 OPENING = """
 import os, signal
-import gateway.sessions.hub
-plain = gateway.sessions.hub.opened_event
+import gateway.sessions.opening
+plain = gateway.sessions.opening.opened_event
 def opened_event(inbounds, *more, **others):
     if any("list files" in str(message.content) for one in inbounds for message in one.input):
         os.kill(os.getpid(), signal.SIGKILL)
     return plain(inbounds, *more, **others)
-gateway.sessions.hub.opened_event = opened_event
+gateway.sessions.opening.opened_event = opened_event
 """
 
 
@@ -276,10 +275,10 @@ def test_what_kills_the_process_is_set_aside_at_the_third_restart_and_its_neighb
 
 WAITING = """
 import os, signal
-from gateway.sessions.queue import SessionQueue
-async def next_messages(self):
+from gateway.sessions.runner import Runner
+async def next_messages(self, queue):
     os.kill(os.getpid(), signal.SIGKILL)
-SessionQueue._next_messages = next_messages
+Runner._next_messages = next_messages
 """
 
 
@@ -346,9 +345,7 @@ async def test_a_command_a_message_and_a_delivery_that_killed_twice_are_set_asid
             )
             telegram.say(chat, eve, "say two")
             await answer(telegram, chat, "two")
-            keeper = up.hub.keeper
-            assert isinstance(keeper, Keeper)
-            assert (keeper.set_aside[Kind.COMMAND], keeper.set_aside[Kind.PART]) == (1, 1)
+            assert (up.keeper.set_aside[Kind.COMMAND], up.keeper.set_aside[Kind.PART]) == (1, 1)
         assert asked(tmp_path, "SELECT state, reason FROM inbox WHERE lane = 'command'") == [("dropped", SET_ASIDE)]
         assert asked(tmp_path, "SELECT count(*) FROM deliveries WHERE state = 'failed'") == [(1,)]
 

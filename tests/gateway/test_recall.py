@@ -83,10 +83,10 @@ class Walk:
 
     async def _change(self, change: SessionChange) -> None:
         key = self.rig.inbound("").session.text()
-        self.rig.hub.forget_memory(key)
-        queue = await self.rig.hub.owned_queue(key, self.session)
+        self.rig.hub.queues.forget_memory(key)
+        queue = await self.rig.hub.accepting.owned(key, self.session)
         await self.rig.store.sessions.change(self.session, queue.epoch, change)
-        self.rig.hub.release(queue)
+        self.rig.hub.queues.release(queue)
 
 
 @pytest.mark.parametrize("seed", range(3))

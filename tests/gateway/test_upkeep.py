@@ -175,7 +175,7 @@ async def test_a_picture_goes_before_the_words_around_it_unless_it_is_still_show
         body = (await rig.store.turns.journal(row.turn))[0].body
         assert CANARY.encode() in body
         assert b"[no longer kept]" in body
-        rig.hub.forget_memory(rig.inbound("", session="chat").session.text())
+        rig.hub.queues.forget_memory(rig.inbound("", session="chat").session.text())
         await rig.say("and now?", session="chat")
         told = rig.model.requests[-1]["messages"][1]["content"]
         assert told == [look[0], {"type": "text", "text": "[image_url: no longer kept]"}]
@@ -190,7 +190,7 @@ async def test_folders_that_nobody_uses_go_and_those_in_use_stay(tmp_path: Path)
         for name in ("old", "touched", "deep", ".nameless"):
             (root / name / "inner").mkdir(parents=True)
             (root / name / "inner" / "file").write_text(CANARY)
-        past = rig.hub.now_ms() / 1000 - 200 * DAY
+        past = SystemClock().now_ms() / 1000 - 200 * DAY
         for path in [*root.rglob("*")]:
             os.utime(path, (past, past))
         (root / "deep" / "inner" / "file").write_text("new")

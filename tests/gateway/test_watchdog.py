@@ -20,6 +20,7 @@ from agent_core.turn.effects import CallModel
 from agent_core.turn.exits import ExitCode
 from agent_core.turn.state import Phase
 from agent_core.turn.view import BubbleKind
+from gateway.sessions.recents import stored_end
 from tests.agent_core.turns import Rig as TurnRig
 from tests.gateway.rig import QUICK, call_chunk, chunk, gateway
 
@@ -70,7 +71,7 @@ async def test_a_tool_that_ignores_its_deadline_blocks_nobody(tmp_path: Path, de
         assert any(bubble.kind is BubbleKind.NOTICE for bubble in ended.view.bubbles)
         assert (await rig.end(waiting)).exit.code is ExitCode.ANSWERED
         deaf.released.set()
-        stored = await rig.hub.stored_end(stuck.inbox_id)
+        stored = await stored_end(rig.store, stuck.inbox_id)
         assert stored is not None
         assert stored.exit == ended.exit
 
@@ -80,7 +81,7 @@ async def test_a_stop_frees_the_queue_although_the_tool_does_not_hear_it(tmp_pat
         stuck = await rig.hub.accept(rig.inbound("use it"))
         async with asyncio.timeout(90):
             while True:
-                queue = rig.hub.queue(stuck.session)
+                queue = rig.hub.queues.of(stuck.session)
                 if queue is not None and queue.running is not None and queue.running.driver.turn.phase is Phase.ACTING:
                     break
                 await asyncio.sleep(0.01)

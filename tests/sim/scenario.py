@@ -208,9 +208,13 @@ class Incarnation:
             script = Script(draw, scenario.plan.trouble, is_odd=scenario.plan.seed in ODD_SEEDS)
             client = SimClient(self.loop, clock, script, scenario.result.violations)
             registry = ToolRegistry(tools(draw, scenario.result.runs), result_chars=10_000)
-            hub = Hub(scenario.settings, store, client, ENDPOINTS, registry, clock, scenario.ids)
-            async with Spender(store, BUDGETS, clock) as spender, hub:
-                hub.budgets = Budgets(spender, store, clock)
+            async with (
+                Spender(store, BUDGETS, clock) as spender,
+                Hub(
+                    scenario.settings, store, client, ENDPOINTS, registry, clock, scenario.ids,
+                    budgets=Budgets(spender, store, clock),
+                ) as hub,
+            ):  # fmt: skip
                 await recovered(hub, store, clock, scenario.ids)
                 people = [Person(said, hub, self.loop, draw).live() for said in scenario.plan.said]
                 stops = [

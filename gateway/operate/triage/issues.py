@@ -20,7 +20,7 @@ from agent_core.turn.exits import EXITS, ExitCode
 from agent_core.turn.notices import DAMAGED, RESTORED, ExitClass
 from gateway.observe.logcatalogue import DISK, LogEvent, event_of
 from gateway.operate.triage.grouping import Issue
-from gateway.sessions.stopping import BY_CLIENT, BY_PERSON
+from gateway.sessions.inbox import BY_CLIENT, BY_PERSON
 
 OWN_FAULT = frozenset({"turn.driver_failed", "turn.driver_stuck", "invariant.broken", "turn.unreadable"})
 """Lines that accompany the end of a turn by `internal_error`."""

@@ -1,0 +1,91 @@
+"""What turns and queues say in chats: implements `gateway.sessions.chatside.ChatSide` with the outbox."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from pathlib import Path
+
+from adapters.contract.base import Inbound, SessionKey
+from adapters.contract.chat import ChatAddress, ChatOrigin, Content, ContentKind
+from adapters.text.styled import Styled
+from agent_core.store.keeping.forgetting import FORGOT
+from agent_core.store.sessions.asides import Fresh
+from agent_core.store.turns.rows import OpenTurn
+from agent_core.turn.notices import NotStarted
+from gateway.chats.attachments import Attachments
+from gateway.delivery.outbox import Outbox
+from gateway.delivery.owners import Owner, queue_origin
+from gateway.delivery.turnoutlet import TurnOutlet
+from gateway.limits.budgets import BudgetWarning
+
+PUT_ASIDE = (
+    "⚠️ Your message was set aside: working on it ended the whole gateway more than once, so it is not tried again. Say it in another "
+    "way, and tell whoever runs the gateway."
+)
+
+
+class ChatVoice:
+    """Says nothing for messages that are no chat's."""
+
+    def __init__(self, outbox: Outbox, attachments: Attachments) -> None:
+        self._outbox = outbox
+        self._attachments = attachments
+
+    def outlet(self, chat: ChatOrigin, turn: str, session: str, epoch: int) -> TurnOutlet | None:
+        return self._outbox.outlet(chat, turn, session, epoch)
+
+    async def load(self, turns: Sequence[OpenTurn], begun: Sequence[int]) -> None:
+        await self._outbox.parts.load(turns, begun)
+
+    async def load_words(self, owner: Owner, waiting: Sequence[int]) -> None:
+        await self._outbox.parts.load_words(owner, waiting)
+
+    async def attached(self, inbound: Inbound, workspace: Path, owner: Owner) -> Inbound:
+        chat = inbound.chat
+        if chat is None or not chat.attachments:
+            return inbound
+
+        async def tell(words: str) -> None:
+            mark = hashlib.blake2b(words.encode(), digest_size=4).hexdigest()
+            origin = f"attached:{inbound.platform_key}:{mark}"
+            await self._outbox.words.say(
+                chat.address, owner, origin, Content(ContentKind.ASIDE, Styled(words), silent=True)
+            )
+
+        port = self._outbox.port_of(chat.address) if self._outbox.accounts.knows(chat.address) else None
+        return await self._attachments.fetched(inbound, workspace, port, tell)
+
+    def begun(self, inbound: Inbound, inbox_id: int) -> None:
+        if inbound.chat is not None:
+            self._outbox.words.take_back(inbound.chat.address, queue_origin(inbox_id))
+
+    async def not_run(self, inbound: Inbound, inbox_id: int, owner: Owner, why: NotStarted) -> None:
+        if inbound.chat is None:
+            return
+        words = PUT_ASIDE if why is NotStarted.QUARANTINED else f"⚠️ {why.said()}"
+        kind = FORGOT if why is NotStarted.FORGOTTEN else "inbox"
+        self._outbox.words.take_back(inbound.chat.address, queue_origin(inbox_id))
+        content = Content(ContentKind.ASIDE, Styled(words), reply_to=inbound.chat.reply_to)
+        await self._outbox.words.say(inbound.chat.address, owner, f"{kind}:{inbox_id}", content)
+
+    async def tell_anew(self, inbound: Inbound | None, inbox_id: int, fresh: Fresh, words: str) -> None:
+        chat = inbound.chat if inbound is not None else None
+        at = SessionKey.of(fresh.key)
+        address = chat.address if chat is not None else ChatAddress(at.platform, at.account, at.chat, at.thread)
+        if not self._outbox.accounts.knows(address):
+            return  # who asked there sees it where they asked
+        self._outbox.words.take_back(address, queue_origin(inbox_id))
+        content = Content(ContentKind.ASIDE, Styled(words), reply_to=chat.reply_to if chat is not None else "")
+        await self._outbox.words.say(address, Owner(fresh.session, fresh.epoch), f"inbox:{inbox_id}", content)
+
+    def tell_unstored(self, inbound: Inbound, words: str) -> None:
+        """See `gateway.chats.outage`."""
+        if (chat := inbound.chat) is not None:
+            self._outbox.unstored.say(chat.address, Content(ContentKind.ASIDE, Styled(words), reply_to=chat.reply_to))
+
+    async def warned(self, warning: BudgetWarning) -> None:
+        """A budget is about to be used up: whose message brought it there is told."""
+        if (chat := warning.inbound.chat) is not None:
+            content = Content(ContentKind.ASIDE, Styled(warning.words), silent=True)
+            await self._outbox.words.say(chat.address, Owner(warning.session, warning.epoch), warning.origin, content)

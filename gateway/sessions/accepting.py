@@ -1,0 +1,214 @@
+"""Takes messages in: checked, stored, and then in their session's queue; only then is whoever brought them told so.
+
+Known to be weak: a message that is offered twice at the same time is told apart by the store alone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+from adapters.contract.base import Inbound, Ticket
+from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
+from agent_core.ports import Clock, Ids
+from agent_core.signals import Tell
+from agent_core.store.inbox.rows import Accepted, InboxState, NewMessage
+from agent_core.store.store import NoRoomToday, StorageUnavailable, Store
+from agent_core.turn.events import Steered, Superseded
+from gateway.config.types import SessionPolicy
+from gateway.limits.budgets import Budgets
+from gateway.limits.quotas import Quotas
+from gateway.observe.loglines import log_accepted
+from gateway.recovery.keeping import Keeping, SettingAside
+from gateway.sessions import inbox
+from gateway.sessions.chain import ModelChain
+from gateway.sessions.inbox import NORMAL_LANE
+from gateway.sessions.prefs import prefs_of
+from gateway.sessions.queue import SessionQueue, Waiting
+from gateway.sessions.queues import Queues
+from gateway.sessions.runner import Runner
+from gateway.sessions.whose import author_of
+from gateway.storage.storewatch import not_stored
+
+
+def always_room() -> NotAccepted | None:
+    """Nobody watches the room that there is."""
+    return None
+
+
+@dataclass(frozen=True, slots=True)
+class Accepting:
+    """`group` has the tasks in which messages are stored: whoever brought one may leave, and it must be run all the same."""
+
+    store: Store
+    queues: Queues
+    runner: Runner
+    chain: ModelChain
+    left: Keeping
+    aside: SettingAside
+    budgets: Budgets | None
+    quotas: Quotas | None
+    no_room: Callable[[], NotAccepted | None]
+    """Why nothing new is taken although it might be stored."""
+    queue_limit: int
+    policy: SessionPolicy
+    clock: Clock
+    ids: Ids
+    tell: Tell
+    group: asyncio.TaskGroup
+
+    async def accept(
+        self, inbound: Inbound, *, cursor: tuple[str, str] | None = None, busy: SessionPolicy | None = None
+    ) -> Ticket:
+        """See `adapters.contract.base.Gateway.accept`. `cursor` is stored with it; `busy` says what it does to a running turn."""
+        if self.runner.closing:
+            raise NotAccepted("The gateway is shutting down. Send it again in a minute.", NotAcceptedCode.SHUTTING_DOWN)
+        if (refusal := self.no_room()) is not None:
+            raise refusal
+        if inbound.model and inbound.model not in self.chain.names:
+            known = ", ".join(self.chain.names)
+            words = f"There is no model called {inbound.model!r} here. There is: {known}."
+            raise NotAccepted(words, NotAcceptedCode.UNKNOWN_MODEL)
+        if self.budgets is not None:
+            await self.budgets.admit(inbound)
+        await self._check_room(inbound)
+        now = self.clock.now_ms()
+        charges = await self.quotas.admit(inbound, now) if self.quotas is not None else ()
+        message = replace(self.new_message(inbound, NORMAL_LANE, now, cursor), charges=charges)
+        self.runner.places.coming()
+        outcome = await asyncio.shield(self.group.create_task(self._try_to_take_in(inbound, message, busy)))
+        if isinstance(outcome, Exception):
+            raise outcome
+        return outcome
+
+    def new_message(
+        self, inbound: Inbound, lane: str, now: int, cursor: tuple[str, str] | None, refused: str = ""
+    ) -> NewMessage:
+        """A message as the store takes it."""
+        return NewMessage(
+            account=inbound.account,
+            platform_key=inbound.platform_key,
+            session_key=inbound.session.text(),
+            lane=lane,
+            body=inbox.encode(inbound),
+            received_at=now,
+            cursor=cursor,
+            new_session_id=self.ids.new("s"),
+            refused=refused,
+            person=author_of(inbound),
+        )
+
+    async def put(self, message: NewMessage) -> Accepted:
+        """Store a message, and tell of it. Raises `StorageUnavailable`."""
+        accepted = await self.aside.accept(message)
+        log_accepted(message, accepted, self.tell)
+        return accepted
+
+    async def owned(self, key: str, session: str, epoch: int = 0, before: int = 0) -> SessionQueue:
+        """The queue of a session that exists; owned by this process from here on, by `epoch` if it is so already.
+
+        `before` is a message that has just been stored, and waits for nothing but those before it.
+        """
+        queue = self.queues.at(key)
+        if not queue.epoch:
+            blocked = self.left.holds(session) if epoch else await self.left.find(session, before)
+            epoch = epoch or await self.store.sessions.claim(session)
+            if not queue.epoch:  # else it came to be ours meanwhile
+                queue.blocked = queue.blocked or blocked
+                self.queues.own(queue, session, epoch)
+        return queue
+
+    # ------------------------------------------------------------------ storing and queueing
+
+    async def _try_to_take_in(
+        self, inbound: Inbound, message: NewMessage, busy: SessionPolicy | None
+    ) -> Ticket | Exception:
+        """What went wrong is the caller's to hear; raised here, it would end the hub and everybody's turns."""
+        try:
+            return await self._take_in(inbound, message, busy)
+        except Exception as error:  # noqa: BLE001
+            return error
+        finally:
+            self.runner.places.came()
+
+    async def _take_in(self, inbound: Inbound, message: NewMessage, busy: SessionPolicy | None) -> Ticket:
+        """Store the message and queue it. One at a time in a session, so that the queue has the order of arrival."""
+        queue = self.queues.at(message.session_key)
+        async with queue.accepting:
+            try:
+                accepted = await self.put(message)
+            except StorageUnavailable as error:
+                raise not_stored(error) from error
+            except NoRoomToday as error:
+                assert self.quotas is not None
+                raise self.quotas.refusal(inbound, error, message.received_at) from error
+            if self.quotas is not None:
+                self.quotas.taken(inbound)
+            ticket = Ticket(accepted.inbox_id, accepted.session, accepted.duplicate)
+            if accepted.duplicate:
+                await self._check_same(inbound)
+                self.left.holds(accepted.session)  # somebody waits for it, so it is taken up next
+            # A repeated one that is still new may be known to nobody: the answer to its first offer was lost on the way.
+            if accepted.state is InboxState.NEW:
+                key = await self._key_of(accepted.session) if accepted.duplicate else message.session_key
+                before = 0 if accepted.duplicate else accepted.inbox_id
+                queue = await self.owned(key, accepted.session, accepted.epoch, before)
+                taken_care = accepted.duplicate and await self._taken_care_of(queue, accepted.inbox_id)
+                if not taken_care and not queue.knows(accepted.inbox_id):
+                    policy = busy or await self._policy_of(queue)
+                    came = self.clock.monotonic()
+                    waiting = Waiting(accepted.inbox_id, accepted.arrival, inbound, message.received_at, came)
+                    self._put(queue, waiting, policy)
+        self.queues.release(queue)
+        return ticket
+
+    def _put(self, queue: SessionQueue, message: Waiting, policy: SessionPolicy) -> None:
+        """Queue a new message, or put it into the running turn, or let it end that."""
+        running = queue.running
+        steers = policy is SessionPolicy.STEER and message.inbound.own_history is None and not queue.waiting
+        if running is not None and steers and running.same_chat(message.inbound):
+            heard = [
+                running.driver.tell(Steered(at=message.received_at, input=words, inbox=message.inbox_id))
+                for words in message.inbound.input
+            ]
+            if all(heard):
+                queue.steers.append(message)
+                return
+        self.runner.add(queue, message)
+        if running is not None and policy is SessionPolicy.INTERRUPT:
+            running.driver.tell(Superseded(at=message.received_at))
+
+    async def _policy_of(self, queue: SessionQueue) -> SessionPolicy:
+        """What a new message does to the queue's running turn."""
+        if queue.running is None:
+            return self.policy
+        return (await prefs_of(self.store, queue)).policy or self.policy
+
+    async def _taken_care_of(self, queue: SessionQueue, inbox_id: int) -> bool:
+        """A repeated message is the keeper's to take up, or was set aside while it was being looked at."""
+        row = await self.store.inbox.one(inbox_id)
+        return queue.blocked or row is None or row.state is not InboxState.NEW
+
+    async def _key_of(self, session: str) -> str:
+        """The key under which a session is stored: a redelivery may come when other things go on in its chat."""
+        found = await self.store.sessions.one(session)
+        assert found is not None
+        return found.key
+
+    async def _check_room(self, inbound: Inbound) -> None:
+        """Raises `NotAccepted` if too much waits, in the conversation or in all. What was taken before is not turned away."""
+        places = self.runner.places
+        refusal = places.refusal(self.queues.known(inbound.session.text()), self.queue_limit)
+        if refusal is None or await self.store.inbox.by_key(inbound.account, inbound.platform_key) is not None:
+            return
+        if refusal.code is NotAcceptedCode.GATEWAY_FULL:
+            places.turn_away(inbound.account)
+        raise refusal
+
+    async def _check_same(self, inbound: Inbound) -> None:
+        """A redelivery says the same as before; anything else under the same key is a mistake of the sender."""
+        row = await self.store.inbox.by_key(inbound.account, inbound.platform_key)
+        if row is not None and inbox.decode(row.body).digest != inbound.digest:
+            words = "This request id was used before with other content. Use a new id for a new request."
+            raise NotAccepted(words, NotAcceptedCode.OTHER_CONTENT)

@@ -1,0 +1,234 @@
+"""Runs the queues: one turn each time a queue has its place, so that no conversation holds up the others.
+
+A queue's task takes the next message (or the pieces of one), has its turn opened, and drives it to its end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+
+import structlog
+
+from agent_core.driver.driver import CANCEL_SECONDS, LeftOpen, Overtaken, TurnDriver
+from agent_core.learning.refused import Refused
+from agent_core.ports import Clock
+from agent_core.retry import NOT_OPENED
+from agent_core.signals import Tell
+from agent_core.store.store import Damaged, StorageUnavailable
+from agent_core.turn.events import StopRequested
+from gateway.chats.merging import Merged, merged
+from gateway.limits.admission import Bounds
+from gateway.limits.places import Places
+from gateway.recovery.draining import Draining
+from gateway.recovery.keeping import SettingAside
+from gateway.sessions.queue import RECENT_TURNS, Running, SessionQueue, Waiting, piece_of, sight_of
+from gateway.sessions.queues import Queues
+
+log = structlog.get_logger("turn")
+
+Opener = Callable[[SessionQueue, tuple[Waiting, ...]], Awaitable[TurnDriver | None]]
+"""A driver whose turn is open in the store; None: the messages will not run, or another time."""
+
+
+class Runner:
+    """The tasks are in `group`."""
+
+    def __init__(
+        self,
+        queues: Queues,
+        open_turn: Opener,
+        left: Callable[[str], Awaitable[None]],
+        aside: SettingAside,
+        refused: Refused,
+        bounds: Bounds,
+        clock: Clock,
+        tell: Tell,
+        group: asyncio.TaskGroup,
+    ) -> None:
+        """`left` is told the key of a queue that came to its end; `refused` learns what models refused of what clients bring along."""
+        self._queues = queues
+        self._open_turn = open_turn
+        self._left = left
+        self._aside = aside
+        self._refused = refused
+        self._clock = clock
+        self._group = group
+        self.places = Places(bounds, queues, self._begin, clock, tell)
+        self.closing = False
+        """No turn begins any more."""
+        self.leaving = False
+        """The drain is over: what is open stays so, and goes on in the next process."""
+
+    def cancel(self) -> None:
+        """Run nothing any more."""
+        self.closing = True
+        for queue in self._queues:
+            if queue.task is not None:
+                queue.task.cancel()
+
+    async def drain(self, seconds: float, hurry: asyncio.Event | None = None) -> None:
+        """Begin no more turns; give the running ones `seconds` to end, then leave them open. `hurry` leaves them at once."""
+        self.closing = True
+        for queue in self._queues:
+            queue.wake()
+        tasks = {queue.task for queue in self._queues if queue.task is not None and not queue.task.done()}
+        await Draining(tasks, self._queues.running, hurry or asyncio.Event()).run(seconds)
+        self.leaving = True
+        for queue in self._queues:
+            if queue.running is not None:
+                queue.running.driver.abandon()  # it was taken up, and had no place yet
+        self._queues.ring_all()
+
+    # ------------------------------------------------------------------ queues
+
+    def add(self, queue: SessionQueue, message: Waiting) -> None:
+        """A message waits in the queue from now on."""
+        queue.waiting.append(message)
+        if not queue.blocked:
+            self.start(queue)
+        queue.wake()
+
+    def start(self, queue: SessionQueue) -> None:
+        """The queue has something to run; it begins when it has a place."""
+        self.places.ask(queue)
+
+    def unblock(self, queue: SessionQueue) -> None:
+        """What an earlier process left in the session was taken up: its queue goes on."""
+        queue.blocked = False
+        queue.wake()
+        if queue.waiting or queue.running is not None:
+            self.start(queue)
+        self._queues.release(queue)
+
+    async def settled(self, queue: SessionQueue) -> None:
+        """Return when the queue's task is over; of one that is blocked it is so soon."""
+        if queue.task is not None:
+            await asyncio.wait({queue.task})
+
+    def take_out(self, queue: SessionQueue, inbox_id: int) -> bool:
+        """Take a waiting message out of its queue, and a queue without any out of the line. False if it does not wait there."""
+        found = queue.withdraw(inbox_id)
+        if found and queue.running is None and not queue.waiting and queue.task is None:
+            self.places.leave(queue)
+            self._queues.release(queue)
+        return found is not None
+
+    def _begin(self, queue: SessionQueue) -> None:
+        """The queue has a place: run one turn of it."""
+        if not self.closing:
+            queue.task = self._group.create_task(self._run(queue), name=f"queue {queue.key}")
+
+    async def _run(self, queue: SessionQueue) -> None:
+        try:
+            await self._run_next(queue)
+            await self._left(queue.key)
+        except Exception:
+            log.exception("lane.failed", session=queue.session)
+        finally:
+            queue.task = None
+            self.places.leave(queue)
+            if queue.waiting and not self.closing and not queue.blocked:
+                self.start(queue)
+            queue.wake()
+            self._queues.release(queue)
+
+    # ------------------------------------------------------------------ one turn
+
+    async def _run_next(self, queue: SessionQueue) -> None:
+        """Run one turn: the one that was taken up, or the next. Then it is others' turn."""
+        if queue.running is not None:
+            self.places.begun(queue)
+            await self._run_one(queue, queue.running)
+        elif not self.closing and not queue.blocked and (messages := await self._next_messages(queue)):
+            driver = await self._opened(queue, messages)
+            self.places.begun(queue)
+            if driver is None:
+                return
+            withdrawn = not any(message in queue.waiting for message in messages)
+            queue.waiting = [message for message in queue.waiting if message not in messages]
+            if withdrawn:  # while the turn was being opened: it was too late for that, but not for a stop
+                forgotten = any(message.inbox_id in queue.forgotten for message in messages)
+                driver.tell(StopRequested(at=driver.opened_at, forgotten=forgotten))
+            queue.forgotten.clear()
+            await self._run_one(queue, Running(driver, messages))
+
+    async def _next_messages(self, queue: SessionQueue) -> tuple[Waiting, ...]:
+        """What the next turn answers: one message, or the pieces of one. None if what waited was withdrawn meanwhile."""
+        if not queue.waiting:
+            return ()
+        while (found := self._merged(queue)).wait_ms:
+            self.places.begun(queue)
+            await asyncio.sleep(found.wait_ms / 1000)
+            if not queue.waiting:
+                return ()
+        return tuple(queue.waiting[: found.count])
+
+    def _merged(self, queue: SessionQueue) -> Merged:
+        steady = self._clock.monotonic()
+        return merged([piece_of(message, steady) for message in queue.waiting])
+
+    async def _opened(self, queue: SessionQueue, messages: tuple[Waiting, ...]) -> TurnDriver | None:
+        """A driver for the messages. None: they will not run (and have left the queue), or the storage is away just now."""
+        try:
+            driver = await self._open_turn(queue, messages)
+        except StorageUnavailable as error:
+            log.warning("turn.not_opened", session=queue.session, inbox=messages[0].inbox_id, error=str(error))
+            self.places.begun(queue)  # others have their turn meanwhile
+            queue.woken.clear()
+            queue.failures += 1
+            with suppress(TimeoutError):
+                async with asyncio.timeout(NOT_OPENED.seconds(queue.failures)):
+                    await queue.woken.wait()
+            return None
+        queue.failures = 0
+        return driver
+
+    async def _run_one(self, queue: SessionQueue, running: Running) -> None:
+        queue.running = running
+        queue.begun = [*queue.begun, *(message.inbox_id for message in running.messages)][-RECENT_TURNS:]
+        queue.wake()
+        try:
+            await self._drive(running)
+        except Overtaken:
+            log.warning("turn.overtaken", turn=running.driver.identity.turn, session=queue.session)
+        except Damaged as error:  # nothing of the running turn can be stored any more
+            await self._aside.put(queue.session, error)
+        except LeftOpen:
+            pass  # it goes on in the next process, which tells its end
+        else:
+            self._remember(queue, running)
+        finally:
+            heard = running.driver.heard
+            queue.waiting[:0] = [message for message in queue.steers if message.inbox_id not in heard]
+            queue.steers = []
+            queue.running = None
+            queue.wake()
+
+    async def _drive(self, running: Running) -> None:
+        """Until the driver is over, or the watchdog has ended the turn in its place. Raises `Overtaken`."""
+        task = asyncio.create_task(running.driver.run(), name=f"driver {running.driver.identity.turn}")
+        given_up = asyncio.create_task(running.given_up.wait(), name=f"watch {running.driver.identity.turn}")
+        try:
+            await asyncio.wait({task, given_up}, return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            given_up.cancel()
+            if not task.done():
+                task.cancel()
+                await asyncio.wait({task}, timeout=CANCEL_SECONDS)
+        if not running.given_up.is_set():
+            await task
+        elif not task.done():
+            log.error("turn.driver_ignores_cancellation", turn=running.driver.identity.turn)
+
+    def _remember(self, queue: SessionQueue, running: Running) -> None:
+        turn = running.driver.turn
+        if turn.opened is not None and turn.opened.own_history is None:
+            queue.memory.add(turn)
+        elif turn.opened is not None and turn.kept_out:
+            said = [message.to_message() for message in turn.opened.input]
+            self._refused.note(turn.kept_out, [*(turn.opened.own_history or ()), *said])
+        for waiting in running.messages:
+            queue.recent.append(sight_of(running.driver.identity.turn, turn, waiting, turn.phase_since))
+        del queue.recent[:-RECENT_TURNS]
