@@ -13,11 +13,9 @@ to one end.
 from __future__ import annotations
 
 from sqlalchemy import (
-    BigInteger,
     Column,
     ForeignKey,
     Index,
-    Integer,
     LargeBinary,
     MetaData,
     Table,
@@ -25,6 +23,16 @@ from sqlalchemy import (
     UniqueConstraint,
     text,
 )
+
+from agent_core.store.audit import AuditRow
+from agent_core.store.database.mapping import Int, mapped
+from agent_core.store.deliveries.rows import AdapterStateRow, DeliveryRow, GateRow
+from agent_core.store.inbox.rows import InboxRow, UnreadRow
+from agent_core.store.people.rows import LinkCode, LinkRow, PersonRow, PlaceRow
+from agent_core.store.schedules.rows import OccurrenceRow, ScheduleRow
+from agent_core.store.sessions.rows import SessionRow
+from agent_core.store.troubles.rows import IncidentRow, TroubleRow
+from agent_core.store.turns.rows import JournalRow, ToolCallRow, TurnRow
 
 metadata = MetaData(
     naming_convention={
@@ -35,8 +43,6 @@ metadata = MetaData(
     }
 )
 
-Int = BigInteger().with_variant(Integer(), "sqlite")
-"""64 bits on both engines; SQLite counts up by itself only in a column of the very type INTEGER."""
 
 nodes = Table(
     "nodes",
@@ -50,21 +56,17 @@ nodes = Table(
 )
 """`ended_at`: it ended in order; what it left open was left on purpose."""
 
-sessions = Table(
-    "sessions",
+SESSION = mapped(
     metadata,
-    Column("session", Text, primary_key=True),
-    Column("key", Text, nullable=False, unique=True),
-    Column("owner", Int, ForeignKey("nodes.node")),
-    Column("epoch", Int, nullable=False),
-    Column("policy", Text),
-    Column("runnable_at", Int),
-    Column("quarantined", Text),
-    Column("created_at", Int, nullable=False),
-    Column("last_at", Int, nullable=False),
-    Column("since", Int, nullable=False, server_default="0"),
-    sqlite_with_rowid=False,
+    "sessions",
+    SessionRow,
+    key=["session"],
+    unique=["key"],
+    foreign={"owner": "nodes.node"},
+    later={"since": "0"},
+    rowid=False,
 )
+sessions = SESSION.table
 Index("sessions_of_owner", sessions.c.owner)
 Index(
     "sessions_set_aside",
@@ -82,21 +84,13 @@ cursors = Table(
     sqlite_with_rowid=False,
 )
 
-unread = Table(
-    "unread",
+UNREAD = mapped(
     metadata,
-    Column("account", Text, primary_key=True),
-    Column("platform_key", Text, primary_key=True),
-    Column("body", LargeBinary, nullable=False),
-    Column("words", Text, nullable=False),
-    Column("version", Text, nullable=False),
-    Column("received_at", Int, nullable=False),
-    Column("chat", Text, nullable=False),
-    Column("state", Text, nullable=False),
-    Column("tries", Int, nullable=False),
-    Column("tried_at", Int, nullable=False),
-    Column("told", Int, nullable=False),
+    "unread",
+    UnreadRow,
+    key=["account", "platform_key"],
 )
+unread = UNREAD.table
 """What a platform brought and could not be taken in, as it came."""
 Index(
     "open_unread",
@@ -105,23 +99,17 @@ Index(
     postgresql_where=text("state <> 'done'"),
 )
 
-inbox = Table(
-    "inbox",
+MESSAGE = mapped(
     metadata,
-    Column("id", Int, primary_key=True),
-    Column("account", Text, nullable=False),
-    Column("platform_key", Text, nullable=False),
-    Column("session", Text, ForeignKey("sessions.session"), nullable=False),
-    Column("arrival", Int, nullable=False),
-    Column("lane", Text, nullable=False),
-    Column("body", LargeBinary, nullable=False),
-    Column("state", Text, nullable=False),
-    Column("reason", Text),
-    Column("received_at", Int, nullable=False),
-    Column("suspicion", Int, nullable=False, server_default="0"),
-    Column("person", Text, nullable=False, server_default=""),
+    "inbox",
+    InboxRow,
     UniqueConstraint("account", "platform_key"),
+    key=["id"],
+    elsewhere=["turn"],
+    foreign={"session": "sessions.session"},
+    later={"suspicion": "0", "person": ""},
 )
+inbox = MESSAGE.table
 Index(
     "pending_inbox",
     inbox.c.session,
@@ -131,26 +119,17 @@ Index(
 )
 Index("inbox_of_session", inbox.c.session, inbox.c.id)
 
-turns = Table(
-    "turns",
+TURN = mapped(
     metadata,
-    Column("turn", Text, primary_key=True),
-    Column("session", Text, ForeignKey("sessions.session"), nullable=False),
-    Column("number", Int, nullable=False),
-    Column("state", Text, nullable=False),
-    Column("exit", Text),
-    Column("opened_at", Int, nullable=False),
-    Column("closed_at", Int),
-    Column("deadline", Int, nullable=False),
-    Column("undone", Int, nullable=False, server_default="0"),
-    Column("input_tokens", Int, nullable=False, server_default="0"),
-    Column("output_tokens", Int, nullable=False, server_default="0"),
-    Column("suspicion", Int, nullable=False, server_default="0"),
-    Column("people", Text, nullable=False, server_default=""),
-    Column("removed", Text, nullable=False, server_default=""),
+    "turns",
+    TurnRow,
     UniqueConstraint("session", "number"),
-    sqlite_with_rowid=False,
+    key=["turn"],
+    foreign={"session": "sessions.session"},
+    later={"undone": "0", "input_tokens": "0", "output_tokens": "0", "suspicion": "0", "people": "", "removed": ""},
+    rowid=False,
 )
+turns = TURN.table
 """`people`: who asked, as JSON. `removed`: why its journal is not there any more; empty if it is."""
 Index(
     "one_open",
@@ -181,16 +160,14 @@ turn_inputs = Table(
     Column("turn", Text, ForeignKey("turns.turn"), nullable=False, index=True),
 )
 
-journal = Table(
-    "journal",
+EVENT = mapped(
     metadata,
-    Column("turn", Text, ForeignKey("turns.turn"), primary_key=True),
-    Column("seq", Int, primary_key=True, autoincrement=False),
-    Column("epoch", Int, nullable=False),
-    Column("kind", Text, nullable=False),
-    Column("body", LargeBinary, nullable=False),
-    Column("at", Int, nullable=False),
+    "journal",
+    JournalRow,
+    key=["seq"],
+    besides=[Column("turn", Text, ForeignKey("turns.turn"), primary_key=True), Column("epoch", Int, nullable=False)],
 )
+journal = EVENT.table
 
 pieces = Table(
     "pieces",
@@ -212,50 +189,32 @@ Index(
     postgresql_where=text("form = 'bytes' and how <> 'gone'"),
 )
 
-tool_calls = Table(
+CALL = mapped(
+    metadata,
     "tool_calls",
-    metadata,
-    Column("turn", Text, ForeignKey("turns.turn"), primary_key=True),
-    Column("call", Text, primary_key=True),
-    Column("tool", Text, nullable=False),
-    Column("effect", Text, nullable=False),
-    Column("state", Text, nullable=False),
-    Column("key", Text, nullable=False),
-    Column("result_ref", Text),
-    sqlite_with_rowid=False,
+    ToolCallRow,
+    key=["turn", "call"],
+    foreign={"turn": "turns.turn"},
+    rowid=False,
 )
+tool_calls = CALL.table
 
-deliveries = Table(
-    "deliveries",
+PART = mapped(
     metadata,
-    Column("id", Int, primary_key=True),
-    Column("session", Text, ForeignKey("sessions.session"), nullable=False),
-    Column("origin", Text, nullable=False, index=True),
-    Column("surface", Text, nullable=False),
-    Column("bubble", Text, nullable=False),
-    Column("part", Int, nullable=False),
-    Column("place", Int, nullable=False),
-    Column("rev", Int, nullable=False),
-    Column("want_hash", Text, nullable=False),
-    Column("want", LargeBinary, nullable=False),
-    Column("final", Int, nullable=False),
-    Column("gone", Int, nullable=False),
-    Column("state", Text, nullable=False),
-    Column("key", Text, nullable=False),
-    Column("platform_id", Text),
-    Column("attempt", Int, nullable=False),
-    Column("sending_at", Int),
-    Column("retry_at", Int),
-    Column("epoch", Int, nullable=False),
-    Column("labelled", Int, nullable=False),
-    Column("plain", Int, nullable=False),
-    Column("cause", Text, nullable=False),
-    Column("at", Int, nullable=False),
-    Column("failures", Int, nullable=False, server_default="0"),
-    Column("trouble", Text, nullable=False, server_default=""),
-    Column("suspicion", Int, nullable=False, server_default="0"),
+    "deliveries",
+    DeliveryRow,
     UniqueConstraint("surface", "origin", "bubble", "part"),
+    key=[],
+    besides=[
+        Column("id", Int, primary_key=True),
+        Column("session", Text, ForeignKey("sessions.session"), nullable=False),
+        Column("epoch", Int, nullable=False),
+        Column("suspicion", Int, nullable=False, server_default="0"),
+    ],
+    indexed=["origin"],
+    later={"failures": "0", "trouble": ""},
 )
+deliveries = PART.table
 Index(
     "deliveries_by_receipt",
     deliveries.c.platform_id,
@@ -274,64 +233,40 @@ for _name, _states in (("open_deliveries", "'wanted', 'sending', 'unknown'"), ("
         postgresql_where=text(f"state in ({_states})"),
     )
 
-people = Table(
+PERSON = mapped(
+    metadata,
     "people",
-    metadata,
-    Column("account", Text, primary_key=True),
-    Column("person", Text, primary_key=True),
-    Column("state", Text, nullable=False),
-    Column("name", Text, nullable=False),
-    Column("code", Text, nullable=False),
-    Column("code_until", Int, nullable=False),
-    Column("at", Int, nullable=False),
-    Column("by", Text, nullable=False),
-    sqlite_with_rowid=False,
+    PersonRow,
+    key=["account", "person"],
+    rowid=False,
 )
+people = PERSON.table
 
-troubles = Table(
-    "troubles",
+TROUBLE = mapped(
     metadata,
-    Column("turn", Text, ForeignKey("turns.turn"), primary_key=True),
-    Column("number", Int, primary_key=True, autoincrement=False),
-    Column("session", Text, ForeignKey("sessions.session"), nullable=False),
-    Column("conversation", Text, nullable=False),
-    Column("fingerprint", Text, nullable=False),
-    Column("code", Text, nullable=False),
-    Column("cause", Text, nullable=False),
-    Column("endpoint", Text, nullable=False),
-    Column("model", Text, nullable=False),
-    Column("tool", Text, nullable=False),
-    Column("size", Text, nullable=False),
-    Column("chars", Int, nullable=False),
-    Column("rung", Text, nullable=False),  # the remedy; a stored name stays
-    Column("outcome", Text, nullable=False),
-    Column("ended", Int, nullable=False),
-    Column("at", Int, nullable=False),
-    sqlite_with_rowid=False,
+    "troubles",
+    TroubleRow,
+    key=["number"],
+    besides=[
+        Column("turn", Text, ForeignKey("turns.turn"), primary_key=True),
+        Column("session", Text, ForeignKey("sessions.session"), nullable=False),
+    ],
+    rowid=False,
 )
+troubles = TROUBLE.table
 Index("troubles_of_conversation", troubles.c.conversation, troubles.c.at)
 Index("troubles_of_fingerprint", troubles.c.fingerprint, troubles.c.at)
 Index("troubles_of_session", troubles.c.session)
 Index("troubles_by_time", troubles.c.at)
 
-incidents = Table(
-    "incidents",
+INCIDENT = mapped(
     metadata,
-    Column("incident", Text, primary_key=True),
-    Column("fingerprint", Text, nullable=False),
-    Column("state", Text, nullable=False),
-    Column("code", Text, nullable=False),
-    Column("endpoint", Text, nullable=False),
-    Column("model", Text, nullable=False),
-    Column("tool", Text, nullable=False),
-    Column("opened_at", Int, nullable=False),
-    Column("last_at", Int, nullable=False),
-    Column("closed_at", Int),
-    Column("conversations", Int, nullable=False),
-    Column("turns", Int, nullable=False),
-    Column("remedy", Text, nullable=False),
-    sqlite_with_rowid=False,
+    "incidents",
+    IncidentRow,
+    key=["incident"],
+    rowid=False,
 )
+incidents = INCIDENT.table
 Index(
     "one_open_incident",
     incidents.c.fingerprint,
@@ -339,83 +274,68 @@ Index(
     sqlite_where=text("state = 'open'"),
     postgresql_where=text("state = 'open'"),
 )
-places = Table(
-    "places",
+PLACE = mapped(
     metadata,
-    Column("place", Text, primary_key=True),
-    Column("account", Text, nullable=False),
-    Column("person", Text, nullable=False),
-    Column("continues", Text),
-    Column("at", Int, nullable=False),
+    "places",
+    PlaceRow,
     Index(None, "account", "person"),
-    sqlite_with_rowid=False,
+    key=["place"],
+    rowid=False,
 )
+places = PLACE.table
 """Private chats, by the key of the session that they have of their own, and whose they are."""
 
-links = Table(
-    "links",
+LINK = mapped(
     metadata,
-    Column("account", Text, primary_key=True),
-    Column("person", Text, primary_key=True),
-    Column("who", Text, nullable=False, index=True),
-    Column("name", Text, nullable=False),
-    Column("username", Text, nullable=False),
-    Column("at", Int, nullable=False),
-    sqlite_with_rowid=False,
+    "links",
+    LinkRow,
+    key=["account", "person"],
+    indexed=["who"],
+    rowid=False,
 )
+links = LINK.table
 """Accounts that are joined: those with the same `who` are one person's."""
 
-link_codes = Table(
+LINK_CODE = mapped(
+    metadata,
     "link_codes",
-    metadata,
-    Column("code", Text, primary_key=True),
-    Column("account", Text, nullable=False),
-    Column("person", Text, nullable=False),
-    Column("name", Text, nullable=False),
-    Column("username", Text, nullable=False),
-    Column("chat", Text, nullable=False),
-    Column("until", Int, nullable=False),
-    Column("redeemed", Text),
+    LinkCode,
     Index(None, "account", "person"),
-    sqlite_with_rowid=False,
+    key=["code"],
+    besides=[Column("redeemed", Text)],
+    rowid=False,
 )
+link_codes = LINK_CODE.table
 
-adapter_states = Table(
-    "adapter_states",
+ADAPTER_STATE = mapped(
     metadata,
-    Column("account", Text, primary_key=True),
-    Column("at", Int, primary_key=True, autoincrement=False),
-    Column("state", Text, nullable=False),
-    Column("words", Text, nullable=False),
-    sqlite_with_rowid=False,
+    "adapter_states",
+    AdapterStateRow,
+    key=["account", "at"],
+    rowid=False,
 )
+adapter_states = ADAPTER_STATE.table
 """How each adapter was doing, from each change on."""
 
-audit = Table(
-    "audit",
+AUDIT = mapped(
     metadata,
-    Column("audit", Text, primary_key=True),
-    Column("at", Int, nullable=False),
-    Column("who", Text, nullable=False),
-    Column("act", Text, nullable=False),
-    Column("object", Text, nullable=False),
-    Column("words", Text, nullable=False),
-    Column("before", Text, nullable=False),
-    Column("after", Text, nullable=False),
-    sqlite_with_rowid=False,
+    "audit",
+    AuditRow,
+    key=["audit"],
+    rowid=False,
 )
+audit = AUDIT.table
 """What was done by hand. Ids are made so that they sort by time."""
 
-gates = Table(
-    "gates",
+GATE = mapped(
     metadata,
-    Column("account", Text, primary_key=True),
-    Column("bucket", Text, primary_key=True),
-    Column("not_before", Int, nullable=False),
-    Column("reason", Text, nullable=False),
-    Column("at", Int, nullable=False, server_default="0"),
-    sqlite_with_rowid=False,
+    "gates",
+    GateRow,
+    key=["account", "bucket"],
+    later={"at": "0"},
+    rowid=False,
 )
+gates = GATE.table
 
 memory = Table(
     "memory",
@@ -471,23 +391,15 @@ Index(
 )
 Index("reservations_of_session", reservations.c.session)
 
-schedules = Table(
-    "schedules",
+SCHEDULE = mapped(
     metadata,
-    Column("schedule", Text, primary_key=True),
-    Column("kind", Text, nullable=False),
-    Column("session_key", Text, nullable=False, index=True),
-    Column("surface", Text, nullable=False),
-    Column("number", Int, nullable=False),
-    Column("rule", Text, nullable=False),
-    Column("body", LargeBinary, nullable=False),
-    Column("next_at", Int),
-    Column("done_to", Int, nullable=False),
-    Column("state", Text, nullable=False),
-    Column("rev", Int, nullable=False),
-    Column("at", Int, nullable=False),
-    sqlite_with_rowid=False,
+    "schedules",
+    ScheduleRow,
+    key=["schedule"],
+    indexed=["session_key"],
+    rowid=False,
 )
+schedules = SCHEDULE.table
 Index(
     "due_schedules",
     schedules.c.next_at,
@@ -495,18 +407,15 @@ Index(
     postgresql_where=text("state = 'active'"),
 )
 
-occurrences = Table(
-    "occurrences",
+OCCURRENCE = mapped(
     metadata,
-    Column("schedule", Text, ForeignKey("schedules.schedule"), primary_key=True),
-    Column("due_at", Int, primary_key=True, autoincrement=False),
-    Column("last_at", Int, nullable=False),
-    Column("count", Int, nullable=False),
-    Column("outcome", Text, nullable=False),
-    Column("at", Int, nullable=False),
-    Column("inbox", Int, nullable=False),
-    sqlite_with_rowid=False,
+    "occurrences",
+    OccurrenceRow,
+    key=["schedule", "due_at"],
+    foreign={"schedule": "schedules.schedule"},
+    rowid=False,
 )
+occurrences = OCCURRENCE.table
 
 forgets = Table(
     "forgets",

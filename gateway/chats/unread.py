@@ -24,7 +24,7 @@ from adapters.contract.notaccepted import NotAccepted
 from agent_core.bell import Bell
 from agent_core.ports import Clock
 from agent_core.retry import UNREAD
-from agent_core.store.inbox.unread import UnreadRow, UnreadState
+from agent_core.store.inbox.rows import UnreadRow, UnreadState
 from agent_core.store.store import StorageUnavailable, Store
 from gateway.version import program_version
 

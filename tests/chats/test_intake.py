@@ -38,7 +38,7 @@ from adapters.telegram.platform import Telegram
 from adapters.telegram.webhook import SECRET_HEADER
 from agent_core.ports import SystemClock, SystemIds
 from agent_core.retry import INTAKE
-from agent_core.store.inbox.unread import UnreadState
+from agent_core.store.inbox.rows import UnreadState
 from agent_core.store.store import Store
 from gateway.chats.access import rules
 from gateway.chats.arrival import AccountRules, Arrivals

@@ -18,8 +18,7 @@ from adapters.contract.chat import ChatAddress, ChatKind, ChatOrigin, ChatPerson
 from agent_core.ports import SystemClock, SystemIds
 from agent_core.store.budgets.rows import FILE_SCOPE, BroughtFile, Charge
 from agent_core.store.deliveries.rows import DeliveryRow, DeliveryState
-from agent_core.store.inbox.rows import NewMessage
-from agent_core.store.inbox.unread import UnreadRow
+from agent_core.store.inbox.rows import NewMessage, UnreadRow
 from agent_core.store.keeping.keeping import Keeping
 from agent_core.store.people.rows import PersonRow, PersonState, PlaceRow
 from agent_core.store.schedules.rows import ScheduleRow

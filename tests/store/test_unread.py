@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from adapters.contract.chat import ChatAddress, ChatKind, ChatMessage, ChatOrigin, ChatPerson, Raw
 from adapters.contract.notaccepted import NotAccepted, NotAcceptedCode
 from agent_core.retry import UNREAD
-from agent_core.store.inbox.unread import UnreadRow, UnreadState
+from agent_core.store.inbox.rows import UnreadRow, UnreadState
 from gateway.chats.storable import storable
 from gateway.chats.unread import KEEP_MS, WORDS, Step, Unread, next_step, taken_up
 from tests.store.support import FakeClock, opened

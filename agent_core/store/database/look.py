@@ -19,7 +19,7 @@ from agent_core.store.database.place import PostgresPlace, SqlitePlace, parse_pl
 from agent_core.store.database.trouble import RESTORE, extended_code, in_words
 from agent_core.store.database.upgrade import NEWEST, known_revision
 from agent_core.store.errors import CannotOpen
-from agent_core.store.inbox.unread import UnreadState
+from agent_core.store.inbox.rows import UnreadState
 
 WAIT_SECONDS = 3.0
 """How long a look waits for a lock."""

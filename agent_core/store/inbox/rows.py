@@ -77,7 +77,12 @@ class InboxRow:
     state: InboxState
     reason: str | None
     received_at: int
-    turn: str | None
+    suspicion: int = 0
+    """How often it was taken up after a death."""
+    person: str = ""
+    """Who wrote it, within the account; empty if nobody can say."""
+    turn: str | None = None
+    """Which has taken it."""
 
 
 KEEP_MESSAGES_MS = 7 * 24 * 3600 * 1000
@@ -93,3 +98,40 @@ class DroppedMessage:
     account: str
     inbox: int
     reason: str
+
+
+class UnreadState(StrEnum):
+    """What became of it."""
+
+    WAITING = "waiting"
+    """It is tried again."""
+    DONE = "done"
+    """It was taken in after all."""
+    GIVEN_UP = "given_up"
+    """Tried often enough with this version of the program; another one tries again."""
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadRow:
+    """One thing that could not be taken in."""
+
+    account: str
+    """As in an inbox row, such as ``telegram/123``."""
+    platform_key: str
+    body: bytes
+    """As it came."""
+    words: str
+    """What went wrong when it was tried last."""
+    version: str
+    """The program that tried it last."""
+    received_at: int
+    """ms."""
+    chat: str = ""
+    """The address of the chat whose person is to be told; empty if it is not known, or nobody is to be told."""
+    state: UnreadState = UnreadState.WAITING
+    tries: int = 1
+    """With that version."""
+    tried_at: int = 0
+    """ms."""
+    told: bool = False
+    """The person was told."""

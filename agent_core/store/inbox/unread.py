@@ -8,64 +8,21 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import asdict, dataclass
-from enum import StrEnum
 from typing import Any
 
-from sqlalchemy import Connection, Row, delete, insert, select, text, update
+from sqlalchemy import Connection, delete, insert, select, text, update
 
 from agent_core.store import tables as t
 from agent_core.store.database.asks import Reading
 from agent_core.store.database.node import Writing
-
-
-class UnreadState(StrEnum):
-    """What became of it."""
-
-    WAITING = "waiting"
-    """It is tried again."""
-    DONE = "done"
-    """It was taken in after all."""
-    GIVEN_UP = "given_up"
-    """Tried often enough with this version of the program; another one tries again."""
-
-
-@dataclass(frozen=True, slots=True)
-class UnreadRow:
-    """One thing that could not be taken in."""
-
-    account: str
-    """As in an inbox row, such as ``telegram/123``."""
-    platform_key: str
-    body: bytes
-    """As it came."""
-    words: str
-    """What went wrong when it was tried last."""
-    version: str
-    """The program that tried it last."""
-    received_at: int
-    """ms."""
-    chat: str = ""
-    """The address of the chat whose person is to be told; empty if it is not known, or nobody is to be told."""
-    state: UnreadState = UnreadState.WAITING
-    tries: int = 1
-    """With that version."""
-    tried_at: int = 0
-    """ms."""
-    told: bool = False
-    """The person was told."""
-
+from agent_core.store.inbox.rows import UnreadRow, UnreadState
+from agent_core.store.tables import UNREAD
 
 _KEYS = ("account", "platform_key")
-_COLUMNS = tuple(t.unread.c[name] for name in UnreadRow.__dataclass_fields__)
 
 
 def _mine(row: UnreadRow) -> Any:
     return (t.unread.c.account == row.account) & (t.unread.c.platform_key == row.platform_key)
-
-
-def _values(row: UnreadRow) -> dict[str, object]:
-    return {**asdict(row), "state": row.state.value, "told": int(row.told)}
 
 
 def keep(row: UnreadRow, cursor: tuple[str, str] | None) -> Callable[[Connection], bool]:
@@ -74,7 +31,7 @@ def keep(row: UnreadRow, cursor: tuple[str, str] | None) -> Callable[[Connection
     def body(conn: Connection) -> bool:
         known = conn.execute(select(t.unread.c.account).where(_mine(row))).first() is not None
         if not known:
-            conn.execute(insert(t.unread), _values(row))
+            conn.execute(insert(t.unread), UNREAD.values(row))
         if cursor is not None:
             channel = (t.cursors.c.account == row.account) & (t.cursors.c.channel == cursor[0])
             if conn.execute(update(t.cursors).where(channel).values(last_seen=cursor[1])).rowcount == 0:
@@ -89,7 +46,7 @@ def change(row: UnreadRow) -> Callable[[Connection], None]:
     """From now on it is like this."""
 
     def body(conn: Connection) -> None:
-        values = {name: value for name, value in _values(row).items() if name not in _KEYS}
+        values = {name: value for name, value in UNREAD.values(row).items() if name not in _KEYS}
         conn.execute(update(t.unread).where(_mine(row)).values(values))
 
     return body
@@ -101,12 +58,6 @@ def prune(conn: Connection, before_ms: int) -> None:
     conn.execute(delete(t.unread).where(t.unread.c.received_at < before_ms, over))
 
 
-def _row(row: Row[*tuple[Any, ...]]) -> UnreadRow:
-    return UnreadRow(
-        row[0], row[1], bytes(row[2]), row[3], row[4], row[5], row[6], UnreadState(row[7]), row[8], row[9], bool(row[10])
-    )  # fmt: skip
-
-
 class UnreadReads(Reading):
     """Every method raises `StorageUnavailable` if the database cannot be read."""
 
@@ -114,13 +65,13 @@ class UnreadReads(Reading):
         """What waits, and what another version than this has given up; what was tried the longest ago first."""
         state = t.unread.c.state
         given_up = (state == UnreadState.GIVEN_UP.value) & (t.unread.c.version != version)
-        query = select(*_COLUMNS).where(text("unread.state <> 'done'"), (state == UnreadState.WAITING.value) | given_up)
-        return [_row(row) for row in await self._asks.all(query.order_by(t.unread.c.tried_at).limit(limit))]
+        query = UNREAD.select().where(text("unread.state <> 'done'"), (state == UnreadState.WAITING.value) | given_up)
+        return [UNREAD.make(row) for row in await self._asks.all(query.order_by(t.unread.c.tried_at).limit(limit))]
 
     async def one(self, account: str, platform_key: str) -> UnreadRow | None:
         """What is kept under this key, whatever became of it."""
-        query = select(*_COLUMNS).where(t.unread.c.account == account, t.unread.c.platform_key == platform_key)
-        return next((_row(row) for row in await self._asks.all(query)), None)
+        query = UNREAD.select().where(t.unread.c.account == account, t.unread.c.platform_key == platform_key)
+        return next((UNREAD.make(row) for row in await self._asks.all(query)), None)
 
     async def counts(self) -> dict[str, int]:
         """How much is not taken in, by account."""

@@ -59,6 +59,12 @@ class TurnRow:
     deadline: int
     undone: bool = False
     """A person took it back: it is not put before the model any more."""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    suspicion: int = 0
+    """How often it was taken up after a death, without progress since."""
+    people: str = ""
+    """Who asked it, as JSON."""
     removed: str = ""
     """Why its journal is not there any more, in words; empty if it is."""
 

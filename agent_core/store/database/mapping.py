@@ -1,0 +1,124 @@
+"""A table from the class of its rows: the class is the one place where a column stands, and everything else follows from it.
+
+A field is a column of the same name: `str` is text, `int` and `bool` are numbers, `bytes` are bytes, an enum is stored by its value, and
+`| None` may be null. What a class cannot say (keys, indexes, what the table has besides) stands with the table, in `tables`.
+
+Not the mapped classes of SQLAlchemy's ORM: our rows are frozen, and may be handed to every thread.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from enum import StrEnum
+from types import NoneType
+from typing import Any, Generic, TypeVar, get_args, get_type_hints
+
+from sqlalchemy import (
+    BigInteger,
+    Column,
+    ColumnElement,
+    ForeignKey,
+    Integer,
+    LargeBinary,
+    MetaData,
+    Row,
+    Select,
+    Table,
+    Text,
+    select,
+)
+from sqlalchemy.sql.schema import SchemaItem
+from sqlalchemy.types import TypeEngine
+
+R = TypeVar("R")
+Int = BigInteger().with_variant(Integer(), "sqlite")
+"""64 bits on both engines; SQLite counts up by itself only in a column of the very type INTEGER."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mapped(Generic[R]):
+    """A class of rows and its table."""
+
+    row: type[R]
+    table: Table
+    names: tuple[str, ...]
+    """The fields that are columns, in their order; those that a question brings from elsewhere come behind them."""
+    elsewhere: tuple[str, ...]
+    readers: Mapping[str, Callable[[Any], object]]
+    """How what is read becomes what the field holds, where that is another thing."""
+
+    def select(self, *more: ColumnElement[Any]) -> Select[*tuple[Any, ...]]:
+        """The columns of a row, and then `more`."""
+        return select(*(self.table.c[name] for name in self.names), *more)
+
+    def make(self, found: Row[*tuple[Any, ...]], **instead: object) -> R:
+        """A row of `select`; what comes behind its own fields is the caller's. Raises ValueError, TypeError if it makes no sense."""
+        values = dict(zip((*self.names, *self.elsewhere), found, strict=False))
+        for name, read in self.readers.items():
+            if values[name] is not None:
+                values[name] = read(values[name])
+        return self.row(**values | instead)
+
+    def values(self, one: R, **more: object) -> dict[str, object]:
+        """What is stored of a row, by column; and `more` of what the table has besides."""
+        return {name: stored(getattr(one, name)) for name in self.names} | more
+
+
+def stored(value: object) -> object:
+    """A field's value as its column holds it."""
+    if isinstance(value, StrEnum):
+        return value.value
+    return int(value) if isinstance(value, bool) else value
+
+
+def mapped(
+    metadata: MetaData,
+    name: str,
+    row: type[R],
+    *more: SchemaItem,
+    key: Sequence[str],
+    besides: Sequence[Column[Any]] = (),
+    elsewhere: Sequence[str] = (),
+    foreign: Mapping[str, str] | None = None,
+    unique: Sequence[str] = (),
+    indexed: Sequence[str] = (),
+    later: Mapping[str, str] | None = None,
+    rowid: bool = True,
+) -> Mapped[R]:
+    """The table of these rows. `later`: what rows hold that were stored before there was the column."""
+    hints = get_type_hints(row)
+    names = tuple(field.name for field in fields(row) if field.name not in elsewhere)  # type: ignore[arg-type]
+    composite = len(key) + sum(column.primary_key for column in besides) > 1
+    columns: list[Column[Any]] = []
+    readers: dict[str, Callable[[Any], object]] = {}
+    for one in names:
+        kind, nullable = _kind(hints[one])
+        if kind not in (str, int):
+            readers[one] = kind
+        options: dict[str, Any] = {"server_default": later[one]} if later and one in later else {}
+        if one in key:
+            options["primary_key"] = True
+            if composite and kind is int:
+                options["autoincrement"] = False
+        else:
+            options["nullable"] = nullable
+        references = [ForeignKey(foreign[one])] if foreign and one in foreign else []
+        columns.append(
+            Column(one, _type(kind), *references, unique=one in unique or None, index=one in indexed or None, **options)
+        )
+    table = Table(name, metadata, *besides, *columns, *more, sqlite_with_rowid=rowid)
+    return Mapped(row, table, names, tuple(elsewhere), readers)
+
+
+def _kind(hint: Any) -> tuple[type[Any], bool]:
+    several = get_args(hint)
+    if not several:
+        return hint, False
+    return next(one for one in several if one is not NoneType), NoneType in several
+
+
+def _type(kind: type[Any]) -> TypeEngine[Any]:
+    if issubclass(kind, int):
+        return Int
+    return LargeBinary() if kind is bytes else Text()
