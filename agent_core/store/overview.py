@@ -161,11 +161,8 @@ class Overview(Reading):
     async def audit(self, limit: int) -> list[AuditRow]:
         """What was done by hand, the latest first."""
         c = t.audit.c
-        query = select(c.audit, c.at, c.who, c.act, c.object, c.words, c.before, c.after)
-        wanted = query.order_by(c.audit.desc())
-        return await self._asks.readable(
-            "audit", wanted, c.audit, lambda row: AuditRow(*row), lambda one: one.audit, limit
-        )
+        wanted = t.AUDIT.query.order_by(c.audit.desc())
+        return await self._asks.readable("audit", wanted, c.audit, t.AUDIT.make, lambda one: one.audit, limit)
 
 
 def _turn(row: Row[*tuple[Any, ...]]) -> TurnSummary:

@@ -17,7 +17,6 @@ from typing import Any, Generic, TypeVar, get_args, get_type_hints
 from sqlalchemy import (
     BigInteger,
     Column,
-    ColumnElement,
     ForeignKey,
     Integer,
     LargeBinary,
@@ -48,12 +47,11 @@ class Mapped(Generic[R]):
     readers: Mapping[str, Callable[[Any], object]]
     """How what is read becomes what the field holds, where that is another thing."""
 
-    def select(self, *more: ColumnElement[Any]) -> Select[*tuple[Any, ...]]:
-        """The columns of a row, and then `more`."""
-        return select(*(self.table.c[name] for name in self.names), *more)
+    query: Select[*tuple[Any, ...]]
+    """The columns of all rows; a question narrows it, and may add others behind them."""
 
     def make(self, found: Row[*tuple[Any, ...]], **instead: object) -> R:
-        """A row of `select`; what comes behind its own fields is the caller's. Raises ValueError, TypeError if it makes no sense."""
+        """A row of `query`; what comes behind its own fields is the caller's. Raises ValueError, TypeError if it makes no sense."""
         values = dict(zip((*self.names, *self.elsewhere), found, strict=False))
         for name, read in self.readers.items():
             if values[name] is not None:
@@ -108,7 +106,7 @@ def mapped(
             Column(one, _type(kind), *references, unique=one in unique or None, index=one in indexed or None, **options)
         )
     table = Table(name, metadata, *besides, *columns, *more, sqlite_with_rowid=rowid)
-    return Mapped(row, table, names, tuple(elsewhere), readers)
+    return Mapped(row, table, names, tuple(elsewhere), readers, select(*(table.c[one] for one in names)))
 
 
 def _kind(hint: Any) -> tuple[type[Any], bool]:

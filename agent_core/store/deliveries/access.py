@@ -52,31 +52,7 @@ class Lying:
     """When it was changed last, ms."""
 
 
-_DELIVERY = select(
-    t.deliveries.c.session,
-    t.deliveries.c.surface,
-    t.deliveries.c.origin,
-    t.deliveries.c.bubble,
-    t.deliveries.c.part,
-    t.deliveries.c.place,
-    t.deliveries.c.want,
-    t.deliveries.c.want_hash,
-    t.deliveries.c.key,
-    t.deliveries.c.state,
-    t.deliveries.c.rev,
-    t.deliveries.c.final,
-    t.deliveries.c.gone,
-    t.deliveries.c.platform_id,
-    t.deliveries.c.attempt,
-    t.deliveries.c.sending_at,
-    t.deliveries.c.retry_at,
-    t.deliveries.c.labelled,
-    t.deliveries.c.plain,
-    t.deliveries.c.cause,
-    t.deliveries.c.at,
-    t.deliveries.c.failures,
-    t.deliveries.c.trouble,
-)
+_PARTS = t.PART.query.add_columns(t.deliveries.c.session)
 
 
 class DeliveryReads(Reading):
@@ -85,27 +61,27 @@ class DeliveryReads(Reading):
     async def open(self, limit: int | None = None) -> list[Delivery]:
         """The parts of all surfaces that are not as they should be yet, in the order of their places; at most `limit`."""
         order = (t.deliveries.c.surface, t.deliveries.c.place)
-        return await self._deliveries(_DELIVERY.where(t.OPEN_PARTS).order_by(*order).limit(limit))
+        return await self._deliveries(_PARTS.where(t.OPEN_PARTS).order_by(*order).limit(limit))
 
     async def one(self, surface: str, origin: str, bubble: str, part: int) -> Delivery | None:
         """One part, by what names it."""
         c = t.deliveries.c
         named = (c.surface == surface, c.origin == origin, c.bubble == bubble, c.part == part)
-        return next(iter(await self._deliveries(_DELIVERY.where(*named))), None)
+        return next(iter(await self._deliveries(_PARTS.where(*named))), None)
 
     async def of(self, origin: str) -> list[Delivery]:
         """All parts of a turn, or of the answer to a command."""
-        return await self._deliveries(_DELIVERY.where(t.deliveries.c.origin == origin).order_by(t.deliveries.c.place))
+        return await self._deliveries(_PARTS.where(t.deliveries.c.origin == origin).order_by(t.deliveries.c.place))
 
     async def of_all(self, origins: Sequence[str]) -> list[Delivery]:
         """All parts of these turns."""
-        query = _DELIVERY.where(t.deliveries.c.origin.in_(origins))
+        query = _PARTS.where(t.deliveries.c.origin.in_(origins))
         return await self._deliveries(query.order_by(t.deliveries.c.surface, t.deliveries.c.place)) if origins else []
 
     async def failed(self, limit: int) -> list[Delivery]:
         """Parts that were refused for good, the newest first."""
         failed = t.deliveries.c.state == DeliveryState.FAILED.value
-        return await self._deliveries(_DELIVERY.where(failed).order_by(t.deliveries.c.at.desc()).limit(limit))
+        return await self._deliveries(_PARTS.where(failed).order_by(t.deliveries.c.at.desc()).limit(limit))
 
     async def last_place(self) -> int:
         """The highest place that a part has."""
@@ -116,7 +92,7 @@ class DeliveryReads(Reading):
         """Parts by the platform's id of their message, or by their number, the newest first."""
         c = t.deliveries.c
         which = c.id == number if number else and_(c.platform_id == receipt, text("platform_id is not null"))
-        return await self._deliveries(_DELIVERY.where(which).order_by(c.id.desc()).limit(20))
+        return await self._deliveries(_PARTS.where(which).order_by(c.id.desc()).limit(20))
 
     async def failed_parts(self, since_ms: int) -> list[FailedPart]:
         """Parts that were refused for good at or after a time."""
@@ -161,8 +137,7 @@ class DeliveryReads(Reading):
 
     async def gates(self) -> list[GateRow]:
         """What platforms said about when to send again."""
-        query = select(t.gates.c.account, t.gates.c.bucket, t.gates.c.not_before, t.gates.c.reason, t.gates.c.at)
-        return [GateRow(*row) for row in await self._asks.all(query)]
+        return await self._asks.made(t.GATE.query, t.GATE.make)
 
     async def adapter_states(self, since_ms: int, until_ms: int, account: str = "") -> list[AdapterStateRow]:
         """The states of the adapters (of one, if it is named) from a time to another: the one in force at its beginning first."""
@@ -170,10 +145,10 @@ class DeliveryReads(Reading):
         named = [account] if account else await self._asks.distinct(c.account)
         found: list[AdapterStateRow] = []
         for one in named:
-            mine = select(c.account, c.at, c.state, c.words).where(c.account == one)
+            mine = t.ADAPTER_STATE.query.where(c.account == one)
             before = await self._asks.all(mine.where(c.at < since_ms).order_by(c.at.desc()).limit(1))
             later = await self._asks.all(mine.where(c.at >= since_ms, c.at <= until_ms).order_by(c.at))
-            found += [AdapterStateRow(*row) for row in (*before, *later)]
+            found += [t.ADAPTER_STATE.make(row) for row in (*before, *later)]
         return found
 
     async def _deliveries(self, query: Select[*tuple[Any, ...]]) -> list[Delivery]:
@@ -203,30 +178,4 @@ class Deliveries(DeliveryReads, Writing):
 
 
 def _delivery(row: Row[*tuple[Any, ...]]) -> Delivery:
-    return Delivery(
-        session=row[0],
-        row=DeliveryRow(
-            surface=row[1],
-            origin=row[2],
-            bubble=row[3],
-            part=row[4],
-            place=row[5],
-            want=bytes(row[6]),
-            want_hash=row[7],
-            key=row[8],
-            state=DeliveryState(row[9]),
-            rev=row[10],
-            final=bool(row[11]),
-            gone=bool(row[12]),
-            platform_id=row[13],
-            attempt=row[14],
-            sending_at=row[15],
-            retry_at=row[16],
-            labelled=bool(row[17]),
-            plain=bool(row[18]),
-            cause=row[19],
-            at=row[20],
-            failures=row[21],
-            trouble=row[22],
-        ),
-    )
+    return Delivery(str(row[-1]), t.PART.make(row))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from sqlalchemy import Row, Select, func, or_, select
+from sqlalchemy import Select, func, or_, select
 
 from agent_core.store import tables as t
 from agent_core.store.budgets.rows import Charge
@@ -20,21 +20,12 @@ from agent_core.store.ops import (
     Reword,
 )
 
-_INBOX = select(
-    t.inbox.c.id,
-    t.inbox.c.account,
-    t.inbox.c.platform_key,
-    t.inbox.c.session,
-    t.inbox.c.arrival,
-    t.inbox.c.lane,
-    t.inbox.c.body,
-    t.inbox.c.state,
-    t.inbox.c.reason,
-    t.inbox.c.received_at,
-    t.turn_inputs.c.turn,
-).select_from(t.inbox.outerjoin(t.turn_inputs, t.turn_inputs.c.inbox == t.inbox.c.id))
-
 _NEW = InboxState.NEW.value
+
+
+_MESSAGES = t.MESSAGE.query.add_columns(t.turn_inputs.c.turn).select_from(
+    t.inbox.outerjoin(t.turn_inputs, t.turn_inputs.c.inbox == t.inbox.c.id)
+)
 
 
 class InboxReads(Reading):
@@ -42,7 +33,7 @@ class InboxReads(Reading):
 
     async def pending(self, session: str) -> list[InboxRow]:
         """The messages of `session` that no turn has taken yet, in order of arrival."""
-        query = _INBOX.where(t.inbox.c.session == session, t.inbox.c.state == _NEW).order_by(t.inbox.c.arrival)
+        query = _MESSAGES.where(t.inbox.c.session == session, t.inbox.c.state == _NEW).order_by(t.inbox.c.arrival)
         return await self._messages(query)
 
     async def sessions_with_pending(self) -> list[str]:
@@ -55,16 +46,16 @@ class InboxReads(Reading):
         """The messages that `turns` answer, in order of arrival. Messages that were pruned are missing."""
         if not turns:
             return []  # asked for none of them, SQLite would read the whole table
-        query = _INBOX.where(t.turn_inputs.c.turn.in_(turns)).order_by(t.inbox.c.arrival)
+        query = _MESSAGES.where(t.turn_inputs.c.turn.in_(turns)).order_by(t.inbox.c.arrival)
         return await self._messages(query)
 
     async def one(self, inbox_id: int) -> InboxRow | None:
         """One message, by its id."""
-        return next(iter(await self._messages(_INBOX.where(t.inbox.c.id == inbox_id))), None)
+        return next(iter(await self._messages(_MESSAGES.where(t.inbox.c.id == inbox_id))), None)
 
     async def by_key(self, account: str, platform_key: str) -> InboxRow | None:
         """One message, by the platform's own id."""
-        named = _INBOX.where(t.inbox.c.account == account, t.inbox.c.platform_key == platform_key)
+        named = _MESSAGES.where(t.inbox.c.account == account, t.inbox.c.platform_key == platform_key)
         return next(iter(await self._messages(named)), None)
 
     async def cursor(self, account: str, channel: str) -> str | None:
@@ -112,7 +103,7 @@ class InboxReads(Reading):
 
     async def between(self, first: int, last: int, sessions: Sequence[str] = (), *, ends: str = "") -> list[InboxRow]:
         """Messages by number, the ends included: of these sessions, if some are named; with a key that ends so, if one is given."""
-        query = _INBOX.where(t.inbox.c.id >= first, t.inbox.c.id <= last)
+        query = _MESSAGES.where(t.inbox.c.id >= first, t.inbox.c.id <= last)
         if sessions:
             query = query.where(t.inbox.c.session.in_(sessions))
         if ends:
@@ -123,7 +114,7 @@ class InboxReads(Reading):
         """Messages of an account by their keys, or by what the key begins with."""
         named = t.inbox.c.platform_key.in_(keys)
         which = or_(named, self._asks.begins(t.inbox.c.platform_key, prefix)) if prefix else named
-        return await self._messages(_INBOX.where(t.inbox.c.account == account, which).limit(20))
+        return await self._messages(_MESSAGES.where(t.inbox.c.account == account, which).limit(20))
 
     async def dropped(self, since_ms: int) -> list[DroppedMessage]:
         """Messages that came at or after a time and were not run."""
@@ -134,10 +125,9 @@ class InboxReads(Reading):
         return [DroppedMessage(*row) for row in await self._asks.all(dropped)]
 
     async def _messages(self, query: Select[*tuple[Any, ...]]) -> list[InboxRow]:
-        rows = await self._asks.all(query)
-        with self._asks.sense():
-            bodies = await self._asks.whole([bytes(row[6]) for row in rows])
-            return [_inbox(row, body) for row, body in zip(rows, bodies, strict=True)]
+        found = await self._asks.made(query, t.MESSAGE.make)
+        bodies = await self._asks.whole([one.body for one in found])
+        return [replace(one, body=body) for one, body in zip(found, bodies, strict=True)]
 
 
 class Inbox(InboxReads, Writing):
@@ -172,7 +162,3 @@ class Inbox(InboxReads, Writing):
     async def drop(self, inbox_id: int, reason: str) -> None:
         """Promises: the message will never be part of a turn, and `reason` says why. Raises Conflict unless it is new."""
         await self._writer.submit(Drop(inbox_id, reason))
-
-
-def _inbox(r: Row[*tuple[Any, ...]], body: bytes) -> InboxRow:
-    return InboxRow(r[0], r[1], r[2], r[3], r[4], r[5], body, InboxState(r[7]), r[8], r[9], r[10])

@@ -16,7 +16,6 @@ from agent_core.store import tables as t
 from agent_core.store.database.asks import Reading
 from agent_core.store.database.node import Writing
 from agent_core.store.inbox.rows import UnreadRow, UnreadState
-from agent_core.store.tables import UNREAD
 
 _KEYS = ("account", "platform_key")
 
@@ -31,7 +30,7 @@ def keep(row: UnreadRow, cursor: tuple[str, str] | None) -> Callable[[Connection
     def body(conn: Connection) -> bool:
         known = conn.execute(select(t.unread.c.account).where(_mine(row))).first() is not None
         if not known:
-            conn.execute(insert(t.unread), UNREAD.values(row))
+            conn.execute(insert(t.unread), t.UNREAD.values(row))
         if cursor is not None:
             channel = (t.cursors.c.account == row.account) & (t.cursors.c.channel == cursor[0])
             if conn.execute(update(t.cursors).where(channel).values(last_seen=cursor[1])).rowcount == 0:
@@ -46,7 +45,7 @@ def change(row: UnreadRow) -> Callable[[Connection], None]:
     """From now on it is like this."""
 
     def body(conn: Connection) -> None:
-        values = {name: value for name, value in UNREAD.values(row).items() if name not in _KEYS}
+        values = {name: value for name, value in t.UNREAD.values(row).items() if name not in _KEYS}
         conn.execute(update(t.unread).where(_mine(row)).values(values))
 
     return body
@@ -65,13 +64,13 @@ class UnreadReads(Reading):
         """What waits, and what another version than this has given up; what was tried the longest ago first."""
         state = t.unread.c.state
         given_up = (state == UnreadState.GIVEN_UP.value) & (t.unread.c.version != version)
-        query = UNREAD.select().where(text("unread.state <> 'done'"), (state == UnreadState.WAITING.value) | given_up)
-        return [UNREAD.make(row) for row in await self._asks.all(query.order_by(t.unread.c.tried_at).limit(limit))]
+        query = t.UNREAD.query.where(text("unread.state <> 'done'"), (state == UnreadState.WAITING.value) | given_up)
+        return [t.UNREAD.make(row) for row in await self._asks.all(query.order_by(t.unread.c.tried_at).limit(limit))]
 
     async def one(self, account: str, platform_key: str) -> UnreadRow | None:
         """What is kept under this key, whatever became of it."""
-        query = UNREAD.select().where(t.unread.c.account == account, t.unread.c.platform_key == platform_key)
-        return next((UNREAD.make(row) for row in await self._asks.all(query)), None)
+        query = t.UNREAD.query.where(t.unread.c.account == account, t.unread.c.platform_key == platform_key)
+        return next((t.UNREAD.make(row) for row in await self._asks.all(query)), None)
 
     async def counts(self) -> dict[str, int]:
         """How much is not taken in, by account."""

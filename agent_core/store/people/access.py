@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from sqlalchemy import select
-
 from agent_core.store import tables as t
 from agent_core.store.database.asks import Reading
 from agent_core.store.database.node import Writing
@@ -13,7 +11,7 @@ from agent_core.store.ops import (
     Unlink,
 )
 from agent_core.store.people import links
-from agent_core.store.people.rows import LinkCode, LinkRow, PersonRow, PersonState, PlaceRow, Redeemed
+from agent_core.store.people.rows import LinkCode, LinkRow, PersonRow, PlaceRow, Redeemed
 
 
 class PeopleReads(Reading):
@@ -22,21 +20,19 @@ class PeopleReads(Reading):
     async def all(self, account: str = "") -> list[PersonRow]:
         """Everybody who is known, the newest first; of one account, if it is named."""
         p = t.people.c
-        query = select(p.account, p.person, p.state, p.name, p.code, p.code_until, p.at, p.by).order_by(p.at.desc())
+        query = t.PERSON.query.order_by(p.at.desc())
         if account:
             query = query.where(p.account == account)
-        return [PersonRow(r[0], r[1], PersonState(r[2]), *r[3:]) for r in await self._asks.all(query)]
+        return await self._asks.made(query, t.PERSON.make)
 
     async def places(self) -> list[PlaceRow]:
         """All private chats that are known."""
-        p = t.places.c
-        return [PlaceRow(*row) for row in await self._asks.all(select(p.place, p.account, p.person, p.continues, p.at))]
+        return await self._asks.made(t.PLACE.query, t.PLACE.make)
 
     async def links(self) -> list[LinkRow]:
         """All joined accounts, in the order in which they were joined."""
         c = t.links.c
-        query = select(c.account, c.person, c.who, c.name, c.username, c.at).order_by(c.at, c.account, c.person)
-        return [LinkRow(*row) for row in await self._asks.all(query)]
+        return await self._asks.made(t.LINK.query.order_by(c.at, c.account, c.person), t.LINK.make)
 
 
 class People(PeopleReads, Writing):

@@ -7,7 +7,6 @@ same; an account is one person's at most; an account has one open code at most.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import asdict
 
 from sqlalchemy import Connection, delete, func, insert, select, update
 
@@ -16,17 +15,6 @@ from agent_core.store.people.rows import LinkCode, LinkOutcome, LinkRow, Redeeme
 
 LINK_LOCK = 0x6F757473_00000001 - (1 << 63)
 """Advisory lock on PostgreSQL, in a space where no node's number is: accounts are joined one pair at a time."""
-
-_CODE = select(
-    t.link_codes.c.code,
-    t.link_codes.c.account,
-    t.link_codes.c.person,
-    t.link_codes.c.name,
-    t.link_codes.c.username,
-    t.link_codes.c.chat,
-    t.link_codes.c.until,
-    t.link_codes.c.redeemed,
-)
 
 
 def put_code(code: LinkCode) -> Callable[[Connection], None]:
@@ -41,7 +29,7 @@ def put_code(code: LinkCode) -> Callable[[Connection], None]:
                 t.link_codes.c.redeemed.is_(None),
             )
         )
-        conn.execute(insert(t.link_codes), asdict(code))
+        conn.execute(insert(t.link_codes), t.LINK_CODE.values(code))
 
     return body
 
@@ -54,10 +42,12 @@ def redeem(code: str, by: LinkRow, message: str, now: int, most: int) -> Callabl
 
     def body(conn: Connection) -> Redeemed:
         _alone(conn)
-        row = conn.execute(_CODE.where(t.link_codes.c.code == code)).one_or_none()
+        row = conn.execute(
+            t.LINK_CODE.query.add_columns(t.link_codes.c.redeemed).where(t.link_codes.c.code == code)
+        ).one_or_none()
         if row is None:
             return Redeemed(LinkOutcome.UNKNOWN)
-        found, redeemed = LinkCode(*row[:7]), row[7]
+        found, redeemed = t.LINK_CODE.make(row), row[-1]
         if redeemed == message:
             return Redeemed(LinkOutcome.JOINED, found)
         if redeemed is not None or found.until <= now:
@@ -79,7 +69,7 @@ def redeem(code: str, by: LinkRow, message: str, now: int, most: int) -> Callabl
         ]
         if joined + len(fresh) > most:
             return Redeemed(LinkOutcome.FULL, found)
-        conn.execute(insert(t.links), [asdict(one) for one in fresh])
+        conn.execute(insert(t.links), [t.LINK.values(one) for one in fresh])
         conn.execute(update(t.link_codes).where(t.link_codes.c.code == code).values(redeemed=message))
         return Redeemed(LinkOutcome.JOINED, found)
 

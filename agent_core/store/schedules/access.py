@@ -12,8 +12,7 @@ from agent_core.store.database.node import Writing
 from agent_core.store.ops import (
     PutSchedule,
 )
-from agent_core.store.schedules.rows import OccurrenceOutcome, OccurrenceRow, ScheduleRow, ScheduleState
-from agent_core.store.sql import SCHEDULE, schedule_row
+from agent_core.store.schedules.rows import OccurrenceRow, ScheduleRow, ScheduleState
 
 
 class ScheduleReads(Reading):
@@ -21,25 +20,27 @@ class ScheduleReads(Reading):
 
     async def one(self, schedule: str) -> ScheduleRow | None:
         """One schedule."""
-        found = await self._schedules(SCHEDULE.where(t.schedules.c.schedule == schedule))
+        found = await self._schedules(t.SCHEDULE.query.where(t.schedules.c.schedule == schedule))
         return found[0] if found else None
 
     async def of(self, session_key: str, kind: str) -> list[ScheduleRow]:
         """The active schedules of a session, the next one first."""
         mine = (t.schedules.c.session_key == session_key, t.schedules.c.kind == kind)
-        query = SCHEDULE.where(*mine, t.schedules.c.state == ScheduleState.ACTIVE.value)
+        query = t.SCHEDULE.query.where(*mine, t.schedules.c.state == ScheduleState.ACTIVE.value)
         found = await self._schedules(query.order_by(t.schedules.c.next_at, t.schedules.c.schedule))
         return sorted(found, key=lambda row: (row.next_at or 0, row.schedule))
 
     async def named(self, prefix: str) -> list[ScheduleRow]:
         """All schedules whose ids begin so, whatever their state."""
         named = self._asks.begins(t.schedules.c.schedule, prefix)
-        return await self._schedules(SCHEDULE.where(named).order_by(t.schedules.c.schedule))
+        return await self._schedules(t.SCHEDULE.query.where(named).order_by(t.schedules.c.schedule))
 
     async def due(self, now_ms: int) -> list[ScheduleRow]:
         """The active schedules with an occurrence at or before `now_ms`, the oldest first."""
         due = (t.schedules.c.state == ScheduleState.ACTIVE.value, t.schedules.c.next_at <= now_ms)
-        found = await self._schedules(SCHEDULE.where(*due).order_by(t.schedules.c.next_at, t.schedules.c.schedule))
+        found = await self._schedules(
+            t.SCHEDULE.query.where(*due).order_by(t.schedules.c.next_at, t.schedules.c.schedule)
+        )
         return sorted(found, key=lambda row: (row.next_at or 0, row.schedule))
 
     async def next_occurrence(self) -> int | None:
@@ -51,13 +52,12 @@ class ScheduleReads(Reading):
     async def occurrences(self, schedule: str) -> list[OccurrenceRow]:
         """What was claimed of a schedule, in order."""
         o = t.occurrences.c
-        query = select(o.schedule, o.due_at, o.last_at, o.count, o.outcome, o.at, o.inbox).where(o.schedule == schedule)
-        rows = await self._asks.all(query.order_by(o.due_at))
-        return [OccurrenceRow(r[0], r[1], r[2], r[3], OccurrenceOutcome(r[4]), r[5], r[6]) for r in rows]
+        query = t.OCCURRENCE.query.where(o.schedule == schedule)
+        return await self._asks.made(query.order_by(o.due_at), t.OCCURRENCE.make)
 
     async def _schedules(self, query: Select[*tuple[Any, ...]]) -> list[ScheduleRow]:
         c = t.schedules.c
-        return await self._asks.readable("schedules", query, c.schedule, schedule_row, lambda one: one.schedule)
+        return await self._asks.readable("schedules", query, c.schedule, t.SCHEDULE.make, lambda one: one.schedule)
 
 
 class Schedules(ScheduleReads, Writing):

@@ -18,32 +18,17 @@ from agent_core.store.schedules.rows import ScheduleRow
 from agent_core.store.sessions import upkeep
 from agent_core.store.sessions.rows import ConversationRow, SessionChange, SessionRow
 
-_SESSION = select(
-    t.sessions.c.session,
-    t.sessions.c.key,
-    t.sessions.c.owner,
-    t.sessions.c.epoch,
-    t.sessions.c.policy,
-    t.sessions.c.runnable_at,
-    t.sessions.c.quarantined,
-    t.sessions.c.created_at,
-    t.sessions.c.last_at,
-    t.sessions.c.since,
-)
-
 
 class SessionReads(Reading):
     """Every method raises `StorageUnavailable` if the database cannot be read."""
 
     async def one(self, session: str) -> SessionRow | None:
         """One session, by its id."""
-        found = await self._asks.all(_SESSION.where(t.sessions.c.session == session))
-        return SessionRow(*found[0]) if found else None
+        return await self._asks.first(t.SESSION.query.where(t.sessions.c.session == session), t.SESSION.make)
 
     async def by_key(self, key: str) -> SessionRow | None:
         """One session, by its key."""
-        found = await self._asks.all(_SESSION.where(t.sessions.c.key == key))
-        return SessionRow(*found[0]) if found else None
+        return await self._asks.first(t.SESSION.query.where(t.sessions.c.key == key), t.SESSION.make)
 
     async def conversations(self, keys: Sequence[str], limit: int) -> list[ConversationRow]:
         """Those of the sessions with these keys that hold a turn which a model would be shown, the latest first. What cannot be read of them is
@@ -79,11 +64,11 @@ class SessionReads(Reading):
 
     async def of_place(self, prefix: str) -> list[SessionRow]:
         """The sessions whose keys begin with `prefix`, and those that go on in such places."""
-        own = await self._asks.all(_SESSION.where(self._asks.begins(t.sessions.c.key, prefix)))
+        own = await self._asks.all(t.SESSION.query.where(self._asks.begins(t.sessions.c.key, prefix)))
         p = t.places.c
         continued = select(p.continues).where(self._asks.begins(p.place, prefix), p.continues.is_not(None))
-        visited = await self._asks.all(_SESSION.where(t.sessions.c.key.in_(continued)))
-        return list({row[0]: SessionRow(*row) for row in (*own, *visited)}.values())
+        visited = await self._asks.all(t.SESSION.query.where(t.sessions.c.key.in_(continued)))
+        return list({row[0]: t.SESSION.make(row) for row in (*own, *visited)}.values())
 
     async def starts(self, since_ms: int, until_ms: int) -> list[int]:
         """When gateways were started in between; the last start before that comes first."""

@@ -25,42 +25,11 @@ from agent_core.store.troubles.rows import (
 )
 from agent_core.store.turns.access import closed_since
 
-_TROUBLE = select(
-    t.troubles.c.turn,
-    t.troubles.c.number,
-    t.troubles.c.at,
-    t.troubles.c.conversation,
-    t.troubles.c.fingerprint,
-    t.troubles.c.code,
-    t.troubles.c.cause,
-    t.troubles.c.endpoint,
-    t.troubles.c.model,
-    t.troubles.c.tool,
-    t.troubles.c.size,
-    t.troubles.c.chars,
-    t.troubles.c.rung,
-    t.troubles.c.outcome,
-    t.troubles.c.ended,
-)
-
-_INCIDENT = select(
-    t.incidents.c.incident,
-    t.incidents.c.fingerprint,
-    t.incidents.c.state,
-    t.incidents.c.code,
-    t.incidents.c.endpoint,
-    t.incidents.c.model,
-    t.incidents.c.tool,
-    t.incidents.c.opened_at,
-    t.incidents.c.last_at,
-    t.incidents.c.closed_at,
-    t.incidents.c.conversations,
-    t.incidents.c.turns,
-    t.incidents.c.remedy,
-)
-
 COUNTED_MOST = 100_000
 """So many failures are counted at most, the latest."""
+
+
+_TROUBLES = t.TROUBLE.query.add_columns(t.troubles.c.turn)
 
 
 class TroubleReads(Reading):
@@ -69,7 +38,7 @@ class TroubleReads(Reading):
     async def of(self, conversation: str, since_ms: int, limit: int = 200) -> list[tuple[str, TroubleRow]]:
         """The latest failures of a conversation since a time, with their turns, the oldest first."""
         query = (
-            _TROUBLE.where(t.troubles.c.conversation == conversation, t.troubles.c.at >= since_ms)
+            _TROUBLES.where(t.troubles.c.conversation == conversation, t.troubles.c.at >= since_ms)
             .order_by(t.troubles.c.at.desc(), t.troubles.c.turn.desc(), t.troubles.c.number.desc())
             .limit(limit)
         )
@@ -78,7 +47,7 @@ class TroubleReads(Reading):
     async def by(self, *, turn: str = "", fingerprint: str = "", limit: int = 200) -> list[tuple[str, TroubleRow]]:
         """Failures of a turn, or with a fingerprint, with their turns; the newest first."""
         c = t.troubles.c
-        query = _TROUBLE.where(c.turn == turn if turn else (c.fingerprint == fingerprint) & (c.cause != FORESEEN))
+        query = _TROUBLES.where(c.turn == turn if turn else (c.fingerprint == fingerprint) & (c.cause != FORESEEN))
         order = (c.number.desc(),) if turn else (c.at.desc(), c.turn, c.number)
         return [_trouble(row) for row in await self._asks.all(query.order_by(*order).limit(limit))]
 
@@ -164,15 +133,15 @@ class TroubleReads(Reading):
     async def incidents(self, *, open_only: bool = True, limit: int = 200) -> list[IncidentRow]:
         """Incidents, the latest first."""
         c = t.incidents.c
-        query = _INCIDENT.order_by(c.opened_at.desc(), c.incident).limit(limit)
+        query = t.INCIDENT.query.order_by(c.opened_at.desc(), c.incident).limit(limit)
         if open_only:
             query = query.where(c.state == IncidentState.OPEN.value)
-        return [_incident(row) for row in await self._asks.all(query)]
+        return [t.INCIDENT.make(row) for row in await self._asks.all(query)]
 
     async def incident(self, incident: str) -> IncidentRow | None:
         """One incident."""
-        found = await self._asks.all(_INCIDENT.where(t.incidents.c.incident == incident))
-        return _incident(found[0]) if found else None
+        found = await self._asks.all(t.INCIDENT.query.where(t.incidents.c.incident == incident))
+        return t.INCIDENT.make(found[0]) if found else None
 
 
 class Troubles(TroubleReads, Writing):
@@ -184,15 +153,4 @@ class Troubles(TroubleReads, Writing):
 
 
 def _trouble(row: Row[*tuple[Any, ...]]) -> tuple[str, TroubleRow]:
-    made = TroubleRow(
-        number=row[1], at=row[2], conversation=row[3], fingerprint=row[4], code=row[5], cause=row[6], endpoint=row[7],
-        model=row[8], tool=row[9], size=row[10], chars=row[11], rung=row[12], outcome=row[13], ended=bool(row[14]),
-    )  # fmt: skip
-    return str(row[0]), made
-
-
-def _incident(row: Row[*tuple[Any, ...]]) -> IncidentRow:
-    return IncidentRow(
-        incident=row[0], fingerprint=row[1], state=IncidentState(row[2]), code=row[3], endpoint=row[4], model=row[5],
-        tool=row[6], opened_at=row[7], last_at=row[8], closed_at=row[9], conversations=row[10], turns=row[11], remedy=row[12],
-    )  # fmt: skip
+    return str(row[-1]), t.TROUBLE.make(row)

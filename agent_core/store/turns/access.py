@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
-from sqlalchemy import ColumnElement, Row, and_, func, or_, select, text
+from sqlalchemy import ColumnElement, and_, func, or_, select, text
 
 from agent_core.limits.retention import DAY_MS
 from agent_core.ports import time_mark
@@ -22,7 +21,6 @@ from agent_core.store.troubles.rows import (
     TroubleRow,
 )
 from agent_core.store.turns.rows import (
-    CallState,
     FinishedCall,
     IntendedCall,
     JournalRow,
@@ -35,30 +33,8 @@ from agent_core.store.turns.rows import (
 TURNS_A_QUERY = 100
 
 
-_TURN = select(
-    t.turns.c.turn,
-    t.turns.c.session,
-    t.turns.c.number,
-    t.turns.c.state,
-    t.turns.c.exit,
-    t.turns.c.opened_at,
-    t.turns.c.closed_at,
-    t.turns.c.deadline,
-    t.turns.c.undone,
-    t.turns.c.removed,
-)
-
 _JOURNAL = select(t.journal.c.seq, t.journal.c.kind, t.journal.c.body, t.journal.c.at)
 
-_CALLS = select(
-    t.tool_calls.c.turn,
-    t.tool_calls.c.call,
-    t.tool_calls.c.tool,
-    t.tool_calls.c.effect,
-    t.tool_calls.c.state,
-    t.tool_calls.c.key,
-    t.tool_calls.c.result_ref,
-)
 
 _OPEN = TurnState.OPEN.value
 
@@ -75,20 +51,20 @@ class TurnReads(Reading):
 
     async def one(self, turn: str) -> TurnRow | None:
         """One turn."""
-        return await self._asks.first(_TURN.where(t.turns.c.turn == turn), _turn)
+        return await self._asks.first(t.TURN.query.where(t.turns.c.turn == turn), t.TURN.make)
 
     async def latest(self, session: str, limit: int, before: str | None = None) -> list[TurnRow]:
         """The last `limit` turns of `session` (before the turn `before`, if given), the newest last."""
-        query = _TURN.where(t.turns.c.session == session).order_by(t.turns.c.number.desc()).limit(limit)
+        query = t.TURN.query.where(t.turns.c.session == session).order_by(t.turns.c.number.desc()).limit(limit)
         if before is not None:
             number = select(t.turns.c.number).where(t.turns.c.turn == before).scalar_subquery()
             query = query.where(t.turns.c.number < number)
-        return (await self._asks.made(query, _turn))[::-1]
+        return (await self._asks.made(query, t.TURN.make))[::-1]
 
     async def calls(self, turn: str) -> list[ToolCallRow]:
         """The tool calls of `turn`."""
-        query = _CALLS.where(t.tool_calls.c.turn == turn).order_by(t.tool_calls.c.call)
-        return [ToolCallRow(r[0], r[1], r[2], r[3], CallState(r[4]), r[5], r[6]) for r in await self._asks.all(query)]
+        query = t.CALL.query.where(t.tool_calls.c.turn == turn).order_by(t.tool_calls.c.call)
+        return await self._asks.made(query, t.CALL.make)
 
     async def count_open(self) -> int:
         """How many turns are open, over all sessions."""
@@ -113,25 +89,25 @@ class TurnReads(Reading):
     async def between(self, session: str, since_ms: int, until_ms: int, limit: int = 20) -> list[TurnRow]:
         """The turns of a session that were open at some time in between, the oldest first; the latest `limit`."""
         c = t.turns.c
-        mine = _TURN.where(c.session == session).order_by(c.number.desc())
+        mine = t.TURN.query.where(c.session == session).order_by(c.number.desc())
         newest = await self._asks.all(mine.limit(1))
-        low, high = 0, _turn(newest[0]).number if newest else 0
+        low, high = 0, t.TURN.make(newest[0]).number if newest else 0
         while low < high:  # a search by halves for the last that had begun: they are numbered as they begin
             middle = (low + high + 1) // 2
             row = await self._asks.all(mine.where(c.number <= middle).limit(1))
-            if row and _turn(row[0]).opened_at > until_ms:
-                high = min(middle, _turn(row[0]).number) - 1
+            if row and t.TURN.make(row[0]).opened_at > until_ms:
+                high = min(middle, t.TURN.make(row[0]).number) - 1
             else:
                 low = middle
         rows = await self._asks.all(mine.where(c.number <= high, c.number > high - limit))
-        turns = [_turn(row) for row in reversed(rows)]
+        turns = [t.TURN.make(row) for row in reversed(rows)]
         return [u for u in turns if u.closed_at is None or u.closed_at >= since_ms]
 
     async def bugs(self, since_ms: int, until_ms: int, limit: int = 50) -> list[TurnRow]:
         """The turns that a mistake of the program's own ended in between."""
         c = t.turns.c
-        query = _TURN.where(text("exit = 'internal_error'"), c.closed_at >= since_ms, c.closed_at <= until_ms)
-        return [_turn(row) for row in await self._asks.all(query.order_by(c.closed_at).limit(limit))]
+        query = t.TURN.query.where(text("exit = 'internal_error'"), c.closed_at >= since_ms, c.closed_at <= until_ms)
+        return [t.TURN.make(row) for row in await self._asks.all(query.order_by(c.closed_at).limit(limit))]
 
     async def told(self, session: str, limit: int) -> list[str]:
         """The last `limit` closed turns of a session that are put before the model, the oldest first: none that was undone, and none
@@ -237,10 +213,6 @@ class Turns(TurnReads, Writing):
                 pieces,
             )
         )
-
-
-def _turn(row: Row[*tuple[Any, ...]]) -> TurnRow:
-    return TurnRow(row[0], row[1], row[2], TurnState(row[3]), row[4], row[5], row[6], row[7], bool(row[8]), row[9])
 
 
 def closed_since(since_ms: int) -> ColumnElement[bool]:
