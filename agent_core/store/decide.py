@@ -25,6 +25,7 @@ from agent_core.store.facts import (
     AddedRow,
     AddedTrouble,
     CallFact,
+    Fact,
     Facts,
     InboxFact,
     LevelFact,
@@ -32,7 +33,7 @@ from agent_core.store.facts import (
     SessionFact,
     TurnFact,
 )
-from agent_core.store.inbox.rows import Accepted, InboxState, NewMessage
+from agent_core.store.inbox.rows import Accepted, InboxRow, InboxState, NewMessage
 from agent_core.store.ops import (
     Accept,
     Act,
@@ -60,8 +61,9 @@ from agent_core.store.ops import (
 )
 from agent_core.store.people.rows import PersonState
 from agent_core.store.schedules.rows import Claimed, ScheduleRow, ScheduleState
+from agent_core.store.sessions.rows import SessionRow
 from agent_core.store.troubles.rows import IncidentState
-from agent_core.store.turns.rows import CallState, IntendedCall, JournalRow, TurnState
+from agent_core.store.turns.rows import CallState, IntendedCall, JournalRow, ToolCallRow, TurnRow, TurnState
 
 Result: TypeAlias = Accepted | Granted | Refused | Settled | int | bool | None
 """What an operation answers: `Accept` an `Accepted`, `Claim` the epoch, `DeleteMemory` whether it was there."""
@@ -148,13 +150,13 @@ def _accept(facts: Facts, op: Accept, previous: Result) -> Accepted:
     name = (message.account, message.platform_key)
     found = facts.messages.get(name)
     if found is not None:
-        if isinstance(previous, Accepted) and previous.inbox_id == found.inbox_id:
+        if isinstance(previous, Accepted) and previous.inbox_id == found.row.id:
             if not previous.duplicate:
                 _move_cursor(
                     facts, message
                 )  # it was this very offer that stored it, and a batch is repeated as a whole
             return previous
-        return Accepted(found.inbox_id, found.session, found.arrival, True, found.state, found.turn)
+        return Accepted(found.row.id, found.row.session, found.row.arrival, True, found.row.state, found.row.turn)
     if message.claim is not None:
         _check_claim(facts, message.claim)
     session = facts.sessions_by_key.get(message.session_key)
@@ -163,33 +165,32 @@ def _accept(facts: Facts, op: Accept, previous: Result) -> Accepted:
     if session is None:
         at = message.received_at
         owner, epoch = (facts.node, 1) if op.claims else (None, 0)
-        session = SessionFact(message.new_session_id, message.session_key, owner, epoch, at, at, 0, None, new=True)
-        facts.sessions_by_key[session.key] = session
-        facts.sessions[session.session] = session
+        session = SessionFact(
+            SessionRow(message.new_session_id, message.session_key, owner, epoch, created_at=at, last_at=at)
+        )
+        facts.sessions_by_key[session.row.key] = session
+        facts.sessions[session.row.session] = session
     number = facts.free_ids.pop()
-    row = InboxFact(
-        inbox_id=number,
+    row = InboxRow(
+        id=number,
         account=message.account,
         platform_key=message.platform_key,
-        session=session.session,
+        session=session.row.session,
         arrival=number,  # ids only grow, so they give the order inside the session as well
-        state=InboxState.DROPPED if message.refused else InboxState.NEW,
-        reason=message.refused or None,
-        turn=None,
         lane=message.lane,
         body=message.body,
+        state=InboxState.DROPPED if message.refused else InboxState.NEW,
+        reason=message.refused or None,
         received_at=message.received_at,
         person=message.person,
-        new=True,
     )
-    facts.messages[name] = row
-    facts.inbox[number] = row
+    facts.messages[name] = facts.inbox[number] = Fact(row)
     _move_cursor(facts, message)
     if message.claim is not None:
         _put_schedule(facts, message.claim.schedule)
         facts.occurrences.append(replace(message.claim.occurrence, inbox=number))
-    epoch = session.epoch if op.claims and session.owner == facts.node else 0
-    return Accepted(number, session.session, number, False, row.state, None, epoch)
+    epoch = session.row.epoch if op.claims and session.row.owner == facts.node else 0
+    return Accepted(number, session.row.session, number, False, row.state, None, epoch)
 
 
 def _move_cursor(facts: Facts, message: NewMessage) -> None:
@@ -200,14 +201,12 @@ def _move_cursor(facts: Facts, message: NewMessage) -> None:
 
 def _claim(facts: Facts, op: Claim) -> int:
     session = _session(facts, op.session)
-    if session.owner == facts.node:
-        return session.epoch
-    if session.owner is not None and session.owner not in facts.dead:
-        raise OwnedElsewhere(session.session, session.owner)
-    session.owner = facts.node
-    session.epoch += 1
-    session.dirty = True
-    return session.epoch
+    if session.row.owner == facts.node:
+        return session.row.epoch
+    if session.row.owner is not None and session.row.owner not in facts.dead:
+        raise OwnedElsewhere(session.row.session, session.row.owner)
+    session.change(owner=facts.node, epoch=session.row.epoch + 1)
+    return session.row.epoch
 
 
 def _start(facts: Facts, op: Start) -> None:
@@ -215,7 +214,7 @@ def _start(facts: Facts, op: Start) -> None:
     known = facts.turns.get(op.turn)
     if known is not None:
         inputs = facts.inputs.get(op.turn)
-        same = known.session == op.session and inputs == frozenset(op.inbox_ids)
+        same = known.row.session == op.session and inputs == frozenset(op.inbox_ids)
         if same and all(facts.journal.get((op.turn, row.seq)) == row for row in op.rows):
             return
         raise Fenced(f"Turn {op.turn} is stored already, and with other content. Start a turn under a new id.")
@@ -229,15 +228,13 @@ def _start(facts: Facts, op: Start) -> None:
         raise Conflict(f"Turn {op.turn} names a message twice: {op.inbox_ids}.")
     messages = [_startable(facts, inbox_id, op) for inbox_id in op.inbox_ids]
     for message in messages:
-        message.state = InboxState.TAKEN
-        message.turn = op.turn
-        message.dirty = True
+        message.change(state=InboxState.TAKEN, turn=op.turn)
         facts.taken.setdefault(op.turn, []).append(message)
-        facts.added_inputs.append((message.inbox_id, op.turn))
+        facts.added_inputs.append((message.row.id, op.turn))
     session.open_turn = op.turn
     session.last_number += 1
     _seen(session, op.opened_at)
-    turn = TurnFact(
+    made = TurnRow(
         turn=op.turn,
         session=op.session,
         number=session.last_number,
@@ -246,10 +243,9 @@ def _start(facts: Facts, op: Start) -> None:
         opened_at=op.opened_at,
         closed_at=None,
         deadline=op.deadline,
-        last_seq=-1,
         people=askers("", messages),
-        new=True,
     )
+    turn = TurnFact(made)
     facts.turns[op.turn] = turn
     facts.inputs[op.turn] = frozenset(op.inbox_ids)
     _add_rows(facts, turn, op.epoch, op.rows)
@@ -258,7 +254,7 @@ def _start(facts: Facts, op: Start) -> None:
 def askers(known: str, messages: Sequence[InboxFact]) -> str:
     """Who asked a turn, as it is stored, with those who wrote `messages`."""
     people = [tuple(one) for one in orjson.loads(known or "[]")]
-    people += [(message.account, message.person) for message in messages if message.person]
+    people += [(message.row.account, message.row.person) for message in messages if message.row.person]
     return orjson.dumps(list(dict.fromkeys(people))).decode() if people else ""
 
 
@@ -266,10 +262,12 @@ def _startable(facts: Facts, inbox_id: int, op: Start) -> InboxFact:
     message = facts.inbox.get(inbox_id)
     if message is None:
         raise Conflict(f"There is no message {inbox_id} for turn {op.turn} to start with.")
-    if message.session != op.session:
-        raise Conflict(f"Message {inbox_id} is of session {message.session}, not of {op.session}.")
-    if message.state is not InboxState.NEW:
-        raise Conflict(f"Message {inbox_id} is {message.state} (turn {message.turn}); turn {op.turn} cannot take it.")
+    if message.row.session != op.session:
+        raise Conflict(f"Message {inbox_id} is of session {message.row.session}, not of {op.session}.")
+    if message.row.state is not InboxState.NEW:
+        raise Conflict(
+            f"Message {inbox_id} is {message.row.state} (turn {message.row.turn}); turn {op.turn} cannot take it."
+        )
     return message
 
 
@@ -283,23 +281,23 @@ def _append(facts: Facts, op: Append) -> None:
         for done in op.finished
         if (call := _unfinished(facts, op, done.call, done.state)) is not None
     ]
-    if opened and turn.state is TurnState.CLOSED:
-        raise Conflict(f"Turn {op.turn} is closed ({turn.exit}); it can run no tool any more.")
+    if opened and turn.row.state is TurnState.CLOSED:
+        raise Conflict(f"Turn {op.turn} is closed ({turn.row.exit}); it can run no tool any more.")
     _add_rows(facts, turn, op.epoch, fresh)
     for made in opened:
-        facts.calls[made.turn, made.call] = made
+        facts.calls[made.row.turn, made.row.call] = made
     for call, state, result_ref in moved:
-        call.state, call.result_ref, call.dirty = state, result_ref, True
+        call.change(state=state, result_ref=result_ref)
 
 
 def _intended(facts: Facts, turn: str, call: IntendedCall) -> CallFact | None:
     """A record for a call that is new; None if this very call is stored already."""
     known = facts.calls.get((turn, call.call))
     if known is None:
-        return CallFact(turn, call.call, call.tool, call.effect, CallState.INTENDED, call.key, None, new=True)
-    if (known.tool, known.effect, known.key) != (call.tool, call.effect, call.key):
+        return Fact(ToolCallRow(turn, call.call, call.tool, call.effect, CallState.INTENDED, call.key, None))
+    if (known.row.tool, known.row.effect, known.row.key) != (call.tool, call.effect, call.key):
         raise Fenced(
-            f"Call {call.call} of turn {turn} is stored already, for tool {known.tool}. It must not run again."
+            f"Call {call.call} of turn {turn} is stored already, for tool {known.row.tool}. It must not run again."
         )
     return None
 
@@ -311,37 +309,39 @@ def _unfinished(facts: Facts, op: Append, name: str, state: CallState) -> CallFa
     known = facts.calls.get((op.turn, name))
     if known is None:
         raise Conflict(f"Call {name} of turn {op.turn} was never intended, so it cannot be {state}.")
-    if known.state is state:
+    if known.row.state is state:
         return None
-    if known.state is not CallState.INTENDED:
-        raise Fenced(f"Call {name} of turn {op.turn} is {known.state} already and cannot become {state}.")
+    if known.row.state is not CallState.INTENDED:
+        raise Fenced(f"Call {name} of turn {op.turn} is {known.row.state} already and cannot become {state}.")
     return known
 
 
 def _close(facts: Facts, op: Close) -> None:
     session = _owned(facts, op.session, op.epoch)
     turn = _turn(facts, op.turn, op.session)
-    if turn.state is TurnState.CLOSED and turn.exit != op.exit:
-        raise Fenced(f"Turn {op.turn} ended already, with {turn.exit}; it cannot end with {op.exit} as well.")
+    if turn.row.state is TurnState.CLOSED and turn.row.exit != op.exit:
+        raise Fenced(f"Turn {op.turn} ended already, with {turn.row.exit}; it cannot end with {op.exit} as well.")
     fresh = _fresh_rows(facts, turn, op.rows)
-    if turn.state is TurnState.CLOSED:
+    if turn.row.state is TurnState.CLOSED:
         return
     _add_rows(facts, turn, op.epoch, fresh)
-    turn.state = TurnState.CLOSED
-    turn.exit = op.exit
-    turn.closed_at = op.closed_at
-    turn.dirty = True
+    turn.change(
+        state=TurnState.CLOSED,
+        exit=op.exit,
+        closed_at=op.closed_at,
+        input_tokens=op.input_tokens,
+        output_tokens=op.output_tokens,
+    )
     session.open_turn = None
     _seen(session, op.closed_at)
     facts.closed_turns.append(op.turn)
     for message in facts.taken.get(op.turn, ()):
-        message.state = InboxState.DONE
+        message.change(state=InboxState.DONE)
     for inbox_id in op.heard:
         heard = facts.inbox.get(inbox_id)
-        if heard is not None and heard.state is InboxState.NEW:
-            heard.state, heard.dirty = InboxState.DONE, True
-            turn.people = askers(turn.people, [heard])
-    turn.input_tokens, turn.output_tokens = op.input_tokens, op.output_tokens
+        if heard is not None and heard.row.state is InboxState.NEW:
+            heard.change(state=InboxState.DONE)
+            turn.change(people=askers(turn.row.people, [heard]))
     for row in op.troubles:
         named = replace(row, conversation=row.conversation or op.session)
         facts.added_troubles.append(AddedTrouble(op.turn, op.session, named))
@@ -373,26 +373,24 @@ def _deliver(facts: Facts, session: str, epoch: int, rows: Sequence[DeliveryRow]
 def _respond(facts: Facts, op: Respond) -> None:
     session = _owned(facts, op.session, op.epoch)
     message = facts.inbox.get(op.inbox_id)
-    if op.inbox_id and (message is None or message.session != op.session):
+    if op.inbox_id and (message is None or message.row.session != op.session):
         raise Conflict(f"There is no message {op.inbox_id} in session {op.session} to respond to.")
-    if message is not None and message.state is InboxState.DONE:
+    if message is not None and message.row.state is InboxState.DONE:
         return
-    if message is not None and message.state is not InboxState.NEW:
-        raise Conflict(f"Message {op.inbox_id} is {message.state}; it cannot be responded to.")
+    if message is not None and message.row.state is not InboxState.NEW:
+        raise Conflict(f"Message {op.inbox_id} is {message.row.state}; it cannot be responded to.")
     _schedule(facts, op.schedules)
     undone = facts.turns.get(op.change.undo) if op.change.undo is not None else None
     if undone is not None:
-        undone.undone = undone.dirty = True
+        undone.change(undone=True)
     if op.change.forget:
-        session.since = session.last_number
+        session.change(since=session.last_number)
     if op.change.policy is not None:
-        session.policy = op.change.policy
+        session.change(policy=op.change.policy)
     if op.change.place is not None:
         facts.pointed[op.change.place.place] = op.change.place.continues
-    session.dirty = True
     if message is not None:
-        message.state = InboxState.DONE
-        message.dirty = True
+        message.change(state=InboxState.DONE)
     _deliver(facts, op.session, op.epoch, op.deliveries)
 
 
@@ -424,11 +422,10 @@ def _check_claim(facts: Facts, claim: Claimed) -> None:
 
 def _reword(facts: Facts, op: Reword) -> bool:
     message = facts.messages.get((op.account, op.platform_key))
-    if message is None or message.state is not InboxState.NEW:
+    if message is None or message.row.state is not InboxState.NEW:
         return False
     _charge(facts, op.charges, op.at)
-    message.body = op.body
-    message.reworded = True
+    message.change(body=op.body)
     return True
 
 
@@ -436,15 +433,13 @@ def _drop(facts: Facts, op: Drop) -> None:
     message = facts.inbox.get(op.inbox_id)
     if message is None:
         raise Conflict(f"There is no message {op.inbox_id} to drop.")
-    if message.state is InboxState.DROPPED:
+    if message.row.state is InboxState.DROPPED:
         return
-    if message.state is not InboxState.NEW:
+    if message.row.state is not InboxState.NEW:
         raise Conflict(
-            f"Message {op.inbox_id} is {message.state} (turn {message.turn}); only a new one can be dropped."
+            f"Message {op.inbox_id} is {message.row.state} (turn {message.row.turn}); only a new one can be dropped."
         )
-    message.state = InboxState.DROPPED
-    message.reason = op.reason
-    message.dirty = True
+    message.change(state=InboxState.DROPPED, reason=op.reason)
 
 
 def _delete_memory(facts: Facts, op: DeleteMemory, previous: Result) -> bool:
@@ -552,9 +547,9 @@ def _session(facts: Facts, session: str) -> SessionFact:
 
 def _owned(facts: Facts, session: str, epoch: int) -> SessionFact:
     found = _session(facts, session)
-    if found.owner != facts.node or found.epoch != epoch:
+    if found.row.owner != facts.node or found.row.epoch != epoch:
         raise Fenced(
-            f"Session {session} is owned by node {found.owner} under epoch {found.epoch}; "
+            f"Session {session} is owned by node {found.row.owner} under epoch {found.row.epoch}; "
             f"node {facts.node} with epoch {epoch} may not write for it any more."
         )
     return found
@@ -564,8 +559,8 @@ def _turn(facts: Facts, turn: str, session: str) -> TurnFact:
     found = facts.turns.get(turn)
     if found is None:
         raise Conflict(f"There is no turn {turn}; start it first.")
-    if found.session != session:
-        raise Conflict(f"Turn {turn} is of session {found.session}, not of {session}.")
+    if found.row.session != session:
+        raise Conflict(f"Turn {turn} is of session {found.row.session}, not of {session}.")
     return found
 
 
@@ -576,25 +571,24 @@ def _fresh_rows(facts: Facts, turn: TurnFact, rows: Sequence[JournalRow]) -> lis
         if row.seq > turn.last_seq:
             expected = turn.last_seq + 1 + len(fresh)
             if row.seq != expected:
-                raise Conflict(f"Row {row.seq} of turn {turn.turn} would leave a hole; the next row is {expected}.")
+                raise Conflict(f"Row {row.seq} of turn {turn.row.turn} would leave a hole; the next row is {expected}.")
             fresh.append(row)
-        elif facts.journal.get((turn.turn, row.seq)) != row:
+        elif facts.journal.get((turn.row.turn, row.seq)) != row:
             raise Fenced(
-                f"Row {row.seq} of turn {turn.turn} is stored already, with other content: someone else wrote it."
+                f"Row {row.seq} of turn {turn.row.turn} is stored already, with other content: someone else wrote it."
             )
-    if fresh and turn.state is TurnState.CLOSED:
-        raise Conflict(f"Turn {turn.turn} is closed ({turn.exit}); nothing can be added to its journal.")
+    if fresh and turn.row.state is TurnState.CLOSED:
+        raise Conflict(f"Turn {turn.row.turn} is closed ({turn.row.exit}); nothing can be added to its journal.")
     return fresh
 
 
 def _add_rows(facts: Facts, turn: TurnFact, epoch: int, rows: Sequence[JournalRow]) -> None:
     for row in rows:
-        facts.added_rows.append(AddedRow(turn.turn, epoch, row))
-        facts.journal[turn.turn, row.seq] = row
+        facts.added_rows.append(AddedRow(turn.row.turn, epoch, row))
+        facts.journal[turn.row.turn, row.seq] = row
         turn.last_seq = row.seq
 
 
 def _seen(session: SessionFact, at: int) -> None:
-    if at - session.last_at >= LAST_AT_STEP_MS:
-        session.last_at = at
-        session.dirty = True
+    if at - session.row.last_at >= LAST_AT_STEP_MS:
+        session.change(last_at=at)

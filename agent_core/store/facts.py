@@ -10,12 +10,13 @@ Law: within a batch each operation sees what the ones before it did.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from typing import Generic, TypeAlias, TypeVar
 
 from agent_core.limits.budgets import Amount, Level
 from agent_core.store.audit import AuditRow
 from agent_core.store.deliveries.rows import DeliveryRow, GateRow
-from agent_core.store.inbox.rows import InboxState
+from agent_core.store.inbox.rows import InboxRow
 from agent_core.store.keeping.packing import Piece
 from agent_core.store.ops import (
     Accept,
@@ -44,76 +45,45 @@ from agent_core.store.ops import (
 )
 from agent_core.store.people.rows import PersonRow, PlaceRow
 from agent_core.store.schedules.rows import OccurrenceRow, ScheduleRow
+from agent_core.store.sessions.rows import SessionRow
 from agent_core.store.troubles.rows import IncidentRow, TroubleRow
-from agent_core.store.turns.rows import CallState, JournalRow, TurnState
+from agent_core.store.turns.rows import JournalRow, ToolCallRow, TurnRow
+
+R = TypeVar("R")
 
 
 @dataclass(slots=True)
-class SessionFact:
-    session: str
-    key: str
-    owner: int | None
-    epoch: int
-    created_at: int
-    last_at: int
-    last_number: int
-    open_turn: str | None
-    since: int = 0
-    policy: str | None = None
-    new: bool = False
-    dirty: bool = False
+class Fact(Generic[R]):
+    """A row, and what the batch makes of it."""
+
+    row: R
+    stored: R | None = None
+    """As it was read; None if the batch makes it."""
+
+    @property
+    def new(self) -> bool:
+        """The batch makes it."""
+        return self.stored is None
+
+    def change(self, **changes: object) -> None:
+        """From now on it is like this, for the operations that come after as well."""
+        self.row = replace(self.row, **changes)  # type: ignore[type-var]
 
 
 @dataclass(slots=True)
-class TurnFact:
-    turn: str
-    session: str
-    number: int
-    state: TurnState
-    exit: str | None
-    opened_at: int
-    closed_at: int | None
-    deadline: int
-    last_seq: int
+class SessionFact(Fact[SessionRow]):
+    last_number: int = 0
+    open_turn: str | None = None
+
+
+@dataclass(slots=True)
+class TurnFact(Fact[TurnRow]):
+    last_seq: int = -1
     """The highest number in its journal; -1 if that is empty."""
-    undone: bool = False
-    input_tokens: int = 0
-    output_tokens: int = 0
-    people: str = ""
-    new: bool = False
-    dirty: bool = False
 
 
-@dataclass(slots=True)
-class InboxFact:
-    inbox_id: int
-    account: str
-    platform_key: str
-    session: str
-    arrival: int
-    state: InboxState
-    reason: str | None
-    turn: str | None
-    lane: str = ""
-    body: bytes = b""
-    received_at: int = 0
-    person: str = ""
-    reworded: bool = False
-    new: bool = False
-    dirty: bool = False
-
-
-@dataclass(slots=True)
-class CallFact:
-    turn: str
-    call: str
-    tool: str
-    effect: str
-    state: CallState
-    key: str
-    result_ref: str | None
-    new: bool = False
-    dirty: bool = False
+InboxFact: TypeAlias = Fact[InboxRow]
+CallFact: TypeAlias = Fact[ToolCallRow]
 
 
 @dataclass(slots=True)

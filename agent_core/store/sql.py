@@ -7,15 +7,13 @@ PostgreSQL do not deadlock; SQLite has one writer and ignores the locking clause
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict, fields
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeVar
 
 from sqlalchemy import (
     BigInteger,
     ColumnElement,
     Connection,
-    Row,
     Text,
     and_,
     bindparam,
@@ -36,14 +34,15 @@ from sqlalchemy.dialects import postgresql, sqlite
 from agent_core.store import tables as t
 from agent_core.store.budgets import writes as sqlbudgets
 from agent_core.store.database.keys import among, padded
+from agent_core.store.database.mapping import Mapped
 from agent_core.store.database.ownership import Who
-from agent_core.store.deliveries.rows import DeliveryRow, DeliveryState
-from agent_core.store.facts import AddedTrouble, CallFact, Facts, InboxFact, Needs, SessionFact, TurnFact
+from agent_core.store.deliveries.rows import DeliveryState
+from agent_core.store.facts import Fact, Facts, Needs, SessionFact, TurnFact
 from agent_core.store.inbox.rows import InboxState
 from agent_core.store.keeping import pieces
-from agent_core.store.schedules.rows import ScheduleRow, ScheduleState
-from agent_core.store.turns.rows import FORGOTTEN, CallState, JournalRow, TurnState
+from agent_core.store.turns.rows import FORGOTTEN, JournalRow
 
+R = TypeVar("R")
 _open_turn = (
     select(t.turns.c.turn)
     .where(t.turns.c.session == t.sessions.c.session, t.turns.c.state == literal_column("'open'"))
@@ -57,44 +56,11 @@ _last_number = (
 _last_seq = (
     select(func.coalesce(func.max(t.journal.c.seq), -1)).where(t.journal.c.turn == t.turns.c.turn).scalar_subquery()
 )
-SESSION = select(
-    t.sessions.c.session,
-    t.sessions.c.key,
-    t.sessions.c.owner,
-    t.sessions.c.epoch,
-    t.sessions.c.created_at,
-    t.sessions.c.last_at,
-    _last_number,
-    _open_turn,
-    t.sessions.c.since,
-    t.sessions.c.policy,
+SESSION = t.SESSION.query.add_columns(_last_number, _open_turn)
+TURN = t.TURN.query.add_columns(_last_seq)
+INBOX = t.MESSAGE.query.add_columns(t.turn_inputs.c.turn).select_from(
+    t.inbox.outerjoin(t.turn_inputs, t.turn_inputs.c.inbox == t.inbox.c.id)
 )
-TURN = select(
-    t.turns.c.turn,
-    t.turns.c.session,
-    t.turns.c.number,
-    t.turns.c.state,
-    t.turns.c.exit,
-    t.turns.c.opened_at,
-    t.turns.c.closed_at,
-    t.turns.c.deadline,
-    _last_seq,
-    t.turns.c.undone,
-    t.turns.c.input_tokens,
-    t.turns.c.output_tokens,
-    t.turns.c.people,
-)
-INBOX = select(
-    t.inbox.c.id,
-    t.inbox.c.account,
-    t.inbox.c.platform_key,
-    t.inbox.c.session,
-    t.inbox.c.arrival,
-    t.inbox.c.state,
-    t.inbox.c.reason,
-    t.turn_inputs.c.turn,
-    t.inbox.c.person,
-).select_from(t.inbox.outerjoin(t.turn_inputs, t.turn_inputs.c.inbox == t.inbox.c.id))
 
 _SESSIONS_BY_ID = (
     SESSION.where(t.sessions.c.session.in_(bindparam("keys", expanding=True)))
@@ -109,34 +75,12 @@ _INBOX_BY_ID = (
     .with_for_update(key_share=True, of=t.inbox)
 )
 _INBOX_BY_KEY = INBOX.where(among((t.inbox.c.account, t.inbox.c.platform_key), bindparam("keys", expanding=True)))
-_CALLS = select(
-    t.tool_calls.c.turn,
-    t.tool_calls.c.call,
-    t.tool_calls.c.tool,
-    t.tool_calls.c.effect,
-    t.tool_calls.c.state,
-    t.tool_calls.c.key,
-    t.tool_calls.c.result_ref,
-).where(among((t.tool_calls.c.turn, t.tool_calls.c.call), bindparam("keys", expanding=True)))
+_CALLS = t.CALL.query.where(among((t.tool_calls.c.turn, t.tool_calls.c.call), bindparam("keys", expanding=True)))
 _MEMORY = select(t.memory.c.scope, t.memory.c.kind, t.memory.c.name).where(
     among((t.memory.c.scope, t.memory.c.kind, t.memory.c.name), bindparam("keys", expanding=True))
 )
-SCHEDULE = select(
-    t.schedules.c.schedule,
-    t.schedules.c.kind,
-    t.schedules.c.session_key,
-    t.schedules.c.surface,
-    t.schedules.c.number,
-    t.schedules.c.rule,
-    t.schedules.c.body,
-    t.schedules.c.next_at,
-    t.schedules.c.done_to,
-    t.schedules.c.state,
-    t.schedules.c.rev,
-    t.schedules.c.at,
-)
 _SCHEDULES = (
-    SCHEDULE.where(t.schedules.c.schedule.in_(bindparam("keys", expanding=True)))
+    t.SCHEDULE.query.where(t.schedules.c.schedule.in_(bindparam("keys", expanding=True)))
     .order_by(t.schedules.c.schedule)
     .with_for_update()
 )
@@ -162,21 +106,20 @@ def load(conn: Connection, wanted: Needs, who: Who) -> Facts:
     _load_sessions(conn, wanted, facts)
     for keys in padded(wanted.turns):
         for row in conn.execute(_TURNS_BY_ID, {"keys": keys}):
-            turn = TurnFact(
-                row[0], row[1], row[2], TurnState(row[3]), row[4], row[5], row[6], row[7], row[8], bool(row[9]), row[10], row[11], row[12]
-            )  # fmt: skip
-            facts.turns[turn.turn] = turn
+            found = t.TURN.make(row)
+            turn = TurnFact(found, found, row[-1])
+            facts.turns[found.turn] = turn
     _load_inbox(conn, wanted, facts)
     for keys in padded(wanted.calls):
         for row in conn.execute(_CALLS, {"keys": keys}):
-            call = CallFact(row[0], row[1], row[2], row[3], CallState(row[4]), row[5], row[6])
-            facts.calls[call.turn, call.call] = call
+            call = t.CALL.make(row)
+            facts.calls[call.turn, call.call] = Fact(call, call)
     for keys in padded(wanted.memory):
         facts.memory.update((row[0], row[1], row[2]) for row in conn.execute(_MEMORY, {"keys": keys}))
     for keys in padded(wanted.incidents):
         facts.open_incidents.update((row[0], row[1]) for row in conn.execute(_OPEN_INCIDENTS, {"keys": keys}))
     for keys in padded(sorted(wanted.schedules)):
-        facts.schedules.update((row[0], schedule_row(row)) for row in conn.execute(_SCHEDULES, {"keys": keys}))
+        facts.schedules.update((row[0], t.SCHEDULE.make(row)) for row in conn.execute(_SCHEDULES, {"keys": keys}))
     _load_repeated(conn, wanted, facts)
     sqlbudgets.load(conn, wanted, facts)
     facts.dead = _dead_owners(conn, wanted, facts, who)
@@ -184,23 +127,14 @@ def load(conn: Connection, wanted: Needs, who: Who) -> Facts:
     return facts
 
 
-def schedule_row(row: Row[*tuple[Any, ...]]) -> ScheduleRow:
-    """A row of `SCHEDULE`."""
-    return ScheduleRow(
-        row[0], row[1], row[2], row[3], row[4], row[5], bytes(row[6]), row[7], row[8], ScheduleState(row[9]), row[10], row[11]
-    )  # fmt: skip
-
-
 def _load_sessions(conn: Connection, wanted: Needs, facts: Facts) -> None:
     for statement, names in ((_SESSIONS_BY_ID, sorted(wanted.sessions)), (_SESSIONS_BY_KEY, wanted.session_keys)):
         for keys in padded(names):
             for row in conn.execute(statement, {"keys": keys}):
                 # A session found both by its id and by its key must be one record.
-                fact = facts.sessions.get(row[0]) or SessionFact(
-                    row[0], row[1], row[2], row[3], row[4], row[5], row[6], row[7], row[8], row[9]
-                )
-                facts.sessions[fact.session] = fact
-                facts.sessions_by_key[fact.key] = fact
+                found = t.SESSION.make(row)
+                fact = facts.sessions.get(found.session) or SessionFact(found, found, row[-2], row[-1])
+                facts.sessions[found.session] = facts.sessions_by_key[found.key] = fact
 
 
 def _load_inbox(conn: Connection, wanted: Needs, facts: Facts) -> None:
@@ -208,14 +142,12 @@ def _load_inbox(conn: Connection, wanted: Needs, facts: Facts) -> None:
     by_key = ((_INBOX_BY_KEY, list(keys)) for keys in padded(wanted.messages | wanted.rewordings))
     for statement, keys in (*by_id, *by_key):
         for row in conn.execute(statement, {"keys": keys}):
-            fact = facts.inbox.get(row[0]) or InboxFact(
-                row[0], row[1], row[2], row[3], row[4], InboxState(row[5]), row[6], row[7], person=row[8]
-            )
-            facts.inbox[fact.inbox_id] = fact
-            facts.messages[fact.account, fact.platform_key] = fact
+            found = t.MESSAGE.make(row)
+            fact = facts.inbox.get(found.id) or Fact(found, found)
+            facts.inbox[found.id] = facts.messages[found.account, found.platform_key] = fact
     for fact in facts.inbox.values():
-        if fact.turn is not None:
-            facts.taken.setdefault(fact.turn, []).append(fact)
+        if fact.row.turn is not None:
+            facts.taken.setdefault(fact.row.turn, []).append(fact)
 
 
 def _load_repeated(conn: Connection, wanted: Needs, facts: Facts) -> None:
@@ -234,7 +166,7 @@ def _load_repeated(conn: Connection, wanted: Needs, facts: Facts) -> None:
 
 def _dead_owners(conn: Connection, wanted: Needs, facts: Facts, who: Who) -> frozenset[int]:
     claimed = (facts.sessions[session] for session in wanted.claims if session in facts.sessions)
-    owners = {fact.owner for fact in claimed if fact.owner is not None and fact.owner != who.node}
+    owners = {fact.row.owner for fact in claimed if fact.row.owner is not None and fact.row.owner != who.node}
     return who.dead(conn, owners) if owners else frozenset()
 
 
@@ -248,58 +180,17 @@ def _free_ids(conn: Connection, count: int) -> list[int]:
     return sorted(conn.execute(_NEXT_IDS, {"count": count}).scalars(), reverse=True)
 
 
-_NEW_SESSION = insert(t.sessions)
-_SESSION_CHANGED = (
-    update(t.sessions)
-    .where(t.sessions.c.session == bindparam("which"))
-    .values(
-        owner=bindparam("new_owner"),
-        epoch=bindparam("new_epoch"),
-        last_at=bindparam("new_last_at"),
-        since=bindparam("new_since"),
-        policy=bindparam("new_policy"),
-    )
-)
-_NEW_TURN = insert(t.turns)
-_TURN_CHANGED = (
-    update(t.turns)
-    .where(t.turns.c.turn == bindparam("which"))
-    .values(
-        state=bindparam("new_state"),
-        exit=bindparam("new_exit"),
-        closed_at=bindparam("new_closed_at"),
-        undone=bindparam("new_undone"),
-        input_tokens=bindparam("new_input_tokens"),
-        output_tokens=bindparam("new_output_tokens"),
-        people=bindparam("new_people"),
-    )
-)
-_NEW_INBOX = insert(t.inbox)
-_INBOX_CHANGED = (
-    update(t.inbox)
-    .where(t.inbox.c.id == bindparam("which"))
-    .values(state=bindparam("new_state"), reason=bindparam("new_reason"))
-)
-_REWORDED = update(t.inbox).where(t.inbox.c.id == bindparam("which")).values(body=bindparam("new_body"))
 _INBOX_DONE = (
     update(t.inbox)
     .where(t.inbox.c.id.in_(select(t.turn_inputs.c.inbox).where(t.turn_inputs.c.turn == bindparam("which"))))
     .values(state=InboxState.DONE.value)
 )
 _NEW_INPUT = insert(t.turn_inputs)
-_NEW_ROW = insert(t.journal)
-_NEW_CALL = insert(t.tool_calls)
-_CALL_CHANGED = (
-    update(t.tool_calls)
-    .where(t.tool_calls.c.turn == bindparam("which_turn"), t.tool_calls.c.call == bindparam("which_call"))
-    .values(state=bindparam("new_state"), result_ref=bindparam("new_result_ref"))
-)
 _MEMORY_GONE = delete(t.memory).where(
     t.memory.c.scope == bindparam("which_scope"),
     t.memory.c.kind == bindparam("which_kind"),
     t.memory.c.name == bindparam("which_name"),
 )
-_NEW_OCCURRENCE = insert(t.occurrences)
 _TOUCH = (
     update(t.nodes)
     .where(t.nodes.c.node == bindparam("which"))
@@ -337,7 +228,7 @@ _PLACES_PARTED = (
 """Nothing goes on across the border between an account and the others."""
 
 _DELIVERY_KEY = ("surface", "origin", "bubble", "part")
-_GIVEN = [t.deliveries.c[name] for name in (*(field.name for field in fields(DeliveryRow)), "session", "epoch")]
+_GIVEN = [t.deliveries.c[name] for name in (*t.PART.names, "session", "epoch")]
 _PART = select(*(bindparam(column.name, type_=column.type) for column in _GIVEN)).where(
     ~exists().where(
         t.turns.c.turn == bindparam("origin", type_=t.deliveries.c.origin.type), t.turns.c.removed == FORGOTTEN
@@ -393,7 +284,6 @@ def _upsert_incident(dialect: Any) -> Any:
 
 
 _UPSERT_INCIDENT = {"sqlite": _upsert_incident(sqlite), "postgresql": _upsert_incident(postgresql)}
-_NEW_TROUBLE = insert(t.troubles)
 _NEW_AUDIT = {
     name: dialect.insert(t.audit).on_conflict_do_nothing(index_elements=["audit"])
     for name, dialect in (("sqlite", sqlite), ("postgresql", postgresql))
@@ -406,21 +296,8 @@ def store(conn: Connection, facts: Facts) -> None:
     _store_pieces(conn, facts)
     _store_sessions_and_turns(conn, facts)
     _store_inbox(conn, facts)
-    _many(
-        conn,
-        _NEW_ROW,
-        [
-            {
-                "turn": added.turn,
-                "seq": added.row.seq,
-                "epoch": added.epoch,
-                "kind": added.row.kind,
-                "body": added.row.body,
-                "at": added.row.at,
-            }
-            for added in facts.added_rows
-        ],
-    )
+    rows = [t.EVENT.values(one.row, turn=one.turn, epoch=one.epoch) for one in facts.added_rows]
+    _many(conn, insert(t.journal), rows)
     _store_calls(conn, facts)
     _store_delivery(conn, facts)
     _store_troubles(conn, facts)
@@ -446,63 +323,44 @@ def store(conn: Connection, facts: Facts) -> None:
 
 def _store_pieces(conn: Connection, facts: Facts) -> None:
     """What the bodies need that this batch adds; what is worded anew gives up what it needed before."""
-    again = [m.inbox_id for m in facts.inbox.values() if m.reworded and not m.new]
-    for keys in padded(again):
-        bodies = conn.execute(select(t.inbox.c.body).where(t.inbox.c.id.in_(keys))).scalars().all()
-        pieces.release(conn, [bytes(body) for body in bodies])
+    reworded = [m for m in facts.inbox.values() if m.stored is not None and m.stored.body != m.row.body]
+    if reworded:
+        pieces.release(conn, [m.stored.body for m in reworded if m.stored is not None])
     if facts.offered:
-        told = [m for m in facts.inbox.values() if m.new or m.reworded]
+        told = [*(m.row for m in facts.inbox.values() if m.new), *(m.row for m in reworded)]
         bodies = [*(added.row.body for added in facts.added_rows), *(m.body for m in told)]
         at = max([*(added.row.at for added in facts.added_rows), *(m.received_at for m in told)], default=0)
         pieces.add(conn, facts.offered, bodies, at)
 
 
 def _store_sessions_and_turns(conn: Connection, facts: Facts) -> None:
-    _many(conn, _NEW_SESSION, [_session_values(s) for s in facts.sessions.values() if s.new])
-    changed = [s for s in facts.sessions.values() if s.dirty and not s.new]
-    _many(
-        conn,
-        _SESSION_CHANGED,
-        [
-            {
-                "which": s.session,
-                "new_owner": s.owner,
-                "new_epoch": s.epoch,
-                "new_last_at": s.last_at,
-                "new_since": s.since,
-                "new_policy": s.policy,
-            }
-            for s in changed
-        ],
-    )
-    closed = [turn for turn in facts.turns.values() if turn.dirty and not turn.new]
-    _many(
-        conn,
-        _TURN_CHANGED,
-        [
-            {
-                "which": u.turn,
-                "new_state": u.state.value,
-                "new_exit": u.exit,
-                "new_closed_at": u.closed_at,
-                "new_undone": int(u.undone),
-                "new_input_tokens": u.input_tokens,
-                "new_output_tokens": u.output_tokens,
-                "new_people": u.people,
-            }
-            for u in closed
-        ],
-    )
-    _many(conn, _NEW_TURN, [_turn_values(turn) for turn in facts.turns.values() if turn.new])
+    _new(conn, t.SESSION, facts.sessions.values())
+    _changed(conn, t.SESSION, facts.sessions.values())
+    _changed(conn, t.TURN, facts.turns.values())  # closed before the next one opens
+    _new(conn, t.TURN, facts.turns.values())
+
+
+def _new(conn: Connection, mapped: Mapped[R], found: Iterable[Fact[R]]) -> None:
+    _many(conn, insert(mapped.table), [mapped.values(fact.row) for fact in found if fact.stored is None])
+
+
+def _changed(conn: Connection, mapped: Mapped[R], found: Iterable[Fact[R]]) -> None:
+    """Writes the columns that differ in any of the rows; what did not change in one of these is written as it was read."""
+    pairs = [(fact.stored, fact.row) for fact in found if fact.stored is not None and fact.stored != fact.row]
+    names = mapped.differing(pairs)
+    if names:
+        rows = [mapped.change(row, names) for _, row in pairs]
+        conn.execute(mapped.update(names), rows)
 
 
 def _store_delivery(conn: Connection, facts: Facts) -> None:
     *_, new_place, upsert_part, upsert_gate, upsert_person = _UPSERTS[conn.dialect.name]
-    _many(conn, upsert_part, _delivery_values(facts))
-    _many(conn, upsert_gate, [asdict(gate) for gate in facts.gates.values()])
-    _many(conn, upsert_person, [{**asdict(person), "state": person.state.value} for person in facts.people.values()])
-    _many(conn, new_place, [asdict(place) for place in facts.places])
-    _many(conn, _NEW_AUDIT[conn.dialect.name], [asdict(entry) for entry in facts.audits])
+    parts = [t.PART.values(one.row, session=one.session, epoch=one.epoch) for one in facts.deliveries.values()]
+    _many(conn, upsert_part, parts)
+    _many(conn, upsert_gate, [t.GATE.values(gate) for gate in facts.gates.values()])
+    _many(conn, upsert_person, [t.PERSON.values(person) for person in facts.people.values()])
+    _many(conn, new_place, [t.PLACE.values(place) for place in facts.places])
+    _many(conn, _NEW_AUDIT[conn.dialect.name], [t.AUDIT.values(entry) for entry in facts.audits])
     _many(conn, _POINTED, [{"which": place, "new_continues": other} for place, other in facts.pointed.items()])
     parted: list[dict[str, object]] = [
         {"which_account": account, "which_person": person} for account, person in sorted(facts.unlinked)
@@ -512,118 +370,31 @@ def _store_delivery(conn: Connection, facts: Facts) -> None:
 
 
 def _store_troubles(conn: Connection, facts: Facts) -> None:
-    _many(conn, _NEW_TROUBLE, [_trouble_values(added) for added in facts.added_troubles])
+    troubles = [t.TROUBLE.values(one.row, turn=one.turn, session=one.session) for one in facts.added_troubles]
+    _many(conn, insert(t.troubles), troubles)
     upsert = _UPSERT_INCIDENT[conn.dialect.name]
-    _many(conn, upsert, [{**asdict(one), "state": one.state.value} for one in facts.incidents.values()])
-
-
-def _trouble_values(added: AddedTrouble) -> dict[str, object]:
-    return {**asdict(added.row), "turn": added.turn, "session": added.session, "ended": int(added.row.ended)}
+    _many(conn, upsert, [t.INCIDENT.values(one) for one in facts.incidents.values()])
 
 
 def _store_schedules(conn: Connection, facts: Facts) -> None:
     upsert = _UPSERTS[conn.dialect.name][2]
     put = [facts.schedules[name] for name in sorted(facts.schedules_put)]
-    _many(conn, upsert, [{**asdict(row), "state": row.state.value} for row in put])
-    _many(conn, _NEW_OCCURRENCE, [{**asdict(row), "outcome": row.outcome.value} for row in facts.occurrences])
+    _many(conn, upsert, [t.SCHEDULE.values(row) for row in put])
+    _many(conn, insert(t.occurrences), [t.OCCURRENCE.values(row) for row in facts.occurrences])
 
 
 def _store_inbox(conn: Connection, facts: Facts) -> None:
-    _many(conn, _NEW_INBOX, [_inbox_values(message) for message in facts.inbox.values() if message.new])
-    changed = [message for message in facts.inbox.values() if message.dirty and not message.new]
-    _many(
-        conn,
-        _INBOX_CHANGED,
-        [{"which": m.inbox_id, "new_state": m.state.value, "new_reason": m.reason} for m in changed],
-    )
-    again = [m for m in facts.inbox.values() if m.reworded and not m.new]
-    _many(conn, _REWORDED, [{"which": m.inbox_id, "new_body": m.body} for m in again])
+    _new(conn, t.MESSAGE, facts.inbox.values())
+    _changed(conn, t.MESSAGE, facts.inbox.values())
     _many(conn, _NEW_INPUT, [{"inbox": inbox_id, "turn": turn} for inbox_id, turn in facts.added_inputs])
     _many(conn, _INBOX_DONE, [{"which": turn} for turn in facts.closed_turns])
 
 
 def _store_calls(conn: Connection, facts: Facts) -> None:
-    _many(conn, _NEW_CALL, [_call_values(call) for call in facts.calls.values() if call.new])
-    _many(
-        conn,
-        _CALL_CHANGED,
-        [
-            {"which_turn": c.turn, "which_call": c.call, "new_state": c.state.value, "new_result_ref": c.result_ref}
-            for c in facts.calls.values()
-            if c.dirty and not c.new
-        ],
-    )
+    _new(conn, t.CALL, facts.calls.values())
+    _changed(conn, t.CALL, facts.calls.values())
 
 
 def _many(conn: Connection, statement: Any, rows: Sequence[dict[str, object]]) -> None:
     if rows:
         conn.execute(statement, rows)
-
-
-def _session_values(s: SessionFact) -> dict[str, object]:
-    return {
-        "session": s.session,
-        "key": s.key,
-        "owner": s.owner,
-        "epoch": s.epoch,
-        "created_at": s.created_at,
-        "last_at": s.last_at,
-    }
-
-
-def _turn_values(u: TurnFact) -> dict[str, object]:
-    return {
-        "turn": u.turn,
-        "session": u.session,
-        "number": u.number,
-        "state": u.state.value,
-        "exit": u.exit,
-        "opened_at": u.opened_at,
-        "closed_at": u.closed_at,
-        "deadline": u.deadline,
-        "people": u.people,
-    }
-
-
-def _inbox_values(m: InboxFact) -> dict[str, object]:
-    return {
-        "id": m.inbox_id,
-        "account": m.account,
-        "platform_key": m.platform_key,
-        "session": m.session,
-        "arrival": m.arrival,
-        "lane": m.lane,
-        "body": m.body,
-        "state": m.state.value,
-        "reason": m.reason,
-        "received_at": m.received_at,
-        "person": m.person,
-    }
-
-
-def _call_values(c: CallFact) -> dict[str, object]:
-    return {
-        "turn": c.turn,
-        "call": c.call,
-        "tool": c.tool,
-        "effect": c.effect,
-        "state": c.state.value,
-        "key": c.key,
-        "result_ref": c.result_ref,
-    }
-
-
-def _delivery_values(facts: Facts) -> list[dict[str, object]]:
-    return [
-        {
-            **asdict(added.row),
-            "session": added.session,
-            "epoch": added.epoch,
-            "state": added.row.state.value,
-            "final": int(added.row.final),
-            "gone": int(added.row.gone),
-            "labelled": int(added.row.labelled),
-            "plain": int(added.row.plain),
-        }
-        for added in facts.deliveries.values()
-    ]

@@ -34,7 +34,7 @@ from agent_core.store.ops import (
     Settle,
     Start,
 )
-from agent_core.store.sql import Who
+from agent_core.store.database.ownership import Who
 from agent_core.store.turns.rows import CallState, FinishedCall, IntendedCall, JournalRow
 
 

@@ -8,7 +8,7 @@ Not the mapped classes of SQLAlchemy's ORM: our rows are frozen, and may be hand
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from enum import StrEnum
 from types import NoneType
@@ -25,7 +25,10 @@ from sqlalchemy import (
     Select,
     Table,
     Text,
+    Update,
+    bindparam,
     select,
+    update,
 )
 from sqlalchemy.sql.schema import SchemaItem
 from sqlalchemy.types import TypeEngine
@@ -61,6 +64,23 @@ class Mapped(Generic[R]):
     def values(self, one: R, **more: object) -> dict[str, object]:
         """What is stored of a row, by column; and `more` of what the table has besides."""
         return {name: stored(getattr(one, name)) for name in self.names} | more
+
+    def differing(self, pairs: Iterable[tuple[R, R]]) -> tuple[str, ...]:
+        """The columns in which any of these pairs differ."""
+        found = {
+            name for before, after in pairs for name in self.names if getattr(before, name) != getattr(after, name)
+        }
+        return tuple(name for name in self.names if name in found)
+
+    def update(self, names: Sequence[str]) -> Update:
+        """Sets these columns of the rows that `change` gives."""
+        named = (column == bindparam(f"which_{column.name}") for column in self.table.primary_key)
+        return update(self.table).where(*named).values({name: bindparam(f"new_{name}") for name in names})
+
+    def change(self, one: R, names: Sequence[str]) -> dict[str, object]:
+        """What `update` needs of a row."""
+        which = {f"which_{column.name}": stored(getattr(one, column.name)) for column in self.table.primary_key}
+        return which | {f"new_{name}": stored(getattr(one, name)) for name in names}
 
 
 def stored(value: object) -> object:

@@ -13,14 +13,14 @@ class SessionRow:
     key: str
     owner: int | None
     epoch: int
-    policy: str | None
-    runnable_at: int | None
-    quarantined: str | None
+    policy: str | None = None
+    runnable_at: int | None = None
+    quarantined: str | None = None
     """Why nothing of it is run for now; None if it is."""
-    created_at: int
-    last_at: int
+    created_at: int = 0
+    last_at: int = 0
     """When a turn of it last began or ended, to the minute."""
-    since: int
+    since: int = 0
     """Turns up to this number are not put before the model any more."""
 
 
