@@ -63,7 +63,6 @@ SESSION = mapped(
     key=["session"],
     unique=["key"],
     foreign={"owner": "nodes.node"},
-    later={"since": "0"},
     rowid=False,
 )
 sessions = SESSION.table
@@ -107,7 +106,6 @@ MESSAGE = mapped(
     key=["id"],
     elsewhere=["turn"],
     foreign={"session": "sessions.session"},
-    later={"suspicion": "0", "person": ""},
 )
 inbox = MESSAGE.table
 Index(
@@ -126,7 +124,6 @@ TURN = mapped(
     UniqueConstraint("session", "number"),
     key=["turn"],
     foreign={"session": "sessions.session"},
-    later={"undone": "0", "input_tokens": "0", "output_tokens": "0", "suspicion": "0", "people": "", "removed": ""},
     rowid=False,
 )
 turns = TURN.table
@@ -212,7 +209,6 @@ PART = mapped(
         Column("suspicion", Int, nullable=False, server_default="0"),
     ],
     indexed=["origin"],
-    later={"failures": "0", "trouble": ""},
 )
 deliveries = PART.table
 Index(
@@ -332,7 +328,6 @@ GATE = mapped(
     "gates",
     GateRow,
     key=["account", "bucket"],
-    later={"at": "0"},
     rowid=False,
 )
 gates = GATE.table

@@ -16,6 +16,7 @@ from agent_core.limits.budgets import Amount, Pot
 from agent_core.limits.spend import Budget
 from agent_core.store import tables as t
 from agent_core.store.database.lines import _sqlite_engine
+from agent_core.store.database.ownership import Who
 from agent_core.store.database.writer import carry_out
 from agent_core.store.decide import Result
 from agent_core.store.errors import StoreError
@@ -34,7 +35,6 @@ from agent_core.store.ops import (
     Settle,
     Start,
 )
-from agent_core.store.database.ownership import Who
 from agent_core.store.turns.rows import CallState, FinishedCall, IntendedCall, JournalRow
 
 

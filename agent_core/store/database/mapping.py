@@ -9,7 +9,7 @@ Not the mapped classes of SQLAlchemy's ORM: our rows are frozen, and may be hand
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from enum import StrEnum
 from types import NoneType
 from typing import Any, Generic, TypeVar, get_args, get_type_hints
@@ -34,8 +34,17 @@ from sqlalchemy.sql.schema import SchemaItem
 from sqlalchemy.types import TypeEngine
 
 R = TypeVar("R")
+T = TypeVar("T", bound=int | str)
 Int = BigInteger().with_variant(Integer(), "sqlite")
 """64 bits on both engines; SQLite counts up by itself only in a column of the very type INTEGER."""
+
+
+LATER = "later"
+
+
+def later(value: T) -> T:
+    """The default of a column that a migration adds: what rows hold that were stored before."""
+    return field(default=value, metadata={LATER: value})
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +110,12 @@ def mapped(
     foreign: Mapping[str, str] | None = None,
     unique: Sequence[str] = (),
     indexed: Sequence[str] = (),
-    later: Mapping[str, str] | None = None,
     rowid: bool = True,
 ) -> Mapped[R]:
-    """The table of these rows. `later`: what rows hold that were stored before there was the column."""
+    """The table of these rows."""
     hints = get_type_hints(row)
-    names = tuple(field.name for field in fields(row) if field.name not in elsewhere)  # type: ignore[arg-type]
+    metadatas = {one.name: one.metadata for one in fields(row)}  # type: ignore[arg-type]
+    names = tuple(one.name for one in fields(row) if one.name not in elsewhere)  # type: ignore[arg-type]
     composite = len(key) + sum(column.primary_key for column in besides) > 1
     columns: list[Column[Any]] = []
     readers: dict[str, Callable[[Any], object]] = {}
@@ -114,7 +123,9 @@ def mapped(
         kind, nullable = _kind(hints[one])
         if kind not in (str, int):
             readers[one] = kind
-        options: dict[str, Any] = {"server_default": later[one]} if later and one in later else {}
+        options: dict[str, Any] = {}
+        if LATER in metadatas[one]:
+            options["server_default"] = str(stored(metadatas[one][LATER]))
         if one in key:
             options["primary_key"] = True
             if composite and kind is int:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from agent_core.store.database.mapping import later
+
 
 class DeliveryState(StrEnum):
     """How far a part got on its surface."""
@@ -63,9 +65,9 @@ class DeliveryRow:
     """Why the last call failed."""
     at: int = 0
     """Of the last change, ms."""
-    failures: int = 0
+    failures: int = later(0)
     """Calls for it that failed, over its life."""
-    trouble: str = ""
+    trouble: str = later("")
     """Why the latest of these failed; it stays when a later call succeeds."""
 
     @property
@@ -105,7 +107,7 @@ class GateRow:
     """A surface, or empty for the whole account."""
     not_before: int
     reason: str
-    at: int = 0
+    at: int = later(0)
     """When it said so, so that the pause is known whatever the clock says later; 0 if that was not stored. All in ms."""
 
 

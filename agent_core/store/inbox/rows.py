@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from agent_core.store.budgets.rows import Charge
+from agent_core.store.database.mapping import later
 from agent_core.store.schedules.rows import Claimed
 
 
@@ -77,9 +78,9 @@ class InboxRow:
     state: InboxState
     reason: str | None
     received_at: int
-    suspicion: int = 0
+    suspicion: int = later(0)
     """How often it was taken up after a death."""
-    person: str = ""
+    person: str = later("")
     """Who wrote it, within the account; empty if nobody can say."""
     turn: str | None = None
     """Which has taken it."""

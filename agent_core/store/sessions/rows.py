@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from agent_core.store.database.mapping import later
+
 
 @dataclass(frozen=True, slots=True)
 class SessionRow:
@@ -20,7 +22,7 @@ class SessionRow:
     created_at: int = 0
     last_at: int = 0
     """When a turn of it last began or ended, to the minute."""
-    since: int = 0
+    since: int = later(0)
     """Turns up to this number are not put before the model any more."""
 
 

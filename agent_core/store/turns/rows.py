@@ -8,6 +8,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
+from agent_core.store.database.mapping import later
+
 
 class TurnState(StrEnum):
     """Open until its exit is stored."""
@@ -57,15 +59,15 @@ class TurnRow:
     opened_at: int
     closed_at: int | None
     deadline: int
-    undone: bool = False
+    undone: bool = later(False)
     """A person took it back: it is not put before the model any more."""
-    input_tokens: int = 0
-    output_tokens: int = 0
-    suspicion: int = 0
+    input_tokens: int = later(0)
+    output_tokens: int = later(0)
+    suspicion: int = later(0)
     """How often it was taken up after a death, without progress since."""
-    people: str = ""
+    people: str = later("")
     """Who asked it, as JSON."""
-    removed: str = ""
+    removed: str = later("")
     """Why its journal is not there any more, in words; empty if it is."""
 
 
