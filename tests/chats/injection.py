@@ -30,9 +30,16 @@ class Places:
 
 @contextmanager
 def raising(
-    number: int, files: Sequence[str], functions: Sequence[str] = (), error: type[BaseException] = Injected
+    number: int,
+    files: Sequence[str],
+    functions: Sequence[str] = (),
+    error: type[BaseException] = Injected,
+    spared: tuple[str, ...] = (),
 ) -> Generator[Places]:
-    """In the block, raise at place `number` (from 1) in `files` (paths from the root of the source) and `functions` (qualified names)."""
+    """In the block, raise at place `number` (from 1) in `files` (paths from the root of the source) and `functions` (qualified names).
+
+    Nothing is raised in functions whose qualified names begin with one of `spared`.
+    """
     wanted = {str(ROOT / file) for file in files}
     named = set(functions)
     places = Places()
@@ -40,6 +47,8 @@ def raising(
     def trace(frame: FrameType, event: str, _: Any) -> None:
         code = frame.f_code
         if event != "call" or (code.co_filename not in wanted and code.co_qualname not in named):
+            return
+        if code.co_qualname.startswith(spared):
             return
         if frame.f_lineno != code.co_firstlineno:  # a coroutine that goes on after it has waited
             return

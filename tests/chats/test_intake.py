@@ -77,6 +77,8 @@ IN_THE_HUB = (
     *(f"Accepting.{name}" for name in ("accept", "new_message", "put", "owned", "_take_in", "_put", "_check_room")),
     "Queues.at", "Queues.own",
 )  # fmt: skip
+LOCKS = ("InOrder.",)
+"""As little as from `asyncio.Lock`, nobody can be saved from a lock that fails as it lets in the next."""
 
 
 @dataclass
@@ -350,7 +352,7 @@ Raising = Callable[[Way, int, type[BaseException]], AbstractContextManager[Place
 
 
 def at_a_call(_: Way, number: int, error: type[BaseException]) -> AbstractContextManager[Places]:
-    return raising(number, ON_THE_WAY, IN_THE_HUB, error)
+    return raising(number, ON_THE_WAY, IN_THE_HUB, error, spared=LOCKS)
 
 
 @contextmanager
