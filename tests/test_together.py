@@ -9,7 +9,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 SOME = """
-import os, pytest
+import os, pytest, threading, time
 @pytest.mark.parametrize("n", range(20))
 def test_well(n, tmp_path):
     print("said by", n)
@@ -17,6 +17,10 @@ def test_well(n, tmp_path):
 def test_wrong():
     print("words of the wrong one")
     assert 1 == 2
+@pytest.mark.timeout(0.3)
+def test_hanging():
+    threading.Thread(target=time.sleep, args=(1,), daemon=True).start()
+    time.sleep(30)
 def test_deadly():
     os._exit(3)
 @pytest.fixture(scope="module")
@@ -43,9 +47,10 @@ def run(folder: Path, *options: str) -> tuple[int, str]:
 
 def test_every_test_is_told_of_once_and_a_process_that_dies_fails_its_test_alone(tmp_path: Path) -> None:
     status, said = run(tmp_path, "--processes", "3")
-    assert "2 failed, 21 passed, 1 skipped" in said, said
+    assert "3 failed, 21 passed, 1 skipped" in said, said
     assert status == 1
     assert "The process that ran this test ended with 3." in said
+    assert "Failed: Timeout" in said
     wrong = said.partition("words of the wrong one")
     assert wrong[1]
     assert all(said.count(f"said by {n}\n") == 1 for n in range(20))

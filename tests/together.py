@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import pytest
+from _pytest.config import create_terminal_writer
 
 Unit = list[int]
 """Numbers of tests that one process runs one after the other."""
@@ -143,6 +144,13 @@ class _Teller:
         self._line.send(("report", data))
 
 
+class _Silent:
+    """In the place of the terminal: others write to it, as of a test whose time is over."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self._tw = create_terminal_writer(config, Path(os.devnull).open("w"))  # noqa: SIM115 - as long as the process lives
+
+
 def _work(session: pytest.Session, line: Connection, number: int) -> NoReturn:
     """In the forked process."""
     status = 1
@@ -173,6 +181,7 @@ def _apart(config: pytest.Config, number: int) -> None:
     folder.mkdir(mode=0o700)
     factory._basetemp = folder
     plugins.unregister(name="terminalreporter")
+    plugins.register(_Silent(config), "terminalreporter")
 
 
 def _temporary(config: pytest.Config) -> Any:
