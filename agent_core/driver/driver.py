@@ -15,39 +15,32 @@ import asyncio
 import itertools
 import math
 from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 
 import structlog
 
 from agent_core.bell import Bell
-from agent_core.driver.closing import Closer, TurnIdentity, closing_of, ended_otherwise, heard_in
+from agent_core.driver.closing import TurnIdentity, closing_of, ended_otherwise, heard_in
 from agent_core.driver.modelcalls import ModelCaller
 from agent_core.driver.watcher import Outlet, Watcher
+from agent_core.driver.work import Work, World
 from agent_core.journal.rows import merged, recorded, row_of
 from agent_core.judging.overdue import longest_timer_seconds, seconds_left
-from agent_core.ports import Clock, Ids
 from agent_core.retry import STORING
-from agent_core.signals import Tell, ToolRan, nobody
 from agent_core.store.deliveries.rows import DeliveryRow
-from agent_core.store.store import Damaged, Fenced, StorageUnavailable, Store
+from agent_core.store.store import Damaged, Fenced, StorageUnavailable
 from agent_core.store.turns.rows import IntendedCall, JournalRow
 from agent_core.text.wellformed import storable
 from agent_core.tools.base import Json, ToolContext, ToolStatus
-from agent_core.tools.registry import Runnable, ToolRegistry, UnknownTool, UnreadableArguments
+from agent_core.tools.registry import Runnable, UnknownTool, UnreadableArguments
 from agent_core.turn.effects import (
-    AskApproval,
-    AskDone,
-    CallModel,
-    Compact,
     Effect,
     EndTurn,
     Record,
     RunTool,
     SetAside,
-    Wait,
 )
 from agent_core.turn.events import (
-    ApprovalAnswered,
     DeadlinePassed,
     DriverFailed,
     Event,
@@ -58,8 +51,6 @@ from agent_core.turn.events import (
     ToolStarted,
     TurnLeft,
     TurnOpened,
-    Verdict,
-    WaitEnded,
 )
 from agent_core.turn.exits import Exit, InternalError
 from agent_core.turn.invariants import broken_laws
@@ -68,31 +59,12 @@ from agent_core.turn.view import Bubble, BubbleKind, View, view
 
 log = structlog.get_logger("turn")
 
-TICK_SECONDS = 5.0
-"""How often watchers look again although nothing happened, because statuses grow with time."""
 FLUSH_SECONDS = 1.0
 FLUSH_CHARS = 8_192
 LEAVE_PATIENCE_SECONDS = 2.0
 STORAGE_AWAY = "The gateway cannot store anything just now; what comes next is kept back until it can"
-CANCEL_SECONDS = 5.0
 QUEUE_LIMIT = 1_000
 """Events that wait for the loop. More than the turn itself can cause; a person's extra words beyond it are refused."""
-
-
-@dataclass(frozen=True, slots=True)
-class World:
-    """What drivers share."""
-
-    store: Store
-    tools: ToolRegistry
-    clock: Clock
-    ids: Ids
-    set_aside: Callable[[str, float, str], None]
-    """(credential, seconds, why)"""
-    count_broken: Callable[[], None]
-    """Called for each law of a turn that was found broken."""
-    closer: Closer
-    tell: Tell = nobody
 
 
 class Overtaken(Exception):
@@ -112,10 +84,10 @@ class TurnDriver:
 
     # fmt: off
     __slots__ = (
-        "_begun", "_begun_at", "_caller", "_context", "_damaged", "_effects", "_events", "_flush_timer", "_held", "_holding", "_intending",
+        "_begun", "_begun_at", "_caller", "_damaged", "_effects", "_events", "_flush_timer", "_held", "_holding",
         "_leaving", "_overtaken", "_plain_end", "_seq", "_storage_away",
-        "_tasks", "_timers", "_unwritten", "_unwritten_chars", "_waiter", "_watchers", "_world",
-        "active_at", "closed", "first_content_at", "identity", "left_open", "outlet", "over", "progress", "turn",
+        "_unwritten", "_unwritten_chars", "_waiter", "_watchers", "_work", "_world",
+        "active_at", "closed", "first_content_at", "identity", "left_open", "outlet", "over", "turn",
     )
     # fmt: on
 
@@ -130,14 +102,11 @@ class TurnDriver:
         self._world = world
         self.identity = identity
         self._caller = caller
-        self._context = context
         self.outlet = outlet
         self.turn = Turn()
         self._events: list[Event | None] = []
         """What waits for the loop; None only asks it to write."""
         self._waiter: asyncio.Future[None] | None = None
-        self._tasks: dict[asyncio.Task[None], None] = {}
-        self._timers: list[asyncio.TimerHandle] = []
         self._unwritten: list[Event] = []
         self._seq = 0
         self._effects: list[Effect] = []
@@ -147,8 +116,6 @@ class TurnDriver:
         self._watchers: dict[Bell, None] = {}  # in order, so that a run can be repeated
         self._flush_timer: asyncio.TimerHandle | None = None
         self._begun: set[str] = set()
-        self._intending: dict[str, asyncio.Future[None]] = {}
-        """Calls that wait until what they have put down anew is committed."""
         self._unwritten_chars = 0
         self._damaged: Damaged | None = None
         self._overtaken = False
@@ -163,8 +130,7 @@ class TurnDriver:
         self.active_at = world.clock.monotonic()
         """When the driver did something last, on the monotonic clock."""
         self._begun_at: float | None = None  # on the monotonic clock; None if another process opened the turn
-        self.progress: dict[str, str] = {}
-        """What running tools said last about how far they are, by call."""
+        self._work = Work(world, identity, caller, context, self)
 
     # ------------------------------------------------------------------ beginning
 
@@ -220,11 +186,11 @@ class TurnDriver:
         if self._storage_away and shown.open:
             status = Bubble("status", BubbleKind.STATUS, STORAGE_AWAY, final=False)
             shown = replace(shown, bubbles=(*(b for b in shown.bubbles if b.kind is not BubbleKind.STATUS), status))
-        if not self.progress or not shown.open:
+        progress = self._work.progress
+        if not progress or not shown.open:
             return shown
         bubbles = (
-            replace(b, text=f"{b.text} – {self.progress[b.call]}") if b.call in self.progress else b
-            for b in shown.bubbles
+            replace(b, text=f"{b.text} – {progress[b.call]}") if b.call in progress else b for b in shown.bubbles
         )
         return replace(shown, bubbles=tuple(bubbles))
 
@@ -277,7 +243,7 @@ class TurnDriver:
     def unsubscribe(self, bell: Bell) -> None:
         self._watchers.pop(bell, None)
 
-    def _wake(self) -> None:
+    def wake(self) -> None:
         if self._held is None:
             self._ring()
 
@@ -294,28 +260,26 @@ class TurnDriver:
 
     async def run(self) -> Exit:
         """Run the turn to its end; everything it started is over when this returns. Raises `Overtaken`, `LeftOpen`, `Damaged`."""
-        loop = asyncio.get_running_loop()
         clock = self._world.clock
         left = seconds_left(self.turn, self._begun_at, clock.monotonic(), clock.now_ms())
-        self._later(left, lambda at: DeadlinePassed(at=at))
-        tick = loop.call_later(TICK_SECONDS, self._tick)
+        self._work.later(left, lambda at: DeadlinePassed(at=at))
+        self._work.tick()
         try:
             async with asyncio.TaskGroup() as group:
                 try:
                     await self._loop(group)
                 finally:
-                    for task in self._tasks:
-                        task.cancel()
+                    self._work.cancel()
         finally:
             self.over = True
             if self.closed or self.turn.exit is None:  # an end that is not stored is none, and never seen
                 self._held = None
             if self.outlet is not None:
                 self.outlet.left()
-            tick.cancel()
-            for timer in (*self._timers, *([self._flush_timer] if self._flush_timer else [])):
-                timer.cancel()
-            self._wake()
+            self._work.stop_timers()
+            if self._flush_timer is not None:
+                self._flush_timer.cancel()
+            self.wake()
         if self._damaged is not None:
             raise self._damaged
         if self._overtaken:
@@ -337,10 +301,10 @@ class TurnDriver:
             except Exception:  # noqa: BLE001 - the border of the driver: a bug becomes a visible end of the turn
                 effects = await self._fail()
             for effect in effects:
-                self._perform(effect, group)
+                self._work.perform(effect, group)
             if self.turn.exit is not None or self._overtaken:
                 return
-            if self._leaving or (self._holding and not self._tasks and not self._events):
+            if self._leaving or (self._holding and not self._work.busy and not self._events):
                 await self._leave()
                 return
             if not self._events:
@@ -406,11 +370,10 @@ class TurnDriver:
         elif self._unwritten or intended:
             await self._commit(intended)
         self._held = None
-        self._wake()
+        self.wake()
         for event in events:
-            kept = self._intending.pop(event.call, None) if isinstance(event, ToolStarted) else None
-            if kept is not None and not kept.done():
-                kept.set_result(None)
+            if isinstance(event, ToolStarted):
+                self._work.intended(event.call)
         return doing
 
     def _feed(self, event: Event) -> list[Effect]:
@@ -421,7 +384,7 @@ class TurnDriver:
             log.info("turn.late", turn=self.identity.turn, kind=event.kind(), why=late)
             return []
         if isinstance(event, ToolReturned):
-            self.progress.pop(event.call, None)
+            self._work.progress.pop(event.call, None)
         effects = self.turn.feed(event)
         self._unwritten += recorded(event, effects)
         found = broken_laws(self.turn, effects, self._begun)
@@ -443,7 +406,7 @@ class TurnDriver:
                 key = f"{self.identity.turn}:{effect.call}"
                 put_down: Json = None
                 if not effect.again:
-                    put_down = await self._world.tools.prepare(checked, self._context(effect.call, lambda _: None))
+                    put_down = await self._world.tools.prepare(checked, self._work.context(effect.call))
                     effect = replace(effect, intention=put_down)
                 doing.append(effect)
                 intended.append(IntendedCall(effect.call, storable(effect.name), checked.spec.effect, key))
@@ -475,7 +438,7 @@ class TurnDriver:
 
     async def _close(self, ending: EndTurn) -> None:
         """Cancel what runs, then close the turn in one commit, then let it be seen."""
-        await self._cancel_all()
+        await self._work.over()
         end = closing_of(
             self.identity, self.turn, self._world.clock.now_ms(), self._seq, self._unwritten,
             answer=ending.answer, content_at=self.first_content_at, plain=self._plain_end,
@@ -496,7 +459,7 @@ class TurnDriver:
     async def _leave(self) -> None:
         """Cancel what runs, and store that the turn is left open, with what the chat is told of it. If that cannot be stored in
         time, the next process takes the turn over as from one that died."""
-        await self._cancel_all()
+        await self._work.over()
         now = self._world.clock.now_ms()
         left = TurnLeft(at=now)
         self.turn.feed(left)
@@ -564,7 +527,7 @@ class TurnDriver:
         self._seq += len(rows)
         return rows
 
-    def _content(self, events: Sequence[Event]) -> None:
+    def content(self, events: Sequence[Event]) -> None:
         """Content from the model: into the turn at once, into the journal soon, to the watchers by the frame."""
         if self.turn.exit is not None:
             return
@@ -591,128 +554,14 @@ class TurnDriver:
         if len(self._events) < QUEUE_LIMIT:
             self._post(None)
 
-    # ------------------------------------------------------------------ doing
+    # ------------------------------------------------------------------ what its work tells (`agent_core.driver.work.Boss`)
 
-    def _put(self, event: Callable[[int], Event]) -> None:
+    def put(self, event: Callable[[int], Event]) -> None:
         """Queue an event of our own. The queue is larger than what a turn can have under way at once."""
         if not self.over and len(self._events) < QUEUE_LIMIT:
             self._post(event(self._world.clock.now_ms()))
 
-    def _later(self, seconds: float, event: Callable[[int], Event]) -> None:
-        """Queue an event of our own in a while, if the turn is not over by then."""
-        self._timers.append(asyncio.get_running_loop().call_later(seconds, lambda: self._put(event)))
-
-    def _tick(self) -> None:
-        if not self.over:
-            self._wake()
-            self._timers = [timer for timer in self._timers if not timer.cancelled()]
-            self._timers.append(asyncio.get_running_loop().call_later(TICK_SECONDS, self._tick))
-
-    def _perform(self, effect: Effect, group: asyncio.TaskGroup) -> None:
-        """Start one thing that is wanted."""
-        match effect:
-            case CallModel():
-                self._start(group, lambda: self._call_model(effect), f"model call {effect.number}")
-            case RunTool():
-                self._start(group, lambda: self._run_tool(effect), f"tool {effect.name}")
-            case Compact():
-                self._start(group, self._compact, "compaction")
-            case AskDone():
-                self._start(group, lambda: self._ask_done(effect), "question")
-            case Wait():
-                self._later(effect.seconds, lambda at: WaitEnded(at=at))
-            case AskApproval(call=call):
-                verdict = Verdict.EXPIRED
-                self._later(effect.seconds, lambda at: ApprovalAnswered(at=at, call=call, verdict=verdict))
-            case SetAside():
-                self._world.set_aside(effect.credential, effect.seconds, effect.why)
-            case Record() | EndTurn():
-                raise AssertionError(f"{type(effect).__name__} is handled before the commit")
-
-    def _start(self, group: asyncio.TaskGroup, work: Callable[[], Awaitable[None]], name: str) -> None:
-        task = group.create_task(self._guarded(work, name), name=f"{self.identity.turn}: {name}")
-        self._tasks[task] = None
-        task.add_done_callback(self._done)
-
-    def _done(self, task: asyncio.Task[None]) -> None:
-        self._tasks.pop(task, None)
+    def idle(self) -> None:
+        """A piece of work is over: perhaps that was the last thing to wait for."""
         if self._holding:
-            self._post(None)  # perhaps that was the last thing to wait for
-
-    async def _guarded(self, work: Callable[[], Awaitable[None]], name: str) -> None:
-        """A bug in one piece of work ends its turn with a notice, and nothing else."""
-        try:
-            await work()
-        except Exception:
-            reference = self._world.ids.new("err")
-            log.exception("turn.driver_failed", turn=self.identity.turn, work=name, reference=reference)
-            self._put(lambda at: DriverFailed(at=at, reference=reference))
-
-    async def _cancel_all(self) -> None:
-        """Cancel all work and wait for its end, so that nothing of the turn happens after its last words."""
-        for timer in self._timers:
-            timer.cancel()
-        tasks = list(self._tasks)
-        for task in tasks:
-            task.cancel()
-        if tasks:
-            _, late = await asyncio.wait(tasks, timeout=CANCEL_SECONDS)
-            for task in late:
-                log.error("turn.work_ignores_cancellation", turn=self.identity.turn, work=task.get_name())
-
-    async def _call_model(self, effect: CallModel) -> None:
-        ending: Event = await self._caller.call(self.turn, effect, self._content)
-        self._put(lambda _: ending)
-
-    async def _compact(self) -> None:
-        compacted = await self._caller.compact(self.turn)
-        self._put(lambda _: compacted)
-
-    async def _ask_done(self, effect: AskDone) -> None:
-        said = await self._caller.ask_done(self.turn, effect)
-        self._put(lambda _: said)
-
-    async def _run_tool(self, effect: RunTool) -> None:
-        world = self._world
-        began, began_at = world.clock.monotonic(), world.clock.now_ms()
-
-        def heartbeat(words: str) -> None:
-            self.progress[effect.call] = words
-            self._wake()
-
-        async def intend(intention: Json) -> None:
-            self._intending[effect.call] = kept = asyncio.get_running_loop().create_future()
-            self._put(lambda at: ToolStarted(at=at, call=effect.call, intention=intention))
-            await kept
-
-        checked = world.tools.check(effect.name, effect.arguments, self._caller.offered(self.turn))
-        assert isinstance(checked, Runnable)
-        context = self._context(effect.call, heartbeat)
-        context = replace(context, intention=effect.intention, again=effect.again, intend=intend)
-        outcome = await world.tools.run(checked, context)
-        seconds = round(world.clock.monotonic() - began, 3)
-        log.info(
-            "tool.returned",
-            turn=self.identity.turn,
-            tool=effect.name,
-            call=effect.call,
-            status=outcome.status.value,
-            seconds=seconds,
-            left_out_chars=outcome.left_out_chars,
-        )
-        ran = ToolRan(
-            turn=self.identity.turn, session=self.identity.session, call=effect.call, tool=effect.name,
-            status=outcome.status.value, began_at=began_at, ended_at=world.clock.now_ms(),
-        )  # fmt: skip
-        world.tell(ran)
-        self._put(
-            lambda at: ToolReturned(
-                at=at,
-                call=effect.call,
-                status=outcome.status,
-                text=outcome.text,
-                seconds=seconds,
-                left_out_chars=outcome.left_out_chars,
-                facts=outcome.facts,
-            )
-        )
+            self._post(None)

@@ -14,8 +14,8 @@ from pathlib import Path
 from adapters.contract.base import About, Inbound, SessionKey, StopOutcome, Ticket
 from adapters.contract.notaccepted import NotAccepted
 from agent_core.driver.closing import Closer
-from agent_core.driver.driver import World
 from agent_core.driver.modelcalls import own_tools
+from agent_core.driver.work import World
 from agent_core.model.client import ModelClient
 from agent_core.model.endpoints import Endpoint
 from agent_core.ports import Clock, Ids

@@ -11,7 +11,8 @@ from contextlib import suppress
 
 import structlog
 
-from agent_core.driver.driver import CANCEL_SECONDS, LeftOpen, Overtaken, TurnDriver
+from agent_core.driver.driver import LeftOpen, Overtaken, TurnDriver
+from agent_core.driver.work import CANCEL_SECONDS
 from agent_core.learning.refused import Refused
 from agent_core.ports import Clock
 from agent_core.retry import NOT_OPENED

@@ -14,7 +14,7 @@ from aiohttp import web
 from structlog.testing import capture_logs
 
 from adapters.contract.base import Ticket
-from agent_core.driver.driver import TurnDriver
+from agent_core.driver.work import Work
 from agent_core.signals import Signal, TurnClosed
 from agent_core.store.store import Damaged
 from agent_core.store.turns.rows import TurnState
@@ -37,9 +37,9 @@ async def by_its_driver(rig: Rig, patched: pytest.MonkeyPatch) -> tuple[Ticket, 
 
 
 async def by_the_watchdog(rig: Rig, patched: pytest.MonkeyPatch) -> tuple[Ticket, ExitCode]:
-    async def loses_it(driver: TurnDriver, effect: CallModel) -> None: ...
+    async def loses_it(driver: Work, effect: CallModel) -> None: ...
 
-    patched.setattr(TurnDriver, "_call_model", loses_it)
+    patched.setattr(Work, "_call_model", loses_it)
     return await rig.hub.accept(rig.inbound("hello")), ExitCode.INTERNAL_ERROR
 
 
@@ -90,9 +90,8 @@ ENDS: dict[str, frozenset[str]] = {
     "TurnClosed()": frozenset({CLOSING}),
     "turn.ended in the log": frozenset({CLOSING}),
     "Store.close": frozenset({CLOSING}),
-    "Store.end_unread": frozenset({CLOSING}),
-    "Close()": frozenset({"agent_core/store/store.py"}),
-    "end_turn of the table": frozenset({"agent_core/store/store.py"}),
+    "Close()": frozenset({"agent_core/store/turns/access.py"}),
+    "Asides.end_turn": frozenset({CLOSING}),
     # A backup that is put back: nothing runs, and nobody is told by a gateway. Its rows come from `closing_of`.
     "SQL that closes a turn": frozenset({"gateway/operate/database.py"}),
 }
@@ -113,10 +112,8 @@ def ends_in(source: str) -> Iterator[str]:
                 len(given) >= 5
             ):  # nothing else is closed with so much
                 yield "Store.close"
-            case ast.Call(func=ast.Attribute(attr="end_unread")):
-                yield "Store.end_unread"
             case ast.Call(func=ast.Attribute(attr="end_turn")):
-                yield "end_turn of the table"
+                yield "Asides.end_turn"
             case ast.Constant(value=str(words)) if re.search(r"update turns set state", words, re.IGNORECASE):
                 yield "SQL that closes a turn"
             case _:

@@ -12,7 +12,7 @@ import pytest
 from aiohttp import web
 
 from adapters.contract.base import Ended
-from agent_core.driver.driver import TurnDriver
+from agent_core.driver.work import Work
 from agent_core.judging.overdue import longest_timer_seconds
 from agent_core.tools.base import EffectClass, Json, ToolContext, ToolOutcome, ToolSpec, ToolStatus
 from agent_core.turn import exits
@@ -95,16 +95,16 @@ async def test_a_stop_frees_the_queue_although_the_tool_does_not_hear_it(tmp_pat
 
 
 async def test_a_lost_event_ends_the_turn_with_a_reference(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    whole = TurnDriver._call_model
+    whole = Work._call_model
     lost: list[int] = []
 
-    async def loses_the_first(driver: TurnDriver, effect: CallModel) -> None:
+    async def loses_the_first(driver: Work, effect: CallModel) -> None:
         if lost:
             await whole(driver, effect)
         else:
             lost.append(effect.number)
 
-    monkeypatch.setattr(TurnDriver, "_call_model", loses_the_first)
+    monkeypatch.setattr(Work, "_call_model", loses_the_first)
     async with gateway(tmp_path, calls_once, settings=QUICK, **WATCH) as rig:
         ended = await rig.say("hello")
         assert ended.exit.code is ExitCode.INTERNAL_ERROR

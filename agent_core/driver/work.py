@@ -1,0 +1,256 @@
+"""What a turn has under way: model calls, tools, questions and timers. All of it belongs to the task group of its driver.
+
+It decides nothing: it performs effects, and hands its driver what came of them as events.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import structlog
+
+from agent_core.driver.closing import Closer, TurnIdentity
+from agent_core.driver.modelcalls import ModelCaller
+from agent_core.ports import Clock, Ids
+from agent_core.signals import Tell, ToolRan, nobody
+from agent_core.store.store import Store
+from agent_core.tools.base import Json, ToolContext
+from agent_core.tools.registry import Runnable, ToolRegistry
+from agent_core.turn.effects import (
+    AskApproval,
+    AskDone,
+    CallModel,
+    Compact,
+    Effect,
+    EndTurn,
+    Record,
+    RunTool,
+    SetAside,
+    Wait,
+)
+from agent_core.turn.events import ApprovalAnswered, DriverFailed, Event, ToolReturned, ToolStarted, Verdict, WaitEnded
+from agent_core.turn.machine import Turn
+
+log = structlog.get_logger("turn")
+
+TICK_SECONDS = 5.0
+"""How often watchers look again although nothing happened, because statuses grow with time."""
+CANCEL_SECONDS = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What drivers share."""
+
+    store: Store
+    tools: ToolRegistry
+    clock: Clock
+    ids: Ids
+    set_aside: Callable[[str, float, str], None]
+    """(credential, seconds, why)"""
+    count_broken: Callable[[], None]
+    """Called for each law of a turn that was found broken."""
+    closer: Closer
+    tell: Tell = nobody
+
+
+class Boss(Protocol):
+    """What work needs of the driver that it is done for."""
+
+    turn: Turn
+    over: bool
+
+    def put(self, event: Callable[[int], Event]) -> None:
+        """Take an event that came of the work."""
+        ...
+
+    def content(self, events: Sequence[Event]) -> None:
+        """Take content of the model's."""
+        ...
+
+    def wake(self) -> None:
+        """There may be something new to see."""
+        ...
+
+    def idle(self) -> None:
+        """A piece of work is over."""
+        ...
+
+
+Contexts = Callable[[str, Callable[[str], None]], ToolContext]
+"""Makes what a tool is given, from its call and what hears how far it is."""
+
+
+def _unheard(_: str) -> None: ...
+
+
+class Work:
+    """The work of one turn."""
+
+    # fmt: off
+    __slots__ = ("_boss", "_caller", "_contexts", "_identity", "_intending", "_tasks", "_ticking", "_timers", "_world", "progress")
+    # fmt: on
+
+    def __init__(
+        self, world: World, identity: TurnIdentity, caller: ModelCaller, contexts: Contexts, boss: Boss
+    ) -> None:
+        self._world = world
+        self._identity = identity
+        self._caller = caller
+        self._contexts = contexts
+        self._boss = boss
+        self._tasks: dict[asyncio.Task[None], None] = {}
+        self._timers: list[asyncio.TimerHandle] = []
+        self._ticking: asyncio.TimerHandle | None = None
+        self._intending: dict[str, asyncio.Future[None]] = {}
+        """Calls that wait until what they have put down anew is committed."""
+        self.progress: dict[str, str] = {}
+        """What running tools said last about how far they are, by call."""
+
+    @property
+    def busy(self) -> bool:
+        """Something runs."""
+        return bool(self._tasks)
+
+    def context(self, call: str, heartbeat: Callable[[str], None] = _unheard) -> ToolContext:
+        """What a tool is given with a call."""
+        return self._contexts(call, heartbeat)
+
+    def intended(self, call: str) -> None:
+        """What a call has put down is committed."""
+        kept = self._intending.pop(call, None)
+        if kept is not None and not kept.done():
+            kept.set_result(None)
+
+    def later(self, seconds: float, event: Callable[[int], Event]) -> None:
+        """Queue an event of our own in a while, if the turn is not over by then."""
+        self._timers.append(asyncio.get_running_loop().call_later(seconds, lambda: self._boss.put(event)))
+
+    def tick(self) -> None:
+        """Have watchers look again from time to time, although nothing happens."""
+        self._ticking = asyncio.get_running_loop().call_later(TICK_SECONDS, self._ticked)
+
+    def _ticked(self) -> None:
+        if not self._boss.over:
+            self._boss.wake()
+            self.tick()
+
+    def perform(self, effect: Effect, group: asyncio.TaskGroup) -> None:
+        """Start one thing that is wanted."""
+        match effect:
+            case CallModel():
+                self._start(group, lambda: self._call_model(effect), f"model call {effect.number}")
+            case RunTool():
+                self._start(group, lambda: self._run_tool(effect), f"tool {effect.name}")
+            case Compact():
+                self._start(group, self._compact, "compaction")
+            case AskDone():
+                self._start(group, lambda: self._ask_done(effect), "question")
+            case Wait():
+                self.later(effect.seconds, lambda at: WaitEnded(at=at))
+            case AskApproval(call=call):
+                verdict = Verdict.EXPIRED
+                self.later(effect.seconds, lambda at: ApprovalAnswered(at=at, call=call, verdict=verdict))
+            case SetAside():
+                self._world.set_aside(effect.credential, effect.seconds, effect.why)
+            case Record() | EndTurn():
+                raise AssertionError(f"{type(effect).__name__} is handled before the commit")
+
+    def _start(self, group: asyncio.TaskGroup, work: Callable[[], Awaitable[None]], name: str) -> None:
+        task = group.create_task(self._guarded(work, name), name=f"{self._identity.turn}: {name}")
+        self._tasks[task] = None
+        task.add_done_callback(self._done)
+
+    def _done(self, task: asyncio.Task[None]) -> None:
+        self._tasks.pop(task, None)
+        self._boss.idle()
+
+    async def _guarded(self, work: Callable[[], Awaitable[None]], name: str) -> None:
+        """A bug in one piece of work ends its turn with a notice, and nothing else."""
+        try:
+            await work()
+        except Exception:
+            reference = self._world.ids.new("err")
+            log.exception("turn.driver_failed", turn=self._identity.turn, work=name, reference=reference)
+            self._boss.put(lambda at: DriverFailed(at=at, reference=reference))
+
+    def cancel(self) -> None:
+        """Cancel all work."""
+        for task in self._tasks:
+            task.cancel()
+
+    def stop_timers(self) -> None:
+        """Nothing comes of itself any more."""
+        for timer in (*self._timers, *([self._ticking] if self._ticking else [])):
+            timer.cancel()
+
+    async def over(self) -> None:
+        """Cancel all work and wait for its end, so that nothing of the turn happens after its last words."""
+        for timer in self._timers:
+            timer.cancel()
+        tasks = list(self._tasks)
+        self.cancel()
+        if tasks:
+            _, late = await asyncio.wait(tasks, timeout=CANCEL_SECONDS)
+            for task in late:
+                log.error("turn.work_ignores_cancellation", turn=self._identity.turn, work=task.get_name())
+
+    async def _call_model(self, effect: CallModel) -> None:
+        ending: Event = await self._caller.call(self._boss.turn, effect, self._boss.content)
+        self._boss.put(lambda _: ending)
+
+    async def _compact(self) -> None:
+        compacted = await self._caller.compact(self._boss.turn)
+        self._boss.put(lambda _: compacted)
+
+    async def _ask_done(self, effect: AskDone) -> None:
+        said = await self._caller.ask_done(self._boss.turn, effect)
+        self._boss.put(lambda _: said)
+
+    async def _run_tool(self, effect: RunTool) -> None:
+        world = self._world
+        began, began_at = world.clock.monotonic(), world.clock.now_ms()
+
+        def heartbeat(words: str) -> None:
+            self.progress[effect.call] = words
+            self._boss.wake()
+
+        async def intend(intention: Json) -> None:
+            self._intending[effect.call] = kept = asyncio.get_running_loop().create_future()
+            self._boss.put(lambda at: ToolStarted(at=at, call=effect.call, intention=intention))
+            await kept
+
+        checked = world.tools.check(effect.name, effect.arguments, self._caller.offered(self._boss.turn))
+        assert isinstance(checked, Runnable)
+        context = self.context(effect.call, heartbeat)
+        context = replace(context, intention=effect.intention, again=effect.again, intend=intend)
+        outcome = await world.tools.run(checked, context)
+        seconds = round(world.clock.monotonic() - began, 3)
+        log.info(
+            "tool.returned",
+            turn=self._identity.turn,
+            tool=effect.name,
+            call=effect.call,
+            status=outcome.status.value,
+            seconds=seconds,
+            left_out_chars=outcome.left_out_chars,
+        )
+        ran = ToolRan(
+            turn=self._identity.turn, session=self._identity.session, call=effect.call, tool=effect.name,
+            status=outcome.status.value, began_at=began_at, ended_at=world.clock.now_ms(),
+        )  # fmt: skip
+        world.tell(ran)
+        self._boss.put(
+            lambda at: ToolReturned(
+                at=at,
+                call=effect.call,
+                status=outcome.status,
+                text=outcome.text,
+                seconds=seconds,
+                left_out_chars=outcome.left_out_chars,
+                facts=outcome.facts,
+            )
+        )
