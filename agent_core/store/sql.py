@@ -297,7 +297,7 @@ def store(conn: Connection, facts: Facts) -> None:
     _store_sessions_and_turns(conn, facts)
     _store_inbox(conn, facts)
     rows = [t.EVENT.values(one.row, turn=one.turn, epoch=one.epoch) for one in facts.added_rows]
-    _many(conn, insert(t.journal), rows)
+    _many(conn, t.EVENT.insert, rows)
     _store_calls(conn, facts)
     _store_delivery(conn, facts)
     _store_troubles(conn, facts)
@@ -341,7 +341,7 @@ def _store_sessions_and_turns(conn: Connection, facts: Facts) -> None:
 
 
 def _new(conn: Connection, mapped: Mapped[R], found: Iterable[Fact[R]]) -> None:
-    _many(conn, insert(mapped.table), [mapped.values(fact.row) for fact in found if fact.stored is None])
+    _many(conn, mapped.insert, [mapped.values(fact.row) for fact in found if fact.stored is None])
 
 
 def _changed(conn: Connection, mapped: Mapped[R], found: Iterable[Fact[R]]) -> None:
@@ -371,7 +371,7 @@ def _store_delivery(conn: Connection, facts: Facts) -> None:
 
 def _store_troubles(conn: Connection, facts: Facts) -> None:
     troubles = [t.TROUBLE.values(one.row, turn=one.turn, session=one.session) for one in facts.added_troubles]
-    _many(conn, insert(t.troubles), troubles)
+    _many(conn, t.TROUBLE.insert, troubles)
     upsert = _UPSERT_INCIDENT[conn.dialect.name]
     _many(conn, upsert, [t.INCIDENT.values(one) for one in facts.incidents.values()])
 
@@ -380,7 +380,7 @@ def _store_schedules(conn: Connection, facts: Facts) -> None:
     upsert = _UPSERTS[conn.dialect.name][2]
     put = [facts.schedules[name] for name in sorted(facts.schedules_put)]
     _many(conn, upsert, [t.SCHEDULE.values(row) for row in put])
-    _many(conn, insert(t.occurrences), [t.OCCURRENCE.values(row) for row in facts.occurrences])
+    _many(conn, t.OCCURRENCE.insert, [t.OCCURRENCE.values(row) for row in facts.occurrences])
 
 
 def _store_inbox(conn: Connection, facts: Facts) -> None:

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from enum import StrEnum
+from functools import cache
 from types import NoneType
 from typing import Any, Generic, TypeVar, get_args, get_type_hints
 
@@ -18,6 +19,7 @@ from sqlalchemy import (
     BigInteger,
     Column,
     ForeignKey,
+    Insert,
     Integer,
     LargeBinary,
     MetaData,
@@ -27,6 +29,7 @@ from sqlalchemy import (
     Text,
     Update,
     bindparam,
+    insert,
     select,
     update,
 )
@@ -56,23 +59,28 @@ class Mapped(Generic[R]):
     names: tuple[str, ...]
     """The fields that are columns, in their order; those that a question brings from elsewhere come behind them."""
     elsewhere: tuple[str, ...]
-    readers: Mapping[str, Callable[[Any], object]]
-    """How what is read becomes what the field holds, where that is another thing."""
+    readers: tuple[tuple[int, Callable[[Any], object]], ...]
+    """By place: how what is read becomes what the field holds, where that is another thing."""
 
+    insert: Insert
     query: Select[*tuple[Any, ...]]
     """The columns of all rows; a question narrows it, and may add others behind them."""
 
-    def make(self, found: Row[*tuple[Any, ...]], **instead: object) -> R:
+    def make(self, found: Row[*tuple[Any, ...]]) -> R:
         """A row of `query`; what comes behind its own fields is the caller's. Raises ValueError, TypeError if it makes no sense."""
-        values = dict(zip((*self.names, *self.elsewhere), found, strict=False))
-        for name, read in self.readers.items():
-            if values[name] is not None:
-                values[name] = read(values[name])
-        return self.row(**values | instead)
+        values: list[Any] = list(found[: len(self.names) + len(self.elsewhere)])
+        for place, read in self.readers:
+            if values[place] is not None:
+                values[place] = read(values[place])
+        return self.row(**dict(zip((*self.names, *self.elsewhere), values, strict=False)))
 
     def values(self, one: R, **more: object) -> dict[str, object]:
         """What is stored of a row, by column; and `more` of what the table has besides."""
-        return {name: stored(getattr(one, name)) for name in self.names} | more
+        values: dict[str, object] = {name: getattr(one, name) for name in self.names}
+        for place, _ in self.readers:
+            name = self.names[place]
+            values[name] = stored(values[name])
+        return values | more
 
     def differing(self, pairs: Iterable[tuple[R, R]]) -> tuple[str, ...]:
         """The columns in which any of these pairs differ."""
@@ -83,13 +91,18 @@ class Mapped(Generic[R]):
 
     def update(self, names: Sequence[str]) -> Update:
         """Sets these columns of the rows that `change` gives."""
-        named = (column == bindparam(f"which_{column.name}") for column in self.table.primary_key)
-        return update(self.table).where(*named).values({name: bindparam(f"new_{name}") for name in names})
+        return _update(self.table, tuple(names))
 
     def change(self, one: R, names: Sequence[str]) -> dict[str, object]:
         """What `update` needs of a row."""
         which = {f"which_{column.name}": stored(getattr(one, column.name)) for column in self.table.primary_key}
         return which | {f"new_{name}": stored(getattr(one, name)) for name in names}
+
+
+@cache
+def _update(table: Table, names: tuple[str, ...]) -> Update:
+    named = (column == bindparam(f"which_{column.name}") for column in table.primary_key)
+    return update(table).where(*named).values({name: bindparam(f"new_{name}") for name in names})
 
 
 def stored(value: object) -> object:
@@ -118,11 +131,11 @@ def mapped(
     names = tuple(one.name for one in fields(row) if one.name not in elsewhere)  # type: ignore[arg-type]
     composite = len(key) + sum(column.primary_key for column in besides) > 1
     columns: list[Column[Any]] = []
-    readers: dict[str, Callable[[Any], object]] = {}
+    readers: list[tuple[int, Callable[[Any], object]]] = []
     for one in names:
         kind, nullable = _kind(hints[one])
         if kind not in (str, int):
-            readers[one] = kind
+            readers.append((len(columns), kind))
         options: dict[str, Any] = {}
         if LATER in metadatas[one]:
             options["server_default"] = str(stored(metadatas[one][LATER]))
@@ -137,7 +150,9 @@ def mapped(
             Column(one, _type(kind), *references, unique=one in unique or None, index=one in indexed or None, **options)
         )
     table = Table(name, metadata, *besides, *columns, *more, sqlite_with_rowid=rowid)
-    return Mapped(row, table, names, tuple(elsewhere), readers, select(*(table.c[one] for one in names)))
+    return Mapped(
+        row, table, names, tuple(elsewhere), tuple(readers), insert(table), select(*(table.c[one] for one in names))
+    )
 
 
 def _kind(hint: Any) -> tuple[type[Any], bool]:
