@@ -180,8 +180,9 @@ async def gateway(
             version="test",
             **(defaults | more),
         )
-        hub = Hub(hub_settings, store, client, endpoints, registry, clock, ids, tell)
+        paid = None
         if budgets is not None:
-            hub.budgets = Budgets(await stack.enter_async_context(Spender(store, budgets, clock)), store, clock)
+            paid = Budgets(await stack.enter_async_context(Spender(store, budgets, clock)), store, clock, warn)
+        hub = Hub(hub_settings, store, client, endpoints, registry, clock, ids, tell, budgets=paid)
         await stack.enter_async_context(hub)
         yield Rig(hub, store, model, await recovered(hub, store, clock, ids), ids)
